@@ -1,7 +1,8 @@
-"""`python -m account_test` (make account-test): say what is made, ask, run, judge, remove.
+"""`python -m account_test` (make account-test): list what will be made, ask, run, judge, remove.
 
-Exit code 0: nothing is broken; 1: a promise is broken, or something could not be removed; 2: it could not begin; 130:
-interrupted."""
+Exit code 0: nothing is broken; 1: a promise is broken, or something could not be removed; 2: the run could not begin;
+130: interrupted.
+"""
 
 import argparse
 import signal
@@ -36,7 +37,7 @@ that the plays make; in the cluster an access entry with AmazonEKSClusterAdminPo
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Everything from the command line to the exit code."""
+    """Run everything from the command line to the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m account_test",
         description=DESCRIPTION,
@@ -70,7 +71,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Raises PreflightError, and KeyboardInterrupt before anything is made."""
+    """Run the test. Raises PreflightError, and KeyboardInterrupt before anything is made."""
     with ExitStack() as stack:
         if options.local:
             from account_test import on_local_stack
@@ -92,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def planned(options: argparse.Namespace) -> tuple[Run, Aws, Kube, str | None]:
-    """Who, where, in which subnets. Raises PreflightError."""
+    """Return the planned run: credentials, account, Region and subnets. Raises PreflightError."""
     aws = Aws(options.region or region(), options.endpoint_url)
     account, partition, arn = preflight.caller(aws)
     cluster = preflight.cluster_of(aws, options.cluster)
@@ -114,7 +115,7 @@ def planned(options: argparse.Namespace) -> tuple[Run, Aws, Kube, str | None]:
 
 
 def region() -> str:
-    """Of the environment or the profile. Raises PreflightError."""
+    """Return the Region of the environment or the profile. Raises PreflightError."""
     import boto3
 
     found = boto3.Session().region_name
@@ -124,14 +125,14 @@ def region() -> str:
 
 
 def agreed() -> bool:
-    """Only the word `yes`; without a terminal nobody can say it."""
+    """Return True only for the answer `yes`. Raises PreflightError without a terminal, where no answer is possible."""
     if not sys.stdin.isatty():
         raise PreflightError("there is no terminal to ask on. Fix: --yes")
     return input("Go on? Type yes: ").strip().lower() == "yes"
 
 
 def remove(run_id: str) -> int:
-    """What an earlier run has left. Idempotent."""
+    """Remove what an earlier run has left. Idempotent."""
     journal = Journal.load(run_id)
     test = journal.run
     aws = Aws(test.region, test.endpoint)

@@ -1,4 +1,4 @@
-"""What happens in the plays."""
+"""Actions of the plays."""
 
 import json
 import time
@@ -24,14 +24,16 @@ NONSENSE = (
     '{"detail-type": "EC2 Spot Instance Interruption Warning", "source": "aws.ec2", "detail": {"instance-id": 42}}'
 )
 SPOT_WARNING = "EC2 Spot Instance Interruption Warning"
-WARNING_SECONDS = 300  # how long FIS may take until it warns
+WARNING_SECONDS = 300  # seconds that FIS may take until it warns
 ROUND_SECONDS = 600
 FOREIGN_HOOK = "another-team"
 HELD_SECONDS = 45
 
 
 def terminate_by_hand(context: Context, seen: Recording) -> None:
-    """As docs/deploy.md says: start node-termination with {"instance": "i-..."}. The queue gets nonsense beside it."""
+    """Start node-termination with {"instance": "i-..."}, as docs/deploy.md says. The queue also gets a malformed
+    message.
+    """
     victim = seen.members_before[0]
     seen.victims = (victim,)
     context.aws("stepfunctions").start_execution(
@@ -45,7 +47,7 @@ def terminate_by_hand(context: Context, seen: Recording) -> None:
 
 
 def scale_in(context: Context, seen: Recording) -> None:
-    """One less; the group chooses which."""
+    """Reduce the group's size by one; the group chooses the instance."""
     now = described(context, seen.group)
     context.aws("autoscaling").set_desired_capacity(
         AutoScalingGroupName=seen.group, DesiredCapacity=now["DesiredCapacity"] - 1, HonorCooldown=False
@@ -53,7 +55,9 @@ def scale_in(context: Context, seen: Recording) -> None:
 
 
 def interrupt_spot(context: Context, seen: Recording) -> None:
-    """By AWS FIS; on a local endpoint by the event that EC2 would put on the bus. Then the same message once more."""
+    """Interrupt a spot instance by AWS FIS; on a local endpoint by the event that EC2 would put on the bus. Then send
+    the same message again.
+    """
     victim = seen.members_before[0]
     seen.victims = (victim,)
     if context.run.endpoint:
@@ -66,7 +70,7 @@ def interrupt_spot(context: Context, seen: Recording) -> None:
 
 
 def spot_warning(context: Context, instance: str) -> dict[str, Any]:
-    """EventBridge's body for it."""
+    """Return EventBridge's body for a spot warning."""
     run = context.run
     return {
         "version": "0",
@@ -93,12 +97,12 @@ def _heard(context: Context, seen: Recording, victim: str) -> Mapping[str, Any]:
 
 
 def upgrade(context: Context, seen: Recording) -> None:
-    """As in the console: {"group", "launchTemplateVersion"}."""
+    """Start the upgrade as in the console: {"group", "launchTemplateVersion"}."""
     _start(context, seen, naming.UPGRADE, {"group": seen.group, "launchTemplateVersion": "2"})
 
 
 def consolidate(context: Context, seen: Recording) -> None:
-    """fn decide is called, as its schedule does, until it comes to a round. Raises StepError where it does not."""
+    """Call fn decide, as its schedule does, until it starts a run. Raises StepError if it does not."""
     deadline = time.monotonic() + ROUND_SECONDS
     while time.monotonic() < deadline:
         rounds = call(context, "decide").get("rounds") or ()
@@ -111,7 +115,7 @@ def consolidate(context: Context, seen: Recording) -> None:
 
 
 def hold_by_another_team(context: Context, seen: Recording) -> None:
-    """A terminate hook that is none of ours, and an instance that it holds."""
+    """Put a terminate hook that is not ours on the group, and terminate an instance that it holds."""
     autoscaling, victim = context.aws("autoscaling"), seen.members_before[0]
     autoscaling.put_lifecycle_hook(
         AutoScalingGroupName=seen.group,
@@ -125,13 +129,15 @@ def hold_by_another_team(context: Context, seen: Recording) -> None:
 
 
 def held_long_enough(seen: Recording) -> bool:
-    """Long enough for every part of Leeward to have answered it, had it wanted to."""
+    """Record the hook's state and return whether the instance was held long enough for every part of Leeward to have
+    answered.
+    """
     seen.hook_state = seen.samples[-1].members.get(seen.victims[0], "") if seen.samples and seen.victims else ""
     return seen.hook_state == "Terminating:Wait" and seen.samples[-1].at - seen.began > HELD_SECONDS
 
 
 def managed_over(seen: Recording) -> bool:
-    """EKS ends its nodes itself: the execution tells when it is done."""
+    """Return whether the managed upgrade is over. EKS terminates its nodes itself: the execution reports the end."""
     last = seen.samples[-1]
     new = set(last.members) - set(seen.members_before)
     settled = last.serving == last.desired == len(last.nodes) == len(new) and all(
@@ -141,13 +147,13 @@ def managed_over(seen: Recording) -> bool:
 
 
 def follow_machine(context: Context, seen: Recording) -> None:
-    """How the execution of an upgrade or a round stands."""
+    """Record the status of the execution of an upgrade or a disruption run."""
     if seen.machine == "RUNNING":
         seen.machine, seen.machine_error = machine_status(context, context.base["execution"])
 
 
 def read_versions(context: Context, seen: Recording, plan: GroupPlan) -> None:
-    """The launch template's version of each member; of a managed group that of the node group."""
+    """Record the launch template's version of each member; for a managed group that of the node group."""
     if plan.managed:
         found = context.aws("eks").describe_nodegroup(
             clusterName=context.run.cluster, nodegroupName=context.run.name(plan.part)
@@ -183,7 +189,7 @@ def _send(context: Context, body: str) -> None:
 
 
 def _emit(endpoint: str, event: Mapping[str, Any]) -> None:
-    """Only the local stack has this: on AWS nobody but EC2 puts an event of aws.ec2 on the bus."""
+    """Emit an event on the local stack only: on AWS no caller but EC2 puts an event of aws.ec2 on the bus."""
     request = Request(f"{endpoint}/_local/events", method="POST", data=json.dumps(event).encode())
     request.add_header("Content-Type", "application/json")
     with urlopen(request, timeout=30) as answer:

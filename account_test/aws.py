@@ -1,4 +1,4 @@
-"""boto3 clients of one run, and how an endpoint says that it does not serve a call."""
+"""boto3 clients of one run, and detection of calls that an endpoint does not serve."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -30,7 +30,7 @@ READ_SECONDS = 300
 
 
 class Aws:
-    """Clients made once each."""
+    """Clients, each made once."""
 
     def __init__(self, region: str, endpoint: str | None = None) -> None:
         self.region, self.endpoint = region, endpoint
@@ -38,7 +38,7 @@ class Aws:
         self._made: dict[str, Any] = {}
 
     def __call__(self, service: str) -> Any:
-        """A client."""
+        """Return a client."""
         if service not in self._made:
             config = Config(
                 retries={"max_attempts": 8, "mode": "standard"},
@@ -49,13 +49,13 @@ class Aws:
         return self._made[service]
 
     def arguments(self) -> str:
-        """What a command of the AWS CLI needs beside its own words."""
+        """Return the arguments that an AWS CLI command needs in addition to its own."""
         return f"--region {self.region}" + (f" --endpoint-url {self.endpoint}" if self.endpoint else "")
 
 
 @contextmanager
 def served(call: str) -> Iterator[None]:
-    """Raises NotServedError where the endpoint does not know the call at all."""
+    """Raise NotServedError where the endpoint does not know the call at all."""
     try:
         yield
     except (EndpointConnectionError, ConnectionError) as error:
@@ -67,19 +67,19 @@ def served(call: str) -> Iterator[None]:
 
 
 def code(error: ClientError) -> str:
-    """AWS's word for it."""
+    """Return AWS's error code."""
     return str(error.response.get("Error", {}).get("Code", ""))
 
 
 def status(error: ClientError) -> int:
-    """HTTP's; 0 where the error is a modelled one, whatever its status."""
+    """Return the HTTP status; 0 where the error is a modelled one, whatever its status."""
     response: Mapping[str, Any] = error.response
     modelled = code(error) and not code(error).isdigit() and code(error) not in NOT_SERVED
     return 0 if modelled else int(response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
 
 
 def is_gone(error: ClientError | BotoCoreError) -> bool:
-    """The thing is not there (any more): to remove it is done."""
+    """Return whether the resource does not exist (any more): its removal is done."""
     text = str(error)
     return any(word in text for word in GONE)
 

@@ -1,4 +1,4 @@
-"""What every step of a run works with."""
+"""Objects that every step of a run works with."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,7 +11,9 @@ from account_test.run import Run
 
 @dataclass(kw_only=True)
 class Context:
-    """`say`: a line of progress. `base`: ids that the foundation has made (node role, security group, image)."""
+    """Context of a run. `say` prints a line of progress. `base`: ids of the foundation's resources (node role, security
+    group, image).
+    """
 
     run: Run
     aws: Aws

@@ -1,4 +1,6 @@
-"""Whether the deployment is whole: the stack complete, its functions called once, the cluster letting them in."""
+"""Check that the deployment is complete: the stack complete, its functions called once, the cluster granting them
+access.
+"""
 
 from account_test.context import Context
 from account_test.deployment import call
@@ -6,11 +8,11 @@ from account_test.errors import StepError
 from account_test.judge import Finding
 from account_test.results import Result
 
-FUNCTIONS = ("sync", "sweep")  # those that a schedule calls, and that enter the cluster
+FUNCTIONS = ("sync", "sweep")  # functions that a schedule calls, and that access the cluster
 
 
 def check(context: Context, name: str, proves: str) -> Result:
-    """The stack's own word, and an answer of each function that speaks to the cluster."""
+    """Check the stack's status and an answer of each function that calls the cluster."""
     stack = context.run.names.stack
     status = context.aws("cloudformation").describe_stacks(StackName=stack)["Stacks"][0]["StackStatus"]
     findings = [Finding(promise=f"stack {stack} is complete", kept=status == "CREATE_COMPLETE", found=status)]

@@ -15,7 +15,7 @@ LAST_WORDS = 3000
 
 
 def policy(context: Context) -> dict[str, Any]:
-    """Selects the run's own groups by their names. Short waits: an hour is all that it has."""
+    """Return a policy that selects the run's own groups by their names. Its waits are short: a run has only an hour."""
     mine = context.run.deployment
     quiet = {"consolidationPolicy": "Never", "drift": False}
     thin = {
@@ -40,7 +40,7 @@ def _document(name: str, groups: list[str], drain: dict[str, str], disruption: d
 
 
 def settings(context: Context, sender: str | None) -> dict[str, Any]:
-    """The CDK's context. `sender`: the ARN of the caller's role, which may then put messages into the queue."""
+    """Return the CDK's context. `sender`: the ARN of the caller's role, which may then send messages to the queue."""
     run = context.run
     folder = run.folder
     folder.mkdir(parents=True, exist_ok=True)
@@ -57,14 +57,14 @@ def settings(context: Context, sender: str | None) -> dict[str, Any]:
     return {
         "deployment": run.deployment,
         "clusters": [cluster],
-        "concurrency": {"interruption": 0, "drain": 0},  # nothing is reserved in somebody's account
+        "concurrency": {"interruption": 0, "drain": 0},  # nothing is reserved in the user's account
         **({"senders": {"roles": [sender]}} if sender else {}),
         **({"nodeRoles": [context.base["nodeRole"]]} if context.base.get("nodeRole") else {}),
     }
 
 
 def deploy(context: Context, sender: str | None) -> None:
-    """Raises StepError with the CDK's last words."""
+    """Deploy. Raises StepError with the CDK's last lines."""
     run = context.run
     context.journal.making("stack", run.names.stack, logs=f"/aws/lambda/{run.names.prefix}-")
     output = run.folder / "cdk.out"
@@ -88,7 +88,7 @@ def deploy(context: Context, sender: str | None) -> None:
 
 
 def environment(context: Context) -> dict[str, str]:
-    """Of the CDK's process."""
+    """Return the environment of the CDK's process."""
     run = context.run
     local = {"AWS_ENDPOINT_URL": run.endpoint} if run.endpoint else {}
     return {
@@ -106,7 +106,7 @@ def environment(context: Context) -> dict[str, str]:
 
 
 def call(context: Context, function: str) -> dict[str, Any]:
-    """What a function of the deployment answers that a schedule calls otherwise. Raises StepError."""
+    """Return the answer of a function of the deployment that is otherwise called by a schedule. Raises StepError."""
     answer = context.aws("lambda").invoke(FunctionName=context.run.names.function(function))
     found = json.loads(answer["Payload"].read() or "{}")
     if "FunctionError" in answer:

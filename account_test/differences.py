@@ -1,4 +1,4 @@
-"""What AWS did differently from our model, from a recording: times, orders, sizes, and the shapes of events."""
+"""Differences between AWS and our model, from a recording: times, orders, sizes, and the shapes of events."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -15,18 +15,20 @@ GOLDEN = ROOT / "tests" / "events"
 SPOT = "EC2 Spot Instance Interruption Warning"
 STATE = "EC2 Instance State-change Notification"
 WARNING_SECONDS = 120
-OPTIONAL = {"detail.NotificationMetadata:str"}  # there where the hook has some
+OPTIONAL = {"detail.NotificationMetadata:str"}  # present where the hook has some
 ORDER = ("InService", "Terminating:Wait", "Terminating:Proceed", "Terminating", "Terminated")
 
 
 def of(context: Context, seen: Recording, golden: Path = GOLDEN) -> list[Difference]:
-    """All that a play shows. Figures that agree with the model are told as such."""
+    """Return all differences that a play shows. Figures that agree with the model are marked as such."""
     del context
     return [*shapes(seen.events, golden), *warning(seen), *launch(seen), *order(seen)]
 
 
 def shapes(events: list[Event], golden: Path = GOLDEN) -> Iterator[Difference]:
-    """Fields of the envelope and the detail, against the events that tests are made of: one row a kind of event."""
+    """Compare the fields of the envelope and the detail with the events that tests are made of: one row a kind of
+    event.
+    """
     known = {one["detail-type"]: one for one in _golden(golden)}
     told = set()
     for event in events:
@@ -52,14 +54,14 @@ def _golden(folder: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _fields(value: Any, path: str = "") -> set[str]:
-    """Paths of all fields with the type of what is in them; times and names differ, types do not."""
+    """Return the paths of all fields with the type of their values; times and names differ, types do not."""
     if isinstance(value, Mapping):
         return {found for name, inner in value.items() for found in _fields(inner, f"{path}.{name}" if path else name)}
     return {f"{path}:{type(value).__name__}"}
 
 
 def warning(seen: Recording) -> Iterator[Difference]:
-    """Seconds from the spot warning until EC2 takes the instance."""
+    """Compare the seconds from the spot warning until EC2 takes the instance."""
     warned = {e["detail"].get("instance-id"): _at(e) for e in seen.events if e.get("detail-type") == SPOT}
     for event in seen.events:
         detail = event.get("detail") or {}
@@ -75,8 +77,8 @@ def warning(seen: Recording) -> Iterator[Difference]:
 
 
 def launch(seen: Recording) -> Iterator[Difference]:
-    """LaunchInstances raises the desired size until a termination with decrement offsets it. In a spot interruption
-    both follow on each other faster than the looks; an upgrade holds its surge for minutes.
+    """Compare the desired size: LaunchInstances raises it until a termination with decrement offsets it. In a spot
+    interruption both follow faster than the observations; an upgrade holds its surge for minutes.
     """
     if seen.before is None or seen.play == "managed upgrade":
         return  # there EKS raises it itself
@@ -95,7 +97,7 @@ def launch(seen: Recording) -> Iterator[Difference]:
 
 
 def order(seen: Recording) -> Iterator[Difference]:
-    """The lifecycle states that each instance was seen in."""
+    """Compare the order of the lifecycle states in which each instance was observed."""
     told: dict[str, list[str]] = {}
     for sample in seen.samples:
         for instance, state in sample.members.items():

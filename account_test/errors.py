@@ -1,4 +1,4 @@
-"""What can go wrong, in words for people.
+"""Errors of the test, in words for people.
 
 AccountTestError
 ├── PreflightError     something is missing before anything is made; names the thing and the fix
@@ -12,12 +12,12 @@ class AccountTestError(Exception):
 
 
 class PreflightError(AccountTestError):
-    """Nothing has been made yet."""
+    """A missing requirement: nothing has been made yet."""
 
 
 class NotServedError(AccountTestError):
-    """Reported as `not run`, never as kept."""
+    """An API that is not served: reported as `not run`, never as kept."""
 
 
 class StepError(AccountTestError):
-    """The step is reported as broken, with this sentence."""
+    """A step that could not be carried out: it is reported as broken, with this sentence."""

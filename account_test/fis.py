@@ -1,5 +1,5 @@
-"""A spot interruption by AWS Fault Injection Service: the rebalance recommendation, the warning, and two minutes later
-the end (FIS user guide, "aws:ec2:send-spot-instance-interruptions")."""
+"""Spot interruption by AWS Fault Injection Service: the rebalance recommendation, the warning, and two minutes later
+the termination (FIS user guide, "aws:ec2:send-spot-instance-interruptions")."""
 
 import json
 import time
@@ -15,11 +15,11 @@ from account_test.run import TAG
 
 ACTION = "aws:ec2:send-spot-instance-interruptions"
 DENIED = {"AccessDeniedException", "AccessDenied", "UnauthorizedOperation"}
-ROLE_SECONDS = 60  # until FIS may wear a role that has just been made
+ROLE_SECONDS = 60  # until FIS can assume a role that has just been made
 
 
 def interrupt(context: Context, instance: str) -> None:
-    """Raises NotServedError where there is no FIS, StepError where it refuses."""
+    """Interrupt a spot instance. Raises NotServedError where there is no FIS, StepError where it refuses."""
     run = context.run
     role = _role(context)
     context.journal.making("experiment-template", run.id, tag=TAG)
@@ -49,7 +49,9 @@ def _role(context: Context) -> str:
 
 
 def _template(context: Context, role: str, instance: str) -> str:
-    """IAM is eventually consistent: FIS refuses a role for a while that has just been made."""
+    """Create the experiment template, with retries: IAM is eventually consistent, so FIS refuses a new role for a
+    while.
+    """
     deadline = time.monotonic() + ROLE_SECONDS
     asked: dict[str, Any] = {
         "clientToken": context.run.id,

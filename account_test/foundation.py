@@ -1,4 +1,4 @@
-"""What all plays stand on: the node role, the tap on events, the namespace and its workload, the ClusterRoles."""
+"""Foundation of all plays: the node role, the tap on events, the namespace and its workload, the ClusterRoles."""
 
 import json
 import time
@@ -20,7 +20,7 @@ TAPPED = {"source": ["aws.ec2", "aws.autoscaling"]}
 
 
 def lay(context: Context, cluster: Mapping[str, Any]) -> None:
-    """In the order in which each needs the one before. Everything is written down before it is made."""
+    """Create the foundation in the order of dependency. Everything is recorded in the journal before it is made."""
     context.base["image"] = image_of(context, cluster)
     context.base["securityGroup"] = (cluster.get("resourcesVpcConfig") or {}).get("clusterSecurityGroupId") or ""
     node_role(context)
@@ -37,7 +37,7 @@ def lay(context: Context, cluster: Mapping[str, Any]) -> None:
 
 
 def image_of(context: Context, cluster: Mapping[str, Any]) -> str:
-    """The image that was named, else the one that EKS recommends for the cluster's version. Raises PreflightError."""
+    """Return the given image, else the one that EKS recommends for the cluster's version. Raises PreflightError."""
     if context.run.image:
         return context.run.image
     name = IMAGE.format(version=cluster["version"])
@@ -50,7 +50,7 @@ def image_of(context: Context, cluster: Mapping[str, Any]) -> str:
 
 
 def node_role(context: Context) -> None:
-    """The role that the test's instances run as, known to the cluster as a node."""
+    """Create the role of the test's instances, which the cluster accepts as a node."""
     run, iam = context.run, context.aws("iam")
     name = run.name("node")
     trust = _trust("ec2.amazonaws.com")
@@ -77,7 +77,9 @@ def node_role(context: Context) -> None:
 
 
 def tap(context: Context) -> None:
-    """A queue that hears what EC2 and Auto Scaling tell, for the comparison with the events that tests are made of."""
+    """Create a queue that receives the events of EC2 and Auto Scaling, for the comparison with the events that tests
+    are made of.
+    """
     run, sqs, events = context.run, context.aws("sqs"), context.aws("events")
     name = run.name("tap")
     arn = run.arn("sqs", name)
@@ -102,13 +104,15 @@ def tap(context: Context) -> None:
 
 
 def cluster_roles() -> list[dict[str, Any]]:
-    """Those of manifests/cluster-role.yaml."""
+    """Return the ClusterRoles of manifests/cluster-role.yaml."""
     text = (ROOT / "manifests" / "cluster-role.yaml").read_text(encoding="utf-8")
     return [thing for thing in yaml.safe_load_all(text) if thing]
 
 
 def workload(context: Context, group: str, replicas: int) -> list[dict[str, Any]]:
-    """A Deployment of pods that run on the group's nodes alone, and a budget that lets one of them go at a time."""
+    """Return a Deployment of pods that run only on the group's nodes, and a budget that allows one eviction at a
+    time.
+    """
     meta = {"name": group, "namespace": context.run.namespace, "labels": {TAG: group}}
     labels = {"app": group}
     pod = {
@@ -144,7 +148,7 @@ def workload(context: Context, group: str, replicas: int) -> list[dict[str, Any]
 
 
 def trust_of(service: str) -> str:
-    """The trust policy of a role that one service may wear."""
+    """Return the trust policy of a role that one service may assume."""
     return _trust(service)
 
 
@@ -158,7 +162,7 @@ def _tags(context: Context) -> list[dict[str, str]]:
 
 
 def _made(call: Any) -> Any:
-    """What is there already was made by this run before."""
+    """Make the call and ignore an existing resource: this run has made it before."""
     try:
         return call()
     except ClientError as error:

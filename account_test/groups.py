@@ -1,4 +1,4 @@
-"""The test groups: one for each play, made before it and removed after it."""
+"""Test groups: one for each play, made before it and removed after it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,9 @@ from account_test.run import TAG
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupPlan:
-    """`spot`: all of it. `managed`: by a managed node group. `foreign`: outside of the test's policies."""
+    """Specification of a group. `spot`: all instances are spot. `managed`: by a managed node group. `foreign`: outside
+    of the test's policies.
+    """
 
     part: str
     size: int
@@ -23,12 +25,12 @@ class GroupPlan:
 
     @property
     def maximum(self) -> int:
-        """One more than it has: the room that a replacement needs."""
+        """Maximum size, one more than the group has: a replacement needs it."""
         return self.size + 1
 
 
 def make_group(context: Context, plan: GroupPlan) -> str:
-    """Launch template and group; answers the Auto Scaling group's name."""
+    """Create launch template and group; return the Auto Scaling group's name."""
     run = context.run
     name = run.name(plan.part)
     cluster = context.aws("eks").describe_cluster(name=run.cluster)["cluster"]
@@ -58,7 +60,7 @@ def make_group(context: Context, plan: GroupPlan) -> str:
 
 
 def spot_types(kind: str) -> list[str]:
-    """Two types of one size: spot capacity of a single one may be short."""
+    """Return two types of one size: spot capacity of a single one may be short."""
     family, _, size = kind.partition(".")
     return [kind, f"{family}a.{size}"] if family in {"t3", "m5", "c5", "r5", "m6", "m7"} else [kind]
 
@@ -85,7 +87,7 @@ def _managed(context: Context, plan: GroupPlan, name: str) -> str:
 
 
 def _template(context: Context, name: str, data: dict[str, Any]) -> str:
-    """Two versions that differ in a tag alone: an upgrade from the first to the second needs no other image."""
+    """Create two versions that differ only in a tag: an upgrade from the first to the second needs no other image."""
     ec2, run = context.aws("ec2"), context.run
     context.journal.making("launch-template", name)
     tags = [{"ResourceType": "launch-template", "Tags": [{"Key": key, "Value": run.tags[key]} for key in run.tags]}]
@@ -99,7 +101,7 @@ def _template(context: Context, name: str, data: dict[str, Any]) -> str:
 
 
 def remove_group(context: Context, plan: GroupPlan, remove: Callable[[Made], None]) -> None:
-    """After its play: what the journal has of it, in reverse order."""
+    """Remove the group after its play: what the journal has of it, in reverse order."""
     name = context.run.name(plan.part)
     mine: list[Made] = [made for made in context.journal.left if made.name == name]
     for made in mine:
@@ -107,7 +109,7 @@ def remove_group(context: Context, plan: GroupPlan, remove: Callable[[Made], Non
 
 
 def described(context: Context, group: str) -> dict[str, Any]:
-    """As DescribeAutoScalingGroups tells it. Raises StepError where it is gone."""
+    """Return the group as DescribeAutoScalingGroups reports it. Raises StepError if it does not exist."""
     answer = context.aws("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[group])
     for found in answer["AutoScalingGroups"]:
         return dict(found)

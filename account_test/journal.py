@@ -1,6 +1,8 @@
-"""What the run makes, written down before it is made, so that whatever stops it, all of it can be found and removed.
+"""Record of the resources of a run, each written before it is made, so that all can be found and removed however the
+run stops.
 
-Each write replaces the file as a whole: a process that is killed leaves the old one or the new one."""
+Each write replaces the file as a whole: a process that is killed leaves the old one or the new one.
+"""
 
 import json
 import os
@@ -15,7 +17,9 @@ from account_test.run import Run, journal_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """One thing: of which kind (`removal.py` knows how to remove it), its name, and what else its removal needs."""
+    """Resource of a run: its kind (`removal.py` knows how to remove it), its name, and other values that its removal
+    needs.
+    """
 
     kind: str
     name: str
@@ -26,7 +30,7 @@ class Made:
 
 
 class Journal:
-    """Of one run. Adding a thing twice is adding it once; removing twice too."""
+    """Journal of one run. Adding and removing a resource are idempotent."""
 
     def __init__(self, run: Run, path: Path, things: list[Made] | None = None) -> None:
         self.run, self._path = run, path
@@ -34,7 +38,7 @@ class Journal:
 
     @classmethod
     def load(cls, run_id: str) -> "Journal":
-        """Of an earlier run. Raises AccountTestError where there is none."""
+        """Load the journal of an earlier run. Raises AccountTestError where there is none."""
         path = journal_of(run_id)
         try:
             raw = json.loads(path.read_text(encoding="utf-8"))
@@ -48,7 +52,7 @@ class Journal:
             raise AccountTestError(f"{path}: found {error!r}, expected the journal of a run") from error
 
     def making(self, kind: str, name: str, **more: str) -> Made:
-        """Call it before the thing is made."""
+        """Add the resource; call it before the resource is made."""
         made = Made(kind=kind, name=name, more=more)
         if made not in self._things:
             self._things.append(made)
@@ -56,14 +60,14 @@ class Journal:
         return made
 
     def removed(self, made: Made) -> None:
-        """Call it after the thing is gone."""
+        """Remove the resource from the journal; call it after the resource is removed."""
         if made in self._things:
             self._things.remove(made)
             self._write()
 
     @property
     def left(self) -> list[Made]:
-        """In the order in which they are removed: what was made last comes first."""
+        """Resources in the order of their removal: the last made comes first."""
         return list(reversed(self._things))
 
     def _write(self) -> None:

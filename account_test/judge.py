@@ -1,6 +1,7 @@
-"""Whether each promise was kept, from a recording alone. The promises are those of `make demo` and its two sisters.
+"""Checks that each promise was kept, from a recording alone. The promises are those of `make demo` and its two sisters.
 
-Pure: a recording in, findings out."""
+Pure: a recording in, findings out.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from account_test.recording import Recording, Termination
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One promise, whether it was kept, and what was found."""
+    """Promise with its verdict and the evidence."""
 
     promise: str
     kept: bool
@@ -22,13 +23,13 @@ Judge = Callable[[Recording], Finding]
 
 
 def ended(seen: Recording) -> Finding:
-    """The play was over before its time."""
+    """Check that the play was over before its deadline."""
     found = f"after {seen.seconds:.0f} s" if seen.ended else f"not within {seen.seconds:.0f} s"
     return Finding(promise="the play came to its end in time", kept=seen.ended, found=found)
 
 
 def gone(count: int | None = None) -> Judge:
-    """`count` nodes at least, and those that the play named."""
+    """Check that exactly `count` nodes (default: as many as the play named) are removed, among them those named."""
 
     def judge(seen: Recording) -> Finding:
         closed = {one.instance for one in seen.terminations if one.status == "closed"}
@@ -44,7 +45,7 @@ def gone(count: int | None = None) -> Judge:
 
 
 def replaced_first(seen: Recording) -> Finding:
-    """The launch was asked for before the drain began."""
+    """Check that the launch was requested before the drain began."""
     victims = [one for one in seen.terminations if one.instance in seen.victims]
     late = [one.instance for one in victims if not _asked_before_drain(one)]
     reasons = "; ".join(", ".join(one.launched) or one.replacement or "not asked for" for one in victims)
@@ -61,7 +62,9 @@ def _asked_before_drain(one: Termination) -> bool:
 
 
 def budgets_held(seen: Recording) -> Finding:
-    """In every look at least as many pods were healthy as the budget wants, once that had been so."""
+    """Check that in every observation at least as many pods were healthy as the budget requires, once that had been
+    so.
+    """
     known = [(one.at - seen.began, *one.budget) for one in seen.samples if one.budget is not None]
     broken = [f"{healthy} of {wanted} after {at:.0f} s" for at, healthy, wanted in known if healthy < wanted]
     found = _listed(broken) if broken else f"{len(known)} looks, never fewer than wanted"
@@ -69,7 +72,7 @@ def budgets_held(seen: Recording) -> Finding:
 
 
 def pods_left_first(seen: Recording) -> Finding:
-    """When EC2 took an instance, no pod of the workload ran there any more."""
+    """Check that no pod of the workload ran on an instance any more when EC2 took it."""
     names = {instance: node.name for sample in seen.samples for instance, node in sample.nodes.items()}
     taken = {one.instance: _taken_at(seen, one) for one in seen.terminations}
     caught = [
@@ -88,25 +91,25 @@ def pods_left_first(seen: Recording) -> Finding:
 
 
 def _taken_at(seen: Recording, one: Termination) -> float | None:
-    """EC2's own word, by the event; else when our record says it was terminated."""
+    """Return when EC2 reported it by its event; else when our record says that the instance was terminated."""
     for event in seen.events:
         detail = event.get("detail") or {}
         if detail.get("instance-id") == one.instance and detail.get("state") == "shutting-down":
-            return _at(str(event["time"])) + 1  # EventBridge tells whole seconds
+            return _at(str(event["time"])) + 1  # EventBridge reports whole seconds
     told = one.times.get("terminated")
     return _at(told) if told else None
 
 
 def nothing_marked(seen: Recording) -> Finding:
-    """No taint of ours, and no cordon, on a node that stays."""
+    """Check that no node that stays has a taint of ours or a cordon."""
     nodes = seen.samples[-1].nodes.values() if seen.samples else ()
     marked = [node.name for node in nodes if node.marked or node.cordoned]
     return Finding(promise="no node is left marked", kept=bool(seen.samples) and not marked, found=_listed(marked))
 
 
 def once_each(seen: Recording) -> Finding:
-    """One execution for each record, and all of them succeeded. One that a person has named hands over to its
-    instance's own, which is counted.
+    """Check that there is one execution for each record and that all succeeded. An execution that a person has named
+    delegates to its instance's own, which is counted.
     """
     bad = [f"{name} {status}" for name, status in sorted(seen.executions.items()) if status != "SUCCEEDED"]
     own = [name for name in seen.executions if name.rpartition("-")[2].isdecimal()]
@@ -116,7 +119,9 @@ def once_each(seen: Recording) -> Finding:
 
 
 def no_message_left(seen: Recording) -> Finding:
-    """The queue is empty, and the dead-letter queue holds nonsense alone, with its reason."""
+    """Check that the queue is empty and that the dead-letter queue holds only the malformed message, with its
+    reason.
+    """
     new = [(reason, body) for reason, body in seen.dead_letters if body not in seen.letters_before]
     strangers = [reason or body for reason, body in new if body != seen.nonsense or not reason]
     missing = seen.nonsense is not None and not any(body == seen.nonsense for _, body in seen.dead_letters)
@@ -127,7 +132,7 @@ def no_message_left(seen: Recording) -> Finding:
 
 
 def sized(desired: int) -> Judge:
-    """The group has what its owner asked for, in service, and its bounds are what they were."""
+    """Check that the group has the size that its owner requested, in service, and that its bounds are as before."""
 
     def judge(seen: Recording) -> Finding:
         before, after = seen.before, seen.after
@@ -145,7 +150,7 @@ def sized(desired: int) -> Judge:
 
 
 def all_new(version: str) -> Judge:
-    """No member of before is left, and all run the version asked for."""
+    """Check that no earlier member is left and that all run the requested version."""
 
     def judge(seen: Recording) -> Finding:
         members = set(seen.samples[-1].members) if seen.samples else set()
@@ -158,13 +163,13 @@ def all_new(version: str) -> Judge:
 
 
 def machine_succeeded(seen: Recording) -> Finding:
-    """The execution of the upgrade or the round."""
+    """Check that the execution of the upgrade or the disruption run succeeded."""
     found = f"{seen.machine or 'none'} {seen.machine_error}".strip()
     return Finding(promise="its execution came to its end", kept=seen.machine == "SUCCEEDED", found=found)
 
 
 def every_pod_runs(replicas: int) -> Judge:
-    """At the end all replicas are Ready."""
+    """Check that at the end all replicas are Ready."""
 
     def judge(seen: Recording) -> Finding:
         pods = seen.samples[-1].pods.values() if seen.samples else ()
@@ -175,7 +180,7 @@ def every_pod_runs(replicas: int) -> Judge:
 
 
 def left_alone(seen: Recording) -> Finding:
-    """Another team's hook still holds its instance, and Leeward has no record of it."""
+    """Check that another team's hook still holds its instance and that Leeward has no record of it."""
     known = [one.instance for one in seen.terminations]
     return Finding(
         promise="another team's hook was neither heartbeaten nor answered",

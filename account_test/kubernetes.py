@@ -1,4 +1,4 @@
-"""The cluster as `leeward --cluster NAME` reaches it: EKS' endpoint, a token of the caller's own credentials."""
+"""Access to the cluster as `leeward --cluster NAME` has it: EKS' endpoint, a token of the caller's own credentials."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -23,18 +23,18 @@ PATHS = {
 
 
 class Kube:
-    """Reads and writes plain objects."""
+    """Client that reads and writes plain objects."""
 
     def __init__(self, cluster: str, region: str) -> None:
         clients = AwsClients(region)
         self._client = cluster_client(clients, SystemClock(), OwnCredentials(clients), cluster=cluster, region=region)
 
     def version(self) -> str:
-        """Of the API server: `v1.33.1`."""
+        """Return the version of the API server: `v1.33.1`."""
         return str(self._client.ask(Request(verb="get", resource="version", path="/version"))["gitVersion"])
 
     def may(self, verb: str, group: str, resource: str) -> bool:
-        """Whether the caller may do it in every namespace."""
+        """Return whether the caller may do it in every namespace."""
         attributes = {"verb": verb, "group": group, "resource": resource}
         body = {
             "apiVersion": "authorization.k8s.io/v1",
@@ -48,13 +48,13 @@ class Kube:
         return bool((answer.get("status") or {}).get("allowed"))
 
     def objects(self, kind: str, selector: str, namespace: str = "") -> tuple[Object, ...]:
-        """All of a kind whose labels the selector matches."""
+        """Return all objects of a kind whose labels the selector matches."""
         path = PATHS[kind].format(namespace=namespace)
         request = Request(verb="list", resource=kind, path=path, query={"labelSelector": selector})
         return self._client.list(request, lambda raw: raw)
 
     def read(self, kind: str, name: str, namespace: str = "") -> Object | None:
-        """One, None where there is none."""
+        """Return one object, None if it does not exist."""
         path = f"{PATHS[kind].format(namespace=namespace)}/{name}"
         try:
             return self._client.ask(Request(verb="get", resource=kind, path=path))
@@ -62,7 +62,7 @@ class Kube:
             return None
 
     def create(self, thing: Object) -> None:
-        """One that is there already stays as it is."""
+        """Create an object; an existing one stays as it is."""
         path = PATHS[thing["kind"]].format(namespace=thing["metadata"].get("namespace", ""))
         request = Request(verb="create", resource=thing["kind"], path=path, method="POST", body=thing)
         answer = self._client.send(request)
@@ -70,7 +70,7 @@ class Kube:
             self._client.ask(request)  # raises it in words
 
     def delete(self, kind: str, name: str, namespace: str = "") -> None:
-        """One that is gone already is gone."""
+        """Delete an object; a missing one counts as deleted."""
         path = f"{PATHS[kind].format(namespace=namespace)}/{name}"
         try:
             self._client.ask(Request(verb="delete", resource=kind, path=path, method="DELETE"))
@@ -79,12 +79,12 @@ class Kube:
 
 
 def nodes_by_instance(nodes: tuple[Object, ...]) -> Iterator[tuple[str, Object]]:
-    """Instance id and Node."""
+    """Return Nodes by instance id."""
     for node in nodes:
         yield str((node.get("spec") or {}).get("providerID") or "").rsplit("/", 1)[-1], node
 
 
 def is_ready(thing: Object) -> bool:
-    """The Ready condition of a node or pod."""
+    """Return the Ready condition of a node or pod."""
     conditions = (thing.get("status") or {}).get("conditions") or ()
     return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)

@@ -1,6 +1,6 @@
 """The launch template of the test's nodes: Amazon Linux 2023, which nodeadm joins to the cluster (EKS user guide,
-"Customize managed nodes with launch templates", "AL2023"). Every node carries the run's label and taint, so that no pod
-of anybody else's lands on it."""
+"Customize managed nodes with launch templates", "AL2023"). Every node carries the run's label and taint, so that no
+other workload's pod is scheduled on it."""
 
 import base64
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ AUTOSCALER = "k8s.io/cluster-autoscaler/node-template"
 
 
 def user_data(context: Context, cluster: Mapping[str, Any], group: str) -> str:
-    """What an instance of a self-managed group is started with, in base64."""
+    """Return the user data of an instance of a self-managed group, in base64."""
     network = cluster.get("kubernetesNetworkConfig") or {}
     text = _NODE_CONFIG.format(
         name=context.run.cluster,
@@ -49,12 +49,12 @@ def user_data(context: Context, cluster: Mapping[str, Any], group: str) -> str:
 
 
 def instance_tags(run: Run, name: str) -> list[dict[str, str]]:
-    """Of instances and volumes."""
+    """Return the tags of instances and volumes."""
     return [{"Key": key, "Value": value} for key, value in {"Name": name, **run.tags}.items()]
 
 
 def template_data(context: Context, cluster: Mapping[str, Any], group: str) -> dict[str, Any]:
-    """Of a self-managed group."""
+    """Return the launch template data of a self-managed group."""
     run, base = context.run, context.base
     data: dict[str, Any] = {
         "ImageId": base["image"],
@@ -73,7 +73,9 @@ def template_data(context: Context, cluster: Mapping[str, Any], group: str) -> d
 
 
 def group_tags(run: Run, group: str) -> list[dict[str, Any]]:
-    """Of the Auto Scaling group, and at launch of its instances: whose cluster it is in, and what nodes look like."""
+    """Return the tags of the Auto Scaling group, propagated to its instances: its cluster, and the labels and taints of
+    its nodes.
+    """
     tags = {
         f"kubernetes.io/cluster/{run.cluster}": "owned",
         f"{AUTOSCALER}/label/{TAG}": group,

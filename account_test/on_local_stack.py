@@ -1,6 +1,7 @@
 """`--local`: the same run against a local stack of its own, as a person would prepare a cluster for it.
 
-Nothing here is used on AWS; nothing of the run knows that it is here."""
+Nothing here is used on AWS; the run does not depend on it.
+"""
 
 import os
 import tempfile
@@ -24,7 +25,7 @@ BINDING = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """What a person would type: cluster, subnets, an image, the endpoint."""
+    """Values that a person would type: cluster, subnets, an image, the endpoint."""
 
     stack: LocalStack
     subnets: tuple[str, ...]
@@ -33,7 +34,7 @@ class Prepared:
 
 @contextmanager
 def prepared() -> Iterator[Prepared]:
-    """A bootstrapped account with a cluster whose administrator the caller is; the environment points to it."""
+    """Give a bootstrapped account with a cluster whose administrator is the caller; the environment points to it."""
     before = dict(os.environ)
     with (
         tempfile.TemporaryDirectory(prefix="leeward-account-test-") as directory,
@@ -48,7 +49,7 @@ def prepared() -> Iterator[Prepared]:
 
 
 def prepare(stack: LocalStack) -> Prepared:
-    """Bootstrap, a network, the caller as administrator."""
+    """Bootstrap, build a network, and make the caller administrator."""
     stack.bootstrap()
     network = fleet.build_network(stack)
     arn = stack.client("sts").get_caller_identity()["Arn"]

@@ -1,4 +1,4 @@
-"""The plays: what each proves, what is done, when it is over, and the promises by which it is judged."""
+"""Plays: the claim of each, its actions, its end, and the promises by which it is judged."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -20,8 +20,8 @@ HOOK = "leeward-terminate"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Play:
-    """`act` does what happens and notes in the recording whom it is about; `over`: whether there is nothing more to
-    wait for; `seconds`: how long that is waited for at most.
+    """Play of one claim. `act` carries out the actions and records the instances concerned; `over`: True when there is
+    nothing more to wait for; `seconds`: the longest wait for that.
     """
 
     name: str
@@ -34,12 +34,12 @@ class Play:
     seconds: float = 900.0
 
     def judged(self, seen: Recording) -> list[Finding]:
-        """All of its promises."""
+        """Judge all of its promises."""
         return [promise(seen) for promise in self.promises]
 
 
 def closed(count: int, desired: int) -> Callable[[Recording], bool]:
-    """So many terminations closed, and the group at its size with all of it in service."""
+    """Return a check that `count` terminations are closed and the group has its size with all of it in service."""
 
     def over(seen: Recording) -> bool:
         done = [one for one in seen.terminations if one.status == "closed"]
@@ -53,7 +53,7 @@ def closed(count: int, desired: int) -> Callable[[Recording], bool]:
 
 
 def machine_ended(count: int, desired: int) -> Callable[[Recording], bool]:
-    """The same, and the execution that was started has ended."""
+    """Return the same check as `closed`, which also needs the started execution to have ended."""
     same = closed(count, desired)
 
     def over(seen: Recording) -> bool:
@@ -127,7 +127,7 @@ PLAYS = (
         replicas=0,
         seconds=300,
     ),
-    # Last: with its last node group EKS may take the node role's access entry away.
+    # Last: with its last node group EKS may delete the node role's access entry.
     Play(
         name="managed upgrade",
         proves="EKS rolls a managed node group; Leeward starts the update, watches it and writes no size",
@@ -145,7 +145,9 @@ PLAYS = (
 
 
 def perform(context: Context, play: Play) -> Recording:
-    """Make the group and its workload, play, watch. Raises StepError where the scene cannot be set."""
+    """Make the group and its workload, play, watch. Raises StepError if the group or its workload cannot be
+    prepared.
+    """
     group = make_group(context, play.plan)
     label = context.run.name(play.plan.part)
     context.base[f"label:{group}"] = label
@@ -193,7 +195,9 @@ def _settle(context: Context, group: str, play: Play) -> None:
 
 
 def _hooked(context: Context, group: str) -> None:
-    """fn sync puts the hook; its schedule has five minutes, here it is called."""
+    """Call fn sync, which puts the hook on the group: its schedule of five minutes is too slow here. Raises StepError
+    without it.
+    """
     call(context, "sync")
     hooks = context.aws("autoscaling").describe_lifecycle_hooks(AutoScalingGroupName=group)["LifecycleHooks"]
     if HOOK not in {hook["LifecycleHookName"] for hook in hooks}:

@@ -1,4 +1,6 @@
-"""Before anything is made: is all there that the run needs? Each error names the thing and the fix."""
+"""Checks before anything is made that all requirements of the run are met. Each error names the requirement and the
+fix.
+"""
 
 import re
 from collections.abc import Mapping
@@ -29,7 +31,7 @@ WRITES = (
 
 
 def caller(aws: Aws) -> tuple[str, str, str]:
-    """(account, partition, ARN) of the credentials. Raises PreflightError."""
+    """Return (account, partition, ARN) of the credentials. Raises PreflightError."""
     try:
         identity = aws("sts").get_caller_identity()
     except (BotoCoreError, ClientError) as error:
@@ -38,15 +40,15 @@ def caller(aws: Aws) -> tuple[str, str, str]:
 
 
 def sender_of(arn: str) -> str | None:
-    """The role behind a session's ARN, None for a user, who may not be a sender."""
+    """Return the role behind a session's ARN, None for a user, who may not be a sender."""
     found = re.fullmatch(r"arn:([\w-]+):sts::(\d{12}):assumed-role/([^/]+)/.+", arn)
-    if found and not found[3].startswith("AWSReservedSSO_"):  # such a role has a path that the session does not tell
+    if found and not found[3].startswith("AWSReservedSSO_"):  # its path is not in the session's ARN
         return f"arn:{found[1]}:iam::{found[2]}:role/{found[3]}"
     return None
 
 
 def cluster_of(aws: Aws, name: str) -> Mapping[str, Any]:
-    """The cluster, ACTIVE, with access entries. Raises PreflightError."""
+    """Return the cluster, ACTIVE, with access entries. Raises PreflightError."""
     try:
         cluster: Mapping[str, Any] = aws("eks").describe_cluster(name=name)["cluster"]
     except ClientError as error:
@@ -75,7 +77,7 @@ def cluster_of(aws: Aws, name: str) -> Mapping[str, Any]:
 
 
 def subnets_of(cluster: Mapping[str, Any], given: tuple[str, ...]) -> tuple[str, ...]:
-    """Those named, else the cluster's own. Raises PreflightError."""
+    """Return the given subnets, else the cluster's own. Raises PreflightError."""
     found = given or tuple((cluster.get("resourcesVpcConfig") or {}).get("subnetIds") or ())
     if not found:
         raise PreflightError(f"cluster {cluster['name']} names no subnets. Fix: --subnets subnet-...,subnet-...")
@@ -83,7 +85,7 @@ def subnets_of(cluster: Mapping[str, Any], given: tuple[str, ...]) -> tuple[str,
 
 
 def check(run: Run, aws: Aws, kube: Kube) -> list[str]:
-    """All but credentials and cluster. Answers what is worth knowing and stops nothing. Raises PreflightError."""
+    """Check everything but credentials and cluster. Return notes that do not stop the run. Raises PreflightError."""
     _subnets(run, aws)
     _bootstrapped(run, aws)
     _kubernetes(run, kube)
@@ -131,7 +133,7 @@ def _kubernetes(run: Run, kube: Kube) -> None:
 
 
 def _not_selected(run: Run, aws: Aws) -> None:
-    """An existing Leeward must leave the test's groups alone."""
+    """Check that an existing Leeward does not select the test's groups."""
     from leeward.adapters.aws.clients import AwsClients
     from leeward.adapters.aws.policies import ParameterStorePolicies
     from leeward.adapters.clock import SystemClock
@@ -168,7 +170,9 @@ def _quotas(aws: Aws) -> list[str]:
 
 
 def _access(run: Run, aws: Aws) -> list[str]:
-    """AWS FIS has a service role of its own; whether it may be used shows when it is."""
+    """Return notes on access to AWS FIS. It has a service role of its own; whether that may be used shows only on
+    use.
+    """
     if len(run.cluster) > LONGEST_NAMES:
         raise PreflightError(f"cluster name {run.cluster} is too long")
     if run.endpoint:

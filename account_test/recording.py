@@ -1,4 +1,4 @@
-"""What was seen of one play: plain data, from which everything is judged, and which tests can write by hand."""
+"""Observations of one play: plain data, from which everything is judged, and which tests can write manually."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ Event = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pod:
-    """One pod of the play's workload."""
+    """Pod of the play's workload."""
 
     node: str
     ready: bool
@@ -18,7 +18,7 @@ class Pod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenNode:
-    """One Node of the group."""
+    """Node of the group."""
 
     name: str
     ready: bool = True
@@ -28,7 +28,9 @@ class SeenNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """One look. `at`: seconds since 1970; `members`: lifecycle state by instance; `budget`: (healthy, wanted) pods."""
+    """One observation. `at`: seconds since 1970; `members`: lifecycle state by instance; `budget`: (healthy, wanted)
+    pods.
+    """
 
     at: float
     desired: int
@@ -39,13 +41,13 @@ class Sample:
 
     @property
     def serving(self) -> int:
-        """Members in service."""
+        """Number of members in service."""
         return sum(state == "InService" for state in self.members.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Termination:
-    """One record of the table, cut down. `times`: RFC 3339 by what happened."""
+    """Record of the table, reduced. `times`: RFC 3339 by event."""
 
     instance: str
     status: str
@@ -57,7 +59,7 @@ class Termination:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """Of a group, and what is suspended in it."""
+    """Sizes of a group, and its suspended processes."""
 
     minimum: int
     desired: int
@@ -67,10 +69,10 @@ class Sizes:
 
 @dataclass(kw_only=True)
 class Recording:
-    """`victims`: the instances that are to go, where the play names them; `versions`: of the launch template, of the
-    members at the end; `executions`: status by name, of node-termination; `machine`: how the execution of an upgrade or
-    a round ended; `letters_before`:
-    bodies in the dead-letter queue when it began; `ended`: whether the play came to its end in time.
+    """Recording of one play. `victims`: the instances to be terminated, where the play names them; `versions`: of the
+    launch template, of the members at the end; `executions`: status by name, of node-termination; `machine`: final
+    status of the execution of an upgrade or a disruption run; `letters_before`: bodies in the dead-letter queue when it
+    began; `ended`: True when the play ended in time.
     """
 
     play: str

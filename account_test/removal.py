@@ -1,6 +1,7 @@
-"""Removes what a journal names, the last made first. A thing that is gone already is removed.
+"""Removal of the resources of a journal, the last made first. A missing resource counts as removed.
 
-What cannot be removed stays in the journal and is listed with the command that removes it."""
+A resource that cannot be removed stays in the journal and is listed with the command that removes it.
+"""
 
 import os
 import signal
@@ -21,19 +22,19 @@ from account_test.journal import Journal, Made
 from account_test.kubernetes import Kube
 from leeward.errors import LeewardError
 
-GONE_SECONDS = 600  # how long a group may take to end its instances
+GONE_SECONDS = 600  # seconds that a group may take to end its instances
 PROCESS_SECONDS = 60
 LATE_LOGS_LOOKS = 3
 Say = Callable[[str], None]
 
 
 class RemovalInterruptedError(AccountTestError):
-    """A second Ctrl-C during the removal."""
+    """Interruption by a second Ctrl-C during the removal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Left:
-    """What could not be removed, why, and the command for it."""
+    """Resource that could not be removed, the reason, and the command for it."""
 
     made: Made
     reason: str
@@ -42,18 +43,18 @@ class Left:
 
 @dataclass(kw_only=True)
 class Remover:
-    """`kube` None: the cluster cannot be reached; what is in it is listed."""
+    """Remover of resources. `kube` None: the cluster cannot be reached; resources in it are listed."""
 
     aws: Aws
     kube: Kube | None
     pause: float = 5.0
 
     def remove(self, made: Made) -> None:
-        """Raises whatever AWS or the cluster answers but `not found`."""
+        """Remove a resource. Raises any error of AWS or the cluster but `not found`."""
         _KINDS[made.kind](self, made)
 
     def command(self, made: Made) -> str:
-        """What a person types."""
+        """Return the command that a person types."""
         template = _COMMANDS[made.kind]
         text = template.format(name=made.name, **made.more)
         return f"{text} {self.aws.arguments()}" if text.startswith("aws ") else text
@@ -66,7 +67,9 @@ class Remover:
             self._late_logs(made.more["logs"])
 
     def _late_logs(self, prefix: str) -> None:
-        """Lambda makes the log group of a function anew where a call ends after the stack has deleted both."""
+        """Delete log groups that Lambda recreates when a call ends after the stack has deleted function and log
+        group.
+        """
         client = self.aws("logs")
         for look in range(LATE_LOGS_LOOKS):
             if look:
@@ -134,7 +137,7 @@ class Remover:
         gone_is_fine(lambda: self.aws("logs").delete_log_group(logGroupName=made.name))
 
     def _experiment(self, made: Made) -> None:
-        """By the tag of the run: its id is known only once it is made."""
+        """Remove the experiment template by the tag of the run: its id is known only after its creation."""
         client, tag = self.aws("fis"), made.more["tag"]
         for page in client.get_paginator("list_experiment_templates").paginate():
             for one in page["experimentTemplates"]:
@@ -142,7 +145,9 @@ class Remover:
                     gone_is_fine(partial(client.delete_experiment_template, id=one["id"]))
 
     def _process(self, made: Made) -> None:
-        """A `cdk deploy` that goes on alone would make the stack again; its number may be another process's by now."""
+        """Terminate a `cdk deploy` that still runs: it would recreate the stack. The command line is compared, because
+        the process id may be another process's by now.
+        """
         deadline = time.monotonic() + PROCESS_SECONDS
         asked = ["ps", "-o", "command=", "-p", made.name]
         while made.more["words"] in subprocess.run(asked, capture_output=True, text=True, check=False).stdout:
@@ -193,9 +198,9 @@ _COMMANDS: Mapping[str, str] = {
 
 
 def remove_all(journal: Journal, remover: Remover, say: Say) -> list[Left]:
-    """Everything, the last made first; what fails does not keep the rest. Answers what is left.
+    """Remove everything, the last made first; a failure does not stop the rest. Return what is left.
 
-    Raises RemovalInterruptedError at a second Ctrl-C, after saying what is left.
+    Raises RemovalInterruptedError at a second Ctrl-C, after listing what is left.
     """
     left: list[Left] = []
     with _patient(lambda: say(f"the removal goes on, {len(journal.left)} things are left; Ctrl-C once more stops it")):
@@ -219,7 +224,7 @@ def remove_all(journal: Journal, remover: Remover, say: Say) -> list[Left]:
 
 
 def _try(remover: Remover, made: Made) -> str | None:
-    """None once it is gone, else why not."""
+    """Remove a resource; return None on success, else the reason of the failure."""
     try:
         remover.remove(made)
     except (AccountTestError, LeewardError, BotoCoreError, ClientError, WaiterError, OSError) as error:
@@ -230,7 +235,7 @@ def _try(remover: Remover, made: Made) -> str | None:
 
 
 def tell(left: list[Left], run: str, say: Say) -> None:
-    """What is left, why, and what to type."""
+    """Print what is left, the reason, and the command to type."""
     for one in left:
         say(f"LEFT: {one.made}: {one.reason}\n      {one.command}")
     if left:
@@ -239,7 +244,7 @@ def tell(left: list[Left], run: str, say: Say) -> None:
 
 @contextmanager
 def _patient(warn: Callable[[], None]) -> Iterator[None]:
-    """The first Ctrl-C (or SIGTERM) is answered by a sentence, the next one ends it."""
+    """Answer the first Ctrl-C (or SIGTERM) by a sentence and stop at the next one."""
     count = 0
 
     def interrupted(_number: int, _frame: FrameType | None) -> None:
@@ -254,7 +259,7 @@ def _patient(warn: Callable[[], None]) -> Iterator[None]:
         for number in (signal.SIGINT, signal.SIGTERM):
             before[number] = signal.signal(number, interrupted)
     except ValueError:
-        pass  # not the main thread: nobody can interrupt it
+        pass  # not the main thread: no signal can interrupt it
     try:
         yield
     finally:

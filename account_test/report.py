@@ -1,4 +1,4 @@
-"""The HTML report of the whole run, by the same package that draws `leeward report`: a lane for each node."""
+"""HTML report of the whole run, by the same package that draws `leeward report`: a lane for each node."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -22,14 +22,16 @@ MACHINES = (Machine.TERMINATION, Machine.UPGRADE, Machine.ROUND)
 
 
 def names_of(context: Context, machine: Machine) -> list[str]:
-    """Names of all executions of a machine of this deployment."""
+    """Return the names of all executions of a machine of this deployment."""
     client = context.aws("stepfunctions")
     pages = client.get_paginator("list_executions").paginate(stateMachineArn=context.run.machine(machine.value))
     return [str(run["name"]) for page in pages for run in page["executions"]]
 
 
 def gathered(context: Context) -> list[RunRecord]:
-    """A record for each execution, as `leeward report` makes it; one that cannot be read is left out, and said."""
+    """Return a record for each execution, as `leeward report` makes it; one that cannot be read is omitted and
+    reported.
+    """
     run = context.run
     if run.endpoint:
         os.environ["AWS_ENDPOINT_URL"] = run.endpoint
@@ -46,7 +48,7 @@ def gathered(context: Context) -> list[RunRecord]:
 
 
 def merged(records: Sequence[RunRecord], plays: Iterable[Mark], about: str) -> RunRecord:
-    """One record of all: each instance has one lane, the longest that any of them tells."""
+    """Merge all records into one: each instance has one lane, the one with the most spans."""
     lanes: dict[str, NodeLane] = {}
     for record in records:
         for lane in record.nodes:
@@ -66,7 +68,7 @@ def merged(records: Sequence[RunRecord], plays: Iterable[Mark], about: str) -> R
 
 
 def write(context: Context, recordings: Sequence[Recording], results: Sequence[Result], path: Path) -> Path | None:
-    """The page; None where no execution is told of."""
+    """Write the page and return its path; None if there is no record of an execution."""
     records = gathered(context)
     if not records:
         return None

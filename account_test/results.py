@@ -1,4 +1,4 @@
-"""The table of steps: what each proves, how it went, how long it took, and what AWS did differently from our model."""
+"""Table of steps: the claim, outcome and duration of each, and the differences between AWS and our model."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -9,7 +9,7 @@ from account_test.judge import Finding
 
 
 class Outcome(StrEnum):
-    """Of a step."""
+    """Outcome of a step."""
 
     KEPT = "kept"
     BROKEN = "broken"
@@ -18,7 +18,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """What our model says, and what was measured. `same`: they agree; it is a figure worth having all the same."""
+    """Difference between our model and a measurement. `same`: they agree, and the figure is still reported."""
 
     about: str
     model: str
@@ -28,7 +28,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """`why`: of a step that was not run, or that could not be carried out."""
+    """Result of a step. `why`: reason that the step was not run or could not be carried out."""
 
     name: str
     proves: str
@@ -40,14 +40,14 @@ class Result:
 
     @property
     def outcome(self) -> Outcome:
-        """A step without a single finding was not run, whatever else is said."""
+        """Outcome of the step: without a single finding it was not run, whatever else is reported."""
         if self.broken or any(not one.kept for one in self.findings):
             return Outcome.BROKEN
         return Outcome.KEPT if self.findings else Outcome.NOT_RUN
 
     @property
     def sentence(self) -> str:
-        """For the table: what is broken, why it was not run, or how many promises were kept."""
+        """Sentence for the table: broken promises, the reason for not running, or the number of promises kept."""
         if self.outcome is Outcome.KEPT:
             rest = f"; {self.why}" if self.why else ""
             return f"{len(self.findings)} of {len(self.findings)} promises{rest}"
@@ -55,12 +55,12 @@ class Result:
         return "; ".join([*broken, *([self.why] if self.why else [])])
 
     def to_json(self) -> dict[str, Any]:
-        """For results.json."""
+        """Return the JSON for results.json."""
         return {**asdict(self), "outcome": self.outcome.value, "sentence": self.sentence}
 
 
 def succeeded(results: Sequence[Result]) -> bool:
-    """Something was run, and nothing is broken."""
+    """Return whether at least one step was run and nothing is broken."""
     return any(one.outcome is Outcome.KEPT for one in results) and not any(
         one.outcome is Outcome.BROKEN for one in results
     )

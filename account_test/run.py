@@ -1,4 +1,6 @@
-"""What one run is: where it works, what its things are called, and what it tells people before it begins."""
+"""Identity of one run: its account and cluster, the names of its resources, and the summary printed before it
+begins.
+"""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -47,48 +49,48 @@ class Run:
 
     @property
     def deployment(self) -> str:
-        """The setting `deployment` of its stack; also what the names of its groups begin with."""
+        """Setting `deployment` of its stack; also the prefix of its groups' names."""
         return f"test-{self.id}"
 
     @property
     def names(self) -> Names:
-        """Of its deployment."""
+        """Names of its deployment."""
         return Names(self.deployment)
 
     @property
     def namespace(self) -> str:
-        """Of its pods."""
+        """Namespace of its pods."""
         return f"leeward-test-{self.id}"
 
     @property
     def journal(self) -> Path:
-        """Where the things it made are written down."""
+        """File that records the resources it made."""
         return journal_of(self.id)
 
     @property
     def folder(self) -> Path:
-        """Where its results go."""
+        """Folder of its results."""
         return FOLDER / self.id
 
     @property
     def tags(self) -> dict[str, str]:
-        """On everything that takes tags."""
+        """Tags of every resource that takes tags."""
         return {TAG: self.id}
 
     def name(self, part: str) -> str:
-        """Of a thing outside of its stack."""
+        """Return the name of a resource outside of its stack."""
         return f"{self.deployment}-{part}"
 
     def arn(self, service: str, resource: str) -> str:
-        """Of a thing in its account and Region."""
+        """Return the ARN of a resource in its account and Region."""
         return f"arn:{self.partition}:{service}:{self.region}:{self.account}:{resource}"
 
     def machine(self, name: str) -> str:
-        """The ARN of one of its state machines."""
+        """Return the ARN of one of its state machines."""
         return self.arn("states", f"stateMachine:{self.names.machine(name)}")
 
     def summary(self) -> str:
-        """What it creates, costs and removes."""
+        """Return a summary of what it creates, costs and removes."""
         return SUMMARY.format(
             run=self.id,
             account=self.account,
@@ -103,15 +105,15 @@ class Run:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """For the journal."""
+        """Return the JSON for the journal."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, raw: dict[str, Any]) -> Self:
-        """From the journal."""
+        """Read the run from the journal's JSON."""
         return cls(**{**raw, "subnets": tuple(raw["subnets"])})
 
 
 def journal_of(run: str) -> Path:
-    """The file of a run."""
+    """Return the journal file of a run."""
     return FOLDER / f"{run}.json"

@@ -1,4 +1,4 @@
-"""Which SDK Lambda's runtime brings: asked of a function of its own that says so and goes."""
+"""Version of the SDK in Lambda's runtime, from a function of its own that reports it and is deleted."""
 
 import io
 import json
@@ -36,19 +36,19 @@ def handle(event, context):
 
 
 def oldest(root: Path = ROOT) -> tuple[int, ...]:
-    """The oldest botocore that tests run the asset with."""
+    """Return the oldest botocore that tests run the asset with."""
     lines = (root / "functions" / "oldest-sdk.txt").read_text(encoding="utf-8").splitlines()
     found = next(line for line in lines if line.startswith("botocore=="))
     return version(found.removeprefix("botocore==").split()[0])
 
 
 def version(text: str) -> tuple[int, ...]:
-    """1.40.76 as numbers."""
+    """Return a version such as 1.40.76 as numbers."""
     return tuple(int(part) for part in text.split(".")[:3])
 
 
 def check(context: Context) -> Result:
-    """Raises StepError where the function cannot be made."""
+    """Check the runtime's SDK. Raises StepError where the function cannot be made."""
     told = _ask(context)
     found, least = str(told["botocore"]), oldest()
     same = bool(told["launches"])

@@ -1,4 +1,4 @@
-"""A run from its first resource to its last: lay the foundation, deploy, take the steps, tell, remove."""
+"""Run from its first resource to its last: create the foundation, deploy, take the steps, report, remove."""
 
 import json
 import shutil
@@ -25,12 +25,14 @@ DEPLOYS = "cdk deploy makes all of Leeward beside what is there, and its functio
 
 
 def say(line: str) -> None:
-    """One line of progress."""
+    """Print one line of progress."""
     print(f"{time.strftime('%H:%M:%S')} {line}", flush=True)
 
 
 def perform(run: Run, aws: Aws, kube: Kube, sender: str | None, only: Sequence[str] = ()) -> int:
-    """Exit code: 0 where nothing is broken and nothing is left. Whatever happens, what was made is removed."""
+    """Run the test and return the exit code: 0 where nothing is broken and nothing is left. Whatever happens,
+    everything made is removed.
+    """
     context = Context(run=run, aws=aws, kube=kube, journal=Journal(run, run.journal), say=say)
     context.base["sender"] = sender or ""
     results: list[Result] = []
@@ -55,7 +57,7 @@ def perform(run: Run, aws: Aws, kube: Kube, sender: str | None, only: Sequence[s
 
 
 def take(context: Context, results: list[Result], wanted: Sequence[Step]) -> None:
-    """All steps; the first that fails is the deployment's, without which there are no others. Tells in any case."""
+    """Take all steps; if the deployment's step fails, the others are not run. Report in any case."""
     recordings: list[Recording] = []
     try:
         laid = carried_out(Step(name=DEPLOYMENT, proves=DEPLOYS, run=_deployed), context, recordings)
@@ -80,7 +82,7 @@ def _deployed(context: Context, _: list[Recording]) -> Result:
 
 
 def tell(context: Context, recordings: Sequence[Recording], results: Sequence[Result]) -> None:
-    """The table, and the files beside the journal. A report that cannot be drawn is no reason to lose the results."""
+    """Print the table, and write the files beside the journal. The results are kept if the report cannot be drawn."""
     folder, at = context.run.folder, datetime.now(UTC)
     folder.mkdir(parents=True, exist_ok=True)
     document = {"run": context.run.id, "at": at.isoformat(), "results": [one.to_json() for one in results]}

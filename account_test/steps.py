@@ -1,4 +1,4 @@
-"""The steps in their order, and what is made of one that fails: a row of the table, never the end of the run."""
+"""Steps in their order. A failed step becomes a row of the table, never the end of the run."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -23,7 +23,9 @@ EXPECTED = (AccountTestError, LeewardError, BotoCoreError, ClientError, WaiterEr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """`run` answers its result; the recordings of plays are gathered for what looks at them afterwards."""
+    """Step of the test. `run` returns its result; the recordings of plays are gathered for the steps that read them
+    afterwards.
+    """
 
     name: str
     proves: str
@@ -31,7 +33,7 @@ class Step:
 
 
 def steps(only: Sequence[str] = ()) -> list[Step]:
-    """All of them, or those whose names contain one of the words."""
+    """Return all steps, or those whose names contain one of the words."""
     found = [
         Step(name="SDK of the runtime", proves=runtime.PROVES, run=lambda context, _: runtime.check(context)),
         Step(name="IAM", proves=iam.PROVES, run=lambda context, _: iam.check(context)),
@@ -57,7 +59,7 @@ def _played(play: Play) -> Step:
 
 
 def _clear(context: Context, play: Play) -> None:
-    """What cannot be removed now is tried again at the end."""
+    """Remove the play's group; a resource that cannot be removed now is retried at the end."""
     remover = Remover(aws=context.aws, kube=context.kube, pause=context.run.look)
 
     def remove(made: Made) -> None:
@@ -71,7 +73,7 @@ def _clear(context: Context, play: Play) -> None:
 
 
 def carried_out(step: Step, context: Context, recordings: list[Recording]) -> Result:
-    """Its result, whatever happens in it but an interruption."""
+    """Return the step's result, whatever happens in it but an interruption."""
     began = time.monotonic()
     try:
         result = step.run(context, recordings)

@@ -1,4 +1,4 @@
-"""The results for people: plain columns on the terminal, a Markdown block for docs/account-results.md."""
+"""Results for people: plain columns on the terminal, a Markdown block for docs/account-results.md."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -10,7 +10,7 @@ NOTHING = "nothing that was looked at"
 
 
 def plain(results: Sequence[Result]) -> str:
-    """One row a step, then every promise that was broken, then the differences."""
+    """Return one row a step, then every broken promise, then the differences."""
     wide = max([len("STEP"), *(len(one.name) for one in results)])
     lines = [f"{'STEP':<{wide}}  {'RESULT':<8}  {'SECONDS':>7}  WHAT"]
     lines += [
@@ -28,7 +28,7 @@ def plain(results: Sequence[Result]) -> str:
 
 
 def markdown(run: Run, results: Sequence[Result], at: datetime) -> str:
-    """The block that a person pastes into docs/account-results.md. It names neither account nor cluster."""
+    """Return the block that a person pastes into docs/account-results.md. It names neither account nor cluster."""
     where = "the local stack" if run.endpoint else "AWS"
     lines = [
         f"## {at:%Y-%m-%d}, {run.region}, {where}",
@@ -52,7 +52,7 @@ def markdown(run: Run, results: Sequence[Result], at: datetime) -> str:
 
 
 def counted(results: Sequence[Result]) -> str:
-    """The last line."""
+    """Return the last line, the counts by outcome."""
     found = {outcome: sum(one.outcome is outcome for one in results) for outcome in Outcome}
     return ", ".join(f"{count} {outcome.value}" for outcome, count in found.items())
 

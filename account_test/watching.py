@@ -1,4 +1,4 @@
-"""Looks at a play until it is over: the group, its nodes and pods, the table, the executions, the events."""
+"""Observation of a play until it is over: the group, its nodes and pods, the table, the executions, the events."""
 
 import json
 import time
@@ -21,7 +21,7 @@ RECORD = "termination#"
 
 
 def look(context: Context, group: str) -> Sample:
-    """One look at group, nodes and pods. Raises StepError where the group is gone."""
+    """Observe group, nodes and pods once. Raises StepError if the group does not exist."""
     found = described(context, group)
     label = context.base.get(f"label:{group}", group)
     nodes = context.kube.objects("Node", f"{TAG}={label}")
@@ -61,7 +61,7 @@ def _pod(pod: Mapping[str, Any]) -> Pod:
 
 
 def sizes(context: Context, group: str) -> Sizes:
-    """As the group is now."""
+    """Return the group's present sizes."""
     found = described(context, group)
     return Sizes(
         minimum=found["MinSize"],
@@ -72,7 +72,7 @@ def sizes(context: Context, group: str) -> Sizes:
 
 
 def terminations(context: Context, instances: set[str]) -> list[Termination]:
-    """The records of these instances."""
+    """Return the records of these instances."""
     pages = (
         context.aws("dynamodb").get_paginator("scan").paginate(TableName=context.run.names.table, ConsistentRead=True)
     )
@@ -94,7 +94,9 @@ def _termination(item: Mapping[str, Any]) -> Termination:
 
 
 def executions(context: Context, instances: set[str]) -> dict[str, str]:
-    """Status by name, of node-termination, of these instances: `INSTANCE-ATTEMPT`, or whatever a person called it."""
+    """Return the status by name of these instances' executions of node-termination: `INSTANCE-ATTEMPT`, or the name
+    that a person gave.
+    """
     machine = context.run.machine(naming.TERMINATION)
     pages = context.aws("stepfunctions").get_paginator("list_executions").paginate(stateMachineArn=machine)
     runs = {run["name"]: run["status"] for page in pages for run in page["executions"]}
@@ -102,7 +104,7 @@ def executions(context: Context, instances: set[str]) -> dict[str, str]:
 
 
 def drain_tap(context: Context) -> list[Event]:
-    """What EC2 and Auto Scaling have told since the last look."""
+    """Return the events of EC2 and Auto Scaling since the last observation."""
     sqs, url, found = context.aws("sqs"), context.base["tap"], []
     while messages := sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=0).get("Messages"):
         for message in messages:
@@ -112,7 +114,7 @@ def drain_tap(context: Context) -> list[Event]:
 
 
 def queue_depth(context: Context) -> int:
-    """Messages that wait or are being worked on."""
+    """Return the number of messages that wait or are being processed."""
     sqs = context.aws("sqs")
     wanted = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
     url = sqs.get_queue_url(QueueName=context.run.names.queue)["QueueUrl"]
@@ -121,7 +123,7 @@ def queue_depth(context: Context) -> int:
 
 
 def dead_letters(context: Context) -> list[tuple[str, str]]:
-    """(reason, body) of each, which stay where they are."""
+    """Return (reason, body) of each message, without deleting it."""
     sqs = context.aws("sqs")
     url = sqs.get_queue_url(QueueName=context.run.names.dead_letters)["QueueUrl"]
     answer = sqs.receive_message(
@@ -134,13 +136,13 @@ def dead_letters(context: Context) -> list[tuple[str, str]]:
 
 
 def machine_status(context: Context, execution: str) -> tuple[str, str]:
-    """(status, error and cause) of an execution."""
+    """Return (status, error and cause) of an execution."""
     found = context.aws("stepfunctions").describe_execution(executionArn=execution)
     return found["status"], " ".join(filter(None, (found.get("error"), found.get("cause"))))
 
 
 def watch(context: Context, seen: Recording, over: Callable[[Recording], bool], seconds: float) -> None:
-    """Fill the recording until `over`, or until the time is up; a look that AWS refuses is left out."""
+    """Fill the recording until `over`, or until the time is up; an observation that AWS refuses is omitted."""
     deadline = time.monotonic() + seconds
     while True:
         observe(context, seen)
@@ -153,7 +155,7 @@ def watch(context: Context, seen: Recording, over: Callable[[Recording], bool], 
 
 
 def observe(context: Context, seen: Recording) -> None:
-    """One look at everything that a play may change."""
+    """Observe once everything that a play may change."""
     try:
         seen.samples.append(look(context, seen.group))
         known = set(seen.members_before) | {name for sample in seen.samples for name in sample.members}
@@ -165,7 +167,7 @@ def observe(context: Context, seen: Recording) -> None:
 
 
 def finish(context: Context, seen: Recording) -> None:
-    """What is read once, at the end. The queue is empty a moment after the last event."""
+    """Read the values that are read only once, at the end. The queue is empty a moment after the last event."""
     seen.after = sizes(context, seen.group)
     until = time.monotonic() + 20 * context.run.look
     while (depth := queue_depth(context)) and time.monotonic() < until:

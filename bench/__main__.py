@@ -37,7 +37,7 @@ BENCHMARKS = {
 
 
 def main(names: list[str]) -> int:
-    """Exit code 0 when every target is met."""
+    """Run the benchmarks and return exit code 0 when every target is met."""
     unknown = [name for name in names if name not in BENCHMARKS]
     if unknown:
         print(f"found {', '.join(unknown)}, expected some of {', '.join(BENCHMARKS)}", file=sys.stderr)

@@ -1,5 +1,5 @@
-"""An API server of a large cluster that answers lists alone, as a real one does: `limit` and `continue` cut pages;
-beside `resourceVersion=0` the limit counts for nothing. Answers are made as they are sent, so that it stays small."""
+"""API server of a large cluster that answers only lists, as a real one does: `limit` and `continue` cut pages; with
+`resourceVersion=0` the limit is ignored. Answers are generated while they are sent, so that its memory stays small."""
 
 import gzip
 import io
@@ -19,13 +19,13 @@ CHUNK = 500  # objects made at once
 
 
 class Handler(BaseHTTPRequestHandler):
-    """`pods` and `nodes` are how many there are; every other list is empty."""
+    """Handler of list requests: `pods` and `nodes` are their counts; every other list is empty."""
 
     protocol_version = "HTTP/1.1"
     pods = nodes = 0
 
     def do_GET(self) -> None:
-        """Answer a list, compressed where the client takes that."""
+        """Answer a list, compressed where the client accepts that."""
         parts = urlsplit(self.path)
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
         first, limit = int(query.get("continue", 0)), int(query.get("limit", 0))
@@ -44,7 +44,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"0\r\n\r\n")
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
     def _objects(self, resource: str, first: int) -> tuple[int, Iterator[dict[str, Any]]]:
         match resource:
@@ -82,7 +82,7 @@ def _packed(pieces: Iterator[bytes], *, packed: bool) -> Iterator[bytes]:
 
 @contextmanager
 def serving(pods: int, nodes: int) -> Iterator[str]:
-    """The URL of a server in a process of its own."""
+    """Serve in a separate process and give the server's URL."""
     command = [sys.executable, "-m", "bench.api_server", str(pods), str(nodes)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

@@ -3,8 +3,9 @@ how they are counted).
 
 Targets, for a drain of 60 s after a spot warning and after a scale-in: at most 6 Describe calls to EC2 and Auto
 Scaling, at most 10 lists of the API server, of fn interruption, fn terminate and fn drain together. The schedules
-(sweep, sync, decide) run whatever happens; they are printed apart, as is an idle hour. `CALLS=spot,scale-in` leaves out
-the others; `NODES=20` makes the upgrade smaller."""
+(minute reconciler, sync, decide) run whatever happens; they are printed separately, as is an idle hour.
+`CALLS=spot,scale-in` runs only these two scenes; `NODES=20` makes the upgrade smaller.
+"""
 
 import os
 import sys
@@ -16,11 +17,11 @@ from bench.calls_worlds import Scene, disruption, idle_hour, scale_in, spot_warn
 
 MOST_DESCRIBES = 6
 MOST_LISTS = 10
-RUNS = TERMINATION | {"upgrade", "disrupt"}  # functions that work because something happens
+RUNS = TERMINATION | {"upgrade", "disrupt"}  # functions that run because of an event
 
 
 def run() -> bool:
-    """Print every scene; whether both targets are met."""
+    """Print every scene; return whether both targets are met."""
     nodes = int(os.environ.get("NODES", "100"))
     scenes: dict[str, tuple[Callable[[], Scene], bool]] = {
         "spot": (spot_warning, True),
@@ -36,7 +37,7 @@ def run() -> bool:
 
 
 def missed(scene: Scene) -> list[str]:
-    """Targets of a single node, each in words."""
+    """Return the missed targets of a single node, each in words."""
     describes, lists = scene.counts.describes(), scene.counts.lists()
     found = [f"at most {MOST_DESCRIBES} Describe calls"] if describes > MOST_DESCRIBES else []
     return found + ([f"at most {MOST_LISTS} lists"] if lists > MOST_LISTS else [])

@@ -1,8 +1,9 @@
-"""Counts what the product asks of AWS and of Kubernetes in a simulated world, by operation and by function.
+"""Counts of the product's calls to AWS and to Kubernetes in a simulated world, by operation and by function.
 
 AWS is counted at the ports, as the calls that the adapters in `leeward.adapters.aws` make for each: batches of their
-size, the look before each termination, and answers that an adapter keeps per sandbox for a minute (hooks, load
-balancers). Kubernetes is counted request by request, pages of a list as one."""
+size, the read before each termination, and answers that an adapter keeps per sandbox for a minute (hooks, load
+balancers). Kubernetes is counted request by request, pages of a list as one.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sized
@@ -14,7 +15,7 @@ from leeward.adapters.aws.groups import HOOKS_LAST, NAMES_PER_CALL
 from leeward.adapters.aws.instances import CHECKS, FILTER_VALUES
 from simulation.world import World
 
-TERMINATION = frozenset({"interruption", "terminate", "drain"})  # functions whose work belongs to one node's end
+TERMINATION = frozenset({"interruption", "terminate", "drain"})  # functions that work on the termination of one node
 KEPT_SECONDS = HOOKS_LAST.total_seconds()
 DESCRIBES = ("ec2:Describe", "autoscaling:Describe")  # the targets are about these
 OTHERS_DESCRIBES = "elasticloadbalancing:Describe"
@@ -24,31 +25,31 @@ Operations = dict[str, Callable[..., Made]]  # by method, from its answer and it
 
 @dataclass(slots=True)
 class Counts:
-    """Calls by (function, operation). `events`: Kubernetes Events among them."""
+    """Numbers of calls by (function, operation). `events`: Kubernetes Events among them."""
 
     aws: Counter[tuple[str, str]] = field(default_factory=Counter)
     kubernetes: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def minus(self, before: "Counts") -> "Counts":
-        """What came since."""
+        """Return the calls made since `before`."""
         return Counts(aws=self.aws - before.aws, kubernetes=self.kubernetes - before.kubernetes)
 
     def copy(self) -> "Counts":
-        """As it is now."""
+        """Return a copy of the present counts."""
         return Counts(aws=self.aws.copy(), kubernetes=self.kubernetes.copy())
 
     def describes(self, functions: Iterable[str] = TERMINATION) -> int:
-        """Describe calls to EC2 and Auto Scaling."""
+        """Number of Describe calls to EC2 and Auto Scaling."""
         wanted = frozenset(functions)
         return sum(n for (who, what), n in self.aws.items() if who in wanted and what.startswith(DESCRIBES))
 
     def lists(self, functions: Iterable[str] = TERMINATION) -> int:
-        """List requests to the API server."""
+        """Number of list requests to the API server."""
         wanted = frozenset(functions)
         return sum(n for (who, what), n in self.kubernetes.items() if who in wanted and what.startswith("list "))
 
     def by_operation(self, of: Counter[tuple[str, str]], functions: Iterable[str]) -> Counter[str]:
-        """Of these functions together."""
+        """Return the counts of these functions together, by operation."""
         wanted, found = frozenset(functions), Counter[str]()
         for (who, what), count in of.items():
             if who in wanted:
@@ -57,12 +58,12 @@ class Counts:
 
     @property
     def functions(self) -> tuple[str, ...]:
-        """Those that called anything."""
+        """Functions that made any call."""
         return tuple(sorted({who for who, _ in (*self.aws, *self.kubernetes)}))
 
 
 class Counting:
-    """A port whose calls are counted as `operations` says; others pass."""
+    """Port whose calls are counted as `operations` says; others are only passed on."""
 
     def __init__(self, port: Any, operations: Operations, count: Callable[[Made], None]) -> None:
         self._port, self._operations, self._count = port, operations, count
@@ -102,7 +103,7 @@ def watch(world: World) -> Counts:
                 counts.aws[who(), operation] += number
 
     def remembered(operation: str, key: str) -> Made:
-        """One call, unless this sandbox has the answer of the last minute."""
+        """Return one call, or none if this sandbox has the answer of the last minute."""
         now, place = world.timeline.now(), (world.invocations.environment(), operation, key)
         if now < kept.get(place, 0.0):
             return ()
@@ -149,7 +150,7 @@ def _count_ports(world: World, count: Callable[[Made], None], remembered: Callab
 
 
 def _table() -> Operations:
-    """Of termination records alone; `read_all` as one call for each hundred."""
+    """Return the operations of termination records only; `read_all` counts one call for each hundred."""
     writes = ("claim", "begin_attempt", "note", "plan", "failed", "saw", "surge", "close", "once")
     operations: Operations = {name: lambda *_, **__: _one("dynamodb:UpdateItem") for name in writes}
     operations["read"] = lambda *_: _one("dynamodb:GetItem")
@@ -166,7 +167,7 @@ def _batched(operation: str, names: Sized, together: int) -> Made:
 
 
 def _count_requests(world: World, count: Callable[[str], None]) -> None:
-    """`verb resource` of each; what was refused or lost counts as well."""
+    """Count `verb resource` of each request; refused and lost requests count as well."""
     disturb = world.kubernetes._disturb
 
     def counted(request: str) -> None:

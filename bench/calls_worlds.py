@@ -1,4 +1,4 @@
-"""The worlds of `bench calls`: what happens in each, from when to when its calls are counted. Nothing goes wrong."""
+"""Worlds of `bench calls`: the events of each and the period in which its calls are counted. Nothing fails."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -30,13 +30,13 @@ SETTLE = timedelta(seconds=60)
 SLOW = 60  # seconds that one pod of each node needs to stop: the drain
 QUICK = 10
 TEAMS = ("shop", "blog", "jobs")  # namespaces
-PODS_A_TEAM = 3  # of each node, besides the slow one
+PODS_A_TEAM = 3  # of each node, in addition to the slow one
 LOOK_EVERY = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """A world and what was counted in it: for `nodes` terminated nodes, or for an hour where it is None."""
+    """World with the calls counted in it: for `nodes` terminated nodes, or for an hour where it is None."""
 
     name: str
     nodes: int | None
@@ -45,12 +45,12 @@ class Scene:
 
 
 def spot_warning() -> Scene:
-    """One spot instance warned; our hook guards the group, so that it is terminated first."""
+    """Warn one spot instance; our hook guards the group, so the instance is terminated before EC2 takes it."""
     return _one("lone spot warning", spot=True, begin=lambda world: world.fleet.spot_warning(_first(world)))
 
 
 def scale_in() -> Scene:
-    """Its owner makes the group smaller by one; our hook holds the instance."""
+    """Let the group's owner reduce its size by one; our hook holds the instance."""
 
     def shrink(world: World) -> None:
         group = world.fleet.groups[GROUP]
@@ -60,7 +60,7 @@ def scale_in() -> Scene:
 
 
 def upgrade(nodes: int = 100, unavailable: str = "10%") -> Scene:
-    """The fleet of bench/fleet.yaml."""
+    """Upgrade the fleet of bench/fleet.yaml."""
     world = a_world(Figures.read(), nodes, unavailable, ours=True)
     machine = world.system.machines[NODE_GROUP_UPGRADE]
 
@@ -76,7 +76,7 @@ def upgrade(nodes: int = 100, unavailable: str = "10%") -> Scene:
 
 
 def disruption(nodes: int = 10) -> Scene:
-    """All nodes drift at once, and the budget lets all be replaced in one run."""
+    """Let all nodes drift at once; the budget allows replacing all in one run."""
     rules = DisruptionPolicy(
         consolidation_policy="Never", budgets=(Budget(nodes=100, percent=True),), cooldown=timedelta(minutes=5)
     )
@@ -94,7 +94,7 @@ def disruption(nodes: int = 10) -> Scene:
 
 
 def idle_hour(nodes: int = 100) -> Scene:
-    """Nothing happens; nodes are looked at for drift and expiry, and none is due."""
+    """Let an hour pass without events: nodes are checked for drift and expiry, and none is due."""
     rules = DisruptionPolicy(
         consolidation_policy="Never", expire_after=timedelta(days=30), budgets=(Budget(nodes=10, percent=True),)
     )
@@ -117,7 +117,7 @@ def _one(name: str, *, spot: bool, begin: Callable[[World], None]) -> Scene:
 
 
 def _terminated(world: World) -> list[str]:
-    """Instances whose records are closed for good."""
+    """Return the instances whose records are finally closed."""
     return [
         name
         for name, record in world.claims.records.items()
@@ -128,7 +128,7 @@ def _terminated(world: World) -> list[str]:
 def _run(
     name: str, world: World, begin: Callable[[World], None], over: Callable[[], bool], *, hours: float, nodes: int
 ) -> Scene:
-    """Count from `begin` until it is `over`. Raises RuntimeError where that does not come."""
+    """Count from `begin` until `over` is true. Raises RuntimeError if that does not happen."""
     counts, scenes = watch(world), list[Scene]()
 
     def start() -> None:
@@ -175,7 +175,7 @@ def _world(size: int, *, spot: bool, disruption: DisruptionPolicy | None = None)
 
 
 def _workloads(size: int) -> list[dict[str, Any]]:
-    """A DaemonSet, a slow pod and a few quick ones a node, spread over the nodes; each team has a budget."""
+    """Return a DaemonSet, a slow pod and a few quick ones a node, spread over the nodes; each team has a budget."""
     found = [_daemon_set(), _deployment("default", "slow", size, SLOW)]
     for team in TEAMS:
         found.append(_deployment(team, "app", PODS_A_TEAM * size, QUICK))

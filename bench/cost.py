@@ -1,9 +1,10 @@
-"""What one node replaced costs, counted from real executions, and what a month without events does.
+"""Cost of one replaced node, counted from real executions, and of a month without events.
 
 Targets: a drain of one minute and of two at most $0.001 a node, of a quarter of an hour at most $0.003; idle at most
 $0.50 a month for a cluster. The minute is counted on the local stack and in virtual time, and both have to agree; the
-longer ones in virtual time alone, with what a call was measured to take on the local stack. `LOCAL=0 python -m bench
-cost` leaves the local stack out and takes 300 ms for every call."""
+longer ones in virtual time only, with the call durations measured on the local stack. `LOCAL=0 python -m bench cost`
+omits the local stack and assumes 300 ms for every call.
+"""
 
 import os
 import sys
@@ -18,7 +19,7 @@ GUESSED_MS = 300.0
 
 
 def run() -> bool:
-    """Print the bills; whether every target is met and both worlds agree."""
+    """Print the bills; return whether every target is met and both worlds agree."""
     local = measured(60) if os.environ.get("LOCAL") != "0" else None
     handler_ms = dict(local.handler_ms) if local else dict.fromkeys((*TOLD_OF, "telling"), GUESSED_MS)
     bills = {grace: terminated(grace, handler_ms) for grace in DRAINS}
@@ -29,7 +30,9 @@ def run() -> bool:
 
 
 def _compared(local: Local, simulated: Bill) -> list[bool]:
-    """The local bill beside the simulated one: transitions, and calls of the functions that the state machine calls."""
+    """Compare the local bill with the simulated one: transitions, and calls of the functions that the state machine
+    calls.
+    """
     same = _counts(local.node) == _counts(simulated)
     words = "the same transitions and calls" if same else f"DIFFER: {_counts(local.node)} {_counts(simulated)}"
     met = [_shown("60 s drain, local stack", local.node, DRAINS[60]), same]

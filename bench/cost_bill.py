@@ -1,7 +1,8 @@
-"""What a month's bill would say of what was counted. Prices: AWS's list for us-east-1 without any free allowance.
+"""Bill for the counted usage, as on a month's invoice. Prices: AWS's list for us-east-1 without any free allowance.
 
 Step Functions Standard by state transitions; Lambda on arm64 by requests and GB-seconds; SQS by requests; EventBridge
-by custom events; DynamoDB on demand by request units."""
+by custom events; DynamoDB on demand by request units.
+"""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ CUSTOM_EVENT = 1.00 / 1_000_000
 TABLE_WRITE = 0.625 / 1_000_000  # a unit is 1 KB
 TABLE_READ = 0.125 / 1_000_000  # a unit is 4 KB, read with strong consistency
 REQUESTS_A_MESSAGE = 3  # sent, received, deleted
-WRITE_UNITS = 3  # of one write of a record, which has some 2 to 3 KB; placed on the dear side
+WRITE_UNITS = 3  # of one write of a record, which has some 2 to 3 KB; rounded to the expensive side
 
 # MB, as infra/ deploys them
 MEMORY: Mapping[str, int] = {
@@ -31,7 +32,7 @@ MEMORY: Mapping[str, int] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bill:
-    """Counted for one node, or for an idle month. `milliseconds` by function, as Lambda bills them."""
+    """Usage counted for one node, or for an idle month. `milliseconds` by function, as Lambda bills them."""
 
     transitions: int = 0
     calls: Counter[str] = field(default_factory=Counter)
@@ -44,7 +45,7 @@ class Bill:
 
     @property
     def lines(self) -> Mapping[str, float]:
-        """Dollars by what they are paid for."""
+        """Dollars by billed item."""
         gb_seconds = sum(ms / 1000 * MEMORY[name] / 1024 for name, ms in self.milliseconds.items())
         return {
             "transitions": self.transitions * TRANSITION,
@@ -56,11 +57,11 @@ class Bill:
 
     @property
     def dollars(self) -> float:
-        """All of it."""
+        """Total in dollars."""
         return sum(self.lines.values())
 
     def told(self) -> str:
-        """Counts, then dollars, in one line."""
+        """Return counts, then dollars, in one line."""
         calls = ", ".join(f"{name} {count}" for name, count in sorted(self.calls.items()))
         seconds = sum(self.milliseconds.values()) / 1000
         parts = ", ".join(f"{name} ${dollars:.6f}" for name, dollars in self.lines.items() if dollars)

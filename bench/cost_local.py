@@ -1,5 +1,5 @@
-"""One node terminated on the local stack, counted from the executions' history, the functions' logs and recorded calls;
-and what the schedules cost that run whether anything happens or not."""
+"""Cost of one node terminated on the local stack, counted from the executions' history, the functions' logs and
+recorded calls; and the cost of the schedules, which run whether anything happens or not."""
 
 import json
 import re
@@ -26,13 +26,15 @@ SCHEDULED: Mapping[str, int] = {"sweep": 1, "sync": 5, "decide": 5}  # minutes b
 MONTH = 30 * 24 * 60  # minutes
 POLLERS, POLL_SECONDS = 5, 20  # Lambda reads each empty queue with so many long polls
 RUNS = 5  # of each scheduled function
-LONGEST = 420  # seconds until the node is gone
+LONGEST = 420  # seconds until the node is deleted
 _BILLED = re.compile(r"Billed Duration: (\d+) ms")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Local:
-    """`handler_ms`: of a call that does not sleep, the median by function; `idle`: of a month without any event."""
+    """Counts on the local stack. `handler_ms`: of a call that does not sleep, the median by function; `idle`: of a
+    month without any event.
+    """
 
     node: Bill
     idle: Bill
@@ -40,7 +42,7 @@ class Local:
 
 
 def measured(grace: int) -> Local:
-    """Deploy, terminate one node of two whose pod takes `grace` seconds, and call what the schedules call."""
+    """Deploy, terminate one node of two whose pod takes `grace` seconds, and call the scheduled functions."""
     with (
         tempfile.TemporaryDirectory(prefix="leeward-bench-") as directory,
         LocalStack(directory=Path(directory), boot_delay=0.5, pod_start=0.3, termination_scale=1.0) as stack,
@@ -51,7 +53,7 @@ def measured(grace: int) -> Local:
         began, calls = int(time.time() * 1000), stack.control("GET", "calls")
         stack.emit(scenario.maintenance(stack, (victim,)))
         until(lambda: _closed(stack, victim), LONGEST)
-        time.sleep(3)  # the last words of EC2 and of the table's stream
+        time.sleep(3)  # the last events of EC2 and of the table's stream
         node, handler_ms = _node(stack, victim, began, calls)
         return Local(node=node, idle=_idle(stack), handler_ms=handler_ms)
 
@@ -79,7 +81,7 @@ def _prepare(stack: LocalStack, grace: int) -> None:
 
 
 def _slow(grace: int) -> dict[str, Any]:
-    """One pod a node, which takes all of its grace."""
+    """Return a workload of one pod a node, which uses all of its grace period."""
     made = fleet.deployment("slow", 2, grace=grace, cpu="50m")
     term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "slow"}}}
     affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
@@ -93,7 +95,9 @@ def _running(stack: LocalStack) -> int:
 
 
 def _quiet(stack: LocalStack) -> None:
-    """The hook is in place, every function warm, and the schedules' calls do not come in between."""
+    """Invoke fn sync and fn sweep, so that the hook is in place, and disable the schedules, so that their calls do not
+    interfere.
+    """
     client = stack.client("lambda")
     for name in ("sync", "sweep"):
         client.invoke(FunctionName=f"leeward-{name}")
@@ -117,7 +121,7 @@ def _node(
         transitions=sum(event["type"].endswith("StateEntered") for event in history),
         calls=Counter({name: len(found) for name, found in billed.items()}),
         milliseconds=Counter({name: sum(found) for name, found in billed.items()}),
-        messages=4,  # the announcement, the hook, and EC2's two words
+        messages=4,  # the announcement, the hook, and EC2's two events
         events=table["events:PutEvents"],
         writes=table["dynamodb:UpdateItem"] + table["dynamodb:PutItem"] + pauses,
         reads=table["dynamodb:GetItem"],
@@ -134,7 +138,7 @@ def _history(stack: LocalStack, victim: str) -> list[dict[str, Any]]:
 
 
 def _billed(stack: LocalStack, function: str, began: int) -> list[int]:
-    """Milliseconds of every call since then."""
+    """Return the billed milliseconds of every call since `began`."""
     logs = stack.client("logs")
     pages = logs.get_paginator("filter_log_events").paginate(
         logGroupName=f"/aws/lambda/leeward-{function}", startTime=began
@@ -153,7 +157,7 @@ def _since(before: Mapping[str, Mapping[str, int]], after: Mapping[str, Mapping[
 
 
 def _idle(stack: LocalStack) -> Bill:
-    """What a month without events comes to, from some calls of everything that has a schedule."""
+    """Return the usage of a month without events, extrapolated from some calls of every scheduled function."""
     known = {f["FunctionName"] for f in stack.client("lambda").list_functions(MaxItems=50)["Functions"]}
     calls: Counter[str] = Counter()
     milliseconds: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""One node terminated in virtual time, counted: a maintenance announced for it, its last pod slow to stop."""
+"""Cost of one node terminated in virtual time: a maintenance is announced for it, and its last pod is slow to stop."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -29,16 +29,18 @@ WRITES = frozenset({"claim", "begin_attempt", "note", "plan", "failed", "saw", "
 
 @dataclass(slots=True)
 class Count:
-    """What one world did since it was set to nought."""
+    """Usage of one world since the count was reset."""
 
     calls: Counter[str]
     seconds: dict[str, float]
     table: Counter[str]
-    changes: list[tuple[float, int]]  # when a record was written, and how many events that is
+    changes: list[tuple[float, int]]  # time of the write of a record, and the number of events that follow from it
 
 
 def terminated(grace: int, handler_ms: Mapping[str, float]) -> Bill:
-    """The bill of one node whose pod takes `grace` seconds. `handler_ms`: what a call costs beside its sleeping."""
+    """Return the bill of one node whose pod takes `grace` seconds. `handler_ms`: duration of a call without its
+    sleeping.
+    """
     world = _world(grace)
     count = _watch(world)
     found: list[Bill] = []
@@ -88,7 +90,9 @@ def _bill(count: Count, transitions: int, messages: int, handler_ms: Mapping[str
 
 
 def _batches(moments: list[float]) -> int:
-    """How often fn telling is called: a window begins with a change and takes all that follow within it."""
+    """Return the number of calls of fn telling: a window begins with a change and includes all that follow within
+    it.
+    """
     batches, opened = 0, -WINDOW
     for at in moments:
         if at >= opened + WINDOW:
@@ -108,12 +112,12 @@ def _world(grace: int) -> World:
     )
     world = World(1, fleet, Faults.none(), ())
     world.fleet.groups[GROUP].ends = (SHUTDOWN, SHUTDOWN)
-    world.system.balancers.groups.clear()  # no load balancer sends the node anything
+    world.system.balancers.groups.clear()  # no load balancer has the node as a target
     return world
 
 
 def _pods(grace: int) -> list[dict[str, Any]]:
-    """Two nodes with one slow pod each."""
+    """Return two nodes with one slow pod each."""
     labels = {"app": "slow"}
     spread = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": labels}}
     template = {
@@ -130,7 +134,7 @@ def _pods(grace: int) -> list[dict[str, Any]]:
 
 
 def _watch(world: World) -> Count:
-    """Count invocations with their virtual seconds, calls of the table, and what its changes tell."""
+    """Count invocations with their virtual seconds, calls of the table, and the events of its changes."""
     count = Count(Counter(), {}, Counter(), [])
     _watch_functions(world, count)
     _watch_table(world, count)

@@ -1,9 +1,10 @@
 """Consolidation of whole clusters, 20 pods a node, in CPU seconds of one core: candidates, world, every node tried
-alone, the search for several, and a verdict on each node. Targets: 5 s for 1,000 nodes, 60 s for 5,000, 512 MB.
+alone, the multi-node search, and a verdict on each node. Targets: 5 s for 1,000 nodes, 60 s for 5,000, 512 MB.
 
-Three fleets, because what a sweep costs depends on how full they are: full ones, where no node can go, half empty ones,
-where many can, and ones in which a node can only be replaced. Each size runs in a process of its own, so that its peak
-memory is its own; growth is what a node costs among 5,000 against one among 1,000."""
+There are three fleets, because the cost of a scan depends on how full they are: full ones, where no node can be
+removed, half empty ones, where many can, and ones in which a node can only be replaced. Each size runs in a process of
+its own, so that its peak memory is its own; growth is the cost of a node among 5,000 against one among 1,000.
+"""
 
 import gc
 import json
@@ -38,12 +39,12 @@ MOST_MEMORY, NEAR_LINEAR = 512, 2.0
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 ON_DEMAND = {"m5.xlarge": 0.192, "m5.2xlarge": 0.384}
 SMALLER = "m5.xlarge", ("3920m", 58)
-# how many cores a node has, and the most pods: 20 pods take 4.8 of them
+# cores of a node, and the most pods: 20 pods take 4.8 of them
 FLEETS = {"full": ("4810m", 20), "half empty": ("7910m", 58), "replaceable": ("7910m", 20)}
 
 
 def run() -> bool:
-    """Print a line for each fleet and size; whether all targets are met."""
+    """Print a line for each fleet and size; return whether all targets are met."""
     print(f"consolidation, {PODS_A_NODE} pods a node, all verdicts (CPU time of one core):")
     met: list[bool] = []
     for fleet in FLEETS:
@@ -56,7 +57,7 @@ def run() -> bool:
 
 
 def _measured(fleet: str, count: int, met: list[bool]) -> float:
-    """In a process of its own; the seconds."""
+    """Measure in a separate process and return the seconds."""
     command = [sys.executable, "-m", "bench.disruption", fleet, str(count)]
     seconds, peak, said = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     met.append(seconds <= TARGETS[count] and peak <= MOST_MEMORY)
@@ -66,7 +67,7 @@ def _measured(fleet: str, count: int, met: list[bool]) -> float:
 
 
 def in_process(fleet: str, count: int) -> list[Any]:
-    """[CPU seconds, peak megabytes, what was found]."""
+    """Return [CPU seconds, peak megabytes, result]."""
     snapshot = a_snapshot(fleet, count)
     gc.collect()
     began = time.process_time()
@@ -84,7 +85,9 @@ def _said(plan: Plan) -> str:
 
 
 def a_snapshot(fleet: str, count: int) -> ClusterSnapshot:
-    """Ten groups of on-demand nodes; but for full fleets also two that are empty and would launch smaller ones."""
+    """Return ten groups of on-demand nodes; but for full fleets also two empty groups that would launch smaller
+    ones.
+    """
     cpu, most = FLEETS[fleet]
     reader = PodReader()
     raw_nodes = list(raw_cluster.nodes(count, cpu=cpu, pods=most))
@@ -152,7 +155,7 @@ def _groups(count: int, smaller: tuple[str, ...]) -> tuple[dict[str, Group], dic
 
 
 def _launchable(group: Group, like: tuple[str, int], subnets: dict[str, Subnet], prices: Prices) -> Launchable:
-    """What its members are, or the smaller type."""
+    """Return the type of its members, or the smaller type."""
     name, (cpu, most) = ("m5.2xlarge", like) if group.instances else SMALLER
     room = amounts({"cpu": cpu, "memory": "31482304Ki", "pods": str(most)}, down=True)
     labels = {"node.kubernetes.io/instance-type": name, "topology.kubernetes.io/zone": group.zones[0]}

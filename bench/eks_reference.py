@@ -1,14 +1,15 @@
-"""What EKS' update of a managed node group does by its documentation alone, in the same simulated world.
+"""EKS' update of a managed node group by its documentation alone, in the same simulated world.
 
 Sources: Amazon EKS user guide, "Managed node update behavior" and "Managed node groups". Every pause is one that they
-name; what they do not name takes no time, or one `TICK` where it has to be noticed.
+name; any other step takes no time, or one `TICK` where it has to be noticed.
 
-Nodes go in lots: selecting up to the maximum unavailable is a step, and the steps are repeated when they are done (an
-older revision numbers them: select up to the maximum, cordon the empty, request terminations, "Repeats steps 6-8").
-`by_slots` is kinder to EKS than its text: the next node starts as soon as the termination of one has been requested.
-Where the text leaves it open, the faster reading is taken: nobody waits until the group has replaced a node, refused
-evictions are tried again at each tick, and the group is done when it has its size again, though its last nodes still
-boot."""
+Nodes are updated in batches: selecting up to the maximum unavailable is a step, and the steps are repeated when they
+are done (an older revision numbers them: select up to the maximum, cordon the empty, request terminations, "Repeats
+steps 6-8"). `by_slots` is kinder to EKS than its text: the next node starts as soon as the termination of one has been
+requested. Where the text leaves it open, the faster reading is taken: the update does not wait until the group has
+replaced a node, refused evictions are retried at each tick, and the group is done when it has its size again, though
+its last nodes still boot.
+"""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -29,7 +30,7 @@ SETTLE = 60.0  # "It cordons the node after every Pod is evicted and waits for 6
 
 
 class PodEvictionFailure(RuntimeError):
-    """The update has failed."""
+    """Failure of the update because pods were not evicted in time."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -40,7 +41,7 @@ class _Draining:
 
 
 class EksUpdate:
-    """One update of the world's only group. `done` when it has succeeded; `draining` are the names of nodes."""
+    """Update of the world's only group. `done` when it has succeeded; `draining` are the names of nodes."""
 
     def __init__(self, world: World, at_once: int, seed: int, *, by_slots: bool = False) -> None:
         self._world, self._at_once, self._random = world, at_once, Random(f"{seed}/eks")
@@ -54,12 +55,14 @@ class EksUpdate:
         self.on_end: list[Callable[[], None]] = []
 
     def begin(self) -> None:
-        """Set-up: "It creates a new Amazon EC2 launch template version …" and "updates the Auto Scaling group"."""
+        """Begin the set-up: "It creates a new Amazon EC2 launch template version …" and "updates the Auto Scaling
+        group".
+        """
         self._group.point_at(self._group.template.add("ami-00000000000000002"))
         self._world.timeline.every(TICK, self._tick, "EKS works")
 
     def draining(self) -> list[str]:
-        """Those that count as unavailable and hold pods."""
+        """Nodes that count as unavailable and hold pods."""
         return [one.member.node for one in self._under_way.values()]
 
     def _tick(self) -> None:
@@ -67,8 +70,8 @@ class EksUpdate:
             self._step()
 
     def _scale_up(self) -> None:
-        """ "It increments the Auto Scaling Group's maximum size and desired size by the larger of" twice the zones and
-        the maximum unavailable.
+        """Scale up: "It increments the Auto Scaling Group's maximum size and desired size by the larger of" twice the
+        zones and the maximum unavailable.
         """
         more = max(2 * len({one.zone for one in self._old}), self._at_once)
         self._group.maximum += more
@@ -76,8 +79,8 @@ class EksUpdate:
         self._step = self._wait_for_nodes
 
     def _wait_for_nodes(self) -> None:
-        """ "At least one new node is launched in every Availability Zone where the node exists. Every new node should
-        be in Ready state." Then "It marks nodes as unschedulable".
+        """Wait for new nodes: "At least one new node is launched in every Availability Zone where the node exists.
+        Every new node should be in Ready state." Then "It marks nodes as unschedulable".
         """
         new = self._new()
         zones = {one.zone for one in new}
@@ -89,8 +92,8 @@ class EksUpdate:
             self._step = self._upgrade
 
     def _upgrade(self) -> None:
-        """ "It randomly selects a node that needs to be upgraded, up to the maximum unavailable" … "repeats the
-        previous upgrade steps until there are no nodes" of the earlier version.
+        """Upgrade nodes: "It randomly selects a node that needs to be upgraded, up to the maximum unavailable" …
+        "repeats the previous upgrade steps until there are no nodes" of the earlier version.
         """
         now = self._world.timeline.now()
         for name, one in list(self._under_way.items()):
@@ -107,7 +110,7 @@ class EksUpdate:
             self._step = self._scale_down
 
     def _drain(self, one: _Draining, now: float) -> None:
-        """ "It drains the Pods from the node." """
+        """Drain one node: "It drains the Pods from the node"."""
         pods = self._world.kubernetes.pods_on(one.member.node)
         if not pods and one.empty is None:
             one.empty = now
@@ -119,8 +122,8 @@ class EksUpdate:
             raise PodEvictionFailure(f"{one.member.node}: {len(pods)} pods have not left")
 
     def _scale_down(self) -> None:
-        """ "The scale down phase decrements the Auto Scaling group maximum size and desired size by one to return to
-        values before the update started." One at each tick; the group chooses who goes.
+        """Scale down: "The scale down phase decrements the Auto Scaling group maximum size and desired size by one to
+        return to values before the update started." One node at each tick; the group chooses which.
         """
         desired, maximum = self._sizes
         self._end_surplus()
@@ -134,8 +137,8 @@ class EksUpdate:
                 heard()
 
     def _end_surplus(self) -> None:
-        """ "Amazon EKS automatically drains nodes using the Kubernetes API during terminations or updates." "Pod
-        disruption budgets aren't respected when … reducing the desired node count."
+        """Terminate surplus nodes: "Amazon EKS automatically drains nodes using the Kubernetes API during terminations
+        or updates." "Pod disruption budgets aren't respected when … reducing the desired node count."
         """
         for group, hook, instance in list(self._world.fleet.waiting):
             pods = self._world.kubernetes.pods_on(self._world.fleet.instances[instance].node)

@@ -1,10 +1,11 @@
 """Cold starts as Lambda sees them: INIT of each function from the asset that ships, against `import boto3`.
 
-Each INIT is a new process of the runtime's Python (this one where none is installed) that sees the asset and the SDK
-and nothing else, from folders that it does not write to: what the asset does not have compiled is compiled each time.
-The interpreter's own start is subtracted. CPU time, and boto3 anew on both sides: a busy machine changes its speed
-within seconds. Three figures: the import of the handler's module without Lambda's environment, INIT in all with clients
-and ports, and what the first call adds until AWS refuses its first request."""
+Each INIT is a new process of the runtime's Python (this one where none is installed) that sees only the asset and the
+SDK, in folders that it does not write to: modules not compiled in the asset are compiled each time. The interpreter's
+own start is subtracted. CPU time is measured, and boto3 is imported again on both sides: a busy machine changes its
+speed within seconds. Three figures: the import of the handler's module without Lambda's environment, INIT in all with
+clients and ports, and what the first call adds until AWS refuses its first request.
+"""
 
 import json
 import os
@@ -69,7 +70,7 @@ EVENTS: Mapping[str, object] = {
 
 
 def run() -> bool:
-    """Print the table; whether every function meets the targets."""
+    """Print the table; return whether every function meets the targets."""
     python = runtime_python() or sys.executable
     asset = build_asset(ROOT)
     print(f"  {_version(python)}, the asset {'compiled' if asset.compiled else 'not compiled: no Python 3.13 found'}")
@@ -80,7 +81,7 @@ def run() -> bool:
 
 
 class _World:
-    """A process as Lambda starts it: the SDK compiled, the asset as it ships."""
+    """Environment of a process as Lambda starts it: the SDK compiled, the asset as it ships."""
 
     def __init__(self, python: str, folder: Path, asset: Path) -> None:
         for package in SDK:
@@ -103,7 +104,7 @@ class _World:
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
     def printed(self, statement: str, **more: str) -> str:
-        """Return what a process prints that runs the statement."""
+        """Return the output of a process that runs the statement."""
         command = [self._python, "-S", "-c", statement]
         return subprocess.run(
             command, env={**self._environment, **more}, check=True, capture_output=True, text=True

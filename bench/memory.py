@@ -1,4 +1,4 @@
-"""How much memory this process has held at most."""
+"""Peak memory of this process."""
 
 import resource
 import sys
@@ -8,7 +8,9 @@ _STATUS = Path("/proc/self/status")
 
 
 def peak_megabytes() -> int:
-    """Since the program was started: on Linux getrusage also counts what the process that started it held before."""
+    """Return the peak since the program was started: on Linux getrusage also counts what the process that started it
+    held before.
+    """
     if _STATUS.is_file():
         line = next(line for line in _STATUS.read_text().splitlines() if line.startswith("VmHWM:"))
         return int(line.split()[1]) // 1024

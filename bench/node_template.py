@@ -1,5 +1,5 @@
-"""1,000 look-ups of node templates by 16 threads over ten minutes. Target: one DescribeNodegroup call per group and
-minute, counted; beside it, what a template costs without the call."""
+"""Benchmark of 1,000 look-ups of node templates by 16 threads over ten minutes. Target: one DescribeNodegroup call per
+group and minute, counted; also printed is the cost of a template without the call."""
 
 import time
 from collections import Counter
@@ -29,29 +29,29 @@ class CountedNodegroups:
         self._clock = clock
 
     def describe(self, cluster: str, name: str) -> Nodegroup:
-        """A node group with more labels than a group may have tags."""
+        """Return a node group with more labels than a group may have tags."""
         self.calls[name, self._clock.now()] += 1
         labels = {f"example.com/label-{number}": str(number) for number in range(LABELS)}
         return Nodegroup(name=name, cluster=cluster, labels=labels, ami_type="AL2023_x86_64_STANDARD")
 
 
 class BenchClock:
-    """Time that the benchmark moves, a minute at a time."""
+    """Clock that the benchmark moves, a minute at a time."""
 
     def __init__(self) -> None:
         self._now = START
 
     def now(self) -> datetime:
-        """The present."""
+        """Return the present."""
         return self._now
 
     def sleep(self, seconds: float) -> None:
-        """Jump."""
+        """Advance the clock."""
         self._now += timedelta(seconds=seconds)
 
 
 def run() -> bool:
-    """Print calls and microseconds; whether no group was described twice within a minute."""
+    """Print calls and microseconds; return whether no group was described twice within a minute."""
     clock = BenchClock()
     nodegroups = CountedNodegroups(clock)
     cache = NodegroupCache(nodegroups, clock, chance=lambda: 0.0, say=print)
@@ -71,13 +71,13 @@ def run() -> bool:
 
 
 def look_up(group: Group, cache: NodegroupCache) -> ExpectedNode:
-    """What a caller does for one group."""
+    """Look up one group's template as a caller does."""
     nodegroup = cache.get(group.cluster or "", group.nodegroup or "", TTL)
     found = choices(group, LAUNCH, nodegroup, known=TYPES)
     return expected_node(Sources(group=group, choices=found, launch=LAUNCH, nodegroup=nodegroup, types=TYPES))
 
 
 def a_group(number: int) -> Group:
-    """A managed group at zero."""
+    """Return a managed group of size zero."""
     tags = {"eks:cluster-name": "blue", "eks:nodegroup-name": f"web-{number}"}
     return Group(name=f"eks-web-{number}", tags=tags, minimum=0, maximum=9, desired=0, zones=("us-east-1a",))

@@ -1,6 +1,7 @@
 """Zone and subnet choice for a node of a large cluster: 5,000 nodes, 200 subnets. Target: at most 50 ms.
 
-Growth is printed beside it, and what a hundred nodes at once cost: each takes its addresses before the next one."""
+Growth is printed as well, and the cost of a hundred nodes at once: each takes its addresses before the next one.
+"""
 
 import random
 import statistics
@@ -25,7 +26,7 @@ M5_LARGE = InstanceType(name="m5.large", vcpus=2, memory_mib=8192, max_enis=3, i
 
 
 def run() -> bool:
-    """Print a line for each size; whether the target is met."""
+    """Print a line for each size; return whether the target is met."""
     print(f"zone and subnet choice, from nodes and subnets to the answer (median of {RUNS}):")
     found = {size: measure(*size) for size in SIZES}
     smallest = found[SIZES[0]]
@@ -40,7 +41,7 @@ def run() -> bool:
 
 
 def measure(nodes: int, subnets: int) -> tuple[float, float]:
-    """Milliseconds for one node and for a hundred."""
+    """Return the milliseconds for one node and for a hundred."""
     fleet = [a_node(number) for number in range(nodes)]
     known = [a_subnet(number) for number in range(subnets)]
     return _median(fleet, known, 1), _median(fleet, known, 100)
@@ -63,7 +64,7 @@ def _median(nodes: list[Node], subnets: list[Subnet], count: int) -> float:
 
 
 def a_node(number: int) -> Node:
-    """One of the cluster's, spread unevenly."""
+    """Return one of the cluster's nodes, spread unevenly."""
     zone = ZONES[number * number % len(ZONES)]
     return Node(
         name=f"node-{number}",
@@ -82,6 +83,6 @@ def a_node(number: int) -> Node:
 
 
 def a_subnet(number: int) -> Subnet:
-    """Every third one is full; the others hold many nodes."""
+    """Return a subnet: every third one is full; the others hold many nodes."""
     free = 3 if number % 3 == 0 else 1000 + number
     return Subnet(id=f"subnet-{number:05}", zone=ZONES[number % len(ZONES)], free_ips=free, vpc="vpc-1")

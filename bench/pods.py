@@ -30,7 +30,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """One reading process: megabytes before and at most, seconds by the clock and of CPU, how much was read."""
+    """Figures of one reading process: megabytes before and at peak, seconds of wall clock and of CPU, and the amount
+    read.
+    """
 
     before: int
     peak: int
@@ -40,12 +42,12 @@ class Measured:
 
     @property
     def grown(self) -> int:
-        """Megabytes that reading took."""
+        """Megabytes that the reading took."""
         return self.peak - self.before
 
 
 def run() -> bool:
-    """Print all figures; whether they meet their targets."""
+    """Print all figures; return whether they meet their targets."""
     whole = _measured(PODS, NODES, PAGED)
     print(f"{PODS:,} pods on {NODES:,} nodes over HTTP, in pages: peak {whole.peak} MB (target {MEGABYTES} MB),")
     print(f"  {whole.before} MB of it before; {whole.cpu:.1f} s of CPU, {whole.seconds:.1f} s with the server's work")
@@ -67,7 +69,7 @@ def _measured(pods: int, nodes: int, how: str) -> Measured:
 
 
 def api_of(url: str, how: str = PAGED) -> "ClusterApi":
-    """The real client of the server."""
+    """Return the real client of the server."""
     from leeward.adapters.clock import SystemClock
     from leeward.adapters.kubernetes.api import ClusterApi
     from leeward.adapters.kubernetes.client import ClusterClient
@@ -100,7 +102,7 @@ def _in_one_answer(client: "ClusterClient") -> Callable[..., tuple[Any, ...]]:
 
 
 def in_process(url: str, nodes: int, how: str) -> dict[str, Any]:
-    """`Measured` as JSON."""
+    """Measure in this process and return `Measured` as JSON."""
     import leeward.upgrade.handler  # noqa: F401 - a planner's handler, for what it takes by itself
     from bench.snapshot import NOW, ports_of
     from leeward.snapshot.gather import gather

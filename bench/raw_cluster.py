@@ -12,17 +12,17 @@ BORN = "2026-04-01T08:00:00Z"
 
 
 def node_name(number: int) -> str:
-    """As EC2 names them."""
+    """Return a node name as EC2 forms it."""
     return f"ip-10-{number // 65536}-{number // 256 % 256}-{number % 256}.ec2.internal"
 
 
 def instance_id(number: int) -> str:
-    """Of the node's instance."""
+    """Return the id of the node's instance."""
     return f"i-{number:017x}"
 
 
 def nodes(count: int, *, cpu: str = "7910m", pods: int = 58, first: int = 0) -> Iterator[dict[str, Any]]:
-    """Ready nodes in three zones, from the `first` on."""
+    """Return ready nodes in three zones, from the `first` on."""
     for number in range(first, count):
         name, zone = node_name(number), ZONES[number % len(ZONES)]
         labels = {
@@ -63,7 +63,7 @@ def nodes(count: int, *, cpu: str = "7910m", pods: int = 58, first: int = 0) -> 
 
 
 def pods(count: int, node_count: int, *, first: int = 0) -> Iterator[dict[str, Any]]:
-    """Running pods from the `first` on, dealt out to the nodes in turn; the number decides what a pod is of."""
+    """Return running pods from the `first` on, assigned to the nodes in turn; the number decides the pod's workload."""
     for number in range(first, count):
         app = f"app-{number // REPLICAS}"
         labels = {
@@ -146,7 +146,7 @@ def _pod_status(number: int) -> dict[str, Any]:
 
 
 def _managed(labels: dict[str, str]) -> list[dict[str, Any]]:
-    """What the API server keeps about who set which field."""
+    """Return the API server's record of the writer of each field."""
     fields: dict[str, Any] = {f"f:{key}": {} for key in labels}
     deep: dict[str, Any] = {
         "f:spec": {"f:containers": {'k:{"name":"main"}': {f"f:field{one}": {} for one in range(20)}}}

@@ -1,8 +1,8 @@
-"""The scheduling room in CPU seconds of one core: pods placed a second, growth, and sweeps that empty every node.
+"""The scheduling package in CPU seconds of one core: pods placed a second, growth, and scans that empty every node.
 
-Pods are mixed: of 20 workloads of 20 pods 8 are plain, 4 spread over the zones (DoNotSchedule), 2 keep off each
-other's host, 3 ask for zones by node affinity, 3 have a volume in one zone. Once more with requests that no two
-workloads share, and on full nodes, where no pod of an emptied one finds a place. Memory is the process's peak.
+Pods are mixed: of 20 workloads of 20 pods 8 are plain, 4 spread over the zones (DoNotSchedule), 2 keep off each other's
+host, 3 ask for zones by node affinity, 3 have a volume in one zone. It runs again with requests that no two workloads
+share, and on full nodes, where no pod of an emptied node finds a place. Memory is the process's peak.
 """
 
 import gc
@@ -28,11 +28,11 @@ SIZES = (1_000, 10_000, 100_000)
 PODS_A_SECOND = 20_000
 SWEEPS = {1_000: 5.0, 5_000: 60.0}  # nodes -> seconds
 MOST_MEMORY = 512  # MB
-NEAR_LINEAR = 2.0  # a pod may cost that much more among 100,000 than among 1,000
+NEAR_LINEAR = 2.0  # a pod may take that much longer among 100,000 than among 1,000
 
 
 def run() -> bool:
-    """Print both tables; whether every target is met."""
+    """Print both tables; return whether every target is met."""
     met = [_placing(), *(_sweep(nodes, seconds) for nodes, seconds in SWEEPS.items())]
     print(f"peak memory of the process {_peak()} MB (target {MOST_MEMORY} MB)")
     return all(met) and _peak() <= MOST_MEMORY
@@ -49,9 +49,10 @@ def _placing() -> bool:
 
 
 def _place(size: int, *, different: bool = False) -> float:
-    """Pods a second: the best of several runs, more where they are short, because the first ones of a process are slow.
+    """Return the pods placed a second: the best of several runs, more where they are short, because a process's first
+    runs are slow.
 
-    What reading the pods left to collect is not charged to placing them.
+    Garbage left from reading the pods is collected first, so that it does not count as placing time.
     """
     best = 0.0
     nodes = [_node(number) for number in range(size // PODS_A_NODE)]
@@ -68,7 +69,9 @@ def _place(size: int, *, different: bool = False) -> float:
 
 
 def _sweep(count: int, target: float) -> bool:
-    """Every node once: taken away, its pods placed on the others, taken back; with room for them and without."""
+    """Empty every node once: remove it, place its pods on the others, put it back; with free capacity and without.
+    Return whether the target is met.
+    """
     roomy = _emptied(count, _even_world(count, most=PODS_A_NODE + 38))
     full = _emptied(count, _even_world(count, most=PODS_A_NODE))
     print(f"  target {target:.0f} s each; peak memory {_peak()} MB")
@@ -76,7 +79,7 @@ def _sweep(count: int, target: float) -> bool:
 
 
 def _emptied(count: int, world: World) -> float:
-    """CPU seconds."""
+    """Return the CPU seconds."""
     names = [node.name for node in world.nodes]
     began, complete, moved = time.process_time(), 0, 0
     for name in names:
@@ -91,7 +94,7 @@ def _emptied(count: int, world: World) -> float:
 
 
 def _even_world(count: int, *, most: int) -> World:
-    """Twenty pods on each node, and places for `most`."""
+    """Return twenty pods on each node, and places for `most`."""
     tight = World([_node(number, most=PODS_A_NODE) for number in range(count)], _pods(count * PODS_A_NODE))
     pending = tight.pending
     placements = pack(tight, pending).placements
@@ -116,7 +119,7 @@ def _pods(size: int, *, different: bool = False) -> list[PodSpec]:
 
 
 def _pod(number: int, *, different: bool = False) -> dict[str, Any]:
-    """The number decides everything: which workload it is of, and what that asks for."""
+    """Return a pod whose number decides its workload and the workload's requirements."""
     workload, kind = number // REPLICAS, KINDS[number // REPLICAS % len(KINDS)]
     app, name = f"app-{workload}", f"app-{workload}-{number}"
     cpu, memory = CPUS[workload % len(CPUS)], MEMORIES[workload % len(MEMORIES)]
@@ -147,7 +150,7 @@ def _asking(kind: str, app: str, number: int) -> dict[str, Any]:
 
 
 def _storage(size: int) -> Storage:
-    """A bound claim for each pod of a StatefulSet, the zones in turn."""
+    """Return a bound claim for each pod of a StatefulSet, the zones in turn."""
     numbers = [number for number in range(size) if KINDS[number // REPLICAS % len(KINDS)] == "volume"]
     return Storage.from_json(
         claims=(
@@ -168,5 +171,5 @@ def _volume(number: int) -> dict[str, Any]:
 
 
 def _peak() -> int:
-    """The largest memory of this process so far, in MB."""
+    """Return the peak memory of this process so far, in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024

@@ -2,11 +2,13 @@
 200 events on the event bus a virtual hour or more and all faults; after the first week memory grows by less than a
 tenth.
 
-An event is what a rule of ours lets through; one arrival (a spot warning, a scale-in) leads to three or so. A second
-line tells the speed at 200 arrivals an hour, without a target.
+An event is one that a rule of ours matches; one arrival (a spot warning, a scale-in) leads to three or so. A second
+line prints the speed at 200 arrivals an hour, without a target.
 
-CPU time of this process is counted, so that neighbours on the machine blur it less; they still slow a core that they
-share. A week, because closed records live so long. `DAYS=30 python -m bench simulation` makes the long run longer."""
+CPU time of this process is counted, so that other processes on the machine distort it less; they still slow a core that
+they share. Growth is measured after a week because closed records are kept for a week. `DAYS=30 python -m bench
+simulation` makes the long run longer.
+"""
 
 import gc
 import os
@@ -20,7 +22,7 @@ from simulation.timeline import Streams
 from simulation.world import WARM_UP, World
 
 HOURS, NODES = 4.0, 100
-USUAL, CROWDED = 80.0, 220.0  # arrivals asked for in a virtual hour
+USUAL, CROWDED = 80.0, 220.0  # arrivals requested in a virtual hour
 EVENTS = 200.0
 TARGET = 1000.0
 DAYS = int(os.environ.get("DAYS", "10"))
@@ -31,13 +33,13 @@ DAY = 86400.0
 
 
 def run() -> bool:
-    """Print both; whether the targets are met."""
+    """Print both; return whether the targets are met."""
     fast = speed()
     return flat() and fast
 
 
 def speed() -> bool:
-    """One virtual morning of a large fleet, and one in which everything happens at once."""
+    """Run one virtual morning of a large fleet, and one in which everything happens at once."""
     ratio, events = _morning(USUAL)
     print(f"  target {TARGET:.0f} x at {EVENTS:.0f} events or more")
     _morning(CROWDED)
@@ -45,7 +47,7 @@ def speed() -> bool:
 
 
 def _morning(per_hour: float) -> tuple[float, float]:
-    """(virtual time / CPU time, events on the bus an hour)."""
+    """Return (virtual time / CPU time, events on the bus an hour)."""
     world = a_world(NODES, HOURS, per_hour)
     began = time.process_time()
     outcome = world.run(HOURS, converge=0)
@@ -59,7 +61,7 @@ def _morning(per_hour: float) -> tuple[float, float]:
 
 
 def flat() -> bool:
-    """Many days of a small fleet; a block is what the interpreter allocates for one object or a part of it."""
+    """Run many days of a small fleet; a block is the interpreter's allocation for one object or a part of it."""
     world = a_world(FEW_NODES, DAYS * 24.0, FEW_PER_HOUR)
     blocks: dict[int, int] = {}
     for day in range(1, DAYS + 1):
@@ -73,7 +75,7 @@ def flat() -> bool:
 
 
 def a_world(nodes: int, hours: float, per_hour: float) -> World:
-    """Of seed 1."""
+    """Return a world of seed 1."""
     streams = Streams(1)
     fleet = fleets.generate(streams.stream("fleet plan"), nodes=nodes)
     return World(1, fleet, Faults.all(), fleets.arrivals(fleet, streams.stream("arrivals"), hours, per_hour))

@@ -19,7 +19,7 @@ from bench.api_server import serving
 from bench.memory import peak_megabytes
 from bench.pods import api_of
 
-if TYPE_CHECKING:  # what the reading process imports counts as its own
+if TYPE_CHECKING:  # the memory of the reading process's imports counts as its own
     from leeward.adapters.kubernetes.api import ClusterApi
     from leeward.model.group import Group
     from leeward.model.instance import Instance
@@ -31,7 +31,7 @@ TYPE = "m5.2xlarge"
 
 
 def run() -> bool:
-    """Print both figures; whether they meet their targets."""
+    """Print both figures; return whether they meet their targets."""
     with serving(PODS, NODES) as url:
         answer = subprocess.run(
             [sys.executable, "-m", "bench.snapshot", url], check=True, capture_output=True, text=True
@@ -45,7 +45,7 @@ def run() -> bool:
 
 
 def in_process(url: str) -> list[Any]:
-    """[CPU seconds, those of reading the pages alone, megabytes, what was read]."""
+    """Return [CPU seconds, those of reading the pages alone, megabytes, summary of what was read]."""
     import leeward.upgrade.handler  # noqa: F401 - a planner's handler, for what it takes by itself
     from leeward.snapshot.gather import gather
 
@@ -56,7 +56,7 @@ def in_process(url: str) -> list[Any]:
     grown = peak_megabytes() - before
     read = [len(found.nodes), len(found.pod_specs)]
     seconds = min(_timed(lambda: gather(ports, "blue", NOW)) for _ in range(RUNS))
-    gc.disable()  # as the reading does
+    gc.disable()  # as the reading process does
     return [seconds, min(_timed(lambda: _parse(kubernetes)) for _ in range(RUNS)), grown, read]
 
 
@@ -74,8 +74,8 @@ def _timed(what: Callable[[], object]) -> float:
 
 
 def ports_of(kubernetes: "ClusterApi", nodes: int) -> Any:
-    """AWS' answers are there at once: groups of equal size that all launch one type. What no snapshot asks for is not
-    there.
+    """Return ports whose AWS answers are immediate: groups of equal size that all launch one type. Calls that no
+    snapshot makes are missing.
     """
     from leeward.model.instance_type import InstanceType
     from leeward.model.launch import LaunchSettings
@@ -104,7 +104,7 @@ def ports_of(kubernetes: "ClusterApi", nodes: int) -> Any:
 
 
 def _members(nodes: int) -> tuple[list["Group"], dict[str, "Instance"]]:
-    """The groups and the instances behind the nodes."""
+    """Return the groups and the instances behind the nodes."""
     from leeward.model.group import Group, GroupInstance
     from leeward.model.instance import CapacityType, Instance
 

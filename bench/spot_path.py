@@ -1,5 +1,5 @@
-"""Event to node tainted on the local stack, cold start included in the first run. Target: p95 of 2 s plus the queue's
-batching window of 1 s."""
+"""Time from event to tainted node on the local stack, cold start included in the first run. Target: p95 of 2 s plus the
+queue's batching window of 1 s."""
 
 import statistics
 import tempfile
@@ -39,7 +39,7 @@ def prepare(stack: LocalStack) -> None:
 
 
 def measure(stack: LocalStack, runs: int) -> list[float]:
-    """Seconds from each event to its node's taint, seen through the Kubernetes API."""
+    """Return the seconds from each event to its node's taint, seen through the Kubernetes API."""
     seconds = []
     for member in instances_of(stack, scenario.SPOT)[:runs]:
         instance = str(member["InstanceId"])
@@ -56,7 +56,7 @@ def _tainted(stack: LocalStack, instance: str) -> bool:
 
 
 def report(seconds: list[float]) -> bool:
-    """Print p50 and p95; whether the target is met."""
+    """Print p50 and p95; return whether the target is met."""
     ordered = sorted(seconds)
     p95 = ordered[max(0, -(-95 * len(ordered) // 100) - 1)]
     p50 = statistics.median(ordered)
@@ -66,7 +66,7 @@ def report(seconds: list[float]) -> bool:
 
 
 def until(true: Callable[[], bool], seconds: float = WAIT_SECONDS) -> None:
-    """Look every 20 ms until it is so."""
+    """Poll every 20 ms until the condition holds."""
     deadline = time.monotonic() + seconds
     while not true():
         if time.monotonic() > deadline:

@@ -1,10 +1,11 @@
 """A thousand spot warnings at once.
 
 fn interruption in process against an emulated cluster of a thousand nodes: at most 10 s of its own work on one core
-until all are tainted; calls a node and work a node do not grow with the storm. The whole chain in virtual time, smooth
-and rough (each message three times, a fifth of all requests to AWS throttled), which have to end alike; and the whole
-chain for fifty on the local stack, printed without a target. `CHAIN=100 LOCAL=5 python -m bench storm` is shorter, with
-LOCAL=0 the local stack is left out."""
+until all are tainted; calls a node and work a node do not grow with the storm. The whole chain runs in virtual time,
+smooth and rough (each message three times, a fifth of all requests to AWS throttled), and both have to reach the same
+end; and the whole chain runs for fifty on the local stack, printed without a target. `CHAIN=100 LOCAL=5 python -m bench
+storm` is shorter; LOCAL=0 omits the local stack.
+"""
 
 import json
 import os
@@ -32,7 +33,7 @@ FUNCTIONS = Path(__file__).resolve().parent.parent / "functions"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handled:
-    """One storm in process; seconds, calls of all of it."""
+    """One storm in process; seconds and calls of all nodes together."""
 
     count: int
     cpu: float
@@ -46,7 +47,7 @@ class Handled:
 
 
 def run() -> bool:
-    """Print everything; whether every target is met."""
+    """Print everything; return whether every target is met."""
     met = handler()
     met = chain(int(os.environ.get("CHAIN", "1000"))) and met
     limited = int(os.environ.get("LIMITS", str(storm_limits.COUNT)))
@@ -56,7 +57,7 @@ def run() -> bool:
 
 
 def handler() -> bool:
-    """Ten, a hundred, a thousand."""
+    """Run storms of ten, a hundred and a thousand."""
     rows = [handled(count) for count in SIZES]
     print("fn interruption in process, batches of 100, emulated Kubernetes API and AWS:")
     for row in rows:
@@ -78,7 +79,7 @@ def handler() -> bool:
 
 
 def handled(count: int) -> Handled:
-    """One storm of so many, in a process of its own beside one that plays its surroundings."""
+    """Run one storm of so many nodes, in a process of its own beside one that emulates its environment."""
     with tempfile.TemporaryDirectory(prefix="leeward-bench-") as name:
         directory = Path(name)
         environment = {**os.environ, "PYTHONPATH": str(FUNCTIONS)}
@@ -107,7 +108,7 @@ def _await(file: Path) -> None:
 
 
 def chain(count: int) -> bool:
-    """Every way in virtual time: all end alike, and none breaks an invariant."""
+    """Run every variant in virtual time: all reach the same end, and none breaks an invariant."""
     print(f"the whole chain, {count:,} warnings in one second, virtual time:")
     found = [_told(storm(count, way), way) for way in Way]
     return _alike(found) and all(_good(one, count) and not one.violations for one in found)
@@ -132,7 +133,7 @@ def _alike(found: Sequence[Chain]) -> bool:
 
 
 def _good(found: Chain, count: int) -> bool:
-    """Everybody is gone and replaced, nothing was lost."""
+    """Return whether every warned instance is terminated and replaced and nothing was lost."""
     end = found.end
     whole = (end.desired, end.in_service, end.marked, end.waiting, end.lost) == (count, count, 0, 0, 0)
     return whole and dict(end.outcomes) == {"terminated": count}

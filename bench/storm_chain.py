@@ -1,8 +1,9 @@
-"""A storm through the whole chain in virtual time: every spot instance of a group warned in the same second.
+"""Storm through the whole chain in virtual time: every spot instance of a group is warned in the same second.
 
-The product's functions and state machine on the simulated AWS, with its invariants. The rougher ways there have to end
-where the smooth one does: each message comes three times, and a fifth of all requests to AWS is throttled, of which a
-call is given three by the SDK; or, harsher, a fifth of all calls fails although the SDK has tried them three times."""
+The product's functions and state machine on the simulated AWS, with its invariants. The rougher variants must reach the
+same end as the smooth one: each message comes three times, and a fifth of all requests to AWS is throttled, with three
+attempts of the SDK for each call; or, harsher, a fifth of all calls fails although the SDK has tried them three times.
+"""
 
 import time
 from collections import Counter
@@ -29,25 +30,25 @@ GROUP = "web"
 HOURS, REST = 0.1, 1800.0
 DELIVERIES = 3
 THROTTLED = 0.2
-# nodes; with more the invariants, which look at every node, are checked after each so-many-th event
+# nodes; with more, the invariants, which examine every node, are checked after each so-many-th event
 ALWAYS_CHECKED = 100
 
 
 class Way(StrEnum):
-    """How a storm is made worse."""
+    """Ways in which a storm is made worse."""
 
     SMOOTH = "every call answered"
     ROUGH = "each message three times, a fifth of the requests to AWS throttled"
     HARSH = "each message three times, a fifth of the calls to AWS throttled for longer than the SDK tries"
 
 
-# Shares of the calls that fail. The SDK tries the termination of an instance only once; that is not told apart here.
+# Shares of the calls that fail. The SDK tries the termination of an instance only once; that is not distinguished here.
 CALLS_THROTTLED = {Way.SMOOTH: 0.0, Way.ROUGH: THROTTLED**ATTEMPTS, Way.HARSH: THROTTLED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """Where a storm has left the world: the same for every way there. `outcomes` of the warned instances."""
+    """State of the world after a storm: the same for every variant. `outcomes` of the warned instances."""
 
     outcomes: Mapping[str, int]
     desired: int
@@ -59,8 +60,8 @@ class End:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
-    """`tainted` and `gone`: seconds from the warnings until the last node was tainted and the last record closed.
-    `violations`: invariants that were broken, in words.
+    """Result of one chain. `tainted` and `gone`: seconds from the warnings until the last node was tainted and the last
+    record closed. `violations`: invariants that were broken, in words.
     """
 
     end: End
@@ -72,7 +73,7 @@ class Chain:
 
 
 def storm(count: int, way: Way = Way.SMOOTH) -> Chain:
-    """Warn all of them and wait until everything has come to rest."""
+    """Warn all of them and wait until no work is left."""
     began = time.process_time()
     world = _world(count, Faults(throttle_aws=CALLS_THROTTLED[way]))
     if way is not Way.SMOOTH:
@@ -101,7 +102,7 @@ def storm(count: int, way: Way = Way.SMOOTH) -> Chain:
 
 
 def first_marks(world: World) -> dict[str, float]:
-    """When each node first got our taint."""
+    """Return when each node first got our taint."""
     found: dict[str, float] = {}
 
     def see(change: Change) -> None:
@@ -124,7 +125,7 @@ def _deliver_often(world: World) -> None:
 
 
 def check_now_and_then(world: World, every: int) -> None:
-    """All of them at the end, whatever was the last time."""
+    """Check the invariants after each `every`-th event, and all of them at the end."""
     check, end, seen = world.checker.after_event, world.checker.at_the_end, counting(1)
 
     def now_and_then(view: WorldView) -> list[Violation]:

@@ -1,7 +1,9 @@
-"""fn interruption's own work on a storm of N warnings, in a process of its own: `python -m bench.storm_handler DIR N`.
+"""Work of fn interruption itself on a storm of N warnings, in a process of its own: `python -m bench.storm_handler DIR
+N`.
 
 The product's code from the batch of queue records on, its botocore and its Kubernetes client; batches of a hundred, one
-after the other, as one instance of the function would take them. Prints one JSON line."""
+after the other, as one instance of the function would process them. Prints one JSON line.
+"""
 
 import base64
 import json
@@ -36,7 +38,7 @@ BATCH = 100
 
 
 class Door:
-    """`Door` of the emulated cluster, entered as its administrator: no STS is there to verify another token."""
+    """`Door` of the emulated cluster, entered as its administrator: no STS is available to verify another token."""
 
     def __init__(self, directory: Path) -> None:
         raw = json.loads((directory / "endpoint.json").read_text())
@@ -45,12 +47,12 @@ class Door:
         self._token = (directory / "admin-token").read_text().strip()
 
     def endpoint(self, *, fresh: bool = False) -> Endpoint:
-        """The API server."""
+        """Return the API server's endpoint."""
         del fresh
         return self._endpoint
 
     def token(self, *, fresh: bool = False) -> str:
-        """Never expires."""
+        """Return a token that never expires."""
         del fresh
         return self._token
 
@@ -64,20 +66,20 @@ class OneCluster:
         self._policies = ClusterPolicies(settings=Switches(name=CLUSTER), policies=(policy,))
 
     def names(self) -> tuple[str, ...]:
-        """The one."""
+        """Return the name of the only cluster."""
         return (CLUSTER,)
 
     def policies(self, _cluster: str) -> ClusterPolicies:
-        """Cached, as in a warm function."""
+        """Return the policies, cached as in a warm function."""
         return self._policies
 
     def kubernetes(self, _cluster: str, *, within: TimeBudget | None = None) -> Kubernetes:
-        """Its API."""
+        """Return the cluster's API."""
         return self._api if within is None else self._api.within(within)
 
 
 def ports(directory: Path) -> Ports:
-    """The product's adapters over the storm's surroundings."""
+    """Return the product's adapters over the storm's environment."""
     os.environ |= {
         "AWS_ENDPOINT_URL": json.loads((directory / READY).read_text())["aws"],
         "AWS_ACCESS_KEY_ID": "storm",
@@ -99,7 +101,7 @@ def ports(directory: Path) -> Ports:
 
 
 def warnings(count: int) -> Sequence[Record]:
-    """One spot warning an instance, as SQS delivers it."""
+    """Return one spot warning an instance, as SQS delivers it."""
     now = datetime.now(UTC)
     return [Record(id=f"m-{n}", body=_body(n, now), received=now, receipt=f"r-{n}") for n in range(count)]
 
@@ -120,7 +122,7 @@ def _body(number: int, now: datetime) -> str:
 
 
 def count_calls() -> Counter[str]:
-    """Requests from now on, by what they go to: both clients send theirs through urllib3."""
+    """Count requests from now on, by their target: both clients send theirs through urllib3."""
     counts: Counter[str] = Counter()
     send = urllib3.connectionpool.HTTPConnectionPool.urlopen
 
@@ -133,7 +135,7 @@ def count_calls() -> Counter[str]:
 
 
 def main(directory: Path, count: int) -> None:
-    """Warm up on one warning, then the storm."""
+    """Warm up on one warning, then run the storm."""
     known = ports(directory)
     records = warnings(count + 1)
     process_batch(records[count:], known)

@@ -1,9 +1,10 @@
-"""A storm of spot warnings within the limits that AWS sets: token buckets of EC2 and Auto Scaling that neighbours use
-too, the deployed concurrency of the functions, and the time that their calls take; on nodes full of pods, half of whose
+"""Storm of spot warnings within the limits of AWS: token buckets of EC2 and Auto Scaling that other callers use too,
+the deployed concurrency of the functions, and the duration of their calls; on nodes full of pods, half of whose
 workloads have a budget.
 
-`LIMITS=1000 python -m bench storm` warns a thousand of 2,500 nodes; `BREAKS=1` also looks for the smallest storm in
-which a deadline breaks, by doubling and halving."""
+`LIMITS=1000 python -m bench storm` warns a thousand of 2,500 nodes; `BREAKS=1` also searches for the smallest storm in
+which a deadline breaks, by doubling and halving.
+"""
 
 import time
 from collections import Counter
@@ -34,8 +35,8 @@ HOURS, REST = 0.1, 1800.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limited:
-    """One storm. `tainted`: seconds until the last warned node was, None where one never was; `evicted`: share;
-    `throttled`: attempts by operation, and calls of functions.
+    """Result of one storm. `tainted`: seconds until the last warned node was, None where one never was; `evicted`:
+    share; `throttled`: attempts by operation, and calls of functions.
     """
 
     count: int
@@ -54,13 +55,13 @@ class Limited:
 
     @property
     def met(self) -> bool:
-        """Whether every deadline held and nothing was lost."""
+        """True when every deadline held and nothing was lost."""
         in_time = self.tainted is not None and self.tainted <= TAINTED_WITHIN
         return in_time and self.evicted >= EVICTED and self.lost == 0 and not self.violations
 
 
 def storm(count: int) -> Limited:
-    """Warn so many of two and a half times as many nodes in the same second."""
+    """Warn `count` of two and a half times as many nodes in the same second."""
     began = time.process_time()
     world = _world(count)
     check_now_and_then(world, max(1, count // 100))
@@ -89,7 +90,7 @@ def storm(count: int) -> Limited:
 
 
 class _Watch:
-    """What becomes of the warned nodes and of the pods that no budget holds."""
+    """Observer of the warned nodes and of the pods that no budget holds."""
 
     def __init__(self, world: World, count: int) -> None:
         self._world, self._count = world, count
@@ -97,10 +98,10 @@ class _Watch:
         self._warned: set[str] = set()
         self.at = 0.0
         self.pods: set[str] = set()  # on warned nodes, without a budget
-        self.left: set[str] = set()  # of them those that nobody had asked to leave in time
+        self.left: set[str] = set()  # of them those for which no termination was requested in time
 
     def begin(self) -> None:
-        """Warn them all."""
+        """Warn all of them."""
         self.at = self._world.timeline.now()
         members = [m for m in self._world.fleet.groups[GROUP].members.values() if not m.leaving]
         warned = _spread(members, self._count)
@@ -112,7 +113,7 @@ class _Watch:
 
     @property
     def tainted(self) -> float | None:
-        """None where one of them never was."""
+        """Seconds until the last warned node was tainted; None where one never was."""
         moments = [self._marked.get(node) for node in self._warned]
         known = [moment for moment in moments if moment is not None]
         return max(known) - self.at if len(known) == len(moments) else None
@@ -122,7 +123,7 @@ class _Watch:
         self.pods |= self.left
 
     def _free(self) -> Iterator[Obj]:
-        """Pods on warned nodes that no budget selects."""
+        """Return the pods on warned nodes that no budget selects."""
         store = self._world.cluster.store
         held = {budget["spec"]["selector"]["matchLabels"]["app"] for budget in store.each("poddisruptionbudgets")}
         for pod in store.each("pods"):
@@ -132,7 +133,7 @@ class _Watch:
 
 
 def _spread(members: list[SimInstance], count: int) -> list[SimInstance]:
-    """Every so-many-th: all zones alike."""
+    """Return every so-many-th member: all zones equally."""
     step = len(members) / count
     return [members[int(number * step)] for number in range(count)]
 
@@ -189,8 +190,8 @@ def run(count: int, *, breaks: bool) -> bool:
 
 
 def _bracket(first: Limited) -> tuple[int, int]:
-    """(a size at which every deadline held, one at most a quarter or one warning larger at which one broke). 0 where
-    even one warning breaks it; the search ends at MOST.
+    """Return (a size at which every deadline held, one at most a quarter or one warning larger at which one broke). 0
+    where even one warning breaks it; the search ends at MOST.
     """
     good, bad, found = 0, 0, first
     while True:

@@ -1,5 +1,5 @@
-"""Fifty spot warnings at once on the local stack, from the event to the closed record. The launcher runs at most a
-dozen function processes, so the seconds say more about this machine than about Lambda: they have no target."""
+"""Storm of fifty spot warnings on the local stack, from the event to the closed record. The launcher runs at most a
+dozen function processes, so the seconds depend more on this machine than on Lambda: they have no target."""
 
 import tempfile
 import time
@@ -13,13 +13,13 @@ from local.fleet import GroupPlan, build_group, build_network, instances_of
 from local.stack import LocalStack
 
 COUNT = 50
-LONGEST = 1800  # seconds until all are gone, on a machine that has other things to do
-GLANCE = 2.0  # seconds between two looks: each of them is work for the same emulator
+LONGEST = 1800  # seconds until all are terminated, on a machine with other load
+GLANCE = 2.0  # seconds between two reads: each of them is work for the same emulator
 TOLD_EVERY = 60.0
 
 
 def run(count: int = COUNT) -> bool:
-    """Whether every node was terminated and replaced, and no message lost. Raises TimeoutError."""
+    """Return whether every node was terminated and replaced, and no message lost. Raises TimeoutError."""
     with (
         tempfile.TemporaryDirectory(prefix="leeward-bench-") as directory,
         LocalStack(directory=Path(directory), boot_delay=0.5, pod_start=0.3) as stack,
@@ -48,7 +48,7 @@ def _storm(stack: LocalStack) -> bool:
 
 
 def _shown(stack: LocalStack, warned: set[str], names: set[str], began: datetime) -> bool:
-    """`names`: of the warned nodes."""
+    """Print the results; `names` are those of the warned nodes."""
     tainted = [_span(began, at) for name, at in ledger.first_tainted(stack).items() if name in names]
     closed = _closed(stack, warned)
     gone = max(_span(began, one.times["closed"]) for one in closed)
@@ -73,7 +73,7 @@ def _span(since: datetime, until: datetime) -> float:
 
 
 def _until(left: Callable[[], int], what: str) -> None:
-    """Wait until nothing is left, and say now and then how much is."""
+    """Wait until nothing is left, and print now and then how much is."""
     deadline, told = time.monotonic() + LONGEST, time.monotonic()
     while (more := left()) > 0:
         if time.monotonic() > deadline:

@@ -1,8 +1,9 @@
-"""What a storm's handler speaks to, in a process of its own: an emulated cluster of N nodes, and as much of AWS as one
-batch of spot warnings asks for, answered in AWS's own formats.
+"""Environment of a storm's handler, in a process of its own: an emulated cluster of N nodes, and as much of AWS as one
+batch of spot warnings calls, answered in AWS's own formats.
 
-`python -m bench.storm_world DIR N` writes what a client needs into DIR and serves until it is told to stop. The answers
-are prepared or cheap, so that the handler never waits for work that would be AWS's."""
+`python -m bench.storm_world DIR N` writes the files that a client needs into DIR and serves until SIGTERM. The answers
+are prepared or cheap, so that the handler never waits for work that would be AWS's.
+"""
 
 import json
 import signal
@@ -25,24 +26,24 @@ _AUTOSCALING = "http://autoscaling.amazonaws.com/doc/2011-01-01/"
 
 
 def instance_id(number: int) -> str:
-    """`i-` and seventeen digits, as EC2's."""
+    """Return `i-` and seventeen digits, as EC2 does."""
     return f"i-{number:017x}"
 
 
 def zone_of(number: int) -> str:
-    """Nodes go round the zones."""
+    """Return the zone of a node; nodes are assigned to the zones in turn."""
     return ZONES[number % len(ZONES)]
 
 
 class CannedAws:
-    """Answers by action. DynamoDB keeps no items: in one storm every claim is the first of its instance."""
+    """Canned answers by action. DynamoDB keeps no items: in one storm every claim is the first of its instance."""
 
     def __init__(self, count: int) -> None:
         self._numbers = {instance_id(number): number for number in range(count)}
         self._group = _group(count)
 
     def answer(self, target: str, body: bytes) -> tuple[str, bytes]:
-        """(content type, body) for a JSON service's `X-Amz-Target` or a query service's form."""
+        """Return (content type, body) for a JSON service's `X-Amz-Target` or a query service's form."""
         if target:
             return "application/x-amz-json-1.0", json.dumps(self._json(target.rsplit(".", 1)[-1], body)).encode()
         form = parse_qs(body.decode())
@@ -103,16 +104,17 @@ def _group(count: int) -> str:
 
 
 class CannedServer(ThreadingHTTPServer):
-    """Answers a function's calls side by side.
+    """Server that answers a function's calls concurrently.
 
     On a busy machine the standard queue of five drops a connection of sixteen, and botocore's second try would count
-    as a call of the product."""
+    as a call of the product.
+    """
 
     request_queue_size = 128
 
 
 def serve(directory: Path, count: int) -> None:
-    """Until SIGTERM."""
+    """Serve until SIGTERM."""
     aws = CannedAws(count)
 
     class Handler(BaseHTTPRequestHandler):
@@ -129,7 +131,7 @@ def serve(directory: Path, count: int) -> None:
             self.wfile.write(answer)
 
         def log_message(self, *_: object) -> None:
-            """Nothing."""
+            """Log nothing."""
 
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())

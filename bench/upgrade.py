@@ -1,10 +1,11 @@
-"""An upgrade in virtual time on the fleet of `bench/fleet.yaml`: Leeward's own functions and state machines against
-what EKS documents for a managed node group (`bench/eks_reference.py`), in the same simulated world.
+"""Upgrade in virtual time on the fleet of `bench/fleet.yaml`: Leeward's own functions and state machines against the
+documented behaviour of an EKS managed node group (`bench/eks_reference.py`), in the same simulated world.
 
 Targets: of 100 nodes at most half of EKS' time at 10 % and 33 %, 0.8 of it at one node, and 0.7 of it with
 `update.maxSurge` at EKS' own peak; at every size at most 1.25 times the bound, no budget exceeded, no pod moved twice
 by us. The bound: boot + the longer of the longest chain of turns under one budget and all drains / maxUnavailable +
-settle + termination."""
+settle + termination.
+"""
 
 import os
 import sys
@@ -25,14 +26,14 @@ TARGETED = 100  # nodes, for which the targets against EKS are set
 TARGETS = {"1": 0.8}
 TARGET = 0.5
 AT_EKS_PEAK = 0.7
-TERMINATION = 25  # seconds from the request until EC2 says terminated, on the average
+TERMINATION = 25  # seconds from the request until EC2 reports terminated, on average
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """Both sides of one size and one maxUnavailable. `eks` goes by the letter of its documentation; `kinder` are the
-    seconds of a reading that is kinder to it; `at_peak`: ours with as many new nodes as EKS has at its highest, None
-    where we have no more by ourselves; `bound` in seconds.
+    """Both sides of one size and one maxUnavailable. `eks` follows the letter of its documentation; `kinder` are the
+    seconds of a reading that favours EKS; `at_peak`: ours with as many new nodes as EKS has at its peak, None where our
+    default surge is not higher than that; `bound` in seconds.
     """
 
     nodes: int
@@ -46,12 +47,12 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """Ours against EKS'."""
+        """Our seconds divided by EKS' seconds."""
         return self.ours.seconds / self.eks.seconds
 
     @property
     def missed(self) -> list[str]:
-        """Targets, each in words."""
+        """Missed targets, each in words."""
         target, found = TARGETS.get(self.unavailable, TARGET), list[str]()
         if self.nodes == TARGETED and self.ratio > target:
             why = f"{target} x EKS"
@@ -66,8 +67,8 @@ class Row:
 
 
 def run() -> bool:
-    """Print the table; whether every target is met. `NODES=20,100` and `SHARES=1,10%` choose some of it; 500 one by one
-    take ten minutes of CPU time and more.
+    """Print the table; return whether every target is met. `NODES=20,100` and `SHARES=1,10%` select a part of it; 500
+    one by one take ten minutes of CPU time and more.
     """
     figures = Figures.read()
     sizes = [int(count) for count in _named("NODES")] or figures.nodes
@@ -84,18 +85,18 @@ def _named(variable: str) -> list[str]:
 
 
 def _progress(nodes: int, unavailable: str, who: str) -> None:
-    """Large fleets take minutes each."""
+    """Print progress: large fleets take minutes each."""
     print(f"  ... {nodes} nodes at {unavailable}: {who}", file=sys.stderr, flush=True)
 
 
 def row(figures: Figures, nodes: int, unavailable: str) -> Row:
-    """Run both."""
+    """Run both sides."""
     began = time.process_time()
     _progress(nodes, unavailable, "Leeward")
     ours, bound = leeward(figures, nodes, unavailable)
     _progress(nodes, unavailable, "EKS")
     reference = eks(figures, nodes, unavailable)
-    kinder = reference.seconds  # one by one both readings are the same
+    kinder = reference.seconds  # with one node at a time both readings are the same
     if parallelism(update_policy(unavailable), nodes) > 1:
         _progress(nodes, unavailable, "EKS, node by node as slots become free")
         kinder = eks(figures, nodes, unavailable, by_slots=True).seconds
@@ -117,9 +118,9 @@ def row(figures: Figures, nodes: int, unavailable: str) -> Row:
 
 
 def leeward(figures: Figures, nodes: int, unavailable: str, max_surge: int | None = None) -> tuple[Measured, float]:
-    """What was measured of our own upgrade, and the bound. Raises RuntimeError for one that fails.
+    """Return the measures of our own upgrade, and the bound. Raises RuntimeError for one that fails.
 
-    It is over when its record says so: an execution whose history is nearly full hands over to another.
+    The record reports the end: an execution whose history is nearly full delegates to another.
     """
     world = a_world(figures, nodes, unavailable, ours=True, max_surge=max_surge)
     found: list[tuple[Measured, float]] = []
@@ -147,7 +148,7 @@ def leeward(figures: Figures, nodes: int, unavailable: str, max_surge: int | Non
 
 
 def eks(figures: Figures, nodes: int, unavailable: str, *, by_slots: bool = False) -> Measured:
-    """What was measured of the reference."""
+    """Return the measures of the reference."""
     world = a_world(figures, nodes, unavailable, ours=False)
     found: list[Measured] = []
 
@@ -165,7 +166,9 @@ def eks(figures: Figures, nodes: int, unavailable: str, *, by_slots: bool = Fals
 
 
 def the_bound(figures: Figures, world: World, nodes: int, unavailable: str) -> float:
-    """Seconds. A turn under a budget lasts until the replacement is Ready; the pods of one turn stop side by side."""
+    """Return the bound in seconds. A turn under a budget lasts until the replacement is Ready; the pods of one turn
+    stop concurrently.
+    """
     chain, drains = 0, 0
     budgets = world.kubernetes.budgets()
     loads: dict[str, int] = {}
@@ -182,7 +185,7 @@ def the_bound(figures: Figures, world: World, nodes: int, unavailable: str) -> f
 
 
 def shown(row: Row) -> None:
-    """One line on the time, what was missed, one line for each side, and one at EKS' own peak surge."""
+    """Return one line on the time, missed targets, one line for each side, and one at EKS' own peak surge."""
     missed = f"\n  MISSED: {', '.join(row.missed)}" if row.missed else ""
     print(
         f"{row.nodes} nodes, maxUnavailable {row.unavailable}: {row.ours.seconds:,.0f} s, EKS {row.eks.seconds:,.0f} s:"

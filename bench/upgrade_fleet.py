@@ -1,6 +1,7 @@
-"""The fleet of `bench/fleet.yaml` as a simulated world: one group, its nodes full of Deployments, nothing goes wrong.
+"""The fleet of `bench/fleet.yaml` as a simulated world: one group, its nodes full of Deployments, nothing fails.
 
-The same file, seed and number of nodes give the same pods, budgets and places."""
+The same file, seed and number of nodes give the same pods, budgets and places.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,12 +31,12 @@ from simulation.world import World
 
 FILE = Path(__file__).with_name("fleet.yaml")
 GROUP = "app"
-BOOTED = 0.6  # share of a boot until EC2 says running; the rest until the node joins
+BOOTED = 0.6  # share of a boot until EC2 reports running; the rest until the node joins
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """What the file says; seconds. `unavailable`: as a policy writes it, `10%` or a number."""
+    """Values of the file; seconds. `unavailable`: as a policy writes it, `10%` or a number."""
 
     seed: int
     nodes: tuple[int, ...]
@@ -55,7 +56,7 @@ class Figures:
 
     @classmethod
     def read(cls, file: Path = FILE) -> Self:
-        """Raises KeyError for a line that is missing."""
+        """Read the file. Raises KeyError for a missing line."""
         raw = yaml.safe_load(file.read_text())
         return cls(
             seed=raw["seed"],
@@ -78,7 +79,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchGroup:
-    """The only group, a `simulation.aws.compute.Plan`."""
+    """Specification of the only group, a `simulation.aws.compute.Plan`."""
 
     size: int
     maximum: int
@@ -103,7 +104,7 @@ class BenchFleet:
 
 
 def update_policy(unavailable: str, max_surge: int | None = None) -> UpdatePolicy:
-    """Of a number of nodes, or of a share of them."""
+    """Return the update policy of a number of nodes, or of a share of them."""
     if unavailable.endswith("%"):
         share = int(unavailable[:-1])
         return UpdatePolicy(max_unavailable=None, max_unavailable_percentage=share, max_surge=max_surge)
@@ -111,15 +112,19 @@ def update_policy(unavailable: str, max_surge: int | None = None) -> UpdatePolic
 
 
 class Unchecked(Checker):
-    """The rules are those of Leeward's runs: the reference need not keep them, and evicts thousands at one moment."""
+    """Invariants that are never checked: they are rules for Leeward's runs, which the reference need not keep, and it
+    evicts thousands at one moment.
+    """
 
     def after_event(self, _view: WorldView) -> list[Violation]:
-        """Nothing is looked for."""
+        """Check nothing."""
         return []
 
 
 def a_world(figures: Figures, nodes: int, unavailable: str, *, ours: bool, max_surge: int | None = None) -> World:
-    """Without faults and arrivals. `ours`: a policy selects the group; else Leeward does not touch it."""
+    """Return a world without faults and arrivals. `ours`: a policy selects the group; else Leeward does not touch
+    it.
+    """
     policy = NodePolicy(
         name=GROUP,
         selector=Selector(groups=(GROUP,)),
@@ -150,7 +155,7 @@ def a_world(figures: Figures, nodes: int, unavailable: str, *, ours: bool, max_s
 
 
 def workloads_of(figures: Figures, nodes: int) -> Iterator[Obj]:
-    """Deployments until every node has its pods; every second one has a budget, by lot."""
+    """Return Deployments until every node has its pods; every second one has a budget, at random."""
     chance = Random(f"{figures.seed}/bench/{nodes}")
     left = nodes * figures.pods_per_node
     for number in range(left):

@@ -1,4 +1,4 @@
-"""What an upgrade did to the cluster, seen from outside and counted alike for whoever did it."""
+"""Effects of an upgrade on the cluster, observed from outside and counted the same way for every upgrader."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ LOOK_EVERY = 5.0  # seconds between two counts of instances and of unavailable n
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """`seconds` from the start until nothing is left to do. `refused`: evictions that the API server did not allow;
-    `moved_again`: pods that had to leave although they had come only during the upgrade; `surge_hours`: of nodes
-    beyond the group's size; `most_unavailable` nodes at once; `exceeded`: evictions past a budget; `pending`: pod-hours
-    without a place.
+    """Effects of one upgrade. `seconds` from the start until nothing is left to do. `refused`: evictions that the API
+    server did not allow; `moved_again`: pods that were evicted although they had come only during the upgrade;
+    `surge_hours`: of nodes beyond the group's size; `most_unavailable` nodes at once; `exceeded`: evictions past a
+    budget; `pending`: pod-hours without a place.
     """
 
     seconds: float
@@ -32,7 +32,7 @@ class Measured:
 
 
 class Measure:
-    """Begins when it is made. `draining`: names of nodes that are being emptied now."""
+    """Measurement that begins at construction. `draining`: names of the nodes that are being drained."""
 
     def __init__(self, world: World, size: int, draining: Callable[[], Collection[str]]) -> None:
         self._world, self._size, self._draining = world, size, draining
@@ -45,7 +45,7 @@ class Measure:
         world.timeline.every(LOOK_EVERY, self._look, "the benchmark looks")
 
     def result(self) -> Measured:
-        """Up to now."""
+        """Return the measures up to now."""
         lost = {
             pod["metadata"]["uid"]
             for member in self._world.fleet.instances.values()
@@ -85,7 +85,7 @@ class Measure:
 
 
 def marked_nodes(world: World) -> list[str]:
-    """Those that carry the mark of a termination of ours."""
+    """Return the nodes that carry the taint of a Leeward termination."""
     return [
         node["metadata"]["name"]
         for node in world.cluster.store.each("nodes")

@@ -1,7 +1,7 @@
-"""The AWS side as one CDK stack: `stack.py` composes, every other file is one room of it.
+"""The AWS side as one CDK stack: `stack.py` composes, every other file is one package or concern of it.
 
-Importing this package also tells jsii which Node.js to run: the one that was installed as a Python package, so that a
-machine needs none of its own and a foreign one on the PATH does no harm.
+Importing this package also points jsii to the Node.js that was installed as a Python package. A machine needs no
+Node.js of its own, and another one on the PATH does no harm.
 """
 
 import os

@@ -1,6 +1,8 @@
-"""The way into the clusters: two roles for each, what the cluster knows them as, and who may take them on.
+"""Access to the clusters: two roles for each cluster, the groups that the cluster maps them to, and who may assume
+them.
 
-What the groups `leeward:read` and `leeward:act` may do is `manifests/cluster-role.yaml`, applied once per cluster."""
+What the groups `leeward:read` and `leeward:act` may do is `manifests/cluster-role.yaml`, applied once per cluster.
+"""
 
 from collections.abc import Sequence
 
@@ -16,7 +18,7 @@ GROUPS = {KubernetesAccess.READ: "leeward:read", KubernetesAccess.ACT: "leeward:
 
 
 class ClusterAccess(Construct):
-    """Roles without any AWS permission: all they are for is to be known to a cluster."""
+    """Roles without any AWS permission: their only purpose is to be known to a cluster."""
 
     def __init__(self, scope: Construct, *, settings: Settings, functions: Sequence[LeewardFunction]) -> None:
         super().__init__(scope, "Access")

@@ -1,6 +1,8 @@
-"""The alarms of one deployment: each asks for somebody, and says in its description for what.
+"""Alarms of one deployment. Each needs an operator's action, which its description names.
 
-A topic in the settings (`alarmTopic`) gets both the alarm and its end; without one they are on the dashboard only."""
+A topic in the settings (`alarmTopic`) receives both the alarm and its end; without a topic, alarms are on the dashboard
+only.
+"""
 
 from dataclasses import dataclass
 
@@ -16,14 +18,14 @@ from infra.names import Names
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threshold:
-    """Alarm when the metric is at least `at_least`; `silence_too`: notify as well when data stop coming."""
+    """Alarm when the metric is at least `at_least`; `silence_too`: also notify when data stop arriving."""
 
     at_least: float
     silence_too: bool = False
 
 
 class Alarms(Construct):
-    """Where the rooms put their alarms. No metric math, so that the stack deploys to emulators too."""
+    """Collection to which the packages add their alarms. No metric math, so that the stack deploys to emulators too."""
 
     def __init__(self, scope: Construct, topic: str | None, names: Names) -> None:
         super().__init__(scope, "Alarms")
@@ -32,10 +34,10 @@ class Alarms(Construct):
         self.all: list[cloudwatch.Alarm] = []
 
     def add(self, name: str, metric: cloudwatch.IMetric, threshold: Threshold, description: str) -> None:
-        """One alarm over one period of the metric.
+        """Add one alarm over one period of the metric.
 
-        Data that stop put an alarm of `silence_too` into INSUFFICIENT_DATA, which notifies. Missing data are not taken
-        for a breach: a new alarm has none, and would go off on the first day before the first schedule.
+        Data that stop put an alarm of `silence_too` into INSUFFICIENT_DATA, which notifies. Missing data do not count
+        as a breach: a new alarm has no data, and would fire on the first day before the first scheduled call.
         """
         missing = cloudwatch.TreatMissingData
         alarm = cloudwatch.Alarm(
@@ -58,9 +60,10 @@ class Alarms(Construct):
         self.all.append(alarm)
 
     def stopped(self, name: str, function: lambda_.Function, minutes: int, description: str) -> None:
-        """Alarm when a scheduled function has not come to a good end once in that many minutes.
+        """Alarm when a scheduled function has not succeeded once in that many minutes.
 
-        Lambda writes Errors as 0 or 1 with every call: a minimum of 1 says that all failed, no data that none was made.
+        Lambda writes Errors as 0 or 1 with every call: a minimum of 1 means that all calls failed, no data that no call
+        was made.
         """
         errors = function.metric_errors(statistic="Minimum", period=Duration.minutes(minutes))
         self.add(name, errors, Threshold(at_least=1, silence_too=True), description)

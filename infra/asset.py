@@ -1,8 +1,8 @@
 """The one Lambda asset: pure-Python packages, the `leeward` package without its command line, and the API models that
 the runtime's own SDK may be too old for.
 
-Made without Docker. What pip installs is kept under `build/` by the content of `functions/requirements.txt`, so that
-a change of our own code costs a copy, and a synth without a network works once the packages are there.
+Built without Docker. What pip installs is kept under `build/` by the content of `functions/requirements.txt`, so that a
+change of our own code costs a copy, and a synth without a network works once the packages are there.
 """
 
 import shutil
@@ -37,7 +37,7 @@ _LEFT_OUT = (
     "__pycache__",
     "*.pyc",
     "*.asl.yaml",
-)  # what people run is left out; CloudFormation gets the definitions
+)  # excludes the command line; CloudFormation gets the definitions
 _KEPT = 5  # assets under build/
 MODELS = "models"  # the folder of the asset that AWS_DATA_PATH names
 _NEWER_APIS = (Path("autoscaling/2011-01-01/service-2.json.gz"),)  # LaunchInstances came with botocore 1.40.76
@@ -46,8 +46,8 @@ _LAYOUT = "2"  # raise it when this file changes what an asset looks like
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asset:
-    """A folder ready to be zipped; `digest` follows from the sources and from whether they are `compiled`, not from who
-    made it or when.
+    """Folder ready to be zipped. `digest` depends on the sources and on whether they are `compiled`, not on the builder
+    or the time.
     """
 
     folder: Path
@@ -56,10 +56,10 @@ class Asset:
 
 
 def build_asset(root: Path) -> Asset:
-    """Make (or find) the asset of the tree at `root`.
+    """Build (or find) the asset of the tree at `root`.
 
-    Idempotent: the folder's name is its content's digest, and it appears by one rename, so two at a time do no harm.
-    Raises InvalidInputError when pip fails.
+    Idempotent: the folder's name is its content's digest, and it appears by one rename, so two concurrent builds do no
+    harm. Raises InvalidInputError when pip fails.
     """
     requirements = root / "functions" / "requirements.txt"
     source = root / "functions" / "leeward"
@@ -81,19 +81,21 @@ def build_asset(root: Path) -> Asset:
 
 
 def _botocore_data() -> Path:
-    """The service models of the pinned botocore."""
+    """Return the service models of the pinned botocore."""
     return Path(botocore.__file__).parent / "data"
 
 
 def _write_models(folder: Path, models: Mapping[Path, bytes]) -> None:
-    """Lay the models out as botocore's loader finds them; what they lack it takes from its own data."""
+    """Write the models where botocore's loader finds them; anything missing comes from its own data."""
     for path, model in models.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(model)
 
 
 def _forget_old(folder: Path) -> None:
-    """Every change of the code makes another asset; the last few stay, for deployments under way at the same time."""
+    """Delete old assets except the last few, which deployments in progress may still use. Every code change makes a new
+    asset.
+    """
     by_age = sorted(folder.glob("[!.]*"), key=lambda path: path.stat().st_mtime, reverse=True)
     for old in by_age[_KEPT:]:
         shutil.rmtree(old, ignore_errors=True)
@@ -122,7 +124,9 @@ def _install(requirements: Path, folder: Path) -> None:
 
 @contextmanager
 def _appearing(folder: Path) -> Iterator[Path]:
-    """A folder that is filled under another name and appears whole; of two at a time the first one wins."""
+    """Fill a folder under another name, then rename it so that it appears complete; of two concurrent builds the first
+    wins.
+    """
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".making-") as making:
         fresh = Path(making) / folder.name

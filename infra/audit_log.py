@@ -1,7 +1,9 @@
-"""A cluster's audit log, where its owner keeps one: a deleted Node is heard of in seconds instead of within a minute.
+"""Subscription to a cluster's audit log, where its owner keeps one: a deleted Node is noticed in seconds instead of
+within a minute.
 
 EKS writes it to CloudWatch Logs (EKS user guide, "Send control plane logs to CloudWatch Logs"). A subscription calls
-the sweep, which looks for itself: what the log says is not needed and not believed."""
+the minute reconciler, which reads the state itself and neither needs nor trusts the log's content.
+"""
 
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_logs_destinations as destinations
@@ -14,8 +16,8 @@ DELETED = '{ ($.stage = "ResponseComplete") && ($.verb = "delete") && ($.objectR
 
 
 def hear_deletions(scope: Construct, cluster: Cluster, function: LeewardFunction) -> None:
-    """The function is called when a Node of the cluster was deleted. The log group must be there: EKS makes it when
-    somebody switches the log on."""
+    """Call the function when a Node of the cluster was deleted. The log group must exist: EKS creates it when the audit
+    log is enabled."""
     part = cluster.name.capitalize()
     group = logs.LogGroup.from_log_group_name(scope, f"{part}Audit", f"/aws/eks/{cluster.name}/cluster")
     logs.SubscriptionFilter(

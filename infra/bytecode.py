@@ -1,8 +1,9 @@
 """Bytecode of the asset for the functions' runtime.
 
-Lambda's code folder is read-only: what is not compiled in the asset is compiled again by every cold start. Bytecode
-fits one minor version of Python, so that it needs an interpreter of the runtime's; without one the asset works, and
-starts more slowly."""
+Lambda's code folder is read-only: modules not compiled in the asset are compiled again at every cold start. Bytecode
+fits one minor version of Python, so compiling needs an interpreter of the runtime's version; without one the asset
+works, but starts more slowly.
+"""
 
 import shutil
 import subprocess
@@ -16,7 +17,7 @@ TASK_ROOT = "/var/task"  # where Lambda unpacks the asset; tracebacks name files
 
 
 def runtime_python() -> str | None:
-    """An interpreter of the functions' runtime: on the PATH, or one of pyenv's; None where there is none."""
+    """Return an interpreter of the functions' runtime, from the PATH or from pyenv; None if there is none."""
     for candidate in _candidates():
         asked = subprocess.run([candidate, "--version"], capture_output=True, text=True, check=False)
         if asked.returncode == 0 and asked.stdout.startswith(f"Python {RUNTIME}."):
@@ -25,8 +26,8 @@ def runtime_python() -> str | None:
 
 
 def compile_asset(folder: Path, python: str) -> None:
-    """Write `__pycache__` for every module. Lambda keeps no modification times, so that the files are valid by
-    themselves (unchecked hashes, PEP 552). Raises InvalidInputError for a module that does not compile.
+    """Write `__pycache__` for every module. Lambda keeps no modification times, so the files use unchecked hashes (PEP
+    552). Raises InvalidInputError for a module that does not compile.
     """
     options = ["-q", "--invalidation-mode", "unchecked-hash", "-s", str(folder), "-p", TASK_ROOT]
     done = subprocess.run(

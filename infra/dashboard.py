@@ -1,6 +1,7 @@
-"""One dashboard, read from top to bottom: is anything wrong, what came in, what became of the nodes, who is slow.
+"""One dashboard, read from top to bottom: alarms, incoming messages, outcomes of the nodes, slow functions.
 
-The metrics of our own are declared by the rooms; here are only their names (a test holds the two together)."""
+The packages declare our own metrics; here are only their names (a test keeps the two in sync).
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -19,7 +20,7 @@ _THIRD = 8
 _FULL = 24
 _PERIOD = Duration.minutes(5)
 
-# room -> its metric names, with what an operator calls them
+# package -> its metric names, with the operators' labels
 MESSAGES: Mapping[str, Mapping[str, str]] = {
     "interruption": {
         "InterruptionMessages": "messages read",
@@ -62,7 +63,7 @@ def operators_dashboard(
     functions: Sequence[LeewardFunction],
     alarms: Alarms,
 ) -> cloudwatch.Dashboard:
-    """The dashboard `leeward-REGION`."""
+    """Return the dashboard `leeward-REGION`."""
     names = termination.terminate.names
     return cloudwatch.Dashboard(
         scope,

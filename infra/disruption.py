@@ -1,6 +1,7 @@
-"""The disruption room: fn decide on its schedule, the state machine disruption-round, and the function of its steps.
+"""The disruption package: fn decide on its schedule, the state machine disruption-round, and the function of its steps.
 
-The rate of the schedule is what idling may cost: 8,640 decisions a month of one second each are some $0.20."""
+The schedule's rate is limited by the cost of idling: 8,640 decisions a month of one second each are some $0.20.
+"""
 
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from infra.service_permissions import ROUND_MACHINE
 from infra.state_machine import MachineShape, call_at_deaths, machine
 
 DECIDE_EVERY = 5  # minutes
-SILENT_FOR = 30  # minutes without one good decision
+SILENT_FOR = 30  # minutes without one successful decision
 
 MACHINE = MachineShape(
     name=names.ROUND,
@@ -49,7 +50,7 @@ DISRUPT = FunctionShape(
 
 
 class Disruption(Construct):
-    """disruption-round and what belongs to it."""
+    """The state machine disruption-round and its functions, schedule and alarms."""
 
     def __init__(self, scope: Construct, *, root: Path, surroundings: FunctionDefaults, alarms: Alarms) -> None:
         super().__init__(scope, "Disruption")
@@ -58,7 +59,7 @@ class Disruption(Construct):
         values = {"DisruptFunctionArn": self.disrupt.function.function_arn}
         self.machine = machine(self, MACHINE, root=root, scopes=surroundings.scopes, alarms=alarms, values=values)
         call_every(self, DECIDE_EVERY, self.decide)
-        # fn decide takes up a round whose execution has died; the sweep does as well.
+        # fn decide resumes a run whose execution has died; so does the minute reconciler.
         dead = execution_rule("round-status", "disruption-round", surroundings.scopes.machine(names.ROUND))
         call_at_deaths(self, "DeadRounds", dead, self.decide, retries=0, minutes=DECIDE_EVERY)
         alarms.stopped(

@@ -1,6 +1,8 @@
-"""What fn decide and fn disrupt may do: lines of the table in `permissions.py`, apart for their length.
+"""Permissions of fn decide and fn disrupt: lines of the table in `permissions.py`, in a file of their own for their
+length.
 
-fn decide looks and writes down; only fn disrupt, which takes the steps of a round, may launch and change groups."""
+fn decide reads and records; only fn disrupt, which takes the steps of a round, may launch and change groups.
+"""
 
 from infra.permission import Permission, Scope
 

@@ -1,6 +1,7 @@
-"""What cdk-nag finds and we mean as it is, each with its reason; any other finding fails the synth.
+"""Suppressed cdk-nag findings, each with its reason; any other finding fails the synth.
 
-The reasons for wildcards in roles are not written here a second time: they are those of `permissions.py`."""
+The reasons for wildcards in roles are not repeated here: they are those of `permissions.py`.
+"""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -34,7 +35,7 @@ def accept(
     state_machines: Iterable[Machine],
     dead_letters: Iterable[sqs.Queue],
 ) -> None:
-    """Put AWS's solution rules on the app and acknowledge exactly what is listed here."""
+    """Apply AWS's solution rules to the app and acknowledge exactly what is listed here."""
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     for each in functions:
         Validations.of(each.function).acknowledge(Acknowledgment(id=_finding("L1"), reason=_RUNTIME))
@@ -64,7 +65,7 @@ def _finding(name: str) -> str:
 
 
 def _flat(resolved: Any) -> str:
-    """As cdk-nag writes an ARN: a reference in angle brackets where CloudFormation fills something in."""
+    """Return an ARN as cdk-nag writes it: a reference in angle brackets where CloudFormation fills in a value."""
     return "".join(_parts(resolved))
 
 

@@ -1,4 +1,4 @@
-"""What all functions of Leeward have in common: code, runtime, log group, environment, and a role of their own."""
+"""Base of all functions of Leeward: code, runtime, log group, environment, and a role of their own."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -20,7 +20,7 @@ from leeward.model.deployment_names import deployment_id, hook_mark
 
 
 class KubernetesAccess(StrEnum):
-    """Which of a cluster's two roles the function's tokens are made for."""
+    """Role of a cluster, one of two, for which the function's tokens are made."""
 
     NONE = "none"
     READ = "read"
@@ -29,7 +29,7 @@ class KubernetesAccess(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionDefaults:
-    """What every function of one deployment shares."""
+    """Settings that every function of one deployment shares."""
 
     settings: Settings
     scopes: Scopes
@@ -39,8 +39,8 @@ class FunctionDefaults:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionShape:
-    """What differs. `timeout` in seconds, `memory` in MB; `once`: a failed asynchronous call is not repeated,
-    because the schedule calls again anyway.
+    """Settings that differ between functions. `timeout` in seconds, `memory` in MB; `once`: a failed asynchronous call
+    is not repeated, because the schedule calls again anyway.
     """
 
     name: str
@@ -55,7 +55,7 @@ class FunctionShape:
 
 
 class LeewardFunction(Construct):
-    """A function, its log group and its role."""
+    """Lambda function with its log group and its role."""
 
     def __init__(self, scope: Construct, shape: FunctionShape, surroundings: FunctionDefaults) -> None:
         super().__init__(scope, f"{shape.name.capitalize()}Function")
@@ -97,7 +97,9 @@ class LeewardFunction(Construct):
         }
 
     def _role(self, scopes: Scopes) -> iam.Role:
-        """Statements of the table only: AWS's managed policies would let every function write every log group."""
+        """Return a role with the statements of the table only: AWS's managed policies would let every function write to
+        every log group.
+        """
         permissions = permissions_of(self.shape, scopes.settings)
         on_groups = [each for each in permissions if each.on is Scope.CLUSTER_GROUPS]
         others = [each for each in permissions if each.on is not Scope.CLUSTER_GROUPS]
@@ -114,15 +116,17 @@ class LeewardFunction(Construct):
         return role
 
     def _group_policy(self, role: iam.Role, statements: list[iam.PolicyStatement]) -> None:
-        """A managed policy of the stack, for this role alone: each cluster's tag needs a statement of its own, and what
-        a role holds inline may have 10,240 characters in all.
+        """Add a managed policy of the stack, for this role alone: each cluster's tag needs a statement of its own, and
+        a role's inline policies may have 10,240 characters in all.
         """
         document = iam.PolicyDocument(statements=statements, minimize=False)
         description = f"{self.names.function(self.shape.name)}: Auto Scaling groups of the configured clusters"
         iam.ManagedPolicy(self, "Groups", description=description, document=document, roles=[role])
 
     def _enter_vpc(self, settings: Settings) -> None:
-        """Set below the construct, whose own way would attach a managed policy to the role."""
+        """Set the VPC on the underlying resource: the construct's own property would attach a managed policy to the
+        role.
+        """
         resource = self.function.node.default_child
         if settings.vpc and isinstance(resource, lambda_.CfnFunction):
             resource.vpc_config = lambda_.CfnFunction.VpcConfigProperty(
@@ -131,18 +135,20 @@ class LeewardFunction(Construct):
 
 
 def lives_in_vpc(shape: FunctionShape, settings: Settings) -> bool:
-    """Only what speaks to Kubernetes goes into the clusters' VPC; the rest starts faster outside."""
+    """Return whether the function runs in the clusters' VPC: only callers of Kubernetes do; the others start faster
+    outside.
+    """
     return settings.vpc is not None and shape.access is not KubernetesAccess.NONE
 
 
 def permissions_of(shape: FunctionShape, settings: Settings) -> tuple[Permission, ...]:
-    """Everything that the function's role allows."""
+    """Return everything that the function's role allows."""
     in_vpc = IN_A_VPC if lives_in_vpc(shape, settings) else ()
     return (*EVERY_FUNCTION, *PERMISSIONS[shape.name], *in_vpc)
 
 
 def function_environment(stack: Stack, scopes: Scopes, *, table: str, queue: str, dead_letters: str) -> dict[str, str]:
-    """What every function is told; `table` is a name, `queue` an ARN, `dead_letters` a URL."""
+    """Return the environment variables of every function; `table` is a name, `queue` an ARN, `dead_letters` a URL."""
     clusters = [
         {
             "name": cluster.name,

@@ -1,4 +1,4 @@
-"""The interruption room: rules that fill the queue, the function that reads it, and its alarms."""
+"""The interruption package: rules that fill the queue, the function that reads it, and its alarms."""
 
 from aws_cdk import Duration
 from aws_cdk import aws_events as events
@@ -15,20 +15,22 @@ from infra.settings import Settings
 
 TIMEOUT = 30  # seconds, for a batch of BATCH messages
 BATCH = 100
-FEWEST_AT_ONCE = 2  # the least that SQS lets a mapping be limited to
+FEWEST_AT_ONCE = 2  # the lowest limit that SQS accepts for a mapping
 STATE_CHANGES_AT_ONCE = FEWEST_AT_ONCE  # batches; reserved beside those of the interruption queue
 OLDEST = 60  # seconds a message may wait: half of what a spot warning leaves
-OLDEST_STATE_CHANGE = 600  # seconds; what a state change tells has happened already
+OLDEST_STATE_CHANGE = 600  # seconds; a state change reports something that has already happened
 
 
 def reserved_concurrency(settings: Settings) -> int | None:
-    """The setting's, which spot warnings have to themselves, and that of the state changes; None reserves nothing."""
+    """Return the concurrency of the setting, reserved for spot warnings, and that of the state changes; None reserves
+    nothing.
+    """
     warnings = settings.interruption_concurrency
     return warnings and warnings + STATE_CHANGES_AT_ONCE
 
 
 def interruption_shape(settings: Settings) -> FunctionShape:
-    """fn interruption: parse, taint, claim, start."""
+    """Return the shape of fn interruption: parse, taint, claim, start."""
     return FunctionShape(
         name="interruption",
         handler="leeward.interruption.handler.handle",
@@ -42,7 +44,7 @@ def interruption_shape(settings: Settings) -> FunctionShape:
 
 
 class Interruption(Construct):
-    """Everything between an event and the start of an execution."""
+    """Resources between an event and the start of an execution."""
 
     def __init__(
         self, scope: Construct, *, queue: InterruptionQueue, surroundings: FunctionDefaults, alarms: Alarms
@@ -77,7 +79,9 @@ class Interruption(Construct):
         )
 
     def _rule(self, rule: EventRule, queue: sqs.Queue, dead_letters: sqs.Queue, names: Names) -> events.CfnRule:
-        """What EventBridge cannot deliver within an hour goes to the dead-letter queue: by then it is history."""
+        """Add a rule. Events that EventBridge cannot deliver within an hour go to the dead-letter queue: by then they
+        are obsolete.
+        """
         target = events.CfnRule.TargetProperty(
             id="queue",
             arn=queue.queue_arn,

@@ -1,8 +1,8 @@
-"""Physical names, fixed so that operators, the console, other tools and the rooms themselves know them beforehand.
+"""Physical names, fixed so that operators, the console, other tools and the packages themselves know them in advance.
 
-They also break cycles: a role may speak about the state machine, and the state machine about functions, because the
-ARN follows from the name. A deployment with a name of its own (setting `deployment`) has other names throughout, so
-that it stands beside the usual one in the same account and Region.
+They also break cycles: a role may refer to the state machine, and the state machine to functions, because the ARN
+follows from the name. A deployment with a name of its own (setting `deployment`) has other names throughout, so it can
+exist beside the default one in the same account and Region.
 """
 
 from dataclasses import dataclass
@@ -16,19 +16,19 @@ OPEN_INDEX = "open"
 METRICS = "Leeward"  # the CloudWatch namespace
 
 _LONGEST = 64  # IAM's and EventBridge's limit; a cluster's name may be longer than that alone
-_LONGEST_REGION = 16  # kept free in names that carry the Region, which synth may not know yet
+_LONGEST_REGION = 16  # reserved in names that carry the Region, which synth may not know yet
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Those of one deployment; `deployment` is empty for the usual one."""
+    """Names of one deployment; `deployment` is empty for the default one."""
 
     deployment: str = ""
 
     @property
     def prefix(self) -> str:
-        """All names begin with it. That of a named deployment does not begin with `leeward-`: roles and checks of the
-        usual one speak of names that do."""
+        """Prefix of all names. That of a named deployment does not begin with `leeward-`: roles and checks of the
+        default one match names that do."""
         return prefix(self.deployment)
 
     @property
@@ -68,56 +68,59 @@ class Names:
 
     @property
     def policies(self) -> str:
-        """What the names of all policies' SSM parameters begin with."""
+        """Prefix of the names of all policies' SSM parameters."""
         return f"/{self.prefix}"
 
     def machine(self, name: str) -> str:
-        """One of MACHINES as Step Functions knows it."""
+        """Return the Step Functions name of one of MACHINES."""
         return f"{self.prefix}-{name}"
 
     def function(self, name: str) -> str:
-        """`leeward-drain` and so on; also the application id in the user agent, so that calls can be told apart."""
+        """Return `leeward-drain` and so on; also the application id in the user agent, so that calls can be
+        distinguished.
+        """
         return f"{self.prefix}-{name}"
 
     def rule(self, name: str) -> str:
-        """Of an EventBridge rule."""
+        """Return the name of an EventBridge rule."""
         return f"{self.prefix}-{name}"
 
     def alarm(self, name: str) -> str:
-        """Of a CloudWatch alarm."""
+        """Return the name of a CloudWatch alarm."""
         return f"{self.prefix}-{name}"
 
     def dashboard(self, region: str) -> str:
-        """The dashboard's name. Dashboards are global to an account, so it carries the Region."""
+        """Name of the dashboard. Dashboards are global to an account, so it carries the Region."""
         return f"{self.prefix}-{region}"
 
     def cluster_role(self, region: str, cluster: str, access: str) -> str:
-        """The role of one cluster and access (`read` or `act`). Roles are global to an account, so it carries the
-        Region: clusters of one name in two Regions are usual. `region` may be a token that CloudFormation fills in.
+        """Return the name of the role of one cluster and access (`read` or `act`). Roles are global to an account, so
+        it carries the Region: clusters of one name in two Regions are usual. `region` may be a token that
+        CloudFormation fills in.
         """
         before = len(f"{self.prefix}-") + _LONGEST_REGION + 1
         return f"{self.prefix}-{region}-{_cut(cluster, access, before)}"
 
     def webhook(self, cluster: str) -> str:
-        """The API destination of a cluster's webhook."""
+        """Return the name of the API destination of a cluster's webhook."""
         return self._of_cluster(cluster, "webhook")
 
     def webhook_rule(self, cluster: str) -> str:
-        """The rule that calls it."""
+        """Return the name of the rule that calls the webhook."""
         return self._of_cluster(cluster, "told")
 
     def parameter(self, cluster: str, document: str) -> str:
-        """The SSM parameter of one policy document; `document` is NN-NAME."""
+        """Return the name of the SSM parameter of one policy document; `document` is NN-NAME."""
         return f"{self.policies}/{cluster}/policies/{document}"
 
     def _of_cluster(self, cluster: str, what: str) -> str:
-        """A name that IAM and EventBridge take: one that is too long is cut and gets a digest."""
+        """Return a name that IAM and EventBridge accept: a name that is too long is cut and gets a digest."""
         return f"{self.prefix}-{_cut(cluster, what, len(f'{self.prefix}-'))}"
 
 
 def _cut(cluster: str, what: str, before: int) -> str:
-    """`CLUSTER-WHAT` in what `before` characters leave of the longest name; a cluster's name that is cut gets a
-    digest.
+    """Return `CLUSTER-WHAT` within the characters that `before` leaves of the longest name; a cluster's name that is
+    cut gets a digest.
     """
     name = f"{cluster}-{what}"
     if before + len(name) <= _LONGEST:

@@ -1,13 +1,13 @@
-"""What one line of the table of permissions is made of: an action, and a scope that `scopes.py` turns into ARNs."""
+"""One line of the table of permissions: an action, and a scope that `scopes.py` turns into ARNs."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Scope(StrEnum):
-    """What an action is allowed on."""
+    """Resources on which an action is allowed."""
 
-    ANYTHING = "anything"  # the action knows no resource, or none that could be named beforehand
+    ANYTHING = "anything"  # the action supports no resource, or none that could be named in advance
     OWN_LOGS = "own-logs"  # the streams of the function's own log group
     TABLE = "table"
     FACTS = "facts"  # of the table, only items whose key begins with facts#
@@ -15,9 +15,9 @@ class Scope(StrEnum):
     OPEN_INDEX = "open-index"
     QUEUE = "queue"  # both that fn interruption reads
     DEAD_LETTERS = "dead-letters"
-    UNDELIVERED = "undelivered"  # the queue of what could be told to nobody
+    UNDELIVERED = "undelivered"  # the queue of notifications that could not be delivered
     STREAM = "stream"  # of the table
-    BUS = "bus"  # the default event bus, as our own source alone
+    BUS = "bus"  # the default event bus, with our own source only
     STATE_MACHINE = "state-machine"
     EXECUTIONS = "executions"
     STEP_FUNCTIONS = "step-functions"  # the two Lambda functions that the state machine calls

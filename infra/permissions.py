@@ -1,8 +1,8 @@
-"""Every IAM action that Leeward may use, one table: who, what, on which things, and why where that needs a reason.
+"""Every IAM action that Leeward may use, one table: function, action, resources, and the reason where one is needed.
 
-Plain data, without the CDK, so that a test can hold it against the calls that the functions really make. `scopes.py`
-turns each scope into ARNs and conditions. A scope that ends in a wildcard needs a written reason, and so does an
-action that no recorded call shows because a service makes the call in the function's name (`indirect`).
+Plain data, without the CDK, so that a test can compare it with the calls that the functions really make. `scopes.py`
+turns each scope into ARNs and conditions. A scope that ends in a wildcard needs a written reason, and so does an action
+that no recorded call shows because a service makes the call on behalf of the function (`indirect`).
 """
 
 from collections.abc import Mapping
@@ -56,7 +56,7 @@ _WAKE = Permission(
     reason="task tokens belong to no resource; only the holder of a token can answer it",
 )
 
-# Whoever speaks to Kubernetes: find the API server, then assume the role that the cluster knows.
+# Callers of Kubernetes: find the API server, then assume the role that the cluster knows.
 _SPEAK_TO_CLUSTERS = (
     Permission(action="eks:DescribeCluster", on=Scope.CLUSTERS),
     Permission(action="sts:AssumeRole", on=Scope.ACT_ROLES),
@@ -77,7 +77,7 @@ _LAUNCHING = (
     ),
 )
 
-# What upgrades are judged from before they start, beside what their steps read anyway.
+# Inputs of an upgrade's pre-flight checks, besides those that its steps read anyway.
 _PREFLIGHT = tuple(
     Permission(action=action, on=Scope.ANYTHING, reason=_LIST_ONLY)
     for action in (

@@ -7,7 +7,7 @@ from infra.settings import LARGEST_STANDARD_PARAMETER, Settings
 
 
 def policy_parameters(scope: Construct, settings: Settings) -> None:
-    """One parameter per document; the advanced tier (which costs a little) only where the document needs it."""
+    """Create one parameter per document; the advanced tier (which costs a little) only where the document needs it."""
     room = Construct(scope, "Policies")
     for cluster in settings.clusters:
         for document in cluster.documents:

@@ -1,4 +1,4 @@
-"""From settings to an app that can be synthesized, with cdk-nag's rules on it."""
+"""Construction of an app that can be synthesized from the settings, with cdk-nag's rules applied."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,7 +20,7 @@ NOT_COMPILED = (
 def build_app(
     root: Path, environment: Mapping[str, str], *, context: Mapping[str, Any] | None = None, outdir: str | None = None
 ) -> App:
-    """The app of the tree at `root`. The CDK command line hands over context and outdir by the environment, tests as
+    """Return the app of the tree at `root`. The CDK command line passes context and outdir by the environment, tests as
     arguments. Raises InvalidInputError.
     """
     app = App(context=dict(context) if context is not None else None, outdir=outdir, analytics_reporting=False)

@@ -1,10 +1,12 @@
-"""The interruption queue, the queue of EC2 state changes, their dead-letter queue, and who may put anything in.
+"""The interruption queue, the queue of EC2 state changes, their dead-letter queue, and the principals that may send to
+them.
 
 EventBridge cannot filter by tag, so every instance of the account that stops or terminates sends its state changes:
-they have a queue of their own, and a spot warning never waits behind them.
+they have a queue of their own, so a spot warning never waits behind them.
 
-A message makes a node go, so nobody else may send: an explicit Deny also holds against principals of the same account
-whose own policies allow everything."""
+A message causes a termination, so no other principal may send: an explicit Deny also holds against principals of the
+same account whose own policies allow everything.
+"""
 
 from collections.abc import Sequence
 
@@ -15,12 +17,12 @@ from constructs import Construct
 
 from infra.names import Names
 
-RECEIVES = 20  # nearly two hours, as fn interruption spaces them; then the message goes to the dead-letter queue
+RECEIVES = 20  # nearly two hours, as fn interruption spaces retries; then the message goes to the dead-letter queue
 
 
 class InterruptionQueue(Construct):
-    """The three queues. `consumer_timeout`: of the function that reads, in seconds; a message stays invisible six times
-    as long, as AWS advises, so that a throttled batch is not delivered twice.
+    """The three queues. `consumer_timeout`: timeout of the consuming function, in seconds. A message stays invisible
+    six times as long, as AWS recommends, so that a throttled batch is not delivered twice.
     """
 
     def __init__(self, scope: Construct, consumer_timeout: int, names: Names) -> None:
@@ -54,8 +56,8 @@ class InterruptionQueue(Construct):
     def admit(
         self, *, rules: Sequence[str], state_changes: Sequence[str], topics: Sequence[str], roles: Sequence[str]
     ) -> None:
-        """Let the rules, SNS topics and roles (ARNs) send to the interruption queue, the rules of `state_changes` to
-        theirs, all rules to the dead-letter queue, and nobody else.
+        """Allow the rules, SNS topics and roles (ARNs) to send to the interruption queue, the rules of `state_changes`
+        to theirs, all rules to the dead-letter queue, and no other principal.
         """
         for queue, senders in (
             (self.queue, rules),

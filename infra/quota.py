@@ -1,6 +1,8 @@
-"""`python -m infra.quota`: before a deployment, whether the account's Lambda quota lets it reserve what it wants.
+"""`python -m infra.quota`: check before a deployment that the account's Lambda quota allows the reservations of the
+settings.
 
-Without this look the first function that reserves is refused, and the whole deployment rolls back."""
+Without this check the first function that reserves is refused, and the whole deployment rolls back.
+"""
 
 import json
 import sys
@@ -21,7 +23,9 @@ RESERVING = ("interruption", "drain")
 
 
 def main(root: Path = ROOT, client: Any = None) -> int:
-    """Print what is short and how to raise it; 1 then. What may not be read is told and holds nothing up."""
+    """Print quotas that are too low and how to raise them, and return 1 then. A quota that may not be read is reported
+    and does not fail the check.
+    """
     context = json.loads((root / "cdk.json").read_text())["context"]
     try:
         settings = read_settings(context.get, root, {})
@@ -46,7 +50,7 @@ def _client(settings: Settings) -> Any:
 
 
 def _read(client: Any, settings: Settings) -> tuple[Concurrency, int]:
-    """The account's limits, and what functions of an earlier deployment hold of them."""
+    """Read the account's limits, and the concurrency that functions of an earlier deployment reserve."""
     limits: Mapping[str, Any] = client.get_account_settings()["AccountLimit"]
     held = 0
     for function in map(settings.names.function, RESERVING):

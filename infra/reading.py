@@ -1,6 +1,7 @@
-"""One mapping of the settings, read key by key; whatever is wrong becomes one sentence.
+"""Reader of one mapping of the settings, key by key; each mistake becomes one sentence.
 
-Knows JSON's types and nothing of what the keys mean."""
+It knows JSON's types, not the meaning of the keys.
+"""
 
 import json
 import re
@@ -15,7 +16,9 @@ _SHOWN = 60  # characters of a value that a message repeats
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """`value` at `path` of `source`. Every method raises InvalidInputError naming source, path, found and expected."""
+    """Reader of `value` at `path` of `source`. Every method raises InvalidInputError naming source, path, found and
+    expected.
+    """
 
     source: str
     path: str
@@ -26,62 +29,62 @@ class Reader:
             self.refuse("", self.value, "a mapping")
 
     def refuse(self, key: str, found: object, expected: str) -> NoReturn:
-        """Say what is wrong at `key` ("" for the whole)."""
+        """Raise for the value at `key` ("" for the whole)."""
         shown = found if isinstance(found, str) else json.dumps(found, default=str)
         shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
         path = f"{self.path}.{key}" if key else self.path
         raise InvalidInputError(f"{self.source}: {path}: found {shown}, expected {expected}")
 
     def only(self, *known: str) -> None:
-        """Refuse any other key."""
+        """Reject any other key."""
         for key in self.value:
             if key not in known:
                 self.refuse("", f"key {key!r}", f"only {', '.join(known)}")
 
     def has(self, key: str) -> bool:
-        """Whether there is anything at `key`; null counts as nothing."""
+        """Return whether there is a value at `key`; null counts as none."""
         return self.value.get(key) is not None
 
     def mapping(self, key: str) -> "Reader":
-        """What is at `key`, empty when nothing is."""
+        """Return the mapping at `key`, empty when there is none."""
         return Reader(self.source, f"{self.path}.{key}", self.value[key] if self.has(key) else {})
 
     def items(self, key: str, *, at_least: int, at_most: int) -> list["Reader"]:
-        """A list of mappings."""
+        """Return a list of mappings."""
         found = self._list(key, at_least)
         if len(found) > at_most:
             self.refuse(key, f"{len(found)} items", f"at most {at_most}")
         return [Reader(self.source, f"{self.path}.{key}[{index}]", item) for index, item in enumerate(found)]
 
     def text(self, key: str, pattern: re.Pattern[str] | None, expected: str) -> str | None:
-        """A text that `pattern` matches as a whole, None when there is nothing."""
+        """Return a text that `pattern` matches as a whole, None when there is none."""
         return self._text(key, self.value[key], pattern, expected) if self.has(key) else None
 
     def needed_text(self, key: str, pattern: re.Pattern[str] | None, expected: str) -> str:
-        """As `text`, and it must be there."""
+        """Return a text as `text` does, and require it."""
         return self._text(key, self.value.get(key), pattern, expected)
 
     def texts(self, key: str, pattern: re.Pattern[str] | None, expected: str, *, at_least: int = 0) -> tuple[str, ...]:
-        """A list of texts."""
+        """Return a list of texts."""
         found = self._list(key, at_least) if at_least or self.has(key) else []
         return tuple(self._text(f"{key}[{index}]", item, pattern, expected) for index, item in enumerate(found))
 
     def switch(self, key: str, *, default: bool) -> bool:
-        """true or false."""
+        """Return true or false."""
         found = self.value.get(key, default)
         if not isinstance(found, bool):
             self.refuse(key, found, "true or false")
         return found
 
     def count(self, key: str, *, default: int, at_least: int) -> int | None:
-        """A whole number; 0 says "none on purpose" and becomes None (the CDK hands no null through)."""
+        """Return a whole number; 0 says "none on purpose" and becomes None (the CDK passes no null through)."""
         found = self.value.get(key, default)
         if isinstance(found, bool) or not isinstance(found, int) or not (found == 0 or found >= at_least):
             self.refuse(key, found, f"a whole number of at least {at_least}, or 0 for none")
         return found or None
 
     def choice(self, key: str, choices: tuple[str, ...], *, default: str) -> str:
-        """One of a closed set."""
+        """Return one of a closed set."""
         found = self.value.get(key, default)
         if found not in choices:
             self.refuse(key, found, " | ".join(choices))

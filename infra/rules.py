@@ -1,7 +1,8 @@
-"""Which events reach the interruption queue and the queue of state changes: EventBridge patterns as plain data, so that
-tests match golden events.
+"""EventBridge patterns of the interruption queue and the queue of state changes, as plain data so that tests match
+golden events.
 
-What an event means is `functions/leeward/interruption`'s; whether its instance is ours as well."""
+`functions/leeward/interruption` interprets an event and decides whether its instance is ours.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ _EC2 = ["aws.ec2"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventRule:
-    """One rule and its pattern."""
+    """EventBridge rule and its pattern."""
 
     name: str
     description: str
@@ -74,8 +75,8 @@ STATE_CHANGE = EventRule(
 
 
 def execution_rule(name: str, machine: str, arn: str) -> EventRule:
-    """Executions of the state machine with this ARN that ended where no Catch could do anything about it. `machine`:
-    what its description calls it."""
+    """Return the rule for executions of the state machine with this ARN that ended where no Catch could act. `machine`:
+    its name in the description."""
     return EventRule(
         name=name,
         description=f"An execution of {machine} failed, timed out or was stopped by somebody",

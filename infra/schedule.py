@@ -1,4 +1,4 @@
-"""A function called again and again."""
+"""Scheduled calls of a function."""
 
 from aws_cdk import Duration
 from aws_cdk import aws_events as events
@@ -9,7 +9,9 @@ from infra.function import LeewardFunction
 
 
 def call_every(scope: Construct, minutes: int, function: LeewardFunction) -> events.Rule:
-    """A rule that calls the function every so many minutes, without an own retry: the next call is one."""
+    """Add a rule that calls the function every so many minutes, without a retry of its own: the next call is the
+    retry.
+    """
     name, names = function.shape.name, function.names
     rule = events.Rule(
         scope,

@@ -1,6 +1,7 @@
-"""From a permission's scope to IAM statements: ARNs from the fixed names, conditions from the settings.
+"""Translation of a permission's scope to IAM statements: ARNs from the fixed names, conditions from the settings.
 
-Which action goes on which scope is `permissions.py`'s."""
+`permissions.py` assigns actions to scopes.
+"""
 
 from collections.abc import Iterable, Mapping
 from itertools import groupby
@@ -17,7 +18,7 @@ _Condition = Mapping[str, Mapping[str, Any]]
 
 
 class Scopes:
-    """The scopes of one stack."""
+    """Scopes of one stack."""
 
     def __init__(self, stack: Stack, settings: Settings) -> None:
         self._stack = stack
@@ -25,8 +26,8 @@ class Scopes:
         self.names = settings.names
 
     def statements(self, permissions: Iterable[Permission], *, function: str = "") -> list[iam.PolicyStatement]:
-        """One statement per scope, more where conditions have to be OR'ed; `function` names the role's own one. Without
-        ids: IAM counts their characters too, and with many clusters a role is nearly full.
+        """Return one statement per scope, more where conditions have to be OR'ed; `function` is the role's function.
+        Statements have no ids: IAM counts their characters too, and with many clusters a role is nearly full.
         """
         ordered = sorted(permissions, key=lambda permission: (permission.on.value, permission.action))
         return [
@@ -41,7 +42,7 @@ class Scopes:
         ]
 
     def resources(self, scope: Scope, function: str = "") -> list[str]:
-        """The ARNs of a scope."""
+        """Return the ARNs of a scope."""
         by_cluster = self._of_clusters(scope)
         if by_cluster is not None:
             return by_cluster
@@ -81,7 +82,7 @@ class Scopes:
         return named.get(scope, ["*"])
 
     def _of_clusters(self, scope: Scope) -> list[str] | None:
-        """ARNs that follow from the configured clusters; None for any other scope."""
+        """Return ARNs that follow from the configured clusters; None for any other scope."""
         clusters = [cluster.name for cluster in self.settings.clusters]
         match scope:
             case Scope.POLICIES:
@@ -96,15 +97,15 @@ class Scopes:
                 return None
 
     def machine(self, name: str) -> str:
-        """The ARN of one of our state machines, `name` one of `names.MACHINES`."""
+        """Return the ARN of one of our state machines, `name` one of `names.MACHINES`."""
         return self._arn("states", f"stateMachine:{self.names.machine(name)}")
 
     def rule(self, name: str) -> str:
-        """The ARN of one of our rules."""
+        """Return the ARN of one of our rules."""
         return self._arn("events", f"rule/{name}")
 
     def cluster_role(self, cluster: str, access: str) -> str:
-        """The ARN of a cluster's role; `*` for those of every cluster of this Region."""
+        """Return the ARN of a cluster's role; `*` for those of every cluster of this Region."""
         name = self.names.cluster_role(self._stack.region, cluster, access)
         return self._stack.format_arn(service="iam", region="", resource="role", resource_name=name)
 
@@ -112,13 +113,13 @@ class Scopes:
         return self._stack.format_arn(service=service, resource=resource, arn_format=ArnFormat.NO_RESOURCE_NAME)
 
     def _public_parameter(self, path: str) -> str:
-        """One that AWS publishes: it has no account."""
+        """Return the ARN of a parameter that AWS publishes: it has no account."""
         return self._stack.format_arn(
             service="ssm", account="", resource=f"parameter/{path}", arn_format=ArnFormat.NO_RESOURCE_NAME
         )
 
     def _conditions(self, scope: Scope, function: str) -> list[_Condition]:
-        """One for each statement that the scope needs; an empty one for most."""
+        """Return one condition for each statement that the scope needs; an empty one for most scopes."""
         if scope is Scope.CLUSTER_GROUPS:
             return self._cluster_tags()
         ec2 = ["ec2.amazonaws.com", "ec2.amazonaws.com.cn"]
@@ -135,7 +136,9 @@ class Scopes:
         return [held.get(scope, {})]
 
     def _cluster_tags(self) -> list[_Condition]:
-        """Keys of one condition are AND'ed, so every cluster's own tag key needs a statement."""
+        """Return one condition per cluster: keys of one condition are AND'ed, so every cluster's own tag key needs a
+        statement.
+        """
         clusters = [cluster.name for cluster in self.settings.clusters]
         owned: list[_Condition] = [
             {"StringEquals": {f"aws:ResourceTag/kubernetes.io/cluster/{name}": ["owned", "shared"]}}

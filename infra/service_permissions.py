@@ -1,6 +1,7 @@
-"""What Lambda needs to run any of the functions, and what the state machines' own roles may do.
+"""Permissions that Lambda needs to run any of the functions, and those of the state machines' own roles.
 
-Plain data as in `permissions.py`; almost all of it is used by AWS in our name."""
+Plain data as in `permissions.py`; almost all of it is used by AWS on our behalf.
+"""
 
 from infra.permission import Permission, Scope
 

@@ -1,7 +1,7 @@
-"""What a deployment is told: the context key `leeward` (or the file that `-c settings=FILE` names), checked.
+"""Settings of a deployment: the context key `leeward` (or the file that `-c settings=FILE` names), checked.
 
-Only reads and checks; what is made of it is in the other files. Every mistake is one sentence that names the source,
-the path in it, what was found and what was expected. Unknown keys are mistakes: a misspelled switch must not be lost.
+This module only reads and checks; the other files use the result. Every mistake is one sentence that names the source,
+the path in it, the value found and the value expected. Unknown keys are mistakes: a misspelled switch must not be lost.
 """
 
 import json
@@ -18,7 +18,7 @@ from infra.reading import Reader
 from leeward.cli.policy_files import canonical_parameters
 from leeward.errors import InvalidInputError
 
-LARGEST_STANDARD_PARAMETER = 4096  # bytes; what is larger needs SSM's advanced tier and costs a little every month
+LARGEST_STANDARD_PARAMETER = 4096  # bytes; larger documents need SSM's advanced tier and costs a little every month
 MOST_CLUSTERS = 8  # each needs statements in the functions' roles, of which IAM takes 10,240 characters a role
 LONGEST_NAMES = 400  # characters that their names may have together, for the same reason
 
@@ -36,7 +36,7 @@ _TOPIC = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:.+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vpc:
-    """Where the functions that speak to Kubernetes run, when the clusters' API is private."""
+    """VPC of the functions that call Kubernetes, when the clusters' API is private."""
 
     subnets: tuple[str, ...]
     security_groups: tuple[str, ...]
@@ -44,20 +44,22 @@ class Vpc:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyParameter:
-    """One policy document as SSM holds it: `name` is NN-NAME, `value` canonical JSON of at most 8 KB."""
+    """Policy document as SSM stores it: `name` is NN-NAME, `value` canonical JSON of at most 8 KB."""
 
     name: str
     value: str
 
     @property
     def size(self) -> int:
-        """In bytes, which is what SSM counts."""
+        """Size in bytes, as SSM counts it."""
         return len(self.value.encode())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """One EKS cluster that Leeward serves. `audit_log`: it writes one, and the sweep hears of it."""
+    """EKS cluster that Leeward serves. `audit_log`: the cluster writes one, and the minute reconciler is called by
+    it.
+    """
 
     name: str
     documents: tuple[PolicyParameter, ...]
@@ -68,14 +70,14 @@ class Cluster:
 
     @property
     def webhook(self) -> str | None:
-        """Who is told of its terminations, as its ClusterSettings say."""
+        """Webhook that is notified of its terminations, from its ClusterSettings."""
         documents = (json.loads(document.value) for document in self.documents)
         return next((found["spec"].get("webhook") for found in documents if found["kind"] == "ClusterSettings"), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Everything that differs from deployment to deployment.
+    """Values that differ from deployment to deployment.
 
     `account` and `region` None: the stack is not tied to either. A concurrency of None reserves nothing.
     """
@@ -102,7 +104,7 @@ class Settings:
 
 
 def read_settings(context: Callable[[str], Any], root: Path, environment: Mapping[str, str]) -> Settings:
-    """Settings from the app's context, policies read from files under `root` or beside the settings file.
+    """Read settings from the app's context, policies from files under `root` or beside the settings file.
 
     Raises InvalidInputError.
     """
@@ -138,8 +140,8 @@ def read_settings(context: Callable[[str], Any], root: Path, environment: Mappin
 
 
 def _home(top: Reader, clusters: tuple[Cluster, ...], environment: Mapping[str, str]) -> tuple[str | None, str | None]:
-    """(account, region) as the clusters name them, else those of the credentials in use. Without credentials the CDK
-    still names a default region; the stack then stays free of both.
+    """Return (account, region) as the clusters name them, else those of the credentials in use. Without credentials the
+    CDK still names a default region; the stack then stays free of both.
     """
     account, region = environment.get("CDK_DEFAULT_ACCOUNT"), environment.get("CDK_DEFAULT_REGION")
     ours = (account, region) if account and region else (None, None)
@@ -147,7 +149,7 @@ def _home(top: Reader, clusters: tuple[Cluster, ...], environment: Mapping[str, 
 
 
 def _raw(context: Callable[[str], Any], root: Path) -> tuple[Any, str, Path]:
-    """What was given, what to call it in a message, and the folder that its policies are relative to."""
+    """Return the input, its name for messages, and the folder to which its policies are relative."""
     if (named := context("settings")) is not None:
         file = root / str(named)
         return _from_file(file, str(named)), str(named), file.parent
@@ -197,7 +199,9 @@ def _vpc(reader: Reader) -> Vpc:
 
 
 def _documents(reader: Reader, cluster: str, folder: Path) -> tuple[PolicyParameter, ...]:
-    """Files of the patterns in their order, those of one pattern by name. Raises InvalidPolicyError, also over 8 KB."""
+    """Return the files of the patterns in their order, those of one pattern by name. Raises InvalidPolicyError, also
+    over 8 KB.
+    """
     patterns = reader.texts("policies", None, "a path or pattern of policy files", at_least=1)
     parameters = canonical_parameters(patterns, cluster, folder)
     if not parameters:
@@ -215,7 +219,9 @@ def _distinct(top: Reader, clusters: tuple[Cluster, ...]) -> None:
 
 
 def _shared(top: Reader, clusters: tuple[Cluster, ...], key: str) -> Any:
-    """One deployment serves one account, one region and one VPC: its rules, its queue and its functions are there."""
+    """Return the account, region or VPC that the clusters share: a deployment has its rules, queue and functions in one
+    of each.
+    """
     values = {getattr(cluster, key) for cluster in clusters}
     if key != "vpc":
         values.discard(None)

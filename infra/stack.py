@@ -1,4 +1,4 @@
-"""The whole of Leeward in one stack: what there is, and what is handed to whom. Each part is made in its own file."""
+"""The whole of Leeward in one stack: its parts and the references between them. Each part is built in its own file."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from infra.upgrade import Upgrade
 
 
 class LeewardStack(Stack):
-    """One deployment: one account, one region, any number of clusters in it."""
+    """Stack of one deployment: one account, one region, any number of clusters in it."""
 
     def __init__(self, app: App, *, settings: Settings, asset: Asset, root: Path) -> None:
         super().__init__(
@@ -84,7 +84,7 @@ class LeewardStack(Stack):
         return FunctionDefaults(settings=settings, scopes=scopes, code=code, environment=environment)
 
     def _outputs(self, queue: InterruptionQueue, dashboard: str) -> None:
-        """What a person or a script asks for first."""
+        """Add the outputs that a person or a script needs first."""
         for name, value, description in (
             ("QueueArn", queue.queue.queue_arn, "NotificationTargetARN for lifecycle hooks that notify us directly"),
             ("QueueUrl", queue.queue.queue_url, "The interruption queue"),

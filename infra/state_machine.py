@@ -1,4 +1,6 @@
-"""A state machine of one of the rooms: its definition from the room's own file, its role, its logs, its two alarms."""
+"""State machine of one of the packages: its definition from the package's own file, its role, its logs, its two
+alarms.
+"""
 
 import json
 from collections.abc import Mapping
@@ -23,8 +25,8 @@ from infra.scopes import Scopes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineShape:
-    """What tells one state machine from another. `definition`: path of the ASL file from the project's root; `alarms`:
-    what the names of its alarms begin with; `failed`, `timed_out`: what they tell who is called at night.
+    """Settings that differ between state machines. `definition`: path of the ASL file from the project's root;
+    `alarms`: prefix of the names of its alarms; `failed`, `timed_out`: their descriptions for the operator on call.
     """
 
     name: str
@@ -37,7 +39,7 @@ class MachineShape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """What stands in the stack."""
+    """State machine with its resources in the stack."""
 
     state_machine: stepfunctions.StateMachine
     role: iam.Role
@@ -45,14 +47,14 @@ class Machine:
 
     @property
     def arn(self) -> str:
-        """Of the state machine."""
+        """ARN of the state machine."""
         return self.state_machine.state_machine_arn
 
 
 def machine(
     scope: Construct, shape: MachineShape, *, root: Path, scopes: Scopes, alarms: Alarms, values: Mapping[str, str]
 ) -> Machine:
-    """`values`: what the definition's `${...}` stand for, beside the partition."""
+    """Create the state machine. `values`: values of the definition's `${...}`, besides the partition."""
     role, name = _role(scope, shape, scopes), scopes.names.machine(shape.name)
     log_group = logs.LogGroup(
         scope,
@@ -83,8 +85,8 @@ def machine(
 def call_at_deaths(
     scope: Construct, construct_id: str, rule: EventRule, function: LeewardFunction, *, retries: int, minutes: int
 ) -> None:
-    """The function hears of an execution that no Catch could save. `retries`, `minutes`: of the delivery; whoever reads
-    the records on a schedule finds what was not delivered."""
+    """Call the function for an execution that ended without a Catch. `retries`, `minutes`: limits of the delivery; the
+    scheduled reader of the records finds events that were not delivered."""
     events.Rule(
         scope,
         construct_id,
@@ -107,7 +109,7 @@ def _watch(state_machine: stepfunctions.StateMachine, shape: MachineShape, alarm
 
 
 def _role(scope: Construct, shape: MachineShape, scopes: Scopes) -> iam.Role:
-    """Only executions of this state machine may wear it."""
+    """Return a role that only executions of this state machine may assume."""
     own = {"ArnEquals": {"aws:SourceArn": scopes.machine(shape.name)}}
     allowed = iam.PolicyDocument(statements=scopes.statements(shape.permissions), minimize=False)
     return iam.Role(

@@ -1,5 +1,5 @@
-"""The sync room: every five minutes our terminate hook on the selected groups, so that nobody edits Terraform first,
-subnet labels on nodes, and the facts that a placement needs in the table."""
+"""The sync package: every five minutes it sets our terminate hook on the selected groups, so that no Terraform change
+is needed first, subnet labels on nodes, and the facts that a placement needs in the table."""
 
 from constructs import Construct
 
@@ -8,7 +8,7 @@ from infra.function import FunctionDefaults, FunctionShape, KubernetesAccess, Le
 from infra.schedule import call_every
 
 EVERY = 5  # minutes
-SILENT_FOR = 15  # minutes without one good run
+SILENT_FOR = 15  # minutes without one successful run
 
 SHAPE = FunctionShape(
     name="sync",
@@ -23,7 +23,7 @@ SHAPE = FunctionShape(
 
 
 class Sync(Construct):
-    """fn sync, its schedule and its alarm."""
+    """fn sync with its schedule and its alarm."""
 
     def __init__(self, scope: Construct, *, surroundings: FunctionDefaults, alarms: Alarms) -> None:
         super().__init__(scope, "Sync")

@@ -1,4 +1,4 @@
-"""The table: claims and what else neither nodes, groups nor executions can hold. Losing it loses no node."""
+"""The table: claims and other state that neither nodes, groups nor executions can hold. Losing it loses no node."""
 
 from aws_cdk import RemovalPolicy
 from aws_cdk import aws_dynamodb as dynamodb
@@ -8,9 +8,10 @@ from infra.names import OPEN_INDEX, Names
 
 
 def claims_table(scope: Construct, names: Names) -> dynamodb.Table:
-    """One item per termination, by `pk`; the index `open` holds only items that carry the attribute `open`.
+    """Create the table: one item per termination, by `pk`; the index `open` holds only items that carry the attribute
+    `open`.
 
-    Goes with the stack: everything in it is rebuilt from the clusters and the groups.
+    It is deleted with the stack: everything in it is rebuilt from the clusters and the groups.
     """
     text = dynamodb.AttributeType.STRING
     table = dynamodb.Table(

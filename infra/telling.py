@@ -1,8 +1,9 @@
-"""The telling room: the table's stream becomes events on the default bus, and where a cluster's settings name a webhook
-the same events reach it.
+"""The notification package: the table's stream becomes events on the default bus, and if a cluster's settings name a
+webhook, the same events reach it.
 
-EventBridge calls the webhook (an API destination): it retries for a day, keeps the order of nobody, and puts what it
-could not deliver into this room's dead-letter queue. No code of ours holds the address."""
+EventBridge calls the webhook (an API destination): it retries for a day, keeps no order, and puts undelivered events
+into this package's dead-letter queue. No code of ours holds the address.
+"""
 
 import json
 from collections.abc import Mapping
@@ -30,13 +31,13 @@ SHAPE = FunctionShape(
     memory=256,
 )
 BATCH = 100
-GIVEN_UP_AFTER = 6 * 3600  # seconds: by then an event is history
-CALLS_PER_SECOND = 20  # what one webhook is called with at most; EventBridge keeps the rest waiting
+GIVEN_UP_AFTER = 6 * 3600  # seconds: by then an event is obsolete
+CALLS_PER_SECOND = 20  # the highest rate of calls to one webhook; EventBridge queues the rest
 _TERMINATIONS = {"dynamodb": {"Keys": {"pk": {"S": [{"prefix": "termination#"}]}}}}
 
 
 class Telling(Construct):
-    """fn telling, what it reads, and the webhooks."""
+    """fn telling, its event source, and the webhooks."""
 
     def __init__(
         self, scope: Construct, *, table: dynamodb.Table, surroundings: FunctionDefaults, alarms: Alarms
@@ -66,7 +67,9 @@ class Telling(Construct):
         )
 
     def _read(self, table: dynamodb.Table) -> None:
-        """A batch that fails is halved and tried again, so that one bad record holds up nobody but itself."""
+        """Add the event source. A batch that fails is halved and retried, so that one bad record holds up only
+        itself.
+        """
         lambda_.CfnEventSourceMapping(
             self,
             "Changes",
@@ -86,8 +89,8 @@ class Telling(Construct):
         )
 
     def _webhooks(self, urls: Mapping[str, str], scopes: Scopes) -> None:
-        """`urls` by cluster. A connection has to authorize somehow; the header says who calls and is no secret. What is
-        secret in a webhook is its URL's own affair.
+        """Add the webhooks; `urls` by cluster. A connection must authorize somehow; the header names the caller and is
+        no secret. A webhook's secret is part of its URL.
         """
         connection = events.CfnConnection(
             self,
@@ -137,7 +140,7 @@ def _destination(
 
 
 def _caller(scope: Construct, rules: list[str], destinations: list[events.CfnApiDestination]) -> iam.Role:
-    """Only our rules may wear it, and it calls our webhooks alone."""
+    """Return a role that only our rules may assume and that may call only our webhooks."""
     call = iam.PolicyStatement(
         actions=["events:InvokeApiDestination"], resources=[each.attr_arn for each in destinations]
     )
@@ -159,7 +162,9 @@ def _rule(
     role: iam.Role,
     undelivered: sqs.Queue,
 ) -> None:
-    """The webhook gets the event's `detail`, as docs/operations.md shows it. `of`: the cluster, and our names."""
+    """Add the rule of a webhook, which receives the event's `detail` as docs/operations.md shows it. `of`: the cluster,
+    and our names.
+    """
     cluster, names = of
     events.CfnRule(
         scope,

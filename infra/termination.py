@@ -1,4 +1,4 @@
-"""The termination room: the state machine, the two functions that take its steps, and the minute sweep."""
+"""The termination package: the state machine, the two functions that run its steps, and the minute reconciler."""
 
 from pathlib import Path
 
@@ -45,7 +45,9 @@ SWEEP = FunctionShape(
 
 
 def drain_shape(concurrency: int | None) -> FunctionShape:
-    """fn drain; its cap keeps a burst of terminations from flooding the API server, the state machine retries."""
+    """Return the shape of fn drain; its cap keeps a burst of terminations from flooding the API server, the state
+    machine retries.
+    """
     return FunctionShape(
         name="drain",
         handler="leeward.termination.drain_handler.drain",
@@ -59,7 +61,7 @@ def drain_shape(concurrency: int | None) -> FunctionShape:
 
 
 class Termination(Construct):
-    """node-termination and what belongs to it."""
+    """The state machine node-termination and its functions, rules and alarms."""
 
     def __init__(
         self, scope: Construct, *, root: Path, table: dynamodb.Table, surroundings: FunctionDefaults, alarms: Alarms

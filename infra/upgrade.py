@@ -1,4 +1,4 @@
-"""The upgrade room: the state machine node-group-upgrade and the function that takes its steps."""
+"""The upgrade package: the state machine node-group-upgrade and the function that runs its steps."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ MACHINE = MachineShape(
     timed_out="A node group upgrade ran for thirty days: look at what it waits for; started again it goes on.",
 )
 
-TOO_LATE = 5  # minutes, for an event that could not be delivered: the sweep has been there several times
+TOO_LATE = 5  # minutes, for an event that could not be delivered: the minute reconciler has run several times by then
 
 UPGRADE = FunctionShape(
     name="upgrade",
@@ -35,13 +35,13 @@ UPGRADE = FunctionShape(
 
 
 class Upgrade(Construct):
-    """node-group-upgrade and what belongs to it."""
+    """The state machine node-group-upgrade and its function, rule and alarms."""
 
     def __init__(self, scope: Construct, *, root: Path, surroundings: FunctionDefaults, alarms: Alarms) -> None:
         super().__init__(scope, "Upgrade")
         self.function = LeewardFunction(self, UPGRADE, surroundings)
         values = {"UpgradeFunctionArn": self.function.function.function_arn}
         self.machine = machine(self, MACHINE, root=root, scopes=surroundings.scopes, alarms=alarms, values=values)
-        # fn upgrade gives back at once what a dead execution has changed in its group; the sweep does as well.
+        # fn upgrade reverts at once the changes of a dead execution in its group; so does the minute reconciler.
         dead = execution_rule("upgrade-status", "node-group-upgrade", surroundings.scopes.machine(names.UPGRADE))
         call_at_deaths(self, "DeadUpgrades", dead, self.function, retries=2, minutes=TOO_LATE)

@@ -1,1 +1,1 @@
-"""What stands in for AWS and Kubernetes on one machine: the embedded default."""
+"""The local stack: emulators of AWS and Kubernetes on one machine, the embedded default."""

@@ -1,4 +1,6 @@
-"""`python -m local` (make local): both local parts until Ctrl-C, and how to point kubectl, AWS CLI and CDK at them."""
+"""`python -m local` (make local): run both local parts until Ctrl-C, and print how to point kubectl, AWS CLI and CDK at
+them.
+"""
 
 import argparse
 import signal
@@ -24,7 +26,7 @@ Instances tagged kubernetes.io/cluster/{cluster} join the cluster. Ctrl-C stops 
 
 
 def main() -> int:
-    """Start, print, wait, stop."""
+    """Start, print the settings, wait, stop."""
     parser = argparse.ArgumentParser(prog="python -m local", description="The local AWS and Kubernetes of Leeward.")
     parser.add_argument("--empty", action="store_true", help="without the network and the two node groups")
     parser.add_argument("--dir", type=Path, default=None, help="folder for certificates, kubeconfig and logs")

@@ -1,4 +1,4 @@
-"""The `leeward` command on the local stack, as a person types it."""
+"""Runner of the `leeward` command on the local stack, as a person types it."""
 
 import json
 import os
@@ -17,20 +17,20 @@ from local.stage import WIDTH
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """What the command printed, and its exit code."""
+    """Output of the command, and its exit code."""
 
     code: int
     text: str
 
     @property
     def document(self) -> dict[str, Any]:
-        """Of `-o json`."""
+        """JSON document of `-o json`."""
         found: dict[str, Any] = json.loads(self.text)
         return found
 
 
 def leeward(stack: LocalStack, *arguments: str) -> Said:
-    """Run it in a process of its own. Raises LocalStackError where it finds its input bad."""
+    """Run the command in a process of its own. Raises LocalStackError if the command rejects its input."""
     done = subprocess.run(
         [sys.executable, "-m", "leeward.cli.main", *arguments],
         env={**stack.environment(), "COLUMNS": str(WIDTH)},
@@ -45,7 +45,9 @@ def leeward(stack: LocalStack, *arguments: str) -> Said:
 
 @contextmanager
 def acting_on(stack: LocalStack) -> Iterator[Ports]:
-    """What the command line sees of the stack, with its environment as this process's own meanwhile."""
+    """Give the ports of the command line on the stack; until the end of the block this process has the stack's
+    environment.
+    """
     before = dict(os.environ)
     os.environ.update(stack.environment())
     try:

@@ -1,4 +1,4 @@
-"""A three-zone network and node groups in the local AWS, workloads for the local cluster: for demo and tests."""
+"""Three-zone network and node groups in the local AWS, workloads for the local cluster: for demos and tests."""
 
 import base64
 import json
@@ -13,7 +13,7 @@ ZONES = ("a", "b", "c")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupPlan:
-    """One Auto Scaling group to be made; `spot` groups have a mixed instances policy that is all spot."""
+    """Plan of an Auto Scaling group; `spot` groups have a mixed instances policy that is all spot."""
 
     name: str
     size: int
@@ -25,14 +25,14 @@ class GroupPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Network:
-    """What `build_network` made."""
+    """Network made by `build_network`."""
 
     vpc: str
     subnets: tuple[str, ...]
 
 
 def build_network(stack: LocalStack, prefix: int = 24) -> Network:
-    """A VPC with one subnet a zone; `prefix` sizes the subnets."""
+    """Build a VPC with one subnet a zone; `prefix` sizes the subnets."""
     ec2 = stack.client("ec2")
     vpc = ec2.create_vpc(CidrBlock="10.40.0.0/16")["Vpc"]["VpcId"]
     apart = max(1, 2 ** (24 - prefix))
@@ -46,7 +46,7 @@ def build_network(stack: LocalStack, prefix: int = 24) -> Network:
 
 
 def build_group(stack: LocalStack, network: Network, plan: GroupPlan) -> None:
-    """A launch template and a group of `plan.size` instances over all zones, tagged for the cluster."""
+    """Build a launch template and a group of `plan.size` instances over all zones, tagged for the cluster."""
     ec2, autoscaling = stack.client("ec2"), stack.client("autoscaling")
     image = ec2.describe_images()["Images"][0]["ImageId"]
     user_data = base64.b64encode(f"cluster={stack.cluster}".encode()).decode()
@@ -79,20 +79,20 @@ def build_group(stack: LocalStack, network: Network, plan: GroupPlan) -> None:
 
 
 def instances_of(stack: LocalStack, group: str) -> list[Mapping[str, Any]]:
-    """The group's instances as it lists them now."""
+    """Return the group's instances as it lists them now."""
     groups = stack.client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[group])
     return list(groups["AutoScalingGroups"][0]["Instances"])
 
 
 def apply(stack: LocalStack, objects: Sequence[Mapping[str, Any]]) -> None:
-    """The ClusterRole that a user applies once, and these workloads."""
+    """Apply the ClusterRole that a user applies once, and these workloads."""
     for document in (ROOT / "manifests").glob("*.yaml"):
         stack.kubectl("apply", "--validate=false", "-f", str(document))
     stack.kubectl("apply", "--validate=false", "-f", "-", stdin=manifests(objects))
 
 
 def let_in(stack: LocalStack) -> None:
-    """The caller's access entry: whoever types `leeward` needs one, as for kubectl."""
+    """Create the caller's access entry: a user of `leeward` needs one, as for kubectl."""
     arn = stack.client("sts").get_caller_identity()["Arn"]
     stack.client("eks").create_access_entry(
         clusterName=stack.cluster, principalArn=arn, kubernetesGroups=["leeward:act"]
@@ -109,7 +109,7 @@ def deployment(
     on: Mapping[str, str] | None = None,
     annotations: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """A Deployment whose pods end within `grace` seconds. `on`: labels of the nodes that they want."""
+    """Return a Deployment whose pods end within `grace` seconds. `on`: labels of the nodes that they require."""
     labels = {"app": name}
     container = {"name": "app", "image": "app", "resources": {"requests": {"cpu": cpu, "memory": "128Mi"}}}
     return {
@@ -132,7 +132,7 @@ def deployment(
 
 
 def budget(name: str, **limit: int | str) -> dict[str, Any]:
-    """A PodDisruptionBudget over the Deployment of the same name: `maxUnavailable=1` or `minAvailable=…`."""
+    """Return a PodDisruptionBudget over the Deployment of the same name: `maxUnavailable=1` or `minAvailable=…`."""
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
@@ -142,7 +142,7 @@ def budget(name: str, **limit: int | str) -> dict[str, Any]:
 
 
 def daemon_set(name: str) -> dict[str, Any]:
-    """An agent on every node that tolerates everything, as kube-proxy does."""
+    """Return a DaemonSet of an agent on every node that tolerates everything, as kube-proxy does."""
     labels = {"app": name}
     return {
         "apiVersion": "apps/v1",
@@ -162,5 +162,5 @@ def daemon_set(name: str) -> dict[str, Any]:
 
 
 def manifests(objects: Sequence[Mapping[str, Any]]) -> str:
-    """One document that `kubectl apply -f -` takes."""
+    """Return one document that `kubectl apply -f -` accepts."""
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})

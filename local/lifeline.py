@@ -1,8 +1,9 @@
-"""No process of the local stack outlives who started it, not even one that was killed.
+"""Lifeline by which no process of the local stack outlives its parent, even if the parent was killed.
 
 A child of ours has one end of a pipe as its standard input, its lifeline; only the parent holds the other end. However
-the parent ends, the system closes that end, and the child tells itself to stop. This file is also the command that
-hangs a Python module on its standard input: `python -m local.lifeline GRACE MODULE ARGUMENT ...`."""
+the parent ends, the system closes that end, and the child sends itself SIGTERM. This file is also the command that runs
+a Python module with its standard input as lifeline: `python -m local.lifeline GRACE MODULE ARGUMENT ...`.
+"""
 
 import os
 import runpy
@@ -27,8 +28,9 @@ def start(
 ) -> subprocess.Popen[bytes]:
     """Run `python -m module` as a child that ends with this process, both its outputs in the file `log`.
 
-    When this process has gone the child gets a SIGTERM, and `grace` seconds later it is ended if it is still there.
-    It has a session of its own: a Ctrl-C reaches the parent, which ends it in its turn. Collect it with `release`."""
+    When this process has ended, the child gets a SIGTERM, and `grace` seconds later it is killed if it still runs. It
+    has a session of its own: a Ctrl-C reaches the parent, which ends it in its turn. Collect it with `release`.
+    """
     with log.open("wb") as stream:
         return subprocess.Popen(
             [sys.executable, "-m", "local.lifeline", str(grace), module, *arguments],
@@ -42,7 +44,7 @@ def start(
 
 
 def release(child: subprocess.Popen[bytes], seconds: float) -> None:
-    """Collect a child that was asked to end; one that does not go within `seconds` is killed."""
+    """Collect a child after its termination was requested; one that does not end within `seconds` is killed."""
     try:
         child.wait(seconds)
     except subprocess.TimeoutExpired:
@@ -53,7 +55,7 @@ def release(child: subprocess.Popen[bytes], seconds: float) -> None:
 
 
 def main(grace: str, module: str, *arguments: str) -> None:
-    """Become the module, with its arguments, until it ends or the lifeline does."""
+    """Run as the module, with its arguments, until it or the lifeline ends."""
     threading.Thread(target=_end_with_the_lifeline, args=[float(grace)], name="lifeline", daemon=True).start()
     sys.argv = [module, *arguments]
     runpy.run_module(module, run_name="__main__", alter_sys=True)
@@ -61,7 +63,7 @@ def main(grace: str, module: str, *arguments: str) -> None:
 
 def _end_with_the_lifeline(grace: float) -> None:
     while os.read(0, 1024):
-        pass  # nobody writes; what counts is the end
+        pass  # no process writes; only the end counts
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(grace)
     os._exit(1)

@@ -1,8 +1,9 @@
 """The embedded default: the local AWS and the local Kubernetes API as two child processes, joined as EKS joins them.
 
-The cluster's endpoint and certificate stand in the local EKS, its access entries are taken over from there, and nodes
-join when the local EC2 starts instances. Nothing listens beyond loopback; `stop` leaves no process and no port, and so
-does the end of the process that started them (`lifeline`)."""
+The cluster's endpoint and certificate are set in the local EKS, its access entries are copied from there, and nodes
+join when the local EC2 starts instances. Nothing listens beyond loopback; `stop` leaves no process and no port, nor
+does the end of the parent process (`lifeline`).
+"""
 
 import json
 import os
@@ -27,18 +28,20 @@ from local import lifeline
 from local.ports import reserved_port
 
 ROOT = Path(__file__).resolve().parent.parent
-START_SECONDS = 300  # only how long one that does not start is waited for
+START_SECONDS = 300  # limits only the wait for a process that does not start
 STOP_SECONDS = 20
-ANSWER_SECONDS = 600  # a function that is invoked may take its whole time; asked twice it would run twice
+ANSWER_SECONDS = 600  # an invoked function may use its whole timeout; a repeated call would run it twice
 
 
 class LocalStackError(Exception):
-    """A part of the local stack did not do what it was asked; the message ends with its last words."""
+    """Error: a part of the local stack failed a request; the message ends with its last output."""
 
 
 @dataclass(kw_only=True)
 class LocalStack:
-    """Start with `with LocalStack(directory=…) as stack`. Times in seconds; scales shrink them for people who wait."""
+    """Local stack. Start it with `with LocalStack(directory=…) as stack`. Times in seconds; scales shorten them for
+    interactive use.
+    """
 
     directory: Path
     cluster: str = "demo"
@@ -68,7 +71,7 @@ class LocalStack:
         self.stop()
 
     def start(self) -> None:
-        """Start both processes, make the cluster known to the local EKS, and keep its access entries in step."""
+        """Start both processes, make the cluster known to the local EKS, and keep its access entries in sync."""
         self.directory.mkdir(parents=True, exist_ok=True)
         with reserved_port() as self.port:
             self._spawn("aws", "local.aws", "--port", str(self.port), *self._aws_options())
@@ -86,7 +89,7 @@ class LocalStack:
         self._watcher.start()
 
     def stop(self) -> None:
-        """End both processes; a process that does not go within STOP_SECONDS is killed."""
+        """End both processes; a process that does not end within STOP_SECONDS is killed."""
         self._stopping.set()
         for child in reversed(self._children):
             if child.poll() is None:
@@ -98,21 +101,21 @@ class LocalStack:
 
     @property
     def endpoint(self) -> str:
-        """What AWS clients put into AWS_ENDPOINT_URL."""
+        """URL that AWS clients put into AWS_ENDPOINT_URL."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
     def api(self) -> str:
-        """The URL of the cluster's Kubernetes API."""
+        """URL of the cluster's Kubernetes API."""
         return str(self._endpoint()["endpoint"])
 
     @property
     def kubeconfig(self) -> Path:
-        """What kubectl puts into KUBECONFIG."""
+        """File that kubectl reads from KUBECONFIG."""
         return self.directory / "cluster" / "kubeconfig"
 
     def environment(self) -> dict[str, str]:
-        """The environment in which the AWS command line, the CDK and kubectl act on this stack."""
+        """Return the environment in which the AWS command line, the CDK and kubectl act on this stack."""
         return {
             **{name: value for name, value in os.environ.items() if not name.startswith("AWS_")},
             "AWS_ENDPOINT_URL": self.endpoint,
@@ -124,7 +127,9 @@ class LocalStack:
         }
 
     def client(self, service: str) -> Any:
-        """A boto3 client for the local AWS, made once: making one costs more than most calls, and many look often."""
+        """Return a boto3 client for the local AWS, made once: making one costs more than most calls, and many callers
+        poll.
+        """
         with self._making_clients:
             if service not in self._clients:
                 self._clients[service] = boto3.client(
@@ -142,22 +147,22 @@ class LocalStack:
             return self._clients[service]
 
     def control(self, method: str, path: str, body: Any = None) -> Any:
-        """The local AWS's control API, below /_local/."""
+        """Call the local AWS's control API, below /_local/."""
         return call(method, f"{self.endpoint}/_local/{path}", body)
 
     def cluster_control(self, method: str, path: str, body: Any = None) -> Any:
-        """The local cluster's control API, below /_local/."""
+        """Call the local cluster's control API, below /_local/."""
         return self.kubernetes(method, f"/_local/{path}", body)
 
     def kubernetes(self, method: str, path: str, body: Any = None) -> Any:
-        """The cluster's Kubernetes API as its administrator."""
+        """Call the cluster's Kubernetes API as its administrator."""
         directory = self.directory / "cluster"
         context = ssl.create_default_context(cafile=str(directory / "ca.crt"))
         token = (directory / "admin-token").read_text().strip()
         return call(method, f"{self.api}{path}", body, token=token, context=context)
 
     def kubectl(self, *arguments: str, stdin: str | None = None, binary: str = "kubectl") -> str:
-        """Run a real kubectl against the cluster. Raises LocalStackError with its words when it fails."""
+        """Run a real kubectl against the cluster. Raises LocalStackError with its output when it fails."""
         done = subprocess.run(
             [binary, *arguments], env=self.environment(), input=stdin, capture_output=True, text=True, check=False
         )
@@ -166,11 +171,11 @@ class LocalStack:
         return done.stdout
 
     def emit(self, event: Mapping[str, Any]) -> str:
-        """Let EventBridge see an `aws.*` event; answers its id. The same id again is a redelivery."""
+        """Send an `aws.*` event to EventBridge; return its id. A repeated id is a redelivery."""
         return str(self.control("POST", "events", event).get("id", ""))
 
     def deploy(self, settings: Mapping[str, Any]) -> float:
-        """`cdk bootstrap` and `cdk deploy` with these settings; answers the seconds it took."""
+        """Run `cdk bootstrap` and `cdk deploy` with these settings; return the seconds it took."""
         began = time.monotonic()
         self.bootstrap()
         context = f"leeward={json.dumps(settings)}"
@@ -179,12 +184,12 @@ class LocalStack:
         return time.monotonic() - began
 
     def bootstrap(self) -> None:
-        """`cdk bootstrap`. Where no cdk.json is, and with the environment named, it does without a synthesis."""
+        """Run `cdk bootstrap`. Without a cdk.json, and with the environment named, it needs no synthesis."""
         self._cdk(self.directory, "bootstrap", f"aws://{self.account}/{self.region}")
 
     def take_over_access_entries(self) -> None:
         """Give the cluster the access entries that the local EKS holds for it, as EKS's authenticator sees them."""
-        with self._taking_over:  # who has read them earlier does not write them later
+        with self._taking_over:  # an earlier read is never written after a later one
             entries = self.control("GET", f"access-entries?cluster={self.cluster}")
             self.cluster_control("PUT", "access-entries", entries)
 
@@ -255,13 +260,15 @@ class LocalStack:
             try:
                 self.take_over_access_entries()
             except (OSError, LocalStackError):
-                continue  # one of the two is stopping, or busy: the next second tells
+                continue  # one of the two is stopping, or busy: retried in the next second
 
 
 def call(
     method: str, url: str, body: Any = None, *, token: str | None = None, context: ssl.SSLContext | None = None
 ) -> Any:
-    """One JSON request. Raises LocalStackError with the answer's words for 4xx and 5xx, OSError when nobody answers."""
+    """Make one JSON request. Raises LocalStackError with the answer's text for 4xx and 5xx, OSError without an
+    answer.
+    """
     request = urllib.request.Request(url, method=method, data=None if body is None else json.dumps(body).encode())
     request.add_header("Content-Type", "application/json")
     if token:

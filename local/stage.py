@@ -1,4 +1,4 @@
-"""What every demo does around its own play: a local stack in a folder of its own, lines of progress, the exit code."""
+"""Frame of every demo: a local stack in a folder of its own, lines of progress, the exit code."""
 
 import sys
 import tempfile
@@ -10,12 +10,14 @@ from rich.console import Console
 
 from local.stack import LocalStack, LocalStackError
 
-WIDTH = 140  # columns where nobody looks on
+WIDTH = 140  # columns without a terminal
 console = Console(width=None if sys.stdout.isatty() else WIDTH)
 
 
 def perform(play: Callable[[LocalStack], bool]) -> int:
-    """Exit code 0 only if the play says that every promise was kept; the stack has stopped then."""
+    """Run the play and return exit code 0 only if it reports that every promise was kept; the stack has stopped
+    then.
+    """
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="leeward-demo-") as directory:
         try:
@@ -29,7 +31,7 @@ def perform(play: Callable[[LocalStack], bool]) -> int:
 
 
 def wait_until(true: Callable[[], bool], seconds: float, what: str) -> None:
-    """Look again until it is so. Raises LocalStackError naming what was waited for."""
+    """Poll until the condition holds. Raises LocalStackError naming the condition."""
     deadline = time.monotonic() + seconds
     while not true():
         if time.monotonic() > deadline:
@@ -38,5 +40,5 @@ def wait_until(true: Callable[[], bool], seconds: float, what: str) -> None:
 
 
 def say(line: str) -> None:
-    """One line of progress."""
+    """Print one line of progress."""
     console.print(f"[dim]{time.strftime('%H:%M:%S')}[/] {line}")

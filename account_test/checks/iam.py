@@ -1,5 +1,5 @@
-"""Every row of infra/permissions.py, asked of IAM's policy simulation on the deployed role: what the row allows is
-allowed under its condition, and is denied without it."""
+"""Check of every row of infra/permissions.py by IAM's policy simulation on the deployed role: the row's actions are
+allowed under its condition, and denied without it."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from infra.permissions import PERMISSIONS
 from infra.service_permissions import EVERY_FUNCTION, ROUND_MACHINE, STATE_MACHINE, UPGRADE_MACHINE
 
 PROVES = "IAM itself allows every row of the table of permissions on the deployed roles, and denies what is beside it"
-NEVER = "iam:CreateUser"  # no role of ours may: an endpoint that allows it evaluates nothing
+NEVER = "iam:CreateUser"  # no role of ours may do this: an endpoint that allows it evaluates nothing
 MACHINES = {naming.TERMINATION: STATE_MACHINE, naming.UPGRADE: UPGRADE_MACHINE, naming.ROUND: ROUND_MACHINE}
 SAMPLE = "0123456789abcdef0"
 CALL = "iam:SimulatePrincipalPolicy"
@@ -26,8 +26,8 @@ CALL = "iam:SimulatePrincipalPolicy"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """Actions of one statement that have the same resource and condition. `context` meets it, `beside` does not: every
-    key has another value. Without a key at all a `ForAllValues` would be met.
+    """Actions of one statement that have the same resource and condition. `context` meets the condition, `beside` does
+    not: every key has another value. Without a key at all a `ForAllValues` would be met.
     """
 
     function: str
@@ -38,7 +38,7 @@ class Row:
 
 
 def check(context: Context) -> Result:
-    """Raises NotServedError where there is no such call, or one that evaluates nothing."""
+    """Check every row. Raises NotServedError where there is no such call, or one that evaluates nothing."""
     findings: list[Finding] = []
     conditions, left_out = _evaluates_conditions(context), 0
     for function, permissions in (*PERMISSIONS.items(), *MACHINES.items()):
@@ -83,12 +83,14 @@ def _judge(
 
 
 def _elsewhere(action: str, statements: Sequence[Mapping[str, Any]]) -> bool:
-    """Another statement allows it without a condition."""
+    """Return whether another statement allows the action without a condition."""
     return any(action in _listed(one["Action"]) and not one.get("Condition") for one in statements)
 
 
 def rows(function: str, statements: Sequence[Mapping[str, Any]], wanted: set[str]) -> Iterator[Row]:
-    """One for each statement: the first of its resources, wildcards filled in, and values that meet its conditions."""
+    """Return one row for each statement: the first of its resources, wildcards filled in, and values that meet its
+    conditions.
+    """
     for statement in statements:
         actions = tuple(sorted(set(_listed(statement["Action"])) & wanted))
         if actions:
@@ -102,7 +104,7 @@ def rows(function: str, statements: Sequence[Mapping[str, Any]], wanted: set[str
 
 
 def _entries(condition: Mapping[str, Any], *, met: bool) -> Iterator[Mapping[str, Any]]:
-    """Context that meets it, or does not. An operator with `Not` is met by any other value."""
+    """Return context that meets the condition, or does not. An operator with `Not` is met by any other value."""
     for operator, keys in condition.items():
         for key, values in keys.items():
             named = _filled(str(_listed(values)[0]))
@@ -114,7 +116,7 @@ def _entries(condition: Mapping[str, Any], *, met: bool) -> Iterator[Mapping[str
 def _simulate(
     context: Context, role: str, actions: Sequence[str], resource: str, entries: Sequence[Mapping[str, Any]]
 ) -> dict[str, str]:
-    """Decision by action. Where IAM does not know one of several actions, each is asked alone."""
+    """Return the decision by action. Where IAM does not know one of several actions, each is simulated alone."""
     asked = {"PolicySourceArn": role, "ResourceArns": [resource], "ContextEntries": list(entries)}
     try:
         with served(CALL):
@@ -133,7 +135,7 @@ def _refuse_a_rubber_stamp(context: Context, role: str) -> None:
 
 
 def _evaluates_conditions(context: Context) -> bool:
-    """Asked with a policy of one condition, which the context meets."""
+    """Return whether the endpoint evaluates conditions, by a policy of one condition that the context meets."""
     key = "aws:ResourceTag/leeward"
     statement = {"Effect": "Allow", "Action": "ec2:StopInstances", "Resource": "*"}
     document = {
@@ -157,7 +159,7 @@ def _role(context: Context, function: str) -> str:
 
 
 def _statements(context: Context, role: str) -> Iterator[Mapping[str, Any]]:
-    """Of the role's inline policies and of the managed policies that hang on it."""
+    """Return the statements of the role's inline policies and of the managed policies attached to it."""
     iam = context.aws("iam")
     for name in iam.list_role_policies(RoleName=role)["PolicyNames"]:
         yield from _listed(iam.get_role_policy(RoleName=role, PolicyName=name)["PolicyDocument"]["Statement"])

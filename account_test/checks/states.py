@@ -1,5 +1,5 @@
-"""The deployed definitions, asked of Step Functions itself: valid as a whole, and each state evaluated by AWS's own
-JSONata with what an execution of this run gave it."""
+"""Check of the deployed definitions by Step Functions itself: valid as a whole, and each state evaluated by AWS's own
+JSONata with the input that an execution of this run gave it."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -32,13 +32,13 @@ TASK = {
     "Next": "Good",
 }
 NO_TASKS = "this endpoint does not evaluate their JSONata"
-MOST_EXECUTIONS = 20  # of each machine, whose histories are read
+MOST_EXECUTIONS = 20  # of each machine; their histories are read
 _TAKEN = ("TaskSucceeded", "LambdaFunctionSucceeded")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
-    """One stay of an execution in a state. `result`: what its task answered, None for a state without one."""
+    """Visit of an execution to a state. `result`: its task's answer, None for a state without one."""
 
     state: str
     given: str
@@ -47,7 +47,7 @@ class Visit:
 
 
 def check_definitions(context: Context) -> Result:
-    """Raises NotServedError where there is no such call, or one that accepts whatever it is given."""
+    """Validate the definitions. Raises NotServedError where there is no such call, or one that accepts any input."""
     with served(VALIDATE):
         answer = _validated(context, INVALID)
     if answer["result"] == "OK":
@@ -71,10 +71,9 @@ def _validated(context: Context, definition: str) -> Mapping[str, Any]:
 
 
 def check_states(context: Context) -> Result:
-    """A state in which no execution of this run was is named as not run, and so is one that waits. No task is carried
-    out: each is given the answer that it had, and one without an answer is left out. Raises
-    NotServedError
-    where the endpoint evaluates no JSONata.
+    """Test each state. A state that no execution of this run visited is reported as not run, and so is one that waits.
+    No task is carried out: each is given the answer that it had, and one without an answer is omitted. Raises
+    NotServedError where the endpoint evaluates no JSONata.
     """
     findings, unseen, tasks = [], [], _evaluates(context, TASK, mock={"result": '{"Payload": 2}'})
     if not _evaluates(context, CHOICE):
@@ -124,7 +123,9 @@ def _tested(context: Context, of: tuple[str, Mapping[str, Any], str], visit: Vis
 
 
 def _evaluates(context: Context, state: Mapping[str, Any], **more: Any) -> bool:
-    """Asked with a state whose way, or whose output, follows from an expression."""
+    """Return whether the endpoint evaluates JSONata, by a state whose next state, or whose output, follows from an
+    expression.
+    """
     definition = {
         "QueryLanguage": "JSONata",
         "StartAt": "Probe",
@@ -154,7 +155,7 @@ def _definition(context: Context, name: str) -> tuple[str, str]:
 
 
 def _visits(context: Context, name: str) -> dict[str, Visit]:
-    """The first stay in each state that ended well, over the last executions."""
+    """Return the first successful visit of each state, over the last executions."""
     client, found = context.aws("stepfunctions"), dict[str, Visit]()
     runs = client.list_executions(stateMachineArn=context.run.machine(name), maxResults=MOST_EXECUTIONS)["executions"]
     for run in runs:
@@ -167,7 +168,9 @@ def _visits(context: Context, name: str) -> dict[str, Visit]:
 
 
 def visits_of(events: Iterator[Mapping[str, Any]]) -> Iterator[Visit]:
-    """From a history. A stay whose task failed is left out: where it went then is the retry's or the catch's affair."""
+    """Return the visits of a history. A visit whose task failed is omitted: its next state depends on the retry or the
+    catch.
+    """
     state, given, result, failed = "", "{}", None, False
     pending: Visit | None = None
     for event in events:

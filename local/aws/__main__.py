@@ -14,7 +14,7 @@ from local.aws.settings import HOST, Settings, prepare_environment
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Parse the command line, serve until a signal, and end without waiting for threads that are in a call."""
+    """Parse the command line, serve until a signal, and exit without waiting for threads that are in a call."""
     settings = _parse(arguments)
     prepare_environment(settings)
 
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     finally:
         end_workers()
         (settings.directory / "aws.json").unlink(missing_ok=True)
-    os._exit(0)  # not a clean end of the loop: it would wait for every invocation and execution that still runs
+    os._exit(0)  # not a clean end of the loop: that would wait for every invocation and execution that still runs
 
 
 def _parse(arguments: Sequence[str] | None) -> Settings:

@@ -20,7 +20,7 @@ Answer = tuple[int, dict[str, str], bytes]
 
 
 class Gateway:
-    """What stands between a client and ministack."""
+    """Layer between a client and ministack."""
 
     def __init__(
         self, inner: Asgi, control: Control, recording: Recording, injected: faults.Faults, prices: Prices
@@ -32,7 +32,7 @@ class Gateway:
         self._prices = prices
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
-        """Serve one connection as the ASGI specification has it."""
+        """Serve one connection by the ASGI specification."""
         if scope["type"] != "http":
             await self._inner(scope, receive, send)
             return
@@ -60,7 +60,7 @@ class Gateway:
 
 
 async def _read(receive: Receive) -> tuple[bytes, Receive]:
-    """The whole request body, and a ``receive`` that gives it once more."""
+    """Return the whole request body, and a ``receive`` that returns it again."""
     parts: list[bytes] = []
     more = True
     while more:

@@ -1,7 +1,8 @@
-"""Load balancers: moto's, with targets that drain.
+"""Load balancers of moto, with targets that drain.
 
-moto forgets a target the moment it is deregistered. Here it is told as `draining` for as long as its group's
-deregistration delay says, in real seconds, and only then forgotten. Who deregisters a node is not decided here."""
+moto forgets a target the moment it is deregistered. Here it is reported as `draining` for its group's deregistration
+delay, in real seconds, and only then removed. Which node is deregistered is not decided here.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ def install(clock: Callable[[], float] = time.monotonic) -> None:
 
 
 class _Drains:
-    """(ARN, target id) -> until when it drains, and its port."""
+    """(ARN, target id) -> end of its draining, and its port."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock

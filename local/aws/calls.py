@@ -1,4 +1,4 @@
-"""Which AWS operation a request is, read from the wire by botocore's own models, and which function made it.
+"""Recognition of the AWS operation of a request, by botocore's own models, and of the function that made it.
 
 Query services name the operation in the body, JSON services in a header, REST services by method and path. The function
 is the ``app/NAME`` part of the user agent, which the SDKs take from ``AWS_SDK_UA_APP_ID``.
@@ -26,7 +26,7 @@ _MODEL = {"monitoring": "cloudwatch", "states": "stepfunctions", "email": "ses",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One AWS call; ``service`` is the prefix that IAM uses, ``function`` None outside Lambda."""
+    """AWS call; ``service`` is the prefix that IAM uses, ``function`` None outside Lambda."""
 
     service: str
     action: str
@@ -35,13 +35,13 @@ class Call:
 
     @property
     def name(self) -> str:
-        """As a policy names it: ``service:Action``."""
+        """Name of the call as a policy writes it: ``service:Action``."""
         spelled = f"{self.service}:{self.action}"
         return f"{self.service}:{_IAM_ACTION[spelled]}" if spelled in _IAM_ACTION else spelled
 
 
 def recognise(method: str, path: str, query: str, headers: Mapping[str, str], body: bytes) -> Call | None:
-    """The call that a request is, or None for anything that is not a signed AWS call."""
+    """Return the call that a request is, or None for any request that is not a signed AWS call."""
     signed = _CREDENTIAL.search(headers.get("authorization", ""))
     if signed is None:
         return None

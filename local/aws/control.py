@@ -1,7 +1,7 @@
-"""The control API under ``/_local/``: what a test or the demo does to this AWS that no AWS call can do.
+"""Control API under ``/_local/``: actions of a test or the demo on this AWS that no AWS call offers.
 
-Each route is one small function in ``controls``; this module only finds it and turns its result into JSON. Bad input is
-answered with 400 and a sentence.
+Each route is one small function in ``controls``; this module only selects it and turns its result into JSON. Bad input
+is answered with 400 and a sentence.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One control request: path parameters, query parameters and the JSON body (an empty object if there is none)."""
+    """Control request: path parameters, query parameters and the JSON body (an empty object if there is none)."""
 
     path: Mapping[str, str]
     query: Mapping[str, str]
@@ -24,14 +24,14 @@ class Request:
 
 
 class BadRequest(Exception):
-    """The request does not say what is needed; the message says what is."""
+    """Error: the request lacks a required value, which the message names."""
 
 
 Route = Callable[[Request], Any]
 
 
 class Control:
-    """A table of routes, safe to call from any thread as far as the routes are."""
+    """Table of routes, thread-safe as far as the routes are."""
 
     def __init__(self) -> None:
         self._routes: list[tuple[str, re.Pattern[str], Route]] = []

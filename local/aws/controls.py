@@ -1,4 +1,4 @@
-"""The routes of the control API that belong to no other module.
+"""Routes of the control API that belong to no other module.
 
 | route | body, or what it gives |
 |---|---|
@@ -42,7 +42,7 @@ from local.aws.stepfunctions.clock import ScaledClock
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What the control API reaches into."""
+    """Parts of the emulator that the control API changes."""
 
     settings: Settings
     outbox: Outbox

@@ -1,6 +1,7 @@
-"""EC2 instances that take a moment to boot and to shut down, give their address back, and tell EventBridge about it.
+"""EC2 instances that take a moment to boot and to shut down, release their address, and send their state changes to
+EventBridge.
 
-moto starts and ends instances at once and keeps a dead instance's network interface. Nothing here decides which
+moto starts and ends instances at once and keeps a dead instance's network interface. This module does not decide which
 instance starts or ends.
 """
 
@@ -28,7 +29,7 @@ LIVE_STATES = frozenset({"pending", "running"})
 
 @dataclass(slots=True, kw_only=True)
 class Pace:
-    """How long an instance takes to boot and to shut down, in seconds; it may be changed at any time."""
+    """Seconds that an instance takes to boot and to shut down; they may be changed at any time."""
 
     boot: float = 0.2
     shutdown: float = 1.0
@@ -45,7 +46,7 @@ def install(outbox: Outbox, timeline: Timeline, journal: Journal, pace: Pace) ->
 
 
 class _States:
-    """The state changes of instances over time."""
+    """State changes of instances over time."""
 
     def __init__(self, outbox: Outbox, timeline: Timeline, journal: Journal, pace: Pace) -> None:
         self._outbox = outbox

@@ -12,7 +12,7 @@ from local.aws.calls import Call
 
 @dataclass(slots=True, kw_only=True)
 class Fault:
-    """One injected failure; empty fields match everything, ``times`` None lasts until the faults are cleared."""
+    """Injected failure; empty fields match everything, ``times`` None lasts until the faults are cleared."""
 
     service: str
     action: str | None = None
@@ -23,7 +23,7 @@ class Fault:
     function: str | None = None
 
     def covers(self, call: Call) -> bool:
-        """Whether this fault hits the call."""
+        """Return whether this fault matches the call."""
         return (
             self.times != 0
             and self.service == call.service
@@ -33,24 +33,24 @@ class Fault:
 
 
 class Faults:
-    """The injected faults; safe to use from any thread."""
+    """Injected faults; safe to use from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._all: list[Fault] = []
 
     def add(self, fault: Fault) -> None:
-        """Inject one."""
+        """Inject one fault."""
         with self._lock:
             self._all.append(fault)
 
     def clear(self) -> None:
-        """Let everything work again."""
+        """Clear all faults."""
         with self._lock:
             self._all.clear()
 
     def take(self, call: Call) -> Fault | None:
-        """The fault that hits this call, if any; one of its times is used up."""
+        """Return the fault that matches this call, if any, and use up one of its times."""
         with self._lock:
             for fault in self._all:
                 if fault.covers(call):
@@ -61,7 +61,7 @@ class Faults:
 
 
 def answer(fault: Fault, call: Call) -> tuple[int, dict[str, str], bytes]:
-    """The fault as an HTTP answer in the protocol that the service speaks."""
+    """Return the fault as an HTTP answer in the protocol that the service speaks."""
     if call.protocol == "ec2":
         body = (
             f"<Response><Errors><Error><Code>{fault.code}</Code><Message>{escape(fault.message)}</Message></Error>"

@@ -1,8 +1,8 @@
 """CreateLaunchTemplateVersion with a source version and a client token, and DescribeLaunchTemplateVersions with
-ResolveAlias, all of which moto takes and forgets.
+ResolveAlias, all of which moto accepts and ignores.
 
-Rules from the EC2 API reference: what the request gives overrides the source version's parameters, the rest is copied;
-the same token with the same request answers with the version that it made, with another request it is refused.
+Rules from the EC2 API reference: the request's parameters override those of the source version, the rest is copied; the
+same token with the same request answers with the version that it made, with another request it is refused.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SSM_PREFIX = "resolve:ssm:"
 
 
 class IdempotentParameterMismatch(EC2ClientError):
-    """A client token was used before, for something else."""
+    """Error: a client token was used before for another request."""
 
     code = "IdempotentParameterMismatch"
 
@@ -43,7 +43,7 @@ def install() -> None:
 
 
 def image_behind(image_id: str, region: str) -> str:
-    """The image itself, or what the SSM parameter that it names holds now."""
+    """Return the image itself, or the present value of the SSM parameter that it names."""
     if not image_id.startswith(_SSM_PREFIX):
         return image_id
     name = image_id.removeprefix(_SSM_PREFIX)
@@ -51,7 +51,9 @@ def image_behind(image_id: str, region: str) -> str:
 
 
 def _resolving(original: Callable[[Any], ActionResult]) -> Callable[[Any], ActionResult]:
-    """With `ResolveAlias` the answer has the image itself; the version keeps the parameter's name."""
+    """Resolve images in the answer: with `ResolveAlias` it has the image itself; the version keeps the parameter's
+    name.
+    """
 
     @functools.wraps(original)
     def describe(response: Any) -> ActionResult:
@@ -103,7 +105,7 @@ def _template(response: Any) -> Any:
 
 
 def _by_token(template: Any) -> dict[str, Any]:
-    """Client token -> (request, version)."""
+    """Map client token -> (request, version)."""
     if not hasattr(template, "local_tokens"):
         template.local_tokens = {}
     found: dict[str, Any] = template.local_tokens

@@ -39,7 +39,7 @@ def install() -> None:
 
 
 def handler_for(service: str) -> Handler:
-    """A ministack service handler that asks moto on a worker thread."""
+    """Return a ministack service handler that calls moto on a worker thread."""
 
     async def handle(
         method: str, path: str, headers: Mapping[str, str], body: bytes, query_params: Mapping[str, Any]
@@ -53,7 +53,7 @@ def handler_for(service: str) -> Handler:
 def ask(
     service: str, method: str, path: str, headers: Mapping[str, str], body: bytes, query_params: Mapping[str, Any]
 ) -> Answer:
-    """One request to moto, under the model's lock."""
+    """Send one request to moto, under the model's lock."""
     kept = {name: value for name, value in headers.items() if name.lower() not in _DROPPED_HEADERS}
     scope = f"Credential=local/20260101/{get_region()}/{service}/aws4_request"
     kept["Authorization"] = f"AWS4-HMAC-SHA256 {scope}, SignedHeaders=host, Signature=local"

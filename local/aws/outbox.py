@@ -26,7 +26,7 @@ logger = logging.getLogger("local.aws.outbox")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One event as EventBridge delivers it; ``time`` is UTC."""
+    """Event as EventBridge delivers it; ``time`` is UTC."""
 
     source: str
     detail_type: str
@@ -40,7 +40,7 @@ class Event:
 
 
 class Outbox:
-    """An ordered queue of deliveries, drained by one daemon thread."""
+    """Ordered queue of deliveries, drained by one daemon thread."""
 
     def __init__(self) -> None:
         expect_parameters("ministack", eventbridge._dispatch_event, "event", "view")
@@ -68,7 +68,7 @@ class Outbox:
 
 
 def dispatch(event: Event) -> None:
-    """Match an event against the rules of the default bus and hand it to their targets, now."""
+    """Match an event against the rules of the default bus and deliver it to their targets, now."""
     record = {
         "EventId": event.id,
         "Source": event.source,

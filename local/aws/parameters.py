@@ -1,4 +1,4 @@
-"""SSM's public parameters: ``/aws/service/…`` can be written here, since nobody else publishes AMI ids locally."""
+"""SSM's public parameters: ``/aws/service/…`` can be written here, because no service publishes AMI ids locally."""
 
 from __future__ import annotations
 

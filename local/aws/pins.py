@@ -1,7 +1,7 @@
-"""Assertions that a patched private part of ministack or moto still is what the patch was written for.
+"""Assertions that a patched private part of ministack or moto still has the code that the patch was written for.
 
 Each patch calls ``expect_parameters`` or ``expect_source`` before it replaces anything, so that a changed pin ends the
-launcher at start with a sentence, not a test run with a riddle.
+launcher at start with a clear message, not a test run with an obscure failure.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ PINS = {"ministack": "1.5.33", "moto": "5.2.5"}
 
 
 class PinMismatch(RuntimeError):
-    """A dependency is not the version, or has not the shape, that a patch was written for."""
+    """Error: a dependency does not have the version, or the shape, that a patch was written for."""
 
 
 def check_versions() -> None:
@@ -48,6 +48,6 @@ def expect(package: str, condition: bool, what: str) -> None:
 
 
 def replace(owner: Any, **members: Any) -> None:
-    """Put our own members in the place of private ones of a class or module."""
+    """Replace private members of a class or module by our own."""
     for name, member in members.items():
         setattr(owner, name, member)

@@ -1,7 +1,8 @@
-"""What instances cost: the Price List API's answers and EC2's spot prices, as somebody has set them.
+"""Prices of instances: the Price List API's answers and EC2's spot prices, as set through the control API.
 
 `PUT prices` takes `{"on-demand": {TYPE: DOLLARS}, "spot": {TYPE: {ZONE: DOLLARS}}}`, dollars an hour. Until then no
-product is known, and there is no spot price history: neither of the two emulators knows any."""
+product is known, and there is no spot price history: neither of the two emulators knows any.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ _PRODUCT = "Linux/UNIX"
 
 
 class Prices:
-    """Safe to call from any thread: what is set is put in place as a whole."""
+    """Prices that are safe to use from any thread: they are replaced as a whole."""
 
     def __init__(self) -> None:
         self._on_demand: Mapping[str, float] = {}
@@ -39,7 +40,7 @@ class Prices:
         self._spot = {str(name): {zone: float(one) for zone, one in by.items()} for name, by in spot.items()}
 
     def answer(self, call: Call, body: bytes) -> Answer | None:
-        """To the two calls that ask for prices; None for any other."""
+        """Answer the two calls that ask for prices; return None for any other."""
         match call.name:
             case "pricing:GetProducts":
                 return self._products(json.loads(body))
@@ -79,7 +80,7 @@ def _listed(asked: Mapping[str, str], prefix: str) -> Iterator[str]:
 
 
 def _product(wanted: Mapping[str, str], price: float) -> dict[str, Any]:
-    """One element of the price list, with the attributes that were asked for."""
+    """Return one element of the price list, with the requested attributes."""
     dimension = {"unit": "Hrs", "pricePerUnit": {"USD": f"{price:.10f}"}, "description": "set by the local AWS"}
     offer = {"priceDimensions": {"LOCAL.LOCAL.6YS6EN2CT7": dimension}, "termAttributes": {}}
     return {

@@ -1,4 +1,4 @@
-"""Starts the local AWS as a process of its own and talks to it: for the demo, the benches and the tests."""
+"""Start of the local AWS as a process of its own, and its client: for the demo, the benchmarks and the tests."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from botocore.config import Config
 from local import lifeline
 from local.ports import reserved_port
 
-START_SECONDS = 300.0  # only how long one that does not start is waited for
+START_SECONDS = 300.0  # limits only the wait for a process that does not start
 STOP_SECONDS = 10.0
 ANSWER_SECONDS = 300  # a function that is invoked may take its whole time
 
 
 class StartFailed(RuntimeError):
-    """The launcher ended, or did not become ready in time; the message holds the end of its log."""
+    """Error: the launcher ended, or did not become ready in time; the message holds the end of its log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalAws:
-    """A running local AWS."""
+    """Local AWS that runs."""
 
     endpoint: str
     region: str
@@ -38,7 +38,7 @@ class LocalAws:
     process: subprocess.Popen[bytes]
 
     def client(self, service: str, **more: Any) -> Any:
-        """A boto3 client for it, with dummy credentials and no retries unless ``config`` is given."""
+        """Return a boto3 client for it, with dummy credentials and no retries unless ``config`` is given."""
         more.setdefault(
             "config", Config(retries={"max_attempts": 0}, read_timeout=ANSWER_SECONDS, max_pool_connections=50)
         )
@@ -48,7 +48,7 @@ class LocalAws:
         return boto3.client(service, endpoint_url=self.endpoint, **more)
 
     def control(self, method: str, path: str, body: Any = None) -> Any:
-        """One call of the control API; ``path`` without ``/_local/``. Raises urllib's ``HTTPError``."""
+        """Make one call of the control API; ``path`` without ``/_local/``. Raises urllib's ``HTTPError``."""
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(f"{self.endpoint}/_local/{path}", data=data, method=method)
         with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as answer:
@@ -57,9 +57,10 @@ class LocalAws:
 
 @contextlib.contextmanager
 def running(directory: Path, *, region: str = "us-east-1", account: str = "000000000000") -> Iterator[LocalAws]:
-    """Start a local AWS, give it, and stop it again; it ends also when this process is killed.
+    """Start a local AWS, yield it, and stop it again; it also ends when this process is killed.
 
-    Its log is ``aws.log`` in the directory."""
+    Its log is ``aws.log`` in the directory.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     arguments = ["--region", region, "--account", account, "--dir", str(directory)]
     log = directory / "aws.log"

@@ -1,4 +1,4 @@
-"""Properties that ministack's CloudFormation drops without a word: reserved concurrency and time to live."""
+"""Properties that ministack's CloudFormation drops silently: reserved concurrency and time to live."""
 
 from __future__ import annotations
 

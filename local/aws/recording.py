@@ -1,4 +1,4 @@
-"""Which AWS calls each Lambda function made, so that its policy can be compared with what it does."""
+"""Recording of the AWS calls of each Lambda function, so that its policy can be compared with them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Recording:
                 self._counts[call.function, call.name] += 1
 
     def by_function(self) -> dict[str, dict[str, int]]:
-        """The counts, by function and call, in alphabetical order."""
+        """Return the counts, by function and call, in alphabetical order."""
         with self._lock:
             found = sorted(self._counts.items())
         table: dict[str, dict[str, int]] = {}
@@ -31,6 +31,6 @@ class Recording:
         return table
 
     def clear(self) -> None:
-        """Start counting anew."""
+        """Reset the counts."""
         with self._lock:
             self._counts.clear()

@@ -1,4 +1,4 @@
-"""Puts the local AWS together and serves it until a signal comes.
+"""Server that assembles the local AWS and runs until a signal comes.
 
 Importing this module imports ministack and moto, which read the environment: ``settings.prepare_environment`` first.
 """
@@ -96,7 +96,7 @@ def build(settings: Settings) -> Gateway:
 async def run(settings: Settings) -> None:
     """Serve on 127.0.0.1 until SIGTERM or SIGINT. It then returns at once: the end of the process closes the port.
 
-    Calls that are under way are not waited for, since a Lambda invocation may last minutes.
+    Calls in progress are not awaited, since a Lambda invocation may last minutes.
     """
     hypercorn_compat.install()
     gateway = build(settings)

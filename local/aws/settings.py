@@ -1,4 +1,4 @@
-"""What one launcher process is told at start, and the environment that ministack and moto read at import."""
+"""Settings of one launcher process, and the environment that ministack and moto read at import."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HOST = "127.0.0.1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Where this local AWS listens and which account and region it plays."""
+    """Address, account and region of this local AWS."""
 
     port: int
     region: str
@@ -21,7 +21,7 @@ class Settings:
 
     @property
     def endpoint(self) -> str:
-        """The URL that clients put into ``AWS_ENDPOINT_URL``."""
+        """URL that clients put into ``AWS_ENDPOINT_URL``."""
         return f"http://{HOST}:{self.port}"
 
 
@@ -62,5 +62,7 @@ def prepare_environment(settings: Settings) -> None:
 
 
 def clear_environment() -> None:
-    """Take away what Lambda workers would inherit and take for their own; call it when ministack has been imported."""
+    """Remove variables that Lambda workers would inherit and use as their own; call it when ministack has been
+    imported.
+    """
     os.environ.pop("LOG_LEVEL", None)

@@ -1,4 +1,4 @@
-"""The end of the launcher: no Lambda worker is started any more, and every one that runs is ended and collected."""
+"""Shutdown of the launcher: no new Lambda worker is started, and every running one is terminated and collected."""
 
 from __future__ import annotations
 

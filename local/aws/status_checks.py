@@ -1,6 +1,7 @@
-"""EC2's status checks: which instances fail them is said by whoever tests; all others pass.
+"""EC2's status checks. A test sets the instances that fail them; all others pass.
 
-In moto they always pass, and it does not heed the filters over them."""
+In moto they always pass, and it ignores the filters over them.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ CHECKS = {"system": "SystemStatus", "instance": "InstanceStatus", "attached-ebs"
 
 
 class StatusChecks:
-    """Failing checks by instance id: the check's field -> since when."""
+    """Failing checks by instance id: the check's field -> start of the failure."""
 
     def __init__(self) -> None:
         self._failing: dict[str, dict[str, datetime]] = {}
@@ -33,14 +34,16 @@ class StatusChecks:
         """Patch DescribeInstanceStatus and add the route `PUT status-checks/ID`."""
         expect_parameters("moto", InstanceResponse.describe_instance_status, "self")
 
-        def describe_instance_status(response: Any) -> ActionResult:  # moto finds its actions among plain functions
+        def describe_instance_status(response: Any) -> ActionResult:  # moto looks up its actions among plain functions
             return self._describe(response)
 
         replace(InstanceResponse, describe_instance_status=describe_instance_status)
         control.add("PUT", "status-checks/{id}", self._put)
 
     def _put(self, request: Request) -> None:
-        """`{"impaired": ["system" / "instance" / "attached-ebs"], "secondsAgo"?}`; an empty list: all pass again."""
+        """Set failing checks: `{"impaired": ["system" / "instance" / "attached-ebs"], "secondsAgo"?}`; an empty list:
+        all pass again.
+        """
         named = request.body["impaired"]
         unknown = [name for name in named if name not in CHECKS]
         if unknown:
@@ -50,7 +53,7 @@ class StatusChecks:
             self._failing[request.path["id"]] = {CHECKS[name]: since for name in named}
 
     def _describe(self, response: Any) -> ActionResult:
-        """Of running instances, by id and by the three filters over checks; EC2 joins filters with AND."""
+        """Describe running instances, by id and by the three filters over checks; EC2 joins filters with AND."""
         asked: Mapping[str, list[str]] = response._filters_from_querystring()
         checks = {FILTERS[name]: values for name, values in asked.items() if name in FILTERS}
         others = [{"name": name, "values": values} for name, values in asked.items() if name not in FILTERS]

@@ -1,6 +1,7 @@
-"""Subnets that somebody else fills: addresses that are taken beside those of the instances here.
+"""Subnets with other users: addresses that are in use besides those of the instances here.
 
-moto counts one address for each interface; pods, load balancers and whoever shares the subnet take the rest."""
+moto counts one address for each interface; pods, load balancers and other users of the subnet take the rest.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +15,10 @@ from local.aws.pins import expect, replace
 
 
 class Tenants:
-    """Who else holds addresses, by subnet id. Instances that come and go afterwards are counted as always."""
+    """Addresses held by other users, by subnet id. Instances started or terminated afterwards are counted as usual."""
 
     def __init__(self) -> None:
-        self._left: dict[str, int] = {}  # asked for, and not yet reckoned
+        self._left: dict[str, int] = {}  # requested, and not yet calculated
         self._held: dict[str, int] = {}
 
     def install(self, control: Control) -> None:
@@ -35,7 +36,7 @@ class Tenants:
         return max(there - self._held.get(subnet.id, 0), 0)
 
     def _put(self, request: Request) -> None:
-        """Others take or give up addresses until `freeIps` are left; null: they give up all."""
+        """Let other users take or release addresses until `freeIps` are left; null: they release all."""
         name, free = request.path["id"], request.body.get("freeIps")
         with model_lock:
             self._held.pop(name, None)

@@ -1,6 +1,7 @@
-"""Things that happen later: boots, shut-downs, hook time-outs, health checks. One thread, in order of their time.
+"""Schedule of later actions: boots, shut-downs, hook time-outs, health checks. One thread runs them in order of their
+time.
 
-Callbacks run one after the other while holding the model's lock, so they see EC2 and Auto Scaling at rest.
+Callbacks run one after the other while holding the model's lock, so they see a consistent EC2 and Auto Scaling.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ logger = logging.getLogger("local.aws.timeline")
 
 
 class Timeline:
-    """A heap of callbacks by monotonic time (seconds), run by one daemon thread."""
+    """Heap of callbacks by monotonic time (seconds), run by one daemon thread."""
 
     def __init__(self, lock: AbstractContextManager[Any]) -> None:
         self._model_lock = lock
@@ -27,7 +28,7 @@ class Timeline:
         self._changed = threading.Condition()
 
     def start(self) -> None:
-        """Begin to run what is due."""
+        """Begin to run due callbacks."""
         threading.Thread(target=self._run, daemon=True, name="local-timeline").start()
 
     def after(self, seconds: float, action: Callable[[], None]) -> None:
@@ -37,7 +38,7 @@ class Timeline:
             self._changed.notify()
 
     def every(self, seconds: float, action: Callable[[], None]) -> None:
-        """Run ``action`` again and again with ``seconds`` between two runs."""
+        """Run ``action`` repeatedly with ``seconds`` between two runs."""
 
         def again() -> None:
             try:

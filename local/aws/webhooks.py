@@ -1,8 +1,8 @@
-"""EventBridge's webhooks: CloudFormation can make connections and API destinations, and a delivery that fails is tried
-again.
+"""EventBridge's webhooks: CloudFormation can make connections and API destinations, and a failed delivery is retried.
 
-Stock ministack knows both resources by its API alone, and drops an event whose first delivery fails, where AWS tries
-for a day with growing pauses; here it is tried for some seconds and then goes to the target's dead-letter queue."""
+Stock ministack knows both resources by its API alone, and drops an event whose first delivery fails, where AWS retries
+for a day with growing pauses; here it is retried for some seconds and then goes to the target's dead-letter queue.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Properties = Mapping[str, Any]
 
 
 def install() -> None:
-    """Teach CloudFormation both resources and EventBridge to try again."""
+    """Add both resources to CloudFormation and retries to EventBridge."""
     expect_parameters("ministack", eventbridge._dispatch_to_api_destination, "spec", "payload", "target")
     expect_parameters("ministack", eventbridge._api_destination_send_sync, "request", "auth_headers")
     expect_parameters("ministack", eventbridge._deliver_to_api_destination, "name", "request", "conn", "token_key")
@@ -72,7 +72,7 @@ def _answer(response: tuple[int, Any, Any]) -> dict[str, Any]:
 
 
 def _remembering_the_queue(original: Callable[..., None]) -> Callable[..., None]:
-    """The delivery's thread is told nothing of the target: the queue travels with the request's headers."""
+    """Pass the queue with the request's headers: the delivery's thread does not know the target."""
 
     @functools.wraps(original)
     def dispatch(spec: Any, payload: str, target: dict[str, Any]) -> None:
@@ -88,7 +88,7 @@ _QUEUE = "X-Local-Dead-Letter-Queue"
 
 
 def _deliver(name: str, request: dict[str, Any], conn: dict[str, Any], token_key: Any) -> None:
-    """Runs on a thread of its own."""
+    """Deliver the event, on a thread of its own."""
     queue = request["headers"].pop(_QUEUE, "")
     for pause in (*PAUSES, None):
         said = _try(request, conn, token_key)
@@ -106,7 +106,7 @@ def _deliver(name: str, request: dict[str, Any], conn: dict[str, Any], token_key
 
 
 def _try(request: dict[str, Any], conn: dict[str, Any], token_key: Any) -> int | None:
-    """The status, None when nobody answered."""
+    """Return the status, None without an answer."""
     try:
         headers = eventbridge._connection_auth_headers(conn, token_key)
         return int(eventbridge._api_destination_send_sync(request, headers))

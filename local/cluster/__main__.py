@@ -22,7 +22,7 @@ from local.cluster.sts import sts_identify
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run until a signal; returns the exit code."""
+    """Run until a signal; return the exit code."""
     options = _parser().parse_args(arguments)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
     stop = threading.Event()

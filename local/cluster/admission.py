@@ -12,7 +12,7 @@ _COUNTED = frozenset({"Deployment", "ReplicaSet", "DaemonSet", "StatefulSet", "P
 
 
 def counts_generations(resource: Resource) -> bool:
-    """Whether a change of the spec raises metadata.generation."""
+    """Return whether a change of the spec raises metadata.generation."""
     return resource.kind in _COUNTED
 
 
@@ -41,7 +41,9 @@ def defaulted(resource: Resource, obj: Obj, priority_classes: dict[str, int]) ->
 
 
 def fresh_status(resource: Resource, obj: Obj) -> None:
-    """What create strategies do to status: pods start Pending, nodes keep theirs (the kubelet registers with it)."""
+    """Set the status as create strategies do: pods start Pending, nodes keep theirs (the kubelet registers with
+    it).
+    """
     if resource.kind == "Pod":
         obj["status"] = {"phase": "Pending", "qosClass": _qos(obj)}
     elif resource.kind in _FIRST_PHASES:
@@ -82,7 +84,7 @@ def _covers(toleration: Obj, key: str) -> bool:
 
 
 def pod_spec_defaults(spec: Obj) -> None:
-    """Defaults that also go into pod templates."""
+    """Fill in defaults that also apply to pod templates."""
     spec.setdefault("restartPolicy", "Always")
     spec.setdefault("terminationGracePeriodSeconds", 30)
     spec.setdefault("dnsPolicy", "ClusterFirst")
@@ -138,7 +140,9 @@ def _workload(kind: str, obj: Obj) -> None:
 
 
 def _job(job: Obj) -> None:
-    """Numbers (`pkg/apis/batch/v1/defaults.go`), and the labels by which a Job knows its pods (its strategy)."""
+    """Fill in a Job's numbers (`pkg/apis/batch/v1/defaults.go`), and the labels by which it selects its pods (its
+    strategy).
+    """
     spec = job.setdefault("spec", {})
     if spec.get("completions") is None and spec.get("parallelism") is None:
         spec["completions"] = 1

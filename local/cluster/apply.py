@@ -19,7 +19,7 @@ _IDENTITY = {"apiVersion", "kind", "managedFields", "name", "namespace", "uid", 
 
 
 def applied(old: Obj | None, configuration: Obj, *, manager: str, force: bool, now: str) -> Obj:
-    """The object after the apply. Raises 409 with a cause for every conflicting field."""
+    """Return the object after the apply. Raises 409 with a cause for every conflicting field."""
     base: Obj = copied(old) if old is not None else {"metadata": {}}
     entries = [entry for entry in base["metadata"].get("managedFields") or [] if entry.get("operation") == "Apply"]
     mine = next((entry for entry in entries if entry.get("manager") == manager), None)
@@ -42,7 +42,7 @@ def applied(old: Obj | None, configuration: Obj, *, manager: str, force: bool, n
 
 
 def _leaves(value: Any, path: Path = ()) -> dict[Path, Any]:
-    """Every field set by a configuration: maps and keyed lists are walked, other lists are one field."""
+    """Return every field set by a configuration: maps and keyed lists are walked, other lists are one field."""
     found: dict[Path, Any] = {}
     for key, item in value.items():
         if key in _IDENTITY and path in ((), ("f:metadata",)):

@@ -1,7 +1,7 @@
-"""Who is behind a bearer token: the admin, a fixed token, or an IAM principal by an EKS token.
+"""Authentication by bearer token: the admin, a fixed token, or an IAM principal by an EKS token.
 
-An EKS token is a presigned STS GetCallerIdentity URL (rules: aws-iam-authenticator `pkg/token`). Whose it is, only STS
-can say, so the URL is called; which groups that principal has, the access entries say. Everything else is 401.
+An EKS token is a presigned STS GetCallerIdentity URL (rules: aws-iam-authenticator `pkg/token`). Only STS knows its
+principal, so the URL is called; the access entries give the principal's groups. Any other token gets 401.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ CLUSTER_HEADER = "x-k8s-aws-id"
 _MAX_TOKEN = 4096  # bytes, maxTokenLenBytes
 _MAX_AGE = 15 * 60.0  # seconds from X-Amz-Date; X-Amz-Expires does not shorten it
 _SKEW = 5 * 60.0
-_REMEMBERED = 60.0  # seconds for which an answer of STS is believed
+_REMEMBERED = 60.0  # seconds for which an answer of STS is cached
 _ASSUMED = re.compile(r"^arn:(?P<partition>[\w-]+):sts::(?P<account>\d*):assumed-role/(?P<role>[^/]+)/(?P<session>.+)$")
 _ROLE = re.compile(r"^arn:(?P<partition>[\w-]+):iam::(?P<account>\d*):role/(?P<path>.*/)?(?P<role>[^/]+)$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessEntry:
-    """An EKS access entry: the role or user, and who it is inside the cluster (username empty: EKS's own form)."""
+    """EKS access entry: the role or user, and its identity inside the cluster (username empty: EKS's own form)."""
 
     principal_arn: str
     groups: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class AccessEntry:
 
     @classmethod
     def from_json(cls, entry: dict[str, Any]) -> AccessEntry:
-        """As `aws eks describe-access-entry` spells it. Raises KeyError without principalArn."""
+        """Read an entry as `aws eks describe-access-entry` spells it. Raises KeyError without principalArn."""
         return cls(
             principal_arn=str(entry["principalArn"]),
             groups=tuple(entry.get("kubernetesGroups") or ()),
@@ -51,12 +51,12 @@ class AccessEntry:
 
 
 class TokenRefused(Exception):
-    """Why an EKS token is not believed: for logs and tests; the client only ever sees 401."""
+    """Rejection of an EKS token with its reason: for logs and tests; the client only ever sees 401."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Authenticator:
-    """`clock` in seconds since 1970. Without `identify` no EKS token is accepted."""
+    """Authenticator of requests. `clock` in seconds since 1970. Without `identify` no EKS token is accepted."""
 
     admin_token: str
     cluster_name: str
@@ -68,7 +68,7 @@ class Authenticator:
     _known: dict[str, tuple[float, str]] = field(default_factory=dict)
 
     def user(self, authorization: str) -> User:
-        """The user behind an Authorization header; anonymous without one. Raises 401. May call STS: blocking."""
+        """Return the user behind an Authorization header; anonymous without one. Raises 401. May call STS: blocking."""
         if not authorization:
             return ANONYMOUS
         scheme, _, token = authorization.partition(" ")
@@ -113,7 +113,9 @@ class Authenticator:
 
 
 def presigned_url(token: str, *, now: float) -> str:
-    """The URL inside an EKS token. Raises TokenRefused unless it is a young GetCallerIdentity signed for a cluster."""
+    """Return the URL inside an EKS token. Raises TokenRefused unless it is a young GetCallerIdentity signed for a
+    cluster.
+    """
     if len(token) > _MAX_TOKEN:
         raise TokenRefused("token is too large")
     payload = token.removeprefix(EKS_PREFIX)
@@ -147,7 +149,9 @@ def _utc(*parts: int) -> float:
 
 
 def same_principal(entry: str, caller: str) -> bool:
-    """Whether the ARN of an access entry is the caller's: a role covers its sessions, its path does not count."""
+    """Return whether the ARN of an access entry is the caller's: a role covers its sessions, and its path is
+    ignored.
+    """
     if entry == caller:
         return True
     role, session = _ROLE.match(entry), _ASSUMED.match(caller)
@@ -157,7 +161,9 @@ def same_principal(entry: str, caller: str) -> bool:
 
 
 def _expanded(username: str, arn: str) -> str:
-    """EKS's placeholders in user names; `{{SessionNameRaw}}` keeps what `{{SessionName}}` rewrites."""
+    """Expand EKS's placeholders in user names; `{{SessionNameRaw}}` keeps the characters that `{{SessionName}}`
+    rewrites.
+    """
     session = _ASSUMED.match(arn)
     raw = session["session"] if session else ""
     account = session["account"] if session else ""

@@ -15,7 +15,7 @@ from local.cluster.world import DeleteOptions
 
 
 def parsed_body(raw: bytes, content_type: str) -> Any:
-    """JSON, YAML or protobuf by its content type; an empty body is an empty object. Raises 400, 415."""
+    """Parse JSON, YAML or protobuf by its content type; an empty body is an empty object. Raises 400, 415."""
     if not raw:
         return {}
     if raw.startswith(protobuf.MAGIC):
@@ -36,7 +36,7 @@ def parsed_object(raw: bytes, content_type: str) -> Obj:
 
 
 def delete_options(body: Mapping[str, Any], query: Mapping[str, str]) -> DeleteOptions:
-    """metav1.DeleteOptions from the body, overridden by the query as the real server does."""
+    """Return metav1.DeleteOptions from the body, overridden by the query as the real server does."""
     preconditions = body.get("preconditions") or {}
     grace = query.get("gracePeriodSeconds", body.get("gracePeriodSeconds"))
     propagation = query.get("propagationPolicy") or body.get("propagationPolicy") or "Background"
@@ -51,7 +51,7 @@ def delete_options(body: Mapping[str, Any], query: Mapping[str, str]) -> DeleteO
 
 
 def is_dry_run(query: Mapping[str, str], body: Mapping[str, Any] | None = None) -> bool:
-    """Raises 400 for any value but `All`."""
+    """Return whether the request is a dry run. Raises 400 for any value but `All`."""
     values = [*filter(None, [query.get("dryRun")]), *((body or {}).get("dryRun") or [])]
     if any(value != "All" for value in values):
         raise bad_request(f"invalid dryRun: {values}, only All is supported")

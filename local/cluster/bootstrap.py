@@ -1,4 +1,4 @@
-"""What every cluster has from its first moment: the system namespaces and a storage class."""
+"""Objects of every new cluster: the system namespaces and a storage class."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 
 
 def component_statuses() -> list[tuple[str, Obj]]:
-    """What a deprecated API says of a control plane without a trouble."""
+    """Return the answer of a deprecated API for a healthy control plane."""
     said = {"controller-manager": "ok", "etcd-0": "ok", "scheduler": "ok"}
     healthy = {"type": "Healthy", "status": "True"}
     return [
@@ -19,6 +19,6 @@ def component_statuses() -> list[tuple[str, Obj]]:
 
 
 def first_objects() -> list[tuple[str, Obj]]:
-    """(resource, object) in the order to create them."""
+    """Return (resource, object) in the order to create them."""
     namespaces: list[tuple[str, Obj]] = [("namespaces", {"metadata": {"name": name}}) for name in _NAMESPACES]
     return [*namespaces, ("storageclasses", gp3_class())]

@@ -1,8 +1,8 @@
-"""The node bridge: nodes join, fail and vanish as the instances of the cluster do.
+"""Node bridge: nodes join, fail and are deleted as the instances of the cluster are.
 
-It plays three parts: the kubelet that registers when an instance has booted and falls silent when it stops, the node
-lifecycle controller that notices, and the cloud node controller that deletes the Node of a terminated instance. It
-decides nothing else: what happens to pods is the model's business.
+It emulates three components: the kubelet that registers when an instance has booted and stops reporting when it stops,
+the node lifecycle controller that notices, and the cloud node controller that deletes the Node of a terminated
+instance. It decides nothing else: the model handles pods.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class BridgeSettings:
 
 @dataclass(slots=True)
 class _Joined:
-    """What the bridge remembers of an instance whose node it registered."""
+    """State that the bridge keeps of an instance whose node it registered."""
 
     node: str
     uid: str
@@ -49,7 +49,9 @@ class _Joined:
 
 @dataclass(slots=True, kw_only=True)
 class NodeBridge:
-    """`poll` is synchronous and takes the time: a simulation can drive it, `BridgeThread` does so for real."""
+    """Node bridge. `poll` is synchronous and takes the time: a simulation can drive it, `BridgeThread` does so in real
+    time.
+    """
 
     cluster: Cluster
     source: InstanceSource
@@ -58,11 +60,11 @@ class NodeBridge:
     _joined: dict[str, _Joined] = field(default_factory=dict)
 
     def poll(self, now: float) -> None:
-        """Ask the source once and act on the answer. Idempotent: acts on differences only."""
+        """Read the source once and act on the answer. Idempotent: acts on differences only."""
         self.apply(self.source.list_instances(), now)
 
     def apply(self, instances: list[Instance], now: float) -> None:
-        """Bring the nodes to what these instances say at `now` (seconds since 1970)."""
+        """Update the nodes to match these instances at `now` (seconds since 1970)."""
         by_id = {instance["instanceId"]: instance for instance in instances}
         for instance_id, instance in by_id.items():
             if instance["state"] == "running":
@@ -108,7 +110,9 @@ class NodeBridge:
         return None
 
     def _free_name(self, instance: Instance) -> str:
-        """The private DNS name, unless another instance's node still has it (emulators hand addresses out twice)."""
+        """Return the private DNS name, unless another instance's node still has it (emulators assign addresses
+        twice).
+        """
         name = instance["privateDnsName"]
         if not name or self.cluster.store.find("nodes", name) is not None:
             return instance["instanceId"]
@@ -118,7 +122,7 @@ class NodeBridge:
         if joined.silent_since is None:
             joined.silent_since = now
         node = self._node(joined)
-        if node is None:  # somebody has deleted it already
+        if node is None:  # already deleted by another client
             if gone:
                 del self._joined[instance_id]
             return
@@ -135,7 +139,7 @@ class NodeBridge:
 
 
 def node_spec(instance: Instance, *, name: str, version: str) -> NodeSpec:
-    """The node that this instance's kubelet registers: labels and taints as EKS bootstraps them."""
+    """Return the node that this instance's kubelet registers: labels and taints as EKS bootstraps them."""
     return NodeSpec(
         name=name,
         zone=instance["zone"],
@@ -173,8 +177,8 @@ def _labels(instance: Instance) -> dict[str, str]:
 
 
 def _taints(tags: dict[str, str]) -> list[Obj]:
-    """Tags `…/node-template/taint/KEY` = `VALUE:EFFECT`, where the group propagates them to its instances; those
-    that the local EKS puts on instances of a node group with taints.
+    """Return the taints of the tags `…/node-template/taint/KEY` = `VALUE:EFFECT`, where the group propagates them to
+    its instances; those that the local EKS puts on instances of a node group with taints.
     """
     found = []
     for prefix in (f"{_TEMPLATE}taint/", NODE_TAINT):
@@ -186,7 +190,7 @@ def _taints(tags: dict[str, str]) -> list[Obj]:
 
 
 class BridgeThread:
-    """Polls until stopped. The source is asked outside of the model's lock; a source that fails is asked again."""
+    """Thread that polls until stopped. The source is read outside of the model's lock; a failed read is retried."""
 
     def __init__(self, bridge: NodeBridge, *, lock: AbstractContextManager[object], clock: Callable[[], float]) -> None:
         self._bridge = bridge
@@ -200,7 +204,7 @@ class BridgeThread:
         self._thread.start()
 
     def stop(self) -> None:
-        """Idempotent; waits for a poll under way."""
+        """Stop the thread and wait for a poll in progress. Idempotent."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(timeout=15)
@@ -213,7 +217,7 @@ class BridgeThread:
     def _poll(self) -> None:
         try:
             instances = self._bridge.source.list_instances()
-        except Exception as failure:  # whatever it is, the nodes stay as they are until the source answers again
+        except Exception as failure:  # on any error the nodes stay as they are until the source answers again
             if not self._failing:
                 _log.warning("the instances cannot be listed, nodes stay as they are: %s", failure)
             self._failing = True

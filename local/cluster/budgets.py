@@ -1,7 +1,7 @@
 """PodDisruptionBudget status, as kube-controller-manager's disruption controller computes it.
 
-The status is brought up to date before anybody can look at it, so there is no window in which an eviction sees stale
-numbers; the real server closes that window with `status.disruptedPods`, which therefore stays empty here.
+The status is updated before any client can read it, so there is no window in which an eviction sees stale numbers; the
+real server closes that window with `status.disruptedPods`, which therefore stays empty here.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _SCALE_KINDS = {
 
 
 class NoScale(Exception):
-    """A pod's controller has no scale, so percentages and maxUnavailable cannot be computed."""
+    """Error: a pod's controller has no scale, so percentages and maxUnavailable cannot be computed."""
 
 
 class Budgets:
-    """Which budgets a pod falls under, and how each one stands."""
+    """PodDisruptionBudgets: the budgets that select a pod, and the status of each."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -43,12 +43,12 @@ class Budgets:
             self._dirty.update({key: None for key in self._members if key[0] == namespace})
 
     def matching(self, pod: Obj) -> list[Obj]:
-        """The budgets whose selector matches the pod, by name."""
+        """Return the budgets whose selector matches the pod, by name."""
         found = (self._world.store.at("poddisruptionbudgets", key) for key in self._keys_for(pod))
         return [budget for budget in found if budget is not None]
 
     def run(self) -> bool:
-        """Write the status of every budget that may have changed; True when one was written."""
+        """Write the status of every budget that may have changed; return True when one was written."""
         written = False
         while self._dirty:
             key = next(iter(self._dirty))
@@ -116,7 +116,7 @@ class Budgets:
         self._dirty[key] = None
 
     def _note_loss(self, pod: Obj, keys: tuple[Key, ...]) -> None:
-        """A healthy pod is lost for a reason that budgets speak about: was this the one too many?"""
+        """Record a violation if the loss of a healthy pod, for a reason that budgets cover, breaks a budget."""
         cause = self._world.cause
         if cause is None:
             return
@@ -139,7 +139,7 @@ class Budgets:
         return [pod for pod in found if pod is not None]
 
     def _status(self, budget: Obj) -> Obj:
-        """As it should be now; the stored budget stays as it is."""
+        """Return the status as it should be now; the stored budget stays unchanged."""
         pods = self._pods(key_of(budget))
         generation = budget["metadata"].get("generation", 1)
         status: Obj = copied(budget.get("status") or {})
@@ -179,7 +179,9 @@ class Budgets:
         )
 
     def _expectation(self, budget: Obj, pods: list[Obj]) -> tuple[int, int]:
-        """(expectedPods, desiredHealthy); a percentage and maxUnavailable count the owners' replicas, not the pods."""
+        """Return (expectedPods, desiredHealthy); a percentage and maxUnavailable count the owners' replicas, not the
+        pods.
+        """
         spec = budget["spec"]
         if spec.get("maxUnavailable") is not None:
             expected = self._expected_scale(pods)
@@ -191,7 +193,7 @@ class Budgets:
         return len(pods), int(minimum or 0)
 
     def _expected_scale(self, pods: list[Obj]) -> int:
-        """The sum of the replicas that the pods' controllers want; pods without a controller count for nothing."""
+        """Return the sum of the replicas of the pods' controllers; pods without a controller do not count."""
         scales: dict[str, int] = {}
         for pod in pods:
             reference = controller_of(pod)
@@ -222,12 +224,16 @@ def _healthy(pod: Obj) -> bool:
 
 
 def _counts_the_same(old: Obj, pod: Obj) -> bool:
-    """Whether no budget's numbers hang on what was written: same labels, same owner, as healthy as before."""
+    """Return whether the write leaves every budget's numbers unchanged: same labels, same owner, as healthy as
+    before.
+    """
     return labels_of(old) == labels_of(pod) and _healthy(old) == _healthy(pod) and _owners(old) == _owners(pod)
 
 
 def _scale_changed(change: Change) -> bool:
-    """A write of a status alone, by far the most frequent one, moves no expectation."""
+    """Return whether the write changes an expectation; a write of only the status, by far the most frequent one, does
+    not.
+    """
     if change.type is not ChangeType.MODIFIED or change.old is None:
         return True
     old, new = change.old, change.obj
@@ -240,7 +246,7 @@ def _owners(obj: Obj) -> list[Obj]:
 
 
 def scaled(value: int | str, total: int) -> int:
-    """An int or a percentage of `total`; the disruption controller rounds percentages up for both kinds."""
+    """Return an int or a percentage of `total`; the disruption controller rounds percentages up for both kinds."""
     if isinstance(value, str):
         return -(-total * int(value.removesuffix("%")) // 100)
     return int(value)

@@ -1,6 +1,6 @@
-"""The cells of `kubectl get` tables: each takes an object and the present (seconds since 1970).
+"""Cells of `kubectl get` tables: each takes an object and the present (seconds since 1970).
 
-As the real printers write them: `pkg/printers/internalversion/printers.go`.
+They match the real printers: `pkg/printers/internalversion/printers.go`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A certificate authority for one run, and the server's certificate signed by it.
+"""Certificate authority for one run, and the server's certificate signed by it.
 
 Extensions are complete enough for clients that verify strictly (Python 3.13, Go): key usages, subject and authority
 key identifiers, alternative names.
@@ -21,7 +21,7 @@ _SKEW = datetime.timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerIdentity:
-    """PEM texts: what clients trust, and what the server shows and keeps."""
+    """PEM texts: the authority that clients trust, the server's certificate and its key."""
 
     ca_pem: str
     certificate_pem: str
@@ -29,7 +29,7 @@ class ServerIdentity:
 
 
 def new_identity(hosts: tuple[str, ...], *, now: datetime.datetime) -> ServerIdentity:
-    """A fresh authority and a server certificate for those host names and addresses."""
+    """Create a new authority and a server certificate for those host names and addresses."""
     ca_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     ca_name = _name("kubernetes")
     ca = _authority(ca_name, ca_key, now)

@@ -1,4 +1,4 @@
-"""What a decoder of the API server does with a body: unknown fields are dropped, values of a wrong type are refused."""
+"""Decoding of a body as in the API server: unknown fields are dropped, values of a wrong type are refused."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ _ACCEPTED: dict[str, tuple[type, ...]] = {
 
 
 class WrongTypeError(ValueError):
-    """A value of another type than its field's, in the words of Go's decoder."""
+    """Error: a value of another type than its field's, in the words of Go's decoder."""
 
 
 class Decoder:
-    """Decodes the bodies of one request; `unknown` names the fields that were dropped."""
+    """Decoder of the bodies of one request; `unknown` names the fields that were dropped."""
 
     def __init__(self, resource: Resource) -> None:
         self._resource = resource
         self.unknown: list[str] = []
 
     def decoded(self, obj: Obj) -> Obj:
-        """The object without unknown fields. Raises WrongTypeError."""
+        """Return the object without unknown fields. Raises WrongTypeError."""
         model = model_of(self._resource)
         return obj if model is None else self._object(obj, model, ())
 
     def created(self, obj: Obj) -> Obj:
-        """As `decoded` for a whole object that was sent. Raises 400."""
+        """Decode a whole object that was sent, as `decoded` does. Raises 400."""
         kind, version = self._resource.kind, self._resource.version
         try:
             return self.decoded(obj)
@@ -48,7 +48,9 @@ class Decoder:
             raise bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {failure}') from failure
 
     def patched(self, patch: Any) -> Callable[[Obj], Obj]:
-        """As `decoded` for what a patch made. The function raises 422, without the name of the object."""
+        """Return a function that decodes the result of a patch, as `decoded` does. It raises 422, without the name of
+        the object.
+        """
 
         def decode(obj: Obj) -> Obj:
             try:
@@ -62,13 +64,13 @@ class Decoder:
         return decode
 
     def check(self, validation: str) -> None:
-        """Raises 400 for unknown fields where the request asks for strict validation."""
+        """Raise 400 for unknown fields where the request asks for strict validation."""
         if validation == "Strict" and self.unknown:
             listed = ", ".join(f'unknown field "{path}"' for path in self.unknown)
             raise bad_request(f"{self._resource.kind} in version {self._resource.version!r}: {listed}")
 
     def warnings(self, validation: str) -> list[str]:
-        """The values of the Warning headers."""
+        """Return the values of the Warning headers."""
         if validation == "Ignore":
             return []
         return [f'299 - "unknown field \\"{path}\\""' for path in self.unknown]

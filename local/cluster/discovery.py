@@ -1,5 +1,5 @@
-"""What the server says about itself: versions, groups, resources. Plain discovery, which kubectl reads as well as
-the aggregated one; the OpenAPI documents are those of `openapi`."""
+"""Discovery: the server's versions, groups and resources. It is plain discovery, which kubectl reads as well as the
+aggregated one; the OpenAPI documents are those of `openapi`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _REVIEWS = {
 
 
 def document_at(path: str, version: str) -> Obj | None:
-    """What a discovery path answers; None for a path that is none. `version` is the server's (`v1.32.0`)."""
+    """Return the answer of a discovery path; None for any other path. `version` is the server's (`v1.32.0`)."""
     found: Obj | None = None
     match [part for part in path.split("/") if part]:
         case ["version"]:
@@ -72,7 +72,7 @@ def _group(name: str) -> Obj:
 
 
 def resource_list(group: str, version: str) -> Obj | None:
-    """The APIResourceList of a group version; None for one that does not exist."""
+    """Return the APIResourceList of a group version; None for one that does not exist."""
     if version != version_of(group) or (group and group not in GROUPS):
         return None
     if group in _REVIEWS:

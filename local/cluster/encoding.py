@@ -1,4 +1,4 @@
-"""JSON bodies. The encoded form of an object is kept until the object changes, which makes large lists cheap."""
+"""JSON bodies. The encoded form of an object is cached until the object changes, which makes large lists cheap."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ def encoded(value: Any) -> bytes:
 
 
 class ListEncoder:
-    """Lists of stored objects. Items carry no kind and apiVersion, exactly as the real server sends typed lists."""
+    """Encoder of lists of stored objects. Items carry no kind and apiVersion, exactly as the real server sends typed
+    lists.
+    """
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], bytes] = {}
@@ -41,7 +43,7 @@ class ListEncoder:
 
 
 def compressed(body: bytes, accept_encoding: str) -> tuple[bytes, dict[str, str]]:
-    """The body as it goes out and the headers that say so: gzip when asked for and worth it."""
+    """Return the body as sent and its headers: gzip when requested and worthwhile."""
     if len(body) < _COMPRESS_FROM or "gzip" not in accept_encoding:
         return body, {}
     return gzip.compress(body, compresslevel=1, mtime=0), {"content-encoding": "gzip", "vary": "Accept-Encoding"}

@@ -9,7 +9,7 @@ from .resources import Resource
 
 
 class ApiError(Exception):
-    """A refusal that becomes a `Status` object.
+    """Refusal that becomes a `Status` object.
 
     `code` is the HTTP status, `reason` a machine-readable word (may be empty: the real server leaves it out at times),
     `retry_after` whole seconds for the header of the same name.
@@ -26,7 +26,7 @@ class ApiError(Exception):
         self.retry_after = retry_after
 
     def status(self) -> Obj:
-        """The `Status` body."""
+        """Return the `Status` body."""
         body: Obj = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": self.message}
         if self.reason:
             body["reason"] = self.reason
@@ -63,7 +63,7 @@ def conflict(resource: Resource, name: str, why: str) -> ApiError:
 
 
 def precondition_failed(resource: Resource, name: str, why: str) -> ApiError:
-    """A deletion's precondition; unlike other conflicts it names the kind."""
+    """Return the failure of a deletion's precondition; unlike other conflicts it names the kind."""
     qualified = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
     message = f'Operation cannot be fulfilled on {qualified} "{name}": {why}'
     return ApiError(409, "Conflict", message, details={**_details(resource, name), "kind": resource.kind})
@@ -79,7 +79,7 @@ def bad_request(message: str) -> ApiError:
 
 
 def invalid(resource: Resource, name: str, causes: list[tuple[str, str, str]]) -> ApiError:
-    """422 with (field, reason, message) for each broken rule."""
+    """Return 422 with (field, reason, message) for each broken rule."""
     listed: list[dict[str, Any]] = [{"reason": why, "message": text, "field": field} for field, why, text in causes]
     text = ", ".join(f"{field}: {text}" for field, _, text in causes)
     text = f"[{text}]" if len(causes) > 1 else text
@@ -90,7 +90,7 @@ def invalid(resource: Resource, name: str, causes: list[tuple[str, str, str]]) -
 
 
 def negative_scale(name: str, replicas: Any) -> ApiError:
-    """A Scale is an object of its own group, whatever it scales."""
+    """Return the refusal of a negative Scale, which is an object of its own group, whatever it scales."""
     text = f"Invalid value: {replicas}: must be greater than or equal to 0"
     causes = [{"reason": "FieldValueInvalid", "message": text, "field": "spec.replicas"}]
     details = {"name": name, "group": "autoscaling", "kind": "Scale", "causes": causes}
@@ -109,12 +109,12 @@ def internal_error(message: str) -> ApiError:
 
 
 def not_a_number(version: str) -> str:
-    """The words of Go's parser for a resourceVersion that is none."""
+    """Return the words of Go's parser for an invalid resourceVersion."""
     return f'strconv.ParseUint: parsing "{version}": invalid syntax'
 
 
 def too_large_version(asked: int, current: int) -> ApiError:
-    """The watch cache has not seen that version within its patience of three seconds."""
+    """Return the refusal of a version that the watch cache has not seen within its wait of three seconds."""
     causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
     message = f"Too large resource version: {asked}, current: {current}"
     return ApiError(504, "Timeout", f"Timeout: {message}", details={"causes": causes}, retry_after=1)

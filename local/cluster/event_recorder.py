@@ -1,4 +1,4 @@
-"""The Events that the emulator's own controllers write, counted up instead of repeated, gone after an hour."""
+"""Events of the emulator's own controllers, counted up instead of repeated, removed after an hour."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ _KNOWN = 4096
 
 
 class EventRecorder:
-    """Also removes everybody's Events when their time is over (`--event-ttl` of the API server)."""
+    """Recorder of Events; it also removes the Events of all writers when they expire (`--event-ttl` of the API
+    server).
+    """
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -27,7 +29,7 @@ class EventRecorder:
         self._world.store.remove("events", key)
 
     def record(self, about: Obj, reason: str, message: str, *, source: str, warning: bool = False) -> None:
-        """One Event about an object; the same one again only counts. A namespace that ends takes no Events."""
+        """Record one Event about an object; a repeated one is only counted. A terminating namespace takes no Events."""
         uid = about["metadata"].get("uid", name_of(about))
         known = self._known.get((uid, reason, message))
         if known is not None and self._world.change("events", known, self._count):

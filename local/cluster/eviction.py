@@ -1,7 +1,7 @@
-"""The eviction subresource: may this pod be deleted, as far as disruption budgets go?
+"""Eviction subresource, which decides whether disruption budgets allow the deletion of a pod.
 
-Rules and messages: `pkg/registry/core/pod/storage/eviction.go`. It decides on one eviction at a time; what the
-budgets' numbers are is `budgets`.
+Rules and messages: `pkg/registry/core/pod/storage/eviction.go`. It decides on one eviction at a time; `budgets`
+computes the budgets' numbers.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .world import DeleteOptions, World
 
 _VIOLATES = "Cannot evict pod as it would violate the pod's disruption budget."
 _SEVERAL = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
-# these pods disrupt nobody, so no budget is asked
+# evictions of these pods disrupt no workload, so no budget is checked
 _FREE_PHASES = frozenset({"Succeeded", "Failed", "Pending"})
 
 
@@ -75,14 +75,14 @@ def _too_many(budget: Obj) -> ApiError:
     elif status["currentHealthy"] <= status["desiredHealthy"]:
         healthy = f"{status['desiredHealthy']} healthy pods and has {status['currentHealthy']} currently"
         message = f"The disruption budget {name} needs {healthy}"
-    else:  # pods without a controller, of which maxUnavailable counts none
+    else:  # pods without a controller, which maxUnavailable does not count
         message = denied
     causes = [{"reason": "DisruptionBudget", "message": message}]
     return ApiError(429, "TooManyRequests", _VIOLATES, details={"causes": causes})
 
 
 def _delete(world: World, pod: Obj, options: DeleteOptions) -> None:
-    """The condition first, so that whoever watches the pod learns why it goes."""
+    """Write the condition, then delete, so that a watcher of the pod sees the reason first."""
     if not is_deleting(pod):
         marked = _marked(world, pod)
         pod = world.replace("pods", pod, marked)

@@ -1,4 +1,4 @@
-"""Turns writes to nodes and pods into facts of the history."""
+"""Conversion of writes to nodes and pods into facts of the history."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .store import Change, ChangeType
 
 
 class FactRecorder:
-    """An observer of the store."""
+    """Observer of the store that records facts."""
 
     def __init__(self, history: History) -> None:
         self._history = history

@@ -1,4 +1,4 @@
-"""Trouble on demand: the API server refuses (429, 500), is slow or hangs up, for some requests or some seconds."""
+"""Injected faults: the API server refuses (429, 500), is slow or hangs up, for some requests or some seconds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STATUSES = (429, 500)
 
 
 class Reset(StrEnum):
-    """When the connection is closed without an answer: before the request has any effect, or after."""
+    """Moment at which the connection is closed without an answer: before the request has any effect, or after."""
 
     BEFORE = "before"
     AFTER = "after"
@@ -23,7 +23,7 @@ class Reset(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """What a fault does; exactly one is set. `latency`: seconds from and to, drawn evenly for each request."""
+    """Effect of a fault; exactly one is set. `latency`: seconds from and to, drawn uniformly for each request."""
 
     status: int | None = None
     latency: tuple[float, float] | None = None
@@ -31,7 +31,8 @@ class Effect:
 
     @classmethod
     def of(cls, body: dict[str, Any]) -> Effect:
-        """From the control API: `status`, `latency` (a number or [from, to]) or `reset`; none of them is status 500.
+        """Read an effect from the control API: `status`, `latency` (a number or [from, to]) or `reset`; without any of
+        them it is status 500.
 
         Raises 400 for several of them or for values that make no sense.
         """
@@ -50,7 +51,7 @@ class Effect:
         return cls(status=status)
 
     def as_json(self) -> dict[str, Any]:
-        """The key that is set."""
+        """Return the key that is set."""
         if self.latency is not None:
             return {"latency": list(self.latency)}
         return {"status": self.status} if self.reset is None else {"reset": self.reset.value}
@@ -58,7 +59,7 @@ class Effect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A request as faults see it: HTTP method, RBAC verb, `pods` or `pods/eviction` (empty for other paths), path."""
+    """Request as faults see it: HTTP method, RBAC verb, `pods` or `pods/eviction` (empty for other paths), path."""
 
     method: str
     verb: str
@@ -68,7 +69,8 @@ class Asked:
 
 @dataclass(slots=True, kw_only=True)
 class Fault:
-    """Applies while `remaining` (None: no limit) and until `until` (None: no end); the other fields narrow it.
+    """Fault that applies while `remaining` (None: no limit) and until `until` (None: no end); the other fields narrow
+    it.
 
     `path` is a substring of the URL path, `verb` an RBAC verb (`list`, `create` …) or an HTTP method, `resource` a
     resource or subresource as RBAC spells it.
@@ -85,7 +87,7 @@ class Fault:
     hits: int = 0
 
     def applies(self, asked: Asked, now: float) -> bool:
-        """Whether this request meets it."""
+        """Return whether the fault applies to this request."""
         if self.remaining == 0 or (self.until is not None and now >= self.until):
             return False
         if self.path not in asked.path or self.resource not in ("", asked.resource):
@@ -113,7 +115,9 @@ class Fault:
 
 @dataclass(slots=True, kw_only=True)
 class Faults:
-    """In order of arrival: the first that refuses or hangs up counts, and the first that delays, side by side."""
+    """Faults in order of arrival: the first that refuses or hangs up applies, and independently the first that
+    delays.
+    """
 
     clock: Callable[[], float]
     seed: int = 0
@@ -135,7 +139,7 @@ class Faults:
         verb: str = "",
         resource: str = "",
     ) -> Fault:
-        """Raises 400 when neither count nor seconds limit it."""
+        """Add a fault. Raises 400 when neither count nor seconds limit it."""
         if count is None and seconds is None:
             raise bad_request("a fault needs `count` (requests) or `seconds`")
         until = None if seconds is None else self.clock() + seconds
@@ -153,11 +157,11 @@ class Faults:
         return fault
 
     def take(self, asked: Asked) -> Fault | None:
-        """The refusal or the hang-up for this request, counted down; None when it passes."""
+        """Return the refusal or the hang-up for this request, counted down; None when the request passes."""
         return self._first(asked, delays=False)
 
     def delay(self, asked: Asked) -> float:
-        """How many seconds this request has to wait before anything happens."""
+        """Return how many seconds this request has to wait before anything happens."""
         fault = self._first(asked, delays=True)
         if fault is None or fault.effect.latency is None:
             return 0.0

@@ -1,4 +1,4 @@
-"""How many pods of a workload its PodDisruptionBudgets want healthy."""
+"""PDB minimum: the healthy pods of a workload that its PodDisruptionBudgets require."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from .selectors import label_selector_matches
 
 
 def floor_of(budgets: Iterable[Mapping[str, Any]], labels: Mapping[str, str]) -> int | None:
-    """What the budgets' own controller worked out (status.desiredHealthy), of several the strictest; None without one.
+    """Return the minimum that the budgets' own controller computed (status.desiredHealthy), the strictest of several;
+    None without one.
 
     `budgets`: those of the workload's namespace; `labels`: its pod template's.
     """

@@ -1,6 +1,6 @@
-"""The record of facts, for later proof: who was evicted or refused, which pods and nodes came and went.
+"""Record of facts, for later proof: evicted pods, refused evictions, added and removed pods and nodes.
 
-It records what the cluster did, not what anybody asked for; nothing in the model reads it.
+It records the actions of the cluster, not the requests of its clients; nothing in the model reads it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .timestamps import rfc3339_micro
 
 
 class FactKind(StrEnum):
-    """The closed set of facts."""
+    """Closed set of facts."""
 
     EVICTION_ACCEPTED = "eviction-accepted"
     EVICTION_REFUSED = "eviction-refused"
@@ -38,7 +38,7 @@ class FactKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """One thing that happened; `at` in seconds since 1970, `about` the object's path name."""
+    """Fact of the history; `at` in seconds since 1970, `about` the object's path name."""
 
     at: float
     kind: FactKind
@@ -50,7 +50,7 @@ class Fact:
 
 
 class Cause(StrEnum):
-    """What took the healthy pod away."""
+    """Cause of the loss of a healthy pod."""
 
     EVICTION = "eviction"
     DELETE = "delete"
@@ -59,7 +59,7 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PdbViolation:
-    """A budget that was satisfied before a disruption and is not after it."""
+    """Budget that was satisfied before a disruption and is not after it."""
 
     at: float
     pdb: str
@@ -80,7 +80,7 @@ class PdbViolation:
 
 
 class History:
-    """Bounded, oldest facts fall out first."""
+    """Bounded history; the oldest facts are dropped first."""
 
     def __init__(self, time: ModelTime, *, limit: int = 200_000) -> None:
         self._time = time
@@ -89,7 +89,7 @@ class History:
         self._violations: list[PdbViolation] = []
 
     def add(self, kind: FactKind, about: str, **detail: Any) -> None:
-        """Details that are None are left out."""
+        """Add a fact; details that are None are omitted."""
         kept = {key: value for key, value in detail.items() if value is not None}
         self._facts.append(Fact(at=self._time.now(), kind=kind, about=about, detail=kept))
 
@@ -101,7 +101,9 @@ class History:
         return [fact for fact in self._facts if kind is None or fact.kind is kind]
 
     def violations(self, *, node_loss: bool = False) -> Sequence[PdbViolation]:
-        """Those by eviction or delete, of which none is forgotten; with `node_loss` also those by a dying node."""
+        """Return the violations by eviction or delete, of which none is dropped; with `node_loss` also those by a
+        failing node.
+        """
         if not node_loss:
             return self._violations
         return sorted([*self._violations, *self._losses], key=lambda violation: violation.at)

@@ -1,4 +1,4 @@
-"""One HTTP request from start to end: who asks, a fault perhaps, may they, and then the verb.
+"""One HTTP request from start to end: authentication, an injected fault, authorization, and then the verb.
 
 The order is the real server's: authentication before authorization, both before the path is looked up.
 """
@@ -74,12 +74,12 @@ class HttpApi:
         return self._fault_response(fault)
 
     async def _effect(self, request: Request, target: Target | None, query: Mapping[str, str]) -> None:
-        """Do what is asked, for an answer that nobody will see: a refusal has no effect either."""
+        """Carry out a request whose answer will not be sent; a refusal has no effect."""
         with suppress(ApiError):
             await self._own(request, target, query)
 
     async def _own(self, request: Request, target: Target | None, query: Mapping[str, str]) -> Response:
-        """The answer without faults."""
+        """Return the answer without faults."""
         path, method = request.url.path, request.method
         user = await self._user(request.headers.get("authorization", ""))
         body = await request.body()
@@ -94,7 +94,9 @@ class HttpApi:
         return await self._resource(user, target, query, request.headers, body)
 
     def _fault_response(self, fault: Fault) -> Response:
-        """Overload answers in plain text with Retry-After, as API priority and fairness does; 500 is a Status."""
+        """Return the answer of a fault: overload is plain text with Retry-After, as of API priority and fairness; 500
+        is a Status.
+        """
         if fault.effect.reset is not None:
             return HungUp(self.hang_up)
         if fault.effect.status == 429:
@@ -104,7 +106,7 @@ class HttpApi:
         return json_response(error.status(), 500)
 
     async def _user(self, authorization: str) -> User:
-        """Only EKS tokens may have to wait for STS; everything else is answered on the spot."""
+        """Return the request's user. Only EKS tokens may have to wait for STS; other tokens are answered at once."""
         if EKS_PREFIX in authorization:
             return await asyncio.to_thread(self.authenticator.user, authorization)
         return self.authenticator.user(authorization)
@@ -127,7 +129,9 @@ class HttpApi:
                 await asyncio.to_thread(call.webhooks.fetch, waiting.review)
 
     def _health(self, path: str) -> Response:
-        """Open to everyone from the first moment, on a real server by the always-allowed paths."""
+        """Answer a health check, which is open to all users from the start, on a real server by the always-allowed
+        paths.
+        """
         if self.authorizer.filled:
             return Response("ok", media_type="text/plain")
         failed = "[-]poststarthook/rbac/bootstrap-roles failed: reason withheld\n"
@@ -147,12 +151,12 @@ class HttpApi:
 
 
 def _no_such_path() -> Response:
-    """The router's own answer, which is no Status."""
+    """Return the router's own answer, which is no Status."""
     return Response("404 page not found\n", 404, media_type="text/plain")
 
 
 class HungUp(Response):
-    """No answer at all: `hang_up` cuts the connection of the client with this address."""
+    """Response without an answer: `hang_up` cuts the connection of the client with this address."""
 
     def __init__(self, hang_up: Callable[[tuple[str, int]], None]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What the bridge sees of AWS: the instances of one cluster, and where that list comes from."""
+"""Instances of one cluster as the bridge reads them from AWS, and the source of that list."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any, NotRequired, Protocol, TypedDict
 from botocore.config import Config
 
 NEVER_JOIN = "local.leeward.dev/never-join"
-NODE_LABEL = "local.leeward.dev/node-label/"  # + key: what EKS bootstraps the nodes of a managed node group with
+NODE_LABEL = "local.leeward.dev/node-label/"  # + key: labels that EKS gives to the nodes of a managed node group
 NODE_TAINT = "local.leeward.dev/node-taint/"  # + key; the value is VALUE:EFFECT
 SOURCE_TEMPLATE = "local.leeward.dev/source-template"  # ID:VERSION of the user's template that EKS has copied
 _NOT_TERMINATED = ["pending", "running", "stopping", "stopped", "shutting-down"]
 
 
 class Instance(TypedDict):
-    """One EC2 instance. `state` is EC2's word, `launchTime` seconds since 1970, `lifecycle` `spot` or None."""
+    """EC2 instance. `state` is EC2's value, `launchTime` seconds since 1970, `lifecycle` `spot` or None."""
 
     instanceId: str
     zone: str
@@ -30,15 +30,16 @@ class Instance(TypedDict):
 
 
 class InstanceSource(Protocol):
-    """Where the bridge asks. The answer is complete: an instance that is missing from it is gone."""
+    """Source of the bridge's instances. The answer is complete: an instance that is missing from it is terminated."""
 
     def list_instances(self) -> list[Instance]: ...
 
 
 class Ec2Instances:
-    """The instances tagged for a cluster (`kubernetes.io/cluster/NAME`), by DescribeInstances.
+    """Source of the instances tagged for a cluster (`kubernetes.io/cluster/NAME`), by DescribeInstances.
 
-    Terminated ones are not asked for: the local EC2 never forgets one, and with every poll the list would cost more."""
+    Terminated ones are not requested: the local EC2 never deletes one, and the list would grow with every poll.
+    """
 
     def __init__(self, cluster_name: str, *, endpoint_url: str | None = None, region: str | None = None) -> None:
         import boto3
@@ -48,7 +49,7 @@ class Ec2Instances:
         self._tag = f"kubernetes.io/cluster/{cluster_name}"
 
     def list_instances(self) -> list[Instance]:
-        """Raises botocore's errors: the bridge keeps what it knows until the next poll."""
+        """Return the instances. Raises botocore's errors: the bridge keeps its state until the next poll."""
         paginator = self._client.get_paginator("describe_instances")
         wanted = {"tag-key": [self._tag], "instance-state-name": _NOT_TERMINATED}
         pages = paginator.paginate(Filters=[{"Name": name, "Values": values} for name, values in wanted.items()])
@@ -61,7 +62,7 @@ class Ec2Instances:
 
 
 def instance_of(found: Mapping[str, Any]) -> Instance:
-    """An element of DescribeInstances, in the bridge's words."""
+    """Return an element of DescribeInstances as an `Instance`."""
     return Instance(
         instanceId=found["InstanceId"],
         zone=(found.get("Placement") or {}).get("AvailabilityZone", ""),

@@ -1,4 +1,4 @@
-"""The files that a started cluster leaves for its clients."""
+"""Files that a started cluster writes for its clients."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import yaml
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """Where a cluster is and what a client needs to trust it."""
+    """Address of a cluster and the values that a client needs to trust it."""
 
     name: str
     url: str
@@ -24,7 +24,7 @@ class Endpoint:
         return base64.b64encode(self.ca_pem.encode()).decode()
 
     def as_json(self) -> dict[str, object]:
-        """The words of `aws eks describe-cluster`, and the port."""
+        """Return the keys of `aws eks describe-cluster`, and the port."""
         return {
             "endpoint": self.url,
             "certificateAuthorityData": self.ca_data,
@@ -34,7 +34,7 @@ class Endpoint:
 
 
 def kubeconfig(endpoint: Endpoint, token: str) -> str:
-    """A kubeconfig with one cluster, one user (by token) and one context, all called like the cluster."""
+    """Return a kubeconfig with one cluster, one user (by token) and one context, all named like the cluster."""
     name = endpoint.name
     cluster = {"server": endpoint.url, "certificate-authority-data": endpoint.ca_data}
     document = {
@@ -49,7 +49,9 @@ def kubeconfig(endpoint: Endpoint, token: str) -> str:
 
 
 def write_files(directory: Path, endpoint: Endpoint, admin_token: str) -> None:
-    """kubeconfig, ca.crt, admin-token, endpoint.json (the last one written); secrets are for the owner only."""
+    """Write kubeconfig, ca.crt, admin-token, endpoint.json (the last one written); secrets are readable for the owner
+    only.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "ca.crt").write_text(endpoint.ca_pem)
     for name, text in (("admin-token", admin_token), ("kubeconfig", kubeconfig(endpoint, admin_token))):

@@ -23,7 +23,7 @@ _TOO_OLD = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListRequest:
-    """The query of a list. `limit` 0 means no limit."""
+    """Query of a list. `limit` 0 means no limit."""
 
     resource: str
     namespace: str | None = None
@@ -50,7 +50,7 @@ class _Snapshot:
 
 
 class Pager:
-    """Keeps the snapshots of unfinished lists; objects are immutable, so one costs a list of references."""
+    """Store of the snapshots of unfinished lists; objects are immutable, so a snapshot costs a list of references."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -58,8 +58,8 @@ class Pager:
         self._numbers = itertools.count(1)
 
     def page(self, request: ListRequest, *, now: float) -> Page:
-        """Raises 400 for bad selectors, versions or tokens, 410 for a token whose snapshot is gone, 504 for a version
-        that is yet to come."""
+        """Return one page. Raises 400 for bad selectors, versions or tokens, 410 for a token whose snapshot is gone,
+        504 for a version that is yet to come."""
         if request.token:
             return self._continued(request, now)
         self._check_version(request.resource_version)
@@ -76,7 +76,7 @@ class Pager:
         return self._cut(number, 0, request)
 
     def _check_version(self, version: str) -> None:
-        """Raises 400 for what is no number, 504 for a version that is yet to come."""
+        """Check the version. Raises 400 for a text that is no number, 504 for a version that is yet to come."""
         if not version:
             return
         if not version.isdecimal():

@@ -1,4 +1,4 @@
-"""The emulator's own switches and records under /_local/, for the admin only.
+"""Emulator's own switches and records under /_local/, for the admin only.
 
 | request | does |
 |---|---|
@@ -52,7 +52,7 @@ class LocalApi:
     pager: Pager
 
     def answer(self, method: str, path: str, query: _Query, raw: bytes) -> Response:
-        """Raises 400, 404, 405 as ApiError."""
+        """Answer a request. Raises 400, 404, 405 as ApiError."""
         rest = path.removeprefix(PREFIX).strip("/")
         body = _json(raw)
         handlers: dict[str, Callable[[str, _Query, Any], Any]] = {

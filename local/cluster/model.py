@@ -1,7 +1,7 @@
-"""The cluster: the verbs of the API server over the world, and `step`, which lets the controllers catch up.
+"""Cluster model: the verbs of the API server over the world, and `step`, which runs the controllers.
 
 Synchronous, without HTTP or threads; clock and seed come from outside, so the same calls at the same times give the
-same objects, names and versions. Whoever shares one between threads holds a lock around each call.
+same objects, names and versions. Threads that share a model hold a lock around each call.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _PASSES = 1000  # a pass writes at least one object, so this many at one moment 
 
 
 class ControllersDoNotSettle(RuntimeError):
-    """Two controllers undo each other's writes for ever: a fault of the emulator, not of its user."""
+    """Error: two controllers undo each other's writes endlessly: a fault of the emulator, not of its user."""
 
 
 class Cluster:
-    """`clock` returns seconds since 1970; `seed` decides uids, name suffixes and pod addresses."""
+    """Emulated cluster. `clock` returns seconds since 1970; `seed` decides uids, name suffixes and pod addresses."""
 
     def __init__(self, *, clock: Callable[[], float], seed: int = 0, settings: ClusterSettings | None = None) -> None:
         self.world = World(clock=clock, seed=seed, settings=settings or ClusterSettings())
@@ -58,12 +58,12 @@ class Cluster:
 
     @property
     def store(self) -> Store:
-        """For reading; its objects must not be changed."""
+        """Object store for reading; its objects must not be changed."""
         return self.world.store
 
     @property
     def admitter(self) -> Admitter:
-        """Policies and webhooks; a simulation plants refusals here."""
+        """Policies and webhooks; a simulation adds refusals here."""
         return self.world.admitter
 
     @property
@@ -71,13 +71,13 @@ class Cluster:
         return self.world.history
 
     def now(self) -> float:
-        """The model's present in seconds since 1970."""
+        """Return the model's present in seconds since 1970."""
         return self.world.now()
 
     def step(self, now: float) -> float | None:
-        """Let everything happen that is due up to `now`, each at its own moment; returns when the next thing is due.
+        """Run everything that is due up to `now`, each at its own time; return when the next action is due.
 
-        Call it after writes as well: controllers act only here. None means that nothing waits for time.
+        Call it after writes as well: controllers act only here. None means that no timer is set.
         """
         time, timers = self.world.time, self.world.timers
         time.pin_latest()
@@ -103,18 +103,20 @@ class Cluster:
         raise ControllersDoNotSettle(f"controllers still write after {_PASSES} passes at {self.world.timestamp()}")
 
     def get(self, resource: str, name: str, namespace: str | None = None) -> Obj:
-        """A copy of the object. Raises ApiError 404."""
+        """Return a copy of the object. Raises ApiError 404."""
         found: Obj = copied(self.world.find(resource, name, _place(resource, namespace)))
         return found
 
     def list(self, resource: str, namespace: str | None = None, *, labels: str = "", fields: str = "") -> list[Obj]:
-        """Copies of all matching objects, by namespace and name. Raises 400 for a selector that does not parse."""
+        """Return copies of all matching objects, by namespace and name. Raises 400 for a selector that does not
+        parse.
+        """
         matches = matcher(resource, labels=labels, fields=fields, namespace=namespace)
         return [copied(obj) for obj in self.store.sorted(resource) if matches(obj)]
 
     def create(self, resource: str, obj: Obj, namespace: str | None = None, *, dry_run: bool = False) -> Obj:
-        """Raises ApiError 404 for a namespace that is not there, 403 for one that is being terminated or a refusal, 409
-        for a name that is taken, 422 for an invalid object."""
+        """Create an object. Raises ApiError 404 for a missing namespace, 403 for one that is being terminated or a
+        refusal, 409 for a name that is taken, 422 for an invalid object."""
         new = self.world.prepared(resource, obj, namespace)
         space = namespace_of(new)
         if space is not None:
@@ -129,7 +131,7 @@ class Cluster:
         return result
 
     def _check_namespace(self, resource: str, name: str, space: str) -> None:
-        """Raises 404 for a namespace that is not there, 403 for one that is being terminated."""
+        """Raise 404 for a missing namespace, 403 for one that is being terminated."""
         namespace = self.store.find("namespaces", space)
         if namespace is None:
             raise not_found(resource_named("namespaces"), space)
@@ -154,7 +156,7 @@ class Cluster:
         return result
 
     def update(self, resource: str, obj: Obj, *, subresource: str | None = None, dry_run: bool = False) -> Obj:
-        """Replace. Raises 409 when `metadata.resourceVersion` is given and is not the present one."""
+        """Replace an object. Raises 409 when `metadata.resourceVersion` is given and is not the current one."""
         old = self.world.find(resource, name_of(obj), _place(resource, namespace_of(obj)))
         return self._store(resource, old, obj, subresource=subresource, dry_run=dry_run)
 
@@ -170,7 +172,9 @@ class Cluster:
         dry_run: bool = False,
         decode: Callable[[Obj], Obj] = lambda obj: obj,
     ) -> Obj:
-        """Raises 404, 409 (a resourceVersion inside the patch is checked), 422. `decode` reads the patched object."""
+        """Patch an object. Raises 404, 409 (a resourceVersion inside the patch is checked), 422. `decode` reads the
+        patched object.
+        """
         old = self.world.find(resource, name, _place(resource, namespace))
         if subresource == "scale":
             return self.scale(resource, name, patched(scale_of(old), patch, kind), namespace, dry_run=dry_run)
@@ -190,7 +194,9 @@ class Cluster:
         subresource: str | None = None,
         dry_run: bool = False,
     ) -> tuple[Obj, bool]:
-        """Server-side apply; the object and whether it is new. Raises 409 for fields that another applier owns."""
+        """Apply server-side; return the object and whether it is new. Raises 409 for fields that another applier
+        owns.
+        """
         old = self.store.find(resource, name, _place(resource, namespace))
         wanted = applied(old, configuration, manager=manager, force=force, now=self.world.timestamp())
         if old is not None:
@@ -217,7 +223,7 @@ class Cluster:
     def scale(
         self, resource: str, name: str, scale: Obj, namespace: str | None = None, *, dry_run: bool = False
     ) -> Obj:
-        """Write spec.replicas through the scale subresource; returns the Scale."""
+        """Write spec.replicas through the scale subresource; return the Scale."""
         old = self.world.find(resource, name, _place(resource, namespace))
         if not resource_named(resource).scalable:
             raise method_not_allowed()
@@ -240,7 +246,7 @@ class Cluster:
         options: DeleteOptions | None = None,
         dry_run: bool = False,
     ) -> Obj:
-        """Delete gracefully; the object as it is left or was. Raises 404, 409 for a precondition. Idempotent."""
+        """Delete gracefully; return the object as it is now or was. Raises 404, 409 for a precondition. Idempotent."""
         options = options or DeleteOptions()
         obj = self.world.find(resource, name, _place(resource, namespace))
         self.world.check_preconditions(resource, obj, options)
@@ -259,7 +265,7 @@ class Cluster:
         return self._doomed(resource, result, DeleteOptions(grace=0)) if gone else result
 
     def _doomed(self, resource: str, obj: Obj, options: DeleteOptions) -> Obj:
-        """A pod as the answer to its deletion shows it, where the stored pod does not."""
+        """Return a pod as the answer to its deletion shows it, where the stored pod does not."""
         if resource != "pods":
             return obj
         grace = grace_period(resource, obj, options)
@@ -269,19 +275,23 @@ class Cluster:
     def evict(
         self, name: str, namespace: str = "default", *, options: DeleteOptions | None = None, dry_run: bool = False
     ) -> None:
-        """The eviction subresource. Raises 404, 429 when a budget forbids it, 500 when several select the pod."""
+        """Evict a pod by the eviction subresource. Raises 404, 429 when a budget forbids it, 500 when several select
+        the pod.
+        """
         self._admit_eviction(name, namespace, dry_run=dry_run)
         pod = self.world.find("pods", name, namespace)
         evict(self.world, self._budgets, pod, options or DeleteOptions(), dry_run=dry_run)
 
     def _admit_eviction(self, name: str, namespace: str, *, dry_run: bool) -> None:
-        """The Eviction is judged as a new object, before the pod is looked up; the deletion behind it is not."""
+        """Admit the Eviction as a new object, before the pod is looked up; the resulting deletion is not admitted
+        separately.
+        """
         metadata = {"name": name, "namespace": namespace}
         obj = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
         self.world.admit(Operation.CREATE, "pods", obj=obj, subresource="eviction", dry_run=dry_run)
 
     def bind(self, name: str, node: str, namespace: str = "default") -> None:
-        """The binding subresource. Raises 404, 409 for a pod that has a node."""
+        """Bind a pod by the binding subresource. Raises 404, 409 for a pod that has a node."""
         pod = self.world.find("pods", name, namespace)
         if node_of(pod) is not None:
             why = f'pod {name} is already assigned to node "{node_of(pod)}"'
@@ -293,7 +303,9 @@ class Cluster:
         return self.create("nodes", node_object(spec, now=self.world.timestamp()))
 
     def set_node_ready(self, name: str, status: str = "True") -> Obj:
-        """Write the Ready condition: True, False (the kubelet complains) or Unknown (nobody answers). Idempotent."""
+        """Write the Ready condition: True, False (the kubelet complains) or Unknown (no kubelet reports).
+        Idempotent.
+        """
         node = self.get("nodes", name)
         set_condition(node["status"], ready_condition(status=status, now=self.world.timestamp()))
         return self.update("nodes", node, subresource="status")
@@ -304,7 +316,7 @@ class Cluster:
 
 
 def _check_patched_uid(resource: str, old: Obj, new: Obj) -> None:
-    """A patch that names another uid is invalid, where an update is in conflict."""
+    """Refuse a patch that names another uid as invalid; an update would be in conflict."""
     uid = (new.get("metadata") or {}).get("uid")
     if uid not in (None, "", uid_of(old)):
         cause = ("metadata.uid", "FieldValueInvalid", f'Invalid value: "{uid}": field is immutable')
@@ -312,7 +324,7 @@ def _check_patched_uid(resource: str, old: Obj, new: Obj) -> None:
 
 
 def scale_of(obj: Obj) -> Obj:
-    """The autoscaling/v1 Scale of a workload."""
+    """Return the autoscaling/v1 Scale of a workload."""
     metadata = obj["metadata"]
     kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
     labels = (obj["spec"].get("selector") or {}).get("matchLabels") or {}
@@ -329,5 +341,5 @@ def scale_of(obj: Obj) -> Obj:
 
 
 def _place(resource: str, namespace: str | None) -> str | None:
-    """Where to look: `default` when the caller leaves the namespace of a namespaced resource out."""
+    """Return the namespace of the lookup: `default` when the caller omits the namespace of a namespaced resource."""
     return (namespace or "default") if resource_named(resource).namespaced else None

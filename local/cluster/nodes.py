@@ -1,4 +1,4 @@
-"""What a Node looks like when a kubelet has registered it: labels, addresses, capacity, all ten nodeInfo fields."""
+"""Node objects as a kubelet registers them: labels, addresses, capacity, all ten nodeInfo fields."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _GIB = 1024**3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceShape:
-    """vCPUs, memory in GiB, pods by the ENI formula, architecture."""
+    """Shape of an instance type: vCPUs, memory in GiB, pods by the ENI formula, architecture."""
 
     cpu: int
     memory: float
@@ -37,7 +37,7 @@ _TYPES = {
 
 
 def instance_shape(instance_type: str) -> InstanceShape:
-    """c, m and r families by their size; 2 vCPU and 8 GiB for what is not known."""
+    """Return the shape of c, m and r families by their size; 2 vCPU and 8 GiB for unknown types."""
     if instance_type in _TYPES:
         return _TYPES[instance_type]
     family, _, size = instance_type.partition(".")
@@ -50,7 +50,7 @@ def instance_shape(instance_type: str) -> InstanceShape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSpec:
-    """What differs from node to node. Empty strings and None mean: as an ordinary instance of that type has it."""
+    """Values that differ between nodes. Empty strings and None mean the value of an ordinary instance of that type."""
 
     name: str
     zone: str = "us-east-1a"
@@ -66,7 +66,9 @@ class NodeSpec:
 
 
 def node_object(spec: NodeSpec, *, now: str) -> Obj:
-    """The Node; `now` (RFC 3339) dates its conditions. Ids derive from the name, so the same node looks the same."""
+    """Return the Node; `now` (RFC 3339) dates its conditions. Ids derive from the name, so the same name gives the same
+    node.
+    """
     shape = instance_shape(spec.instance_type)
     instance_id = spec.instance_id or "i-" + _digest(spec.name)[:17]
     capacity = {
@@ -92,7 +94,9 @@ def node_object(spec: NodeSpec, *, now: str) -> Obj:
 
 
 def ready_condition(*, status: str, now: str) -> Obj:
-    """The Ready condition with the reason that fits: True and False come from a kubelet, Unknown from its silence."""
+    """Return the Ready condition with the matching reason: True and False come from a kubelet, Unknown from its
+    silence.
+    """
     reason, message = {
         "True": ("KubeletReady", "kubelet is posting ready status"),
         "False": ("KubeletNotReady", "container runtime network not ready: cni plugin not initialized"),

@@ -1,4 +1,4 @@
-"""Reading Kubernetes objects that are plain JSON dictionaries.
+"""Readers of Kubernetes objects that are plain JSON dictionaries.
 
 Stored objects are never changed in place: a writer takes `copied()`, changes that, and puts it back.
 """
@@ -13,9 +13,9 @@ FINISHED_PHASES = frozenset({"Succeeded", "Failed"})
 
 
 def copied(value: Any) -> Any:
-    """A deep copy of JSON data (several times faster than `copy.deepcopy`, which handles cycles and classes)."""
+    """Return a deep copy of JSON data (several times faster than `copy.deepcopy`, which handles cycles and classes)."""
     if isinstance(value, dict):
-        # most values are text and numbers, and a call for each of them would take most of the time
+        # most values are text and numbers, and a call for each would take most of the time
         return {key: copied(item) if isinstance(item, (dict, list)) else item for key, item in value.items()}
     if isinstance(value, list):
         return [copied(item) for item in value]
@@ -56,12 +56,12 @@ def is_finished(pod: Obj) -> bool:
 
 
 def node_of(pod: Obj) -> str | None:
-    """The node that the pod is bound to, or None."""
+    """Return the node that the pod is bound to, or None."""
     return pod.get("spec", {}).get("nodeName") or None
 
 
 def condition_of(obj: Obj, kind: str) -> Obj | None:
-    """The status condition of that type (`Ready`, `PodScheduled` …), or None."""
+    """Return the status condition of that type (`Ready`, `PodScheduled` …), or None."""
     for condition in (obj.get("status") or {}).get("conditions") or []:
         if condition.get("type") == kind:
             found: Obj = condition
@@ -70,13 +70,13 @@ def condition_of(obj: Obj, kind: str) -> Obj | None:
 
 
 def is_ready(obj: Obj) -> bool:
-    """Whether the condition Ready is True: of a pod as the disruption controller asks, or of a node."""
+    """Return whether the condition Ready is True, of a pod as the disruption controller reads it, or of a node."""
     condition = condition_of(obj, "Ready")
     return condition is not None and condition.get("status") == "True"
 
 
 def controller_of(obj: Obj) -> Obj | None:
-    """The owner reference with `controller: true`; a pod has at most one."""
+    """Return the owner reference with `controller: true`; a pod has at most one."""
     for reference in obj["metadata"].get("ownerReferences") or []:
         if reference.get("controller"):
             found: Obj = reference
@@ -85,19 +85,21 @@ def controller_of(obj: Obj) -> Obj | None:
 
 
 def owner_name(obj: Obj) -> str | None:
-    """`Kind/name` of the controller, for records."""
+    """Return `Kind/name` of the controller, for records."""
     owner = controller_of(obj)
     return f"{owner['kind']}/{owner['name']}" if owner else None
 
 
 def path_name(obj: Obj) -> str:
-    """`namespace/name`, or the name alone of what has no namespace."""
+    """Return `namespace/name`, or only the name of a cluster-scoped object."""
     namespace = namespace_of(obj)
     return f"{namespace}/{name_of(obj)}" if namespace else name_of(obj)
 
 
 def set_condition(status: Obj, condition: Obj) -> None:
-    """Replace or add one condition of a status that the caller owns; the transition time stays when nothing turned."""
+    """Replace or add one condition of a status that the caller owns; the transition time stays when the status did not
+    change.
+    """
     conditions = status.setdefault("conditions", [])
     for index, present in enumerate(conditions):
         if present.get("type") == condition["type"]:

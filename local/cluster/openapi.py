@@ -28,7 +28,7 @@ _SCALARS: dict[str, Obj] = {
 
 
 def index() -> Obj:
-    """The documents; kubectl keeps each until its hash changes."""
+    """Return the index of documents; kubectl caches each until its hash changes."""
     paths = ["api/v1", *(f"apis/{group}/{version_of(group)}" for group in GROUPS)]
     number = package_version()
     return {"paths": {path: {"serverRelativeURL": f"/openapi/v3/{path}?hash={number}"} for path in paths}}
@@ -36,7 +36,7 @@ def index() -> Obj:
 
 @cache
 def document(group: str, version: str) -> Obj:
-    """The document of one group version: its PATCH operations and every type that its kinds are made of."""
+    """Return the document of one group version: its PATCH operations and every type that its kinds are made of."""
     base = f"/apis/{group}/{version}" if group else f"/api/{version}"
     paths: Obj = {}
     schemas: dict[str, Obj] = {}
@@ -77,7 +77,7 @@ def _property(field: FieldType) -> Obj:
 
 
 def _schema_name(model: str) -> str:
-    """`core_v1.Pod` is published as io.k8s.api.core.v1.Pod."""
+    """Return the published name: `core_v1.Pod` becomes io.k8s.api.core.v1.Pod."""
     module, _, kind = model.partition(".")
     group, _, version = module.partition("_")
     prefix = "io.k8s.apimachinery.pkg.apis" if group == "meta" else "io.k8s.api"

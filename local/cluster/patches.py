@@ -15,7 +15,7 @@ from .objects import Obj, copied
 
 
 class PatchType(StrEnum):
-    """By the Content-Type that asks for it."""
+    """Patch types by the Content-Type that requests them."""
 
     JSON = "application/json-patch+json"
     MERGE = "application/merge-patch+json"
@@ -46,7 +46,7 @@ _MERGED_PRIMITIVES = frozenset({"finalizers", "podCIDRs"})
 
 
 def patch_type(content_type: str) -> PatchType:
-    """Raises 415 for a content type that is no patch."""
+    """Return the patch type. Raises 415 for any other content type."""
     plain = content_type.split(";", 1)[0].strip()
     try:
         return PatchType(plain)
@@ -58,7 +58,7 @@ def patch_type(content_type: str) -> PatchType:
 
 
 def patched(obj: Obj, patch: Any, kind: PatchType) -> Obj:
-    """The patched copy of `obj`. Raises 400 or 422 for a patch that does not apply."""
+    """Return the patched copy of `obj`. Raises 400 or 422 for a patch that does not apply."""
     if kind is PatchType.JSON:
         return _json_patched(obj, patch)
     if not isinstance(patch, dict):
@@ -80,7 +80,7 @@ def _json_patched(obj: Obj, patch: Any) -> Obj:
 
 
 def _merged(target: Any, patch: Any) -> Any:
-    """RFC 7386."""
+    """Apply a merge patch by RFC 7386."""
     if not isinstance(patch, dict):
         return copied(patch)
     result = dict(target) if isinstance(target, dict) else {}
@@ -93,7 +93,7 @@ def _merged(target: Any, patch: Any) -> Any:
 
 
 def _strategic(target: Any, patch: Any) -> Any:
-    """Strategic merge of maps: `$patch`, `$retainKeys`, `$deleteFromPrimitiveList/x`, `$setElementOrder/x`."""
+    """Apply a strategic merge of maps: `$patch`, `$retainKeys`, `$deleteFromPrimitiveList/x`, `$setElementOrder/x`."""
     if not isinstance(patch, dict):
         return patch
     result: Obj = target if isinstance(target, dict) else {}
@@ -152,7 +152,7 @@ def _merge_item(result: list[Any], key: str, item: Obj) -> None:
 
 
 def merge_key(field: str, items: list[Any]) -> str | None:
-    """The key by which a list of maps is merged, None for an atomic list."""
+    """Return the key by which a list of maps is merged, None for an atomic list."""
     for key in _MERGE_KEYS.get(field, ()):
         if any(isinstance(item, dict) and key in item for item in items):
             return key

@@ -1,4 +1,4 @@
-"""What a request is about: the URL taken apart as the API server's RequestInfo does."""
+"""Parsing of a request's URL into its target, as the API server's RequestInfo does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WRITING = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "dele
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A resource request. `verb` is the RBAC verb; `resource` None for review kinds and unknown resources."""
+    """Target of a resource request. `verb` is the RBAC verb; `resource` None for review kinds and unknown resources."""
 
     verb: str
     group: str
@@ -24,17 +24,17 @@ class Target:
 
     @property
     def authorized_resource(self) -> str:
-        """How RBAC rules spell it: `pods`, `pods/eviction`."""
+        """Resource as RBAC rules spell it: `pods`, `pods/eviction`."""
         return f"{self.plural}/{self.subresource}" if self.subresource else self.plural
 
 
 def truthy(value: str | None) -> bool:
-    """Query booleans: any spelling but `0` and `false` is true; absent is false."""
+    """Return a query boolean: any spelling but `0` and `false` is true; absent is false."""
     return value is not None and value.lower() not in ("0", "false", "")
 
 
 def target_of(method: str, path: str, query: Mapping[str, str]) -> Target | None:
-    """The resource request behind a URL, None for discovery and other paths."""
+    """Return the resource request behind a URL, None for discovery and other paths."""
     parts = [part for part in path.split("/") if part]
     if len(parts) >= 3 and parts[0] == "api":
         group, version, rest = "", parts[1], parts[2:]

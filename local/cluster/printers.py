@@ -1,4 +1,4 @@
-"""The columns of each resource's table. What has no printer here gets Name and Age."""
+"""Columns of each resource's table. Resources without a printer here get Name and Age."""
 
 from __future__ import annotations
 

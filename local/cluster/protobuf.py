@@ -1,4 +1,4 @@
-"""Kubernetes objects in protobuf, as kubectl 1.32 and later sends them for `kubectl create KIND`.
+"""Kubernetes objects in protobuf, as kubectl 1.32 and later send them for `kubectl create KIND`.
 
 Field numbers: the generated.proto files of k8s.io/api and k8s.io/apimachinery. A message or field that is not listed
 here is refused with 415 instead of being dropped.
@@ -91,7 +91,9 @@ _TABLES = {message: _table(text) for message, text in _MESSAGES.items()}
 
 
 def decoded(body: bytes) -> Obj:
-    """The object as JSON would have it. Raises 400 for what is no protobuf, 415 for what is not listed."""
+    """Return the object as in JSON. Raises 400 for a body that is no protobuf, 415 for a message or field that is not
+    listed.
+    """
     wrapper = {number: value for number, value in fields(body.removeprefix(MAGIC)) if isinstance(value, bytes)}
     named = {number: value for number, value in fields(wrapper.get(1, b"")) if isinstance(value, bytes)}
     version, kind = named.get(1, b"").decode(), named.get(2, b"").decode()
@@ -103,7 +105,7 @@ def decoded(body: bytes) -> Obj:
 
 
 def fields(message: bytes) -> Iterator[tuple[int, Value]]:
-    """(field number, bytes or integer) of every field. Raises 400 for any other wire type."""
+    """Return (field number, bytes or integer) of every field. Raises 400 for any other wire type."""
     position = 0
     while position < len(message):
         tag, position = _varint(message, position)
@@ -164,7 +166,7 @@ def _value(kind: str, raw: Value) -> Any:
 
 
 def _time(raw: Value) -> str | None:
-    """None for the zero time, which has no seconds."""
+    """Return the time; None for the zero time, which has no seconds."""
     seconds = dict(fields(_bytes(raw))).get(1)
     return None if seconds is None else rfc3339(float(_signed(seconds)))
 

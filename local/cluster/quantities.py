@@ -16,7 +16,9 @@ _SUFFIXES = {
 
 @lru_cache(maxsize=4096)
 def thousandths(text: str) -> int:
-    """`"250m"` → 250, `"2"` → 2000, `"1Ki"` → 1024000; fractions round up, as the scheduler's do."""
+    """Return thousandths: `"250m"` → 250, `"2"` → 2000, `"1Ki"` → 1024000; fractions round up, as the scheduler's
+    do.
+    """
     for suffix, factor in _SUFFIXES.items():
         if text.endswith(suffix):
             return int((Decimal(text[: -len(suffix)]) * factor * 1000).to_integral_value(ROUND_CEILING))
@@ -28,8 +30,8 @@ def resource_list(values: dict[str, Any] | None) -> dict[str, int]:
 
 
 def pod_requests(pod: Obj) -> dict[str, int]:
-    """What the scheduler reserves: containers and sidecars together, at least the largest init container with the
-    sidecars started before it, one pod.
+    """Return the amounts that the scheduler reserves: containers and sidecars together, at least the largest init
+    container with the sidecars started before it, one pod.
 
     Rule: kubernetes/component-helpers `resource.PodRequests`.
     """

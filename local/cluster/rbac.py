@@ -1,8 +1,8 @@
 """Role-based access control over the roles and bindings that are stored in the cluster.
 
-Additive, as the real one: a request is allowed when some binding of the user or one of its groups leads to a rule
-that matches. Aggregated cluster roles and escalation checks are left out. What was allowed is counted, so that a test
-can compare a role with what was really used.
+Additive, as the real one: a request is allowed when some binding of the user or one of its groups leads to a rule that
+matches. Aggregated cluster roles and escalation checks are left out. Allowed requests are counted, so that a test can
+compare a role with its use.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _PUBLIC = ["/healthz", "/livez", "/readyz", "/version", "/version/"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """One thing that somebody was allowed to do. A non-resource request has its path as `resource`."""
+    """Access that a user was allowed. A non-resource request has its path as `resource`."""
 
     user: str
     verb: str
@@ -45,8 +45,8 @@ class Access:
 
 
 class Authorizer:
-    """`clock` in seconds since 1970. The API server answers before its caches of roles are filled: until then every
-    user but a member of system:masters is refused.
+    """Authorizer of requests. `clock` in seconds since 1970. The API server answers before its caches of roles are
+    filled: until then every user but a member of system:masters is refused.
     """
 
     def __init__(self, store: Store, clock: Callable[[], float]) -> None:
@@ -56,23 +56,23 @@ class Authorizer:
         self.used: Counter[Access] = Counter()
 
     def restart(self, seconds: float) -> None:
-        """Forget the caches; they are filled again after so many seconds (0.2 to 1.1 on a real server)."""
+        """Drop the caches; they are filled again after so many seconds (0.2 to 1.1 on a real server)."""
         self._filled_at = self._clock() + seconds
 
     @property
     def filled(self) -> bool:
-        """Whether the roles are known, as the health check poststarthook/rbac/bootstrap-roles tells."""
+        """True when the roles are known, as the health check poststarthook/rbac/bootstrap-roles reports."""
         return self._clock() >= self._filled_at
 
     def check(self, user: User, target: Target) -> None:
-        """Raises 403 in the words of the real server."""
+        """Raise 403 in the words of the real server."""
         if not self.allows(user, target):
             raise _refused(user, target)
         access = Access(user=user.name, verb=target.verb, group=target.group, resource=target.authorized_resource)
         self.used[access] += 1
 
     def check_path(self, user: User, verb: str, path: str) -> None:
-        """The same for paths that are no resources (discovery, health)."""
+        """Raise 403 for paths that are no resources (discovery, health)."""
         if not self.allows_path(user, verb, path):
             raise forbidden(f'forbidden: User "{user.name}" cannot {verb} path "{path}"', {})
 
@@ -87,7 +87,7 @@ class Authorizer:
         return any(_path_matches(rule, verb, path) for rule in self.rules(user, None))
 
     def rules(self, user: User, namespace: str | None) -> Iterator[Obj]:
-        """The policy rules that apply to a user, cluster-wide and in that namespace."""
+        """Return the policy rules that apply to a user, cluster-wide and in that namespace."""
         if not self.filled:
             return
         for binding in self._store.each("clusterrolebindings"):
@@ -164,7 +164,7 @@ def _refused(user: User, target: Target) -> ApiError:
 
 
 def bootstrap_objects() -> list[tuple[str, Obj]]:
-    """The default roles and bindings without which no client could even discover the API."""
+    """Return the default roles and bindings without which no client could even discover the API."""
     reviews = {
         "apiGroups": ["authorization.k8s.io"],
         "resources": ["selfsubjectaccessreviews", "selfsubjectrulesreviews"],

@@ -1,4 +1,4 @@
-"""The catalogue: which resources exist, how they are spelled, and what can be asked of them."""
+"""Catalogue of resources: their names and verbs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update
 
 @dataclass(frozen=True, kw_only=True)
 class Resource:
-    """One kind of object. `subresources` maps the name to the verbs it takes."""
+    """Kind of object. `subresources` maps the name to the verbs it takes."""
 
     plural: str
     group: str
@@ -27,7 +27,7 @@ class Resource:
 
     @cached_property
     def qualified(self) -> str:
-        """`pods`, `deployments.apps`: how messages name a resource."""
+        """`pods`, `deployments.apps`: the name of a resource in messages."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
@@ -123,7 +123,7 @@ GROUPS: tuple[str, ...] = tuple(sorted({r.group for r in _CATALOGUE if r.group} 
 
 
 def version_of(group: str) -> str:
-    """The one version in which a group is served."""
+    """Return the one version in which a group is served."""
     return next((resource.version for resource in _CATALOGUE if resource.group == group), "v1")
 
 
@@ -132,5 +132,5 @@ def in_group(group: str, version: str) -> list[Resource]:
 
 
 def resource_named(plural: str) -> Resource:
-    """Raises KeyError with the name for what is not in the catalogue."""
+    """Return the resource. Raises KeyError with the name of a resource that is not in the catalogue."""
     return BY_PLURAL[plural]

@@ -1,6 +1,6 @@
-"""`kubectl auth can-i` and `whoami`: access reviews, in JSON or in the protobuf that kubectl sends whatever it is told.
+"""`kubectl auth can-i` and `whoami`: access reviews, in JSON or in the protobuf that kubectl sends in any case.
 
-Of protobuf only what these two messages need is read: strings in nested messages.
+Of protobuf only the parts that these two messages need are read: strings in nested messages.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PATH_FIELDS = {1: "path", 2: "verb"}
 
 
 def review(authorizer: Authorizer, user: User, plural: str, body: bytes) -> Obj:
-    """The answered review. Raises 400 for a body that cannot be read."""
+    """Return the answered review. Raises 400 for a body that cannot be read."""
     if plural == "selfsubjectreviews":
         return _identity(user)
     if plural == "selfsubjectrulesreviews":
@@ -40,7 +40,7 @@ def review(authorizer: Authorizer, user: User, plural: str, body: bytes) -> Obj:
 
 
 def _identity(user: User) -> Obj:
-    """What `kubectl auth whoami` asks."""
+    """Return the answer to `kubectl auth whoami`."""
     who = {"username": user.name, "groups": list(user.groups)}
     version = f"{IDENTITY_GROUP}/v1"
     return {"kind": "SelfSubjectReview", "apiVersion": version, "metadata": {}, "status": {"userInfo": who}}
@@ -88,7 +88,7 @@ def _namespace_asked(body: bytes) -> str:
 
 
 def parsed_spec(body: bytes) -> Obj:
-    """The spec of a SelfSubjectAccessReview or SubjectAccessReview."""
+    """Return the spec of a SelfSubjectAccessReview or SubjectAccessReview."""
     if not body.startswith(protobuf.MAGIC):
         try:
             spec: Obj = json.loads(body or b"{}").get("spec") or {}
@@ -102,12 +102,12 @@ def parsed_spec(body: bytes) -> Obj:
 
 
 def _message(body: bytes) -> bytes:
-    """runtime.Unknown around the message: typeMeta = 1, raw = 2."""
+    """Return the message inside runtime.Unknown: typeMeta = 1, raw = 2."""
     return dict(_fields(body[len(protobuf.MAGIC) :])).get(2, b"")
 
 
 def _fields(message: bytes) -> list[tuple[int, bytes]]:
-    """The texts and messages inside; numbers mean nothing here."""
+    """Return the texts and messages inside; numbers are ignored."""
     return [(number, value) for number, value in protobuf.fields(message) if isinstance(value, bytes)]
 
 

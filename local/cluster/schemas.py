@@ -1,4 +1,4 @@
-"""The fields of every kind, with their types and descriptions, as Kubernetes publishes them in its OpenAPI document.
+"""Fields of every kind, with their types and descriptions, as Kubernetes publishes them in its OpenAPI document.
 
 They come from the sources of the package lightkube-models, which are read, not imported: importing them needs a client
 library that nothing here uses.
@@ -34,7 +34,9 @@ _MODULES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldType:
-    """`name`: str, int, float, bool, dict, IntOrString, Quantity, Time, or `module.Class` of a model."""
+    """Type of a field. `name`: str, int, float, bool, dict, IntOrString, Quantity, Time, or `module.Class` of a
+    model.
+    """
 
     name: str
     is_list: bool
@@ -44,7 +46,7 @@ class FieldType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """One type of the API. `name` is `module.Class`."""
+    """Type of the API. `name` is `module.Class`."""
 
     name: str
     description: str
@@ -52,19 +54,19 @@ class Model:
 
 
 def model_of(resource: Resource) -> Model | None:
-    """The type of a resource's objects."""
+    """Return the type of a resource's objects."""
     module = f"{_MODULES.get(resource.group, resource.group)}_{resource.version}"
     return model_named(f"{module}.{resource.kind}")
 
 
 def model_named(name: str) -> Model | None:
-    """The model `module.Class`; None for scalars."""
+    """Return the model `module.Class`; None for scalars."""
     module, _, _ = name.partition(".")
     return _models(module).get(name) if "_" in module else None
 
 
 def package_version() -> str:
-    """The version of Kubernetes whose types these are, and the package's own."""
+    """Return the version of Kubernetes whose types these are, and the package's own."""
     return distribution(_PACKAGE).version
 
 
@@ -88,7 +90,7 @@ def _model(module: str, node: ast.ClassDef) -> Model:
 
 
 def _documented(text: str) -> tuple[str, dict[str, str]]:
-    """The description of a class, and those of its fields."""
+    """Return the description of a class, and those of its fields."""
     head, _, rest = text.partition("**parameters**")
     described: dict[str, str] = {}
     name = ""

@@ -19,7 +19,9 @@ _OPERATORS = {"=": "In", "==": "In", "!=": "NotIn", ">": "Gt", "<": "Lt", "in": 
 
 
 def expression_matches(expression: Obj, labels: dict[str, str]) -> bool:
-    """One `matchExpressions` entry; `NotIn` also matches when the key is missing, `Gt` and `Lt` compare integers."""
+    """Match one `matchExpressions` entry; `NotIn` also matches when the key is missing, `Gt` and `Lt` compare
+    integers.
+    """
     key, operator, values = expression["key"], expression["operator"], expression.get("values") or []
     match operator:
         case "In":
@@ -45,7 +47,7 @@ def _compares(operator: str, have: str | None, values: list[str]) -> bool:
 
 
 def label_selector_matches(selector: Obj | None, labels: dict[str, str]) -> bool:
-    """A `metav1.LabelSelector`: None selects nothing, the empty one everything."""
+    """Match a `metav1.LabelSelector`: None selects nothing, the empty one everything."""
     if selector is None:
         return False
     for key, value in (selector.get("matchLabels") or {}).items():
@@ -55,7 +57,9 @@ def label_selector_matches(selector: Obj | None, labels: dict[str, str]) -> bool
 
 
 def parsed_label_selector(text: str) -> list[Obj]:
-    """The query parameter's spelling (`a=b,c!=d,e in (f,g),!h`) as expressions. Raises 400 for what does not parse."""
+    """Return the query parameter's spelling (`a=b,c!=d,e in (f,g),!h`) as expressions. Raises 400 if it does not
+    parse.
+    """
     expressions: list[Obj] = []
     for part in _SPLIT.findall(text):
         found = _REQUIREMENT.match(part.strip())
@@ -75,7 +79,7 @@ def _expression(part: dict[str, Any]) -> Obj:
 
 
 def parsed_field_selector(text: str) -> list[tuple[str, bool, str]]:
-    """(path, equal?, value) for each term of `a=b,c!=d`. Raises 400 for a term without an operator."""
+    """Return (path, equal?, value) for each term of `a=b,c!=d`. Raises 400 for a term without an operator."""
     terms = []
     for part in filter(None, (term.strip() for term in text.split(","))):
         found = re.match(r"^([^=!]+)(==|=|!=)(.*)$", part)
@@ -105,7 +109,7 @@ _FIELDS = {
 
 
 def matcher(resource: str, *, labels: str = "", fields: str = "", namespace: str | None = None) -> Predicate:
-    """The predicate of a list or watch request. Raises 400 for selectors that do not parse or fields unknown."""
+    """Return the predicate of a list or watch request. Raises 400 for selectors that do not parse or fields unknown."""
     expressions = parsed_label_selector(labels) if labels else []
     terms = parsed_field_selector(fields) if fields else []
     known = _FIELDS.get(resource, set()) | {"metadata.name", "metadata.namespace"}
@@ -124,7 +128,9 @@ def matcher(resource: str, *, labels: str = "", fields: str = "", namespace: str
 
 
 def field_text(obj: Any, path: str) -> str:
-    """The value at a dotted path as the field selector compares it: missing is empty, booleans are lower case."""
+    """Return the value at a dotted path as the field selector compares it: missing is empty, booleans are lower
+    case.
+    """
     if path == "source":
         path = "source.component"
     for step in path.split("."):
@@ -135,5 +141,5 @@ def field_text(obj: Any, path: str) -> str:
 
 
 def only_name(terms: Iterable[tuple[str, bool, str]]) -> str | None:
-    """The one name asked for with `metadata.name=`, if any: lists by name need no scan."""
+    """Return the one name requested with `metadata.name=`, if any: lists by name need no scan."""
     return next((value for path, equal, value in terms if path == "metadata.name" and equal), None)

@@ -1,4 +1,4 @@
-"""The cluster behind TLS: uvicorn in a thread of its own, and the loop that lets the controllers catch up.
+"""Cluster behind TLS: uvicorn in a thread of its own, and the loop that runs the controllers.
 
 `ClusterServer` is used in process by tests (`with ClusterServer() as server`) and by `python -m local.cluster`.
 """
@@ -40,17 +40,18 @@ _log = logging.getLogger("leeward.local.cluster")
 _KEEP_ALIVE = 300  # seconds; the default of 5 collides with kubectl drain's retry every 5 s
 _START_TIMEOUT = 10.0
 _HANG_UP_AFTER = 0.1  # seconds from stop until connections are cut
-_LONGEST_PAUSE = 0.5  # seconds between two looks at the clock, also when nothing is due
+_LONGEST_PAUSE = 0.5  # seconds between two reads of the clock, also when nothing is due
 
 
 class ServerDidNotStart(RuntimeError):
-    """The port is taken, or uvicorn ended or did not answer in time."""
+    """Error: the port is taken, or uvicorn ended or did not answer in time."""
 
 
 class ClusterServer:
-    """A context manager. `model` may be used directly while holding `lock`; afterwards the controllers follow at once.
+    """Context manager of a cluster's server. `model` may be used directly while holding `lock`; then the controllers
+    run at once.
 
-    `port` 0 takes a free one. `clock` in seconds since 1970. For `settings.start_window` seconds after the start no
+    `port` 0 selects a free one. `clock` in seconds since 1970. For `settings.start_window` seconds after the start no
     role is known: requests answer 403 and the health check 500, as those of a real server do at first.
     """
 
@@ -111,7 +112,7 @@ class ClusterServer:
         return Endpoint(name=self.name, url=self.url, port=self.port, ca_pem=self.ca_pem)
 
     def write_files(self, directory: Path) -> None:
-        """kubeconfig, ca.crt, admin-token, endpoint.json."""
+        """Write kubeconfig, ca.crt, admin-token, endpoint.json."""
         write_files(directory, self.endpoint, self.admin_token)
 
     def __enter__(self) -> Self:
@@ -195,26 +196,28 @@ class ClusterServer:
             await asyncio.sleep(0)  # lets the aborted transports close their sockets
 
     def _close(self) -> None:
-        """On the loop: end the watches, give answers under way a moment, then hang up."""
+        """End the watches, give answers in progress a moment, then hang up; runs on the loop."""
         self._hub.close()
         if self._loop is not None:
             self._loop.call_later(_HANG_UP_AFTER, self._abort_connections)
 
     def _abort_connections(self) -> None:
-        """Not `close`: over TLS that waits for the client to say goodbye, which an idle one does not."""
+        """Abort connections instead of `close`: over TLS that waits for the client's close, which an idle client does
+        not send.
+        """
         if self._server is not None:
             for connection in list(self._server.server_state.connections):
                 connection.transport.abort()
 
     def _hang_up(self, client: tuple[str, int]) -> None:
-        """On the loop: cut the connection from that address."""
+        """Cut the connection from that address; runs on the loop."""
         if self._server is not None:
             for connection in list(self._server.server_state.connections):
                 if connection.transport.get_extra_info("peername")[:2] == client:
                     connection.transport.abort()
 
     def _on_change(self, change: Change) -> None:
-        """Inside every write, in whichever thread writes: wake watchers and controllers."""
+        """Wake watchers and controllers; called inside every write, in the writing thread."""
         self._hub.announce(change)
         if self._loop is not None and not self._wake_pending and not self._loop.is_closed():
             self._wake_pending = True
@@ -225,7 +228,7 @@ class ClusterServer:
         self._changed.set()
 
     async def _drive(self) -> None:
-        """Let the model catch up after every change and whenever something is due."""
+        """Step the model after every change and whenever something is due."""
         while True:
             self._changed.clear()
             pause = self._step()
@@ -258,7 +261,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _tls(identity: ServerIdentity) -> ssl.SSLContext:
-    """Keys are on disk only while they are loaded."""
+    """Return the TLS context. Keys are on disk only while they are loaded."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with tempfile.TemporaryDirectory() as directory:
         certificate, key = Path(directory, "tls.crt"), Path(directory, "tls.key")

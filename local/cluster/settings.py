@@ -1,4 +1,4 @@
-"""How fast and how large the emulated cluster is."""
+"""Settings of the emulated cluster's speed and size."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSettings:
-    """All durations in seconds of the model's clock.
+    """Settings of a cluster; all durations in seconds of the model's clock.
 
-    `termination_scale` shortens what a pod needs to stop (not the deletionTimestamp that it shows); a pod annotated
-    `local.leeward.dev/ignore-sigterm` always sits out its whole grace period. `volume_attach` and `volume_detach` are
-    what a volume needs to come to a node and to leave it after its last pod; where no kubelet is left to unmount it,
-    `force_detach` (maxWaitForUnmountDuration of the attach-detach controller). The pods of a Node object that is gone
-    stay until the first pass of the pod garbage collector, one every `pod_gc_period`, after `pod_gc_quarantine`. For
-    `start_window` after its start a server knows no roles. `node_leases`: nodes have Leases and an Event about their
-    registration, which nothing but kubectl describe reads.
+    `termination_scale` shortens the time that a pod needs to stop (not its deletionTimestamp); a pod annotated
+    `local.leeward.dev/ignore-sigterm` always uses its whole grace period. `volume_attach` and `volume_detach` are the
+    times that a volume needs to be attached to a node and to be detached after its last pod; where no kubelet is left
+    to unmount it, `force_detach` (maxWaitForUnmountDuration of the attach-detach controller). The pods of a deleted
+    Node object stay until the first pass of the pod garbage collector, one every `pod_gc_period`, after
+    `pod_gc_quarantine`. For `start_window` after its start a server knows no roles. `node_leases`: nodes have Leases
+    and an Event about their registration, which nothing but kubectl describe reads.
     """
 
     pod_start: float = 1.0
@@ -39,4 +39,4 @@ IGNORE_SIGTERM = "local.leeward.dev/ignore-sigterm"
 NEVER_READY = "local.leeward.dev/never-ready"
 START_DELAY = "local.leeward.dev/start-delay"
 RUN_SECONDS = "local.leeward.dev/run-seconds"  # how long the pod's containers run until they end by themselves
-EXIT_CODE = "local.leeward.dev/exit-code"  # and with what; 0 unless said
+EXIT_CODE = "local.leeward.dev/exit-code"  # their exit code; 0 by default

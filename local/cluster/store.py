@@ -1,4 +1,4 @@
-"""The object store: versions, watch log and two indexes. It knows no rules of any resource.
+"""Object store: versions, watch log and two indexes. It knows no rules of any resource.
 
 Objects are immutable once stored: `put` takes ownership, readers share the dictionaries. That is why a watch log and
 a paged list are free.
@@ -28,7 +28,9 @@ class ChangeType(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One write. `obj` is the object after it (for DELETED the last state, with the version of the deletion)."""
+    """Write to the store. `obj` is the object after it (for DELETED the last state, with the version of the
+    deletion).
+    """
 
     version: int
     type: ChangeType
@@ -46,7 +48,7 @@ def key_of(obj: Obj) -> Key:
 
 
 class Store:
-    """All objects of one cluster. Not thread-safe: the server holds a lock around the model."""
+    """Store of all objects of one cluster. Not thread-safe: the server holds a lock around the model."""
 
     def __init__(self, *, log_length: int = 10_000) -> None:
         self.version = 1000
@@ -70,44 +72,44 @@ class Store:
         return self._objects[resource].get(key)
 
     def all(self, resource: str) -> list[Obj]:
-        """Every object, in the order of creation."""
+        """Return every object, in the order of creation."""
         return list(self._objects[resource].values())
 
     def each(self, resource: str) -> Iterator[Obj]:
-        """As `all`, without the copy of the list: do not write while iterating."""
+        """Iterate like `all`, without the copy of the list: do not write while iterating."""
         return iter(self._objects[resource].values())
 
     def count(self, resource: str) -> int:
         return len(self._objects[resource])
 
     def sorted(self, resource: str) -> list[Obj]:
-        """In the order in which etcd lists: by namespace and name."""
+        """Return the objects in the order in which etcd lists them: by namespace and name."""
         return [obj for _, obj in sorted(self._objects[resource].items(), key=lambda item: item[0])]
 
     def latest(self, resource: str) -> int:
-        """The version of the last write to any object of a resource: the same number, the same objects."""
+        """Return the version of the last write to any object of a resource: the same number, the same objects."""
         return self._latest[resource]
 
     def pods_on(self, node: str) -> list[Obj]:
-        """The pods bound to a node, deleting and finished ones too, in the order in which they were bound."""
+        """Return the pods bound to a node, deleting and finished ones too, in the order in which they were bound."""
         return [self._objects["pods"][key] for key in self._on_node.get(node, ())]
 
     def nodes_with_pods(self) -> list[str]:
         return list(self._on_node)
 
     def owned_by(self, uid: str, resource: str) -> list[Obj]:
-        """Objects with an owner reference (controller or not) to that uid."""
+        """Return objects with an owner reference (controller or not) to that uid."""
         return [self._objects[kind][key] for kind, key in self._owned.get(uid, ()) if kind == resource]
 
     def dependents_of(self, uid: str) -> list[tuple[str, Obj]]:
         return [(kind, self._objects[kind][key]) for kind, key in self._owned.get(uid, ())]
 
     def put(self, resource: str, obj: Obj) -> Obj:
-        """Create or replace; returns the stored object, which carries its new resourceVersion."""
+        """Create or replace; return the stored object, which carries its new resourceVersion."""
         key = key_of(obj)
         old = self._objects[resource].get(key)
         self.version += 1
-        # a fresh metadata map: the caller may share everything else with the version before
+        # a new metadata map: the caller may share everything else with the version before
         obj = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(self.version)}}
         self._index(resource, key, old, obj)
         self._objects[resource][key] = obj
@@ -115,7 +117,7 @@ class Store:
         return obj
 
     def remove(self, resource: str, key: Key) -> Obj | None:
-        """Take the object away; None when it is not there."""
+        """Remove the object and return it; None when it does not exist."""
         old = self._objects[resource].get(key)
         if old is None:
             return None
@@ -127,7 +129,7 @@ class Store:
         return last
 
     def since(self, resource: str, version: int) -> list[Change]:
-        """The changes after `version`. Raises 410 Expired when the log no longer reaches back so far."""
+        """Return the changes after `version`. Raises 410 Expired when the log no longer reaches back so far."""
         if version < self._forgotten[resource]:
             raise expired(f"too old resource version: {version} ({self._forgotten[resource]})")
         found: list[Change] = []

@@ -1,4 +1,4 @@
-"""Asks STS who signed a presigned GetCallerIdentity URL, by calling it, as EKS does."""
+"""Identification of the signer of a presigned GetCallerIdentity URL, by calling it on STS, as EKS does."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _TIMEOUT = urllib3.Timeout(connect=3, read=10)
 
 
 def sts_identify(endpoint: str) -> Identify:
-    """`identify` that sends every URL to `endpoint` (scheme, host, port), whatever host the token names.
+    """Return an `identify` that sends every URL to `endpoint` (scheme, host, port), whatever host the token names.
 
-    Only there: a token that names a host of its choice must not make the server call it.
+    It calls no other host: a token that names a host of its choice must not make the server call it.
     """
     pool = urllib3.PoolManager(retries=False, timeout=_TIMEOUT)
     base = urlsplit(endpoint)
@@ -36,7 +36,7 @@ def sts_identify(endpoint: str) -> Identify:
 
 
 def arn_in(body: str) -> str | None:
-    """The Arn of a GetCallerIdentity answer, XML or JSON; None when there is none."""
+    """Return the Arn of a GetCallerIdentity answer, XML or JSON; None when there is none."""
     found = _ARN.search(body)
     if found is not None:
         return found[1].strip()

@@ -1,4 +1,4 @@
-"""Server-side printing: the Table that `kubectl get` asks for, with the columns of the real printers.
+"""Server-side printing: the Table that `kubectl get` requests, with the columns of the real printers.
 
 Columns with priority 1 are shown by `-o wide` only.
 """
@@ -11,7 +11,7 @@ from local.cluster.printers import AGE, NAME, PRINTERS
 
 
 def table(resource: str, objects: list[Obj], *, now: float, metadata: Obj, header: bool = True, rows: str = "") -> Obj:
-    """`rows` is the request's includeObject: Metadata (default), Object or None."""
+    """Return the Table. `rows` is the request's includeObject: Metadata (default), Object or None."""
     columns = PRINTERS.get(resource, (NAME, AGE))
     return {
         "kind": "Table",

@@ -1,4 +1,4 @@
-"""What is due when: a heap of (moment, order of arrival), so that equal moments always fire in the same order."""
+"""Timers: a heap of (moment, order of arrival), so that equal moments always fire in the same order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ Action = Callable[[], None]
 
 
 class Timers:
-    """Timers cannot be cancelled: an action looks whether it still applies, because the world moves on."""
+    """Timers that cannot be cancelled: an action checks whether it still applies, because the state may have
+    changed.
+    """
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, Action]] = []
@@ -23,7 +25,7 @@ class Timers:
         return self._heap[0][0] if self._heap else None
 
     def pop_due(self, moment: float) -> list[Action]:
-        """Take out everything that is due at that moment or earlier, oldest first."""
+        """Remove and return everything that is due at that moment or earlier, oldest first."""
         actions = []
         while self._heap and self._heap[0][0] <= moment:
             actions.append(heapq.heappop(self._heap)[2])
@@ -31,7 +33,7 @@ class Timers:
 
 
 class ModelTime:
-    """The model's present: the injected clock, except inside a step, where each timer sees its own moment.
+    """Present of the model: the injected clock, except inside a step, where each timer sees its own moment.
 
     It never runs backwards, whatever the clock does.
     """
@@ -42,7 +44,7 @@ class ModelTime:
         self._pinned = False
 
     def now(self) -> float:
-        """Seconds since 1970."""
+        """Return seconds since 1970."""
         if not self._pinned:
             self._latest = max(self._latest, self._clock())
         return self._latest
@@ -52,7 +54,7 @@ class ModelTime:
         self._pinned = True
 
     def pin_latest(self) -> None:
-        """Stay at the last moment that was seen: what was written then is worked off as of then."""
+        """Stay at the last observed moment: writes of that moment are processed as of then."""
         self._pinned = True
 
     def release(self) -> None:

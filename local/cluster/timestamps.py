@@ -7,7 +7,7 @@ from functools import lru_cache
 
 
 def rfc3339(seconds: float) -> str:
-    """Whole seconds, as metav1.Time is written."""
+    """Return whole seconds, as metav1.Time is written."""
     return _written(int(seconds))
 
 
@@ -17,17 +17,17 @@ def _written(second: int) -> str:
 
 
 def rfc3339_micro(seconds: float) -> str:
-    """Microseconds, as metav1.MicroTime (leases) is written; the record of facts uses it as well."""
+    """Return microseconds, as metav1.MicroTime (leases) is written; the record of facts uses it as well."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def parsed(text: str) -> float:
-    """Seconds since 1970. Raises ValueError for what is not RFC 3339."""
+    """Return seconds since 1970. Raises ValueError for a text that is not RFC 3339."""
     return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
 
 
 def short_age(seconds: float) -> str:
-    """How kubectl prints an age: `45s`, `3m20s`, `15m`, `5h10m`, `26h`, `3d4h`, `40d` (HumanDuration)."""
+    """Return an age as kubectl prints it: `45s`, `3m20s`, `15m`, `5h10m`, `26h`, `3d4h`, `40d` (HumanDuration)."""
     total = max(0, int(seconds))
     minutes, hours, days = total // 60, total // 3600, total // 86400
     steps = (

@@ -1,4 +1,4 @@
-"""Who asks."""
+"""Users that send requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class User:
 
     @property
     def is_master(self) -> bool:
-        """Members of system:masters may do everything, whatever the roles say."""
+        """True for members of system:masters, who may do everything, whatever the roles say."""
         return MASTERS in self.groups
 
 

@@ -1,7 +1,7 @@
 """Refusals of objects: the rules of the API server that a node-lifecycle client can break.
 
 Not the whole of `k8s.io/kubernetes/pkg/apis/*/validation`: names, labels, annotations, taints, selectors, events,
-disruption budgets, and what must not change after creation.
+disruption budgets, and immutable fields.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ANNOTATIONS_LIMIT = 256 * 1024
 
 
 def check(resource: Resource, obj: Obj, old: Obj | None) -> None:
-    """Raises 422 Invalid with every broken rule."""
+    """Raise 422 Invalid with every broken rule."""
     causes = _metadata(resource, obj)
     rules = _RULES.get(resource.kind)
     if rules is not None:
@@ -63,7 +63,7 @@ def _name(resource: Resource, name: str) -> list[Cause]:
     if not name:
         return [("metadata.name", "FieldValueRequired", "Required value: name or generateName is required")]
     if resource.kind == "Event" and _LOOSE_NAME.match(name):
-        return []  # legacy validation of Events asks no more of a name, not even a length
+        return []  # legacy validation of Events requires no more of a name, not even a length
     pattern = _LOOSE_NAME if resource.group.startswith("rbac") else _SUBDOMAIN
     if len(name) > 253 or not pattern.match(name):
         text = f'Invalid value: "{name}": a lowercase RFC 1123 subdomain must consist of lower case alphanumerics'
@@ -209,7 +209,7 @@ def _budget(obj: Obj, _old: Obj | None) -> list[Cause]:
 
 
 def _event(obj: Obj, _old: Obj | None) -> list[Cause]:
-    """Legacy event validation: the event lives in the namespace of what it is about, `default` for cluster objects."""
+    """Check an Event by legacy validation: it is in the namespace of its object, `default` for cluster objects."""
     about = (obj.get("involvedObject") or {}).get("namespace") or ""
     namespace = namespace_of(obj) or ""
     if about != namespace and not (about == "" and namespace == "default"):

@@ -1,4 +1,4 @@
-"""The verbs over HTTP: each takes a parsed request and answers with a response; rules are the model's."""
+"""Verbs over HTTP: each takes a parsed request and returns a response; the model has the rules."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ def json_response(body: Any, code: int = 200, headers: Mapping[str, str] | None 
 
 
 def warned(response: Response, warnings: list[str]) -> Response:
-    """The same answer with a Warning header for each."""
+    """Return the same answer with a Warning header for each."""
     for warning in warnings:
         response.headers.append("warning", warning)
     return response
 
 
 def success(code: int, details: Obj | None = None) -> Response:
-    """A `Status` that says Success."""
+    """Return a `Status` that says Success."""
     body: Obj = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     return json_response({**body, **({"details": details} if details else {}), "code": code}, code)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One request to a resource."""
+    """Request to a resource."""
 
     target: Target
     resource: Resource
@@ -69,7 +69,7 @@ class Call:
 
     @property
     def validation(self) -> str:
-        """What becomes of unknown fields: Ignore, Warn or Strict."""
+        """Mode of field validation: Ignore, Warn or Strict."""
         return self.query.get("fieldValidation") or "Warn"
 
     @property
@@ -82,7 +82,7 @@ class Call:
 
 @dataclass(slots=True, kw_only=True)
 class Verbs:
-    """`lock` guards the model; every verb but a running watch holds it from start to end."""
+    """Verbs of the API. `lock` guards the model; every verb but a running watch holds it from start to end."""
 
     cluster: Cluster
     lock: RLock
@@ -91,7 +91,7 @@ class Verbs:
     lists: ListEncoder = field(default_factory=ListEncoder)
 
     def answer(self, call: Call) -> Response:
-        """Raises ApiError for every refusal, AwaitsWebhook when a webhook has to be called first."""
+        """Answer a request. Raises ApiError for every refusal, AwaitsWebhook when a webhook has to be called first."""
         if call.target.verb == "watch":
             return self._watch(call)
         handlers: dict[str, Callable[[Call], Response]] = {
@@ -177,7 +177,7 @@ class Verbs:
                 raise method_not_allowed()
 
     def _typed(self, call: Call) -> Obj:
-        """The body, which must be of the kind that the URL is about. Raises 400."""
+        """Return the body, which must be of the URL's kind. Raises 400."""
         body = call.object()
         kind, version = body.get("kind"), body.get("apiVersion")
         if (kind or call.resource.kind) != call.resource.kind or (version or "") not in ("", call.resource.api_version):

@@ -1,4 +1,4 @@
-"""Claims and volumes: which a pod uses, and what a provisioner makes for a claim.
+"""Claims and volumes: those that a pod uses, and the volume that a provisioner makes for a claim.
 
 Volumes are those of the EBS CSI driver: zonal, one node at a time, deleted with their claim.
 """
@@ -15,7 +15,9 @@ DRIVER = "ebs.csi.aws.com"
 
 
 def gp3_class() -> Obj:
-    """The StorageClass of a cluster with the EBS CSI driver: gp3, bound where the pod lands, the default one."""
+    """Return the StorageClass of a cluster with the EBS CSI driver: gp3, bound where the pod is placed, the default
+    one.
+    """
     return {
         "metadata": {"name": "gp3", "annotations": {DEFAULT_CLASS: "true"}},
         "provisioner": DRIVER,
@@ -27,7 +29,7 @@ def gp3_class() -> Obj:
 
 
 def claim_names(pod: Obj) -> list[str]:
-    """The claims that the pod mounts, in the order of its volumes."""
+    """Return the claims that the pod mounts, in the order of its volumes."""
     found = []
     for volume in pod["spec"].get("volumes") or ():
         name = (volume.get("persistentVolumeClaim") or {}).get("claimName")
@@ -37,13 +39,13 @@ def claim_names(pod: Obj) -> list[str]:
 
 
 def volume_of(claim: Obj, store: Store) -> Obj | None:
-    """The PersistentVolume that the claim is bound to, None before."""
+    """Return the PersistentVolume that the claim is bound to, None before."""
     name = (claim.get("spec") or {}).get("volumeName")
     return store.find("persistentvolumes", name) if name else None
 
 
 def attachable_volumes(pod: Obj, store: Store) -> list[Obj]:
-    """The bound volumes of the pod that a CSI driver has to attach to its node."""
+    """Return the bound volumes of the pod that a CSI driver has to attach to its node."""
     found = []
     for name in claim_names(pod):
         claim = store.find("persistentvolumeclaims", name, namespace_of(pod))
@@ -54,13 +56,13 @@ def attachable_volumes(pod: Obj, store: Store) -> list[Obj]:
 
 
 def class_of(claim: Obj, store: Store) -> Obj | None:
-    """The StorageClass of the claim, None without one."""
+    """Return the StorageClass of the claim, None without one."""
     name = (claim.get("spec") or {}).get("storageClassName")
     return store.find("storageclasses", name) if name else None
 
 
 def waits_for_consumer(storage_class: Obj | None) -> bool:
-    """Whether a claim of the class is bound only when a pod that uses it is placed."""
+    """Return whether a claim of the class is bound only when a pod that uses it is placed."""
     return storage_class is not None and storage_class.get("volumeBindingMode") == "WaitForFirstConsumer"
 
 
@@ -72,7 +74,7 @@ def provision(world: World, claim: Obj, zone: str) -> Obj:
 
 
 def bind(world: World, claim: Obj, volume: Obj) -> bool:
-    """Tie both together (persistent volume controller); True when anything had to be written."""
+    """Bind volume and claim (persistent volume controller); return True when anything had to be written."""
     reference = {"kind": "PersistentVolumeClaim", "apiVersion": "v1", "namespace": namespace_of(claim)}
     reference |= {"name": name_of(claim), "uid": uid_of(claim)}
 
@@ -113,9 +115,9 @@ def _volume(world: World, claim: Obj, zone: str) -> Obj:
 
 
 def zone_terms(volume: Obj) -> list[Obj] | None:
-    """The node selector terms that a volume ties its pods to; None for a volume that can be used anywhere.
+    """Return the node selector terms that a volume requires of its pods; None for a volume that can be used anywhere.
 
-    The volume's own node affinity, else its zone label (plugins VolumeBinding and VolumeZone).
+    They are the volume's own node affinity, else its zone label (plugins VolumeBinding and VolumeZone).
     """
     required = (volume["spec"].get("nodeAffinity") or {}).get("required")
     if required is not None:

@@ -1,7 +1,7 @@
-"""Watches: the stream of changes as lines of JSON, woken by the store, read from its log.
+"""Watches: streams of changes as lines of JSON, woken by the store, read from its log.
 
-A watcher keeps only the version up to which it has sent; what it missed, it reads again from the log. When the log no
-longer reaches back, the stream ends with 410, as after a compaction.
+A watcher keeps only the version up to which it has sent; it reads later changes from the log. When the log no longer
+reaches back, the stream ends with 410, as after a compaction.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ _LONGEST = 1800.0
 
 
 class WatchHub:
-    """Wakes the watchers of a resource; `announce` may be called from any thread, everything else on the loop."""
+    """Hub that wakes the watchers of a resource; `announce` may be called from any thread, everything else on the
+    loop.
+    """
 
     def __init__(self) -> None:
         self._waiting: dict[str, set[asyncio.Event]] = {}
@@ -44,7 +46,7 @@ class WatchHub:
         if self._loop is None or change.resource in self._pending:
             return
         self._pending.add(change.resource)
-        with suppress(RuntimeError):  # the loop has closed: nobody watches any more
+        with suppress(RuntimeError):  # the loop has closed: no watcher is left
             self._loop.call_soon_threadsafe(self._wake, change.resource)
 
     def _wake(self, resource: str) -> None:
@@ -70,7 +72,7 @@ class WatchHub:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchRequest:
-    """The query of a watch."""
+    """Query of a watch."""
 
     resource: Resource
     matches: Predicate
@@ -81,7 +83,7 @@ class WatchRequest:
 
     @classmethod
     def of(cls, resource: Resource, namespace: str | None, name: str | None, query: Mapping[str, str]) -> WatchRequest:
-        """Raises 400 for selectors or versions that do not parse."""
+        """Read the query. Raises 400 for selectors or versions that do not parse."""
         fields = query.get("fieldSelector", "")
         if name:
             fields = ",".join(filter(None, (fields, f"metadata.name={name}")))
@@ -98,11 +100,11 @@ class WatchRequest:
         )
 
 
-Render = Callable[[Obj, bool], Any]  # (object, is it the first of the stream?) → what the event carries
+Render = Callable[[Obj, bool], Any]  # (object, is it the first of the stream?) → the object of the event
 
 
 class Watch:
-    """One stream. Reads the store under `lock`, sends outside of it."""
+    """Stream of one watch. It reads the store under `lock` and sends outside of it."""
 
     def __init__(self, *, store: Store, lock: RLock, hub: WatchHub, request: WatchRequest, render: Render) -> None:
         self._store = store
@@ -115,7 +117,7 @@ class Watch:
         self._beginning = self._begin()
 
     async def lines(self) -> AsyncIterator[bytes]:
-        """Every event as one line; ends at the time-out, at an error, or when the hub closes."""
+        """Yield every event as one line; end at the time-out, at an error, or when the hub closes."""
         plural = self._request.resource.plural
         event = self._hub.register(plural)
         try:
@@ -135,9 +137,10 @@ class Watch:
             self._hub.leave(plural, event)
 
     def _begin(self) -> list[bytes]:
-        """What the client is to see first, and from where on it is to hear: settled before the headers go out.
+        """Return the first events and the version from which changes follow, both determined before the headers are
+        sent.
 
-        Without a version the present objects come first, as additions.
+        Without a version the existing objects come first, as additions.
         """
         if self._request.version is not None and not self._request.initial_events:
             self._version = self._request.version
@@ -160,7 +163,9 @@ class Watch:
         return [line for change in changes if (line := self._change_line(change)) is not None], True
 
     def _change_line(self, change: Change) -> bytes | None:
-        """An object that begins or ceases to match the selectors is added or deleted for this watcher."""
+        """Return the line of a change. An object that begins or ceases to match the selectors is added or deleted for
+        this watcher.
+        """
         matches = self._request.matches
         before = change.old is not None and matches(change.old)
         after = change.type is not ChangeType.DELETED and matches(change.obj)
@@ -194,7 +199,7 @@ async def _woken(event: asyncio.Event, seconds: float) -> bool:
 
 
 class WatchResponse(Response):
-    """Streams lines and stops as soon as the client hangs up, also while nothing happens."""
+    """Response that streams lines and stops as soon as the client hangs up, also while nothing happens."""
 
     media_type = "application/json"
 
@@ -205,7 +210,7 @@ class WatchResponse(Response):
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        # an empty chunk makes the headers go out at once: clients wait for them before they believe in the watch
+        # an empty chunk sends the headers at once: clients wait for them before they consider the watch started
         await send({"type": "http.response.body", "body": b"", "more_body": True})
         pump = asyncio.ensure_future(self._pump(send))
         hang_up = asyncio.ensure_future(_hang_up(receive))

@@ -1,8 +1,8 @@
-"""Calls admission webhooks that have a URL, outside the lock of the cluster.
+"""Calls of admission webhooks that have a URL, outside the lock of the cluster.
 
-The model is synchronous and locked, so it never waits for a webhook: `Answers` raises `AwaitsWebhook` for a question
-without an answer; the HTTP server then calls the webhook and performs the request again with the answer at hand.
-Nothing has been written when the question comes up, so the repetition has no effect of its own.
+The model is synchronous and locked, so it never waits for a webhook: `Answers` raises `AwaitsWebhook` for a review
+without an answer; the HTTP server then calls the webhook and repeats the request with the answer. Nothing has been
+written at that point, so the repetition has no effect of its own.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 class AwaitsWebhook(Exception):
-    """The request cannot be decided before this webhook has answered."""
+    """Signal: the request cannot be decided before this webhook has answered."""
 
     def __init__(self, review: Review) -> None:
         super().__init__(review.url)
@@ -31,12 +31,14 @@ class AwaitsWebhook(Exception):
 
 @dataclass(slots=True)
 class Answers:
-    """The webhooks' answers to one HTTP request so far."""
+    """Answers of the webhooks to one HTTP request so far."""
 
     _known: dict[tuple[str, ...], Verdict | WebhookFailedError] = field(default_factory=dict)
 
     def __call__(self, review: Review) -> Verdict:
-        """Raises AwaitsWebhook for an unknown answer, WebhookFailedError for one that did not come."""
+        """Return the answer. Raises AwaitsWebhook for an unknown answer, WebhookFailedError for one that did not
+        come.
+        """
         answer = self._known.get(review.key)
         if answer is None:
             raise AwaitsWebhook(review)
@@ -78,7 +80,7 @@ def _tls(review: Review) -> ssl.SSLContext | None:
 
 
 def _why(failure: Exception, place: str) -> str:
-    """The words of Go's HTTP client."""
+    """Return the words of Go's HTTP client."""
     match failure:
         case urllib3.exceptions.NewConnectionError():
             return f"dial tcp {place}: connect: connection refused"

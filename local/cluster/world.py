@@ -1,7 +1,7 @@
-"""The world that controllers act in: objects, present, chance, records.
+"""World of the controllers: objects, present, randomness, records.
 
-It decides how an object is born, replaced and deleted (uid, finalizers, grace periods), not who may ask for it nor
-what follows from it: that is `model` (the API verbs) and the controllers.
+It decides how an object is created, replaced and deleted (uid, finalizers, grace periods); `model` (the API verbs) and
+the controllers decide permissions and consequences.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _DEFAULTED_AGAIN = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteOptions:
-    """metav1.DeleteOptions, as far as it is understood. `grace` in seconds, None for the pod's own."""
+    """metav1.DeleteOptions, as far as it is supported. `grace` in seconds, None for the pod's own."""
 
     grace: int | None = None
     uid: str | None = None
@@ -55,7 +55,7 @@ class DeleteOptions:
 
 
 class World:
-    """Shared by the API verbs and the controllers."""
+    """State shared by the API verbs and the controllers."""
 
     def __init__(self, *, clock: Callable[[], float], seed: int, settings: ClusterSettings) -> None:
         self.settings = settings
@@ -81,7 +81,7 @@ class World:
 
     @contextmanager
     def because(self, cause: Cause) -> Iterator[None]:
-        """Changes inside count as caused by this, for the record of budget violations."""
+        """Attribute changes inside the block to this cause, for the record of budget violations."""
         before, self.cause = self.cause, cause
         try:
             yield
@@ -89,14 +89,14 @@ class World:
             self.cause = before
 
     def find(self, resource: str, name: str, namespace: str | None = None) -> Obj:
-        """The stored object, not to be changed. Raises 404."""
+        """Return the stored object, not to be changed. Raises 404."""
         found = self.store.find(resource, name, namespace)
         if found is None:
             raise not_found(resource_named(resource), name)
         return found
 
     def prepared(self, resource: str, obj: Obj, namespace: str | None = None) -> Obj:
-        """A new object as it would be stored: named, dated, with defaults, valid. Raises 422."""
+        """Return a new object as it would be stored: named, dated, with defaults, valid. Raises 422."""
         kind = resource_named(resource)
         new: Obj = copied(obj)
         metadata = new.setdefault("metadata", {})
@@ -117,7 +117,7 @@ class World:
         return new
 
     def check_absent(self, resource: str, new: Obj) -> None:
-        """Raises 409 AlreadyExists."""
+        """Raise 409 AlreadyExists if the object exists."""
         if self.store.at(resource, key_of(new)) is not None:
             raise already_exists(resource_named(resource), name_of(new))
 
@@ -131,7 +131,7 @@ class World:
         subresource: str | None = None,
         dry_run: bool = False,
     ) -> None:
-        """Raises the ApiError of the first policy or webhook that refuses."""
+        """Raise the ApiError of the first policy or webhook that refuses."""
         if self.admitter.idle:
             return
         about = old or obj or {}
@@ -149,14 +149,16 @@ class World:
         )
 
     def _generated(self, resource: str, metadata: Obj) -> str:
-        """A free name: five letters are few where thousands of pods come and go, so a taken one is drawn again."""
+        """Return a free name: five letters are few where thousands of pods are created, so a taken one is drawn
+        again.
+        """
         while True:
             name = f"{metadata['generateName']}{self.suffix()}"
             if self.store.find(resource, name, metadata.get("namespace")) is None:
                 return name
 
     def create(self, resource: str, obj: Obj, namespace: str | None = None) -> Obj:
-        """For controllers: store a new object. Raises 409, 422."""
+        """Store a new object for a controller. Raises 409, 422."""
         new = self.prepared(resource, obj, namespace)
         self.check_absent(resource, new)
         return self.store.put(resource, new)
@@ -173,7 +175,7 @@ class World:
         return {name_of(entry): int(entry.get("value", 0)) for entry in self.store.each("priorityclasses")}
 
     def _default_storage_class(self) -> str:
-        """The name of the class that claims get which name none; empty without one (admission DefaultStorageClass)."""
+        """Return the name of the class for claims that name none; empty without one (admission DefaultStorageClass)."""
         classes = self.store.each("storageclasses")
         marked = (name_of(entry) for entry in classes if annotations_of(entry).get(DEFAULT_CLASS) == "true")
         return next(marked, "")
@@ -188,9 +190,10 @@ class World:
         endpoint: str | None = None,
         dry_run: bool = False,
     ) -> Obj:
-        """What a write of `new` over `old` would store; `old` itself when nothing changes. Raises 409, 422, refusals.
+        """Return the object that a write of `new` over `old` would store; `old` itself when nothing changes. Raises
+        409, 422, refusals.
 
-        `endpoint`: the subresource that was asked, where it is not the part of the object that is written (scale).
+        `endpoint`: the requested subresource, where it is not the written part of the object (scale).
         """
         kind = resource_named(resource)
         result: Obj = copied(new)
@@ -210,7 +213,7 @@ class World:
         return old if result == old else result
 
     def replace(self, resource: str, old: Obj, new: Obj) -> Obj:
-        """Store `new`; an object that is being deleted goes away with its last finalizer."""
+        """Store `new`; an object that is being deleted is removed with its last finalizer."""
         if new is old:
             return old
         stored = self.store.put(resource, new)
@@ -219,7 +222,7 @@ class World:
         return stored
 
     def write(self, resource: str, new: Obj) -> bool:
-        """For controllers: store the changed copy of a present object, unless nothing changed."""
+        """Store the changed copy of an existing object for a controller, unless nothing changed."""
         old = self.store.at(resource, key_of(new))
         if old is None or new == old:
             return False
@@ -227,7 +230,9 @@ class World:
         return True
 
     def change(self, resource: str, key: Key, edit: Callable[[Obj], None]) -> bool:
-        """For controllers: apply `edit` to a copy and store it; False when the object is gone or nothing changed."""
+        """Apply `edit` to a copy and store it for a controller; return False when the object is gone or nothing
+        changed.
+        """
         old = self.store.at(resource, key)
         if old is None:
             return False
@@ -236,7 +241,7 @@ class World:
         return self.write(resource, new)
 
     def write_status(self, resource: str, key: Key, status: Obj) -> bool:
-        """For controllers: as `change`, for those that make a whole new status, without copying the rest."""
+        """Store a whole new status for a controller, like `change` but without copying the rest."""
         old = self.store.at(resource, key)
         if old is None or old.get("status") == status:
             return False
@@ -273,7 +278,7 @@ class World:
         return parsed(metadata["deletionTimestamp"]) - int(metadata.get("deletionGracePeriodSeconds") or 0)
 
     def check_preconditions(self, resource: str, obj: Obj, options: DeleteOptions) -> None:
-        """Raises 409 when the object is not the one, or not the version, that the caller meant."""
+        """Raise 409 when the object is not the one, or not the version, that the caller meant."""
         kind, metadata = resource_named(resource), obj["metadata"]
         if options.uid and options.uid != metadata["uid"]:
             why = (
@@ -297,7 +302,7 @@ class World:
 
 
 def grace_period(resource: str, obj: Obj, options: DeleteOptions) -> int:
-    """Seconds that the object has before it is gone: none unless a kubelet has to end it."""
+    """Return the seconds before the object is removed: none unless a kubelet has to end it."""
     if resource != "pods":
         return 0
     if node_of(obj) is None or is_finished(obj):
@@ -341,7 +346,7 @@ def _keep_system_fields(metadata: Obj, old: Obj) -> None:
 
 
 def _keep_other_half(kind: Resource, new: Obj, old: Obj, subresource: str | None) -> None:
-    """A write to the object leaves its status alone, a write to its status leaves the rest alone."""
+    """Keep the other half: a write to the object keeps its status, a write to its status keeps the rest."""
     if subresource == "status":
         for key in [*new, *old]:
             if key not in ("metadata", "status", "apiVersion", "kind"):

@@ -1,1 +1,1 @@
-"""The main job, watched live: interruptions of every kind meet a deployed Leeward on the local stack."""
+"""Demo of the main job, watched live: a deployed Leeward on the local stack handles interruptions of every kind."""

@@ -1,4 +1,6 @@
-"""`make demo`: sets the stage, plays the messages, shows what happens, judges it. Exit code 0 only if all is well."""
+"""`make demo`: prepare the stack, send the messages, show and judge the results. Exit code 0 only if every promise is
+kept.
+"""
 
 import argparse
 import json
@@ -17,12 +19,12 @@ from local.stack import ROOT, LocalStack
 from local.stage import console, perform, say, wait_until
 
 SETTLE_SECONDS = 300
-PLAY_SECONDS = 600  # only how long a run that does not end is waited for
+PLAY_SECONDS = 600  # limits only the wait for a run that does not end
 REPORT = ROOT / "build" / "demo" / "report.html"
 
 
 def main() -> int:
-    """Stage, play, watch, judge."""
+    """Prepare, send, watch, judge."""
     parser = argparse.ArgumentParser(prog="python -m local.demo", description=__doc__)
     parser.add_argument("--picture", type=Path, help="also draw the two tables at the end into this SVG file")
     picture = parser.parse_args().picture
@@ -30,7 +32,7 @@ def main() -> int:
 
 
 def run(stack: LocalStack, picture: Path | None = None) -> bool:
-    """The whole demo on a started stack; whether everything is as it should be."""
+    """Run the whole demo on a started stack; return whether every promise was kept."""
     say(f"local AWS on {stack.endpoint}, Kubernetes API on {stack.api}")
     scenario.build_fleet(stack)
     say("three zones, groups web-spot (5), web-on-demand (4), and other-team (1), which no policy selects")
@@ -55,11 +57,13 @@ def run(stack: LocalStack, picture: Path | None = None) -> bool:
 
 
 def write_report(stack: LocalStack, played: datetime) -> Path:
-    """The run as a record and as a page beside it; the page's path, from where the demo was started if it is below."""
+    """Write the run as a record and as a page beside it; return the page's path, relative to the demo's working
+    directory if it is below.
+    """
     document = record.build(record.read(stack, played)).to_json()
     REPORT.parent.mkdir(parents=True, exist_ok=True)
     REPORT.with_name("record.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    REPORT.write_text(page(RunRecord.from_json(document)), encoding="utf-8")  # what `leeward report` would draw of it
+    REPORT.write_text(page(RunRecord.from_json(document)), encoding="utf-8")  # as `leeward report` would draw it
     return REPORT.relative_to(Path.cwd()) if REPORT.is_relative_to(Path.cwd()) else REPORT
 
 
@@ -78,7 +82,7 @@ def watch(stack: LocalStack, victims: scenario.Victims) -> None:
 
 
 def done(stack: LocalStack) -> bool:
-    """Four terminations closed, the queue empty, the groups back at their sizes."""
+    """Return whether four terminations are closed, the queue empty, the groups back at their sizes."""
     records = ledger.terminations(stack)
     closed = [record for record in records if record.status == "closed"]
     expected = judge.expected_count()

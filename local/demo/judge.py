@@ -1,4 +1,4 @@
-"""Whether the demo went as it should: each thing that Leeward promises, checked on what is there at the end."""
+"""Judgement of the demo: each promise of Leeward, checked on the state at the end."""
 
 import time
 from collections.abc import Mapping
@@ -8,12 +8,12 @@ from local.demo import ledger, scenario
 from local.stack import LocalStack
 
 Records = Mapping[str, ledger.Termination]
-TAKEN_WITHIN = 20.0  # seconds; one that came back to the queue would wait for three minutes
+TAKEN_WITHIN = 20.0  # seconds; a message that returned to the queue would wait for three minutes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One promise, whether it was kept, and what was found."""
+    """Promise with its verdict and the evidence."""
 
     promise: str
     good: bool
@@ -21,17 +21,19 @@ class Finding:
 
 
 def expected_count() -> int:
-    """The spot instance, two maintained ones, and the one that the scale-in chose."""
+    """Return the number of expected terminations: the spot instance, two maintained ones, and the one that the scale-in
+    chose.
+    """
     return 4
 
 
 def settled_sizes(stack: LocalStack) -> bool:
-    """The groups have what they want: five spot, and four less the scale-in on demand."""
+    """Return whether the groups have their desired sizes: five spot, and four less the scale-in on demand."""
     return ledger.group_size(stack, scenario.SPOT) == (5, 5) and ledger.group_size(stack, scenario.ON_DEMAND) == (3, 3)
 
 
 def judge(stack: LocalStack, victims: scenario.Victims) -> list[Finding]:
-    """All promises."""
+    """Judge all promises."""
     records = {record.instance: record for record in ledger.terminations(stack)}
     return [
         *_about_nodes(stack, records, victims),
@@ -83,7 +85,7 @@ def _about_runs(stack: LocalStack, records: Records, victims: scenario.Victims) 
 
 
 def _left_over(stack: LocalStack) -> int:
-    """Messages that nobody takes: EC2 tells the end of the last instance a moment after it is over."""
+    """Return the number of messages left unread: EC2 reports the end of the last instance a moment after it."""
     until = time.monotonic() + TAKEN_WITHIN
     while (depth := ledger.queue_depth(stack)) and time.monotonic() < until:
         time.sleep(0.5)

@@ -1,4 +1,4 @@
-"""Reads what happened back from where operators would look: the table, the groups, the cluster, the queues."""
+"""Readers of the results from the sources that operators use: the table, the groups, the cluster, the queues."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ RECORD = "termination#"  # before the instance's id
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Termination:
-    """One record of the table, as the demo shows it. Spans in seconds from the first cause."""
+    """Record of the table, as the demo shows it. Spans in seconds from the first cause."""
 
     instance: str
     node: str
@@ -31,11 +31,11 @@ class Termination:
     blocked_by: tuple[str, ...]
     began: datetime
     times: Mapping[str, datetime] = field(default_factory=dict)
-    payers: Mapping[str, str] = field(default_factory=dict)  # debt -> whose end pays it
+    payers: Mapping[str, str] = field(default_factory=dict)  # debt -> payer, the instance whose termination offsets it
 
     @property
     def phase(self) -> str:
-        """The last thing that happened, in a word."""
+        """Last event, in a word."""
         words = {
             "closed": "gone",
             "removed": "node removed",
@@ -49,7 +49,7 @@ class Termination:
 
 
 def terminations(stack: LocalStack) -> list[Termination]:
-    """All records, oldest first."""
+    """Return all records, oldest first."""
     pages = stack.client("dynamodb").get_paginator("scan").paginate(TableName="leeward", ConsistentRead=True)
     items = [item for page in pages for item in page["Items"]]
     found = [_termination(item) for item in items if item["pk"]["S"].startswith(RECORD)]
@@ -57,7 +57,7 @@ def terminations(stack: LocalStack) -> list[Termination]:
 
 
 def termination(stack: LocalStack, instance: str) -> Termination | None:
-    """The record of one instance."""
+    """Return the record of one instance."""
     key = {"pk": {"S": f"{RECORD}{instance}"}}
     item = stack.client("dynamodb").get_item(TableName="leeward", Key=key, ConsistentRead=True).get("Item")
     return _termination(item) if item else None
@@ -86,7 +86,7 @@ def _termination(stored: Mapping[str, Any]) -> Termination:
 
 
 def dead_letters(stack: LocalStack) -> list[tuple[str, str]]:
-    """(reason, body) of each message in the dead-letter queue, which keeps them."""
+    """Return (reason, body) of each message in the dead-letter queue, without deleting it."""
     sqs = stack.client("sqs")
     url = sqs.get_queue_url(QueueName="leeward-interruption-dead-letters")["QueueUrl"]
     answer = sqs.receive_message(
@@ -99,7 +99,7 @@ def dead_letters(stack: LocalStack) -> list[tuple[str, str]]:
 
 
 def queue_depth(stack: LocalStack) -> int:
-    """Messages that wait or are being worked on."""
+    """Return the number of messages that wait or are being processed."""
     sqs = stack.client("sqs")
     url = sqs.get_queue_url(QueueName="leeward-interruption")["QueueUrl"]
     names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
@@ -108,7 +108,7 @@ def queue_depth(stack: LocalStack) -> int:
 
 
 def executions(stack: LocalStack) -> dict[str, str]:
-    """Name and status of every execution of node-termination."""
+    """Return the name and status of every execution of node-termination."""
     client = stack.client("stepfunctions")
     machine = f"arn:aws:states:{stack.region}:{stack.account}:stateMachine:leeward-node-termination"
     pages = client.get_paginator("list_executions").paginate(stateMachineArn=machine)
@@ -116,19 +116,19 @@ def executions(stack: LocalStack) -> dict[str, str]:
 
 
 def budget_violations(stack: LocalStack) -> Sequence[Any]:
-    """Moments at which an eviction left a PodDisruptionBudget unsatisfied, from the cluster's own record."""
+    """Return the moments at which an eviction left a PodDisruptionBudget unsatisfied, from the cluster's own record."""
     found: Sequence[Any] = stack.cluster_control("GET", "pdb-violations")
     return found
 
 
 def nodes(stack: LocalStack) -> dict[str, Mapping[str, Any]]:
-    """Every Node by instance id."""
+    """Return every Node by instance id."""
     items = stack.kubernetes("GET", "/api/v1/nodes")["items"]
     return {node["spec"].get("providerID", "").rsplit("/", 1)[-1]: node for node in items}
 
 
 def first_tainted(stack: LocalStack) -> dict[str, datetime]:
-    """When each node first got Leeward's taint, from the cluster's own record."""
+    """Return when each node first got Leeward's taint, from the cluster's own record."""
     found: dict[str, datetime] = {}
     for fact in stack.cluster_control("GET", "history"):
         if fact["kind"] == "node-tainted" and str(fact["taint"]).startswith("leeward.dev/disrupted="):
@@ -137,17 +137,17 @@ def first_tainted(stack: LocalStack) -> dict[str, datetime]:
 
 
 def node_names(stack: LocalStack) -> dict[str, str]:
-    """Short names of the nodes there are, by instance id."""
+    """Return short names of the existing nodes, by instance id."""
     return {instance: short(str(node["metadata"]["name"])) for instance, node in nodes(stack).items()}
 
 
 def short(name: str) -> str:
-    """A node's name without its domain."""
+    """Return a node's name without its domain."""
     return name.split(".", 1)[0]
 
 
 def pods_by_node(stack: LocalStack) -> dict[str, int]:
-    """How many workload pods each node carries."""
+    """Return how many workload pods each node carries."""
     counts: dict[str, int] = {}
     for pod in stack.kubernetes("GET", "/api/v1/namespaces/default/pods")["items"]:
         name = pod["spec"].get("nodeName")
@@ -157,13 +157,13 @@ def pods_by_node(stack: LocalStack) -> dict[str, int]:
 
 
 def foreign_state(stack: LocalStack, instance: str) -> str | None:
-    """How the other team's group sees its instance."""
+    """Return the lifecycle state of the other team's instance in its group."""
     answer = stack.client("autoscaling").describe_auto_scaling_instances(InstanceIds=[instance])
     return next((str(found["LifecycleState"]) for found in answer["AutoScalingInstances"]), None)
 
 
 def group_size(stack: LocalStack, group: str) -> tuple[int, int]:
-    """(desired size, instances in service)."""
+    """Return (desired size, instances in service)."""
     answer = stack.client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[group])
     found = answer["AutoScalingGroups"][0]
     serving = sum(member["LifecycleState"] == "InService" for member in found["Instances"])
@@ -171,10 +171,10 @@ def group_size(stack: LocalStack, group: str) -> tuple[int, int]:
 
 
 def is_marked(node: Mapping[str, Any]) -> bool:
-    """Whether Leeward's taint is on it."""
+    """Return whether Leeward's taint is on the node."""
     return any(taint["key"] == "leeward.dev/disrupted" for taint in node["spec"].get("taints") or ())
 
 
 def is_foreign(node: Mapping[str, Any], victims: scenario.Victims) -> bool:
-    """Whether it stands for the other team's instance."""
+    """Return whether the node is that of the other team's instance."""
     return str(node["spec"].get("providerID", "")).endswith(victims.foreign)

@@ -1,6 +1,7 @@
-"""The demo as a run record: put together from the table, the cluster's own history and its Events, once it has ended.
+"""Run record of the demo, built from the table, the cluster's own history and its Events, once it has ended.
 
-Nothing of it is measured by the demo; each fact stands in the record of whoever did it."""
+The demo measures nothing of it; each fact comes from the record of the component that acted.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,17 +27,17 @@ from local.stack import LocalStack
 Fact = Mapping[str, Any]
 BEFORE = timedelta(seconds=2)
 PLAYED = "played: a spot warning (twice), a maintenance of two instances, nonsense, a scale-in, another team's hook"
-AHEAD = frozenset({"until", "retry"})  # of a termination's times those that lie ahead of what has happened
-BLOCKED_REASONS = frozenset({"DrainBlocked"})  # told more exactly by the refusals themselves
+AHEAD = frozenset({"until", "retry"})  # times of a termination that lie in its future
+BLOCKED_REASONS = frozenset({"DrainBlocked"})  # reported more exactly by the refusals themselves
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """What was read when the demo had ended."""
+    """Data read when the demo had ended."""
 
     history: Sequence[Fact]
     terminations: Sequence[ledger.Termination]
-    members: Mapping[str, tuple[str, str]]  # instance -> (group, capacity type), also of those that are gone
+    members: Mapping[str, tuple[str, str]]  # instance -> (group, capacity type), including terminated ones
     events: Sequence[Fact]  # Kubernetes Events
     deployments: Sequence[Fact]
     replica_sets: Sequence[Fact]
@@ -46,7 +47,7 @@ class Sources:
 
 
 def read(stack: LocalStack, played: datetime) -> Sources:
-    """Ask the table, the groups and the cluster. `played`: when the messages were sent."""
+    """Read the table, the groups and the cluster. `played`: when the messages were sent."""
 
     def items(path: str) -> list[Fact]:
         found: list[Fact] = stack.kubernetes("GET", path)["items"]
@@ -65,7 +66,7 @@ def read(stack: LocalStack, played: datetime) -> Sources:
 
 
 def _members(stack: LocalStack) -> dict[str, tuple[str, str]]:
-    """EC2 knows ended instances for a while, with their tags."""
+    """Return the members of the groups; EC2 keeps terminated instances for a while, with their tags."""
     pages = stack.client("ec2").get_paginator("describe_instances").paginate()
     found = {}
     for instance in (i for page in pages for reservation in page["Reservations"] for i in reservation["Instances"]):
@@ -76,7 +77,9 @@ def _members(stack: LocalStack) -> dict[str, tuple[str, str]]:
 
 
 def build(sources: Sources) -> RunRecord:
-    """From shortly before the messages to the last fact; what nodes did before stands in their spans."""
+    """Build the record from shortly before the messages to the last fact; earlier states of nodes are in their
+    spans.
+    """
     moments = [parse_instant(str(fact["at"])) for fact in sources.history]
     times = (item for termination in sources.terminations for item in termination.times.items())
     moments += [at for name, at in times if name not in AHEAD]
@@ -115,7 +118,7 @@ def _nodes(sources: Sources, end: datetime) -> Iterable[NodeLane]:
 
 
 def _own_times(history: Sequence[Fact], name: str, born: datetime) -> dict[Phase, datetime]:
-    """What the cluster saw of a node: first Ready, first cordoned, gone."""
+    """Return the cluster's times of a node: first Ready, first cordoned, deleted."""
     words = {"node-ready": Phase.READY, "node-cordoned": Phase.CORDONED, "node-deleted": Phase.TERMINATED}
     found: dict[Phase, datetime] = {}
     for fact in history:
@@ -126,7 +129,7 @@ def _own_times(history: Sequence[Fact], name: str, born: datetime) -> dict[Phase
 
 
 def _workload(sources: Sources, deployment: Fact) -> WorkloadLane:
-    """Ready replicas as a ReplicaSet counts them: a pod that is being deleted is ready no more."""
+    """Return the ready replicas as a ReplicaSet counts them: a pod that is being deleted is no longer ready."""
     name, uid = str(deployment["metadata"]["name"]), deployment["metadata"]["uid"]
     owners = {f"ReplicaSet/{found['metadata']['name']}" for found in sources.replica_sets if _owned(found, uid)}
     ready: set[str] = set()
@@ -156,7 +159,9 @@ def _played(sources: Sources) -> list[Mark]:
 
 
 def _events(sources: Sources) -> list[Mark]:
-    """What Leeward told its nodes. Kubernetes cuts times to whole seconds: none came before the messages were sent."""
+    """Return Leeward's Events about its nodes. Kubernetes truncates times to whole seconds; none is from before the
+    messages.
+    """
     return [
         Mark(
             at=max(parse_instant(str(event["firstTimestamp"])), sources.played),
@@ -170,7 +175,9 @@ def _events(sources: Sources) -> list[Mark]:
 
 
 def _blocks(sources: Sources) -> list[Mark]:
-    """The first refusal of each pod, and until when its drain waits for it; further ones are counted in it."""
+    """Return the first refusal of each pod, and until when its drain waits for it; further refusals are counted in
+    it.
+    """
     refused: dict[str, list[Fact]] = {}
     until = {one.node: one.times["until"] for one in sources.terminations if "until" in one.times}
     for fact in (fact for fact in sources.history if fact["kind"] == "eviction-refused"):
@@ -193,7 +200,7 @@ def _waited_for(until: datetime | None) -> str:
 
 
 def _decisions(sources: Sources) -> list[Mark]:
-    """What became of the wish for a replacement."""
+    """Return the result of each replacement decision."""
     return [
         Mark(
             at=termination.times["replacement"],

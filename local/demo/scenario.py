@@ -1,4 +1,4 @@
-"""What happens in the demo: the fleet it runs on, and the messages that are played to it."""
+"""Scenario of the demo: its fleet, and the messages that are sent."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ WORKLOADS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Victims:
-    """Which instances the messages are about."""
+    """Instances that the messages name."""
 
     spot: str
     maintained: tuple[str, str]
@@ -37,13 +37,13 @@ class Victims:
 
 
 def settings(stack: LocalStack) -> dict[str, Any]:
-    """The CDK context of the demo's deployment."""
+    """Return the CDK context of the demo's deployment."""
     policy = Path(__file__).parent.joinpath("policy.yaml").relative_to(ROOT)
     return {"clusters": [{"name": stack.cluster, "policies": [str(policy)]}]}
 
 
 def build_fleet(stack: LocalStack) -> None:
-    """Three zones, a spot group, an on-demand group, and another team's group with its own terminate hook."""
+    """Build three zones, a spot group, an on-demand group, and another team's group with its own terminate hook."""
     network = fleet.build_network(stack)
     for plan in GROUPS:
         fleet.build_group(stack, network, plan)
@@ -57,7 +57,7 @@ def build_fleet(stack: LocalStack) -> None:
 
 
 def settled(stack: LocalStack) -> bool:
-    """Every node Ready and every pod running."""
+    """Return whether every node is Ready and every pod runs."""
     nodes = stack.kubernetes("GET", "/api/v1/nodes")["items"]
     pods = stack.kubernetes("GET", "/api/v1/namespaces/default/pods")["items"]
     ready = [node for node in nodes if is_ready(node)]
@@ -66,13 +66,13 @@ def settled(stack: LocalStack) -> bool:
 
 
 def is_ready(thing: Mapping[str, Any]) -> bool:
-    """The Ready condition of a node or pod."""
+    """Return the Ready condition of a node or pod."""
     conditions = thing.get("status", {}).get("conditions", ())
     return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
 
 
 def choose(stack: LocalStack) -> Victims:
-    """A spot instance, two on-demand instances and the other team's."""
+    """Choose a spot instance, two on-demand instances and the other team's."""
     spot = fleet.instances_of(stack, SPOT)[0]["InstanceId"]
     first, second, *_ = (member["InstanceId"] for member in fleet.instances_of(stack, ON_DEMAND))
     foreign = fleet.instances_of(stack, FOREIGN)[0]["InstanceId"]
@@ -80,7 +80,7 @@ def choose(stack: LocalStack) -> Victims:
 
 
 def play(stack: LocalStack, victims: Victims) -> None:
-    """All of it at once: that is when one wants a node manager to be calm. The maintained instances are protected from
+    """Send all messages at once, the hardest case for a node manager. The maintained instances are protected from
     scale-in, so that each message has a node of its own.
     """
     autoscaling = stack.client("autoscaling")
@@ -104,7 +104,7 @@ def play(stack: LocalStack, victims: Victims) -> None:
 
 
 def spot_warning(stack: LocalStack, instance: str) -> dict[str, Any]:
-    """EventBridge's body for a spot interruption warning."""
+    """Return EventBridge's body for a spot interruption warning."""
     return envelope(
         stack,
         source="aws.ec2",
@@ -115,7 +115,7 @@ def spot_warning(stack: LocalStack, instance: str) -> dict[str, Any]:
 
 
 def maintenance(stack: LocalStack, instances: tuple[str, ...]) -> dict[str, Any]:
-    """AWS Health's body for a scheduled change of several instances, twelve hours ahead."""
+    """Return AWS Health's body for a scheduled change of several instances, twelve hours ahead."""
     starts = datetime.now(UTC) + timedelta(hours=12)
     code = "AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED"
     arn = f"arn:aws:health:{stack.region}::event/EC2/{code}/{code}_demo"
@@ -142,7 +142,7 @@ def maintenance(stack: LocalStack, instances: tuple[str, ...]) -> dict[str, Any]
 def envelope(
     stack: LocalStack, *, source: str, kind: str, resources: list[str], detail: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """An event as `put_events` of an AWS service would make it, with an id of its own."""
+    """Return an event as `put_events` of an AWS service would make it, with an id of its own."""
     now = datetime.now(UTC)
     return {
         "version": "0",

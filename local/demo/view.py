@@ -1,4 +1,4 @@
-"""How the demo looks: the fleet while it happens, one line a change where nobody watches, the tables at the end."""
+"""View of the demo: the live fleet, one line a change without a terminal, the tables at the end."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ WORDS = {
 
 
 def fleet_table(stack: LocalStack, victims: scenario.Victims) -> Table:
-    """Every node with its state, pods and phase."""
+    """Return every node with its state, pods and phase."""
     table = Table(title="the fleet", title_justify="left", expand=False)
     for column in ("node", "zone", "state", "pods", "cause", "phase"):
         table.add_column(column)
@@ -33,7 +33,7 @@ def fleet_table(stack: LocalStack, victims: scenario.Victims) -> Table:
 
 
 def fleet_rows(stack: LocalStack, victims: scenario.Victims) -> list[tuple[str, ...]]:
-    """node, zone, state, pods, cause, phase: of every node, and of every termination whose node is gone."""
+    """Return node, zone, state, pods, cause, phase of every node, and of every termination whose node is gone."""
     records = {record.instance: record for record in ledger.terminations(stack)}
     nodes, pods = ledger.nodes(stack), ledger.pods_by_node(stack)
     rows: list[tuple[str, ...]] = []
@@ -72,7 +72,9 @@ def follow(stack: LocalStack, victims: scenario.Victims, console: Console, ended
 
 
 def result_table(stack: LocalStack, victims: scenario.Victims) -> Table:
-    """One line a node that went, one for the nonsense, one for the other team's instance. Times in seconds."""
+    """Return one line a terminated node, one for the malformed message, one for the other team's instance. Times in
+    seconds.
+    """
     table = Table(title="\nwhat happened (seconds after the message)", title_justify="left", box=box.SIMPLE_HEAD)
     for column in ("node", "cause", "replaced by"):
         table.add_column(column, no_wrap=True)
@@ -105,7 +107,7 @@ def result_table(stack: LocalStack, victims: scenario.Victims) -> Table:
 
 
 def _word(causes: tuple[str, ...]) -> str:
-    """The cause that came from outside, in a word; the group's own hook and EC2's state follow from it."""
+    """Return the external cause, in a word; the group's own hook and EC2's state follow from it."""
     return next((word for kind, word in WORDS.items() if kind in causes), ", ".join(causes))
 
 
@@ -118,7 +120,7 @@ def _span(record: ledger.Termination, moment: datetime | None) -> str:
 
 
 def findings_table(findings: Sequence[Finding]) -> Table:
-    """One line a promise."""
+    """Return one line a promise."""
     table = Table(title="\nwhat was promised", title_justify="left", box=box.SIMPLE_HEAD)
     for column in ("", "promise", "found"):
         table.add_column(column)

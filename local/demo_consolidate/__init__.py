@@ -1,1 +1,3 @@
-"""Voluntary disruption, watched live: drift under a budget, an empty node, three nodes that become one, a held node."""
+"""Demo of voluntary disruption, watched live: drift under a budget, an empty node, three nodes that become one, a held
+node.
+"""

@@ -1,5 +1,5 @@
-"""`make demo-consolidate`: what could be saved, the rounds watched live, what was promised. Exit code 0 only if all was
-kept."""
+"""`make demo-consolidate`: the possible savings, the disruption runs watched live, the promises. Exit code 0 only if
+all were kept."""
 
 import argparse
 import sys
@@ -15,13 +15,13 @@ SETTLE_SECONDS = 300
 
 
 def main() -> int:
-    """Stage, plan, rounds, judge."""
+    """Prepare, plan, run, judge."""
     argparse.ArgumentParser(prog="python -m local.demo_consolidate", description=__doc__).parse_args()
     return perform(run)
 
 
 def run(stack: LocalStack) -> bool:
-    """The whole demo on a started stack; whether every promise was kept."""
+    """Run the whole demo on a started stack; return whether every promise was kept."""
     stage(stack)
     held = scene.node_of(stack, scene.HELD)
     image, cost = scene.publish_image(stack), scene.cost(stack)
@@ -42,7 +42,7 @@ def run(stack: LocalStack) -> bool:
 
 
 def stage(stack: LocalStack) -> None:
-    """The deployed stack, seven nodes, workloads, and everything that fn sync knows."""
+    """Prepare the deployed stack, seven nodes, workloads, and the facts that fn sync writes."""
     say(f"local AWS on {stack.endpoint}, Kubernetes API on {stack.api}")
     scene.build_fleet(stack)
     say(", ".join(f"{plan.name} ({plan.size} x {plan.type})" for plan in scene.GROUPS))

@@ -1,4 +1,4 @@
-"""Whether the rounds went as they should: each thing that Leeward promises, checked on what is there at the end."""
+"""Judgement of the disruption runs: each promise of Leeward, checked on the state at the end."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,8 +16,9 @@ CENT = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """What was, and what was seen. `held`: the node of the pod that has opted out; `image`: the one behind which the
-    web group's nodes were; `cost` in dollars an hour before; `plan`: what `leeward plan` says at the end.
+    """State before, and observations. `held`: the node of the pod that has opted out; `image`: the new image, from
+    which the web group's nodes had drifted; `cost` in dollars an hour before; `plan`: output of `leeward plan` at the
+    end.
     """
 
     held: str
@@ -28,7 +29,7 @@ class Story:
 
 
 def judge(stack: LocalStack, story: Story) -> list[Finding]:
-    """All promises."""
+    """Judge all promises."""
     sizes = scene.sizes(stack)
     return [
         *_about_drift(stack, story, sizes),
@@ -38,7 +39,7 @@ def judge(stack: LocalStack, story: Story) -> list[Finding]:
 
 
 def rounds_of(story: Story, method: MethodName) -> list[RoundRecord]:
-    """Those that were carried out."""
+    """Return the disruption runs that were carried out."""
     return [record for record in story.seen.ended if record.method is method and record.standing]
 
 
@@ -110,5 +111,5 @@ def _about_the_rest(stack: LocalStack, story: Story) -> list[Finding]:
 
 
 def marks(node: Mapping[str, Any]) -> Sequence[str]:
-    """Leeward's taints on it."""
+    """Return Leeward's taints on the node."""
     return [taint["key"] for taint in node["spec"].get("taints") or () if taint["key"].startswith("leeward.dev/")]

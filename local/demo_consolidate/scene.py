@@ -1,5 +1,5 @@
-"""The fleet of the consolidation demo: one group whose image is old, an empty node, three large nodes with little on
-them, and a pod whose owner has opted out."""
+"""Fleet of the consolidation demo: one group whose image is old, an empty node, three large nodes with little on them,
+and a pod whose owner has opted out."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +18,7 @@ HELD = "ledger"  # the Deployment whose pod has opted out
 
 
 def group(name: str, pool: str, size: int, kind: str = "m5.large") -> GroupPlan:
-    """A group whose nodes carry the pool's label, which a tag tells as Cluster Autoscaler has it."""
+    """Plan a group whose nodes carry the pool's label, which a tag declares in Cluster Autoscaler's format."""
     tag = f"k8s.io/cluster-autoscaler/node-template/label/{POOL}"
     return GroupPlan(name=name, size=size, type=kind, maximum=6, tags={tag: pool})
 
@@ -42,12 +42,12 @@ NODES = sum(plan.size for plan in GROUPS)
 
 
 def settings(stack: LocalStack) -> dict[str, Any]:
-    """The CDK context of the demo's deployment."""
+    """Return the CDK context of the demo's deployment."""
     return {"clusters": [{"name": stack.cluster, "policies": [str(POLICY.relative_to(ROOT))]}]}
 
 
 def build_fleet(stack: LocalStack) -> None:
-    """Seven nodes of three groups, a fourth group at zero, and what their types cost."""
+    """Build seven nodes of three groups, a fourth group at zero, and the prices of their types."""
     network = fleet.build_network(stack)
     for plan in GROUPS:
         fleet.build_group(stack, network, plan)
@@ -55,24 +55,24 @@ def build_fleet(stack: LocalStack) -> None:
 
 
 def settled(stack: LocalStack) -> bool:
-    """Every node Ready and every pod running."""
+    """Return whether every node is Ready and every pod runs."""
     ready = sum(scenario.is_ready(node) for node in stack.kubernetes("GET", "/api/v1/nodes")["items"])
     return ready == NODES and ready_pods(stack) == pods()
 
 
 def pods() -> int:
-    """That the workloads want."""
+    """Return the number of pods that the workloads request."""
     return sum(thing["spec"].get("replicas", 0) for thing in WORKLOADS)
 
 
 def ready_pods(stack: LocalStack) -> int:
-    """Of the workloads."""
+    """Return the number of ready pods of the workloads."""
     return sum(scenario.is_ready(pod) for pod in stack.kubernetes("GET", "/api/v1/namespaces/default/pods")["items"])
 
 
 def publish_image(stack: LocalStack) -> str:
-    """Another image in the web group's launch template, of which the group launches the latest version: its nodes have
-    drifted from now on. The image's id.
+    """Put another image in the web group's launch template, of which the group launches the latest version: its nodes
+    have drifted from now on. Return the image's id.
     """
     ec2 = stack.client("ec2")
     found = ec2.describe_launch_template_versions(LaunchTemplateName=WEB, Versions=["$Latest"])
@@ -85,47 +85,47 @@ def publish_image(stack: LocalStack) -> str:
 
 
 def sizes(stack: LocalStack) -> Mapping[str, int]:
-    """Desired sizes by group."""
+    """Return desired sizes by group."""
     answer = stack.client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[*TYPES])
     return {str(one["AutoScalingGroupName"]): int(one["DesiredCapacity"]) for one in answer["AutoScalingGroups"]}
 
 
 def cost(stack: LocalStack) -> float:
-    """Dollars an hour of all nodes that there are."""
+    """Return the dollars an hour of all existing nodes."""
     return sum(PRICES[TYPES[name]] * len(fleet.instances_of(stack, name)) for name in TYPES)
 
 
 def images(stack: LocalStack, name: str) -> Mapping[str, str]:
-    """Image by instance, of the members of a group."""
+    """Return the image by instance, of the members of a group."""
     ids = [str(member["InstanceId"]) for member in fleet.instances_of(stack, name)]
     found = stack.client("ec2").describe_instances(InstanceIds=ids)["Reservations"]
     return {str(one["InstanceId"]): str(one["ImageId"]) for each in found for one in each["Instances"]}
 
 
 def node_of(stack: LocalStack, name: str) -> str:
-    """The node on which the only pod of a Deployment runs."""
+    """Return the node on which the only pod of a Deployment runs."""
     pods = stack.kubernetes("GET", "/api/v1/namespaces/default/pods")["items"]
     return next(str(pod["spec"]["nodeName"]) for pod in pods if pod["metadata"]["labels"].get("app") == name)
 
 
 def sync(stack: LocalStack) -> None:
-    """The schedule of fn sync, now."""
+    """Run the schedule of fn sync now."""
     stack.client("lambda").invoke(FunctionName="leeward-sync")
 
 
 def decide(stack: LocalStack) -> None:
-    """The schedule of fn decide, now."""
+    """Run the schedule of fn decide now."""
     stack.client("lambda").invoke(FunctionName="leeward-decide")
 
 
 def suspended(stack: LocalStack) -> list[str]:
-    """Groups with a process that is suspended."""
+    """Return the groups with a suspended process."""
     answer = stack.client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[*TYPES])
     return [str(one["AutoScalingGroupName"]) for one in answer["AutoScalingGroups"] if one["SuspendedProcesses"]]
 
 
 def rounds_run(stack: LocalStack) -> list[str]:
-    """The status of every execution of disruption-round."""
+    """Return the status of every execution of disruption-round."""
     machine = f"arn:aws:states:{stack.region}:{stack.account}:stateMachine:leeward-disruption-round"
     pages = stack.client("stepfunctions").get_paginator("list_executions").paginate(stateMachineArn=machine)
     return [str(run["status"]) for page in pages for run in page["executions"]]

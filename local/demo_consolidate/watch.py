@@ -1,4 +1,4 @@
-"""The rounds while they go on: the schedule is played faster than it runs, and each round is told as it stands."""
+"""Watch of the disruption runs: the schedule is run faster than deployed, and each run is printed as it changes."""
 
 import time
 from collections.abc import Iterator
@@ -13,32 +13,32 @@ from local.demo_consolidate import scene
 from local.stack import LocalStack, LocalStackError
 from local.stage import say
 
-PLAY_SECONDS = 1200  # only how long a run that does not end is waited for
+PLAY_SECONDS = 1200  # limits only the wait for a run that does not end
 DECIDE_EVERY = 3.0  # seconds; the deployed schedule has minutes
-QUIET = 3  # decisions without a plan, one after the other, after which nothing more is expected
+QUIET = 3  # decisions without a plan, one after the other, after which no further plan is expected
 LOOK_SECONDS = 0.5
 
 
 @dataclass(kw_only=True)
 class Watched:
-    """What was seen: rounds by number, as last read."""
+    """Observations: disruption runs by number, as last read."""
 
     rounds: dict[int, RoundRecord] = field(default_factory=dict)
     seconds: float = 0.0
 
     @property
     def ended(self) -> list[RoundRecord]:
-        """In their order."""
+        """Ended disruption runs in their order."""
         return [record for _, record in sorted(self.rounds.items()) if not record.open]
 
     @property
     def saved(self) -> float:
-        """Dollars an hour, by what each round's commands promised."""
+        """Dollars an hour saved, as promised by each run's commands."""
         return sum(one.savings or 0.0 for record in self.ended for one in record.standing.values())
 
 
 def watch(stack: LocalStack) -> Watched:
-    """Until several decisions in a row find nothing to do. Raises LocalStackError when that takes too long."""
+    """Watch until several decisions in a row find nothing to do. Raises LocalStackError when that takes too long."""
     seen, began, decided, quiet = Watched(), time.monotonic(), 0.0, 0
     with acting_on(stack) as ports:
         while quiet < QUIET:
@@ -55,7 +55,7 @@ def watch(stack: LocalStack) -> Watched:
 
 
 def _look(seen: Watched, record: RoundRecord | None) -> RoundRecord | None:
-    """Tells what is new of it, and keeps it."""
+    """Print the changes of the record, and keep it."""
     if record is not None:
         for line in news(seen.rounds.get(record.number), record):
             say(line)
@@ -64,7 +64,7 @@ def _look(seen: Watched, record: RoundRecord | None) -> RoundRecord | None:
 
 
 def news(before: RoundRecord | None, now: RoundRecord) -> Iterator[str]:
-    """What has changed since the last look, a line each."""
+    """Return the changes since the last observation, a line each."""
     if before is None:
         for command in now.commands:
             yield f"round {now.number}, {now.method.value}: {told(command)}"
@@ -81,7 +81,7 @@ def news(before: RoundRecord | None, now: RoundRecord) -> Iterator[str]:
 
 
 def told(command: Command) -> str:
-    """In a sentence for people."""
+    """Return the command as a sentence for people."""
     nodes = ", ".join(ledger.short(name) for name in command.nodes)
     saves = "" if command.savings is None else f", saves ${command.savings:.3f} an hour"
     if command.decision is Decision.DELETE:
@@ -94,6 +94,6 @@ def told(command: Command) -> str:
 
 
 def verdicts(plan: dict[str, Any], node: str) -> dict[str, str]:
-    """Method -> reason, of one node of `leeward plan -o json`."""
+    """Return method -> reason, of one node of `leeward plan -o json`."""
     found = next(one for one in plan["nodes"] if one["node"] == node)
     return {one["method"]: one["reason"] for one in found["verdicts"]}

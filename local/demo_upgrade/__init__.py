@@ -1,1 +1,1 @@
-"""Rolling a node group, watched live: pre-flight, budgets in the way, and what was promised, on the local stack."""
+"""Demo of a node group upgrade, watched live: pre-flight, blocking budgets, and the promises, on the local stack."""

@@ -1,4 +1,4 @@
-"""`make demo-upgrade`: pre-flight, the upgrade watched live, what was promised. Exit code 0 only if all was kept."""
+"""`make demo-upgrade`: pre-flight, the upgrade watched live, the promises. Exit code 0 only if all were kept."""
 
 import argparse
 import sys
@@ -15,7 +15,7 @@ SETTLE_SECONDS = 300
 
 
 def main() -> int:
-    """Stage, plan, upgrade, judge."""
+    """Prepare, plan, upgrade, judge."""
     parser = argparse.ArgumentParser(prog="python -m local.demo_upgrade", description=__doc__)
     parser.add_argument(
         "--kill-at", type=int, metavar="SEED", help="stop the execution at a moment of this seed's, and start it again"
@@ -26,7 +26,7 @@ def main() -> int:
 
 
 def run(stack: LocalStack, cast: scene.Cast, seed: int | None = None) -> bool:
-    """The whole demo on a started stack; whether every promise was kept."""
+    """Run the whole demo on a started stack; return whether every promise was kept."""
     stage(stack, cast)
     before, began = scene.before(stack), datetime.now(UTC)
     at_first, mended = preflight(stack, before.image) if cast.in_the_way else ([], [])
@@ -48,7 +48,7 @@ def run(stack: LocalStack, cast: scene.Cast, seed: int | None = None) -> bool:
 
 
 def stage(stack: LocalStack, cast: scene.Cast) -> None:
-    """The deployed stack, the nodes, workloads, and everything that fn sync knows."""
+    """Prepare the deployed stack, the nodes, workloads, and the facts that fn sync writes."""
     say(f"local AWS on {stack.endpoint}, Kubernetes API on {stack.api}")
     scene.build_fleet(stack, cast)
     say(f"three zones, group {scene.GROUP} ({cast.size}, which is its MaxSize too)")
@@ -61,7 +61,7 @@ def stage(stack: LocalStack, cast: scene.Cast) -> None:
 
 
 def preflight(stack: LocalStack, image: str) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """The blockers at first, and those that are left once somebody has done what they say."""
+    """Return the blockers at first, and those that are left after their fix is applied."""
     at_first = plan(stack, image, shown=True)
     say(f"mended as the finding says: maxUnavailable 1 on pdb {scene.IMPOSSIBLE}; pre-flight once more")
     scene.mend(stack)
@@ -72,7 +72,7 @@ def preflight(stack: LocalStack, image: str) -> tuple[list[tuple[str, str]], lis
 
 
 def plan(stack: LocalStack, image: str, *, shown: bool = False) -> list[tuple[str, str]]:
-    """`leeward upgrade plan` on a snapshot of now: its blockers, each with what it is about."""
+    """Run `leeward upgrade plan` on a snapshot of the present: return its blockers, each with its object."""
     folder = command.snapshot(stack, stack.directory / "snapshot")
     asked = ("upgrade", "plan", scene.GROUP, "--ami", image, "--snapshot", str(folder))
     if shown:

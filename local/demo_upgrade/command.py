@@ -1,4 +1,4 @@
-"""The upgrade as a person starts it, and the snapshot folder that `upgrade plan` reads."""
+"""Start of the upgrade as a person does it, and the snapshot folder that `upgrade plan` reads."""
 
 from pathlib import Path
 
@@ -8,12 +8,14 @@ from local.stack import LocalStack, LocalStackError
 
 
 def start(stack: LocalStack, *more: str) -> Said:
-    """Begin the upgrade, or go on with one that was stopped."""
+    """Start the upgrade, or resume one that was stopped."""
     return leeward(stack, "upgrade", "start", scene.GROUP, "--cluster", stack.cluster, *more, "-o", "json")
 
 
 def snapshot(stack: LocalStack, directory: Path) -> Path:
-    """The cluster as it is now; files of an earlier one are replaced. Raises LocalStackError where one is missing."""
+    """Write a snapshot of the cluster; files of an earlier one are replaced. Raises LocalStackError where one is
+    missing.
+    """
     said = leeward(stack, "snapshot", "--to", str(directory), "--cluster", stack.cluster)
     if said.code:
         raise LocalStackError(f"leeward snapshot: {said.text}")

@@ -1,4 +1,4 @@
-"""The upgrade as a run record and as a page: what `leeward report` would draw of it."""
+"""Run record and page of the upgrade, as `leeward report` would draw them."""
 
 import json
 from dataclasses import replace
@@ -15,7 +15,9 @@ REPORT = ROOT / "build" / "demo-upgrade" / "report.html"
 
 
 def write_report(stack: LocalStack, began: datetime, seen: Watched) -> Path:
-    """The record and, beside it, the page; the page's path, from where the demo was started if it is below."""
+    """Write the record and, beside it, the page; return the page's path, relative to the demo's working directory if it
+    is below.
+    """
     document = build(record.read(stack, began), seen).to_json()
     REPORT.parent.mkdir(parents=True, exist_ok=True)
     REPORT.with_name("record.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
@@ -24,7 +26,7 @@ def write_report(stack: LocalStack, began: datetime, seen: Watched) -> Path:
 
 
 def build(sources: record.Sources, seen: Watched) -> RunRecord:
-    """The demo's record, with what people did as its marks; the first of it is what the record begins with."""
+    """Build the demo's record, with the users' actions as its marks; it begins with the first of them."""
     (_, first), *later = seen.deeds
     found = record.build(replace(sources, story=first))
     marks = [*found.marks, *(Mark(at=at, kind=MarkKind.EVENT, text=text) for at, text in later)]

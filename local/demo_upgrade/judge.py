@@ -1,4 +1,4 @@
-"""Whether the upgrade went as it should: each thing that Leeward promises, checked on what is there at the end."""
+"""Judgement of the upgrade: each promise of Leeward, checked on the state at the end."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,9 @@ TAINT = "leeward.dev/disrupted="
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """What went before, what was seen. `at_first`, `mended`: pre-flight's blockers, code and object."""
+    """State before, and observations. `at_first`, `mended`: pre-flight's blockers before and after the fix, code and
+    object.
+    """
 
     cast: scene.Cast
     before: scene.Before
@@ -31,7 +33,7 @@ class Story:
 
 
 def judge(stack: LocalStack, story: Story) -> list[Finding]:
-    """All promises."""
+    """Judge all promises."""
     history: Sequence[Fact] = stack.cluster_control("GET", "history")
     group = scene.described(stack)
     return [
@@ -131,7 +133,9 @@ def _about_pods(stack: LocalStack, story: Story, history: Sequence[Fact]) -> lis
 
 
 def most_together(history: Sequence[Fact]) -> int:
-    """Nodes that were to go and still had pods of workloads, the most at one moment, by the cluster's record."""
+    """Return the highest number of nodes at one moment that were to be terminated and still had workload pods, by the
+    cluster's record.
+    """
     on: dict[str, set[str]] = {}
     going: set[str] = set()
     most = 0
@@ -152,7 +156,9 @@ def most_together(history: Sequence[Fact]) -> int:
 
 
 def moved(history: Sequence[Fact], since: datetime) -> tuple[int, list[str]]:
-    """How many pods were evicted, and those of them that had come up after the upgrade's begin: moved once more."""
+    """Return how many pods were evicted, and those of them that had started after the upgrade's beginning, so were
+    moved again.
+    """
     came = {str(fact["object"]): parse_instant(str(fact["at"])) for fact in history if fact["kind"] == "pod-started"}
     evicted = {str(fact["object"]) for fact in history if fact["kind"] == "eviction-accepted"}
     return len(evicted), sorted(pod for pod in evicted if pod in came and came[pod] > since)

@@ -1,4 +1,4 @@
-"""The fleet of the upgrade demo, and what its people do: two budgets of theirs are in the way, but in the small one."""
+"""Fleet of the upgrade demo, and its users' actions: two of their budgets block it, except in the small variant."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ ENOUGH, TOO_FEW = 3, 2  # replicas of `orders`, whose budget wants two of them
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cast:
-    """Who takes part: nodes, workloads with their budgets, and whether two of these are in the way."""
+    """Nodes and workloads with their budgets, and whether two of these budgets block."""
 
     size: int
     workloads: tuple[dict[str, Any], ...]
@@ -31,12 +31,12 @@ class Cast:
 
     @property
     def together(self) -> int:
-        """Old nodes that may be emptied at once."""
+        """Number of old nodes that may be drained at once."""
         return parallelism(POLICY_SHARE, self.size)
 
     @property
     def replicas(self) -> int:
-        """Pods that have to run at the end."""
+        """Number of pods that have to run at the end."""
         return sum(thing["spec"].get("replicas", 0) for thing in self.workloads)
 
 
@@ -60,7 +60,9 @@ SMALL = Cast(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Before:
-    """The group before the upgrade: what has to be so again. `zones`: members in each; `image`: the one to come."""
+    """State of the group before the upgrade, which has to be restored. `zones`: members in each; `image`: the new
+    one.
+    """
 
     instances: frozenset[str]
     sizes: tuple[int, int, int]  # minimum, desired, maximum
@@ -69,46 +71,46 @@ class Before:
 
 
 def settings(stack: LocalStack) -> dict[str, Any]:
-    """The CDK context of the demo's deployment."""
+    """Return the CDK context of the demo's deployment."""
     return {"clusters": [{"name": stack.cluster, "policies": [str(POLICY.relative_to(ROOT))]}]}
 
 
 def build_fleet(stack: LocalStack, cast: Cast) -> None:
-    """Nodes in three zones; the group is as large as it may be, so that MaxSize has to be raised meanwhile."""
+    """Build nodes in three zones; the group has its MaxSize, so that this has to be raised during the upgrade."""
     fleet.build_group(stack, fleet.build_network(stack), GroupPlan(name=GROUP, size=cast.size, maximum=cast.size))
 
 
 def settled(stack: LocalStack, cast: Cast) -> bool:
-    """Every node Ready and every pod running."""
+    """Return whether every node is Ready and every pod runs."""
     nodes = stack.kubernetes("GET", "/api/v1/nodes")["items"]
     return sum(scenario.is_ready(node) for node in nodes) == cast.size and ready_pods(stack) == cast.replicas
 
 
 def ready_pods(stack: LocalStack) -> int:
-    """Of the workloads."""
+    """Return the number of ready pods of the workloads."""
     return sum(scenario.is_ready(pod) for pod in stack.kubernetes("GET", "/api/v1/namespaces/default/pods")["items"])
 
 
 def described(stack: LocalStack) -> Mapping[str, Any]:
-    """The group as Auto Scaling sees it."""
+    """Return the group as Auto Scaling describes it."""
     answer = stack.client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[GROUP])
     found: Mapping[str, Any] = answer["AutoScalingGroups"][0]
     return found
 
 
 def zones_of(group: Mapping[str, Any]) -> dict[str, int]:
-    """Members in each zone."""
+    """Return the members in each zone."""
     zones = [str(member["AvailabilityZone"]) for member in group["Instances"]]
     return {zone: zones.count(zone) for zone in sorted(set(zones))}
 
 
 def sizes_of(group: Mapping[str, Any]) -> tuple[int, int, int]:
-    """Minimum, desired, maximum."""
+    """Return minimum, desired, maximum."""
     return group["MinSize"], group["DesiredCapacity"], group["MaxSize"]
 
 
 def before(stack: LocalStack) -> Before:
-    """Taken once the fleet stands; the image to come is another one than the group has."""
+    """Return the state before the upgrade, read once the fleet runs; the new image differs from the group's."""
     group, ec2 = described(stack), stack.client("ec2")
     versions = ec2.describe_launch_template_versions(LaunchTemplateName=GROUP, Versions=["$Latest"])
     present = versions["LaunchTemplateVersions"][0]["LaunchTemplateData"]["ImageId"]
@@ -121,23 +123,23 @@ def before(stack: LocalStack) -> Before:
 
 
 def mend(stack: LocalStack) -> None:
-    """What the finding says: the impossible budget lets one pod go at a time."""
+    """Apply the fix of the finding: the impossible budget allows one eviction at a time."""
     stack.kubectl("patch", "pdb", IMPOSSIBLE, "--type=merge", "-p", '{"spec": {"maxUnavailable": 1}}')
 
 
 def scale(stack: LocalStack, replicas: int) -> None:
-    """Somebody sets the size of `orders`; with TOO_FEW its budget lets nobody go."""
+    """Set the size of `orders`, as a user does; with TOO_FEW its budget allows no eviction."""
     stack.kubectl("scale", "deployment", BLOCKING, f"--replicas={replicas}")
 
 
 def running(stack: LocalStack) -> int:
-    """Executions of either state machine that have not ended."""
+    """Return the number of executions of either state machine that have not ended."""
     found = [status for name in MACHINES for _, status in executions(stack, name)]
     return found.count("RUNNING")
 
 
 def executions(stack: LocalStack, machine: str) -> list[tuple[str, str]]:
-    """ARN and status, the last one first."""
+    """Return ARN and status, the last one first."""
     client = stack.client("stepfunctions")
     arn = f"arn:aws:states:{stack.region}:{stack.account}:stateMachine:{machine}"
     pages = client.get_paginator("list_executions").paginate(stateMachineArn=arn)
@@ -146,7 +148,7 @@ def executions(stack: LocalStack, machine: str) -> list[tuple[str, str]]:
 
 
 def upgrades(stack: LocalStack) -> list[str]:
-    """What became of each execution of the upgrade, the last one first, with its cause where it failed."""
+    """Return the status of each execution of the upgrade, the last one first, with its cause where it failed."""
     client, found = stack.client("stepfunctions"), []
     for arn, status in executions(stack, UPGRADE):
         cause = (

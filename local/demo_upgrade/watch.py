@@ -1,4 +1,4 @@
-"""The upgrade while it goes on: what `leeward upgrade status` says, and the budget that is in the way for a while."""
+"""Watch of the upgrade: the output of `leeward upgrade status`, and the budget that blocks for a while."""
 
 import argparse
 import os
@@ -23,18 +23,18 @@ from local.demo import ledger
 from local.demo_upgrade import command, scene
 from local.stack import LocalStack, LocalStackError
 
-PLAY_SECONDS = 900  # only how long a run that does not end is waited for
+PLAY_SECONDS = 900  # limits only the wait for a run that does not end
 LOOK_SECONDS = 1.0
-BLOCKED_SECONDS = 6  # for which the drain that a budget holds is shown before `orders` gets its third replica
+BLOCKED_SECONDS = 6  # seconds for which the drain that a budget holds is shown before `orders` gets its third replica
 KILLED_WITHIN = 3.0  # seconds for each node, after the start, within which `--kill-at` chooses
 ENDS = frozenset({Phase.DONE, Phase.FAILED, Phase.ABORTED})
 
 
 @dataclass(kw_only=True)
 class Watched:
-    """What was seen. `deeds`: what people did meanwhile; `named`: the blocker that the live status told of the budget
-    in the way, since `blocked`; `kill_after`: when the execution is still to be stopped, in seconds after the start.
-    `estimates`: (seconds after the start, seconds left) at the first look of each phase.
+    """Observations. `deeds`: the users' actions; `named`: the blocker that the live status showed for the blocking
+    budget, since `blocked`; `kill_after`: when the execution is still to be stopped, in seconds after the start.
+    `estimates`: (seconds after the start, seconds left) at the first observation of each phase.
     """
 
     began: datetime
@@ -52,7 +52,9 @@ class Watched:
 
 @contextmanager
 def acting_on(stack: LocalStack) -> Iterator[Ports]:
-    """What the command line sees of the stack, with its environment as this process's own meanwhile."""
+    """Give the ports of the command line on the stack; until the end of the block this process has the stack's
+    environment.
+    """
     before = dict(os.environ)
     os.environ.update(stack.environment())
     try:
@@ -63,15 +65,15 @@ def acting_on(stack: LocalStack) -> Iterator[Ports]:
 
 
 def arguments(stack: LocalStack) -> argparse.Namespace:
-    """Of `leeward upgrade status shop-workers --cluster demo`."""
+    """Return the arguments of `leeward upgrade status shop-workers --cluster demo`."""
     return argparse.Namespace(
         action="status", group=scene.GROUP, cluster=stack.cluster, region=stack.region, account=None
     )
 
 
 def watch(stack: LocalStack, console: Console, execution: str, *, cast: scene.Cast, seed: int | None = None) -> Watched:
-    """Look each second or two until it has ended. With a seed the execution is stopped at a moment of that seed's and
-    started again. Raises LocalStackError when it does not end in time.
+    """Read the status each second or two until the upgrade has ended. With a seed the execution is stopped at a moment
+    that the seed decides and started again. Raises LocalStackError when it does not end in time.
     """
     began = time.monotonic()
     latest = KILLED_WITHIN * cast.size
@@ -96,7 +98,9 @@ def watch(stack: LocalStack, console: Console, execution: str, *, cast: scene.Ca
 
 
 def _look(stack: LocalStack, ports: Ports) -> Status | None:
-    """None before the target is known, and where somebody does not answer just now: the next look tells."""
+    """Return the status; None before the target is known, or while a service does not answer: the next read repeats
+    it.
+    """
     try:
         record = ports.upgrades.read(scene.GROUP)
         return live_status(scene.GROUP, stack.cluster, ports) if record is not None and record.prepared else None
@@ -117,7 +121,9 @@ def _note(stack: LocalStack, seen: Watched, status: Status) -> None:
 
 
 def _deeds(stack: LocalStack, seen: Watched, status: Status) -> Iterator[str]:
-    """What people do: too few replicas once the first new node is launched, enough of them after a while of waiting."""
+    """Carry out the users' actions: too few replicas once the first new node is launched, enough of them after a while
+    of waiting.
+    """
     if not seen.narrowed and status.new and status.phase not in ENDS:
         seen.narrowed = True
         scene.scale(stack, scene.TOO_FEW)
@@ -130,7 +136,7 @@ def _deeds(stack: LocalStack, seen: Watched, status: Status) -> Iterator[str]:
 
 def _kill(stack: LocalStack, seen: Watched, execution: str) -> str:
     """Stop the execution where it is, and start the upgrade again: it knows its target. Before the nodes are cordoned a
-    start asks pre-flight again, and `orders` may have too few replicas just then: that is known, and shall pass.
+    start repeats pre-flight, and `orders` may have too few replicas then: that blocker is known and overridden.
     """
     seen.kill_after = None
     machine = f"arn:aws:states:{stack.region}:{stack.account}:execution:leeward-node-group-upgrade:{execution}"
@@ -145,12 +151,12 @@ def _states(stack: LocalStack) -> str:
 
 
 def seconds_left(status: Status) -> int:
-    """By Leeward's estimate, which knows nothing of the local stack's short ends."""
+    """Return the seconds left by Leeward's estimate, which does not include the local stack's short terminations."""
     return max(int((status.eta - datetime.now(UTC)).total_seconds()), 0) if status.eta is not None else 0
 
 
 class _Lines:
-    """Where nobody watches: one line whenever something has changed."""
+    """Output without a terminal: one line whenever something has changed."""
 
     def __init__(self, console: Console) -> None:
         self._console, self._last = console, ""
@@ -164,7 +170,7 @@ class _Lines:
 
 
 def line_of(status: Status) -> str:
-    """Phase, counts, and who holds the drains."""
+    """Return the phase, counts, and the budgets that hold the drains."""
     held = "".join(f"; {ledger.short(one.node)}: {one.pod} held by {one.object}" for one in status.blockers)
     return f"{status.phase.value}: {status.new} new, {status.old} old, {status.draining} draining{held}"
 
@@ -179,7 +185,7 @@ def _shown(console: Console) -> Iterator["_Lines | _Table"]:
 
 
 class _Table:
-    """Where somebody does: the command's own table, and how long it is still going to take."""
+    """Output on a terminal: the command's own table, and the estimated time left."""
 
     def __init__(self, live: Live) -> None:
         self._live = live

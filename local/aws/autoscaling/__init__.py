@@ -1,5 +1,5 @@
-"""What moto's Auto Scaling lacks: zone balance, lifecycle hooks, LaunchInstances, health checks, activities.
+"""Auto Scaling features that moto lacks: zone balance, lifecycle hooks, LaunchInstances, health checks, activities.
 
-``shape`` says what a group may launch, ``waits`` what its hooks hold, ``engine`` moves instances through their states,
-``api`` answers the calls.
+``shape`` decides the offerings that a group may launch, ``waits`` keeps the instances that its hooks hold, ``engine``
+moves instances through their states, ``api`` answers the calls.
 """

@@ -1,4 +1,4 @@
-"""The scaling activities of a group, as DescribeScalingActivities shows them: what was tried, and how it ended."""
+"""Scaling activities of a group, as DescribeScalingActivities shows them: each attempt and its result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _KEPT = 200
 
 
 class Activities:
-    """The latest activities of each group, newest first when read."""
+    """Latest activities of each group, newest first when read."""
 
     def __init__(self) -> None:
         self._by_group: dict[GroupKey, deque[dict[str, Any]]] = {}
@@ -46,7 +46,7 @@ class Activities:
         activity.update(EndTime=datetime.now(UTC), StatusCode=status, StatusMessage=message, Progress=100)
 
     def of(self, key: GroupKey) -> list[dict[str, Any]]:
-        """A group's activities, newest first."""
+        """Return a group's activities, newest first."""
         return list(self._by_group.get(key, ()))
 
     def forget(self, key: GroupKey) -> None:

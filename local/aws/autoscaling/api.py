@@ -1,4 +1,4 @@
-"""The Auto Scaling calls that moto lacks or answers wrongly, as methods put onto moto's response class.
+"""Auto Scaling calls that moto lacks or answers wrongly, as methods added to moto's response class.
 
 Each checks its request as AWS documents it and hands the rest to ``engine`` or to moto.
 """
@@ -33,19 +33,19 @@ _KEPT_ATTRIBUTES = {
 
 
 class AlreadyExists(AutoscalingClientError):
-    """A group of that name exists."""
+    """Error: a group of that name exists."""
 
     code = "AlreadyExists"
 
 
 class ResourceInUse(AutoscalingClientError):
-    """The group still has instances."""
+    """Error: the group still has instances."""
 
     code = "ResourceInUse"
 
 
 class Api:
-    """Our answers; every method gets moto's response object and the parsed parameters."""
+    """Answers of this emulator; every method gets moto's response object and the parsed parameters."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -53,7 +53,7 @@ class Api:
         self._refreshes = InstanceRefreshes()
 
     def install(self) -> None:
-        """Put the answers onto moto's ``AutoScalingResponse``."""
+        """Add the answers to moto's ``AutoScalingResponse``."""
         expect("moto", hasattr(AutoScalingResponse, "call_action"), "AutoScalingResponse has no call_action")
         hooks = HookCalls(self._engine)
         own: dict[str, Call] = {
@@ -125,7 +125,7 @@ class Api:
         return set_desired
 
     def delete_group(self, response: Any, parameters: dict[str, Any]) -> Any:
-        """DeleteAutoScalingGroup: refused while there are instances, unless forced; then no hook is asked."""
+        """Answer DeleteAutoScalingGroup: refused while there are instances, unless forced; then no hook runs."""
         group = group_of(response, parameters)
         if group.instance_states and not parameters.get("ForceDelete"):
             raise ResourceInUse(
@@ -143,12 +143,14 @@ class Api:
     # -- instances -----------------------------------------------------------------------------------------------
 
     def launch_instances(self, response: Any, parameters: dict[str, Any]) -> Any:
-        """LaunchInstances."""
+        """Answer LaunchInstances."""
         group = group_of(response, parameters)
         return ActionResult(self._launches.answer(group, str(parameters.get("ClientToken")), parameters))
 
     def terminate_instance(self, response: Any, parameters: dict[str, Any]) -> Any:
-        """TerminateInstanceInAutoScalingGroup: through the hooks; a second call changes nothing."""
+        """Answer TerminateInstanceInAutoScalingGroup: the instance goes through the hooks; a second call changes
+        nothing.
+        """
         instance_id = str(parameters.get("InstanceId"))
         decrement = parameters.get("ShouldDecrementDesiredCapacity") is True
         state = instance_of(response, instance_id)
@@ -170,13 +172,13 @@ class Api:
         return ActionResult({"Activity": _shown(activity)})
 
     def set_health(self, response: Any, parameters: dict[str, Any]) -> Any:
-        """SetInstanceHealth: the next health check replaces an unhealthy instance."""
+        """Answer SetInstanceHealth: the next health check replaces an unhealthy instance."""
         state = instance_of(response, str(parameters.get("InstanceId")))
         state.health_status = str(parameters.get("HealthStatus"))
         return EmptyResult()
 
     def describe_activities(self, response: Any, parameters: dict[str, Any]) -> Any:
-        """DescribeScalingActivities, newest first."""
+        """Answer DescribeScalingActivities, newest first."""
         name = parameters.get("AutoScalingGroupName")
         groups = response.autoscaling_backend.describe_auto_scaling_groups([name] if name else [])
         wanted = parameters.get("ActivityIds") or []
@@ -199,7 +201,7 @@ def _method(call: Call) -> Callable[[Any], Any]:
 
 
 def _checked(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Unknown groups and instances become ValidationErrors; moto would fail on them with an internal error."""
+    """Raise ValidationErrors for unknown groups and instances; moto would fail on them with an internal error."""
 
     @functools.wraps(original)
     def call_action(response: Any) -> Any:

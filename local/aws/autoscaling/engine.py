@@ -1,7 +1,7 @@
-"""Moves instances of groups through their lifecycle states: launch, hooks, service, termination.
+"""Engine that moves instances of groups through their lifecycle states: launch, hooks, service, termination.
 
-All methods expect the caller to hold the model's lock. What may be launched is decided in ``shape``; requests are
-checked in ``api`` and ``launch_instances``.
+All methods expect the caller to hold the model's lock. ``shape`` decides the offerings that may be launched; requests
+are checked in ``api`` and ``launch_instances``.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ _BY_USER = "an instance was taken out of service in response to a user health-ch
 
 
 def key_of(group: Any) -> GroupKey:
-    """The group's identity across regions and accounts."""
+    """Return the group's identity across regions and accounts."""
     return GroupKey(account=group.account_id, region=group.region, name=group.name)
 
 
 def is_suspended(group: Any, process: str) -> bool:
-    """Whether SuspendProcesses holds for a process of the group."""
+    """Return whether SuspendProcesses holds for a process of the group."""
     return process in group._suspended_processes
 
 
 class Engine:
-    """The moving part of Auto Scaling."""
+    """Engine of Auto Scaling, which moves instances."""
 
     def __init__(self, outbox: Outbox, timeline: Timeline, journal: Journal, pace: Pace) -> None:
         self.outbox = outbox
@@ -79,7 +79,7 @@ class Engine:
         self._retry_after.pop(key, None)
 
     def replace_early(self, group: Any, state: Any) -> None:
-        """Launch a replacement for an instance at risk, which stays until that one is in service."""
+        """Launch a replacement for an instance at risk, which stays until the replacement is in service."""
         if is_suspended(group, "Launch"):
             return
         try:
@@ -88,7 +88,9 @@ class Engine:
             self._record_failure(group, refused)
 
     def balance_zones(self, group: Any) -> None:
-        """AZRebalance: launch in the emptiest zone, end one of the fullest when that is in service."""
+        """Carry out AZRebalance: launch in the emptiest zone, terminate one of the fullest when the launched one is in
+        service.
+        """
         if any(is_suspended(group, process) for process in rebalancing.BALANCING):
             return
         if surplus := rebalancing.uneven(group):
@@ -114,7 +116,7 @@ class Engine:
     # -- launching -----------------------------------------------------------------------------------------------
 
     def launch_one(self, group: Any, offering: Offering, cause: str) -> Any:
-        """Launch one instance there; hooks hold it as Pending:Wait. Raises ``CapacityError``."""
+        """Launch one instance from the offering; hooks hold it as Pending:Wait. Raises ``CapacityError``."""
         self.shortages.require(offering)
         state = launch(group, offering)
         instance = state.instance
@@ -153,7 +155,7 @@ class Engine:
     # -- terminating ---------------------------------------------------------------------------------------------
 
     def begin_termination(self, group: Any, state: Any, cause: str, *, hooks: bool = True) -> dict[str, Any]:
-        """Take one instance out of service; terminate hooks hold it unless ``hooks`` is false. Returns the activity."""
+        """Take one instance out of service; terminate hooks hold it unless ``hooks`` is false. Return the activity."""
         self.waits.cancel(state.instance.id)
         rebalancing.forget(group, state)
         activity = self._termination_activity(group, state, cause)
@@ -165,7 +167,7 @@ class Engine:
         return activity
 
     def proceed_termination(self, group: Any, state: Any, cause: str) -> None:
-        """Take one instance out of service without asking any hook."""
+        """Take one instance out of service without running any hook."""
         self.begin_termination(group, state, cause, hooks=False)
 
     def _released(self, group: Any, state: Any, activity: dict[str, Any], _result: Result) -> None:
@@ -215,11 +217,11 @@ class Engine:
         self.waits.expire(time.monotonic())
 
     def check_health(self, group: Any, *, hooks_for_dead: bool) -> None:
-        """Replace what is unhealthy or no longer runs, then bring the group to its desired capacity.
+        """Replace instances that are unhealthy or no longer run, then bring the group to its desired capacity.
 
-        An instance that EC2 ended behind the group's back leaves without its terminate hooks by default: this stands
-        for a spot interruption whose two minutes are over. AWS does run the hook for it (the instance is dead by
-        then); ``hooks_for_dead`` switches that on.
+        An instance that EC2 terminated without the group leaves without its terminate hooks by default: this stands for
+        a spot interruption whose two minutes are over. AWS does run the hook for it (the instance is dead by then);
+        ``hooks_for_dead`` switches that on.
         """
         if not is_suspended(group, "HealthCheck"):
             for state in serving(group):
@@ -234,7 +236,7 @@ class Engine:
         self.reconcile(group)
 
     def forget(self, group: Any) -> None:
-        """Drop what is known of a deleted group."""
+        """Drop the state of a deleted group."""
         key = key_of(group)
         for wait in self.waits.held():
             if wait.group == key:
@@ -244,18 +246,18 @@ class Engine:
 
 
 def user_request_cause(instance_id: str, before: int, after: int) -> str:
-    """Why an instance left, when a user asked for it."""
+    """Return the cause of a termination that a user requested."""
     text = f"instance {instance_id} was taken out of service in response to a user request"
     return cause_of(text + (f", shrinking the capacity from {before} to {after}." if after < before else "."))
 
 
 def cause_of(text: str) -> str:
-    """A cause as an activity shows it: when, and why."""
+    """Return a cause as an activity shows it: time and reason."""
     return f"At {messages.timestamp()} {text}"
 
 
 def _register(group: Any) -> None:
-    """Let moto bring load balancers up to date, once the group itself is stored."""
+    """Let moto update load balancers once the group itself is stored."""
     backend = group.autoscaling_backend
     if backend.autoscaling_groups.get(group.name) is group:
         backend.update_attached_elbs(group.name)

@@ -1,4 +1,4 @@
-"""The calls about lifecycle hooks: put, describe, delete, complete, heartbeat. Waiting itself is in ``waits``."""
+"""Calls about lifecycle hooks: put, describe, delete, complete, heartbeat. The waiting itself is in ``waits``."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from local.aws.autoscaling.waits import NoActiveAction
 
 
 class HookCalls:
-    """Our answers; every method gets moto's response object and the parsed parameters."""
+    """Answers of this emulator; every method gets moto's response object and the parsed parameters."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def put(self, response: Any, parameters: dict[str, Any]) -> Any:
-        """PutLifecycleHook: creates or updates; a notification target gets a test message."""
+        """Answer PutLifecycleHook: create or update; a new notification target gets a test message."""
         group = group_of(response, parameters)
         existing = self._engine.hooks.get(key_of(group), str(parameters["LifecycleHookName"]))
         hook = hook_from(parameters, existing)
@@ -33,14 +33,16 @@ class HookCalls:
         return EmptyResult()
 
     def describe(self, response: Any, parameters: dict[str, Any]) -> Any:
-        """DescribeLifecycleHooks."""
+        """Answer DescribeLifecycleHooks."""
         group = group_of(response, parameters)
         names = parameters.get("LifecycleHookNames") or []
         hooks = [hook for hook in self._engine.hooks.of(key_of(group)) if not names or hook.name in names]
         return ActionResult({"LifecycleHooks": [_described(group.name, hook) for hook in hooks]})
 
     def delete(self, response: Any, parameters: dict[str, Any]) -> Any:
-        """DeleteLifecycleHook: outstanding actions end first, with ABANDON for launches and CONTINUE otherwise."""
+        """Answer DeleteLifecycleHook: outstanding actions end first, with ABANDON for launches and CONTINUE
+        otherwise.
+        """
         group = group_of(response, parameters)
         name = str(parameters["LifecycleHookName"])
         hook = self._engine.hooks.get(key_of(group), name)
@@ -54,7 +56,7 @@ class HookCalls:
         return EmptyResult()
 
     def complete(self, response: Any, parameters: dict[str, Any]) -> Any:
-        """CompleteLifecycleAction, by instance id or token."""
+        """Answer CompleteLifecycleAction, by instance id or token."""
         group = group_of(response, parameters)
         answer = str(parameters.get("LifecycleActionResult"))
         if answer not in set(Result):
@@ -69,7 +71,7 @@ class HookCalls:
         return EmptyResult()
 
     def heartbeat(self, response: Any, parameters: dict[str, Any]) -> Any:
-        """RecordLifecycleActionHeartbeat, by instance id or token."""
+        """Answer RecordLifecycleActionHeartbeat, by instance id or token."""
         group = group_of(response, parameters)
         named = _named(parameters)
         self._or_refuse(
@@ -92,7 +94,7 @@ class HookCalls:
 
 
 def hook_from(item: Mapping[str, Any], existing: Hook | None) -> Hook:
-    """A hook as a request describes it, over what is known. Raises moto's ``ValidationError``."""
+    """Return a hook as a request describes it, merged over the known one. Raises moto's ``ValidationError``."""
     transition = item.get("LifecycleTransition") or (existing.transition.value if existing else None)
     if transition not in set(Transition):
         raise ValidationError("LifecycleTransition must be one of " + ", ".join(Transition))

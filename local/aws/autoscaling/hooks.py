@@ -1,4 +1,4 @@
-"""Lifecycle hooks as they are put on groups. What happens to an instance that a hook holds is in ``waits``."""
+"""Lifecycle hooks as they are put on groups. ``waits`` handles the instances that a hook holds."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ MAXIMUM_HEARTBEATS = 100
 
 
 class Transition(StrEnum):
-    """The two moments at which a hook can hold an instance."""
+    """Transitions of the lifecycle at which a hook can hold an instance."""
 
     LAUNCHING = "autoscaling:EC2_INSTANCE_LAUNCHING"
     TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
 
 
 class Result(StrEnum):
-    """The two answers to a hook."""
+    """Results with which a hook can be answered."""
 
     CONTINUE = "CONTINUE"
     ABANDON = "ABANDON"
@@ -25,7 +25,7 @@ class Result(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupKey:
-    """One group in one region of one account."""
+    """Identity of one group in one region of one account."""
 
     account: str
     region: str
@@ -34,7 +34,7 @@ class GroupKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hook:
-    """A lifecycle hook; times are in seconds."""
+    """Lifecycle hook; times are in seconds."""
 
     name: str
     transition: Transition
@@ -46,12 +46,12 @@ class Hook:
 
     @property
     def global_timeout(self) -> int:
-        """The longest that heartbeats can hold an instance: 48 hours or 100 heartbeat time-outs, whichever is less."""
+        """Longest time that heartbeats can hold an instance: 48 hours or 100 heartbeat time-outs, whichever is less."""
         return min(MAXIMUM_WAIT_SECONDS, MAXIMUM_HEARTBEATS * self.heartbeat_timeout)
 
 
 class HookBook:
-    """All hooks of all groups."""
+    """Hooks of all groups."""
 
     def __init__(self) -> None:
         self._hooks: dict[GroupKey, dict[str, Hook]] = {}
@@ -61,16 +61,16 @@ class HookBook:
         self._hooks.setdefault(group, {})[hook.name] = hook
 
     def get(self, group: GroupKey, name: str) -> Hook | None:
-        """The hook of that name, if the group has it."""
+        """Return the hook of that name, if the group has it."""
         return self._hooks.get(group, {}).get(name)
 
     def of(self, group: GroupKey, transition: Transition | None = None) -> tuple[Hook, ...]:
-        """The group's hooks, of one transition or of both."""
+        """Return the group's hooks, of one transition or of both."""
         hooks = self._hooks.get(group, {}).values()
         return tuple(hook for hook in hooks if transition is None or hook.transition is transition)
 
     def remove(self, group: GroupKey, name: str) -> None:
-        """Take a hook away; nothing happens if there is none."""
+        """Remove a hook; without one nothing happens."""
         self._hooks.get(group, {}).pop(name, None)
 
     def forget(self, group: GroupKey) -> None:

@@ -1,4 +1,4 @@
-"""The LaunchInstances call: synchronous, in one place, idempotent by client token.
+"""LaunchInstances call: synchronous, in one zone, idempotent by client token.
 
 Rules from "Launch instances with synchronous provisioning" in the Auto Scaling user guide: a launch template is needed,
 a mixed instances policy must be all on-demand or all spot, a group over several zones needs a zone or a subnet in the
@@ -22,7 +22,7 @@ MAXIMUM_PER_CALL = 100
 
 
 class IdempotentParameterMismatch(AutoscalingClientError):
-    """A client token was used before, for something else."""
+    """Error: a client token was used before for another request."""
 
     code = "IdempotentParameterMismatch"
     message = "The client token has already been used with different request parameters."
@@ -30,7 +30,7 @@ class IdempotentParameterMismatch(AutoscalingClientError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What was asked for."""
+    """Request of the call."""
 
     capacity: int
     zones: tuple[str, ...]
@@ -40,14 +40,14 @@ class Request:
 
 
 class LaunchInstances:
-    """Answers the call; remembers each client token and its answer."""
+    """Handler of the call; it remembers each client token and its answer."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._answers: dict[tuple[GroupKey, str], tuple[Request, dict[str, Any]]] = {}
 
     def answer(self, group: Any, token: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """The call's result. Raises moto's ``ValidationError`` and ``IdempotentParameterMismatch``."""
+        """Return the call's result. Raises moto's ``ValidationError`` and ``IdempotentParameterMismatch``."""
         request = Request(
             capacity=int(parameters.get("RequestedCapacity") or 0),
             zones=tuple(parameters.get("AvailabilityZones") or ()),
@@ -109,7 +109,7 @@ def _check(group: Any, request: Request) -> None:
 
 
 def _places(group: Any, request: Request) -> list[Offering]:
-    """The offerings within the zone or subnet that the call names; several zones without a name are refused."""
+    """Return the offerings within the zone or subnet that the call names; several zones without a name are refused."""
     if sum(map(bool, (request.zones, request.zone_ids, request.subnets))) > 1:
         raise ValidationError("Specify only one of AvailabilityZones, AvailabilityZoneIds and SubnetIds.")
     offerings = list(shape.offerings(group, shape.next_market(group)))

@@ -1,4 +1,6 @@
-"""One EC2 instance for a group, made from its launch template version or launch configuration. Decides nothing."""
+"""Launch of one EC2 instance for a group, from its launch template version or launch configuration. It decides
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from local.aws.launch_templates import image_behind
 
 
 def launch(group: Any, offering: Offering) -> Any:
-    """Run one instance and put it into the group as Pending; returns moto's ``InstanceState``."""
+    """Run one instance and put it into the group as Pending; return moto's ``InstanceState``."""
     version = template_version(group)
     reservation = group.ec2_backend.run_instances(
         image_behind(str(group.image_id), group.region),

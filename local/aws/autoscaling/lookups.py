@@ -1,4 +1,4 @@
-"""Finding the group or instance that a request names; nothing found is a ValidationError, as on AWS."""
+"""Lookup of the group or instance that a request names; a missing one is a ValidationError, as on AWS."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from moto.autoscaling.exceptions import ValidationError
 
 
 def group_of(response: Any, parameters: Mapping[str, Any]) -> Any:
-    """The group named by AutoScalingGroupName. Raises moto's ``ValidationError``."""
+    """Return the group named by AutoScalingGroupName. Raises moto's ``ValidationError``."""
     name = parameters.get("AutoScalingGroupName")
     group = response.autoscaling_backend.autoscaling_groups.get(name)
     if group is None:
@@ -18,7 +18,7 @@ def group_of(response: Any, parameters: Mapping[str, Any]) -> Any:
 
 
 def instance_of(response: Any, instance_id: str) -> Any:
-    """The group's record of an instance. Raises moto's ``ValidationError``."""
+    """Return the group's record of an instance. Raises moto's ``ValidationError``."""
     found = response.autoscaling_backend.describe_auto_scaling_instances([instance_id])
     if not found:
         raise ValidationError(f"Instance Id not found - No managed instance found for instance ID: {instance_id}")

@@ -1,4 +1,4 @@
-"""What Auto Scaling tells EventBridge and a hook's target, word for word as its user guide documents the bodies."""
+"""Messages of Auto Scaling to EventBridge and to a hook's target, with the bodies as its user guide documents them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _ENDS = {
 
 
 def timestamp() -> str:
-    """Now, as Auto Scaling writes it: UTC with milliseconds and Z."""
+    """Return the present time as Auto Scaling writes it: UTC with milliseconds and Z."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def lifecycle_action(outbox: Outbox, group: Any, instance_id: str, action: OpenAction) -> None:
-    """Tell of one hook that now holds an instance: always to EventBridge, and raw to the hook's own target."""
+    """Report one hook that now holds an instance: always to EventBridge, and raw to the hook's own target."""
     hook = action.hook
     body: dict[str, Any] = {
         "LifecycleActionToken": action.token,
@@ -43,13 +43,13 @@ def lifecycle_action(outbox: Outbox, group: Any, instance_id: str, action: OpenA
 
 
 def test_notification(outbox: Outbox, group: Any, target_arn: str) -> None:
-    """The message that a new notification target gets."""
+    """Return the message that a new notification target gets."""
     body = {**_envelope(group), "AutoScalingGroupARN": group.arn, "AutoScalingGroupName": group.name}
     outbox.notify(target_arn, {**body, "Event": "autoscaling:TEST_NOTIFICATION"})
 
 
 def outcome(outbox: Outbox, group: Any, activity: Mapping[str, Any], *, transition: Transition, ok: bool) -> None:
-    """Tell of an instance that was launched or terminated, or could not be."""
+    """Report an instance that was launched or terminated, or could not be."""
     verb = "Launch" if transition is Transition.LAUNCHING else "Terminate"
     instance_id = str(activity.get("InstanceId") or "")
     body = {

@@ -1,4 +1,4 @@
-"""The places where moto's Auto Scaling models call our engine instead of their own code."""
+"""Patches by which moto's Auto Scaling models call our engine instead of their own code."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ HOOK_SECONDS = 0.1
 
 @dataclass(slots=True)
 class HealthSwitch:
-    """Whether an instance that died on its own still goes through its terminate hooks, as on AWS."""
+    """Switch: True if an instance that died on its own still goes through its terminate hooks, as on AWS."""
 
     hooks_for_dead: bool = False
 
 
 def install(engine: Engine, health: HealthSwitch) -> None:
-    """Patch capacity changes, EC2's notice of death and the launch template shown for an instance."""
+    """Patch capacity changes, EC2's notice of a terminated instance and the launch template shown for an instance."""
     expect_parameters("moto", FakeAutoScalingGroup.set_desired_capacity, "self", "new_capacity")
     expect_parameters("moto", AutoScalingBackend.notify_terminate_instances, "self", "instance_ids")
     expect("moto", isinstance(InstanceState.launch_template, property), "InstanceState.launch_template is no property")
@@ -43,7 +43,7 @@ def install(engine: Engine, health: HealthSwitch) -> None:
         engine.reconcile(group)
 
     def notify_terminate_instances(_backend: Any, _instance_ids: list[str]) -> None:
-        """The health check finds out, as on AWS."""
+        """Do nothing: the health check notices terminated instances, as on AWS."""
 
     replace(
         FakeAutoScalingGroup,
@@ -58,7 +58,9 @@ def install(engine: Engine, health: HealthSwitch) -> None:
 
 
 def recommend_rebalance(engine: Engine, instance_id: str) -> None:
-    """EC2 sees an elevated risk for an instance; its group may act on that. The caller holds the model's lock."""
+    """Recommend a rebalance: EC2 sees an elevated risk for an instance, and its group may act on that. The caller holds
+    the model's lock.
+    """
     for group in _groups():
         at_risk = rebalancing.wanted(group, instance_id)
         if at_risk is not None:
@@ -66,7 +68,7 @@ def recommend_rebalance(engine: Engine, instance_id: str) -> None:
 
 
 def balance_zones(engine: Engine) -> None:
-    """AZRebalance, at a moment of the caller's choice. The caller holds the model's lock."""
+    """Run AZRebalance at a moment of the caller's choice. The caller holds the model's lock."""
     for group in _groups():
         engine.balance_zones(group)
 
@@ -82,7 +84,7 @@ def _groups() -> list[Any]:
 
 
 def _keeping(original: Callable[..., None]) -> Callable[..., None]:
-    """An update that leaves alone what it does not name; moto forgets the mixed instances policy, and counts
+    """Return an update that keeps properties it does not name; moto drops the mixed instances policy, and counts
     terminating instances when it fits the desired capacity into new bounds."""
 
     @functools.wraps(original)
@@ -104,7 +106,7 @@ def _keeping(original: Callable[..., None]) -> Callable[..., None]:
 
 
 def _as_given(policy: dict[str, Any] | None) -> dict[str, Any] | None:
-    """A stored policy as a request may carry it: the template named by its id alone."""
+    """Return a stored policy as a request may carry it: the template named by its id alone."""
     if not policy:
         return None
     copied = copy.deepcopy(policy)
@@ -113,5 +115,5 @@ def _as_given(policy: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def _launched_from(state: Any) -> dict[str, Any] | None:
-    """The template version that the instance was launched from; moto shows the template's default version."""
+    """Return the template version that the instance was launched from; moto shows the template's default version."""
     return getattr(state.instance, "launched_from", None)

@@ -1,9 +1,9 @@
-"""CapacityRebalance and AZRebalance: another is launched before one is ended.
+"""CapacityRebalance and AZRebalance: a replacement is launched before an instance is terminated.
 
-CapacityRebalance: a spot instance at risk is replaced before it is ended, above MaxSize where it must be.
+CapacityRebalance: a spot instance at risk is replaced before it is terminated, above MaxSize if necessary.
 
 Rules from "Capacity Rebalancing" in the Auto Scaling user guide. An instance under replacement does not count for the
-desired capacity; it is ended when the replacement is in service.
+desired capacity; it is terminated when the replacement is in service.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from local.aws.autoscaling import shape
 RECOMMENDATION = "EC2 Instance Rebalance Recommendation"
 _FOR_ONE_AT_RISK = "an instance was started in response to an instance rebalance recommendation."
 _FOR_BALANCE = "an instance was launched to balance instances in zones with other zones."
-BALANCING = ("AZRebalance", "Launch", "Terminate")  # zones stay as they are while one of these is suspended
+BALANCING = ("AZRebalance", "Launch", "Terminate")  # zones are not balanced while one of these is suspended
 _AT_RISK = "an instance was taken out of service in response to an instance rebalance recommendation."
 
 
@@ -23,17 +23,19 @@ _UNEVEN = "instances were launched to balance instances with other zones, and an
 
 
 def started(state: Any) -> str:
-    """Why another is launched in the place of an instance."""
+    """Return the cause of launching a replacement."""
     return _FOR_BALANCE if getattr(state, "balances_zones", False) else _FOR_ONE_AT_RISK
 
 
 def reason(state: Any) -> str:
-    """Why an instance goes whose replacement is in service."""
+    """Return the cause of terminating an instance whose replacement is in service."""
     return _UNEVEN if getattr(state, "balances_zones", False) else _AT_RISK
 
 
 def uneven(group: Any) -> Any | None:
-    """The oldest member of the fullest zone, where zones differ by two or more and nobody is on the way."""
+    """Return the oldest member of the fullest zone, where zones differ by two or more and no instance is in
+    transition.
+    """
     found = shape.counted(group)
     if len(found) < len(shape.serving(group)) or any(state.lifecycle_state != "InService" for state in found):
         return None
@@ -48,23 +50,23 @@ def uneven(group: Any) -> Any | None:
 
 
 def wanted(group: Any, instance_id: str) -> Any | None:
-    """The member of the group that a recommendation is to replace, None where the group does nothing about it."""
+    """Return the member of the group that a recommendation replaces, None where the group ignores it."""
     if not getattr(group, "capacity_rebalance", False):
         return None
     return next((state for state in shape.counted(group) if state.instance.id == instance_id), None)
 
 
 def begin(state: Any, replacement: Any) -> None:
-    """From now on the replacement counts in the place of the instance."""
+    """Count the replacement instead of the instance from now on."""
     state.replacement = replacement.instance.id
 
 
 def replaced_by(group: Any, state: Any) -> list[Any]:
-    """The members that wait for this one to be in service."""
+    """Return the members that wait for this one to be in service."""
     return [one for one in shape.serving(group) if getattr(one, "replacement", None) == state.instance.id]
 
 
 def forget(group: Any, state: Any) -> None:
-    """An instance leaves: whatever it was to replace stays."""
+    """Clear the replacement of an instance that leaves: the members that it was to replace stay."""
     for one in replaced_by(group, state):
         one.replacement = None

@@ -1,4 +1,4 @@
-"""Instance refreshes: recorded so that a running one can be found, never carried out."""
+"""Instance refreshes. They are recorded so that a running one can be found, but never carried out."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from moto.core.responses import ActionResult
 
 
 class RefreshInProgress(AutoscalingClientError):
-    """A refresh runs already."""
+    """Error: a refresh is already running."""
 
     code = "InstanceRefreshInProgress"
     message = "An Instance Refresh is already in progress and blocks the execution of this Instance Refresh."
 
 
 class NoActiveRefresh(AutoscalingClientError):
-    """There is nothing to cancel."""
+    """Error: there is no refresh to cancel."""
 
     code = "ActiveInstanceRefreshNotFound"
     message = "No in progress or pending Instance Refresh found for Auto Scaling group."
 
 
 class InstanceRefreshes:
-    """The refreshes of each group, newest first."""
+    """Refreshes of each group, newest first."""
 
     def start(self, response: Any, parameters: dict[str, Any]) -> ActionResult:
-        """StartInstanceRefresh: it stays InProgress until it is cancelled."""
+        """Answer StartInstanceRefresh: the refresh stays InProgress until it is cancelled."""
         refreshes = self._of(response, parameters)
         if _active(refreshes):
             raise RefreshInProgress
@@ -43,7 +43,7 @@ class InstanceRefreshes:
         return ActionResult({"InstanceRefreshId": refresh["InstanceRefreshId"]})
 
     def cancel(self, response: Any, parameters: dict[str, Any]) -> ActionResult:
-        """CancelInstanceRefresh."""
+        """Answer CancelInstanceRefresh."""
         active = _active(self._of(response, parameters))
         if active is None:
             raise NoActiveRefresh
@@ -51,7 +51,7 @@ class InstanceRefreshes:
         return ActionResult({"InstanceRefreshId": active["InstanceRefreshId"]})
 
     def describe(self, response: Any, parameters: dict[str, Any]) -> ActionResult:
-        """DescribeInstanceRefreshes."""
+        """Answer DescribeInstanceRefreshes."""
         return ActionResult({"InstanceRefreshes": list(self._of(response, parameters))})
 
     def _of(self, response: Any, parameters: dict[str, Any]) -> list[dict[str, Any]]:

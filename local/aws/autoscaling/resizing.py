@@ -1,4 +1,4 @@
-"""Who asked for another size, in Auto Scaling's own words: activities that follow from it begin with that.
+"""Requests for another size, in Auto Scaling's own words: causes of the activities that follow begin with them.
 
 The sentences are those of the user guide's examples of scaling activities ("Verify a scaling activity").
 """
@@ -13,12 +13,14 @@ _STARTED = "an instance was started in response to a difference between desired 
 
 
 def note_resize(group: Any, before: int, after: int) -> None:
-    """SetDesiredCapacity."""
+    """Note the request of SetDesiredCapacity."""
     _note(group, "a user request explicitly set group desired capacity", before, after)
 
 
 def note_update(group: Any, limits: tuple[int, int], after: int) -> None:
-    """UpdateAutoScalingGroup, before it changes the group; `limits`: MinSize and MaxSize from then on."""
+    """Note the request of UpdateAutoScalingGroup before it changes the group; `limits`: MinSize and MaxSize from then
+    on.
+    """
     if after != group.desired_capacity:
         sizes = f"min: {limits[0]}, max: {limits[1]}, desired: {after}"
         asked = f"a user request update of AutoScalingGroup constraints to {sizes}"
@@ -26,7 +28,7 @@ def note_update(group: Any, limits: tuple[int, int], after: int) -> None:
 
 
 def growth_cause(group: Any, before: int, after: int) -> str:
-    """Why one more is launched; who asked is told until the size that was asked for is reached."""
+    """Return the cause of one more launch; it names the request until the requested size is reached."""
     asked, wanted = getattr(group, "local_growing", ("", 0))
     if after >= wanted:
         group.local_growing = ("", 0)

@@ -1,4 +1,6 @@
-"""Which instances a group gives up when it is larger than desired, and how Auto Scaling words it."""
+"""Selection of the instances that a group terminates when it is larger than desired, and Auto Scaling's words for
+it.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +13,17 @@ _SURPLUS = "an instance was taken out of service in response to a difference bet
 
 
 def surplus_cause(group: Any, before: int, after: int) -> str:
-    """Why one of too many leaves; the sentences are those of the user guide's examples of scaling activities."""
+    """Return the cause of a scale-in termination; the sentences are those of the user guide's examples of scaling
+    activities.
+    """
     asked = getattr(group, "local_resized", "")
     return f"{asked}At {messages.timestamp()} {_SURPLUS}, shrinking the capacity from {before} to {after}."
 
 
 def victims(group: Any, surplus: int) -> list[Any]:
-    """Scale-in: the fullest zone first, there the oldest template version, then the oldest instance."""
+    """Return the instances to terminate on scale-in: the fullest zone first, there the oldest template version, then
+    the oldest instance.
+    """
     chosen: list[Any] = []
     left = counted(group)
     while len(chosen) < surplus:

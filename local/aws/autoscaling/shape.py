@@ -1,6 +1,6 @@
-"""What a group may launch: zones, subnets, types and market of its next instance, and where capacity is missing.
+"""Launch choices of a group: zones, subnets, types and market of its next instance, and missing capacity.
 
-The first type of a mixed instances policy is taken while it can be had (strategy "prioritized"); weights are ignored.
+The first type of a mixed instances policy is taken while it is available (strategy "prioritized"); weights are ignored.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ NO_ADDRESSES = "InsufficientFreeAddressesInSubnet"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offering:
-    """One place and kind to launch an instance."""
+    """Zone, subnet, type and market from which to launch an instance."""
 
     instance_type: str
     market: str  # "on-demand" or "spot"
@@ -26,12 +26,12 @@ class Offering:
 
     @property
     def subnet_id(self) -> str | None:
-        """The subnet's id, where there is one."""
+        """Id of the subnet, if there is one."""
         return None if self.subnet is None else self.subnet.id
 
 
 class CapacityError(Exception):
-    """An offering that EC2 refuses now; ``code`` is EC2's error code."""
+    """Refusal of an offering by EC2; ``code`` is EC2's error code."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -41,7 +41,7 @@ class CapacityError(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class Shortage:
-    """Capacity that is missing wherever all given fields match; ``times`` counts down, None lasts until removed."""
+    """Missing capacity wherever all given fields match; ``times`` counts down, None lasts until removed."""
 
     zone: str | None = None
     subnet: str | None = None
@@ -51,7 +51,7 @@ class Shortage:
     times: int | None = None
 
     def covers(self, offering: Offering) -> bool:
-        """Whether this shortage hits the offering."""
+        """Return whether this shortage matches the offering."""
         pairs = (
             (self.zone, offering.zone),
             (self.subnet, offering.subnet_id),
@@ -62,13 +62,13 @@ class Shortage:
 
 
 class Shortages:
-    """The injected shortages."""
+    """Injected shortages."""
 
     def __init__(self) -> None:
         self._all: list[Shortage] = []
 
     def add(self, shortage: Shortage) -> None:
-        """Inject one."""
+        """Inject one shortage."""
         self._all.append(shortage)
 
     def clear(self) -> None:
@@ -76,7 +76,7 @@ class Shortages:
         self._all.clear()
 
     def require(self, offering: Offering) -> None:
-        """Raise ``CapacityError`` when the offering cannot be had now."""
+        """Raise ``CapacityError`` when the offering is unavailable now."""
         if offering.subnet is not None and offering.subnet.available_ip_address_count <= 0:
             message = f"There are not enough free addresses in subnet '{offering.subnet_id}' to satisfy the request."
             raise CapacityError(NO_ADDRESSES, message)
@@ -95,42 +95,42 @@ def _refusal(offering: Offering) -> str:
 
 
 def serving(group: Any) -> list[Any]:
-    """The instances that are in service or on their way there."""
+    """Return the instances that are in service or about to be."""
     return [state for state in group.instance_states if state.lifecycle_state in COUNTED_STATES]
 
 
 def counted(group: Any) -> list[Any]:
-    """The instances that count towards the desired capacity: not those whose replacement is on its way."""
+    """Return the instances that count towards the desired capacity: not those whose replacement is launching."""
     return [state for state in serving(group) if getattr(state, "replacement", None) is None]
 
 
 def subnets(group: Any) -> list[Any]:
-    """The group's subnets, in the order given."""
+    """Return the group's subnets, in the order given."""
     ids = [item.strip() for item in (group.vpc_zone_identifier or "").split(",") if item.strip()]
     return [group.ec2_backend.get_subnet(subnet_id) for subnet_id in ids]
 
 
 def overrides(group: Any) -> list[dict[str, Any]]:
-    """The launch template overrides of a mixed instances policy."""
+    """Return the launch template overrides of a mixed instances policy."""
     policy = group.mixed_instances_policy or {}
     return list(policy.get("LaunchTemplate", {}).get("Overrides", []))
 
 
 def instance_types(group: Any) -> list[str]:
-    """The types the group may launch, the preferred one first."""
+    """Return the types the group may launch, the preferred one first."""
     named = [str(item["InstanceType"]) for item in overrides(group) if item.get("InstanceType")]
     return named or [str(group.instance_type)]
 
 
 def template_version(group: Any) -> Any | None:
-    """The launch template version that the next instance gets."""
+    """Return the launch template version that the next instance gets."""
     if group.ec2_launch_template is None:
         return None
     return group.ec2_launch_template.get_version(group.launch_template_version)
 
 
 def distribution(group: Any) -> tuple[int, int] | None:
-    """On-demand base and percentage above it, of a mixed instances policy."""
+    """Return the on-demand base and the percentage above it, of a mixed instances policy."""
     if not group.mixed_instances_policy:
         return None
     wanted = group.mixed_instances_policy.get("InstancesDistribution") or {}
@@ -140,7 +140,7 @@ def distribution(group: Any) -> tuple[int, int] | None:
 
 
 def next_market(group: Any) -> str:
-    """``spot`` or ``on-demand`` for the next instance, from the policy or from the template's market options."""
+    """Return ``spot`` or ``on-demand`` for the next instance, from the policy or from the template's market options."""
     shares = distribution(group)
     if shares is None:
         version = template_version(group)
@@ -155,7 +155,7 @@ def next_market(group: Any) -> str:
 
 
 def offerings(group: Any, market: str) -> Iterator[Offering]:
-    """Every way to launch the next instance, the emptiest zone first and there the preferred type first."""
+    """Return every offering for the next instance, the emptiest zone first and there the preferred type first."""
     present = counted(group)
     for zone, subnet in _places(group, present):
         for instance_type in instance_types(group):

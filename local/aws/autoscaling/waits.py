@@ -1,7 +1,7 @@
-"""Instances that lifecycle hooks hold: who must still answer, until when, and what comes of the answers.
+"""Instances that lifecycle hooks hold: the open actions, their deadlines, and the result of the answers.
 
-CONTINUE lets the other hooks of the transition finish; ABANDON ends the wait at once, as Auto Scaling documents. A hook
-whose time is over answers with its default result.
+CONTINUE lets the other hooks of the transition finish; ABANDON ends the wait at once, as Auto Scaling documents. An
+expired hook answers with its default result.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from local.aws.autoscaling.hooks import GroupKey, Hook, Result, Transition
 
 
 class NoActiveAction(Exception):
-    """Nobody waits for this answer: wrong hook, wrong instance or token, or answered already."""
+    """Error: no hook waits for this answer: wrong hook, wrong instance or token, or answered already."""
 
 
 @dataclass(slots=True, kw_only=True)
 class OpenAction:
-    """One hook's claim on one instance; times are monotonic seconds."""
+    """Claim of one hook on one instance; times are monotonic seconds."""
 
     hook: Hook
     token: str
@@ -28,13 +28,13 @@ class OpenAction:
 
     @property
     def deadline(self) -> float:
-        """When the default result applies."""
+        """Time at which the default result applies."""
         return min(self.heartbeat_deadline, self.global_deadline)
 
 
 @dataclass(slots=True, kw_only=True)
 class Wait:
-    """An instance in Pending:Wait or Terminating:Wait, with the actions that are still open."""
+    """Instance in Pending:Wait or Terminating:Wait, with the actions that are still open."""
 
     instance_id: str
     group: GroupKey
@@ -44,7 +44,7 @@ class Wait:
 
 
 class Waits:
-    """Every instance that is held, by instance id."""
+    """Instances that are held, by instance id."""
 
     def __init__(self) -> None:
         self._waits: dict[str, Wait] = {}
@@ -72,28 +72,28 @@ class Waits:
         return wait
 
     def answer(self, group: GroupKey, hook: str, *, instance_id: str | None, token: str | None, result: Result) -> None:
-        """Give a hook's answer. Raises ``NoActiveAction``."""
+        """Record a hook's answer. Raises ``NoActiveAction``."""
         wait, action = self._find(group, hook, instance_id, token)
         self._settle(wait, action, result)
 
     def heartbeat(self, group: GroupKey, hook: str, *, instance_id: str | None, token: str | None, now: float) -> None:
-        """Start a hook's time-out anew, up to its global time-out. Raises ``NoActiveAction``."""
+        """Restart a hook's time-out, up to its global time-out. Raises ``NoActiveAction``."""
         _, action = self._find(group, hook, instance_id, token)
         action.heartbeat_deadline = now + action.hook.heartbeat_timeout
 
     def expire(self, now: float) -> None:
-        """Apply the default result of every action whose time is over."""
+        """Apply the default result of every expired action."""
         for wait in list(self._waits.values()):
             for action in [action for action in wait.actions if action.deadline <= now]:
                 if wait.instance_id in self._waits and action in wait.actions:
                     self._settle(wait, action, action.hook.default_result)
 
     def cancel(self, instance_id: str) -> None:
-        """Forget a wait without an outcome: the instance has gone another way."""
+        """Drop a wait without an outcome: the instance left in another way."""
         self._waits.pop(instance_id, None)
 
     def held(self) -> list[Wait]:
-        """What is held now."""
+        """Return the instances that are held now."""
         return list(self._waits.values())
 
     def _settle(self, wait: Wait, action: OpenAction, result: Result) -> None:

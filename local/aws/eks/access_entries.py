@@ -1,6 +1,7 @@
-"""EKS access entries: who may speak to a cluster's Kubernetes API, as the EKS API and CloudFormation write them.
+"""EKS access entries: principals that may call a cluster's Kubernetes API, as the EKS API and CloudFormation write
+them.
 
-The store stands in front of moto, which has none. Whether a principal really gets in is the local cluster's business.
+The store stands in front of moto, which has none. The local cluster enforces them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _TYPES = {"STANDARD", "EC2_LINUX", "EC2_WINDOWS", "FARGATE_LINUX", "EC2", "HYBRI
 
 
 class AccessEntryError(Exception):
-    """A refused call: EKS's error code, its HTTP status and a sentence."""
+    """Refusal of a call: EKS's error code, its HTTP status and a sentence."""
 
     def __init__(self, code: str, status: int, message: str) -> None:
         super().__init__(message)
@@ -34,7 +35,7 @@ class AccessEntryError(Exception):
 
 
 class AccessEntries:
-    """All access entries of all clusters; safe to use from any thread."""
+    """Access entries of all clusters; safe to use from any thread."""
 
     def __init__(self, cluster_exists: Callable[[str, str], bool]) -> None:
         self._exists = cluster_exists
@@ -43,7 +44,7 @@ class AccessEntries:
         self._lock = threading.RLock()
 
     def create(self, cluster: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """CreateAccessEntry. Raises ``AccessEntryError``."""
+        """Answer CreateAccessEntry. Raises ``AccessEntryError``."""
         principal = str(body.get("principalArn") or "")
         if not principal.startswith("arn:"):
             raise AccessEntryError("InvalidParameterException", 400, "The principalArn parameter format is not valid")
@@ -70,7 +71,7 @@ class AccessEntries:
             return dict(self._entries[key])
 
     def update(self, cluster: str, principal: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """UpdateAccessEntry: groups and user name. Raises ``AccessEntryError``."""
+        """Answer UpdateAccessEntry: groups and user name. Raises ``AccessEntryError``."""
         with self._lock:
             entry = self._get(cluster, principal)
             if "kubernetesGroups" in body:
@@ -81,17 +82,17 @@ class AccessEntries:
             return dict(entry)
 
     def describe(self, cluster: str, principal: str) -> dict[str, Any]:
-        """DescribeAccessEntry. Raises ``AccessEntryError``."""
+        """Answer DescribeAccessEntry. Raises ``AccessEntryError``."""
         with self._lock:
             return dict(self._get(cluster, principal))
 
     def of(self, cluster: str) -> list[dict[str, Any]]:
-        """Every entry of a cluster in this request's region; empty for an unknown cluster."""
+        """Return every entry of a cluster in this request's region; empty for an unknown cluster."""
         with self._lock:
             return [dict(entry) for key, entry in self._entries.items() if key[:2] == (get_region(), cluster)]
 
     def delete(self, cluster: str, principal: str) -> None:
-        """DeleteAccessEntry. Raises ``AccessEntryError``."""
+        """Answer DeleteAccessEntry. Raises ``AccessEntryError``."""
         with self._lock:
             self._get(cluster, principal)
             key = self._key(cluster, principal)
@@ -99,7 +100,7 @@ class AccessEntries:
             self._policies.pop(key, None)
 
     def answer(self, method: str, path: str, body: bytes) -> Answer | None:
-        """The HTTP answer to a call on access entries, or None when ``path`` is something else."""
+        """Return the HTTP answer to a call on access entries, or None for any other ``path``."""
         match = _PATH.match(path)
         if match is None:
             return None
@@ -169,7 +170,7 @@ def _arn(cluster: str, principal: str) -> str:
 
 
 def _username(principal: str) -> str:
-    """The default user name: a role's sessions are named, as EKS documents it; a user is its own ARN."""
+    """Return the default user name: a role's sessions are named, as EKS documents it; a user is its own ARN."""
     if ":role/" not in principal:
         return principal
     account, role = principal.split(":")[4], principal.rsplit("/", 1)[-1]

@@ -25,9 +25,10 @@ _FIELDS = {"endpoint", "certificateAuthorityData", "version", "token", "eviction
 
 
 class Clusters:
-    """The fields set through the control API, applied to clusters that exist and to those still to come.
+    """Fields set through the control API, applied to existing and future clusters.
 
-    ``token`` is what EKS itself drains with, ``evictionSeconds`` how long it tries; DescribeCluster tells neither.
+    ``token`` is EKS's own credential for drains, ``evictionSeconds`` the duration of its attempts; DescribeCluster
+    shows neither.
     """
 
     def __init__(self, settings: Settings, engine: Engine) -> None:

@@ -1,6 +1,6 @@
-"""How EKS empties a node of a managed node group: cordon, evict through the Eviction API, and, when forced, delete.
+"""Drain of a node of a managed node group by EKS: cordon, evict through the Eviction API, and, when forced, delete.
 
-It speaks to the cluster whose endpoint stands in the local EKS, with a bearer token given through the control API.
+It calls the cluster whose endpoint is set in the local EKS, with a bearer token given through the control API.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MERGE = "application/merge-patch+json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Where a cluster's API is and who EKS is there. ``certificate``: PEM of its authority."""
+    """Endpoint of a cluster's API and EKS's credentials there. ``certificate``: PEM of its authority."""
 
     endpoint: str
     token: str
@@ -28,7 +28,9 @@ class Access:
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> Access | None:
-        """From the fields set for a cluster, None as long as they do not suffice: then no node holds any pods."""
+        """Return the access from the fields set for a cluster, None while they do not suffice: then no node holds any
+        pods.
+        """
         if not fields.get("endpoint") or not fields.get("token"):
             return None
         pem = base64.b64decode(fields.get("certificateAuthorityData") or "").decode()
@@ -36,24 +38,24 @@ class Access:
 
 
 class Nodes:
-    """The nodes of one cluster, as EKS treats them."""
+    """Nodes of one cluster, as EKS treats them."""
 
     def __init__(self, access: Access) -> None:
         self._access = access
         self._tls = ssl.create_default_context(cadata=access.certificate) if access.certificate else None
 
     def of_instance(self, instance: str) -> str | None:
-        """The name of its node, None before it has joined and after it has gone."""
+        """Return the name of the instance's node, None before it has joined and after it has been deleted."""
         items = self._call("GET", "/api/v1/nodes").get("items", [])
         names = (one["metadata"]["name"] for one in items if one["spec"].get("providerID", "").endswith(f"/{instance}"))
         return next(names, None)
 
     def cordon(self, node: str) -> None:
-        """Mark it unschedulable."""
+        """Mark the node unschedulable."""
         self._call("PATCH", f"/api/v1/nodes/{node}", {"spec": {"unschedulable": True}})
 
     def empty(self, node: str, *, force: bool) -> bool:
-        """One round: ask every pod to leave; True when none is left that has to. ``force`` deletes past budgets."""
+        """Evict every pod once; return True when none is left that must be evicted. ``force`` deletes past budgets."""
         items = self._call("GET", f"/api/v1/pods?fieldSelector=spec.nodeName%3D{node}").get("items", [])
         left = [pod for pod in items if _has_to_leave(pod)]
         for pod in left:
@@ -69,7 +71,7 @@ class Nodes:
         return not left
 
     def _call(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
-        """Its answer; nothing where it is gone or refused: the next round asks again."""
+        """Return the answer; nothing for a missing object or a refusal: the next attempt repeats the call."""
         headers = {"Authorization": f"Bearer {self._access.token}"}
         headers["Content-Type"] = _MERGE if method == "PATCH" else "application/json"
         data = None if body is None else json.dumps(body).encode()

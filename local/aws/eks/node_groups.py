@@ -1,6 +1,6 @@
 """Managed node groups whose Auto Scaling group exists, named and tagged as EKS does it.
 
-EKS's own lifecycle hooks are not played here; its version updates are in ``updates``.
+EKS's own lifecycle hooks are not emulated here; its version updates are in ``updates``.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _policy(backend: Any, node_group: Any, name: str) -> dict[str, Any]:
 
 
 def _template(backend: Any, node_group: Any, name: str) -> Any:
-    """EKS's own copy of the user's launch template version, or one that it makes itself."""
+    """Return EKS's own copy of the user's launch template version, or one that it makes itself."""
     ec2 = ec2_backends[backend.account_id][backend.region_name]
     given = node_group.launch_template or {}
     data: dict[str, Any] = {}
@@ -118,7 +118,7 @@ def _tags(node_group: Any) -> list[dict[str, Any]]:
 
 
 def source_of(template: Mapping[str, Any]) -> str:
-    """The tag's value."""
+    """Return the tag's value."""
     return f"{template['id']}:{template.get('version') or '$Default'}"
 
 
@@ -154,7 +154,7 @@ def _deleting(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _end(backend: Any, group: Any) -> None:
-    """The group, its instances whether a hook holds them or not, and EKS's own launch template."""
+    """Delete the group, its instances, even those that a hook holds, and EKS's own launch template."""
     ec2 = ec2_backends[backend.account_id][backend.region_name]
     members = [state.instance.id for state in group.instance_states]
     autoscaling_backends[backend.account_id][backend.region_name].autoscaling_groups.pop(group.name, None)

@@ -1,4 +1,6 @@
-"""``AWS::EKS::AccessEntry`` in CloudFormation, which ministack lacks: it lands in the same store as the API's calls."""
+"""``AWS::EKS::AccessEntry`` in CloudFormation, which ministack lacks: it is kept in the same store as the API's
+calls.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ def install(entries: AccessEntries) -> None:
         try:
             entries.delete(str(props["ClusterName"]), str(props["PrincipalArn"]))
         except AccessEntryError:
-            return  # gone already, with its cluster or by hand: that is what was asked for
+            return  # already deleted, with its cluster or manually: the requested state
 
     provisioners._RESOURCE_HANDLERS[_TYPE] = {"create": create, "update": update, "delete": delete}
 

@@ -1,8 +1,8 @@
-"""One update of a managed node group, played: surge, cordon and drain one after the other, sizes as before.
+"""Emulation of one update of a managed node group: surge, cordon and drain one after the other, sizes as before.
 
-Rules from "Managed node update behavior" in the EKS user guide, made simple: one node more than desired, and
-``maxUnavailable`` old ones at a time. When a drain takes too long the update fails with PodEvictionFailure, what is
-new stays, and the rest is left as it is; with ``force`` the pods are deleted then.
+Rules from "Managed node update behavior" in the EKS user guide, simplified: one node more than desired, and
+``maxUnavailable`` old ones at a time. When a drain takes too long the update fails with PodEvictionFailure, new nodes
+stay, and the rest is left unchanged; with ``force`` the pods are deleted then.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NODE_SECONDS = 60.0  # until a new instance is in service and its node is there
 
 
 class UpdateFailed(Exception):
-    """The update cannot go on. `code` is EKS's; `about`: the nodes or instances."""
+    """Failure of an update. `code` is EKS's; `about`: the nodes or instances."""
 
     def __init__(self, code: str, message: str, about: list[str]) -> None:
         super().__init__(message)
@@ -29,7 +29,7 @@ class UpdateFailed(Exception):
 
 
 class Drains(Protocol):
-    """What a node's pods are asked through."""
+    """Interface through which a node's pods are evicted."""
 
     def of_instance(self, instance: str) -> str | None: ...
     def cordon(self, node: str) -> None: ...
@@ -38,10 +38,10 @@ class Drains(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rolling:
-    """One group on its way to another version. ``nodes`` None: no cluster is known, so that no node holds pods.
+    """Update of one group to another version. ``nodes`` None: no cluster is known, so no node holds pods.
 
-    ``size``: desired and maximum of the node group's own configuration, which the group may be above of since an
-    update that failed.
+    ``size``: desired and maximum of the node group's own configuration, which the group may exceed since a failed
+    update.
     """
 
     engine: Engine
@@ -54,7 +54,7 @@ class Rolling:
     lock: AbstractContextManager[Any]
 
     def play(self) -> None:
-        """To the end. Raises ``UpdateFailed``."""
+        """Carry out the update to its end. Raises ``UpdateFailed``."""
         with self.lock:
             old = [state for state in counted(self.group) if not self._is_new(state)]
             desired, maximum = self.size
@@ -75,7 +75,7 @@ class Rolling:
         return str((state.launch_template or {}).get("Version")) == str(self.group.launch_template_version)
 
     def _end(self, state: Any, *, decrement: bool) -> None:
-        """The last of them takes the surge back."""
+        """Terminate one old instance; the last one decrements the size by the surge."""
         with self.lock:
             size = self.group.desired_capacity
             self.group.desired_capacity = size - decrement
@@ -100,7 +100,7 @@ class Rolling:
             time.sleep(STEP)
 
     def _ready(self, size: int) -> None:
-        """All in service and, where there is a cluster, with a node."""
+        """Wait until `size` members are in service and, where there is a cluster, have a node."""
         self._until(lambda: self._in_service() >= size)
         nodes = self.nodes
         if nodes is not None:

@@ -1,6 +1,6 @@
 """UpdateNodegroupVersion and DescribeUpdate, which moto lacks: an update rolls the node group in a thread of its own.
 
-EKS launches from a copy of the user's launch template; a version that is asked for is copied into that one.
+EKS launches from a copy of the user's launch template; a requested version is copied into that copy.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LOOK = re.compile(r"^/clusters/(?P<cluster>[^/]+)/updates/(?P<update>[^/]+)/?$"
 
 @dataclass(slots=True, kw_only=True)
 class Update:
-    """One update as DescribeUpdate tells of it."""
+    """Update as DescribeUpdate shows it."""
 
     nodegroup: tuple[str, str]  # cluster, name
     asked: Mapping[str, Any]
@@ -46,14 +46,16 @@ class Update:
     errors: list[dict[str, Any]] = field(default_factory=list)
 
     def shown(self) -> dict[str, Any]:
-        """The element ``update`` of an answer."""
+        """Return the element ``update`` of an answer."""
         params = [{"type": "Version", "value": str(self.asked["version"])}] if self.asked.get("version") else []
         told = {"id": self.id, "status": self.status, "type": "VersionUpdate", "params": params}
         return {"update": {**told, "createdAt": self.created, "errors": self.errors}}
 
 
 class Updates:
-    """All updates. ``fields_of`` (region, cluster): what the control API has set for a cluster."""
+    """Updates of all node groups. ``fields_of`` (region, cluster): fields that the control API has set for a
+    cluster.
+    """
 
     def __init__(self, engine: Engine, fields_of: Callable[[str, str], Mapping[str, Any]]) -> None:
         self._engine, self._fields_of = engine, fields_of
@@ -61,7 +63,7 @@ class Updates:
         self._by_token: dict[tuple[str, str, tuple[str, str]], Update] = {}
 
     def answer(self, method: str, path: str, query: Mapping[str, Any], body: bytes) -> Answer | None:
-        """The HTTP answer to one of the two calls, None for any other."""
+        """Return the HTTP answer to one of the two calls, None for any other."""
         start, look = _START.match(path), _LOOK.match(path)
         headers = {"Content-Type": "application/json"}
         try:
@@ -143,7 +145,7 @@ def _group(nodegroup: Any) -> Any:
 
 
 def _repoint(nodegroup: Any, group: Any, body: Mapping[str, Any]) -> None:
-    """Another version of EKS's own copy, from the user's version where one is given."""
+    """Make another version of EKS's own copy, from the user's version where one is given."""
     given, own = body.get("launchTemplate") or {}, group.ec2_launch_template
     data = dict(own.get_version("$Latest").data)
     if given:
@@ -153,14 +155,14 @@ def _repoint(nodegroup: Any, group: Any, body: Mapping[str, Any]) -> None:
         source = ec2_backends[get_account_id()][get_region()].get_launch_template(known["id"])
         data.update(source.get_version(str(given.get("version") or "$Default")).data)
         _tag(group, source_of({**given, "id": known["id"]}))
-    latest = own.get_version("$Latest")  # of an update that failed there is a copy already
+    latest = own.get_version("$Latest")  # a failed update has left a copy
     version = str((latest if given and latest.data == data else own.create_version(data, "")).number)
     group.launch_template_version = version
     group.mixed_instances_policy["LaunchTemplate"]["LaunchTemplateSpecification"]["Version"] = version
 
 
 def _tag(group: Any, source: str) -> None:
-    """Instances launched from now on carry it, those that are there keep theirs."""
+    """Set the tag for instances launched from now on; existing instances keep theirs."""
     tag = {"Key": SOURCE_TEMPLATE, "Value": source, "PropagateAtLaunch": True}
     group.tags = [one for one in group.tags if one["Key"] != SOURCE_TEMPLATE] + [
         {**tag, "ResourceId": group.name, "ResourceType": "auto-scaling-group"}

@@ -1,4 +1,4 @@
-"""The names under which a failing function is reported: exception classes, exits, import failures, throttles.
+"""Names under which a failing function is reported: exception classes, exits, import failures, throttles.
 
 ministack reports every Python exception as ``Runtime.HandlerError``, so no Retry or Catch by class name would match.
 """
@@ -78,7 +78,7 @@ def _described(body: dict[str, Any], response: dict[str, Any], request_id: str) 
 
 
 def _throttled(original: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
-    """Step Functions reads ``errorType`` of what a function answers; a throttle has to carry one."""
+    """Return a throttle that carries ``errorType``: Step Functions reads it from a function's answer."""
 
     @functools.wraps(original)
     def throttle(reason_code: str, msg: str, retry_after: int = 1) -> dict[str, Any]:

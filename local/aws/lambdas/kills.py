@@ -1,4 +1,4 @@
-"""A switch that kills a function's process in the middle of an invocation, as a crash or a lack of memory would."""
+"""Switch that kills a function's process in the middle of an invocation, as a crash or a lack of memory would."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _POLL_SECONDS = 0.02
 
 @dataclass(slots=True, kw_only=True)
 class Kill:
-    """How many invocations of a function die, and how many seconds after they began."""
+    """Number of invocations of a function that die, and seconds after their beginning."""
 
     after_seconds: float
     times: int
 
 
 class Kills:
-    """The armed kills by function name. A kill is used up only when it has hit a running invocation."""
+    """Armed kills by function name. A kill is used up only when it has hit a running invocation."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -46,7 +46,7 @@ class Kills:
             self._armed.clear()
 
     def remaining(self) -> dict[str, int]:
-        """How many kills are left, by function."""
+        """Return how many kills are left, by function."""
         with self._lock:
             return {function: kill.times for function, kill in self._armed.items()}
 

@@ -1,4 +1,4 @@
-"""Event source mappings read more than ten messages at once, and linger so that a burst becomes few batches."""
+"""Event source mappings that read more than ten messages at once, and wait so that a burst becomes few batches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ministack.services import sqs
 from local.aws.pins import expect_parameters
 
 _RECEIVED_AT_ONCE = 10
-LINGER_SECONDS = 0.15  # stands for a batching window of one second: the local stack is to answer quickly
+LINGER_SECONDS = 0.15  # stands for a batching window of one second: the local stack should answer quickly
 
 
 def install() -> None:

@@ -1,4 +1,4 @@
-"""The function processes: at most a dozen, each with its function's identity and name for the AWS calls it makes."""
+"""Function processes: at most a dozen, each with its function's identity and name for the AWS calls it makes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAXIMUM_PROCESSES = 12
 _APPLICATION_ID = "AWS_SDK_UA_APP_ID"
 _APPLICATION_ID_LENGTH = 50  # longer ones are refused by the SDKs
 PATIENCE_SECONDS = 10.0  # of a state machine's call for a process: well below the time-outs of its tasks
-patience: ContextVar[float | None] = ContextVar("patience", default=None)  # seconds; None: as long as it takes
+patience: ContextVar[float | None] = ContextVar("patience", default=None)  # seconds; None: no limit
 _slots = threading.BoundedSemaphore(MAXIMUM_PROCESSES)
 _closed = threading.Event()
 
@@ -38,12 +38,12 @@ def install() -> None:
 
 
 def close() -> None:
-    """Start no process any more: the launcher ends."""
+    """Stop starting processes: the launcher ends."""
     _closed.set()
 
 
 def credentials(config: dict[str, Any]) -> dict[str, str]:
-    """Session credentials of the function's role: GetCallerIdentity answers with the assumed role, as on AWS."""
+    """Return session credentials of the function's role: GetCallerIdentity answers with the assumed role, as on AWS."""
     account, _ = lambda_runtime._account_region_from_function_config(config)
     function, role = str(config.get("FunctionName", "")), str(config.get("Role", "")).rsplit("/", 1)[-1]
     digest = hashlib.sha256(f"{config.get('FunctionArn')}:{role}".encode()).hexdigest().upper()
@@ -62,10 +62,10 @@ def credentials(config: dict[str, Any]) -> dict[str, str]:
 
 
 def _capped(original: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
-    """Further invocations wait for a process. A function that invokes another one synchronously holds two.
+    """Let further invocations wait for a process. A function that invokes another one synchronously holds two.
 
-    A state machine's are throttled instead, after a while: its tasks give up while they wait and call again, so that a
-    storm would end up waiting for calls that nobody listens to any more. Lambda itself keeps none waiting.
+    A state machine's invocations are throttled instead, after a while: its tasks time out while they wait and call
+    again, so a storm would wait for calls whose callers have given up. Lambda itself keeps none waiting.
     """
 
     @functools.wraps(original)
@@ -83,7 +83,7 @@ def _capped(original: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, 
 
 
 def _evicting(original: Callable[..., Any]) -> Callable[..., Any]:
-    """A new process beyond the cap takes the place of the one that has been idle longest."""
+    """Let a new process beyond the cap replace the one that has been idle longest."""
 
     @functools.wraps(original)
     def acquire(*args: Any, **kwargs: Any) -> Any:

@@ -1,6 +1,6 @@
-"""The states inside Map iterations and Parallel branches, with a history and variables of their own.
+"""States inside Map iterations and Parallel branches, with a history and variables of their own.
 
-ministack writes no events for them nor for what they add up to, and lets sibling branches share one context.
+ministack writes no events for them nor for their iterations and branches, and lets sibling branches share one context.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def install() -> None:
 
 
 def _told(kind: str, original: Callable[..., Any]) -> Callable[..., Any]:
-    """One try of a Map or Parallel state, between its own events."""
+    """Run one attempt of a Map or Parallel state, between its own events."""
 
     @functools.wraps(original)
     def fan_out(state_def: dict[str, Any], raw_input: Any, execution: dict[str, Any], ctx: dict[str, Any]) -> Any:
@@ -56,7 +56,7 @@ def _told(kind: str, original: Callable[..., Any]) -> Callable[..., Any]:
 def run_branch(
     states: Mapping[str, Any], start_at: str, input_data: Any, execution: dict[str, Any], ctx: dict[str, Any]
 ) -> Any:
-    """Walk from ``start_at`` to an end; an iteration of a Map is told before and after."""
+    """Walk from ``start_at`` to an end; an iteration of a Map has an event before and after."""
     kind, name = _within.get()
     if kind != "Map":
         return _walk(states, start_at, input_data, execution, ctx)
@@ -74,7 +74,7 @@ def run_branch(
 def _walk(
     states: Mapping[str, Any], start_at: str, input_data: Any, execution: dict[str, Any], ctx: dict[str, Any]
 ) -> Any:
-    """The last output. Variables assigned here stay here, as on AWS."""
+    """Return the last output. Variables assigned here stay here, as on AWS."""
     own = {**ctx, "variables": dict(ctx.get("variables", {}))}
     name: str | None = start_at
     value = copy.deepcopy(input_data)

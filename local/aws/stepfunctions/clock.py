@@ -1,4 +1,4 @@
-"""The time in which state machines wait: real seconds times one factor that can be changed while they wait."""
+"""Clock of the waits of state machines: real seconds times one factor that can be changed while they wait."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SMALLEST_FACTOR = 1e-6
 
 
 class ScaledClock:
-    """A clock whose second lasts ``factor`` real seconds (0.1: ten times as fast)."""
+    """Clock whose second lasts ``factor`` real seconds (0.1: ten times as fast)."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -21,11 +21,11 @@ class ScaledClock:
 
     @property
     def factor(self) -> float:
-        """Real seconds per second of this clock."""
+        """Return the real seconds per second of this clock."""
         return self._factor
 
     def set_factor(self, factor: float) -> None:
-        """Change the pace from now on, also for those who wait already; must not be negative."""
+        """Change the pace from now on, also for present waiters; it must not be negative."""
         if factor < 0:
             raise ValueError(f"factor must be 0 or more, found {factor}")
         with self._lock:
@@ -33,16 +33,16 @@ class ScaledClock:
             self._factor = max(factor, _SMALLEST_FACTOR)
 
     def now(self) -> float:
-        """Seconds of this clock since it was made."""
+        """Return the seconds of this clock since it was made."""
         with self._lock:
             return self._read()
 
     def slice_until(self, deadline: float) -> float:
-        """How many real seconds to block before looking again: short, and not past ``deadline``."""
+        """Return how many real seconds to block before the next check: short, and not past ``deadline``."""
         return min(_SLICE_SECONDS, max(0.0, (deadline - self.now()) * self._factor))
 
     def sleep(self, seconds: float, still: Callable[[], None]) -> None:
-        """Sleep that many seconds of this clock; ``still`` is called now and then and may raise to wake the sleeper."""
+        """Sleep that many seconds of this clock; ``still`` is called repeatedly and may raise to end the sleep."""
         deadline = self.now() + seconds
         while self.now() < deadline:
             still()

@@ -1,4 +1,5 @@
-"""Whole executions: idempotent starts, top-level time-outs, ends that stay ends, status events and history numbering.
+"""Whole executions: idempotent starts, top-level time-outs, final states that never change, status events and history
+numbering.
 
 The rules are those of the API references of StartExecution and StopExecution and of the documented status event.
 """
@@ -37,7 +38,7 @@ class Executions:
         self._deadlines: dict[str, tuple[float, dict[str, Any]]] = {}
 
     def install(self, timeline: Timeline) -> None:
-        """Patch starting, running, failing, stopping, numbering and telling."""
+        """Patch starting, running, failing, stopping, numbering and notifying."""
         expect_parameters("ministack", machine._start_execution, "data")
         expect_parameters("ministack", machine._run_execution, "exec_arn")
         expect_parameters("ministack", machine._fail_execution, "execution", "error", "cause")
@@ -53,7 +54,9 @@ class Executions:
         timeline.every(_CHECK_SECONDS, self._time_out)
 
     def _start(self, original: Callable[[Mapping[str, Any]], Any]) -> Callable[[Mapping[str, Any]], Any]:
-        """Same name and input while running: the same execution. A closed one, or other input: refused."""
+        """Start an execution. Same name and input while running: the same execution. A closed one, or other input:
+        refused.
+        """
 
         def start(data: Mapping[str, Any]) -> Any:
             name = data.get("name")
@@ -93,7 +96,7 @@ class Executions:
         return run
 
     def _fail(self, original: Callable[..., None]) -> Callable[..., None]:
-        """An execution that has ended stays as it ended, whatever its threads still do."""
+        """Fail an execution, unless it has ended: it keeps its final state, whatever its threads still do."""
 
         @functools.wraps(original)
         def fail(execution: dict[str, Any], error: str, cause: str) -> None:

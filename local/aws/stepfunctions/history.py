@@ -1,4 +1,4 @@
-"""The history of an execution as GetExecutionHistory numbers and names it, where ministack's own is shorter.
+"""History of an execution as GetExecutionHistory numbers and names it, where ministack's own is shorter.
 
 A task is scheduled and started, one that waits for an answer is submitted as well, and one that took too long has timed
 out rather than failed. Event types are those of the API reference of HistoryEvent.
@@ -16,7 +16,7 @@ Add = Callable[..., dict[str, Any]]
 
 
 def complete(original: Add, lock: threading.RLock) -> Add:
-    """An `_add_event` that links events, starts what is scheduled and tells time-outs from failures."""
+    """Return an `_add_event` that links events, starts scheduled tasks and distinguishes time-outs from failures."""
 
     @functools.wraps(original)
     def add(execution: dict[str, Any], event_type: str, details: Any = None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Which execution a thread works for, so that sleeping and waiting threads notice when their execution has ended."""
+"""Execution of each thread, so that sleeping and waiting threads notice when their execution has ended."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ current_execution: contextvars.ContextVar[dict[str, Any] | None] = contextvars.C
 
 
 class ExecutionEnded(SystemExit):
-    """The execution was stopped or timed out: the thread unwinds past Retry and Catch, and ends silently."""
+    """End of an execution by stop or time-out: the thread unwinds past Retry and Catch, and ends silently."""
 
 
 def check() -> None:

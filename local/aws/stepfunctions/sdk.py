@@ -58,7 +58,7 @@ def _naming(original: Callable[[str, str], str]) -> Callable[[str, str], str]:
 
 
 def _nested(original: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
-    """The optimized startExecution names its errors ``StepFunctions.…Exception``."""
+    """Return the error name of the optimized startExecution: ``StepFunctions.…Exception``."""
 
     @functools.wraps(original)
     def start(resource: str, input_data: Any) -> Any:
@@ -74,7 +74,7 @@ def _nested(original: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
 
 
 def exception_name(service: str, code: str) -> str:
-    """The Java SDK's class for an error code of a service, without the service's prefix."""
+    """Return the Java SDK's class for an error code of a service, without the service's prefix."""
     if code.endswith("Exception"):
         return code
     if code in _modelled(service):
@@ -129,7 +129,7 @@ def _failure(service: str, refused: ClientError) -> Exception:
 
 
 def _to_api(value: Any, shape: Any) -> Any:
-    """Step Functions' spelling of parameters (first letter in capitals) into the API's."""
+    """Convert Step Functions' spelling of parameters (first letter in capitals) to the API's."""
     if shape.type_name == "structure" and isinstance(value, dict):
         members = {_spelled(name): name for name in shape.members}
         unknown = [name for name in value if _spelled(name) not in members]
@@ -146,7 +146,7 @@ def _to_api(value: Any, shape: Any) -> Any:
 
 
 def _from_api(value: Any, shape: Any) -> Any:
-    """An API result in Step Functions' spelling, with times as strings."""
+    """Return an API result in Step Functions' spelling, with times as strings."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     if shape.type_name == "structure" and isinstance(value, dict):

@@ -41,7 +41,7 @@ def install(clock: ScaledClock, jitter: random.Random) -> None:
 
 
 def _evaluating(original: Callable[..., Any]) -> Callable[..., Any]:
-    """TimeoutSeconds and HeartbeatSeconds may be expressions; they are evaluated when the task is entered."""
+    """Evaluate TimeoutSeconds and HeartbeatSeconds when the task is entered: they may be expressions."""
 
     @functools.wraps(original)
     def execute_task(state_def: dict[str, Any], raw_input: Any, execution: dict[str, Any], ctx: dict[str, Any]) -> Any:
@@ -60,7 +60,7 @@ def _evaluating(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _invoke_in_time(clock: ScaledClock, resource: str, input_data: Any, timeout: float) -> Any:
-    """Run a task; after its time-out it goes on unheeded, as a Lambda does, and the state fails."""
+    """Run a task; after its time-out it continues without effect, as a Lambda does, and the state fails."""
     outcome: list[tuple[bool, Any]] = []
     done = threading.Event()
 
@@ -86,7 +86,7 @@ def _invoke_in_time(clock: ScaledClock, resource: str, input_data: Any, timeout:
 
 
 def _delaying(original: Callable[..., Any], jitter: random.Random) -> Callable[..., Any]:
-    """The matching retrier, with the delay of this very attempt as its constant interval."""
+    """Return the matching retrier, with the delay of this very attempt as its constant interval."""
 
     @functools.wraps(original)
     def find(retriers: Sequence[Mapping[str, Any]], error: str, retry_counts: Mapping[int, int]) -> Any:
@@ -105,7 +105,7 @@ def _delaying(original: Callable[..., Any], jitter: random.Random) -> Callable[.
 
 
 def _matching(original: Callable[..., bool]) -> Callable[..., bool]:
-    """``States.Timeout`` covers missed heartbeats, and ``States.TaskFailed`` covers no time-out."""
+    """Match an error: ``States.Timeout`` covers missed heartbeats, and ``States.TaskFailed`` covers no time-out."""
 
     @functools.wraps(original)
     def matches(error_equals: Sequence[str], error: str) -> bool:

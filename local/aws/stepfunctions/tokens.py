@@ -23,7 +23,7 @@ _FOREVER = 99_999_999.0
 
 
 class Tokens:
-    """The pausing of tasks, and the memory of tokens whose task is over."""
+    """Pauses of tasks, and the tokens whose task is over."""
 
     def __init__(self, clock: ScaledClock) -> None:
         self._clock = clock
@@ -90,7 +90,7 @@ class Tokens:
 
 
 def _is_over(waiting: Mapping[str, Any]) -> bool:
-    """Answered already, or its execution has ended and its thread has not noticed yet."""
+    """Return whether the task is answered already, or its execution has ended and its thread has not noticed yet."""
     execution = waiting.get("execution")
     return bool(waiting["event"].is_set() or (execution is not None and execution["status"] != "RUNNING"))
 

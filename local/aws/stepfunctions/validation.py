@@ -1,4 +1,6 @@
-"""ValidateStateMachineDefinition by AWS's published validator (npm `asl-validator`): ministack accepts anything."""
+"""Validation of ValidateStateMachineDefinition by AWS's published validator (npm `asl-validator`): ministack accepts
+anything.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ CALL = "ValidateStateMachineDefinition"
 
 
 def install() -> None:
-    """Patch the one function, and let it run beside the event loop: it waits for a process."""
+    """Patch the one function, and run it outside the event loop: it waits for a process."""
     expect_parameters("ministack", machine._validate_state_machine_definition, "data")
     expect("ministack", "TestState" in machine._OFF_LOOP_ACTIONS, "stepfunctions has no _OFF_LOOP_ACTIONS")
     machine._validate_state_machine_definition = validate
@@ -30,7 +32,9 @@ def install() -> None:
 
 
 def validate(data: Mapping[str, Any]) -> Any:
-    """`{"result": OK | FAIL, "diagnostics"}`, as the API answers; one diagnostic with all that the validator says."""
+    """Return `{"result": OK | FAIL, "diagnostics"}`, as the API answers; one diagnostic has the validator's whole
+    output.
+    """
     definition = data.get("definition")
     if not definition:
         return error_response_json("ValidationException", "definition is required", 400)
@@ -42,7 +46,7 @@ def validate(data: Mapping[str, Any]) -> Any:
 
 
 def _said(definition: str) -> str:
-    """What the validator finds wrong, empty for nothing."""
+    """Return the validator's error output, empty for none."""
     try:
         json.loads(definition)
     except ValueError as error:

@@ -1,6 +1,6 @@
-"""The controllers, the scheduler and the kubelets: each watches writes, remembers what to look at, and acts in `run`.
+"""Controllers, scheduler and kubelets: each watches writes, queues the affected objects, and acts in `run`.
 
-Order matters only for how much happens in one pass; `model.Cluster.step` runs them until nobody has anything to do.
+Order matters only for how much happens in one pass; `model.Cluster.step` runs them until none has work left.
 """
 
 from __future__ import annotations
@@ -26,17 +26,19 @@ from .statefulsets import StatefulSets
 
 
 class Controller(Protocol):
-    """Both methods are called by the model only."""
+    """Interface of a controller; both methods are called by the model only."""
 
     def observe(self, change: Change) -> None:
-        """Note what to look at. Must not write."""
+        """Queue the affected objects. Must not write."""
 
     def run(self) -> bool:
-        """Look at everything noted; True when something was done. Idempotent."""
+        """Process every queued object; return True when something was done. Idempotent."""
 
 
 def all_controllers(world: World, events: EventRecorder) -> list[Controller]:
-    """In the order in which a pass runs them: owners before what they own, then placement, then nodes."""
+    """Return the controllers in the order in which a pass runs them: owners before their dependents, then placement,
+    then nodes.
+    """
     return [
         Garbage(world),
         Deployments(world, events),

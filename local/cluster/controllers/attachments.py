@@ -1,9 +1,10 @@
-"""VolumeAttachments: a volume comes to the node where a pod needs it, and leaves after the last such pod has gone.
+"""VolumeAttachments: a volume is attached to the node where a pod needs it, and detached after the last such pod is
+gone.
 
 Rules: `pkg/controller/volume/attachdetach` and external-attacher. A volume that can be on one node only stays there
-until it is detached: some seconds after its pod ended in an orderly way, six minutes after a pod was taken away from
-a node without a kubelet, because nobody has unmounted it, or at once where such a node is tainted out-of-service. Left
-out: limits of a node.
+until it is detached: some seconds after its pod ended in an orderly way, six minutes after a pod was removed from a
+node without a kubelet, because the volume is not unmounted, or at once where such a node is tainted out-of-service.
+Left out: limits of a node.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ class Attachments:
                 keys[change.key] = None
 
     def _pod_changed(self, change: Change) -> None:
-        """A pod uses its claims from the moment when it has a node until it is gone or has finished."""
+        """Update the users of the pod's claims. A pod uses its claims from its binding to a node until it is deleted or
+        has finished.
+        """
         pod = change.obj
         uses = change.type is not ChangeType.DELETED and node_of(pod) is not None and not is_finished(pod)
         for name in claim_names(pod):
@@ -66,7 +69,7 @@ class Attachments:
                 self._claims.add(claim)
 
     def _hurry(self, node: str) -> None:
-        """What is to leave the node late leaves it soon."""
+        """Detach soon the volumes of the node that were to be detached late."""
         for attachment in self._world.store.all(_RESOURCE):
             if attachment["spec"]["nodeName"] == node and self._leaving.pop(uid_of(attachment), None) is not None:
                 volume = self._world.store.find("persistentvolumes", _volume_name(attachment))
@@ -80,14 +83,14 @@ class Attachments:
         return self._attach.work(self._attached) or acted
 
     def _forget(self, volume: str) -> bool:
-        """A volume that does not exist is attached nowhere."""
+        """Remove the attachments of a deleted volume."""
         keys = self._present.pop(volume, {})
         for key in list(keys):
             self._world.store.remove(_RESOURCE, key)
         return bool(keys)
 
     def _sync(self, claim_key: Key) -> bool:
-        """Bring the attachments of one claim's volume to where its pods are."""
+        """Update the attachments of one claim's volume to the nodes of its pods."""
         claim = self._world.store.at("persistentvolumeclaims", claim_key)
         volume = volume_of(claim, self._world.store) if claim is not None else None
         if volume is None or not volume["spec"].get("csi"):
@@ -133,7 +136,7 @@ class Attachments:
         return self._world.write_status(_RESOURCE, key, {"attached": True})
 
     def _detach(self, attachment: Obj, claim_key: Key) -> bool:
-        """Plan it, or do it when its time has come; whoever needs the volume meanwhile lifts the plan."""
+        """Plan the detachment, or detach when it is due; a pod that needs the volume before then cancels the plan."""
         uid, now = uid_of(attachment), self._world.now()
         due = self._leaving.get(uid)
         if due is None:

@@ -49,7 +49,7 @@ class Claims:
         return True
 
     def _provision(self, claim: Obj) -> bool:
-        """A volume in any zone that has nodes, where the class does not wait for a pod."""
+        """Make a volume in any zone that has nodes, where the class does not wait for a pod."""
         storage_class = class_of(claim, self._world.store)
         if storage_class is None or waits_for_consumer(storage_class):
             return False
@@ -60,7 +60,7 @@ class Claims:
         return True
 
     def _reclaim(self, name: str) -> bool:
-        """The claim of the volume is gone: so is the volume, or it is kept for somebody to look at."""
+        """Reclaim a volume whose claim is deleted: delete it, or keep it for manual inspection."""
         volume = self._world.store.find("persistentvolumes", name)
         reference = (volume or {}).get("spec", {}).get("claimRef")
         if volume is None or reference is None:

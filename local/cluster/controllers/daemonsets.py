@@ -1,7 +1,7 @@
 """DaemonSets: one pod on every node that its template tolerates and selects, placed by the scheduler.
 
 A changed template replaces pods one node at a time (maxUnavailable of the real controller is taken as 1); with
-`OnDelete` they stay until somebody deletes them.
+`OnDelete` they stay until a client deletes them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .worklist import Worklist
 
 _SOURCE = "daemonset-controller"
 _HASH = "controller-revision-hash"
-# what the daemon controller adds to every daemon pod (util.AddOrUpdateDaemonPodTolerations)
+# tolerations that the daemon controller adds to every daemon pod (util.AddOrUpdateDaemonPodTolerations)
 _TOLERATIONS = tuple(
     {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": effect}
     for key, effect in (
@@ -49,7 +49,7 @@ _TOLERATIONS = tuple(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _NodeTally:
-    """How one node stands towards one set; booleans count as numbers in the status."""
+    """State of one node for one set; booleans count as numbers in the status."""
 
     desired: bool
     current: bool
@@ -62,7 +62,7 @@ _NUMBERS = ("desired", "current", "ready", "updated", "settled")
 
 
 class _Standing:
-    """One set on all nodes: sums that are kept up node by node, because a cluster has many of those."""
+    """State of one set on all nodes: sums that are updated node by node, because a cluster has many nodes."""
 
     def __init__(self) -> None:
         self.sums: Counter[str] = Counter()
@@ -132,7 +132,7 @@ class DaemonSets:
         return [pod for pod in (self._world.store.at("pods", key) for key in keys) if pod is not None]
 
     def _place(self, place: tuple[Key, str]) -> bool:
-        """See to one node of one set."""
+        """Reconcile one node of one set."""
         key, name = place
         daemonset = self._living(key)
         if daemonset is None:
@@ -173,7 +173,7 @@ class DaemonSets:
         standing.note(name, tally)
 
     def _finish(self, key: Key) -> bool:
-        """What concerns the set as a whole: one step of an update, and its status."""
+        """Reconcile the set as a whole: one step of an update, and its status."""
         daemonset = self._living(key)
         if daemonset is None:
             return False
@@ -203,7 +203,7 @@ class DaemonSets:
         return acted
 
     def _update(self, daemonset: Obj, standing: _Standing) -> bool:
-        """Take away one outdated pod while every node is settled."""
+        """Delete one outdated pod while every node is settled."""
         if daemonset["spec"]["updateStrategy"].get("type") == "OnDelete":
             return False
         sums = standing.sums
@@ -237,7 +237,7 @@ def _tolerations(daemonset: Obj) -> list[Obj]:
 
 
 def _probe(daemonset: Obj) -> Obj:
-    """A pod of the set as far as placement looks at it."""
+    """Return a pod of the set as far as placement reads it."""
     spec = daemonset["spec"]["template"]["spec"]
     return {"metadata": {}, "spec": {**spec, "tolerations": _tolerations(daemonset)}}
 

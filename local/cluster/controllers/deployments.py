@@ -1,7 +1,7 @@
 """Deployments: one ReplicaSet per template, rolled by maxSurge and maxUnavailable, or recreated.
 
-Left out: paused rollouts' proportional scaling, and rolling back by `kubectl rollout undo` keeps working because that
-is only a patch of the template.
+Left out: paused rollouts' proportional scaling. `kubectl rollout undo` works, because it is only a patch of the
+template.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 
 def template_hash(template: Obj) -> str:
-    """A short name for a pod template: equal templates, equal hash (the real alphabet, not its function)."""
+    """Return a short name for a pod template: equal templates, equal hash (the real alphabet, not its function)."""
     number = zlib.crc32(json.dumps(template, sort_keys=True).encode())
     return "".join(_LETTERS[int(digit) % len(_LETTERS)] for digit in str(number))
 
 
 class TemplateHashes:
-    """The hash of each owner's template, worked out anew when the stored template is another object.
+    """Hashes of the owners' templates, computed again when the stored template is another object.
 
     Stored objects are immutable and a write of the status shares the rest, so the same object has the same hash.
     """
@@ -51,14 +51,14 @@ class TemplateHashes:
         self._known: dict[str, tuple[Obj, str]] = {}
 
     def of(self, owner: Obj) -> str:
-        """Of a stored Deployment or DaemonSet."""
+        """Return the hash of a stored Deployment or DaemonSet."""
         template, known = owner["spec"]["template"], self._known.get(uid_of(owner))
         if known is None or known[0] is not template:
             known = self._known[uid_of(owner)] = (template, template_hash(template))
         return known[1]
 
     def forget(self, owner: Obj) -> None:
-        """It is deleted."""
+        """Drop the hash of a deleted owner."""
         self._known.pop(uid_of(owner), None)
 
 
@@ -148,7 +148,7 @@ class Deployments:
         return self._shrink_old(deployment, current, old, wanted - unavailable) or acted
 
     def _shrink_old(self, deployment: Obj, current: Obj, old: list[Obj], minimum: int) -> bool:
-        """Old sets lose their unavailable pods first, then as many available ones as the minimum leaves."""
+        """Scale down old sets: their unavailable pods first, then as many available ones as the minimum allows."""
         current = self._world.find("replicasets", name_of(current), namespace_of(current))
         new_missing = _replicas(current) - _available(current)
         budget = sum(map(_replicas, [current, *old])) - minimum - new_missing
@@ -244,7 +244,9 @@ def _available(replicaset: Obj) -> int:
 
 
 def _rolling_limits(deployment: Obj) -> tuple[int, int, int]:
-    """(replicas, maxSurge, maxUnavailable): surge rounds up, unavailable down, and both zero become one unavailable."""
+    """Return (replicas, maxSurge, maxUnavailable): surge rounds up, unavailable down, and both zero become one
+    unavailable.
+    """
     wanted = int(deployment["spec"]["replicas"])
     rolling = deployment["spec"]["strategy"].get("rollingUpdate") or {}
     surge = scaled(rolling.get("maxSurge", 0), wanted)

@@ -50,7 +50,9 @@ class Garbage:
             self._collect_later(node)
 
     def _collect_later(self, node: str) -> None:
-        """At the first pass of the pod garbage collector that finds the node missing for its whole quarantine."""
+        """Queue the node for the first pass of the pod garbage collector that finds it missing for its whole
+        quarantine.
+        """
         settings = self._world.settings
         due = self._world.now() + settings.pod_gc_quarantine
         if settings.pod_gc_period:
@@ -84,7 +86,7 @@ class Garbage:
         return False
 
     def _collect_pods(self, node: str) -> bool:
-        """The pod garbage collector deletes pods of a node that does not exist, without any grace."""
+        """Delete pods of a node that does not exist, without any grace, as the pod garbage collector does."""
         if self._world.store.find("nodes", node) is not None:
             return False
         pods = self._world.store.pods_on(node)
@@ -94,7 +96,7 @@ class Garbage:
         return bool(pods)
 
     def _collect_terminating(self, node: str) -> bool:
-        """Pods that were told to end on a node out of service end at once: no kubelet is there to confirm it."""
+        """End deleted pods on a node out of service at once: no kubelet is there to confirm their end."""
         if not is_out_of_service(self._world.store.find("nodes", node)):
             return False
         pods = [pod for pod in self._world.store.pods_on(node) if is_deleting(pod)]
@@ -104,7 +106,7 @@ class Garbage:
         return bool(pods)
 
     def _empty(self, name: str) -> bool:
-        """Delete everything in a namespace that is being deleted; let the namespace go when nothing is left in it."""
+        """Delete everything in a namespace that is being deleted; remove the namespace when nothing is left in it."""
         namespace = self._world.store.find("namespaces", name)
         if namespace is None or not is_held(namespace):
             return False
@@ -124,7 +126,7 @@ class Garbage:
 
 
 def orphan(world: World, uid: str) -> None:
-    """Cut the dependents loose: what `--cascade=orphan` asks for, before the owner goes."""
+    """Orphan the dependents before the owner is deleted, as `--cascade=orphan` requests."""
     for resource, obj in world.store.dependents_of(uid):
         new: Obj = copied(obj)
         references = [entry for entry in new["metadata"]["ownerReferences"] if entry.get("uid") != uid]

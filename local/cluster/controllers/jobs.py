@@ -1,8 +1,8 @@
 """Jobs: so many pods at a time until so many have succeeded, or too many have failed.
 
 Rules: `pkg/controller/job/job_controller.go` and the TTL-after-finished controller. A pod that is deleted counts as
-failed and is started again after a pause that doubles with each failure in a row; a pod failure policy that ignores
-the condition DisruptionTarget spares evicted pods the count. Left out: indexes, deadlines, success policies.
+failed and is started again after a pause that doubles with each failure in a row; a pod failure policy that ignores the
+condition DisruptionTarget does not count evicted pods. Left out: indexes, deadlines, success policies.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 10.0, 600.0  # seconds: DefaultJobPodFailureBackO
 
 @dataclass(slots=True)
 class _Tally:
-    """What the controller remembers of one Job: who has ended and is not counted yet, who is, the failures in a row."""
+    """State of one Job in the controller: ended pods not counted yet, counted pods, the failures in a row."""
 
     ended: dict[str, Obj] = field(default_factory=dict)
     counted: dict[str, None] = field(default_factory=dict)
@@ -110,7 +110,7 @@ class Jobs:
         tally.ended.clear()
 
     def _manage(self, job: Obj, status: Obj) -> bool:
-        """Start and stop pods, or say that it is over."""
+        """Start and stop pods, or report the end of the Job."""
         spec, active = job["spec"], active_pods(self._world, job)
         succeeded, wanted = status.get("succeeded", 0), spec.get("completions")
         if status.get("failed", 0) > spec["backoffLimit"]:
@@ -125,7 +125,7 @@ class Jobs:
         if wanted is not None:
             most = min(most, int(wanted) - succeeded)
         elif succeeded:
-            most = len(active)  # a work queue: nobody new once somebody has found it empty
+            most = len(active)  # a work queue: no new pods once one pod has found it empty
         return self._bring_to(job, active, most)
 
     def _bring_to(self, job: Obj, active: list[Obj], most: int) -> bool:
@@ -145,7 +145,7 @@ class Jobs:
         return True
 
     def _still_leaving(self, job: Obj) -> int:
-        """Pods that have to end before they are replaced (podReplacementPolicy Failed)."""
+        """Return the pods that have to end before they are replaced (podReplacementPolicy Failed)."""
         if job["spec"].get("podReplacementPolicy") != "Failed":
             return 0
         counted = self._tally(job).counted
@@ -185,7 +185,7 @@ def _is_over(job: Obj) -> bool:
 
 
 def _has_ended(change: Change, job: Obj) -> bool:
-    """Gone or finished; being deleted is enough where pods are replaced at once."""
+    """Return whether the pod is gone or finished; being deleted is enough where pods are replaced at once."""
     pod = change.obj
     if change.type is ChangeType.DELETED or phase_of(pod) in ("Succeeded", "Failed"):
         return True
@@ -193,7 +193,9 @@ def _has_ended(change: Change, job: Obj) -> bool:
 
 
 def _is_ignored(job: Obj, pod: Obj) -> bool:
-    """Whether the pod failure policy forgives this end: a rule of action Ignore for a condition that the pod has."""
+    """Return whether the pod failure policy ignores this end: a rule of action Ignore for a condition that the pod
+    has.
+    """
     rules = (job["spec"].get("podFailurePolicy") or {}).get("rules") or []
     return any(
         (condition_of(pod, pattern["type"]) or {}).get("status") == pattern.get("status", "True")

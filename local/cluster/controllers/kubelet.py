@@ -1,10 +1,10 @@
-"""The kubelets: they start bound pods after a while and end deleted ones after their grace period.
+"""Kubelets, which start bound pods after a delay and end deleted ones after their grace period.
 
 A pod starts when its volumes are attached to the node, and ends by itself when its containers have run for as long as
 its annotation says.
 
-A kubelet lives on a node whose Ready condition is True or False; with Unknown (or no condition) nobody is there, so
-its pods neither start nor end until it comes back or the node vanishes.
+A kubelet lives on a node whose Ready condition is True or False; with Unknown (or no condition) no kubelet runs, so its
+pods neither start nor end until it returns or the node is deleted.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 
 
 def has_kubelet(node: Obj | None) -> bool:
-    """Whether somebody on the node still acts."""
+    """Return whether a kubelet on the node still runs."""
     condition = condition_of(node, "Ready") if node is not None else None
     return condition is not None and condition.get("status") in ("True", "False")
 
 
 def is_out_of_service(node: Obj | None) -> bool:
-    """Whether somebody has said that the node is shut down, and nothing on it contradicts."""
+    """Return whether the node is tainted as out of service and no kubelet contradicts."""
     keys = [taint.get("key") for taint in (node or {}).get("spec", {}).get("taints") or ()]
     return node is not None and OUT_OF_SERVICE in keys and not has_kubelet(node)
 
@@ -54,7 +54,7 @@ class Kubelets:
         self._end: Worklist[tuple[Key, str]] = Worklist()
         self._finish: Worklist[tuple[Key, str]] = Worklist()
         self._grace: dict[str, int] = {}
-        self._lacking: dict[str, dict[tuple[Key, str], None]] = {}  # by node: pods whose volumes are not there yet
+        self._lacking: dict[str, dict[tuple[Key, str], None]] = {}  # by node: pods whose volumes are not attached yet
 
     def observe(self, change: Change) -> None:
         if change.resource == "pods":
@@ -81,7 +81,7 @@ class Kubelets:
             self._arm(pod)
 
     def _arm(self, pod: Obj) -> None:
-        """Set the timer for what the pod waits for; timers that lost their meaning do nothing when they fire."""
+        """Set the timer for the event that the pod waits for; obsolete timers do nothing when they fire."""
         entry = (key_of(pod), uid_of(pod))
         now = self._world.now()
         if is_deleting(pod):
@@ -126,7 +126,7 @@ class Kubelets:
         return True
 
     def _has_its_volumes(self, pod: Obj) -> bool:
-        """Whether each is attached to the pod's node (the kubelet's WaitForAttachAndMount)."""
+        """Return whether each volume is attached to the pod's node (the kubelet's WaitForAttachAndMount)."""
         if not claim_names(pod):
             return True
         here = {
@@ -137,7 +137,7 @@ class Kubelets:
         return all(name_of(volume) in here for volume in attachable_volumes(pod, self._world.store))
 
     def _finish_pod(self, entry: tuple[Key, str]) -> bool:
-        """The containers have ended by themselves, with the code of the pod's annotation."""
+        """Finish a pod whose containers have ended by themselves, with the code of the pod's annotation."""
         key, uid = entry
         pod = self._living(key, uid)
         if pod is None or phase_of(pod) != "Running":
@@ -190,7 +190,7 @@ def _ended(pod: Obj, now: str) -> None:
 
 
 def _stopped(pod: Obj) -> None:
-    """All containers have ended, but somebody's finalizer still holds the object."""
+    """Update the status of a pod whose containers have all ended, but whose object a finalizer still holds."""
     if not is_finished(pod):
         pod["status"]["phase"] = "Succeeded"
     for condition in pod["status"].get("conditions") or []:

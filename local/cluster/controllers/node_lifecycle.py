@@ -1,6 +1,6 @@
 """Node lifecycle: taints that follow conditions, pods of failing nodes turn not ready, NoExecute taints evict.
 
-What makes a node fail is not decided here: a client or the node bridge writes its Ready condition.
+This module does not decide that a node fails: a client or the node bridge writes its Ready condition.
 """
 
 from __future__ import annotations
@@ -75,7 +75,9 @@ class NodeLifecycle:
         return changed
 
     def _plan_evictions(self, node: Obj) -> None:
-        """A pod leaves when the shortest of its tolerations for the node's NoExecute taints runs out."""
+        """Plan the eviction of pods: a pod is evicted when the shortest of its tolerations for the node's NoExecute
+        taints expires.
+        """
         name = name_of(node)
         taints = [taint for taint in taints_of(node) if taint.get("effect") == "NoExecute"]
         present = {(name, taint["key"], taint.get("value") or "") for taint in taints}
@@ -142,7 +144,9 @@ class NodeLifecycle:
 
 
 def _wanted_taints(node: Obj) -> list[Obj]:
-    """What the cordon mark and the Ready condition demand (TaintNodesByCondition and the NoExecute manager)."""
+    """Return the taints that the cordon and the Ready condition require (TaintNodesByCondition and the NoExecute
+    manager).
+    """
     wanted: list[Obj] = []
     if node.get("spec", {}).get("unschedulable"):
         wanted.append({"key": UNSCHEDULABLE, "effect": "NoSchedule"})

@@ -15,7 +15,7 @@ _DURATION = 40  # nodeLeaseDurationSeconds; the kubelet renews at a quarter of i
 
 
 class Registration:
-    """A lease belongs to its node, so it is collected with it."""
+    """Controller of node leases. A lease belongs to its node, so it is garbage-collected with it."""
 
     def __init__(self, world: World, events: EventRecorder) -> None:
         self._world = world

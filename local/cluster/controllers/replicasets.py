@@ -1,4 +1,4 @@
-"""ReplicaSets: as many active pods as asked for; pods on their way out and finished ones do not count."""
+"""ReplicaSets: as many active pods as requested; deleting and finished pods do not count."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class ReplicaSets:
         return {name: value for name, value in status.items() if value or name == "replicas"}
 
     def _available(self, pod: Obj, replicaset: Obj) -> bool:
-        """Ready for minReadySeconds; looks again when that time comes."""
+        """Return whether the pod is ready for minReadySeconds; else queue a check at that time."""
         left = seconds_until_available(pod, replicaset, self._world.now())
         if left:
             key = key_of(replicaset)
@@ -98,7 +98,9 @@ class ReplicaSets:
 
 
 def seconds_until_available(pod: Obj, owner: Obj, now: float) -> float | None:
-    """How long it has to stay ready until its owner's minReadySeconds have passed; None for one that is not ready."""
+    """Return how long the pod must stay ready until its owner's minReadySeconds have passed; None for a pod that is not
+    ready.
+    """
     condition = condition_of(pod, "Ready")
     if condition is None or condition["status"] != "True":
         return None
@@ -109,7 +111,7 @@ def seconds_until_available(pod: Obj, owner: Obj, now: float) -> float | None:
 
 
 def active_pods(world: World, owner: Obj) -> list[Obj]:
-    """Pods that the owner controls and that are neither finished nor deleting."""
+    """Return the pods that the owner controls and that are neither finished nor deleting."""
     uid = uid_of(owner)
     return [
         pod
@@ -131,7 +133,7 @@ def owner_reference(owner: Obj) -> Obj:
 
 
 def pod_from_template(owner: Obj) -> Obj:
-    """A new pod of a workload, named after it, with a random suffix."""
+    """Return a new pod of a workload, named after it, with a random suffix."""
     template = owner["spec"]["template"]
     metadata: Obj = {"generateName": f"{name_of(owner)}-", "ownerReferences": [owner_reference(owner)]}
     for key in ("labels", "annotations", "finalizers"):
@@ -141,7 +143,7 @@ def pod_from_template(owner: Obj) -> Obj:
 
 
 def _deletion_rank(pod: Obj, on_node: Counter[str | None]) -> tuple[object, ...]:
-    """Who goes first when there are too many: kubernetes' ActivePodsWithRanks, ties by name."""
+    """Return the rank in the order of deletion: Kubernetes' ActivePodsWithRanks, ties by name."""
     cost = int(annotations_of(pod).get(_DELETION_COST, "0") or 0)
     created = parsed(pod["metadata"]["creationTimestamp"])
     return (node_of(pod) is not None, is_ready(pod), cost, -on_node[node_of(pod)], -created, name_of(pod))

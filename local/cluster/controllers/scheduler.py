@@ -1,4 +1,4 @@
-"""The scheduler: binds pods without a node, one after the other by priority, and says why it cannot.
+"""Scheduler: binds pods without a node, one after the other by priority, and reports the reason if it cannot.
 
 The rules are in `local.cluster.scheduling`. Left out: preemption. Among fitting nodes it takes the one that meets most
 preferences, then the one with fewest pods of the same owner, then the least requested, then by name, so that the same
@@ -43,13 +43,13 @@ from local.cluster.volumes import ZONE, claim_names, provision
 from local.cluster.world import World
 
 _SOURCE = "default-scheduler"
-_FEW = 100  # nodes of which every one is looked at, as kube-scheduler does
+_FEW = 100  # nodes of which every one is checked, as in kube-scheduler
 _ENOUGH = 32  # in larger clusters: fitting nodes after which the best so far is taken
 _VOLUME_OBJECTS = ("persistentvolumeclaims", "persistentvolumes", "storageclasses")
 
 
 class _Attempt:
-    """One pod looking for a node: what it asks, worked out once. Rules that it is not under cost nothing."""
+    """Scheduling attempt of one pod: its requirements, computed once. Rules that do not apply to it cost nothing."""
 
     def __init__(self, pod: Obj, world: World, usage: NodeUsage) -> None:
         store, placed = world.store, usage.placed
@@ -68,7 +68,7 @@ class _Attempt:
         self._owner = owner["uid"] if owner else ""
 
     def refusal(self, node: Obj) -> str | None:
-        """Why the pod does not go there, in the order of the plugins."""
+        """Return the reason that the pod does not fit on the node, in the order of the plugins."""
         name = name_of(node)
         why = refusal(self.pod, node, self._requests, self._usage.free(name))
         if why is None and self._ports and ports_clash(self._ports, self._usage.ports(name)):
@@ -78,7 +78,7 @@ class _Attempt:
         return why
 
     def score(self, node: Obj) -> tuple[int, int, float, str]:
-        """The least is the best."""
+        """Return the node's score; the lowest is the best."""
         name = name_of(node)
         penalty = taint_penalty(self.pod, node)
         if self._preferences is not None:
@@ -122,7 +122,7 @@ class Scheduler:
                 known.pop(change.key, None)
 
     def run(self) -> bool:
-        """Try every pod for which something has changed since it was tried last."""
+        """Try every pod for which something has changed since its last attempt."""
         keys, self._due = list(self._due), {}
         pods = [pod for pod in (self._world.store.at("pods", key) for key in keys) if pod is not None]
         pods.sort(key=lambda pod: -int(pod["spec"].get("priority") or 0))
@@ -169,7 +169,9 @@ class Scheduler:
         return best[1] if best else None
 
     def _candidates(self, pod: Obj) -> list[Obj]:
-        """All nodes, starting where the last search ended, so that a cut-off search does not favour old nodes."""
+        """Return all nodes, starting where the last search ended, so that a cut-off search does not favour old
+        nodes.
+        """
         only = only_node(pod)
         if only is not None:
             node = self._world.store.find("nodes", only)
@@ -221,7 +223,7 @@ def _is_waiting(pod: Obj) -> bool:
 
 
 def _placement_changed(change: Change) -> bool:
-    """Status writes of a running pod do not move anything."""
+    """Return whether the write changes the placement; status writes of a running pod do not."""
     if change.type is not ChangeType.MODIFIED or change.old is None:
         return True
     old, new = change.old, change.obj
@@ -236,7 +238,9 @@ def _placement_changed(change: Change) -> bool:
 
 
 def _minds_others(pod: Obj) -> bool:
-    """Whether the pod brings rules about where other pods are: those may be met when others come or go."""
+    """Return whether the pod has rules about the places of other pods: those may be met when others are added or
+    removed.
+    """
     return bool(
         constraints_of(pod, hard=True) or required_terms(pod, "podAffinity") or required_terms(pod, "podAntiAffinity")
     )

@@ -60,7 +60,9 @@ class StatefulSets:
         return self._world.write_status("statefulsets", key, self._status(wanted)) or acted
 
     def _advance(self, owner: Obj) -> bool:
-        """Fill the numbers, then shrink, then update; in order each waits until the one before is done with."""
+        """Fill the numbers, then shrink, then update; with ordered management each waits until the one before is
+        done.
+        """
         pods, first = self._pods(owner), int((owner["spec"].get("ordinals") or {}).get("start", 0))
         numbers = range(first, first + int(owner["spec"]["replicas"]))
         ordered = owner["spec"]["podManagementPolicy"] == "OrderedReady"
@@ -75,13 +77,13 @@ class StatefulSets:
         return self._update(owner, current) or shrunk or acted
 
     def _pods(self, owner: Obj) -> dict[int, Obj]:
-        """By number; those on their way out too, because their names are still taken."""
+        """Return the pods by number; deleting ones too, because their names are still taken."""
         uid = uid_of(owner)
         owned = self._world.store.owned_by(uid, "pods")
         return {_number(pod): pod for pod in owned if (controller_of(pod) or {}).get("uid") == uid}
 
     def _fill(self, owner: Obj, pods: dict[int, Obj], numbers: range, *, ordered: bool) -> tuple[bool, bool]:
-        """(something was done, all numbers are there and available)."""
+        """Create missing pods; return (something was done, all numbers exist and are available)."""
         acted, settled = False, True
         for number in numbers:
             pod = pods.get(number)
@@ -97,7 +99,7 @@ class StatefulSets:
         return acted, settled
 
     def _shrink(self, owner: Obj, surplus: list[Obj], *, ordered: bool) -> tuple[bool, bool]:
-        """From the highest number down; (something was done, nothing is left over)."""
+        """Delete surplus pods from the highest number down; return (something was done, nothing is left over)."""
         acted = False
         for pod in surplus:
             if not is_deleting(pod):
@@ -107,7 +109,7 @@ class StatefulSets:
         return acted, not surplus
 
     def _update(self, owner: Obj, pods: list[Obj]) -> bool:
-        """One outdated pod at a time, from the highest number down to the partition, past healthy ones only."""
+        """Replace one outdated pod at a time, from the highest number down to the partition, past healthy ones only."""
         strategy = owner["spec"]["updateStrategy"]
         if strategy.get("type") == "OnDelete":
             return False
@@ -126,7 +128,7 @@ class StatefulSets:
         return f"{name_of(owner)}-{self._hashes.of(owner)}"
 
     def _create(self, owner: Obj, number: int) -> bool:
-        """With its claims, which outlive it. A pod of that name that is not ours is left alone."""
+        """Create a pod with its claims, which outlive it. A pod of that name with another owner is left unchanged."""
         name, namespace = f"{name_of(owner)}-{number}", namespace_of(owner)
         if self._world.store.find("pods", name, namespace) is not None:
             return False
@@ -165,7 +167,7 @@ class StatefulSets:
         return True
 
     def _is_available(self, pod: Obj, owner: Obj) -> bool:
-        """Ready for minReadySeconds; looks again when that time comes."""
+        """Return whether the pod is ready for minReadySeconds; else queue a check at that time."""
         left = seconds_until_available(pod, owner, self._world.now()) if _is_running(pod) else None
         if left:
             key = key_of(owner)

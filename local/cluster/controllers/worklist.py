@@ -1,4 +1,4 @@
-"""What a controller has to look at: a set that keeps its order, so that runs repeat exactly."""
+"""Queue of a controller: a set that keeps its order, so that runs repeat exactly."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ class Worklist(Generic[T]):
         self._items[item] = None
 
     def drain(self) -> list[T]:
-        """Everything noted so far, oldest first; the list is empty afterwards."""
+        """Return everything queued so far, oldest first; the list is empty afterwards."""
         items = list(self._items)
         self._items.clear()
         return items
 
     def work(self, act: Callable[[T], bool]) -> bool:
-        """Do everything noted so far; True when any of it did something (unlike `any`, it does not stop there)."""
+        """Process everything queued so far; return True when any of it did something (unlike `any`, it does not stop
+        there).
+        """
         if not self._items:
             return False
         acted = False

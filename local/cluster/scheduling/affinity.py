@@ -26,12 +26,14 @@ Domains = tuple[str, set[str]]  # topology key, values of it
 
 
 def required_terms(pod: Obj, kind: str) -> list[Obj]:
-    """The required terms of `podAffinity` or `podAntiAffinity`."""
+    """Return the required terms of `podAffinity` or `podAntiAffinity`."""
     return ((pod["spec"].get("affinity") or {}).get(kind) or {}).get(_REQUIRED) or []
 
 
 def selector_for(pod: Obj, rule: Obj) -> Obj | None:
-    """The rule's labelSelector with its matchLabelKeys and mismatchLabelKeys, which stand for the pod's own values."""
+    """Return the rule's labelSelector with its matchLabelKeys and mismatchLabelKeys, which are replaced by the pod's
+    own values.
+    """
     selector: Obj | None = rule.get("labelSelector")
     added = [
         {"key": key, "operator": operator, "values": [labels_of(pod)[key]]}
@@ -45,7 +47,9 @@ def selector_for(pod: Obj, rule: Obj) -> Obj | None:
 
 
 def query_for(pod: Obj, term: Obj, store: Store) -> PodQuery:
-    """The pods that a term of this pod speaks about: its own namespace unless the term names or selects others."""
+    """Return the query of the pods that a term of this pod selects: its own namespace unless the term names or selects
+    others.
+    """
     selector, named = term.get("namespaceSelector"), term.get("namespaces") or []
     namespaces: frozenset[str] | None
     if selector is None:
@@ -59,14 +63,14 @@ def query_for(pod: Obj, term: Obj, store: Store) -> PodQuery:
 
 
 def domains_of(nodes: Iterable[str], key: str, store: Store) -> set[str]:
-    """The values of a topology key on these nodes; nodes that are gone or lack it have none."""
+    """Return the values of a topology key on these nodes; nodes that are deleted or lack it have none."""
     found = (store.find("nodes", name) for name in nodes)
     return {labels_of(node)[key] for node in found if node is not None and key in labels_of(node)}
 
 
 @dataclass(slots=True, kw_only=True)
 class _Repeller:
-    """One anti-affinity term as its pods share it, and the nodes that they are on."""
+    """Anti-affinity term that several pods share, and the nodes that they are on."""
 
     pod: Obj
     term: Obj
@@ -74,7 +78,7 @@ class _Repeller:
 
 
 class Repelling:
-    """The required anti-affinity of placed pods; the replicas of a workload bring each term once."""
+    """Required anti-affinity of placed pods; the replicas of a workload share each term."""
 
     def __init__(self) -> None:
         self._repellers: dict[bytes, _Repeller] = {}
@@ -83,7 +87,7 @@ class Repelling:
         return bool(self._repellers)
 
     def note(self, pod: Obj, sign: int) -> None:
-        """A pod has come (+1) or gone (-1)."""
+        """Count an added (+1) or removed (-1) pod."""
         for term in required_terms(pod, "podAntiAffinity"):
             key = encoded([namespace_of(pod), term, selector_for(pod, term)])
             repeller = self._repellers.setdefault(key, _Repeller(pod=pod, term=term))
@@ -95,7 +99,7 @@ class Repelling:
                 del self._repellers[key]
 
     def against(self, pod: Obj, store: Store) -> list[Domains]:
-        """Where placed pods do not want a pod like this one."""
+        """Return the domains in which placed pods do not allow a pod like this one."""
         return [
             (repeller.term["topologyKey"], domains_of(repeller.nodes, repeller.term["topologyKey"], store))
             for repeller in self._repellers.values()
@@ -104,7 +108,7 @@ class Repelling:
 
 
 class AffinityRules:
-    """What one pod's placement is bound to, counted once and asked for every node."""
+    """Affinity rules of one pod, counted once and checked for every node."""
 
     def __init__(self, pod: Obj, store: Store, placed: Placed, repelling: Repelling) -> None:
         self._repelled = repelling.against(pod, store)
@@ -113,18 +117,20 @@ class AffinityRules:
             for term in required_terms(pod, "podAntiAffinity")
         ]
         terms = required_terms(pod, "podAffinity")
-        # a placed pod is company only when it matches all terms
+        # a placed pod counts only when it matches all terms
         queries = [query_for(pod, term, store) for term in terms]
         self._wanted = [_occupied(queries, term["topologyKey"], store, placed) for term in terms]
         itself = all(query.matches(namespace_of(pod) or "", labels_of(pod)) for query in queries)
         self._first = itself and not any(domains for _, domains in self._wanted)
 
     def __bool__(self) -> bool:
-        """Whether there is anything to ask."""
+        """Return whether there is any rule to check."""
         return bool(self._wanted or self._avoided or self._repelled)
 
     def refusal(self, node: Obj) -> str | None:
-        """Why not here; the first pod of a kind that wants its own company may go wherever the keys exist."""
+        """Return the reason against this node; the first pod with affinity to its own kind fits wherever the keys
+        exist.
+        """
         labels = labels_of(node)
         for key, domains in self._wanted:
             if key not in labels or (labels[key] not in domains and not self._first):

@@ -1,7 +1,8 @@
-"""Whether a pod fits on a node by itself, in the words of kube-scheduler's filter plugins.
+"""Feasibility of a pod on a node by itself, in the words of kube-scheduler's filter plugins.
 
-NodeUnschedulable, TaintToleration, NodeAffinity, NodeResourcesFit and NodePorts. What hangs on other pods is in
-`spread` and `affinity`, what hangs on volumes in `volumes`. NodeName needs no filter: such a pod has its node already.
+NodeUnschedulable, TaintToleration, NodeAffinity, NodeResourcesFit and NodePorts. Rules that depend on other pods are in
+`spread` and `affinity`, those that depend on volumes in `volumes`. NodeName needs no filter: such a pod has its node
+already.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ HostPort = tuple[str, str, int]  # address, protocol, port
 
 
 def node_affinity_terms(pod: Obj) -> list[Obj] | None:
-    """The required node selector terms, None when there are none (an empty list matches nothing)."""
+    """Return the required node selector terms, None when there are none (an empty list matches nothing)."""
     affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
     return None if required is None else required.get("nodeSelectorTerms") or []
 
 
 def term_matches(term: Obj, node: Obj) -> bool:
-    """One node selector term; an empty one matches nothing."""
+    """Return whether one node selector term matches; an empty one matches nothing."""
     expressions, fields = term.get("matchExpressions") or [], term.get("matchFields") or []
     if not expressions and not fields:
         return False
@@ -41,7 +42,7 @@ def term_matches(term: Obj, node: Obj) -> bool:
 
 
 def matches_node(pod: Obj, node: Obj) -> bool:
-    """NodeAffinity: nodeSelector and required node affinity (`component-helpers` nodeaffinity)."""
+    """Check NodeAffinity: nodeSelector and required node affinity (`component-helpers` nodeaffinity)."""
     selector = pod["spec"].get("nodeSelector")
     if selector and any(labels_of(node).get(key) != value for key, value in selector.items()):
         return False
@@ -50,7 +51,7 @@ def matches_node(pod: Obj, node: Obj) -> bool:
 
 
 def only_node(pod: Obj) -> str | None:
-    """The one node that the affinity names by `metadata.name`, as daemon pods have it."""
+    """Return the one node that the affinity names by `metadata.name`, as daemon pods have it."""
     terms = node_affinity_terms(pod)
     fields = terms[0].get("matchFields") if terms and len(terms) == 1 else None
     if fields and fields[0].get("operator") == "In" and len(fields[0].get("values") or []) == 1:
@@ -59,12 +60,14 @@ def only_node(pod: Obj) -> str | None:
 
 
 def heeds_cordons(pod: Obj) -> bool:
-    """NodeUnschedulable: whether a cordon keeps the pod away, the same for every node."""
+    """Return whether a cordon keeps the pod away (NodeUnschedulable), the same for every node."""
     return not tolerated(tolerations_of(pod), _CORDON)
 
 
 def refusal(pod: Obj, node: Obj, requests: dict[str, int], free: dict[str, int]) -> str | None:
-    """Why the pod does not fit on this node, None when it does; `free` as `requests` in thousandths."""
+    """Return the reason that the pod does not fit on this node, None when it does; `free` as `requests` in
+    thousandths.
+    """
     tolerations = tolerations_of(pod)
     if node["spec"].get("unschedulable") and not tolerated(tolerations, _CORDON):
         return CORDONED
@@ -84,13 +87,13 @@ def _short_of(requests: dict[str, int], free: dict[str, int]) -> str | None:
 
 
 def allocatable_of(node: Obj) -> dict[str, int]:
-    """What pods may reserve on the node, in thousandths of each resource."""
+    """Return the amounts that pods may reserve on the node, in thousandths of each resource."""
     status = node.get("status") or {}
     return resource_list(status.get("allocatable") or status.get("capacity"))
 
 
 def host_ports(pod: Obj) -> tuple[HostPort, ...]:
-    """The ports of the node that the pod takes; with hostNetwork every container port is one."""
+    """Return the ports of the node that the pod uses; with hostNetwork every container port is one."""
     spec = pod["spec"]
     found = []
     for container in spec.get("containers") or []:
@@ -102,7 +105,9 @@ def host_ports(pod: Obj) -> tuple[HostPort, ...]:
 
 
 def ports_clash(wanted: tuple[HostPort, ...], taken: Collection[HostPort]) -> bool:
-    """NodePorts: the same protocol and port, on one address or where either takes all addresses."""
+    """Return whether ports conflict (NodePorts): the same protocol and port, on one address or where either takes all
+    addresses.
+    """
     return any(
         (protocol, port) == (other_protocol, other_port) and (address == other or _ANY_ADDRESS in (address, other))
         for address, protocol, port in wanted

@@ -1,4 +1,4 @@
-"""The pods that have a node, counted by namespace, labels and node: who asks for a selector walks no pods.
+"""Pods that have a node, counted by namespace, labels and node, so that a query by selector iterates over no pods.
 
 Pods of one template carry the same labels, so a cluster has far fewer groups than pods.
 """
@@ -17,13 +17,13 @@ _Key = tuple[str, tuple[tuple[str, str], ...]]  # namespace, labels
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodQuery:
-    """Which pods: a `metav1.LabelSelector`, and namespaces (None: all)."""
+    """Query of pods: a `metav1.LabelSelector`, and namespaces (None: all)."""
 
     selector: Obj | None
     namespaces: frozenset[str] | None
 
     def matches(self, namespace: str, labels: dict[str, str]) -> bool:
-        """Whether a pod of that namespace and those labels is meant."""
+        """Return whether a pod of that namespace and those labels is selected."""
         if self.namespaces is not None and namespace not in self.namespaces:
             return False
         return label_selector_matches(self.selector, labels)
@@ -31,7 +31,7 @@ class PodQuery:
 
 @dataclass(slots=True, kw_only=True)
 class _Group:
-    """Pods of one namespace with the same labels: how many on which node, those on their way out apart."""
+    """Pods of one namespace with the same labels: the count on each node, deleting ones counted separately."""
 
     namespace: str
     labels: dict[str, str]
@@ -40,14 +40,16 @@ class _Group:
 
 
 class Placed:
-    """Whoever watches pods calls `add` for each state that a bound pod enters and `remove` for each that it leaves."""
+    """Index of placed pods. Its owner calls `add` for each state that a bound pod enters and `remove` for each that it
+    leaves.
+    """
 
     def __init__(self) -> None:
         self._groups: dict[_Key, _Group] = {}
         self._by_label: dict[tuple[str, str], dict[_Key, None]] = {}
 
     def add(self, pod: Obj) -> None:
-        """One more pod."""
+        """Add one pod."""
         namespace, labels = namespace_of(pod) or "", labels_of(pod)
         key = (namespace, tuple(sorted(labels.items())))
         group = self._groups.get(key)
@@ -58,7 +60,7 @@ class Placed:
         (group.leaving if is_deleting(pod) else group.staying)[str(node_of(pod))] += 1
 
     def remove(self, pod: Obj) -> None:
-        """Take out what was added with this state of the pod."""
+        """Remove the entry added for this state of the pod."""
         key = (namespace_of(pod) or "", tuple(sorted(labels_of(pod).items())))
         group = self._groups[key]
         counts = group.leaving if is_deleting(pod) else group.staying
@@ -78,7 +80,9 @@ class Placed:
                 del self._by_label[label]
 
     def on_nodes(self, queries: Sequence[PodQuery], *, leaving: bool) -> Counter[str]:
-        """How many pods that every query means are on each node; `leaving`: those that are being deleted too."""
+        """Return how many pods that match every query are on each node; `leaving`: include those that are being
+        deleted.
+        """
         found: Counter[str] = Counter()
         for group in self._candidates(queries[0].selector):
             if all(query.matches(group.namespace, group.labels) for query in queries):

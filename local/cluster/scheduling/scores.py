@@ -1,7 +1,7 @@
-"""Preferences: what makes one fitting node better than another. A rough form of the score plugins, exact in order only.
+"""Preferences among fitting nodes. A rough form of the score plugins, exact only in the order of nodes.
 
-Soft topology spread, preferred node and pod (anti-)affinity, and PreferNoSchedule taints become one penalty: the
-fuller its domain and the fewer preferences a node meets, the later it comes.
+Soft topology spread, preferred node and pod (anti-)affinity, and PreferNoSchedule taints become one penalty: the fuller
+its domain and the fewer preferences a node meets, the higher its penalty.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from .spread import constraints_of, spread_query
 from .taints import blocking_taint, taints_of, tolerations_of
 
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-_CROWD = 10  # points for each pod that is in the domain already; affinity weights go from 1 to 100
+_CROWD = 10  # points for each pod already in the domain; affinity weights go from 1 to 100
 _TAINTED = 100
 
 
 class Preferences:
-    """The soft wishes of one pod, counted once and asked for every node."""
+    """Soft preferences of one pod, counted once and checked for every node."""
 
     def __init__(self, pod: Obj, store: Store, placed: Placed) -> None:
         affinity = pod["spec"].get("affinity") or {}
@@ -38,14 +38,14 @@ class Preferences:
                 self._domains.append((term["topologyKey"], dict.fromkeys(sorted(domains), points)))
 
     def penalty(self, node: Obj) -> int:
-        """Points against the node."""
+        """Return the points against the node."""
         labels = labels_of(node)
         points = sum(domains.get(labels.get(key, ""), 0) for key, domains in self._domains)
         return points - sum(int(wish["weight"]) for wish in self._nodes if term_matches(wish["preference"], node))
 
 
 def taint_penalty(pod: Obj, node: Obj) -> int:
-    """Points against a node that would rather not have the pod (TaintToleration's score)."""
+    """Return the points against a node with untolerated PreferNoSchedule taints (TaintToleration's score)."""
     if not taints_of(node):
         return 0
     unwanted = blocking_taint(tolerations_of(pod), node, ("PreferNoSchedule",))

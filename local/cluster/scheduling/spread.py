@@ -21,13 +21,14 @@ _NO_LABEL = f"{_SKEWED} (missing required label)"
 
 
 def constraints_of(pod: Obj, *, hard: bool) -> list[Obj]:
-    """The pod's constraints of one kind."""
+    """Return the pod's constraints of one kind."""
     found = pod["spec"].get("topologySpreadConstraints") or []
     return [entry for entry in found if (entry.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule") is hard]
 
 
 def spread_query(pod: Obj, constraint: Obj) -> PodQuery:
-    """The pods that a constraint counts: those of the pod's namespace that its selector and label keys match.
+    """Return the query of the pods that a constraint counts: those of the pod's namespace that its selector and label
+    keys match.
 
     An empty selector counts none (`countPodsMatchSelector`).
     """
@@ -38,7 +39,7 @@ def spread_query(pod: Obj, constraint: Obj) -> PodQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Tally:
-    """One constraint: pods in each domain, the least of them, and whether the pod itself will count."""
+    """Counts of one constraint: pods in each domain, the minimum of them, and whether the pod itself will count."""
 
     key: str
     max_skew: int
@@ -51,7 +52,7 @@ class _Tally:
 
 
 class SpreadRules:
-    """The hard constraints of one pod, counted once and asked for every node."""
+    """Hard constraints of one pod, counted once and checked for every node."""
 
     def __init__(self, pod: Obj, store: Store, placed: Placed) -> None:
         constraints = constraints_of(pod, hard=True)
@@ -60,7 +61,7 @@ class SpreadRules:
         self._tallies = [_tally(pod, entry, nodes, placed) for entry in constraints]
 
     def refusal(self, node: Obj) -> str | None:
-        """Why not here."""
+        """Return the reason against this node."""
         labels = labels_of(node)
         for tally in self._tallies:
             if tally.key not in labels:
@@ -89,7 +90,7 @@ def _tally(pod: Obj, constraint: Obj, nodes: list[Obj], placed: Placed) -> _Tall
 
 
 def _is_counted(pod: Obj, constraint: Obj, node: Obj) -> bool:
-    """Whether its domain counts: nodeAffinityPolicy is Honor and nodeTaintsPolicy Ignore unless said otherwise."""
+    """Return whether the node's domain counts: nodeAffinityPolicy defaults to Honor and nodeTaintsPolicy to Ignore."""
     if constraint.get("nodeAffinityPolicy", "Honor") == "Honor" and not matches_node(pod, node):
         return False
     honours_taints = constraint.get("nodeTaintsPolicy", "Ignore") == "Honor"

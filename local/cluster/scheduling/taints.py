@@ -34,7 +34,7 @@ def tolerations_of(pod: Obj) -> list[Obj]:
 def blocking_taint(
     tolerations: list[Obj], node: Obj, effects: tuple[str, ...] = ("NoSchedule", "NoExecute")
 ) -> Obj | None:
-    """The first taint of those effects that is not tolerated."""
+    """Return the first taint of those effects that is not tolerated."""
     for taint in taints_of(node):
         if taint.get("effect") in effects and not tolerated(tolerations, taint):
             return taint

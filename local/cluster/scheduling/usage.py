@@ -1,4 +1,4 @@
-"""What each node has left, kept up to date write by write: resources, host ports, and who is where."""
+"""Usage of each node, updated with every write: resources, host ports, and the pods on each node."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .placed import Placed
 
 
 class NodeUsage:
-    """Amounts in thousandths of each resource. Finished pods hold nothing, pods that are being deleted everything."""
+    """Usage in thousandths of each resource. Finished pods hold nothing, pods that are being deleted everything."""
 
     def __init__(self) -> None:
         self.placed = Placed()
@@ -27,7 +27,7 @@ class NodeUsage:
         self._shares: dict[str, float] = {}
 
     def free(self, node: str) -> dict[str, int]:
-        """Allocatable less reserved, by resource."""
+        """Return allocatable minus reserved amounts, by resource."""
         found = self._free.get(node)
         if found is None:
             used = self._used.get(node, {})
@@ -37,7 +37,7 @@ class NodeUsage:
         return found
 
     def requested_share(self, node: str) -> float:
-        """How full the node is: the shares of cpu and memory that are reserved, added up."""
+        """Return the sum of the reserved shares of cpu and memory."""
         found = self._shares.get(node)
         if found is None:
             allocatable, free = self._allocatable.get(node, {}), self.free(node)
@@ -48,16 +48,16 @@ class NodeUsage:
         return found
 
     def siblings(self, node: str, owner: str) -> int:
-        """Pods of one controller there."""
+        """Return the number of pods of one controller on the node."""
         counts = self._owners.get(node)
         return counts[owner] if counts is not None else 0
 
     def ports(self, node: str) -> list[HostPort]:
-        """The host ports that are taken."""
+        """Return the host ports in use."""
         return [port for port, count in self._ports.get(node, {}).items() if count > 0]
 
     def observe_node(self, change: Change) -> None:
-        """A node has come, changed or gone."""
+        """Update after a node was added, changed or deleted."""
         name = name_of(change.obj)
         self._forget(name)
         if change.type is ChangeType.DELETED:
@@ -66,7 +66,7 @@ class NodeUsage:
             self._allocatable[name] = allocatable_of(change.obj)
 
     def observe(self, change: Change) -> None:
-        """A pod has come, gone, or changed in what placement looks at."""
+        """Update after a pod was added, deleted, or changed in a field that placement reads."""
         if change.old is not None and _counts(change.old):
             self._count(change.old, -1)
             self.placed.remove(change.old)
@@ -75,7 +75,7 @@ class NodeUsage:
             self.placed.add(change.obj)
 
     def _forget(self, node: str) -> None:
-        """What was worked out for it holds no longer."""
+        """Drop the cached values of the node."""
         self._free.pop(node, None)
         self._shares.pop(node, None)
 

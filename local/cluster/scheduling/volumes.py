@@ -1,4 +1,4 @@
-"""VolumeBinding and VolumeZone: a pod goes where its volumes are, and where those that it still lacks can be made.
+"""VolumeBinding and VolumeZone: a pod fits where its volumes are, and where its missing volumes can be made.
 
 Rules: `pkg/scheduler/framework/plugins/volumebinding` and `volumezone`. Left out: binding to volumes that an
 administrator has made in advance (only claims that name theirs), capacity of storage, limits of attached volumes.
@@ -19,7 +19,9 @@ _UNBOUND = "pod has unbound immediate PersistentVolumeClaims"
 
 
 class VolumeRules:
-    """`problem`: why the pod can go nowhere, if so. `unbound`: claims that want a volume on the chosen node."""
+    """Volume rules of one pod. `problem`: reason that it fits on no node, if any. `unbound`: claims that need a volume
+    on the chosen node.
+    """
 
     def __init__(self, pod: Obj, store: Store) -> None:
         self.problem: str | None = None
@@ -50,7 +52,7 @@ class VolumeRules:
         self._topologies.append(storage_class.get("allowedTopologies") or [])
 
     def refusal(self, node: Obj) -> str | None:
-        """Why not here."""
+        """Return the reason against this node."""
         for terms in self._terms:
             if not any(term_matches(term, node) for term in terms):
                 return _CONFLICT
@@ -61,7 +63,7 @@ class VolumeRules:
 
 
 def _is_allowed(topologies: list[Obj], node: Obj) -> bool:
-    """A class without allowedTopologies has none to keep; else one of its terms has to match."""
+    """Return whether the class allows the node: without allowedTopologies always, else if one of its terms matches."""
     if not topologies:
         return True
     return any(

@@ -1,4 +1,4 @@
-"""The validating part of admission: planted refusals, then policies, then webhooks."""
+"""Validating part of admission: planted refusals, then policies, then webhooks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ADMIN = "kubernetes-admin"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlantedRefusal:
-    """An error for the requests that it selects, without any object in the cluster; an empty field selects all.
+    """Planted error for the requests that it selects, without any object in the cluster; an empty field selects all.
 
     `resource` as RBAC spells it: `pods/eviction`, `events`, `nodes`.
     """
@@ -40,7 +40,7 @@ class PlantedRefusal:
 
 
 class Admitter:
-    """`backends` calls webhooks that have a URL; a cluster without a network reaches none."""
+    """Validating admission. `backends` calls webhooks that have a URL; a cluster without a network reaches none."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -58,7 +58,7 @@ class Admitter:
 
     @contextmanager
     def request(self, user: str, backends: Backends) -> Iterator[None]:
-        """Judge what happens inside as a request of this user, with these backends."""
+        """Admit actions inside the block as a request of this user, with these backends."""
         before = self._user, self._backends
         self._user, self._backends = user, backends
         try:
@@ -68,12 +68,12 @@ class Admitter:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing could be refused; spares the work of describing each request."""
+        """True when nothing could be refused; then requests need not be described."""
         store = self._store
         return not (self._planted or store.count(policies.BINDINGS) or store.count(webhooks.WEBHOOKS))
 
     def check(self, attributes: Attributes) -> None:
-        """Raises ApiError with the first refusal."""
+        """Raise ApiError with the first refusal."""
         if attributes.resource.group == EXEMPT_GROUP:
             return
         for planted in self._planted:

@@ -1,4 +1,4 @@
-"""One request as admission sees it, and whether the rules and selectors of a policy or webhook select it."""
+"""Attributes of one request in admission, and their match with the rules and selectors of a policy or webhook."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from local.cluster.resources import Resource
 from local.cluster.selectors import label_selector_matches
 from local.cluster.store import Store
 
-# policies and webhooks never judge the objects that define them: a broken one could not be removed
+# policies and webhooks never apply to the objects that define them: a broken one could not be removed
 EXEMPT_GROUP = "admissionregistration.k8s.io"
 _OTHER_KINDS = {
     "eviction": ("policy", "v1", "Eviction"),
@@ -20,7 +20,7 @@ _OTHER_KINDS = {
 
 
 class Operation(StrEnum):
-    """The operations of an admission rule that the local cluster performs."""
+    """Operations of an admission rule that the local cluster performs."""
 
     CREATE = "CREATE"
     UPDATE = "UPDATE"
@@ -48,7 +48,7 @@ class Attributes:
 
 
 def rule_covers(rule: Obj, attributes: Attributes) -> bool:
-    """Whether one entry of `rules` or `resourceRules` covers the request."""
+    """Return whether one entry of `rules` or `resourceRules` covers the request."""
     resource = attributes.resource
     return (
         _named(rule.get("operations"), attributes.operation.value)
@@ -65,7 +65,7 @@ def _named(values: list[str] | None, wanted: str) -> bool:
 
 
 def _covers(pattern: str, attributes: Attributes) -> bool:
-    """`pods`, `pods/eviction`, `pods/*` (with the pods themselves), `*`, `*/scale`, `*/*`."""
+    """Match `pods`, `pods/eviction`, `pods/*` (with the pods themselves), `*`, `*/scale`, `*/*`."""
     plural, _, subresource = pattern.partition("/")
     return plural in ("*", attributes.resource.plural) and subresource in ("*", attributes.subresource)
 
@@ -76,14 +76,16 @@ def _in_scope(scope: str, attributes: Attributes) -> bool:
 
 
 def selected(matcher: Obj, attributes: Attributes, store: Store) -> bool:
-    """Whether `namespaceSelector` and `objectSelector` select the request; an absent selector selects everything."""
+    """Return whether `namespaceSelector` and `objectSelector` select the request; an absent selector selects
+    everything.
+    """
     return _namespace_selected(matcher.get("namespaceSelector") or {}, attributes, store) and _object_selected(
         matcher.get("objectSelector") or {}, attributes
     )
 
 
 def _namespace_selected(selector: Obj, attributes: Attributes, store: Store) -> bool:
-    """A cluster-scoped object that is no Namespace is never left out by the namespace selector."""
+    """Match the namespace selector, which never excludes a cluster-scoped object that is no Namespace."""
     if attributes.resource.plural == "namespaces":
         return label_selector_matches(selector, labels_of(attributes.obj or attributes.old or {"metadata": {}}))
     if attributes.namespace is None:
@@ -93,6 +95,6 @@ def _namespace_selected(selector: Obj, attributes: Attributes, store: Store) -> 
 
 
 def _object_selected(selector: Obj, attributes: Attributes) -> bool:
-    """The object before or after the write decides; the one that is absent matches the empty selector alone."""
+    """Match the object before or after the write; an absent one matches only the empty selector."""
     labels = [labels_of(obj) for obj in (attributes.obj, attributes.old) if obj is not None]
     return any(label_selector_matches(selector, entry) for entry in labels or [{}])

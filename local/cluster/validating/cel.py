@@ -1,4 +1,4 @@
-"""A small part of the Common Expression Language, enough for admission policies of tests.
+"""Small part of the Common Expression Language, enough for admission policies of tests.
 
 Supported: literals (`true`, `null`, numbers, strings, lists), fields and indexes, `==`, `!=`, `<`, `<=`, `>`, `>=`,
 `in`, `&&`, `||`, `!`, parentheses, `has()`, `size()` and the methods `startsWith`, `endsWith`, `contains`, `matches`.
@@ -39,15 +39,15 @@ _METHODS: dict[str, Callable[..., Any]] = {
 
 
 class CelSyntaxError(ValueError):
-    """The expression is outside the supported part of CEL."""
+    """Error: the expression is outside the supported part of CEL."""
 
 
 class CelError(ValueError):
-    """The expression cannot be evaluated for this request, for example because a field is absent."""
+    """Error: the expression cannot be evaluated for this request, for example because a field is absent."""
 
 
 def compiled(text: str) -> Expression:
-    """The expression as a function of its variables. Raises CelSyntaxError; the function raises CelError."""
+    """Return the expression as a function of its variables. Raises CelSyntaxError; the function raises CelError."""
     parser = _Parser(_tokens(text))
     expression = parser.disjunction()
     if parser.peek():
@@ -67,7 +67,7 @@ def _tokens(text: str) -> list[str]:
 
 
 class _Parser:
-    """Recursive descent; each method returns a function of the variables."""
+    """Recursive descent parser; each method returns a function of the variables."""
 
     def __init__(self, tokens: list[str]) -> None:
         self._tokens = tokens
@@ -191,7 +191,7 @@ def _applied(function: Callable[..., Any], *operands: Expression) -> Expression:
 
 
 def _joined(left: Expression, right: Expression, *, decided_by: bool) -> Expression:
-    """`&&` and `||`: the value that decides wins over an error on the other side, in either order."""
+    """Join operands by `&&` or `||`: the value that decides wins over an error on the other side, in either order."""
 
     def evaluate(variables: Mapping[str, Any]) -> bool:
         try:

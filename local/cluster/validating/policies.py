@@ -25,7 +25,7 @@ _CODES = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413, "
 
 
 def refusal(store: Store, attributes: Attributes, user: str) -> ApiError | None:
-    """The denial of the first binding whose policy the request does not satisfy."""
+    """Return the denial of the first binding whose policy the request does not satisfy."""
     for binding in store.sorted(BINDINGS):
         policy = store.find(POLICIES, binding["spec"].get("policyName", ""))
         if policy is None or "Deny" not in (binding["spec"].get("validationActions") or []):
@@ -42,7 +42,9 @@ def refusal(store: Store, attributes: Attributes, user: str) -> ApiError | None:
 
 
 def _constrained(match: Obj, attributes: Attributes, store: Store, *, required: bool) -> bool:
-    """`required`: whether the absence of resource rules means no resource instead of every resource."""
+    """Return whether the constraints select the request. `required`: absent resource rules mean no resource instead of
+    every resource.
+    """
     rules = match.get("resourceRules") or []
     if (rules or required) and not any(rule_covers(rule, attributes) for rule in rules):
         return False
@@ -52,7 +54,7 @@ def _constrained(match: Obj, attributes: Attributes, store: Store, *, required: 
 
 
 def _failed(spec: Obj, variables: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Message and reason of every validation that does not hold."""
+    """Return message and reason of every validation that does not hold."""
     fails_closed = spec.get("failurePolicy", "Fail") == "Fail"
     try:
         if not all(expression(entry["expression"])(variables) for entry in spec.get("matchConditions") or []):
@@ -81,7 +83,7 @@ def _variables(attributes: Attributes, user: str, store: Store) -> dict[str, Any
 
 
 def request_of(attributes: Attributes, user: str) -> Obj:
-    """The fields of an AdmissionRequest but for its uid and its objects."""
+    """Return the fields of an AdmissionRequest except its uid and its objects."""
     resource, (group, version, kind) = attributes.resource, attributes.kind
     return {
         "kind": {"group": group, "version": version, "kind": kind},
@@ -107,5 +109,5 @@ def _denied(policy: Obj, binding: Obj, attributes: Attributes, message: str, rea
 
 @lru_cache(maxsize=256)
 def expression(text: str) -> Expression:
-    """The compiled expression. Raises CelSyntaxError."""
+    """Return the compiled expression. Raises CelSyntaxError."""
     return compiled(text)

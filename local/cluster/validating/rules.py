@@ -1,4 +1,4 @@
-"""Refusals of webhook configurations and policies that are malformed or use what the local cluster cannot evaluate."""
+"""Refusals of webhook configurations and policies that are malformed or that the local cluster cannot evaluate."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NOT_EVALUATED = ("paramKind", "variables", "auditAnnotations")
 
 
 def webhook_configuration(obj: Obj, _old: Obj | None) -> list[Cause]:
-    """`pkg/apis/admissionregistration/validation`."""
+    """Check a webhook configuration by `pkg/apis/admissionregistration/validation`."""
     causes: list[Cause] = []
     for index, webhook in enumerate(obj.get("webhooks") or []):
         causes += _webhook(webhook, f"webhooks[{index}]")
@@ -47,7 +47,7 @@ def _webhook(webhook: Obj, field: str) -> list[Cause]:
 
 
 def policy(obj: Obj, _old: Obj | None) -> list[Cause]:
-    """Of a ValidatingAdmissionPolicy."""
+    """Check a ValidatingAdmissionPolicy."""
     spec = obj.get("spec") or {}
     causes: list[Cause] = []
     if not (spec.get("matchConstraints") or {}).get("resourceRules"):
@@ -68,7 +68,7 @@ def policy(obj: Obj, _old: Obj | None) -> list[Cause]:
 
 
 def binding(obj: Obj, _old: Obj | None) -> list[Cause]:
-    """Of a ValidatingAdmissionPolicyBinding."""
+    """Check a ValidatingAdmissionPolicyBinding."""
     spec = obj.get("spec") or {}
     causes: list[Cause] = []
     for name in ("policyName", "validationActions"):

@@ -1,8 +1,8 @@
-"""ValidatingWebhookConfiguration objects: which webhooks a request meets, and what their answers mean.
+"""ValidatingWebhookConfiguration objects: the webhooks that match a request, and the evaluation of their answers.
 
 No backend is called here. A webhook behind a Service allows everything while the Service has a Ready pod and fails
-otherwise: while the pods of a policy engine are away, the requests that it covers fail, as on a real cluster. A
-webhook behind a URL is asked through `Backends`. Words: `apiserver/pkg/admission/plugin/webhook`.
+otherwise: while the pods of a policy engine are down, the requests that it covers fail, as on a real cluster. A webhook
+behind a URL is called through `Backends`. Words: `apiserver/pkg/admission/plugin/webhook`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ WEBHOOKS = "validatingwebhookconfigurations"
 
 
 class WebhookFailedError(Exception):
-    """The webhook gave no usable answer; the message is the API server's, without the URL."""
+    """Error: the webhook gave no usable answer; the message is the API server's, without the URL."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Review:
-    """One question to one webhook. `key` is the same when the same request is judged again."""
+    """Review by one webhook. `key` is the same when the same request is reviewed again."""
 
     key: tuple[str, ...]
     url: str
@@ -38,25 +38,25 @@ class Review:
     request: Obj = field(hash=False)
 
 
-Verdict = Mapping[str, Any]  # the `response` of an AdmissionReview: `allowed`, and perhaps `status`
+Verdict = Mapping[str, Any]  # the `response` of an AdmissionReview: `allowed`, and optionally `status`
 
 
 class Backends(Protocol):
-    """Asks webhooks that have a URL."""
+    """Interface that calls webhooks that have a URL."""
 
     def __call__(self, review: Review) -> Verdict:
-        """The webhook's response. Raises WebhookFailedError."""
+        """Return the webhook's response. Raises WebhookFailedError."""
         ...
 
 
 def unreachable(review: Review) -> Verdict:
-    """The backends of a cluster without a network. Raises WebhookFailedError for every webhook."""
+    """Fail as the backends of a cluster without a network. Raises WebhookFailedError for every webhook."""
     place = urlsplit(review.url)
     raise WebhookFailedError(f"dial tcp {place.hostname}:{place.port or 443}: connect: connection refused")
 
 
 def refusal(store: Store, attributes: Attributes, user: str, backends: Backends) -> ApiError | None:
-    """The denial of, or the failure to call, the first webhook that does not allow the request."""
+    """Return the denial of, or the failure to call, the first webhook that does not allow the request."""
     for webhook in _webhooks(store, attributes, user):
         review = _review(webhook, attributes, user)
         try:
@@ -71,7 +71,7 @@ def refusal(store: Store, attributes: Attributes, user: str, backends: Backends)
 
 
 def _webhooks(store: Store, attributes: Attributes, user: str) -> Iterator[Obj]:
-    """Those that the request meets."""
+    """Return the webhooks that match the request."""
     for configuration in store.sorted(WEBHOOKS):
         for webhook in configuration.get("webhooks") or []:
             covered = any(rule_covers(rule, attributes) for rule in webhook.get("rules") or [])
@@ -98,7 +98,7 @@ def _review(webhook: Obj, attributes: Attributes, user: str) -> Review:
         base = f"https://{service['name']}.{service['namespace']}.svc:{port}/{path}"
     joint = "&" if "?" in base else "?"
     objects = {"object": attributes.obj, "oldObject": attributes.old}
-    # a generated name is drawn anew each time that the request is judged
+    # a generated name is drawn again each time that the request is reviewed
     name = ((attributes.obj or {}).get("metadata") or {}).get("generateName") or attributes.name
     return Review(
         key=(webhook["name"], attributes.operation, attributes.subresource, attributes.namespace or "", name),
@@ -110,7 +110,9 @@ def _review(webhook: Obj, attributes: Attributes, user: str) -> Review:
 
 
 def _service_verdict(store: Store, webhook: Obj) -> Verdict | None:
-    """None for a webhook with a URL. Raises WebhookFailedError for a Service that is absent or has no Ready pod."""
+    """Return None for a webhook with a URL, else the verdict of its Service. Raises WebhookFailedError for a Service
+    that is absent or has no Ready pod.
+    """
     reference = webhook["clientConfig"].get("service")
     if not reference:
         return None
@@ -134,7 +136,9 @@ def _failed(webhook: Obj, why: str) -> ApiError:
 
 
 def _denied(webhook: str, status: Mapping[str, Any]) -> ApiError:
-    """A denial always has an error code, 400 unless the webhook names another (`webhookerrors.ToStatusErr`)."""
+    """Return the denial, which always has an error code, 400 unless the webhook names another
+    (`webhookerrors.ToStatusErr`).
+    """
     said = f'admission webhook "{webhook}" denied the request'
     why = status.get("message") or status.get("reason")
     message = f"{said}: {why}" if why else f"{said} without explanation"
