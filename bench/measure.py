@@ -46,7 +46,7 @@ def measures() -> Iterator[tuple[str, str]]:
 
 
 def docstrings(tree: ast.Module) -> Iterator[str]:
-    """Of the module, its classes and functions."""
+    """Yield the docstrings of the module, its classes and functions."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             text = ast.get_docstring(node)
@@ -55,7 +55,7 @@ def docstrings(tree: ast.Module) -> Iterator[str]:
 
 
 def is_fragment(text: str) -> bool:
-    """Whether it begins with a preposition, a conjunction or a question word."""
+    """Return whether it begins with a preposition, a conjunction or a question word."""
     return FRAGMENT.match(text) is not None
 
 
