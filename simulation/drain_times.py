@@ -14,6 +14,7 @@ from simulation.drained import deletable
 from simulation.facts import group_of, policy_of
 from simulation.view import WorldView
 
+OUTLIVES = 60.0  # seconds in which a step may work on after its execution was stopped, by the time that one had left
 CLOCKS = 5.0  # seconds by which those of two functions may differ
 MARGIN = 5.0  # for answering a hook before EC2 takes the instance
 REWRITTEN = 120.0  # seconds: a step that began before its policy was rewritten uses the earlier one

@@ -9,12 +9,10 @@ from leeward.model.instance import instance_id_of
 from local.cluster.objects import Obj, annotations_of, is_ready, name_of
 from local.cluster.selectors import label_selector_matches
 from local.cluster.volumes import claim_names
-from simulation.drain_times import CLOCKS, DrainTimes
+from simulation.drain_times import CLOCKS, OUTLIVES, DrainTimes
 from simulation.facts import News
 from simulation.kubernetes import Eviction
 from simulation.view import WorldView
-
-OUTLIVES = 60.0  # seconds in which a step may work on after its execution was stopped, by the time that one had left
 
 
 class LeavingRules:

@@ -14,7 +14,7 @@ from local.cluster.objects import Obj, annotations_of, name_of
 from local.cluster.store import Change, ChangeType
 from simulation.asked import Kind
 from simulation.convergence import is_marked
-from simulation.drain_times import DrainTimes
+from simulation.drain_times import OUTLIVES, DrainTimes
 from simulation.drained import left_behind, untouched
 from simulation.facts import News, always, group_of, is_paced, policy_of
 from simulation.foreign_marks import marked_by_others
@@ -148,14 +148,16 @@ class NodeRules:
     def unmarked(self, view: WorldView) -> Iterator[str]:
         """Yield nodes that lost our taint while a termination is open. A termination that returns its node to service
         removes its own taint. A write that an API server in trouble applies late may be older than the claim: claims
-        are in another store, so the drain taints the node again.
+        are in another store, so the drain taints the node again; so it does where a step outlives its execution.
         """
         bared, self._bared = self._bared, []
         for instance in bared:
             states = view.states_of(instance)
             if instance not in view.open_since or not view.running(instance) or GIVES_BACK in states:
                 continue
-            if view.troubled(LONGEST_CALL) and view.now - view.open_since[instance] < LONGEST_CALL:
+            stopped = view.rested_since(instance)
+            outlived = stopped is not None and view.now - stopped < OUTLIVES  # the step that returned it to service
+            if outlived or (view.troubled(LONGEST_CALL) and view.now - view.open_since[instance] < LONGEST_CALL):
                 self._outrun[instance] = view.now
             else:
                 yield f"{instance}, whose executions are in {', '.join(states) or 'no state'}"
