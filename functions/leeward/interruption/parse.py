@@ -87,14 +87,15 @@ def _object(body: str) -> dict[str, Any]:
 
 def _event(raw: Mapping[str, Any], body: str, received: datetime) -> Message:
     key = (fields.text(raw, "source"), fields.text(raw, "detail-type"))
+    read = PARSERS.get(key)
+    origin = fields.text if read else fields.optional_text
     envelope = Envelope(
         id=fields.optional_text(raw, "id") or _fingerprint(body),
         at=fields.moment(raw.get("time")) or received,
-        account=fields.text(raw, "account"),
-        region=fields.text(raw, "region"),
+        account=origin(raw, "account"),
+        region=origin(raw, "region"),
         raw=raw,
     )
-    read = PARSERS.get(key)
     return read(envelope) if read else envelope.noop(f"no rule of ours for {key[0]}, {key[1]}")
 
 
