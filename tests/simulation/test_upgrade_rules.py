@@ -122,10 +122,10 @@ def test_an_upgrade_that_gets_nowhere_is_found():
 
 def test_more_nodes_at_once_than_allowed_are_found():
     world, _ = a_world(under_way={"i-a": "1", "i-b": "2"})
-    for name in ("i-a", "i-b"):
-        world.cluster.add_node(NodeSpec(name=f"node-{name}", instance_id=name))
-        spec = {"nodeName": f"node-{name}", "containers": [{"name": "app", "image": "app"}]}
-        world.cluster.create("pods", {"metadata": {"name": f"pod-{name}"}, "spec": spec}, "default")
+    world.cluster.add_node(NodeSpec(name="node-a-again", instance_id="i-b"))  # names tell nothing of instances
+    for node in ("node-a", "node-a-again"):
+        spec = {"nodeName": node, "containers": [{"name": "app", "image": "app"}]}
+        world.cluster.create("pods", {"metadata": {"name": f"pod-of-{node}"}, "spec": spec}, "default")
     assert broken(world) == [Rule.PACE]
 
 
