@@ -137,7 +137,8 @@ def _without_taken(
     the larger size. Terminations of Leeward are left out: the measured size knows of their launches.
     """
     first = min((scene.instances[new].launched for new in record.debts if new in scene.instances), default=None)
-    if first is None or first <= record.measured:
+    all_are_there = record.launched == len(record.debts) and not record.started  # else the first one may have ended
+    if first is None or first <= record.measured or not all_are_there:
         return record
     taken = {
         activity.leaves

@@ -7,10 +7,20 @@ UPGRADE = "leeward.upgrade"
 
 OF_UPGRADE_EDGES = (
     Planted(
+        name="what Cluster Autoscaler removes while nodes roll is taken off the owner's size",
+        story="counts every decrement by others before the oldest launch that is left",
+        edits=(edit("leeward.upgrade.rollout._without_taken", "or not all_are_there", ""),),
+        tests=("tests/unit/upgrade/test_rollout.py",),
+    ),
+    Planted(
         name="what an owner takes out while the first launch hangs is given back",
         story="takes the size of before the launches for what the owner wants",
         edits=(
-            edit("leeward.upgrade.rollout._without_taken", "if first is None or first <= record.measured:", "if True:"),
+            edit(
+                "leeward.upgrade.rollout._without_taken",
+                "if first is None or first <= record.measured or not all_are_there:",
+                "if True:",
+            ),
         ),
         tests=("tests/unit/upgrade/test_rollout.py",),
     ),

@@ -37,7 +37,7 @@ def test_a_node_that_ended_before_it_was_claimed_is_gone():
     assert system.upgrades.records["web-a"].finished == 1
 
 
-def launched_late(taken_after, *, paid=False):
+def launched_late(taken_after, *, paid=False, **given):
     """Measured as three, the launch hung for five minutes; meanwhile an instance was taken out with decrement."""
     system = a_rolling_group()
     start = system.clock.now()
@@ -47,7 +47,7 @@ def launched_late(taken_after, *, paid=False):
     if paid:
         system.claims.claim(a_subject("i-0ccc"), replace(CAUSE, at=start), start)
         system.claims.note("i-0ccc", payers={"i-0ccc": "i-0ccc"})
-    draining(system, desired=3, sized=start, debts={NEW: ""}, proven=None)
+    draining(system, desired=3, sized=start, debts={NEW: ""}, proven=None, **{"launched": 1, **given})
     system.clock.advance(minutes=6)
     STEPS["drain"](RUN, {}, system.ports)
     return system.upgrades.records[GROUP], launched
@@ -61,6 +61,12 @@ def test_an_instance_taken_out_before_the_first_launch_is_not_in_the_size_that_i
 @pytest.mark.parametrize("after", [timedelta(minutes=-1), timedelta(minutes=5, seconds=30)])
 def test_one_taken_out_before_the_measuring_or_by_an_owner_who_saw_the_larger_size_changes_nothing(after):
     assert launched_late(after)[0].desired == 3
+
+
+@pytest.mark.parametrize("given", [{"launched": 2}, {"started": 1}])
+def test_what_goes_while_nodes_roll_has_seen_the_larger_size(given):
+    """Cluster Autoscaler removes an empty new node, and the next one is launched later than that."""
+    assert launched_late(timedelta(minutes=2), **given)[0].desired == 3
 
 
 def test_a_termination_that_paid_for_its_own_launch_changes_nothing():
