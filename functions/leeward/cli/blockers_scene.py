@@ -14,7 +14,7 @@ from leeward.disruption.budget_index import BudgetIndex
 from leeward.errors import InvalidInputError
 from leeward.model.attachment import VolumeAttachment, claims_of
 from leeward.model.drain_options import BY_POLICY
-from leeward.model.group import Group, LifecycleHook
+from leeward.model.group import LEAVING, Group, LifecycleHook
 from leeward.model.instance import Instance
 from leeward.model.node import Node
 from leeward.model.pod import Pod, PodDisruptionBudget
@@ -143,7 +143,7 @@ def live_scenes(ports: Ports, cluster: str, node: str | None, now: datetime) -> 
         member.id: group.name
         for group in groups.values()
         for member in group.instances
-        if member.lifecycle.startswith("Terminating")
+        if member.lifecycle.startswith(LEAVING)
     }
     there = {node.name for node in nodes}
     attachments = tuple(one for one in kubernetes.attachments() if one.node in there)

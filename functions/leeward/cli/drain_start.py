@@ -8,11 +8,11 @@ from datetime import datetime
 from leeward.cli.drain_scene import Scene
 from leeward.errors import TerminalError
 from leeward.model.drain_options import DrainOptions
-from leeward.model.instance import Instance
-from leeward.model.termination import Cause, CauseKind, Status, Subject, execution_name
+from leeward.model.termination import Cause, CauseKind, Status, execution_name
 from leeward.model.times import format_instant
 from leeward.ports import Ports
 from leeward.termination import execution
+from leeward.termination.subject import subject_of
 
 
 class RefusedError(TerminalError):
@@ -60,21 +60,8 @@ def start(scene: Scene, ports: Ports, order: Order) -> str:
         reason="leeward drain",
         options=order.options,
     )
-    record = ports.claims.claim(_subject(scene, scene.instance, order.cluster), cause, order.now)
+    record = ports.claims.claim(subject_of(scene.instance, order.cluster, node=scene.node.name), cause, order.now)
     record = execution.start(record, ports)
     if record.status is Status.CLOSED:
         raise RefusedError(f"refused: {scene.node.name}: its termination has just ended; look again")
     return execution_name(record.instance, record.attempt)
-
-
-def _subject(scene: Scene, instance: Instance, cluster: str) -> Subject:
-    return Subject(
-        instance=instance.id,
-        cluster=cluster,
-        group=instance.group,
-        zone=instance.zone,
-        subnet=instance.subnet,
-        instance_type=instance.type,
-        capacity_type=instance.capacity_type,
-        node=scene.node.name,
-    )

@@ -9,6 +9,7 @@ from datetime import datetime
 
 from leeward.disruption.budgets import allowance
 from leeward.disruption.competing_groups import MARKS, mark_of
+from leeward.model.group import LEAVING
 from leeward.model.node import Node
 from leeward.policy.document import NodePolicy, Reason
 from leeward.policy.schedule import any_active
@@ -77,7 +78,7 @@ def _passing(snapshot: ClusterSnapshot, node: Node) -> bool:
     if (instance is not None and instance.ended) or lifecycle.startswith(NOT_IN_SERVICE):
         return True
     marked = any(taint.key in MARKS for taint in node.taints)
-    return lifecycle.startswith("Terminating") and not (lifecycle == HELD and marked)
+    return lifecycle.startswith(LEAVING) and not (lifecycle == HELD and marked)
 
 
 def allowances(snapshot: ClusterSnapshot, policy: NodePolicy) -> tuple[Allowance, ...]:

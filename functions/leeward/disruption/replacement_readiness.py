@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from leeward.disruption.command import Replacement
-from leeward.model.instance import Instance
+from leeward.model.instance import ALIVE, Instance
 from leeward.model.node import Node
 
 JOINS_WITHIN = timedelta(minutes=15)  # as EKS gives a new node
@@ -54,7 +54,7 @@ def arrival(
 
 def unlike(instance: Instance, planned: Replacement) -> str:
     """Return why the instance does not match the plan, empty where it does."""
-    if instance.state not in {"pending", "running"}:
+    if instance.state not in ALIVE:
         return f"{instance.id} was launched and is {instance.state}"
     if planned.types and instance.type not in planned.types:
         return f"{instance.id} is of type {instance.type}, planned were {', '.join(planned.types)}"

@@ -11,10 +11,11 @@ from leeward.disruption.record import RoundRecord, cause_id, debt_name
 from leeward.errors import ObjectGoneError
 from leeward.model.instance import Instance
 from leeward.model.node import disruption_taint
-from leeward.model.termination import Cause, CauseKind, Status, Subject, TerminationRecord
+from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
 from leeward.ports import Ports
 from leeward.termination import capacity_ledger
 from leeward.termination.execution import start
+from leeward.termination.subject import subject_of
 
 
 def mark_all(record: RoundRecord, ports: Ports) -> int:
@@ -67,7 +68,7 @@ def is_told(record: RoundRecord, instance: str, termination: TerminationRecord |
 
 def _tell_one(record: RoundRecord, command: Command, node: str, instance: Instance, ports: Ports) -> None:
     now = ports.clock.now()
-    subject = _subject(instance, record.members[node], record.cluster, node)
+    subject = subject_of(instance, record.cluster, group=record.members[node], node=node)
     why = f"{record.method.value}: {command.reason}"
     said = "its group shrinks by it: it is not needed, or what replaces it was launched ahead"
     causes = (
@@ -78,21 +79,6 @@ def _tell_one(record: RoundRecord, command: Command, node: str, instance: Instan
         claimed = ports.claims.claim(subject, cause, now)
     if claimed.status is Status.OPEN:
         start(claimed, ports)
-
-
-def _subject(instance: Instance, group: str, cluster: str, node: str | None = None) -> Subject:
-    return Subject(
-        instance=instance.id,
-        cluster=cluster,
-        group=instance.group or group,
-        zone=instance.zone,
-        subnet=instance.subnet,
-        instance_type=instance.type,
-        capacity_type=instance.capacity_type,
-        state=instance.state,
-        networks=instance.networks,
-        node=node,
-    )
 
 
 def _open(instance: str, ports: Ports) -> bool:

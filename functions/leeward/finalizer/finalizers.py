@@ -72,7 +72,7 @@ def carry_out(node: Node, sight: ClusterView, ports: Ports) -> list[str]:
         at=now,
         reason=f"Node {node.name} was deleted: it is drained, then its instance is terminated",
     )
-    subject = subject_of(instance, sight.cluster, group=group.name if group else None, node=node)
+    subject = subject_of(instance, sight.cluster, group=group.name if group else None, node=node.name)
     record = ports.claims.claim(subject, cause, now)
     if record.status is Status.CLOSED:
         return []

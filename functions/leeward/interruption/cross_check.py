@@ -6,12 +6,11 @@ from datetime import timedelta
 
 from leeward.interruption.decision import RecordOutcome
 from leeward.interruption.world import Place
-from leeward.model.instance import ENDED, CapacityType
+from leeward.model.group import LEAVING
+from leeward.model.instance import ALIVE, ENDED, CapacityType
 from leeward.model.message import Kind, Message
 
 AGREES_WITHIN = timedelta(seconds=20)  # of delivery: the answers of EC2 and Auto Scaling lag behind their messages
-RUNNING = frozenset({"pending", "running"})
-LEAVING = "Terminating"  # prefix of the lifecycle states behind a terminate hook
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +47,7 @@ def _not_spot(message: Message, place: Place) -> Contradiction | None:
 
 
 def _runs(message: Message, place: Place) -> Contradiction | None:
-    if not place.confirmed or place.instance is None or place.instance.state not in RUNNING:
+    if not place.confirmed or place.instance is None or place.instance.state not in ALIVE:
         return None
     why = f"{place.id}: the message says {message.state}, EC2 says {place.instance.state}"
     return Contradiction(why=why, outcome=RecordOutcome.POISON if message.state in ENDED else RecordOutcome.DONE)

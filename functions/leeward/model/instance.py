@@ -11,6 +11,7 @@ from leeward.model.launch_attributes import LaunchAttributes
 from leeward.model.times import as_instant
 
 ENDED = frozenset({"shutting-down", "terminated"})
+ALIVE = frozenset({"pending", "running"})  # it runs, or starts
 
 
 class CapacityType(StrEnum):

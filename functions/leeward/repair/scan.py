@@ -74,7 +74,7 @@ def _replace(node: Node, verdict: Verdict, sight: ClusterView, checkup: NodeHeal
         reason=verdict.reason,
     )
     group = checkup.group_of(node)
-    subject = subject_of(instance, sight.cluster, group=group.name if group else None, node=node)
+    subject = subject_of(instance, sight.cluster, group=group.name if group else None, node=node.name)
     record = ports.claims.claim(subject, cause, now)
     if record.status is Status.CLOSED:
         return []

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from leeward.model import well_known
-from leeward.model.group import TERMINATING, Group, HookResult, LifecycleHook
+from leeward.model.group import LEAVING, TERMINATING, Group, HookResult, LifecycleHook
 from leeward.policy.document import ClusterPolicies, Heartbeat
 from leeward.policy.selection import is_ours, policy_for
 
@@ -43,7 +43,7 @@ def left_over_hook(
 
     It stays for as long as the group is ending an instance, which a run that has begun may be draining.
     """
-    ending = any(member.lifecycle.startswith("Terminating") for member in group.instances)
+    ending = any(member.lifecycle.startswith(LEAVING) for member in group.instances)
     if ending or policy_for(policies.policies, group.name, group.tags) is not None:
         return None
     return next((hook for hook in hooks if hook.name == well_known.TERMINATE_HOOK and hook.metadata == mark), None)

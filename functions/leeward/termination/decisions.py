@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from math import ceil
 
 from leeward.model.deadlines import ABRUPT, maintenance, taken_at
-from leeward.model.group import GroupFacts, LifecycleHook
-from leeward.model.instance import Instance
+from leeward.model.group import LEAVING, GroupFacts, LifecycleHook
+from leeward.model.instance import ALIVE, Instance
 from leeward.model.termination import CauseKind, TerminationRecord
 from leeward.policy.document import Heartbeat, NodePolicy, Rebalance
 from leeward.termination import deadlines
@@ -76,7 +76,7 @@ def _why_no_replacement(
         return "no Auto Scaling group holds the instance any more"
     if record.has(CauseKind.SURPLUS) and debts(record):
         return "the group is one too large: it shrinks by this instance"
-    if record.has(CauseKind.ASG_TERMINATE) or lifecycle.startswith("Terminating"):
+    if record.has(CauseKind.ASG_TERMINATE) or lifecycle.startswith(LEAVING):
         return "the group itself is ending the instance"
     if in_storm(record):
         return f"EC2 takes {record.subject.together} instances at once: the group replaces them"
@@ -95,7 +95,7 @@ def terminates_first(
     V3).
     """
     wanted = (record.has(*ABRUPT) and not in_storm(record)) or asks_first(record, policy)
-    return hook_guards and wanted and lifecycle is not None and not lifecycle.startswith("Terminating")
+    return hook_guards and wanted and lifecycle is not None and not lifecycle.startswith(LEAVING)
 
 
 def back_to_replacement(
@@ -142,7 +142,7 @@ def may_wait(record: TerminationRecord, lifecycle: str | None, state: str, now: 
     if release is not None and now >= release:
         return False
     held = lifecycle in {None, "InService"} or (lifecycle or "").endswith(":Wait")
-    return held and state in {"pending", "running"}
+    return held and state in ALIVE
 
 
 def after_time_out(
@@ -167,10 +167,10 @@ def after_time_out(
         return Next.WAIT
     release = deadlines.release_at(record)
     taken = release is not None and now >= release
-    held = (lifecycle or "").startswith("Terminating")
+    held = (lifecycle or "").startswith(LEAVING)
     if held and (retains or held_for_upgrade(record)) and not taken:
         return Next.WAIT
-    leaving = held or state not in {"pending", "running"}
+    leaving = held or state not in ALIVE
     return Next.DRAINED if taken or leaving else Next.FAILED
 
 
@@ -200,7 +200,7 @@ def may_join_late(record: TerminationRecord, state: str) -> bool:
     """Return whether a Node may still join for an instance that runs on while its end is awaited: no drain has found a
     Node that it could empty. Pods would start there and end with the instance without an eviction.
     """
-    return "drained" not in record.times and state in {"pending", "running"}
+    return "drained" not in record.times and state in ALIVE
 
 
 def comes_again(record: TerminationRecord, now: datetime) -> bool:

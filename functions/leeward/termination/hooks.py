@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from leeward.errors import RetryableError
 from leeward.model.group import LAUNCHING, TERMINATING, Group, GroupInstance, HookResult, LifecycleHook
-from leeward.model.instance import Instance
+from leeward.model.instance import ALIVE, Instance
 from leeward.model.termination import Cause, CauseKind, Outcome, Status, TerminationRecord, execution_name
 from leeward.policy.selection import is_ours
 from leeward.ports import Ports
@@ -182,7 +182,8 @@ def _adopted(
     for hook in hooks:
         ports.groups.heartbeat(group=group.name, hook=hook.name, instance=instance.id)
     now = ports.clock.now()
-    subject = subject_of(instance, sight.cluster, group=group.name, node=sight.node_of(instance.id))
+    node = sight.node_of(instance.id)
+    subject = subject_of(instance, sight.cluster, group=group.name, node=node.name if node else None)
     return ports.claims.claim(subject, _cause(hooks[0], instance.id, known.attempt if known else 0, now), now)
 
 
@@ -239,7 +240,7 @@ def _is_open(record: TerminationRecord | None) -> bool:
 
 def _is_over(record: TerminationRecord | None, instance: Instance) -> bool:
     """Return whether its last termination ended the instance, and it does not run again: only the answer was lost."""
-    return record is not None and record.outcome is Outcome.TERMINATED and instance.state not in ("pending", "running")
+    return record is not None and record.outcome is Outcome.TERMINATED and instance.state not in ALIVE
 
 
 def _answer(

@@ -9,12 +9,13 @@ from datetime import datetime
 
 from leeward.model.group import Group
 from leeward.model.instance import cluster_of
-from leeward.model.termination import NOBODY, RETURNED, CauseKind, Status, Subject, TerminationRecord
+from leeward.model.termination import NOBODY, RETURNED, CauseKind, Status, TerminationRecord
 from leeward.ports import Ports
 from leeward.termination import capacity_ledger
 from leeward.termination.capacity_ledger import Ending
 from leeward.termination.execution import start
 from leeward.termination.instance_state import InstanceState, read
+from leeward.termination.subject import subject_of
 
 
 def settle(situation: InstanceState, ports: Ports) -> str | None:
@@ -133,17 +134,7 @@ def _ask(payer: str, debt: str, record: TerminationRecord, ports: Ports) -> None
     if instance is None:  # gone for so long that its own end has been settled
         return
     cluster = cluster_of(instance.tags, ports.clusters.names()) or record.subject.cluster
-    subject = Subject(
-        instance=payer,
-        cluster=cluster,
-        group=record.subject.group,
-        zone=instance.zone,
-        subnet=instance.subnet,
-        instance_type=instance.type,
-        capacity_type=instance.capacity_type,
-        state=instance.state,
-        networks=instance.networks,
-    )
+    subject = subject_of(instance, cluster, group=record.subject.group)
     claimed = ports.claims.claim(subject, capacity_ledger.surplus(debt, ports.clock.now()), ports.clock.now())
     if claimed.status is Status.OPEN:
         start(claimed, ports)

@@ -12,7 +12,6 @@ from leeward.errors import InvalidInputError
 from leeward.model.times import format_instant
 from leeward.policy.document import ClusterSettings, UpdatePolicy
 from leeward.policy.durations import format_duration
-from leeward.upgrade.members import Age, Member
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.windows import is_open, opens
 
@@ -137,27 +136,3 @@ def wished(record: UpgradeRecord, wish: ControlRequest) -> UpgradeRecord:
     if record.ended is None and record.wish in {ControlRequest.ABORT, ControlRequest.ROLLBACK}:
         raise InvalidInputError(f"{name}: found {record.wish.value} under way, expected one that runs or is paused")
     return replace(record, wish=wish)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Undoing:
-    """Actions of an abort. `remove`: new nodes without pods, each terminated with decrement as long as `unpaid` of them
-    are not paid for; `keep`: new nodes that hold pods and stay in service; `uncordon`: old nodes, back in service.
-    """
-
-    remove: tuple[str, ...]
-    keep: tuple[str, ...]
-    uncordon: tuple[str, ...]
-
-
-def undoing(members: Sequence[Member], pods: dict[str, int], *, launched: int, gone: int) -> Undoing:
-    """Plan an abort. `pods`: those that would have to leave, by node name. No more nodes are removed than were launched
-    ahead and not paid for by an old one, so that the group never falls below its size before.
-    """
-    new = [member.name for member in members if member.age is Age.NEW]
-    empty = [name for name in new if not pods.get(name)][: max(launched - gone, 0)]
-    return Undoing(
-        remove=tuple(empty),
-        keep=tuple(name for name in new if name not in empty),
-        uncordon=tuple(member.name for member in members if member.age is Age.OLD),
-    )

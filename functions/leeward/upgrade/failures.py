@@ -9,6 +9,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
+from leeward.model.instance import ALIVE
 from leeward.policy.durations import format_duration
 
 
@@ -95,7 +96,7 @@ def launch_failure(zone: str, code: str, said: str) -> NodeCreationFailure:
 
 def never_joined(instance: str, zone: str, waited: timedelta, state: str) -> NodeCreationFailure:
     """Return the failure of an instance without a Node. `state` is EC2's term; `waited` since its launch."""
-    if state not in {"pending", "running"}:
+    if state not in ALIVE:
         told = f"{instance} in {zone}: launched and now {state}"
         fix = "look at the group's scaling activities and the instance's state reason"
         return NodeCreationFailure(cause=CreationCause.INSTANCE_ENDED, object=instance, message=told, fix=fix)

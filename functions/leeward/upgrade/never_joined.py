@@ -11,6 +11,7 @@ from leeward.model.termination import Cause, CauseKind, Status
 from leeward.ports import Ports
 from leeward.termination import capacity_ledger
 from leeward.termination.execution import start
+from leeward.termination.subject import subject_of
 from leeward.upgrade.capacity_ledger import remarked, without
 from leeward.upgrade.cluster_constraints import has_to_leave
 from leeward.upgrade.lease import written
@@ -18,7 +19,6 @@ from leeward.upgrade.members import Age, Member
 from leeward.upgrade.pod_placement_failures import JOINS_WITHIN
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.scene import Scene
-from leeward.upgrade.termination_requests import subject_of
 
 MOST_GIVEN_UP = 200
 
@@ -60,7 +60,8 @@ def _is_late(member: Member, record: UpgradeRecord, scene: Scene) -> bool:
 
 def _end(instance: Instance, record: UpgradeRecord, ports: Ports, *, pays: bool) -> None:
     now = ports.clock.now()
-    subject, reason = subject_of(instance, record), f"the upgrade of {record.group} launched it and it never joined"
+    subject = subject_of(instance, record.cluster, group=record.group)
+    reason = f"the upgrade of {record.group} launched it and it never joined"
     causes = [Cause(id=f"never-joined#{record.group}#{record.stamp}", kind=CauseKind.UPGRADE, at=now, reason=reason)]
     if pays:
         name = f"{capacity_ledger.DEBT}{instance.id}/ahead"

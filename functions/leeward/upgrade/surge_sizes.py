@@ -166,12 +166,3 @@ def sizes(*, desired: int, maximum: int, extra: int) -> Sizes:
         desired=Size(before=desired, during=desired + extra, after=desired),
         maximum=Size(before=maximum, during=maximum + extra, after=maximum),
     )
-
-
-def scaled_by_others(*, desired: int, before: int, alive: int, gone: int) -> bool:
-    """Return whether another writer scales the group up: its desired size is above what this upgrade wrote.
-
-    Remaining old nodes then terminate without decrement and the size is not restored: EKS leaves its scale-down phase
-    at once when Cluster Autoscaler scales the group up.
-    """
-    return desired > before + alive - gone

@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from leeward.errors import ObjectGoneError
-from leeward.model.instance import Instance
-from leeward.model.termination import Cause, CauseKind, Status, Subject
+from leeward.model.termination import Cause, CauseKind, Status
 from leeward.ports import Ports
 from leeward.termination import capacity_ledger
 from leeward.termination.execution import start
+from leeward.termination.subject import subject_of
 from leeward.upgrade.capacity_ledger import debt_of
 from leeward.upgrade.record import UpgradeRecord, cause_id, debt_name
 from leeward.upgrade.scene import Scene
@@ -32,7 +32,9 @@ def tell(record: UpgradeRecord, old: Iterable[str], scene: Scene, ports: Ports) 
             with suppress(ObjectGoneError):  # its termination finds no Node, and nothing to drain
                 kubernetes.cordon(nodes[name], record.group, exclude=True)
         for cause in _causes(record, name, ports):
-            claimed = ports.claims.claim(subject_of(instance, record), cause, ports.clock.now())
+            claimed = ports.claims.claim(
+                subject_of(instance, record.cluster, group=record.group), cause, ports.clock.now()
+            )
         if claimed.status is Status.OPEN:
             start(claimed, ports)
 
@@ -46,7 +48,7 @@ def force(record: UpgradeRecord, old: Iterable[str], scene: Scene, ports: Ports)
             continue
         reason = f"the upgrade of {record.group} was started again with force"
         cause = Cause(id=f"{cause_id(record, name)}#force", kind=CauseKind.UPGRADE, at=now, reason=reason, force=True)
-        claimed = ports.claims.claim(subject_of(instance, record), cause, now)
+        claimed = ports.claims.claim(subject_of(instance, record.cluster, group=record.group), cause, now)
         if claimed.status is Status.OPEN:
             start(claimed, ports)
 
@@ -61,24 +63,9 @@ def ask_to_pay(record: UpgradeRecord, new: str, payer: str, scene: Scene, ports:
     now = ports.clock.now()
     reason = f"the upgrade of {record.group} launched {new} ahead, and no old node is left to go for it"
     cause = Cause(id=f"{capacity_ledger.DEBT}{new}/ahead", kind=CauseKind.SURPLUS, at=now, reason=reason)
-    claimed = ports.claims.claim(subject_of(instance, record), cause, now)
+    claimed = ports.claims.claim(subject_of(instance, record.cluster, group=record.group), cause, now)
     if claimed.status is Status.OPEN:
         start(claimed, ports)
-
-
-def subject_of(instance: Instance, record: UpgradeRecord) -> Subject:
-    """Return the subject under which the instance is claimed."""
-    return Subject(
-        instance=instance.id,
-        cluster=record.cluster,
-        group=record.group,
-        zone=instance.zone,
-        subnet=instance.subnet,
-        instance_type=instance.type,
-        capacity_type=instance.capacity_type,
-        state=instance.state,
-        networks=instance.networks,
-    )
 
 
 def _causes(record: UpgradeRecord, old: str, ports: Ports) -> list[Cause]:

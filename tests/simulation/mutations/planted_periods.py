@@ -22,7 +22,7 @@ OF_PERIODS = (
     Planted(
         name="a stop that is told late drains an instance in service",
         story="believes every state change",
-        edits=(edit("leeward.interruption.cross_check._runs", "place.instance.state not in RUNNING", "True"),),
+        edits=(edit("leeward.interruption.cross_check._runs", "place.instance.state not in ALIVE", "True"),),
         tests=("tests/handlers/interruption/test_cross_check.py",),
     ),
     Planted(
@@ -95,7 +95,7 @@ OF_PERIODS = (
         edits=(
             edit(
                 "leeward.termination.decisions.may_join_late",
-                '"drained" not in record.times and state in {"pending", "running"}',
+                '"drained" not in record.times and state in ALIVE',
                 "False",
             ),
         ),

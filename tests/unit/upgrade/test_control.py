@@ -7,12 +7,12 @@ import pytest
 
 from leeward.errors import InvalidInputError
 from leeward.policy.document import Canary, ClusterSettings, UpdatePolicy, Window
-from leeward.upgrade.control import Hold, Move, permission, undoing, wished
-from leeward.upgrade.members import Target, members
+from leeward.upgrade.control import Hold, Move, permission, wished
+from leeward.upgrade.members import Target
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.surge_sizes import Strategy
 from leeward.upgrade.windows import is_open, opens
-from tests.unit.upgrade.builders import NEW, NOON, OLD, a_group, a_node, an_instance, template
+from tests.unit.upgrade.builders import NEW, NOON, OLD, template
 
 NIGHT = Window(schedule="0 22 * * *", duration=timedelta(hours=6))
 BERLIN = Window(schedule="0 22 * * *", duration=timedelta(hours=6), time_zone="Europe/Berlin")
@@ -126,13 +126,3 @@ def test_wishes_that_make_no_sense_are_refused_with_what_was_found():
     with pytest.raises(InvalidInputError, match="found abort under way"):
         wished(replace(RECORD, wish=ControlRequest.ABORT), ControlRequest.RUN)
     assert wished(replace(RECORD, ended=NOON), ControlRequest.ROLLBACK).wish is ControlRequest.ROLLBACK
-
-
-def test_an_abort_removes_empty_new_nodes_that_nobody_has_paid_for_and_uncordons_the_old():
-    instances = [an_instance(name, version=NEW) for name in ("n1", "n2", "n3")] + [an_instance("o1"), an_instance("o2")]
-    nodes = {f"i-{name}": a_node(name) for name in ("n1", "n2", "n3", "o1", "o2")}
-    found = members(a_group(*instances), nodes, Target(template=template(NEW)))
-    undone = undoing(found, {"n1": 4}, launched=3, gone=0)
-    assert (undone.remove, undone.keep, undone.uncordon) == (("n2", "n3"), ("n1",), ("o1", "o2"))
-    assert undoing(found, {"n1": 4}, launched=3, gone=2).remove == ("n2",)
-    assert undoing(found, {}, launched=3, gone=3).remove == ()

@@ -16,7 +16,6 @@ from leeward.upgrade.surge_sizes import (
     most_extra,
     next_increment,
     parallelism,
-    scaled_by_others,
     sizes,
     surge,
 )
@@ -134,12 +133,6 @@ def test_new_nodes_are_launched_up_to_the_surge_and_never_more_than_old_ones_are
 )
 def test_while_nodes_leave_those_of_three_turns_are_kept_in_store_if_that_is_more(strategy, limit, pace, found):
     assert in_store(strategy, limit, pace) == found
-
-
-def test_somebody_else_scales_up_when_desired_is_above_what_we_wrote():
-    assert not scaled_by_others(desired=16, before=10, alive=6, gone=0)
-    assert not scaled_by_others(desired=9, before=10, alive=0, gone=0)
-    assert scaled_by_others(desired=17, before=10, alive=6, gone=0)
 
 
 @given(st.integers(1, 60), st.integers(0, 20), st.randoms(use_true_random=False))

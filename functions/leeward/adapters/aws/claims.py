@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from leeward.adapters.aws.batches import chunks
 from leeward.adapters.aws.record_items import (
     TERMINATION,
     cause_item,
@@ -32,7 +31,6 @@ ROUNDS = 8  # lost races and repeated reads, before the caller has to retry
 KEPT = timedelta(days=7)  # a closed record, for later questions about what happened
 PAUSE_SECONDS = 0.05
 OVERWRITTEN_TIMES = {"retry", "moved"}
-READ_TOGETHER = 100  # keys, as many as BatchGetItem takes
 
 
 class DynamoClaims:
@@ -52,8 +50,7 @@ class DynamoClaims:
         """Read the records with BatchGetItem, a hundred at a time."""
         return {
             instance_of(item["pk"]): record_of(item)
-            for keys in chunks(map(record_key, instances), READ_TOGETHER)
-            for item in self._table.get_all(keys, consistent=True)
+            for item in self._table.get_all(map(record_key, instances), consistent=True)
         }
 
     def claim(self, subject: Subject, cause: Cause, now: datetime) -> TerminationRecord:

@@ -5,13 +5,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from leeward.adapters.aws.batches import chunks
 from leeward.adapters.aws.table import Item, Table
 from leeward.model.maximum import RaisedMaximum
 from leeward.model.times import format_instant, parse_instant
 
 MAXIMUM = "maximum"  # first part of an item's key
-READ_TOGETHER = 100  # keys, as many as BatchGetItem takes
 
 
 class DynamoMaxima:
@@ -27,8 +25,7 @@ class DynamoMaxima:
 
     def read_all(self, groups: Iterable[str]) -> Mapping[str, RaisedMaximum]:
         """Read the items with BatchGetItem, a hundred at a time."""
-        keys = chunks(map(_key, groups), READ_TOGETHER)
-        items = [_made(item) for some in keys for item in self._table.get_all(some, consistent=True)]
+        items = [_made(item) for item in self._table.get_all(map(_key, groups), consistent=True)]
         return {item.group: item for item in items}
 
     def write(self, item: RaisedMaximum) -> RaisedMaximum | None:

@@ -7,12 +7,13 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from leeward.adapters.aws.batches import pages
+from leeward.adapters.aws.batches import chunks, pages
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.errors import aws_call, is_lost_condition
 from leeward.errors import ThrottledError
 
 OPEN_INDEX = "open"
+READ_TOGETHER = 100  # keys, as many as BatchGetItem takes
 UNPROCESSED = 5  # repeated requests for the keys that an answer left over
 
 Item = dict[str, Any]
@@ -33,9 +34,13 @@ class Table:
         return _plain(item) if item else None
 
     def get_all(self, pks: Iterable[str], *, consistent: bool = False) -> Iterator[Item]:
-        """Yield the existing items of at most 100 keys, with one BatchGetItem. Keys that DynamoDB leaves over when it
-        is throttled or the answer grows beyond 16 MB are requested again.
+        """Yield the existing items, with one BatchGetItem for a hundred distinct keys. Keys that DynamoDB leaves over
+        when it is throttled or the answer grows beyond 16 MB are requested again.
         """
+        for some in chunks(pks, READ_TOGETHER):
+            yield from self._get_some(some, consistent=consistent)
+
+    def _get_some(self, pks: Iterable[str], *, consistent: bool) -> Iterator[Item]:
         wanted: dict[str, Any] = {self._name: {"Keys": [self._key(pk) for pk in pks], "ConsistentRead": consistent}}
         for _ in range(UNPROCESSED):
             with aws_call("dynamodb:BatchGetItem", self._name):

@@ -9,12 +9,10 @@ from dataclasses import replace
 from typing import Any
 from zlib import compress, decompress
 
-from leeward.adapters.aws.batches import chunks
 from leeward.adapters.aws.table import Table
 from leeward.adapters.aws.upgrade_items import upgrade_item, upgrade_key, upgrade_of
 from leeward.upgrade.record import UpgradeRecord
 
-READ_TOGETHER = 100  # keys, as many as BatchGetItem takes
 MOST_READABLE = 250_000  # characters that are stored uncompressed: an item takes 400 KB
 ALWAYS = "attribute_exists(pk) OR attribute_not_exists(pk)"
 
@@ -32,8 +30,7 @@ class DynamoUpgrades:
 
     def read_all(self, groups: Iterable[str]) -> Mapping[str, UpgradeRecord]:
         """Read the records with BatchGetItem, a hundred at a time."""
-        keys = chunks(map(upgrade_key, groups), READ_TOGETHER)
-        records = [upgrade_of(item) for some in keys for item in self._table.get_all(some, consistent=True)]
+        records = [upgrade_of(item) for item in self._table.get_all(map(upgrade_key, groups), consistent=True)]
         return {record.group: record for record in records}
 
     def write(self, record: UpgradeRecord) -> UpgradeRecord | None:
