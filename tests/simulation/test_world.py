@@ -185,7 +185,7 @@ def test_under_all_faults_every_kind_of_them_happens():
 
 
 def test_a_broken_rule_is_told_with_the_seed_and_the_command_that_repeats_it(monkeypatch, capsys):
-    monkeypatch.setattr("leeward.termination.steps._answer", lambda *_: True)  # hooks are never completed
+    monkeypatch.setattr("leeward.termination.hook_completion._complete", lambda *_: True)  # hooks are never completed
     small = ["--hours", "0.3", "--nodes", "6", "--no-faults", "--no-shorten", "--features", ""]
     assert command.main(["--seeds", "1", "--first-seed", "4", "--per-hour", "60", *small]) == 1
     said = capsys.readouterr().out

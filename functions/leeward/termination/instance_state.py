@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from leeward.errors import InvalidInputError
 from leeward.model import well_known
-from leeward.model.group import TERMINATING, WARMED, Group, GroupFacts, LifecycleHook
+from leeward.model.group import RETAINED, TERMINATING, WARMED, Group, GroupFacts, LifecycleHook
 from leeward.model.instance import Instance
 from leeward.model.node import Node
 from leeward.model.seen import GONE, Seen, SeenGroup, SeenInstance
@@ -46,6 +46,11 @@ class InstanceState:
     def pooled(self) -> bool:
         """True if the group has returned it to its warm pool, where it is stopped, hibernated, or runs on."""
         return self.lifecycle is not None and self.lifecycle.startswith(WARMED)
+
+    @property
+    def unusual(self) -> bool:
+        """True if the group's lifecycle state is unusual for a termination: a fresh read then decides."""
+        return self.lifecycle is None or self.lifecycle == RETAINED or self.pooled
 
     @property
     def state(self) -> str:

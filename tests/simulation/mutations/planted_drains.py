@@ -71,7 +71,7 @@ OF_DRAINS = (
     Planted(
         name="the end of an instance that came back from its warm pool is awaited",
         story="waits until EC2 says that the instance ends, which it did and nobody saw",
-        edits=(edit("leeward.termination.steps._came_back", "launched > begun", "False"),),
+        edits=(edit("leeward.termination.hook_completion._came_back", "launched > begun", "False"),),
         tests=("tests/state_machines/test_warm_pools.py",),
     ),
     Planted(
