@@ -37,7 +37,7 @@ def measures() -> Iterator[tuple[str, str]]:
     yield "docstrings that begin with a fragment", f"{fragments} of {len(texts):,}, {fragments / len(texts):.1%}"
     words = sum(len(text.split()) for text in texts)
     pronouns = sum(len(PRONOUNS.findall(text)) for text in texts)
-    yield "nobody, somebody, anybody, everybody per 10,000 words of docstrings", f"{pronouns / words * 10_000:.1f}"
+    yield "human pronouns per 10,000 words of docstrings", f"{pronouns / words * 10_000:.1f}"
     yield "functions that take all ports", str(sum(_takes_ports(tree) for tree in trees.values()))
     reached = modules_of("leeward.upgrade", "leeward.upgrade.rollout")
     yield "files of leeward.upgrade behind one turn of an upgrade", str(len(reached))

@@ -8,7 +8,7 @@ from infra.permission import Permission, Scope
 
 _LIST_ONLY = "the API describes lists and knows no resource to name; it changes nothing"
 _ONLY_TAGGED = "groups come and go after the deployment: any group, held to the configured clusters by its tag"
-_LAUNCH = "made by Auto Scaling in the caller's name while LaunchInstances runs; templates are not known beforehand"
+_LAUNCH = "made by Auto Scaling in the caller's name while LaunchInstances runs; templates are not known in advance"
 
 RESOLVES_IMAGES = "made by EC2 in the caller's name where a launch template names its image by an SSM parameter"
 
@@ -80,7 +80,7 @@ DISRUPT = (
     Permission(
         action="states:DescribeExecution",
         on=Scope.EXECUTIONS,
-        reason="executions of this state machine are named after instances, which are not known beforehand",
+        reason="executions of this state machine are named after instances, which are not known in advance",
     ),
 )
 """What fn disrupt may do: the steps of disruption-round."""

@@ -12,7 +12,7 @@ from infra.permission import Permission, Scope
 
 _LIST_ONLY = "the API describes lists and knows no resource to name; it changes nothing"
 _ONLY_TAGGED = "groups come and go after the deployment: any group, held to the configured clusters by its tag"
-_LAUNCH = "made by Auto Scaling in the caller's name while LaunchInstances runs; templates are not known beforehand"
+_LAUNCH = "made by Auto Scaling in the caller's name while LaunchInstances runs; templates are not known in advance"
 
 _READ_INSTANCES = Permission(action="ec2:DescribeInstances", on=Scope.ANYTHING, reason=_LIST_ONLY)
 _READ_GROUPS = Permission(action="autoscaling:DescribeAutoScalingGroups", on=Scope.ANYTHING, reason=_LIST_ONLY)
@@ -47,7 +47,7 @@ _START = Permission(action="states:StartExecution", on=Scope.STATE_MACHINE)
 _LOOK_AT_RUN = Permission(
     action="states:DescribeExecution",
     on=Scope.EXECUTIONS,
-    reason="executions of this state machine are named after instances, which are not known beforehand",
+    reason="executions of this state machine are named after instances, which are not known in advance",
 )
 _LIST_RUNS = Permission(action="states:ListExecutions", on=Scope.STATE_MACHINE)
 _WAKE = Permission(
@@ -197,7 +197,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         Permission(
             action="ec2:CreateLaunchTemplateVersion",
             on=Scope.GROUP_TEMPLATES,
-            reason="a version is added, none is changed or removed; which templates groups use is not known beforehand",
+            reason="a version is added, none is changed or removed; which templates groups use is not known in advance",
         ),
         Permission(action="ec2:DescribeImages", on=Scope.ANYTHING, reason=_LIST_ONLY),
         Permission(

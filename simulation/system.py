@@ -45,7 +45,6 @@ from simulation.admission import Webhook
 from simulation.aws import events
 from simulation.aws.alarms import SimAlarms
 from simulation.aws.balancers import SimLoadBalancers, balanced
-from simulation.aws.beforehand import SimBeforehand
 from simulation.aws.bus import ENDED_BADLY, USUALLY, Bus
 from simulation.aws.catalog import SimCatalog
 from simulation.aws.changes import SimGroupChanges
@@ -58,6 +57,7 @@ from simulation.aws.ports import SimGroups, SimInstances
 from simulation.aws.queue import Queue, Queued, SimDeadLetters, SimRedelivery
 from simulation.aws.round_books import RoundBooks
 from simulation.aws.rounds import SimRounds
+from simulation.aws.service_limits import SimServiceLimits
 from simulation.aws.table import SimClaims
 from simulation.aws.templates import SimTemplates
 from simulation.aws.upgrade_books import UpgradeBooks
@@ -128,7 +128,7 @@ class System:
         self.managed_updates, self.alarms = SimManagedUpdates(parts.timeline), SimAlarms()
         books = {name: group.book for name, group in parts.fleet.groups.items()}
         self.maxima = SimMaxima()
-        self.upgrades, self.beforehand = SimUpgrades(UpgradeBooks(books).wrote), SimBeforehand()
+        self.upgrades, self.service_limits = SimUpgrades(UpgradeBooks(books).wrote), SimServiceLimits()
         self.rounds = SimRounds(RoundBooks(books).wrote)
         self.balancers = SimLoadBalancers(parts.timeline, parts.fleet.launched_by)
         self.balancers.groups.update(balanced(sorted(parts.fleet.groups), parts.streams.stream("load balancers")))
@@ -202,7 +202,7 @@ class System:
             group_changes=cast(GroupChanges, FaultyPort(self.changes, "group changes", gate)),
             templates=cast(Templates, FaultyPort(self.templates, "templates", gate)),
             managed_updates=cast(ManagedUpdates, FaultyPort(self.managed_updates, "managed updates", gate)),
-            beforehand=cast(ServiceLimits, FaultyPort(self.beforehand, "beforehand", gate)),
+            service_limits=cast(ServiceLimits, FaultyPort(self.service_limits, "service_limits", gate)),
             alarms=cast(Alarms, FaultyPort(self.alarms, "alarms", gate)),
             upgrades=cast(Upgrades, FaultyPort(self.upgrades, "upgrades", gate)),
             upgrade_executions=cast(UpgradeExecutions, FaultyPort(upgrade_runs, "upgrade executions", gate)),

@@ -315,7 +315,7 @@ class Ports:
     maxima: Maxima
     templates: Templates
     managed_updates: ManagedUpdates
-    beforehand: ServiceLimits
+    service_limits: ServiceLimits
     alarms: Alarms
     upgrades: Upgrades
     upgrade_executions: UpgradeExecutions

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 
-class SimBeforehand:
+class SimServiceLimits:
     """Limits and running work, as a test sets them. `running`: refreshes by group, `actions`: scheduled ones by group,
     `versions` of clusters, `images`: architecture by AMI, `left`: vCPUs of the quota, by spot.
     """

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from leeward.adapters.aws.service_limits import AwsBeforehand, is_standard
+from leeward.adapters.aws.service_limits import AwsServiceLimits, is_standard
 from leeward.errors import AccessDeniedError, ObjectGoneError
 
 NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
@@ -12,7 +12,7 @@ NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
 
 @pytest.fixture
 def ask(aws):
-    return AwsBeforehand(aws.clients)
+    return AwsServiceLimits(aws.clients)
 
 
 def test_refreshes_that_have_not_ended_are_told(aws, ask):

@@ -82,20 +82,20 @@ def test_a_zone_without_addresses_is_found_live(plan, system):
 
 
 def test_what_runs_beside_is_found_live(plan, system):
-    model = system.beforehand.model
+    model = system.service_limits.model
     model.running[GROUP], model.actions[GROUP] = ("refresh-1",), ("nightly",)
     assert codes(plan(code=1)) >= {"InstanceRefreshRunning", "ScheduledActions"}
 
 
 def test_versions_quota_and_architecture_are_judged_live(plan, system):
-    model = system.beforehand.model
+    model = system.service_limits.model
     model.versions[CLUSTER], model.left[False], model.images["ami-0123456789abcdef0"] = "1.30", 1, "arm64"
     assert "KubeletNewer" in codes(plan("--kubernetes-version", "1.31", code=1))
     assert codes(plan("--ami", "ami-0123456789abcdef0", code=1)) >= {"ArchitectureMismatch", "InstanceQuota"}
 
 
 def test_what_may_not_be_read_is_said_and_judged_by_nobody(plan, system):
-    system.beforehand.fail("vcpus_left", AccessDeniedError("servicequotas:GetServiceQuota: not allowed"))
+    system.service_limits.fail("vcpus_left", AccessDeniedError("servicequotas:GetServiceQuota: not allowed"))
     (one,) = [one for one in plan()["findings"] if one["code"] == "NotJudged"]
     assert "servicequotas:GetServiceQuota" in one["message"]
 
@@ -131,18 +131,18 @@ def begun(system, **asked):
 
 
 def test_the_machine_finds_what_the_command_finds_and_keeps_it(plan, leeward, system):
-    system.beforehand.model.running[GROUP] = ("refresh-1",)
+    system.service_limits.model.running[GROUP] = ("refresh-1",)
     now = plan(code=1)
     blocked = begun(system)
     assert blocked.next is Next.BLOCKED
     assert "InstanceRefreshRunning (group web-a)" in blocked.why
-    system.beforehand.model.running.clear()
+    system.service_limits.model.running.clear()
     assert plan("--recorded", code=1) == now
     assert "for execution by-hand" in leeward("upgrade", "plan", GROUP, "--cluster", CLUSTER, "--recorded").out
 
 
 def test_what_was_overridden_then_has_passed(plan, system):
-    system.beforehand.model.running[GROUP] = ("refresh-1",)
+    system.service_limits.model.running[GROUP] = ("refresh-1",)
     assert begun(system, override=["InstanceRefreshRunning"]).next is Next.PREPARE
     assert "InstanceRefreshRunning" in codes(plan("--recorded"))
 

@@ -8,7 +8,7 @@ import pytest
 
 from leeward.adapters.aws.alarms import CloudWatchAlarms
 from leeward.adapters.aws.managed_updates import EksManagedUpdates
-from leeward.adapters.aws.service_limits import AwsBeforehand
+from leeward.adapters.aws.service_limits import AwsServiceLimits
 from leeward.errors import InvalidInputError, ObjectGoneError, TerminalError
 from leeward.model.launch import LaunchSource, LaunchTemplateRef, Override
 from leeward.ports_upgrade import ManagedState
@@ -18,7 +18,7 @@ from simulation.aws.templates import SimTemplates, template_of
 from simulation.timeline import Timeline
 from tests.fakes.builders import a_group
 from tests.fakes.groups import FakeGroups
-from tests.fakes.upgrades import FakeAlarms, FakeBeforehand, FakeGroupChanges, FakeManagedUpdates, FakeTemplates
+from tests.fakes.upgrades import FakeAlarms, FakeGroupChanges, FakeManagedUpdates, FakeServiceLimits, FakeTemplates
 
 EVERYWHERE = ["the model", "the fake", pytest.param("the emulator", marks=pytest.mark.local)]
 PATIENCE = 120.0
@@ -162,7 +162,7 @@ class EmulatedBeforehand:
     """The same on the local AWS, with a group of its own."""
 
     def __init__(self, local_aws, clients):
-        self.port, self._asg = AwsBeforehand(clients), local_aws.client("autoscaling")
+        self.port, self._asg = AwsServiceLimits(clients), local_aws.client("autoscaling")
         self.cluster = self.group = f"b-{uuid.uuid4().hex[:8]}"
         role = "arn:aws:iam::000000000000:role/eks"
         local_aws.client("eks").create_cluster(name=self.cluster, roleArn=role, resourcesVpcConfig={"subnetIds": []})
@@ -193,7 +193,7 @@ class EmulatedBeforehand:
 def account(request):
     if request.param == "the emulator":
         return EmulatedBeforehand(*(request.getfixturevalue(name) for name in ("local_aws", "emulator_clients")))
-    fake = FakeBeforehand()
+    fake = FakeServiceLimits()
     return ModelledBeforehand(fake if request.param == "the fake" else fake.model, fake.model)
 
 

@@ -26,9 +26,9 @@ from tests.fakes.redelivery import FakeRedelivery
 from tests.fakes.rounds import FakeRounds
 from tests.fakes.upgrades import (
     FakeAlarms,
-    FakeBeforehand,
     FakeGroupChanges,
     FakeManagedUpdates,
+    FakeServiceLimits,
     FakeTemplates,
     FakeUpgrades,
 )
@@ -71,7 +71,7 @@ class FakeSystem:
         self.maxima = FakeMaxima()
         self.templates = FakeTemplates()
         self.managed_updates = FakeManagedUpdates()
-        self.beforehand = FakeBeforehand()
+        self.service_limits = FakeServiceLimits()
         self.alarms = FakeAlarms()
         self.upgrades = FakeUpgrades()
         self.upgrade_executions = FakeUpgradeExecutions()
@@ -96,7 +96,7 @@ class FakeSystem:
             maxima=self.maxima,
             templates=self.templates,
             managed_updates=self.managed_updates,
-            beforehand=self.beforehand,
+            service_limits=self.service_limits,
             alarms=self.alarms,
             upgrades=self.upgrades,
             upgrade_executions=self.upgrade_executions,

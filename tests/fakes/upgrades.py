@@ -13,8 +13,8 @@ from leeward.model.nodegroup import Nodegroup
 from leeward.ports_upgrade import ManagedState, ManagedUpdate
 from leeward.upgrade.record import UpgradeRecord
 from simulation.aws.alarms import SimAlarms
-from simulation.aws.beforehand import SimBeforehand
 from simulation.aws.managed import SimManagedUpdates
+from simulation.aws.service_limits import SimServiceLimits
 from simulation.aws.templates import SimTemplate, SimTemplates, template_of
 from simulation.aws.upgrades import SimUpgrades
 from tests.fakes.calls import Calls
@@ -140,12 +140,12 @@ class FakeManagedUpdates(Calls):
         self.model.end(update, state, *errors)
 
 
-class FakeBeforehand(Calls):
+class FakeServiceLimits(Calls):
     """What `model` says."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.model = SimBeforehand()
+        self.model = SimServiceLimits()
 
     def refreshes(self, group: str) -> tuple[str, ...]:
         """Of the group."""

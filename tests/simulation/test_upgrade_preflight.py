@@ -48,7 +48,7 @@ def test_a_zone_without_addresses_for_the_surge_stops_it():
 )
 def test_quota_refreshes_and_versions_stop_it_and_pass_when_overridden_by_name(say, code):
     world = Upgraded()
-    say(world.world.system.beforehand)
+    say(world.world.system.service_limits)
     asked = {"kubernetesVersion": "1.33"} if code == "KubeletNewer" else {"launchTemplateVersion": "2"}
     world.start(**asked)
     if code != "KubeletNewer":
@@ -62,7 +62,7 @@ def test_quota_refreshes_and_versions_stop_it_and_pass_when_overridden_by_name(s
 
 def test_the_plan_that_was_made_stays_to_be_read_with_time_cost_and_warnings():
     world = Upgraded()
-    world.world.system.beforehand.actions[GROUP] = ("nightly",)
+    world.world.system.service_limits.actions[GROUP] = ("nightly",)
     world.start(launchTemplateVersion="2").run()
     kept = world.world.system.upgrades.plan(GROUP)
     assert (kept["execution"], kept["overridden"]) == ("first", [])

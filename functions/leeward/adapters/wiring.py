@@ -168,7 +168,7 @@ def build(
         maxima=late("leeward.adapters.aws.maxima", "DynamoMaxima", table),
         templates=late("leeward.adapters.aws.templates", "Ec2Templates", clients),
         managed_updates=late("leeward.adapters.aws.managed_updates", "EksManagedUpdates", clients),
-        beforehand=late("leeward.adapters.aws.service_limits", "AwsBeforehand", clients),
+        service_limits=late("leeward.adapters.aws.service_limits", "AwsServiceLimits", clients),
         alarms=late("leeward.adapters.aws.alarms", "CloudWatchAlarms", clients),
         upgrades=late("leeward.adapters.aws.upgrades", "DynamoUpgrades", table),
         upgrade_executions=StepFunctionsUpgrades(clients, _beside(settings.state_machine_arn, UPGRADE)),

@@ -53,7 +53,7 @@ def look_inside(
         foreign={} if isinstance(nodes, Unread) else _foreign(nodes, ports.deployment),
         policies=policies,
         hooks=_by_group(tagged, "autoscaling:DescribeLifecycleHooks", lambda group: tuple(ports.groups.hooks(group))),
-        refreshes=_by_group(selected, "autoscaling:DescribeInstanceRefreshes", ports.beforehand.refreshes),
+        refreshes=_by_group(selected, "autoscaling:DescribeInstanceRefreshes", ports.service_limits.refreshes),
         upgrades=_by_group(
             selected, "dynamodb:GetItem and states:DescribeExecution", lambda group: _upgrade(group, ports)
         ),

@@ -116,7 +116,7 @@ def _beside(
     ports: Ports,
 ) -> Beside:
     unread: list[str] = list(world.remarks)
-    asked, ask = record.asked, ports.beforehand
+    asked, ask = record.asked, ports.service_limits
     launchable = world.launchables.get(group.name)
     spot = launchable is not None and launchable.capacity is CapacityType.SPOT
     types = launchable.types if launchable is not None else ()
@@ -145,7 +145,7 @@ def _beside(
 def _architecture(image: str, ports: Ports, unread: list[str]) -> str:
     if not image.startswith("ami-"):
         return architecture_named(image)
-    return _read(lambda: ports.beforehand.architecture(image), "", unread)
+    return _read(lambda: ports.service_limits.architecture(image), "", unread)
 
 
 def _read(ask: Callable[[], T], otherwise: T, unread: list[str]) -> T:

@@ -192,7 +192,7 @@ def test_a_process_without_which_nothing_comes_or_goes(patient, process):
 
 
 def test_an_instance_refresh(patient):
-    patient.system.beforehand.model.running[GROUP] = ("refresh-1",)
+    patient.system.service_limits.model.running[GROUP] = ("refresh-1",)
     found = patient.trouble(Check.INSTANCE_REFRESH)
     assert (found.state, "refresh-1" in found.found) == (State.WARNING, True)
 

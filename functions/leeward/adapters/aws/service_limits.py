@@ -19,7 +19,7 @@ MEASURED = timedelta(minutes=15)  # CloudWatch reports the use of vCPUs every fi
 PERIOD = 300
 
 
-class AwsBeforehand:
+class AwsServiceLimits:
     """Service limits, one call each, two for a quota. `region`: the cluster's, the home Region when None."""
 
     def __init__(self, clients: AwsClients, region: str | None = None) -> None:
