@@ -135,7 +135,7 @@ OF_DRAINS = (
         name="hooks are never completed",
         story="leaves the hook to its time-out: the group goes on by itself anyway",
         breaks=_no_answer,
-        rules=frozenset({Rule.ANSWER, Rule.HOOK, Rule.DEADLINE}),
+        rules=frozenset({Rule.ANSWER, Rule.HOOK, Rule.DEADLINE, Rule.RECORD}),  # heartbeats hold it for two days
     ),
     Mutation(
         name="pods are deleted instead of evicted",
