@@ -26,14 +26,17 @@ from leeward.adapters.kubernetes.telemetry import event_lost
 from leeward.adapters.late import late
 from leeward.adapters.settings import KubernetesAccess, ServedCluster, Settings
 from leeward.model.deployment_names import ROUND, TERMINATION, UPGRADE, deployment_id, hook_mark, prefix
-from leeward.ports import Clock, LaunchSources, Nodegroups, Ports
+from leeward.ports import Ports
+from leeward.ports.clock import Clock
+from leeward.ports.compute import LaunchSources
+from leeward.ports.eks import Nodegroups
 from leeward.telemetry import Telemetry
 from leeward.time_budget import TimeBudget
 
 if TYPE_CHECKING:  # a function starts cold without what only the command line reads
-    from leeward.ports_doctor import Deployment
-    from leeward.ports_history import PastExecutions
-    from leeward.ports_raw import RawAws
+    from leeward.ports.doctor import Deployment
+    from leeward.ports.executions import PastExecutions
+    from leeward.ports.raw import RawAws
 
 POLICY_PREFIX = "/leeward"
 RESERVE_SECONDS = 2.0  # of an invocation: to report how it ended
