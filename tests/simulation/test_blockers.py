@@ -7,7 +7,7 @@ from leeward.blockers.find import blockers
 from leeward.cli.blockers_scene import live_scenes
 from leeward.model.well_known import KEPT_FOR
 from simulation import fleets
-from tests.simulation.round_stand_in import FIRST, Disrupted
+from tests.simulation.disruption_stand_in import FIRST, Disrupted
 from tests.simulation.upgrade_stand_in import BEGIN, GROUP, Upgraded
 
 MINUTES = range(60, 660, 60)

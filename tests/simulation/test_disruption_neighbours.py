@@ -8,7 +8,7 @@ from leeward.model.well_known import KEPT_FOR, SCALE_DOWN_DISABLED
 from leeward.policy.document import Budget
 from simulation.plans import AutoscalerPlan
 from simulation.scale_down import TO_BE_DELETED
-from tests.simulation.round_stand_in import Disrupted, a_fleet
+from tests.simulation.disruption_stand_in import Disrupted, a_fleet
 
 HURRY = AutoscalerPlan(unneeded_seconds=30, after_growth_seconds=30, recheck_seconds=30, provision_seconds=300, least=1)
 

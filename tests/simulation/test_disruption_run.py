@@ -13,8 +13,7 @@ from leeward.policy.document import Budget
 from simulation import functions
 from simulation.definitions import NODE_GROUP_UPGRADE
 from simulation.faults import Faults
-from tests.simulation.fleet_stand_in import GroupPlan, budget
-from tests.simulation.round_stand_in import (
+from tests.simulation.disruption_stand_in import (
     DECIDED,
     FIRST,
     GROUP,
@@ -25,6 +24,7 @@ from tests.simulation.round_stand_in import (
     deployment,
     killed_after,
 )
+from tests.simulation.fleet_stand_in import GroupPlan, budget
 
 DEFINITION = read_definition(Path("functions/leeward/disruption/state_machine.asl.yaml"))
 ROOMY = (deployment("web", 4), budget("web"))

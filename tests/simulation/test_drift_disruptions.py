@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from leeward.policy.document import Budget, DesiredNode, Requirement
-from tests.simulation.round_stand_in import CHANGED, DECIDED, GROUP, Disrupted, a_fleet
+from tests.simulation.disruption_stand_in import CHANGED, DECIDED, GROUP, Disrupted, a_fleet
 
 REASONS = "leeward.dev/drift-reasons"
 PARAMETER = "/golden/images/web"

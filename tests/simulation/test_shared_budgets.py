@@ -2,8 +2,8 @@
 
 from leeward.policy.document import Budget
 from simulation.definitions import NODE_GROUP_UPGRADE
+from tests.simulation.disruption_stand_in import DECIDED, GROUP, OTHERS, Disrupted, a_fleet, deployment
 from tests.simulation.fleet_stand_in import GroupPlan
-from tests.simulation.round_stand_in import DECIDED, GROUP, OTHERS, Disrupted, a_fleet, deployment
 
 GATE_OPENS = 60.0  # seconds before the first decision: the new nodes are Ready when the run begins
 GROUPS = tuple(GroupPlan(name=name, spot=False, size=3, maximum=6) for name in (GROUP, OTHERS))

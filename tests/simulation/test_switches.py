@@ -9,8 +9,8 @@ from leeward.model import well_known
 from leeward.policy.document import InterruptionPolicy
 from simulation.faults import Faults
 from simulation.world import World
+from tests.simulation.disruption_stand_in import WASTE, Disrupted, a_fleet, a_wasteful_fleet
 from tests.simulation.fleet_stand_in import SMALL, Arrival, deployment, policies
-from tests.simulation.round_stand_in import WASTE, Disrupted, a_fleet, a_wasteful_fleet
 
 EXPIRED = {"expire_after": timedelta(hours=1)}
 EMPTY = {"workloads": (), "consolidation_policy": "WhenEmpty", "consolidate_after": timedelta(minutes=1)}
