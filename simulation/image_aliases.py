@@ -17,6 +17,7 @@ PUBLIC = {
     "arm64": _EKS.format(version=VERSION, arch="arm64"),
 }
 SHARE = 0.6  # of the groups
+PUBLIC_SHARE = 0.4  # of the moves: EKS' own parameters, which upgrades name
 MOVES_EVERY, DENIED_EVERY, DENIED_FOR = 710.0, 1490.0, (60.0, 900.0)
 NEWER = 1000  # first number of an image that a parameter moves to
 
@@ -45,7 +46,8 @@ class ImageAliases:
     def move(self) -> None:
         """Publish a newer image under one of the parameters."""
         parameters = self._templates.parameters
-        parameter, image = self._random.choice(sorted(parameters)), f"ami-{self._number:017d}"
+        among = PUBLIC.values() if self._random.random() < PUBLIC_SHARE else sorted(parameters)
+        parameter, image = self._random.choice(list(among)), f"ami-{self._number:017d}"
         self._number += 1
         self._scene.say(f"SSM parameter {parameter} names {image} now")
         parameters[parameter] = image

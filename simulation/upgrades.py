@@ -66,10 +66,9 @@ class Upgraders:
         attempt = record.attempt + 1 if record is not None else 1
         name = execution_name(group.name, attempt) if pick >> 3 & 1 else f"by-hand-{pick}-{asked.get('action', '')}"
         self._scene.say(f"{WHO} starts {name}: {asked}")
-        if "action" not in asked:
-            latest, now = len(own_template(self._scene, group).images), self._scene.timeline.now()
-            order = Ordered(at=now, group=group.name, asked=asked, latest=latest)
-            self._scene.system.upgrades.ordered.append(order)
+        latest, now = len(own_template(self._scene, group).images), self._scene.timeline.now()
+        order = Ordered(at=now, group=group.name, asked=asked, latest=latest)
+        self._scene.system.upgrades.ordered.append(order)
         self._scene.system.machines[NODE_GROUP_UPGRADE].start(name, asked)
 
     def _group(self, pick: int) -> SimGroup:

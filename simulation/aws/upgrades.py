@@ -12,7 +12,7 @@ from simulation.ordered import Ordered
 
 class SimUpgrades:
     """Upgrade records and plans. `records` and `plans` by group. `wrote` receives every write, with the record before
-    it. `ordered`: what operators have asked for.
+    it. `ordered`: requests of operators.
     """
 
     def __init__(self, wrote: Callable[[UpgradeRecord | None, UpgradeRecord], None] = lambda _, __: None) -> None:
