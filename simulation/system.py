@@ -11,33 +11,16 @@ from leeward import errors
 from leeward.errors import RecordChangedError
 from leeward.node_template.cache import NodegroupCache
 from leeward.policy.document import ClusterPolicies
-from leeward.ports import (
-    Catalog,
-    Claims,
-    DeadLetters,
-    Executions,
-    Groups,
-    Instances,
-    Kubernetes,
-    LaunchSources,
-    Network,
-    Nodegroups,
-    Ports,
-    PriceList,
-    Redelivery,
-)
-from leeward.ports_balancing import LoadBalancers
-from leeward.ports_disruption import RoundExecutions, Rounds
-from leeward.ports_sizes import Maxima
-from leeward.ports_upgrade import (
-    Alarms,
-    GroupChanges,
-    ManagedUpdates,
-    ServiceLimits,
-    Templates,
-    UpgradeExecutions,
-    Upgrades,
-)
+from leeward.ports import Ports
+from leeward.ports.autoscaling import GroupChanges, Groups, Maxima
+from leeward.ports.compute import Instances, LaunchSources, Network, PriceList, Templates
+from leeward.ports.eks import ManagedUpdates, Nodegroups
+from leeward.ports.executions import Executions, RoundExecutions, UpgradeExecutions
+from leeward.ports.kubernetes import Kubernetes
+from leeward.ports.load_balancers import LoadBalancers
+from leeward.ports.monitoring import Alarms, ServiceLimits
+from leeward.ports.queues import DeadLetters, Redelivery
+from leeward.ports.records import Catalog, Claims, Rounds, Upgrades
 from leeward.time_budget import TimeBudget
 from local.cluster.model import Cluster
 from simulation import functions
@@ -78,8 +61,8 @@ ON_PURPOSE = {name for name in vars(errors) if name.endswith("Error")}  # raised
 
 
 class SimClusters:
-    """`ports.Clusters` of one cluster. `written`: its policies, which may be rewritten; `gate` knows how long an answer
-    takes.
+    """`ports.kubernetes.Clusters` of one cluster. `written`: its policies, which may be rewritten; `gate` knows how
+    long an answer takes.
     """
 
     def __init__(self, name: str, policies: ClusterPolicies, kubernetes: Kubernetes, gate: Injector) -> None:

@@ -1,4 +1,4 @@
-"""`ports_upgrade.ManagedUpdates`: EKS' managed node groups and their updates.
+"""`ports.eks.ManagedUpdates`: EKS' managed node groups and their updates.
 
 A fleet's groups are made managed (`managed_fleet.py`), or a test or a story makes them known. Where a group of the
 fleet stands behind one, EKS rolls it (`eks_roll.py`); else an update ends when the test says how (`end`), or after
@@ -11,7 +11,7 @@ from typing import Any
 
 from leeward.errors import InvalidInputError, ObjectGoneError
 from leeward.model.nodegroup import Nodegroup
-from leeward.ports_upgrade import ManagedState, ManagedUpdate
+from leeward.ports.eks import ManagedState, ManagedUpdate
 from simulation.timeline import Timeline
 
 Ended = Callable[[tuple[str, ...]], None]

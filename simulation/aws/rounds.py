@@ -1,4 +1,4 @@
-"""`ports_disruption.Rounds` in memory: one record a cluster, with the table's conditional writes."""
+"""`ports.records.Rounds` in memory: one record a cluster, with the table's conditional writes."""
 
 from collections import Counter
 from collections.abc import Callable

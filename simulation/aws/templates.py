@@ -64,7 +64,7 @@ def template_of(group: str) -> SimTemplate:
 
 
 class SimTemplates:
-    """`ports.Templates`. `parameters`: SSM's, and whether our role may read them; `missing`: images that EC2 does not
+    """`ports.compute.Templates`. `parameters`: SSM's, and whether our role may read them; `missing`: images that EC2 does not
     have.
     """
 

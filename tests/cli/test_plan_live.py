@@ -13,7 +13,7 @@ from leeward.disruption.record import RoundOutcome
 from leeward.errors import AccessDeniedError
 from leeward.model.impairment import Impairment
 from leeward.model.launch import LaunchSettings
-from leeward.ports_cluster import Listed
+from leeward.ports.kubernetes import Listed
 from tests.cli.snapshots.disruption import a_node as a_raw_node
 from tests.cli.snapshots.disruption import a_pod as a_raw_pod
 from tests.fakes.builders import a_group, a_policy, an_instance, policies

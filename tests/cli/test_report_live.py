@@ -13,7 +13,7 @@ from leeward.errors import AccessDeniedError, ThrottledError
 from leeward.model.execution import ExecutionStatus, Machine
 from leeward.model.group import ScalingActivity
 from leeward.model.termination import Cause, CauseKind, Outcome, execution_name
-from leeward.ports_cluster import Listed
+from leeward.ports.kubernetes import Listed
 from tests.fakes.builders import CLUSTER, GROUP, a_group, a_subject, an_instance
 from tests.fakes.past import FakePast
 from tests.fakes.rounds import a_round

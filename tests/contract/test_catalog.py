@@ -1,4 +1,5 @@
-"""What every `ports.Catalog` does: the table's adapter on a local DynamoDB, and what simulation and fakes stand on."""
+"""What every `ports.records.Catalog` does: the table's adapter on a local DynamoDB, and what simulation and fakes stand
+on."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""What every `ports_disruption.Rounds` does: the table's adapter on a local DynamoDB, the simulation's model, the fake.
+"""What every `ports.records.Rounds` does: the table's adapter on a local DynamoDB, the simulation's model, the fake.
 
 Of the adapter also that what it writes fits."""
 

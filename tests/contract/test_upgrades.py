@@ -1,4 +1,5 @@
-"""What every `ports.Upgrades` does: the table's adapter on a local DynamoDB, the simulation's model and the fake."""
+"""What every `ports.records.Upgrades` does: the table's adapter on a local DynamoDB, the simulation's model and the
+fake."""
 
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta

@@ -18,8 +18,8 @@ from leeward.model.group import Group
 from leeward.model.instance import cluster_of, instance_id_of
 from leeward.placement.accounting import CNI_ROLE_TAG
 from leeward.ports import Ports
-from leeward.ports_cluster import Listed
-from leeward.ports_raw import Raw, RawAws
+from leeward.ports.kubernetes import Listed
+from leeward.ports.raw import Raw, RawAws
 from leeward.snapshot.gather import known_prices
 
 KUBERNETES: Mapping[str, tuple[Listed, str, str]] = {

@@ -14,8 +14,8 @@ from leeward.model.execution import Machine
 from leeward.model.group import ScalingActivity
 from leeward.model.termination import execution_name
 from leeward.ports import Ports
-from leeward.ports_cluster import Listed
-from leeward.ports_history import PastExecutions
+from leeward.ports.executions import PastExecutions
+from leeward.ports.kubernetes import Listed
 from leeward.report import affected_nodes
 from leeward.report.facts import Facts, SeenEvent, SeenNode, Story
 

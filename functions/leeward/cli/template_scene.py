@@ -21,7 +21,9 @@ from leeward.node_template.cache import NodegroupCache
 from leeward.node_template.gathering import look_up, sources_of
 from leeward.policy.document import NodePolicy, TemplatePolicy
 from leeward.policy.selection import policy_for
-from leeward.ports import Clock, LaunchSources, Nodegroups
+from leeward.ports.clock import Clock
+from leeward.ports.compute import LaunchSources
+from leeward.ports.eks import Nodegroups
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +36,7 @@ class Scene:
 
 
 class SnapshotNodegroups:
-    """`ports.Nodegroups` on nodegroups.json. A node group that is not in it stands for a call that failed; a broken
+    """`ports.eks.Nodegroups` on nodegroups.json. A node group that is not in it stands for a call that failed; a broken
     file does not: it is reported at once.
     """
 
@@ -51,7 +53,7 @@ class SnapshotNodegroups:
 
 
 class SnapshotLaunchSources:
-    """`ports.LaunchSources` on a snapshot; types that its instance-types.json lacks come without memory."""
+    """`ports.compute.LaunchSources` on a snapshot; types that its instance-types.json lacks come without memory."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot

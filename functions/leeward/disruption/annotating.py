@@ -8,7 +8,7 @@ from leeward.disruption.annotations import AnnotationChange
 from leeward.disruption.round import always
 from leeward.errors import LeewardError, ObjectGoneError
 from leeward.isolation import isolate_errors, reraise
-from leeward.ports import Kubernetes
+from leeward.ports.kubernetes import Kubernetes
 
 
 def write_annotations(

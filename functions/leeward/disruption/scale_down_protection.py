@@ -12,7 +12,8 @@ from leeward.disruption.record import RoundRecord
 from leeward.errors import LeewardError, ObjectGoneError
 from leeward.model import well_known
 from leeward.model.node import Node
-from leeward.ports import Kubernetes, Ports
+from leeward.ports import Ports
+from leeward.ports.kubernetes import Kubernetes
 
 
 def keep(record: RoundRecord, nodes: Iterable[Node], ports: Ports) -> None:

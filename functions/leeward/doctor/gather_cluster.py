@@ -16,7 +16,7 @@ from leeward.model.node import Node
 from leeward.policy.document import ClusterPolicies
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
-from leeward.ports_doctor import Deployment, Rbac
+from leeward.ports.doctor import Deployment, Rbac
 
 NO_ROLE = Unread(
     permission="lambda:GetFunction", why="the role that enters the cluster is not known: no function could be read"

@@ -22,8 +22,8 @@ from leeward.node_template.gathering import Looked
 from leeward.placement.cni import DAEMON_SET, variables_of
 from leeward.policy.document import NodePolicy
 from leeward.policy.selection import policy_for
-from leeward.ports import Kubernetes, Ports
-from leeward.ports_cluster import Listed
+from leeward.ports import Ports
+from leeward.ports.kubernetes import Kubernetes, Listed
 from leeward.scheduling.nodes import NodeSpec
 from leeward.scheduling.pods import PodReader, PodSpec
 from leeward.scheduling.volumes import Storage

@@ -11,7 +11,7 @@ from leeward.errors import InvalidInputError, ObjectGoneError, RecordChangedErro
 from leeward.model.instance import cluster_of
 from leeward.policy.document import NodePolicy, Selector
 from leeward.ports import Ports
-from leeward.ports_upgrade import ManagedState
+from leeward.ports.eks import ManagedState
 from leeward.upgrade.control import wished
 from leeward.upgrade.group_sequence import following, known
 from leeward.upgrade.managed_controls import limits

@@ -11,7 +11,8 @@ from contextlib import suppress
 from leeward.errors import LeewardError, ObjectGoneError
 from leeward.model import well_known
 from leeward.model.node import Node
-from leeward.ports import Kubernetes, Ports
+from leeward.ports import Ports
+from leeward.ports.kubernetes import Kubernetes
 from leeward.upgrade.lease import held
 from leeward.upgrade.members import Age
 from leeward.upgrade.record import UpgradeRecord

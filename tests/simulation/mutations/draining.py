@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from leeward.errors import ClusterUnreachableError, ThrottledError
-from leeward.ports import EvictionRefusedError
+from leeward.ports.kubernetes import EvictionRefusedError
 from leeward.termination.eviction import _Step
 from leeward.termination.instance_state import find_node, read
 from leeward.termination.run import Next

@@ -9,7 +9,7 @@ from leeward.disruption.controller import decide_once
 from leeward.disruption.record import RoundOutcome
 from leeward.disruption.sweep import sweep_round
 from leeward.errors import AccessDeniedError, ClusterUnreachableError, ThrottledError
-from leeward.ports_cluster import Listed
+from leeward.ports.kubernetes import Listed
 from leeward.scheduling.world import World
 from tests.cli.snapshots.disruption import a_node as a_raw_node
 from tests.cli.snapshots.disruption import a_pod as a_raw_pod

@@ -9,7 +9,7 @@ from leeward.model import well_known
 from leeward.model.node import disruption_taint
 from leeward.model.pod import Owner, Pod, PodDisruptionBudget
 from leeward.policy.document import DrainPolicy
-from leeward.ports_upgrade import ManagedState
+from leeward.ports.eks import ManagedState
 from leeward.upgrade.managed_controls import limits
 from leeward.upgrade.record import ControlRequest
 from leeward.upgrade.run import Next, Run

@@ -1,4 +1,5 @@
-"""`ports.Executions`, `ports_upgrade.UpgradeExecutions` and `ports_disruption.RoundExecutions` on Step Functions."""
+"""`ports.executions.Executions`, `ports.executions.UpgradeExecutions` and `ports.executions.RoundExecutions` on Step
+Functions."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""`ports_disruption.Rounds` on DynamoDB: one item a cluster, `round#CLUSTER`, written at the version that was read."""
+"""`ports.records.Rounds` on DynamoDB: one item a cluster, `round#CLUSTER`, written at the version that was read."""
 
 import uuid
 from dataclasses import replace

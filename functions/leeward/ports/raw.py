@@ -1,6 +1,6 @@
 """Port for writing a snapshot folder: AWS' answers as the `aws` command prints them.
 
-The Kubernetes half of it is `Kubernetes.read`; the rest of the seam is `ports.py`."""
+The Kubernetes half of it is `Kubernetes.read`."""
 
 from __future__ import annotations
 

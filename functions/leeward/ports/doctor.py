@@ -1,6 +1,6 @@
 """Ports of `leeward doctor` to a deployment, beside the ports that every package has. They are read-only.
 
-Each method may raise a LeewardError; a missing object is None or empty. The rest of the seam is `ports.py`."""
+Each method may raise a LeewardError; a missing object is None or empty."""
 
 from __future__ import annotations
 

@@ -1,10 +1,13 @@
-"""Port to load balancers for a drain; the rest of the seam is `ports.py`."""
+"""Port to Elastic Load Balancing, for a drain."""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from leeward.model.instance import Instance
-from leeward.model.target import Target
+if TYPE_CHECKING:
+    from leeward.model.instance import Instance
+    from leeward.model.target import Target
 
 
 class LoadBalancers(Protocol):

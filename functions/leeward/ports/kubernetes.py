@@ -1,4 +1,4 @@
-"""Port to one cluster's Kubernetes API; the rest of the seam is `ports.py`."""
+"""Ports to the clusters that this deployment serves and to the Kubernetes API of one."""
 
 from __future__ import annotations
 
@@ -12,8 +12,28 @@ if TYPE_CHECKING:
     from leeward.model.deployment import Deployment
     from leeward.model.node import Node, Taint
     from leeward.model.pod import Pod, PodDisruptionBudget
+    from leeward.policy.document import ClusterPolicies
+    from leeward.time_budget import TimeBudget
 
 T = TypeVar("T")
+
+
+class Clusters(Protocol):
+    """The clusters that this deployment serves."""
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names in the settings' order."""
+        ...
+
+    def policies(self, cluster: str) -> ClusterPolicies:
+        """Return the policies written for the cluster, cached for 60 s. Raises InvalidPolicyError."""
+        ...
+
+    def kubernetes(self, cluster: str, *, within: TimeBudget | None = None) -> Kubernetes:
+        """Return a client for the cluster's API, which connects at its first use. `within` bounds all of its calls
+        together: one that would last longer raises ClusterUnreachableError.
+        """
+        ...
 
 
 class Listed(StrEnum):
