@@ -31,7 +31,7 @@ class AwsView(Protocol):
 
     @property
     def decided(self) -> Sequence[tuple[float, float]]:
-        """Runs of fn decide that met no error, each as (begin, end)."""
+        """Runs of fn disruption-planner that met no error, each as (begin, end)."""
         ...
 
     @property

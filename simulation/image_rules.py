@@ -19,7 +19,7 @@ from simulation.view import WorldView
 
 AMI = "ami"
 LOOKS_EVERY = 5.0
-LONGEST_RUN = 300.0  # seconds of fn decide
+LONGEST_RUN = 300.0  # seconds of fn disruption-planner
 SETTLED = 600.0  # seconds: the API has been in order for as long
 IN_SERVICE = "InService"
 BEFORE = 120.0  # seconds: an execution takes its lease within as many after its start
@@ -55,7 +55,7 @@ class ImageRules:
         self._new = News().of
         self._told: list[tuple[str, str]] = []  # node, instance: its drift in the image was just told
         self._changed: dict[str, float] = {}  # node -> when it joined, or its taints last changed; absent: since long
-        self._rounds: dict[str, int] = {}
+        self._disruptions: dict[str, int] = {}
         self._ended: dict[str, datetime] = {}
 
     def watch(self, change: Change) -> None:
@@ -86,10 +86,10 @@ class ImageRules:
         told, self._told = self._told, []
         for node, instance in told:
             yield from self._unmoved(node, instance, view.now - LONGEST_RUN, view)
-        for cluster, record in view.rounds.items():
-            if not record.told or self._rounds.get(cluster) == record.number:
+        for cluster, record in view.disruptions.items():
+            if not record.told or self._disruptions.get(cluster) == record.number:
                 continue
-            self._rounds[cluster] = record.number
+            self._disruptions[cluster] = record.number
             for node, instance in record.going.items() if record.method is MethodName.DRIFT else ():
                 yield from self._unmoved(node, instance, record.began.timestamp() - LONGEST_RUN, view)
 
@@ -99,8 +99,8 @@ class ImageRules:
             yield f"{node} ({instance}) has {image}, as its group launches"
 
     def unseen(self, view: WorldView) -> Iterator[str]:
-        """Yield nodes whose drift a run of fn decide has not told although it met no error: the group has launched
-        another image since before the run, and nothing kept us from reading which.
+        """Yield nodes whose drift a run of fn disruption-planner has not told although it met no error: the group has
+        launched another image since before the run, and nothing kept us from reading which.
         """
         for began, _ in self._new("decided", view.decided):
             since = began - LOOKS_EVERY
@@ -133,7 +133,7 @@ class ImageRules:
             self._ended[name] = record.ended
             parameters = _parameters(record.asked.image or record.asked.kubernetes)
             since = _asked_at(record, view) if parameters else None
-            if since is None or record.error or record.rolling_back or record.wish is not ControlRequest.RUN:
+            if since is None or record.error or record.rolling_back or record.preference is not ControlRequest.RUN:
                 continue
             allowed = set().union(*(self._parameters.of(one, since) for one in parameters))
             for member in view.groups[name].instances:

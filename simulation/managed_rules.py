@@ -6,7 +6,7 @@ from datetime import datetime
 
 from leeward.model.group import Group, GroupInstance
 from leeward.policy.selection import policy_for
-from leeward.ports_upgrade import ManagedState
+from leeward.ports.eks import ManagedState
 from leeward.upgrade.record import ControlRequest
 from simulation.aws.managed import SimUpdate
 from simulation.facts import News
@@ -48,7 +48,7 @@ class ManagedRules:
                 continue
             self._ended[name] = record.ended
             group = view.groups[name]
-            if group.nodegroup and not record.error and record.wish is not ControlRequest.ABORT:
+            if group.nodegroup and not record.error and record.preference is not ControlRequest.ABORT:
                 yield from _not_done(group, view)
 
 

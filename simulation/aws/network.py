@@ -100,7 +100,7 @@ class SimNodegroups:
 
 
 class KnownSimNodegroups:
-    """`ports.KnownNodegroups`: each execution environment has a cache of its own, as processes have."""
+    """`ports.eks.KnownNodegroups`: each execution environment has a cache of its own, as processes have."""
 
     def __init__(self, cache: Callable[[], NodegroupCache], environment: Callable[[], str]) -> None:
         self._cache, self._environment = cache, environment

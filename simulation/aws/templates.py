@@ -64,8 +64,8 @@ def template_of(group: str) -> SimTemplate:
 
 
 class SimTemplates:
-    """`ports.compute.Templates`. `parameters`: SSM's, and whether our role may read them; `missing`: images that EC2 does not
-    have.
+    """`ports.compute.Templates`. `parameters`: SSM's, and whether our role may read them; `missing`: images that EC2
+    does not have.
     """
 
     def __init__(self, templates: Iterable[SimTemplate], injector: Injector | None = None) -> None:

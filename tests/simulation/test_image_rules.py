@@ -16,7 +16,7 @@ from simulation.image_rules import LONGEST_RUN, LOOKS_EVERY
 from simulation.invariants import Checker, Rule
 from simulation.ordered import Ordered
 from tests.fakes.builders import GROUP, ZONE
-from tests.fakes.rounds import a_round
+from tests.fakes.disruptions import a_disruption
 from tests.simulation.view_stand_in import INSTANCE, MARK, NODE, World
 
 MINE = {Rule.DRIFT, Rule.DRIFT_SEEN, Rule.PARAMETER}
@@ -57,7 +57,7 @@ class Watched:
         return self.broken()
 
     def decide(self):
-        """A run of fn decide without an error, of ten seconds."""
+        """A run of fn disruption-planner without an error, of ten seconds."""
         self.world.decided.append((self.world.now - 10, self.world.now))
         return self.broken()
 
@@ -91,7 +91,7 @@ def test_a_node_that_is_replaced_for_drift_without_any_is_found(method, found):
     began = datetime.fromtimestamp(watched.world.now, UTC)
     gone = Command(decision=Decision.DELETE, nodes=(NODE,), reason="it has drifted")
     given = {"commands": (gone,), "nodes": {NODE: INSTANCE}, "members": {NODE: GROUP}, "fallen": {}, "began": began}
-    watched.world.rounds = {"blue": a_round(method=method, told=True, **given)}
+    watched.world.disruptions = {"blue": a_disruption(method=method, told=True, **given)}
     assert watched.broken() == found
 
 

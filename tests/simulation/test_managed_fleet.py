@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from leeward.model.group import HookResult
-from leeward.ports_upgrade import ManagedState
+from leeward.ports.eks import ManagedState
 from simulation.aws.hook_waits import Key
 from simulation.case import Case
 from simulation.disruption import change_template

@@ -8,7 +8,7 @@ import pytest
 from leeward.model import well_known
 from leeward.model.group import GroupInstance
 from leeward.model.launch import LaunchSource, LaunchTemplateRef
-from leeward.ports_upgrade import ManagedState
+from leeward.ports.eks import ManagedState
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.surge_sizes import Strategy

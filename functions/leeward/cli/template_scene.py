@@ -32,7 +32,7 @@ class Scene:
 
     sources: Sources
     policy: TemplatePolicy
-    remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 class SnapshotNodegroups:
@@ -145,7 +145,7 @@ class _Gathered:
         _check("zone", zone, looked.choices.zones)
         _check("instance type", instance_type, looked.choices.types)
         sources = sources_of(looked, self._launches, variables, zone=zone, instance_type=instance_type)
-        return Scene(sources=sources, policy=self._policy, remarks=tuple(self._remarks))
+        return Scene(sources=sources, policy=self._policy, warnings=tuple(self._remarks))
 
 
 def _check(what: str, asked: str | None, allowed: tuple[str, ...]) -> None:

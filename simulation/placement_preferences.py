@@ -13,7 +13,7 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-def wish(random: Random, app: str, replicas: int, nodes: int, zones: Sequence[str]) -> Obj:
+def preference(random: Random, app: str, replicas: int, nodes: int, zones: Sequence[str]) -> Obj:
     """Return fields of a pod spec for a Deployment of that name; often none, soft ones more often than hard ones."""
     kinds: list[Obj] = [{}] * 11 + [even(app, ZONE, "ScheduleAnyway")] * 5 + [apart(app, HOST, weight=50)]
     kinds += [_together("web-0", weight=50), _together("web-0")]

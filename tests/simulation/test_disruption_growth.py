@@ -6,8 +6,8 @@ from leeward.errors import AwsUnavailableError
 from leeward.model.launch_refusal import RefusalCause, fix_for
 from simulation.owners import set_desired
 from tests.fakes.refusals import REFUSALS
+from tests.simulation.disruption_stand_in import DECIDED, GROUP, Disrupted, a_fleet, killed_after
 from tests.simulation.fleet_stand_in import GroupPlan
-from tests.simulation.round_stand_in import DECIDED, GROUP, Disrupted, a_fleet, killed_after
 
 DENIED = REFUSALS[RefusalCause.DENIED]
 ZONE = ("us-east-1a",)

@@ -1,11 +1,11 @@
-"""The definition of disruption-round beyond what every machine is: its words, its loops, its failures."""
+"""The definition of disruption beyond what every machine is: its words, its loops, its failures."""
 
 import re
 
 from leeward.disruption.steps import LONGEST_PAUSE
 from tests.state_machines.graph import Graph
 
-GRAPH = Graph("disruption-round")
+GRAPH = Graph("disruption")
 
 
 def test_every_loop_pauses():
@@ -20,7 +20,7 @@ def test_a_day_of_following_fits_into_the_history():
 
 
 def test_a_failure_is_a_round_failure():
-    assert {state["Error"] for state in GRAPH.of_type("Fail").values()} == {"RoundFailure"}
+    assert {state["Error"] for state in GRAPH.of_type("Fail").values()} == {"DisruptionFailure"}
 
 
 def test_expressions_call_no_function():

@@ -1,4 +1,4 @@
-"""disruption-round over its own steps, and the terminations that it starts: every way through the state machine."""
+"""disruption over its own steps, and the terminations that it starts: every way through the state machine."""
 
 from datetime import timedelta
 from functools import partial
@@ -13,8 +13,7 @@ from leeward.policy.document import Budget
 from simulation import functions
 from simulation.definitions import NODE_GROUP_UPGRADE
 from simulation.faults import Faults
-from tests.simulation.fleet_stand_in import GroupPlan, budget
-from tests.simulation.round_stand_in import (
+from tests.simulation.disruption_stand_in import (
     DECIDED,
     FIRST,
     GROUP,
@@ -25,6 +24,7 @@ from tests.simulation.round_stand_in import (
     deployment,
     killed_after,
 )
+from tests.simulation.fleet_stand_in import GroupPlan, budget
 
 DEFINITION = read_definition(Path("functions/leeward/disruption/state_machine.asl.yaml"))
 ROOMY = (deployment("web", 4), budget("web"))
@@ -41,7 +41,7 @@ def annotations(world):
 
 def test_drifted_nodes_are_replaced_one_by_one_and_the_size_is_what_it_was():
     world = Disrupted().drifting().run()
-    assert world.ends == ["RoundDone"] * 3
+    assert world.ends == ["DisruptionDone"] * 3
     assert (world.versions, world.launches, world.most) == (["2", "2", "2"], 3, 1)
     assert world.untouched()
     assert world.sizes() == {GROUP: (3, 3)}
@@ -56,12 +56,12 @@ def test_as_many_nodes_go_at_once_as_the_budget_allows():
 
 def test_the_node_that_disturbs_least_goes_first():
     world, gone = Disrupted().drifting(), []
-    light, dear = f"node-i-{2:017x}", {"controller.kubernetes.io/pod-deletion-cost": "2000000"}
+    light, expensive = f"node-i-{2:017x}", {"controller.kubernetes.io/pod-deletion-cost": "2000000"}
 
     def weigh():
         for pod in list(world.world.cluster.store.each("pods")):
             if pod["spec"]["nodeName"] != light:
-                note = {"metadata": {"annotations": dear}}
+                note = {"metadata": {"annotations": expensive}}
                 world.world.cluster.patch("pods", pod["metadata"]["name"], note, "default")
 
     world.at(DECIDED - 30, weigh).at(DECIDED + 5, lambda: gone.extend(world.record.commands[0].nodes)).run()
@@ -86,7 +86,7 @@ def test_of_nodes_alike_the_one_with_fewer_pods_goes_first():
 def test_expired_nodes_are_replaced():
     world = Disrupted(a_fleet(expire_after=timedelta(hours=1))).run(1.3)
     assert world.launches >= 1
-    assert set(world.ends) == {"RoundDone"}
+    assert set(world.ends) == {"DisruptionDone"}
     assert "expiration: 1 nodes gone, 1 launched" in world.story
     assert world.untouched()
 
@@ -108,7 +108,7 @@ def test_an_empty_node_is_annotated_before_it_goes():
 
 def test_a_dear_node_becomes_a_cheap_one_of_another_group():
     world = Disrupted(a_wasteful_fleet()).run()
-    assert world.ends == ["RoundDone"]
+    assert world.ends == ["DisruptionDone"]
     assert world.sizes() == {"big": (0, 0), "small": (1, 1)}
     assert world.untouched()
 
@@ -129,7 +129,7 @@ def test_three_nodes_become_one_cheaper_node_of_another_group():
     budgets = (Budget(nodes=3, percent=False),)
     world = Disrupted(a_fleet(groups=groups, workloads=workloads, consolidation_policy=WASTE, budgets=budgets)).run()
     (command,) = world.record.commands
-    assert (len(command.nodes), command.replacements[0].group, world.ends) == (3, "cheap", ["RoundDone"])
+    assert (len(command.nodes), command.replacements[0].group, world.ends) == (3, "cheap", ["DisruptionDone"])
     assert world.sizes() == {GROUP: (0, 0), "cheap": (1, 1)}
     assert command.savings == pytest.approx(0.27)
     assert world.untouched()
@@ -176,7 +176,7 @@ def test_what_changes_between_decision_and_action_is_seen_and_nothing_is_touched
             world.world.cluster.patch("nodes", f"node-i-{number:017x}", note)
 
     world.at(DECIDED + 8, opt_out).run(0.2)
-    assert world.ends == ["RoundGivenUp"]
+    assert world.ends == ["DisruptionGivenUp"]
     assert (world.most, world.launches) == (0, 0)
     assert "do-not-disrupt" in world.record.why
 
@@ -190,7 +190,7 @@ def test_what_changes_while_the_new_node_boots_is_seen_before_anything_is_draine
             world.world.cluster.patch("nodes", f"node-i-{number:017x}", note)
 
     world.at(DECIDED + 30, opt_out).run(0.5)
-    assert world.ends == ["RoundGivenUp"]
+    assert world.ends == ["DisruptionGivenUp"]
     assert (world.launches, world.most) == (1, 1)
     assert world.untouched()
     assert world.sizes() == {GROUP: (3, 3)}
@@ -201,7 +201,7 @@ def test_a_refused_launch_gives_the_round_up_and_the_group_rests():
     world = Disrupted().drifting()
     world.world.system.groups.launch = lambda **_: Replacement(reason="ValidationError: mixed purchase options")
     world.run(0.4)
-    assert set(world.ends) == {"RoundGivenUp"}
+    assert set(world.ends) == {"DisruptionGivenUp"}
     assert len(world.ends) == 3  # of five decisions: the cool-down of five minutes lets every second one through
     assert "mixed purchase options" in world.record.why
     assert world.untouched()
@@ -219,7 +219,7 @@ def test_a_zone_without_capacity_is_passed_over():
 
     world.world.system.groups.launch = first_refused
     world.run(0.3)
-    assert world.ends[0] == "RoundDone"
+    assert world.ends[0] == "DisruptionDone"
     assert refused
 
 
@@ -227,7 +227,7 @@ def test_a_node_that_never_joins_is_ended_and_the_round_starts_over_after_the_co
     world = Disrupted().drifting()
     world.world.fleet.groups[GROUP].template.bad.add("2")
     world.run()
-    assert set(world.ends) == {"RoundGivenUp"}
+    assert set(world.ends) == {"DisruptionGivenUp"}
     assert (world.versions, world.sizes()) == (["1", "1", "1"], {GROUP: (3, 3)})
     assert "has not joined after" in world.record.why
     assert world.untouched()
@@ -246,7 +246,7 @@ def test_a_node_of_another_type_than_planned_is_ended_before_anything_is_drained
     world.world.timeline_began = world.world.timeline.now()
     world.world.fleet._new = other
     world.run(0.4)
-    assert world.ends[0] == "RoundGivenUp"
+    assert world.ends[0] == "DisruptionGivenUp"
     assert "is of type m5.xlarge, planned were m5.large" in world.story
     assert FIRST not in world.world.records
 
@@ -264,7 +264,7 @@ def test_pods_that_do_not_leave_keep_their_node_and_the_new_one_goes_again():
 
     world.world.seen = forbid
     world.run()
-    assert world.ends[0] == "RoundDone"
+    assert world.ends[0] == "DisruptionDone"
     assert "stayed, their pods did not leave" in world.story
     assert world.sizes() == {GROUP: (3, 3)}
     assert world.untouched()
@@ -298,13 +298,13 @@ def test_a_spot_interruption_in_the_middle_leaves_the_sizes_as_they_were():
     assert world.untouched()
 
 
-@pytest.mark.parametrize(("after", "ends"), [(30, ["RoundGivenUp"]), (70, ["RoundDone"])])
+@pytest.mark.parametrize(("after", "ends"), [(30, ["DisruptionGivenUp"]), (70, ["DisruptionDone"])])
 def test_an_upgrade_waits_until_the_round_that_holds_its_group_has_ended(after, ends):
-    """As long as no node was told to go, the round gives way to the upgrade that somebody has asked for."""
+    """As long as no node was told to go, the run gives way to the upgrade that somebody has asked for."""
     world = Disrupted().drifting()
     upgrades = world.world.system.machines[NODE_GROUP_UPGRADE]
     world.at(DECIDED + after, lambda: upgrades.start("upgrade", {"group": GROUP, "launchTemplateVersion": "2"})).run()
-    assert "GroupBusyError: disruption round 1 (drift) holds app: node-i-00000000000000001" in world.story
+    assert "GroupBusyError: disruption run 1 (drift) holds app: node-i-00000000000000001" in world.story
     assert "execution upgrade: SUCCEEDED Upgraded" in world.story
     assert world.ends == ends  # the upgrade does the rest
     assert (world.versions, world.sizes()) == (["2", "2", "2"], {GROUP: (3, 3)})
@@ -316,7 +316,7 @@ def test_an_upgrade_that_waited_for_a_round_gives_back_the_size_that_the_round_l
     world.world.fleet.groups[GROUP].template.add("ami-00000000000000002")
     upgrades = world.world.system.machines[NODE_GROUP_UPGRADE]
     world.at(WHILE_IT_DRAINS, lambda: upgrades.start("upgrade", {"group": GROUP, "launchTemplateVersion": "2"})).run()
-    assert "GroupBusyError: disruption round 1 (consolidation) holds app" in world.story
+    assert "GroupBusyError: disruption run 1 (consolidation) holds app" in world.story
     assert "execution upgrade: SUCCEEDED Upgraded" in world.story
     assert (world.world.upgrades[GROUP].desired, world.sizes()[GROUP]) == (1, (1, 1))
 
@@ -333,7 +333,7 @@ def test_an_upgrade_that_begins_before_the_round_has_touched_anything_is_first()
     world = Disrupted().drifting()
     upgrades = world.world.system.machines[NODE_GROUP_UPGRADE]
     world.at(DECIDED + 5, lambda: upgrades.start("upgrade", {"group": GROUP, "launchTemplateVersion": "2"})).run()
-    assert world.ends == ["RoundGivenUp"]
+    assert world.ends == ["DisruptionGivenUp"]
     assert "is being upgraded" in world.story
     assert "execution upgrade: SUCCEEDED Upgraded" in world.story
     assert world.untouched()
@@ -343,7 +343,7 @@ def test_a_paused_cluster_is_not_even_looked_at():
     fleet = a_fleet()
     object.__setattr__(fleet.policies.settings, "paused", True)
     world = Disrupted(fleet).drifting().run(0.3)
-    assert world.world.system.rounds.records == {}
+    assert world.world.system.disruptions.records == {}
     assert not any("drift-reasons" in key for notes in annotations(world) for key in notes)
 
 
@@ -365,7 +365,7 @@ def test_a_start_by_hand_with_nothing_to_do_says_so():
     [
         ({"cluster": ""}, 'input: found cluster \'\', expected {"cluster": "NAME"}'),
         ({"cluster": "green"}, "input: found cluster 'green', expected one of blue"),
-        ({"cluster": "blue", "round": "first"}, "input: found round 'first', expected the number of a round"),
+        ({"cluster": "blue", "disruption": "first"}, "input: found run 'first', expected the number of a run"),
     ],
 )
 def test_a_wrong_input_is_told(given, told):
@@ -376,14 +376,14 @@ def test_a_wrong_input_is_told(given, told):
 
 def test_a_second_execution_hands_over_to_the_first():
     world = Disrupted().drifting()
-    world.at(DECIDED + 20, lambda: world.machine.start("second", {"cluster": "blue", "round": 1})).run(0.3)
+    world.at(DECIDED + 20, lambda: world.machine.start("second", {"cluster": "blue", "disruption": 1})).run(0.3)
     assert "execution second: SUCCEEDED Delegated" in world.story
-    assert world.ends[0] == "RoundDone"
+    assert world.ends[0] == "DisruptionDone"
 
 
 STATES = [name for name, state in DEFINITION["States"].items() if state["Type"] in {"Task", "Wait"}]
 FAILING = {"RollBackCommand", "NoteFailure"}
-BESIDE = FAILING | {"RevalidateCommand"}  # not on the way of a round that goes well
+BESIDE = FAILING | {"RevalidateCommand"}  # not on the way of a run that goes well
 
 
 @pytest.mark.parametrize("state", [name for name in STATES if name not in BESIDE])
@@ -426,7 +426,7 @@ def test_stopped_while_it_is_given_up_or_has_failed_nothing_of_it_is_left(state)
     stopped = stop_once_in(state, world)
     world.run(0.4)
     assert stopped
-    assert set(world.ends[1:]) <= {"RoundGivenUp"}
+    assert set(world.ends[1:]) <= {"DisruptionGivenUp"}
     assert not world.record.open
     assert world.untouched()
 
@@ -451,7 +451,7 @@ def test_nobody_is_told_to_go_by_a_judgement_that_is_minutes_old(monkeypatch):
     world.at(660, lambda: world.world.cluster.create("deployments", more, "default"))
     slow_to_mark(world, monkeypatch).run(0.3)
     assert "the last judgement is 120 s old: once more" in world.story
-    assert (world.ends, world.record.told, world.sizes()[GROUP]) == (["RoundGivenUp"], False, (2, 2))
+    assert (world.ends, world.record.told, world.sizes()[GROUP]) == (["DisruptionGivenUp"], False, (2, 2))
     assert world.untouched()
 
 
@@ -473,7 +473,7 @@ def test_what_still_holds_is_done_all_the_same(monkeypatch):
         "ValidateAgain",
         "RequestTerminations",
     ]
-    assert (world.sizes()[GROUP], world.ends) == ((1, 1), ["RoundDone"])
+    assert (world.sizes()[GROUP], world.ends) == ((1, 1), ["DisruptionDone"])
 
 
 STEPS = ["take", "validate", "mark", "launch", "ready", "validate-again", "tell", "follow", "end"]
@@ -509,7 +509,7 @@ def test_a_step_that_is_denied_names_the_call_and_the_round_is_taken_up_again(st
 
     monkeypatch.setattr(functions, "step", denies)
     world = Disrupted().drifting().run(1.4)
-    assert "RoundFailure" in world.ends
+    assert "DisruptionFailure" in world.ends
     assert "AccessDeniedError: autoscaling:LaunchInstances: not authorized" in world.story
     assert world.versions == ["2", "2", "2"]
     assert world.untouched()

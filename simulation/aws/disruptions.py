@@ -1,28 +1,30 @@
-"""`ports.records.Rounds` in memory: one record a cluster, with the table's conditional writes."""
+"""`ports.records.Runs` in memory: one record a cluster, with the table's conditional writes."""
 
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
-from leeward.disruption.record import RoundRecord
+from leeward.disruption.record import DisruptionRecord
 
 
-class SimRounds:
-    """Records of disruption rounds. `records` by cluster; `wrote` receives (before, after) of each write; `ended`
+class SimDisruptions:
+    """Records of disruption runs. `records` by cluster; `wrote` receives (before, after) of each write; `ended`
     counts by method and outcome.
     """
 
-    def __init__(self, wrote: Callable[[RoundRecord | None, RoundRecord], None] = lambda _before, _after: None) -> None:
-        self.records: dict[str, RoundRecord] = {}
+    def __init__(
+        self, wrote: Callable[[DisruptionRecord | None, DisruptionRecord], None] = lambda _before, _after: None
+    ) -> None:
+        self.records: dict[str, DisruptionRecord] = {}
         self._wrote = wrote
         self.ended: Counter[str] = Counter()
 
-    def read(self, cluster: str) -> RoundRecord | None:
+    def read(self, cluster: str) -> DisruptionRecord | None:
         """Return the latest record, open or ended."""
         return self.records.get(cluster)
 
-    def write(self, record: RoundRecord) -> RoundRecord | None:
-        """Write the record, only at the version that the caller read, of the same round; None otherwise."""
+    def write(self, record: DisruptionRecord) -> DisruptionRecord | None:
+        """Write the record, only at the version that the caller read, of the same run; None otherwise."""
         there = self.records.get(record.cluster)
         if record.version:
             free = there is not None and (there.version, there.number) == (record.version, record.number)

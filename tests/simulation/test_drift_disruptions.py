@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from leeward.policy.document import Budget, DesiredNode, Requirement
-from tests.simulation.round_stand_in import CHANGED, DECIDED, GROUP, Disrupted, a_fleet
+from tests.simulation.disruption_stand_in import CHANGED, DECIDED, GROUP, Disrupted, a_fleet
 
 REASONS = "leeward.dev/drift-reasons"
 PARAMETER = "/golden/images/web"
@@ -43,7 +43,7 @@ def test_a_newer_image_behind_the_alias_of_the_same_template_version_drifts_ever
 
     world.at(CHANGED, publish).at(DECIDED + 5, lambda: seen.append(told(world))).run()
     assert set(seen[0].values()) == {"ami"}
-    assert (images(world), world.versions, world.ends) == ({NEWER}, ["1", "1", "1"], ["RoundDone"] * 3)
+    assert (images(world), world.versions, world.ends) == ({NEWER}, ["1", "1", "1"], ["DisruptionDone"] * 3)
     assert told(world) == {}
     assert world.untouched()
 

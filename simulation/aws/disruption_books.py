@@ -1,23 +1,23 @@
-"""Effects of disruption rounds on the books: sizes that a round means to change are intended, and no debt.
+"""Effects of disruption runs on the books: sizes that a run means to change are intended, and no debt.
 
-A round that requests terminations may shrink its nodes' groups by as many; when it has ended, launches that it made and
+A run that requests terminations may shrink its nodes' groups by as many; when it has ended, launches that it made and
 kept are meant to stay. Any other launch of it is owed, as every launch is."""
 
 from collections import Counter
 from collections.abc import Mapping
 
-from leeward.disruption.record import GONE, RoundRecord
+from leeward.disruption.record import GONE, DisruptionRecord
 from simulation.aws.books import Book
 
 
-class RoundBooks:
-    """Observer of every write of a round's record (`SimRounds`). `books` by group."""
+class DisruptionBooks:
+    """Observer of every write of a run's record (`SimDisruptions`). `books` by group."""
 
     def __init__(self, books: Mapping[str, Book]) -> None:
         self._books = books
 
-    def wrote(self, before: RoundRecord | None, after: RoundRecord) -> None:
-        """Update the books: `told` allows, `ended` settles; each happens once in a round."""
+    def wrote(self, before: DisruptionRecord | None, after: DisruptionRecord) -> None:
+        """Update the books: `told` allows, `ended` settles; each happens once in a run."""
         same = before is not None and before.number == after.number
         if after.told and not (before is not None and same and before.told):
             for group, count in _shrinks(after).items():
@@ -25,8 +25,8 @@ class RoundBooks:
         if after.ended is not None and not (before is not None and same and before.ended is not None):
             self._settle(after)
 
-    def _settle(self, record: RoundRecord) -> None:
-        """Settle an ended round: `gone` took what was allowed, and what was launched for it is meant to stay."""
+    def _settle(self, record: DisruptionRecord) -> None:
+        """Settle an ended run: `gone` took what was allowed, and what was launched for it is meant to stay."""
         launched, gone = Counter[str](), Counter[str]()
         for number, command in record.standing.items():
             ended = [name for name in command.nodes if record.ends.get(record.nodes[name]) == GONE]
@@ -42,7 +42,7 @@ class RoundBooks:
             book.most = max(book.most - grown - unused, book.least)
 
 
-def _shrinks(record: RoundRecord) -> Counter[str]:
+def _shrinks(record: DisruptionRecord) -> Counter[str]:
     """Return the nodes whose termination is requested less those launched, by group; only groups that
     become smaller.
     """
@@ -51,5 +51,5 @@ def _shrinks(record: RoundRecord) -> Counter[str]:
     return Counter({group: count for group, count in found.items() if count > 0})
 
 
-def _group(record: RoundRecord, node: str) -> str:
+def _group(record: DisruptionRecord, node: str) -> str:
     return record.members.get(node, "")

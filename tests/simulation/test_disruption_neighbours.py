@@ -1,4 +1,4 @@
-"""Cluster Autoscaler beside a disruption round: it leaves new nodes alone until the round has ended."""
+"""Cluster Autoscaler beside a disruption run: it leaves new nodes alone until the run has ended."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ from leeward.model.well_known import KEPT_FOR, SCALE_DOWN_DISABLED
 from leeward.policy.document import Budget
 from simulation.plans import AutoscalerPlan
 from simulation.scale_down import TO_BE_DELETED
-from tests.simulation.round_stand_in import Disrupted, a_fleet
+from tests.simulation.disruption_stand_in import Disrupted, a_fleet
 
 HURRY = AutoscalerPlan(unneeded_seconds=30, after_growth_seconds=30, recheck_seconds=30, provision_seconds=300, least=1)
 
@@ -23,7 +23,7 @@ def a_world(act=None, after=1, at_once=1):
 
     def seen():
         look()
-        record = world.world.system.rounds.records.get("blue")
+        record = world.world.system.disruptions.records.get("blue")
         if record is not None and record.open:
             world.removed |= told_to_go(world)
         if act and with_note(world, KEPT_FOR) and not any(world.kept):
@@ -48,7 +48,7 @@ def told_to_go(world):
 def test_in_a_hurry_it_takes_no_new_node_while_the_round_is_open(at_once):
     """The first of several waits, empty, for the last."""
     world = a_world(at_once=at_once).run()
-    assert (world.removed, set(world.ends), set(world.versions)) == (set(), {"RoundDone"}, {"2"})
+    assert (world.removed, set(world.ends), set(world.versions)) == (set(), {"DisruptionDone"}, {"2"})
     assert max(map(len, world.kept)) >= at_once
     assert with_note(world, SCALE_DOWN_DISABLED) == set()
 
@@ -68,7 +68,7 @@ def stop(world):
 def test_given_up_it_keeps_them_no_longer():
     world = a_world(protect, after=0).run()
     assert any(world.kept)
-    assert world.ends[0] == "RoundGivenUp"
+    assert world.ends[0] == "DisruptionGivenUp"
     assert with_note(world, KEPT_FOR) | with_note(world, SCALE_DOWN_DISABLED) == set()
 
 

@@ -1,4 +1,4 @@
-"""One small cluster whose disruption rounds run in the simulation, and what tests ask of it afterwards."""
+"""One small cluster whose disruption runs run in the simulation, and what tests ask of it afterwards."""
 
 import re
 from dataclasses import dataclass, replace
@@ -37,7 +37,7 @@ def a_fleet(size=3, *, maximum=6, spot=False, workloads=FULL, groups=None, **rul
 
 
 def a_wasteful_fleet(**rules):
-    """One dear node of which half a cheap one would do."""
+    """One expensive node of which half a cheap one would do."""
     groups = (
         GroupPlan(name="big", spot=False, size=1, instance_type="m5.xlarge", zones=("us-east-1a",)),
         GroupPlan(name="small", spot=False, size=0, zones=("us-east-1a",)),
@@ -50,8 +50,8 @@ WASTE = "WhenEmptyOrUnderutilized"
 
 @dataclass
 class Disrupted:
-    """A world with fn decide on its schedule. `states`: those that each execution of disruption-round has entered, by
-    name; `most`: the most nodes that carried our mark at one time.
+    """A world with fn disruption-planner on its schedule. `states`: those that each execution of disruption has
+    entered, by name; `most`: the most nodes that carried our mark at one time.
     """
 
     world: World
@@ -84,7 +84,7 @@ class Disrupted:
 
     @property
     def record(self):
-        return self.world.system.rounds.records["blue"]
+        return self.world.system.disruptions.records["blue"]
 
     @property
     def ends(self):

@@ -10,8 +10,8 @@ from tests.infra.conftest import synthesize
 from tests.infra.event_pattern import matches
 
 URL = "https://hooks.example.com/T1"
-QUEUE_URL = "https://sqs.us-east-1.amazonaws.com/111122223333/leeward-telling-undelivered"
-QUEUE = "arn:aws:sqs:us-east-1:111122223333:leeward-telling-undelivered"
+QUEUE_URL = "https://sqs.us-east-1.amazonaws.com/111122223333/leeward-notifications-undelivered"
+QUEUE = "arn:aws:sqs:us-east-1:111122223333:leeward-notifications-undelivered"
 
 
 def settings_file(folder, url):
@@ -85,7 +85,7 @@ def test_the_table_tells_its_changes_and_the_function_reads_terminations_alone(t
     table = template.named("AWS::DynamoDB::Table")["leeward"]
     assert table["StreamSpecification"] == {"StreamViewType": "NEW_AND_OLD_IMAGES"}
     mappings = template.resources("AWS::Lambda::EventSourceMapping").values()
-    (mapping,) = [m for m in mappings if m["FunctionName"] == "leeward-telling"]
+    (mapping,) = [m for m in mappings if m["FunctionName"] == "leeward-notifications"]
     (filter_,) = mapping["FilterCriteria"]["Filters"]
     assert json.loads(filter_["Pattern"]) == {"dynamodb": {"Keys": {"pk": {"S": [{"prefix": "termination#"}]}}}}
     assert mapping["StartingPosition"] == "TRIM_HORIZON"
@@ -94,7 +94,7 @@ def test_the_table_tells_its_changes_and_the_function_reads_terminations_alone(t
 
 
 def test_what_the_function_puts_on_the_bus_comes_from_leeward_alone(template):
-    role = template.named("AWS::Lambda::Function")["leeward-telling"]["Role"]
+    role = template.named("AWS::Lambda::Function")["leeward-notifications"]["Role"]
     (statement,) = [s for s in template.statements(role) if s.actions == ("events:PutEvents",)]
     assert statement.conditions == {"StringEquals": {"events:source": "leeward"}}
     assert statement.resources == ("arn:aws:events:us-east-1:111122223333:event-bus/default",)

@@ -1,4 +1,4 @@
-"""`ports.records.Rounds` on DynamoDB: one item a cluster, `round#CLUSTER`, written at the version that was read."""
+"""`ports.records.Runs` on DynamoDB: one item a cluster, `disruption#CLUSTER`, written at the version that was read."""
 
 import uuid
 from dataclasses import replace
@@ -6,25 +6,25 @@ from typing import Any
 
 from leeward.adapters.aws.table import Table
 from leeward.adapters.aws.upgrade_items import made, plain
-from leeward.disruption.record import RoundRecord
+from leeward.disruption.record import DisruptionRecord
 
-ROUND = "round"  # first part of a record's key
+DISRUPTION = "disruption"  # first part of a record's key
 
 
-class DynamoRounds:
-    """Records of rounds in the table `leeward`. They stay: they hold which groups are in cooldown."""
+class DynamoDisruptions:
+    """Records of runs in the table `leeward`. They stay: they hold which groups are in cooldown."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
 
-    def read(self, cluster: str) -> RoundRecord | None:
+    def read(self, cluster: str) -> DisruptionRecord | None:
         """Read the record with one GetItem, strongly consistent."""
         item = self._table.get(_key(cluster))
-        found: RoundRecord | None = made(RoundRecord, item) if item is not None else None
+        found: DisruptionRecord | None = made(DisruptionRecord, item) if item is not None else None
         return found
 
-    def write(self, record: RoundRecord) -> RoundRecord | None:
-        """Write the record with one conditional PutItem. Versions restart with each round, so its number must be the
+    def write(self, record: DisruptionRecord) -> DisruptionRecord | None:
+        """Write the record with one conditional PutItem. Versions restart with each run, so its number must be the
         same.
 
         A writer whose answer got lost recognizes its own mark when botocore repeats the write.
@@ -40,4 +40,4 @@ class DynamoRounds:
 
 
 def _key(cluster: str) -> str:
-    return f"{ROUND}#{cluster}"
+    return f"{DISRUPTION}#{cluster}"

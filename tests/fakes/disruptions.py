@@ -1,40 +1,40 @@
-"""The record of a cluster's disruption round: the simulation's model, with calls counted and failures planned."""
+"""The record of a cluster's disruption run: the simulation's model, with calls counted and failures planned."""
 
 from datetime import UTC, datetime, timedelta
 from threading import RLock
 from typing import Any
 
 from leeward.disruption.command import Command, Decision, MethodName, Replacement
-from leeward.disruption.record import RoundRecord
+from leeward.disruption.record import DisruptionRecord
 from leeward.model.instance import CapacityType
-from simulation.aws.rounds import SimRounds
+from simulation.aws.disruptions import SimDisruptions
 from tests.fakes.calls import Calls
 
 NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
 
 
-class FakeRounds(Calls):
+class FakeDisruptions(Calls):
     """`records` by cluster."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._table = SimRounds()
+        self._table = SimDisruptions()
         self._lock = RLock()
         self.records = self._table.records
 
-    def read(self, cluster: str) -> RoundRecord | None:
+    def read(self, cluster: str) -> DisruptionRecord | None:
         """The latest."""
         self._call("read")
         return self._table.read(cluster)
 
-    def write(self, record: RoundRecord) -> RoundRecord | None:
+    def write(self, record: DisruptionRecord) -> DisruptionRecord | None:
         """None when somebody was faster."""
         with self._lock:
             self._call("write")
             return self._table.write(record)
 
 
-def a_round(**more: Any) -> RoundRecord:
+def a_disruption(**more: Any) -> DisruptionRecord:
     """Two nodes become one of another group, a third one goes for good."""
     coming = Replacement(
         group="web-b", types=("m5.large",), zones=("us-east-1a",), capacity=CapacityType.SPOT, price=0.0312
@@ -66,4 +66,4 @@ def a_round(**more: Any) -> RoundRecord:
         "handed": {"i-9": "i-9"},
         "retry": NOW + timedelta(minutes=1),
     }
-    return RoundRecord(**{**given, **more})
+    return DisruptionRecord(**{**given, **more})

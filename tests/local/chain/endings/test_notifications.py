@@ -76,7 +76,7 @@ def test_a_termination_is_told_from_its_warning_to_its_end(stack, crew, webhook,
 def test_a_webhook_that_never_answers_well_leaves_its_events_in_the_queue_of_the_undelivered(stack, crew, webhook):
     """EventBridge tries for a day; the local one for some seconds."""
     sqs, events = stack.client("sqs"), stack.client("events")
-    url = sqs.get_queue_url(QueueName="leeward-telling-undelivered")["QueueUrl"]
+    url = sqs.get_queue_url(QueueName="leeward-notifications-undelivered")["QueueUrl"]
     sqs.purge_queue(QueueUrl=url)
     nowhere = {"cluster": stack.cluster, "event": "Node Termination Failed", "instance": "i-0nowhere"}
     take, webhook.take = webhook.take, lambda _headers, _body: 500

@@ -23,9 +23,9 @@ from infra.scopes import Scopes
 from leeward.notifications.events import EventType
 
 SHAPE = FunctionShape(
-    name="telling",
+    name="notifications",
     handler="leeward.notifications.handler.handle",
-    room="telling",
+    room="notifications",
     description="Puts an event on the bus for each turn that a termination takes",
     timeout=30,
     memory=256,
@@ -36,8 +36,8 @@ CALLS_PER_SECOND = 20  # the highest rate of calls to one webhook; EventBridge q
 _TERMINATIONS = {"dynamodb": {"Keys": {"pk": {"S": [{"prefix": "termination#"}]}}}}
 
 
-class Telling(Construct):
-    """fn telling, its event source, and the webhooks."""
+class Notifications(Construct):
+    """fn notifications, its event source, and the webhooks."""
 
     def __init__(
         self, scope: Construct, *, table: dynamodb.Table, surroundings: FunctionDefaults, alarms: Alarms

@@ -1,4 +1,4 @@
-"""Observation of a cluster in one round: the candidates, the remaining budgets, and the world in which removals are
+"""Observation of a cluster in one run: the candidates, the remaining budgets, and the world in which removals are
 tried.
 
 In the world, pods that have no node and pods of terminating nodes have been placed already: the capacity they use is
@@ -25,8 +25,8 @@ def always() -> bool:
     return True
 
 
-class Round:
-    """Shared state of all methods of a round. `more` says whether there is time for another try: called before each."""
+class PlanningState:
+    """Shared state of all methods of a run. `more` says whether there is time for another try: called before each."""
 
     def __init__(self, snapshot: ClusterSnapshot, more: Callable[[], bool] = always) -> None:
         self.snapshot = snapshot
@@ -35,14 +35,14 @@ class Round:
         self.candidates: Mapping[str, Candidate] = found
         self.spending = BudgetUsage.of(snapshot)
 
-    def within(self, more: Callable[[], bool]) -> "Round":
+    def within(self, more: Callable[[], bool]) -> "PlanningState":
         """Return the same observation, including its cached results, with another time limit for tries."""
         same = copy(self)
         same.more = more
         return same
 
-    def after(self, spending: BudgetUsage) -> "Round":
-        """Return the round after a command of this round: in the same world, with the budgets that are left then."""
+    def after(self, spending: BudgetUsage) -> "PlanningState":
+        """Return the run after a command of this run: in the same world, with the budgets that are left then."""
         later = copy(self)
         later.spending = spending
         return later
@@ -66,7 +66,7 @@ class Round:
 
     @property
     def world(self) -> World:
-        """World of the round, built when the first method needs it; methods leave it unchanged."""
+        """World of the run, built when the first method needs it; methods leave it unchanged."""
         return self._built[0]
 
     @property

@@ -1,4 +1,4 @@
-"""Each rule about disruption rounds finds what breaks it."""
+"""Each rule about disruption runs finds what breaks it."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -6,22 +6,22 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from leeward.disruption.command import Command, Decision
-from leeward.disruption.record import GONE, STAYED, RoundOutcome
+from leeward.disruption.record import GONE, STAYED, DisruptionOutcome
 from leeward.policy.document import Budget, DisruptionPolicy
 from simulation.aws.books import Book
-from simulation.aws.round_books import RoundBooks
+from simulation.aws.disruption_books import DisruptionBooks
+from simulation.disruption_rules import STUCK
 from simulation.invariants import Checker, Rule
-from simulation.round_rules import STUCK
 from tests.fakes.builders import GROUP, ZONE
-from tests.fakes.rounds import a_round
+from tests.fakes.disruptions import a_disruption
 from tests.simulation.view_stand_in import INSTANCE, NODE, World
 
-MINE = {Rule.SPENT, Rule.ROUND, Rule.RESTORED, Rule.MARK}
+MINE = {Rule.SPENT, Rule.DISRUPTION, Rule.RESTORED, Rule.MARK}
 GOES = (Command(decision=Decision.DELETE, nodes=(NODE,), reason="empty"),)
 
 
 def a_world(nodes=1, **record):
-    """With a round that has begun now, and a budget of so many nodes."""
+    """With a run that has begun now, and a budget of so many nodes."""
     world = World()
     rules = DisruptionPolicy(budgets=(Budget(nodes=nodes, percent=False),))
     chain = tuple(replace(one, disruption=rules) for one in world.policies.policies)
@@ -40,12 +40,12 @@ def a_world(nodes=1, **record):
         "raised": {},
         "rests": {},
     }
-    world.rounds, world.disrupting = {"blue": a_round(**{**given, **record})}, {"blue-3-1"}
+    world.disruptions, world.disrupting = {"blue": a_disruption(**{**given, **record})}, {"blue-3-1"}
     return world
 
 
 def broken(world, checker=None):
-    """Of the rules about rounds, each once."""
+    """Of the rules about runs, each once."""
     found = (checker or Checker()).at_the_end(world)
     return sorted({violation.rule for violation in found} & MINE)
 
@@ -58,7 +58,7 @@ def test_more_nodes_than_the_budget_allows_are_found_when_they_are_told():
     world = a_world(nodes=0)
     checker = Checker()
     assert broken(world, checker) == []
-    world.rounds["blue"] = replace(world.rounds["blue"], told=True)
+    world.disruptions["blue"] = replace(world.disruptions["blue"], told=True)
     assert broken(world, checker) == [Rule.SPENT]
     assert broken(world, checker) == []  # told once
 
@@ -75,23 +75,23 @@ def test_a_budget_of_a_zone_limits_the_nodes_there_and_no_others(zone, found):
 def test_a_node_that_is_unavailable_already_counts_and_one_that_is_cordoned_does_not():
     world = a_world(told=False)
     world.cluster.patch("nodes", NODE, {"spec": {"unschedulable": True}})
-    world.rounds["blue"] = replace(world.rounds["blue"], told=True)
+    world.disruptions["blue"] = replace(world.disruptions["blue"], told=True)
     assert broken(world) == []
 
 
 def test_a_round_that_nobody_works_on_is_found_unless_it_rests_after_a_failure():
     world = a_world()
     world.disrupting = set()
-    assert broken(world) == [Rule.ROUND]
+    assert broken(world) == [Rule.DISRUPTION]
     soon = datetime.fromtimestamp(world.now, UTC) + timedelta(minutes=1)
-    world.rounds["blue"] = replace(world.rounds["blue"], retry=soon)
+    world.disruptions["blue"] = replace(world.disruptions["blue"], retry=soon)
     assert broken(world) == []
 
 
 def test_a_round_that_does_not_come_to_its_end_is_found():
     world = a_world()
     world.clock.advance(seconds=STUCK + 1)
-    assert broken(world) == [Rule.ROUND]
+    assert broken(world) == [Rule.DISRUPTION]
 
 
 def test_what_an_ended_round_has_not_given_back_is_found():
@@ -99,8 +99,8 @@ def test_what_an_ended_round_has_not_given_back_is_found():
     group = world.groups[GROUP]
     world.groups[GROUP] = replace(group, suspended=("AZRebalance",))
     assert broken(world) == []  # it holds the group
-    ended = world.rounds["blue"].closed(RoundOutcome.DONE, "done", datetime.fromtimestamp(world.now, UTC))
-    world.rounds["blue"] = ended
+    ended = world.disruptions["blue"].closed(DisruptionOutcome.DONE, "done", datetime.fromtimestamp(world.now, UTC))
+    world.disruptions["blue"] = ended
     assert broken(world) == [Rule.RESTORED]
     world.groups[GROUP] = replace(group, maximum=group.maximum + 1)
     assert broken(world) == [Rule.RESTORED]
@@ -110,14 +110,16 @@ def test_a_mark_is_the_rounds_as_long_as_it_is_open():
     world = a_world()
     world.mark()
     assert broken(world) == []
-    world.rounds["blue"] = world.rounds["blue"].closed(RoundOutcome.DONE, "", datetime.fromtimestamp(world.now, UTC))
+    world.disruptions["blue"] = world.disruptions["blue"].closed(
+        DisruptionOutcome.DONE, "", datetime.fromtimestamp(world.now, UTC)
+    )
     assert broken(world) == [Rule.MARK]
 
 
 def test_a_round_may_shrink_a_group_by_the_nodes_it_tells_and_no_further():
     book = Book()
-    record = a_world().rounds["blue"]
-    books = RoundBooks({GROUP: book})
+    record = a_world().disruptions["blue"]
+    books = DisruptionBooks({GROUP: book})
     books.wrote(record, replace(record, told=True))
     book.paid()
     assert (book.least, book.most, book.overpaid) == (0, 0, 0)
@@ -128,13 +130,13 @@ def test_a_round_may_shrink_a_group_by_the_nodes_it_tells_and_no_further():
 @pytest.mark.parametrize(("end", "owed"), [(GONE, 0), (STAYED, 1)])
 def test_a_launch_is_meant_to_stay_when_a_node_went_for_it_and_owed_when_none_did(end, owed):
     other, own = Book(), Book()
-    record = a_world(launched={"i-9": "0.0"}, places={"i-9": "web-b/a/s"}).rounds["blue"]
-    books = RoundBooks({GROUP: own, "web-b": other})
+    record = a_world(launched={"i-9": "0.0"}, places={"i-9": "web-b/a/s"}).disruptions["blue"]
+    books = DisruptionBooks({GROUP: own, "web-b": other})
     other.launched()
     told = replace(record, told=True)
     books.wrote(record, told)
     if end == GONE:
         own.paid()
     done = replace(told, ends={INSTANCE: end})
-    books.wrote(done, done.closed(RoundOutcome.DONE, "", record.began))
+    books.wrote(done, done.closed(DisruptionOutcome.DONE, "", record.began))
     assert (other.least, own.overpaid, own.most) == (owed, 0, 0)

@@ -1,4 +1,4 @@
-"""fn telling: a batch of the table's stream in, events on the bus out."""
+"""fn notifications: a batch of the table's stream in, events on the bus out."""
 
 import boto3
 import pytest
