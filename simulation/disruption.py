@@ -8,6 +8,7 @@ from random import Random
 from leeward.policy.document import Budget, DisruptionPolicy
 from simulation.definitions import DISRUPTION_ROUND
 from simulation.fleets import Arrival, ArrivalKind, Fleet
+from simulation.owners import update_in_console
 from simulation.scene import Scene
 
 STOPS_AN_HOUR = 2.0
@@ -64,9 +65,13 @@ def stop_disruption(scene: Scene, pick: int) -> None:
 
 
 def change_template(scene: Scene, pick: int) -> None:
-    """Point a group at a new version with another image, as its owner does: its nodes have drifted."""
+    """Point a group at a new version with another image, as its owner does: its nodes have drifted. EKS does it for the
+    owner of a managed node group.
+    """
     groups = list(scene.fleet.groups.values())
     group = groups[pick % len(groups)]
+    if update_in_console(scene, group):
+        return
     version = group.template.add(f"ami-{len(group.template.images) + 1:017d}")
     scene.say(f"the owner of {group.name} points it at version {version} of its template")
     group.point_at(version)

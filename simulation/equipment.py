@@ -11,6 +11,8 @@ from simulation.asked import Asked, Kind
 from simulation.aws.compute import IN_SERVICE, SimGroup, SimInstance
 from simulation.features import Feature
 from simulation.foreign_marks import OTHER_DEPLOYMENT, marked_by_others
+from simulation.image_aliases import DENIED_EVERY, MOVES_EVERY, ImageAliases
+from simulation.managed_fleet import manage_some
 from simulation.owners import set_desired, terminate
 from simulation.world import World
 
@@ -76,6 +78,17 @@ class Equipment:
     def other_deployment(self) -> None:
         """Taint nodes as another deployment does, which returns them to service or has their groups terminate them."""
         self._every(THEIRS_EVERY, self._mark)
+
+    def image_aliases(self) -> None:
+        """Put images of some groups behind SSM parameters that move, and that our role may not read now and then."""
+        aliases = ImageAliases(self._world, Random(f"{self._world.seed}/{Feature.ALIASES}"))
+        aliases.begin()
+        self._every(MOVES_EVERY, aliases.move)
+        self._every(DENIED_EVERY, aliases.deny)
+
+    def managed_groups(self) -> None:
+        """Let EKS manage some of the groups."""
+        manage_some(self._world, Random(f"{self._world.seed}/{Feature.MANAGED}"))
 
     def _every(self, seconds: float, what: object) -> None:
         def play() -> None:
@@ -211,6 +224,8 @@ def equip(world: World, features: frozenset[Feature], *, lasts_weeks: bool = Fal
         Feature.RESERVATIONS: equipment.reservations,
         Feature.WARM_LAUNCHES: equipment.warm_launches,
         Feature.OTHER_DEPLOYMENT: equipment.other_deployment,
+        Feature.ALIASES: equipment.image_aliases,
+        Feature.MANAGED: equipment.managed_groups,
     }
     for feature in sorted(features & put.keys()):
         put[feature]()

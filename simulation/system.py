@@ -37,7 +37,7 @@ from simulation.aws.executions import SimExecutions, SimUpgradeExecutions
 from simulation.aws.fleet import SimFleet
 from simulation.aws.managed import SimManagedUpdates
 from simulation.aws.maxima import SimMaxima
-from simulation.aws.network import SimLaunchSources, SimNetwork, SimNodegroups, SimPriceList
+from simulation.aws.network import KnownSimNodegroups, SimLaunchSources, SimNetwork, SimNodegroups, SimPriceList
 from simulation.aws.ports import SimGroups, SimInstances
 from simulation.aws.queue import Queue, Queued, SimDeadLetters, SimRedelivery
 from simulation.aws.service_limits import SimServiceLimits
@@ -48,6 +48,7 @@ from simulation.aws.upgrades import SimUpgrades
 from simulation.definitions import DISRUPTION_ROUND, NODE_GROUP_UPGRADE, NODE_TERMINATION, definitions
 from simulation.faults import FaultyPort, Injector
 from simulation.invocations import Ended, Invocations, SimClock
+from simulation.journal import Journal
 from simulation.kubernetes import SimKubernetes
 from simulation.machine import Execution, StateMachine, StepFunctions
 from simulation.timed_calls import TimedKubernetes
@@ -121,6 +122,7 @@ class System:
         self.unexpected: list[str] = []
         self.last_ended: dict[str, float] = {}  # instance -> when the last execution about it did
         self.decides = False
+        self.decided = Journal[tuple[float, float]]()  # runs of fn disruption-planner that met no error: begin and end
         self.sparse = False  # a world that lasts weeks
         self.restless: Callable[[], bool] = lambda: False  # true while something else is under way
         self._last_run: dict[str, float] = {}
@@ -162,6 +164,7 @@ class System:
         upgrade_runs = SimUpgradeExecutions(self.machines.get(NODE_GROUP_UPGRADE))
         disruption_runs = SimUpgradeExecutions(self.machines.get(DISRUPTION_ROUND))
         self._fall_behind()
+        described = cast(Nodegroups, FaultyPort(SimNodegroups(self.managed_updates.nodegroup), "nodegroups", gate))
         self.ports = Ports(
             clock=SimClock(self._timeline, self._invocations, gate.clock_skew),
             clusters=cast(Any, FaultyPort(clusters, "clusters", gate, local)),
@@ -169,13 +172,14 @@ class System:
             network=cast(Network, FaultyPort(SimNetwork(self.fleet, gate), "network", gate)),
             price_list=cast(PriceList, FaultyPort(SimPriceList(), "price list", gate)),
             catalog=cast(Catalog, FaultyPort(SimCatalog(), "catalog", gate)),
-            nodegroups=NodegroupCache(
-                cast(Nodegroups, FaultyPort(SimNodegroups(self.managed_updates.nodegroup), "nodegroups", gate)),
-                true_time,
-                chance=lambda: 0.0,
-                say=self._said,
+            nodegroups=KnownSimNodegroups(
+                lambda: NodegroupCache(described, true_time, chance=lambda: 0.0, say=self._said),
+                self._invocations.environment,
             ),
-            launches=cast(LaunchSources, FaultyPort(SimLaunchSources(self.fleet), "launches", gate)),
+            launches=cast(
+                LaunchSources,
+                FaultyPort(SimLaunchSources(self.fleet, lambda: self.templates.readable), "launches", gate),
+            ),
             groups=cast(Groups, FaultyPort(self.groups, "groups", gate)),
             claims=cast(Claims, FaultyPort(self.claims, "claims", gate)),
             executions=cast(Executions, FaultyPort(SimExecutions(self.machine), "executions", gate)),
@@ -244,14 +248,24 @@ class System:
 
     def _decide(self) -> None:
         if self.decides and self._is_due("disruption-planner", DECIDE_IDLE):
-            self._run("disruption-planner", lambda: functions.decide(self.ports))
+            began = self._timeline.now()
+            self._run(
+                "disruption-planner",
+                lambda: functions.decide(self.ports),
+                lambda ended: self._has_decided(began, ended),
+            )
+
+    def _has_decided(self, began: float, ended: Ended) -> None:
+        if not ended.error and not (isinstance(ended.result, dict) and ended.result.get("errors")):
+            self.decided.append((began, self._timeline.now()))
 
     def _expire(self) -> None:
         self.claims.expire(self._timeline.instant(), self._injector.expiry_lag)
 
-    def _run(self, name: str, function: Callable[[], Any]) -> None:
+    def _run(self, name: str, function: Callable[[], Any], then: Callable[[Ended], None] = lambda _: None) -> None:
         def done(ended: Ended) -> None:
             self._note(name, ended)
+            then(ended)
 
         self._invocations.start(function, done, name=name, timeout=functions.TIMEOUTS[name])
 

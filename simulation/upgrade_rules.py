@@ -58,7 +58,8 @@ class Pace:
 
 class Members:
     """Instances that an upgrade had to bring to its target: those in service when it ended. Not the ones that their
-    owner had put into Standby or protected by then, nor those in a warm pool, which may serve again afterwards.
+    owner had put into Standby or protected by then, nor those in a warm pool, which may serve again afterwards, nor
+    those of a managed node group, which others may update next (`Rule.MANAGED_DONE`).
     """
 
     def __init__(self) -> None:
@@ -77,7 +78,8 @@ class Members:
         """Yield members that upgrades have left behind their target."""
         for name, record in sorted(view.upgrades.items()):
             wanted = record.target.template
-            if record.resumable or record.control is ControlRequest.ABORT or wanted is None:
+            managed = view.groups[name].nodegroup is not None
+            if record.resumable or record.control is ControlRequest.ABORT or wanted is None or managed:
                 continue
             for member in view.groups[name].instances:
                 known = member.template

@@ -15,6 +15,7 @@ from local.cluster.model import Cluster
 from simulation.asked import Asked
 from simulation.aws.books import Book
 from simulation.aws.queue import DeadLetter
+from simulation.aws_view import AwsView
 from simulation.faults import Crowd
 from simulation.kubernetes import Deletion, Eviction, Removal
 
@@ -35,8 +36,8 @@ class Hold:
 
 
 class Rule(StrEnum):
-    """Rules of a run. Those before REST, IN_SERVICE, VOLUMES and SPENT hold always, REST for the whole run, the others
-    at the end.
+    """Rules of a run. Those before REST, IN_SERVICE, VOLUMES, SPENT and those from DRIFT on hold always, REST for the
+    whole run, the others at the end.
     """
 
     EVICTION = "no eviction that a PodDisruptionBudget forbids"
@@ -81,6 +82,12 @@ class Rule(StrEnum):
     SPENT = "no run tells more nodes to go than budgets allow"
     DISRUPTION = "every disruption run comes to its end"
     LEAK = "no instance of a group runs outside of every group"
+    DRIFT = "no node drifted in its image unless its group launches another"
+    DRIFT_SEEN = "drift in the image is told by the first run that can read it"
+    PARAMETER = "an upgrade to a parameter brings an image that it named since it was asked for"
+    MANAGED = "template and sizes of a managed node group are EKS' alone"
+    MANAGED_ASKED = "EKS is asked for what operators have asked, by force only where they or the policy say so"
+    MANAGED_DONE = "an upgrade of a managed node group is done when EKS has every node there"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +107,7 @@ class Violation:
         return f"seed {self.seed} at {when}: {self.rule.value}: {self.text}"
 
 
-class WorldView(Protocol):
+class WorldView(AwsView, Protocol):
     """World as it stands after an event. Sequences only ever grow at their end."""
 
     @property

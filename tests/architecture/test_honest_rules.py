@@ -10,8 +10,10 @@ RULES = (
     "drained",
     "facts",
     "hook_rules",
+    "image_rules",
     "invariants",
     "leaving_rules",
+    "managed_rules",
     "message_rules",
     "node_rules",
 )

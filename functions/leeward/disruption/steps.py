@@ -144,7 +144,7 @@ def _onward(run: DisruptionRun, record: DisruptionRecord, onward: Next) -> Disru
 
 def _hold_groups(record: DisruptionRecord, launching: tuple[str, ...], ports: Ports) -> DisruptionRecord:
     """Suspend AZRebalance and raise MaxSize; both are recorded first. Groups whose owners have suspended balancing
-    already are left unchanged.
+    already are left unchanged, and so is the MaxSize of a managed node group, which belongs to EKS.
     """
     wanted = [planned(record, key).group for key in launching]
     numbers = {int(key.partition(".")[0]) for key in launching}
@@ -152,8 +152,8 @@ def _hold_groups(record: DisruptionRecord, launching: tuple[str, ...], ports: Po
     own = {record.members[name] for number in numbers for name in record.commands[number].nodes}
     touched = sorted({*wanted, *own} & groups.keys())
     suspended = [name for name in touched if REBALANCE not in groups[name].suspended]
-    most = {name: groups[name].desired + wanted.count(name) for name in touched}
-    raised = {name: owners_maximum(name, ports) for name in touched if most[name] > groups[name].maximum}
+    most = {n: groups[n].desired + wanted.count(n) for n in touched if groups[n].nodegroup is None}
+    raised = {name: owners_maximum(name, ports) for name, size in most.items() if size > groups[name].maximum}
     after = replace(
         record,
         suspended=tuple(sorted({*record.suspended, *suspended})),

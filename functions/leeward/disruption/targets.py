@@ -69,8 +69,9 @@ def _why_not(snapshot: ClusterSnapshot, launchable: Launchable, policy: NodePoli
         return snapshot.held.get(group.name, "no subnet of it is known")
     if not launchable.types or any(not _sized(launchable, name) for name in launchable.types):
         return "what it launches is not known"
-    if "Launch" in group.suspended:
-        return "its process Launch is suspended"
+    full = "it is at its MaxSize, which is EKS' own" if group.nodegroup and launchable.left == 0 else ""
+    if "Launch" in group.suspended or full:
+        return full or "its process Launch is suspended"
     unmet = _unmet(policy.requirements if policy else (), launchable)
     if unmet:
         return unmet
