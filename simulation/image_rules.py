@@ -133,7 +133,7 @@ class ImageRules:
             self._ended[name] = record.ended
             parameters = _parameters(record.asked.image or record.asked.kubernetes)
             since = _asked_at(record, view) if parameters else None
-            if since is None or record.error or record.rolling_back or record.preference is not ControlRequest.RUN:
+            if since is None or record.error or record.rolling_back or record.control is not ControlRequest.RUN:
                 continue
             allowed = set().union(*(self._parameters.of(one, since) for one in parameters))
             for member in view.groups[name].instances:

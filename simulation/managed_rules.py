@@ -48,7 +48,7 @@ class ManagedRules:
                 continue
             self._ended[name] = record.ended
             group = view.groups[name]
-            if group.nodegroup and not record.error and record.preference is not ControlRequest.ABORT:
+            if group.nodegroup and not record.error and record.control is not ControlRequest.ABORT:
                 yield from _not_done(group, view)
 
 
