@@ -73,6 +73,10 @@ class Equipment:
         """Make a group one smaller, and larger again, as a scaling policy does."""
         self._every(BREATHES_EVERY, self._breathe)
 
+    def workers(self) -> None:
+        """Let functions work in threads."""
+        self._world.work_in_threads()
+
     def other_deployment(self) -> None:
         """Taint nodes as another deployment does, which returns them to service or has their groups terminate them."""
         self._every(THEIRS_EVERY, self._mark)
@@ -211,6 +215,7 @@ def equip(world: World, features: frozenset[Feature], *, lasts_weeks: bool = Fal
         Feature.RESERVATIONS: equipment.reservations,
         Feature.WARM_LAUNCHES: equipment.warm_launches,
         Feature.OTHER_DEPLOYMENT: equipment.other_deployment,
+        Feature.WORKERS: equipment.workers,
     }
     for feature in sorted(features & put.keys()):
         put[feature]()

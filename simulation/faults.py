@@ -155,6 +155,7 @@ class Injector:
         self.only_kubernetes_fails = faults.of_kubernetes() == faults
         self.active = True
         self.limits: RateLimits | None = None
+        self.give_way: Callable[[], None] = lambda: None  # to the other threads of an invocation, at a port call
         self.counts: Counter[str] = Counter()
         self.calls = 0
         self.api_down_until = 0.0
@@ -186,6 +187,7 @@ class Injector:
 
     def before_call(self, port: str, method: str) -> int:
         """Pass the gate in front of every port call; returns the call's number. Raises Killed, ThrottledError."""
+        self.give_way()
         self.calls += 1
         number, faults = self.calls, self.faults
         if self.happens("call hangs", faults.call_hangs, "calls"):

@@ -60,8 +60,13 @@ class Feature(StrEnum):
     MAINTENANCE_SPARES = "maintenance that spares the instance"
     RESERVATIONS = "capacity reservations are taken back"
 
+    WORKERS = "several workers"  # functions do in threads what they do for several records, nodes or clusters
 
-BESIDE: Mapping[Feature, float] = {Feature.TOKEN_BUCKETS: 0.1}
+
+BESIDE: Mapping[Feature, float] = {
+    Feature.TOKEN_BUCKETS: 0.1,
+    Feature.WORKERS: 0.5,
+}
 """Features with dice of their own, so that what a seed drew before them stays: the chance of one seed."""
 WEIGHTS: Mapping[Feature, float] = {
     **dict.fromkeys((feature for feature in Feature if feature not in BESIDE), 2.0),

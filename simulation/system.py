@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from leeward import errors
 from leeward.errors import RecordChangedError
+from leeward.isolation import Executor, in_turn
 from leeward.node_template.cache import NodegroupCache
 from leeward.policy.document import ClusterPolicies
 from leeward.ports import (
@@ -135,6 +136,7 @@ class System:
         self.states = StepFunctions()
         self.machines = {name: self._machine(name, found, parts) for name, found in definitions().items()}
         self.machine = self.machines[NODE_TERMINATION]
+        self.each: Executor = in_turn  # of what functions do for several records, nodes or clusters at a time
         self.unexpected: list[str] = []
         self.last_ended: dict[str, float] = {}  # instance -> when the last execution about it did
         self.decides = False
@@ -215,7 +217,7 @@ class System:
         )
         for queue, arn in ((self.queue, events.QUEUE_ARN), (self.state_changes, events.STATE_CHANGES_ARN)):
             queue.consumer = partial(self._interrupted, arn)
-        self._timeline.after(0, lambda: self._run("sync", lambda: functions.sync(self.ports)), "sync")
+        self._timeline.after(0, lambda: self._run("sync", lambda: functions.sync(self.ports, self.each)), "sync")
         self._timeline.every(SWEEP_EVERY, self._sweep, "sweep")
         self._timeline.every(EXPIRE_EVERY, self._expire, "time to live")
         self._timeline.every(SYNC_EVERY, self._sync, "sync")
@@ -224,18 +226,18 @@ class System:
     def _interrupted(self, queue: str, batch: Sequence[Queued]) -> Sequence[str]:
         if self.message_seconds:
             self._invocations.sleep(len(batch) * self.message_seconds)
-        return functions.interruption(batch, self.ports, self.unexpected, queue)
+        return functions.interruption(batch, self.ports, self.unexpected, queue, self.each)
 
     def _redelivery(self) -> SimRedelivery:
         return SimRedelivery(self.queue, {events.STATE_CHANGES_ARN: self.state_changes})
 
     def _sweep(self) -> None:
         if self._is_due("sweep", SWEEP_IDLE):
-            self._run("sweep", lambda: functions.sweep(self.ports))
+            self._run("sweep", lambda: functions.sweep(self.ports, self.each))
 
     def _sync(self) -> None:
         if self._is_due("sync", SYNC_IDLE):
-            self._run("sync", lambda: functions.sync(self.ports))
+            self._run("sync", lambda: functions.sync(self.ports, self.each))
 
     def _is_due(self, name: str, idle: float) -> bool:
         """Return whether the function runs now: always in a usual world. In one that lasts weeks less often while
@@ -259,7 +261,7 @@ class System:
 
     def _decide(self) -> None:
         if self.decides and self._is_due("decide", DECIDE_IDLE):
-            self._run("decide", lambda: functions.decide(self.ports))
+            self._run("decide", lambda: functions.decide(self.ports, self.each))
 
     def _expire(self) -> None:
         self.claims.expire(self._timeline.instant(), self._injector.expiry_lag)

@@ -5,7 +5,9 @@
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
+from random import Random
 from typing import Any
 
 from leeward.model.group import HookResult
@@ -216,6 +218,12 @@ class World(Shown):
 
     def _their_answer(self, detail: Mapping[str, str]) -> None:
         self.fleet.answer(detail["AutoScalingGroupName"], "their-hook", detail["EC2InstanceId"], HookResult.CONTINUE)
+
+    def work_in_threads(self) -> None:
+        """Make functions work in threads, which give way to each other at calls of ports."""
+        dice = Random(f"{self.seed}/threads")
+        self.system.each = partial(self.invocations.side_by_side, random=dice)
+        self.injector.give_way = partial(self.invocations.give_way, dice)
 
     def last_weeks(self) -> None:
         """Announce maintenance two weeks ahead, and run functions that find nothing to do less often."""
