@@ -21,6 +21,7 @@ class Scene(Protocol):
     """World as seen from outside of the product."""
 
     timeline: Timeline
+    cluster_name: str
     cluster: Cluster
     fleet: SimFleet
     queue: Queue

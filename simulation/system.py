@@ -78,25 +78,30 @@ ON_PURPOSE = {name for name in vars(errors) if name.endswith("Error")}  # raised
 
 
 class SimClusters:
-    """`ports.Clusters` of one cluster. `written`: its policies, which may be rewritten; `gate` knows how long an answer
-    takes.
+    """`ports.Clusters`. `written`: the policies by cluster, which may be rewritten. Each API has a gate of its own, which
+    knows how long an answer takes.
     """
 
-    def __init__(self, name: str, policies: ClusterPolicies, kubernetes: Kubernetes, gate: Injector) -> None:
-        self.written = policies
-        self._name, self._kubernetes, self._gate = name, kubernetes, gate
+    def __init__(self) -> None:
+        self.written: dict[str, ClusterPolicies] = {}
+        self._served: dict[str, tuple[Kubernetes, Injector]] = {}
+
+    def serve(self, name: str, policies: ClusterPolicies, kubernetes: Kubernetes, gate: Injector) -> None:
+        """Add a cluster."""
+        self.written[name], self._served[name] = policies, (kubernetes, gate)
 
     def names(self) -> tuple[str, ...]:
-        """Return the one name."""
-        return (self._name,)
+        """Return the names in the order in which they were added."""
+        return tuple(self._served)
 
-    def policies(self, _cluster: str) -> ClusterPolicies:
+    def policies(self, cluster: str) -> ClusterPolicies:
         """Return the written policies."""
-        return self.written
+        return self.written[cluster]
 
-    def kubernetes(self, _cluster: str, *, within: TimeBudget | None = None) -> Kubernetes:
+    def kubernetes(self, cluster: str, *, within: TimeBudget | None = None) -> Kubernetes:
         """Return its API; each call takes as long as the gate says, and ends with the budget."""
-        return cast(Kubernetes, TimedKubernetes(self._kubernetes, self._gate, within))
+        kubernetes, gate = self._served[cluster]
+        return cast(Kubernetes, TimedKubernetes(kubernetes, gate, within))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +141,7 @@ class System:
         self.states = StepFunctions()
         self.machines = {name: self._machine(name, found, parts) for name, found in definitions().items()}
         self.machine = self.machines[NODE_TERMINATION]
+        self.clusters = SimClusters()
         self.each: Executor = in_turn  # of what functions do for several records, nodes or clusters at a time
         self.unexpected: list[str] = []
         self.last_ended: dict[str, float] = {}  # instance -> when the last execution about it did
@@ -168,15 +174,23 @@ class System:
         for listed in (self.claims.index, self.machine.listed):
             listed.behind(self._timeline.now, self._injector)
 
-    def connect(self, name: str, policies: ClusterPolicies, cluster: Cluster) -> SimKubernetes:
-        """Build the ports for a cluster and start queue and schedules."""
-        gate = self._injector
+    def serve(
+        self, name: str, policies: ClusterPolicies, cluster: Cluster, gate: Injector | None = None
+    ) -> SimKubernetes:
+        """Serve a cluster and return its API. `gate`: the source of its API's faults, where that is another one."""
+        gate = gate or self._injector
         true_time = SimClock(self._timeline, self._invocations)
         cluster.observe(self.balancers.watch)
         kubernetes = SimKubernetes(cluster, true_time, gate.disturb, gate.lose_answer, self._invocations.environment)
         kubernetes.admission = Webhook(cluster, gate, self._invocations.sleep)
         behind = cast(Kubernetes, FaultyPort(kubernetes, "kubernetes", self._injector))
-        self.clusters = clusters = SimClusters(name, policies, behind, gate)
+        self.clusters.serve(name, policies, behind, gate)
+        return kubernetes
+
+    def connect(self, name: str, policies: ClusterPolicies, cluster: Cluster) -> SimKubernetes:
+        """Serve a cluster, build the ports and start queue and schedules."""
+        kubernetes = self.serve(name, policies, cluster)
+        gate, clusters, true_time = self._injector, self.clusters, SimClock(self._timeline, self._invocations)
         local = {"names": clusters.names, "kubernetes": clusters.kubernetes, "policies": clusters.policies}
         upgrade_runs = SimUpgradeExecutions(self.machines.get(NODE_GROUP_UPGRADE))
         round_runs = SimUpgradeExecutions(self.machines.get(DISRUPTION_ROUND))

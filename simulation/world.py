@@ -63,6 +63,7 @@ class World(Shown):
         disruption: bool = False,
     ) -> None:
         self.seed, self.policies, self._fleet_plan = seed, fleet.policies, fleet
+        self.cluster_name = fleet.cluster
         self.timeline, streams = Timeline(), Streams(seed)
         self.story: deque[str] = deque(maxlen=STORY)
         self.heard: Callable[[str], None] = lambda _line: None  # each line of the story, for a watcher
@@ -237,7 +238,7 @@ class World(Shown):
 
     def rewrite(self, policies: ClusterPolicies) -> None:
         """Deploy other policies."""
-        self.policies = self.system.clusters.written = policies
+        self.policies = self.system.clusters.written[self.cluster_name] = policies
         self.rewritten = self.timeline.now()
 
     def _touch(self) -> None:
