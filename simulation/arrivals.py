@@ -124,10 +124,11 @@ class Troubles:
 
     def begin(self) -> None:
         """Draw faults each minute; zones balance every ten."""
-        self._scene.timeline.every(60, self._minute, "troubles")
+        self._scene.timeline.every(60, self.minute, "troubles")
         self._scene.timeline.every(ZONE_BALANCE_EVERY, self._scene.fleet.balance_zones, "zones balance")
 
-    def _minute(self) -> None:
+    def minute(self) -> None:
+        """Draw the faults of one minute."""
         injector, now = self._scene.injector, self._scene.timeline.now()
         faults, random = injector.faults, injector.random
         if injector.happens("Kubernetes API gone", faults.api_outages_per_hour / 60, "troubles"):

@@ -12,6 +12,7 @@ from simulation.aws.compute import IN_SERVICE, SimGroup, SimInstance
 from simulation.features import Feature
 from simulation.foreign_marks import OTHER_DEPLOYMENT, marked_by_others
 from simulation.owners import set_desired, terminate
+from simulation.site import Site
 from simulation.world import World
 
 UNINITIALIZED = {"key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule"}
@@ -28,9 +29,9 @@ BREATHES_EVERY, SMALLER_FOR = 500.0, (60.0, 900.0)
 
 
 class Equipment:
-    """Events of one world; none of them happens any more once arrivals are over."""
+    """Events of one cluster of a world; none of them happens any more once arrivals are over."""
 
-    def __init__(self, world: World, *, lasts_weeks: bool = False) -> None:
+    def __init__(self, world: World | Site, *, lasts_weeks: bool = False) -> None:
         self._world, self._random, self._lasts_weeks = world, Random(f"{world.seed}/equipment"), lasts_weeks
 
     def flags(self) -> None:
@@ -202,7 +203,11 @@ class Equipment:
 
 def equip(world: World, features: frozenset[Feature], *, lasts_weeks: bool = False) -> None:
     """Add the equipment of the features."""
-    equipment = Equipment(world, lasts_weeks=lasts_weeks)
+    for scene in world.scenes:
+        _equip(Equipment(scene, lasts_weeks=lasts_weeks), features)
+
+
+def _equip(equipment: Equipment, features: frozenset[Feature]) -> None:
     put = {
         Feature.FLAGS: equipment.flags,
         Feature.PROTECTED: equipment.protected,

@@ -78,8 +78,8 @@ ON_PURPOSE = {name for name in vars(errors) if name.endswith("Error")}  # raised
 
 
 class SimClusters:
-    """`ports.Clusters`. `written`: the policies by cluster, which may be rewritten. Each API has a gate of its own, which
-    knows how long an answer takes.
+    """`ports.Clusters`. `written`: the policies by cluster, which may be rewritten. Each API has a gate of its own,
+    which knows how long an answer takes.
     """
 
     def __init__(self) -> None:
