@@ -66,6 +66,7 @@ class Site(Shown):
         self._plans = Excerpt(world.claims.plans, lambda plan: has(plan[0]))
         self._decrements, self._terminations = Excerpt(asked.decrements, has), Excerpt(asked.terminations, has)
         self._warned = Excerpt(world.warned, lambda warning: has(warning[0]))
+        self._hooks_put = Excerpt(asked.hooks_put, self._of_group)
 
     def _of_group(self, action: tuple[Any, ...]) -> bool:
         return action[0] in self.fleet.groups
@@ -180,6 +181,30 @@ class Site(Shown):
     def warned(self) -> Sequence[tuple[str, float]]:
         """Warnings as (instance, when)."""
         return self._warned
+
+    @property
+    def hooks_put(self) -> Sequence[tuple[str, str]]:
+        """Hooks as (group, hook)."""
+        return self._hooks_put
+
+    @property
+    def addressed(self) -> Sequence[str]:
+        """Uids of nodes and pods."""
+        return self.kubernetes.addressed
+
+    @property
+    def reconciled(self) -> float:
+        """Start of the last run by the schedule."""
+        return self.system.swept
+
+    @property
+    def asked_by_reconciler(self) -> float:
+        """Time by the requests of the function's sandboxes."""
+        return self.kubernetes.listed.get("sweep", 0.0)
+
+    def failed_since(self, at: float) -> bool:
+        """Return whether a fault hit one of its calls."""
+        return self.injector.api_failed_at >= at
 
     @property
     def open_executions(self) -> Set[str]:

@@ -149,6 +149,7 @@ class System:
         self.sparse = False  # a world that lasts weeks
         self.restless: Callable[[], bool] = lambda: False  # true while something else is under way
         self._last_run: dict[str, float] = {}
+        self.swept = 0.0  # when the minute reconciler began its last run
         self._running: Counter[str] = Counter()
         self.calls: Counter[str] = Counter()
         self.throttles: Counter[str] = Counter()
@@ -187,8 +188,10 @@ class System:
         self.clusters.serve(name, policies, behind, gate)
         return kubernetes
 
-    def connect(self, name: str, policies: ClusterPolicies, cluster: Cluster) -> SimKubernetes:
-        """Serve a cluster, build the ports and start queue and schedules."""
+    def connect(
+        self, name: str, policies: ClusterPolicies, cluster: Cluster, *, decides: bool = False
+    ) -> SimKubernetes:
+        """Serve a cluster, build the ports and start queue and schedules, that of fn decide where it `decides`."""
         kubernetes = self.serve(name, policies, cluster)
         gate, clusters, true_time = self._injector, self.clusters, SimClock(self._timeline, self._invocations)
         local = {"names": clusters.names, "kubernetes": clusters.kubernetes, "policies": clusters.policies}
@@ -235,6 +238,8 @@ class System:
         self._timeline.every(SWEEP_EVERY, self._sweep, "sweep")
         self._timeline.every(EXPIRE_EVERY, self._expire, "time to live")
         self._timeline.every(SYNC_EVERY, self._sync, "sync")
+        if decides:
+            self.begin_deciding()
         return kubernetes
 
     def _interrupted(self, queue: str, batch: Sequence[Queued]) -> Sequence[str]:
@@ -247,6 +252,7 @@ class System:
 
     def _sweep(self) -> None:
         if self._is_due("sweep", SWEEP_IDLE):
+            self.swept = self._timeline.now()
             self._run("sweep", lambda: functions.sweep(self.ports, self.each))
 
     def _sync(self) -> None:

@@ -25,6 +25,8 @@ from simulation.aws.listeners import Listeners
 from simulation.aws.queue import STATE_CHANGES_AT_ONCE, Queue
 from simulation.aws.rate_limits import RateLimits
 from simulation.aws.table import SimClaims
+from simulation.both import Both
+from simulation.cluster_rules import ClusterRules
 from simulation.convergence import is_marked
 from simulation.faults import Faults, Injector
 from simulation.hosts import Hosts
@@ -32,7 +34,7 @@ from simulation.invariants import Checker, Rule, Violation
 from simulation.invocations import Invocations
 from simulation.journal import Journal
 from simulation.outcome import Outcome
-from simulation.plans import ArrivalPlan, FleetPlan
+from simulation.plans import ArrivalPlan, FleetPlan, Player
 from simulation.shown import Shown
 from simulation.site import Site, shared_out, sites_of
 from simulation.system import Parts, System
@@ -99,11 +101,10 @@ class World(Shown):
         if beside is not None:
             self.fleet.add(beside.groups, beside.cluster)
         self.system = System(self._parts(streams), self.say)
-        self.kubernetes = self.system.connect(fleet.cluster, fleet.policies, self.cluster)
-        if disruption:
-            self.system.begin_deciding()
+        self.kubernetes = self.system.connect(fleet.cluster, fleet.policies, self.cluster, decides=disruption)
         self._wanted = wanted_replicas(fleet.workloads)
         self.sites = sites_of(self, fleet, beside, CLUSTER) if beside is not None else ()
+        self._between = ClusterRules(self.sites) if self.sites else None
         self.checker, self._checkers = Checker(seed), [(Checker(seed), site) for site in self.sites[1:]]
         self.violations: list[Violation] = []
         self.enough: Callable[[Violation], bool] = lambda _: False  # true if the run may end with this one
@@ -120,8 +121,14 @@ class World(Shown):
         for scene in self.scenes:
             scene.cluster.observe(lambda _change: self._touch())
         self._arrivals = [Arrivals(scene, shared_out(arrivals, self.scenes, scene)) for scene in self.scenes]
-        self._troubles = Troubles(self)
         self._autoscalers = [*_autoscalers(self.scenes, (fleet,) if beside is None else (fleet, beside))]
+        self._players: Sequence[Player] = self._in_order()
+
+    def _in_order(self) -> Sequence[Player]:
+        """Return what happens to the clusters: to each, to its API, and to both of two."""
+        troubles = [Troubles(self), *(Troubles(site, of_api_alone=True) for site in self.sites[1:])]
+        both = [Both(self.sites, Random(f"{self.seed}/both"), self._emit)] if self.sites else []
+        return (*self._arrivals, *troubles, *self._autoscalers, *both)
 
     def _parts(self, streams: Streams) -> Parts:
         return Parts(
@@ -143,21 +150,14 @@ class World(Shown):
         self.timeline.run_until(self.timeline.now() + WARM_UP)
         for scene in self.scenes:
             scene.injector.active = True
-        for arrivals in self._arrivals:
-            arrivals.begin()
-        self._troubles.begin()
-        for site in self.sites[1:]:
-            self.timeline.every(60, Troubles(site).minute, "troubles")
-        for autoscaler in self._autoscalers:
-            autoscaler.begin()
+        for player in self._players:
+            player.begin()
         self.timeline.run_until(self.timeline.now() + hours * 3600)
         for scene in self.scenes:
             scene.injector.stop()
         self.over, self.system.decides = True, False
-        for arrivals in self._arrivals:
-            arrivals.over = True
-        for autoscaler in self._autoscalers:
-            autoscaler.over = True
+        for player in self._players:
+            player.over = True
         self.say("faults and arrivals are over")
         self.timeline.run_until(self.timeline.now() + converge)
         if not self.timeline.stopped:
@@ -239,6 +239,9 @@ class World(Shown):
         self._found(self.checker.after_event(self.scenes[0]))
         for checker, site in self._checkers:
             self._found(checker.after_event(site))
+        if self._between is not None:
+            found = self._between.check()
+            self._found([Violation(seed=self.seed, at=now, rule=rule, text=text) for rule, text in found])
         self.seen()
         if self.timeline.happened >= self.limit:
             text = f"{self.limit} entries of the timeline, the last one: {name}"
