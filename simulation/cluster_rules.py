@@ -68,7 +68,7 @@ class ClusterRules:
     def __init__(self, views: Sequence[ClusterView]) -> None:
         self._views = views
         self._news = {view.cluster_name: News() for view in views}
-        self._uids: dict[str, set[str]] = {view.cluster_name: set() for view in views}
+        self._uids = {view.cluster_name: {*_uids(view)} for view in views}
         self._opened: dict[str, float] = {}
         self._warned: dict[str, float] = {}  # instance -> when
         self._reconciled: dict[str, float] = {}  # cluster -> start of the run that was judged
@@ -152,6 +152,11 @@ class ClusterRules:
         self._reconciled[view.cluster_name] = begun
         if view.asked_by_reconciler < begun and not view.troubled(view.now - begun + 1):
             yield f"the minute reconciler has not asked its API {view.now - begun:.1f} s after it began"
+
+
+def _uids(view: ClusterView) -> Iterator[str]:
+    for resource in OBJECTS:
+        yield from map(uid_of, view.cluster.store.each(resource))
 
 
 def _selects(view: ClusterView, group: str) -> bool:
