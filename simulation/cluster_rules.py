@@ -33,7 +33,7 @@ class ClusterView(WorldView, Protocol):
         """Name of the cluster."""
         ...
 
-    def has(self, instance: str) -> bool:
+    def owns(self, instance: str) -> bool:
         """Return whether a group of the cluster has launched the instance."""
         ...
 
@@ -102,7 +102,7 @@ class ClusterRules:
                 yield f"its API was asked to change an object of {others[0]} ({uid})"
         for token, instance in news.of("launches", view.launches):
             name = launched_for(token)
-            if name.startswith("i-") and not view.has(name):
+            if name.startswith("i-") and not view.owns(name):
                 yield f"{instance} was launched for {name}, which is another cluster's"
 
     def _unselected(self, view: ClusterView) -> Iterator[str]:
@@ -127,7 +127,7 @@ class ClusterRules:
         for instance, at in self._news[view.cluster_name].of("warned", view.warned):
             if policy_of(view, group_of(view, instance)) is not None:
                 self._warned.setdefault(instance, at)
-        for instance, at in [(one, at) for one, at in self._warned.items() if view.has(one)]:
+        for instance, at in [(one, at) for one, at in self._warned.items() if view.owns(one)]:
             if view.now - at > TAINTED_WITHIN:
                 del self._warned[instance]
                 if self._could_taint(instance, at, view):

@@ -40,8 +40,8 @@ class _Lane:
 
 
 class Recorder:
-    """Recorder that attaches to a world before it runs for `hours`; call `record` afterwards. Of two clusters it shows the
-    first.
+    """Recorder that attaches to a world before it runs for `hours`; call `record` afterwards. Of two clusters it shows
+    the first.
     """
 
     def __init__(self, world: World, hours: float) -> None:

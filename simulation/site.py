@@ -71,7 +71,7 @@ class Site(Shown):
     def _of_group(self, action: tuple[Any, ...]) -> bool:
         return action[0] in self.fleet.groups
 
-    def has(self, instance: str) -> bool:
+    def owns(self, instance: str) -> bool:
         """Return whether the instance is one of the cluster's."""
         return self._part.has(instance)
 

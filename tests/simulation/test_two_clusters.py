@@ -150,7 +150,7 @@ def test_messages_records_executions_and_nodes_of_both_go_through_one_deployment
     assert {found.fleet.served[found.fleet.homes[instance]] for instance in records} == {"blue", "green"}
     assert {*found.rounds} == {"blue", "green"}
     assert all(site.evictions for site in found.sites)
-    assert all(not site.has(one) for one in records for site in found.sites if site.cluster_name != home(found, one))
+    assert all(not site.owns(one) for one in records for site in found.sites if site.cluster_name != home(found, one))
 
 
 def home(world, instance):
