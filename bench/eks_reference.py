@@ -18,7 +18,7 @@ from random import Random
 
 from bench.upgrade_fleet import GROUP
 from leeward.model.group import TERMINATING, HookResult, LifecycleHook
-from leeward.ports import EvictionRefusedError
+from leeward.ports.kubernetes import EvictionRefusedError
 from local.cluster.objects import condition_of
 from simulation.aws.compute import IN_SERVICE, SimInstance
 from simulation.world import World

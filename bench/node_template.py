@@ -22,7 +22,7 @@ TYPES = {"m5.large": InstanceType(name="m5.large", vcpus=2, memory_mib=8192, max
 
 
 class CountedNodegroups:
-    """`ports.Nodegroups` that counts its calls by group and minute."""
+    """`ports.eks.Nodegroups` that counts its calls by group and minute."""
 
     def __init__(self, clock: "BenchClock") -> None:
         self.calls: Counter[tuple[str, datetime]] = Counter()

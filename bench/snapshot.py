@@ -61,7 +61,7 @@ def in_process(url: str) -> list[Any]:
 
 
 def _parse(kubernetes: "ClusterApi") -> None:
-    from leeward.ports_cluster import Listed
+    from leeward.ports.kubernetes import Listed
 
     for what in (Listed.NODES, Listed.PODS):
         kubernetes.read(what, lambda _: None)

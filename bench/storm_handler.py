@@ -31,7 +31,8 @@ from leeward.adapters.wiring import build
 from leeward.interruption.batch import Record, process_batch
 from leeward.policy.document import ClusterPolicies, NodePolicy, Selector
 from leeward.policy.document import ClusterSettings as Switches
-from leeward.ports import Kubernetes, Ports
+from leeward.ports import Ports
+from leeward.ports.kubernetes import Kubernetes
 from leeward.time_budget import TimeBudget
 
 BATCH = 100
@@ -58,7 +59,7 @@ class Door:
 
 
 class OneCluster:
-    """`ports.Clusters`."""
+    """`ports.kubernetes.Clusters`."""
 
     def __init__(self, api: ClusterApi) -> None:
         self._api = api

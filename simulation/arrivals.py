@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
-from simulation.disruption import change_template, stop_round
+from simulation.disruption import change_template, stop_disruption
 from simulation.faults import Crowd
 from simulation.interruptions import Interruptions
 from simulation.operators import Operators
@@ -57,7 +57,7 @@ class Arrivals:
             "upgrade": self._upgraders.start,
             "upgrade_told": self._upgraders.tell,
             "upgrade_stopped": self._upgraders.stop,
-            "round_stopped": lambda pick: stop_round(scene, pick),
+            "disruption_stopped": lambda pick: stop_disruption(scene, pick),
             "template_changed": lambda pick: change_template(scene, pick),
             "alarm_rings": self._alarm_rings,
             "alarms_quiet": self._alarms_quiet,

@@ -39,7 +39,7 @@ class Case:
     arrivals: tuple[Arrival, ...] | None = None
     upgrades: float = 0  # an hour
     features: tuple[str, ...] = ()  # `features.Feature`: how the world differs from the usual one
-    disruption: bool = False  # fn decide on its schedule, with policies that give it something to do
+    disruption: bool = False  # fn disruption-planner on its schedule, with policies that give it something to do
 
     def planned(self) -> tuple[Arrival, ...]:
         """Return the arrivals, in the order of time."""
@@ -49,7 +49,7 @@ class Case:
         busier = BUSIER if Feature.TWO_CLUSTERS in self._features else 1
         found = fleets.arrivals(self._fleet(), streams.stream("arrivals"), self.hours, self.per_hour * busier)
         begun = fleets.upgrades(streams.stream("upgrades"), self.hours, self.upgrades * busier)
-        stops = stopped(streams.stream("rounds"), self.hours) if self.disruption else ()
+        stops = stopped(streams.stream("disruptions"), self.hours) if self.disruption else ()
         drifts = self.disruption and not self.upgrades  # upgrades bring template changes of their own
         changes = changed(streams.stream("templates"), self.hours) if drifts else ()
         return tuple(sorted((*found, *begun, *stops, *changes), key=lambda arrival: arrival.at_seconds))

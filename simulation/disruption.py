@@ -1,4 +1,4 @@
-"""Work that a seed gives to disruption rounds: policies that expire, empty and consolidate, operators who stop an
+"""Work that a seed gives to disruption runs: policies that expire, empty and consolidate, operators who stop an
 execution of theirs, and in worlds without upgrades, owners who let their nodes drift."""
 
 from dataclasses import replace
@@ -22,8 +22,8 @@ def disrupting(fleet: Fleet, random: Random) -> Fleet:
 
 
 def stopped(random: Random, hours: float) -> tuple[Arrival, ...]:
-    """Return the moments at which an operator stops the round that runs then."""
-    return _moments(ArrivalKind.ROUND_STOPPED, STOPS_AN_HOUR, random, hours)
+    """Return the moments at which an operator stops the open disruption run."""
+    return _moments(ArrivalKind.DISRUPTION_STOPPED, STOPS_AN_HOUR, random, hours)
 
 
 def changed(random: Random, hours: float) -> tuple[Arrival, ...]:
@@ -53,8 +53,8 @@ def _rules(random: Random) -> DisruptionPolicy:
     )
 
 
-def stop_round(scene: Scene, pick: int) -> None:
-    """Stop an execution of disruption-round, if one is open, as an operator does."""
+def stop_disruption(scene: Scene, pick: int) -> None:
+    """Stop an execution of disruption, if one is open, as an operator does."""
     machine = scene.system.machines[DISRUPTION_ROUND]
     names = sorted(machine.executions)
     if names:

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any
 
-from leeward.disruption import steps as rounds
+from leeward.disruption import steps as disruptions
 from leeward.disruption.controller import decide_once
-from leeward.disruption.run import RoundRun
+from leeward.disruption.run import DisruptionRun
 from leeward.errors import LeewardError, UnexpectedError
 from leeward.interruption.batch import Record, process_batch
 from leeward.interruption.redelivery import redeliver_soon
@@ -17,7 +17,7 @@ from leeward.isolation import Executor, in_turn
 from leeward.ports import Ports
 from leeward.sync.once import sync_once
 from leeward.termination import drain_step, steps
-from leeward.termination.reconciler import sweep_once
+from leeward.termination.reconciler import reconcile_once
 from leeward.termination.run import Run
 from simulation.aws.queue import Queued
 
@@ -25,10 +25,10 @@ TIMEOUTS = {
     "interruption": 30.0,
     "terminate": 45.0,
     "drain": 55.0,
-    "sweep": 55.0,
+    "reconciler": 55.0,
     "sync": 120.0,
     "upgrade": 300.0,
-    "decide": 300.0,
+    "disruption-planner": 300.0,
     "disrupt": 300.0,
 }  # seconds, as infra sets
 CONCURRENCY = {"drain": 40}  # reserved, as infra sets by default; calls beyond it are throttled
@@ -72,8 +72,8 @@ def step(function: str, call: Mapping[str, Any], ports: Ports) -> dict[str, Any]
     if function == "upgrade":
         return _upgrade_step(call, ports)
     if function == "disrupt":
-        round_run = RoundRun.from_json(call.get("run") or {})
-        return rounds.STEPS[call["step"]](round_run, call, ports).to_json()
+        disruption_run = DisruptionRun.from_json(call.get("run") or {})
+        return disruptions.STEPS[call["step"]](disruption_run, call, ports).to_json()
     run = Run.from_json(call.get("run") or {})
     return STEPS[function][call["step"]](run, call, ports).to_json()
 
@@ -92,18 +92,18 @@ def upgrade_ended(detail: Mapping[str, Any], ports: Ports) -> dict[str, str]:
 
 
 def decide(ports: Ports, each: Executor = in_turn) -> dict[str, Any]:
-    """Run fn decide, every five minutes. Raises LeewardError for clusters that could not be read, as the
+    """Run fn disruption-planner, every five minutes. Raises LeewardError for clusters that could not be read, as the
     handler does.
     """
-    decided = decide_once(bounded("decide", ports), each=each)
+    decided = decide_once(bounded("disruption-planner", ports), each=each)
     if decided.errors:
         raise LeewardError("; ".join(decided.errors))
     return decided.to_json()
 
 
-def sweep(ports: Ports, each: Executor = in_turn) -> dict[str, Any]:
+def reconcile(ports: Ports, each: Executor = in_turn) -> dict[str, Any]:
     """Run the minute reconciler, once a minute."""
-    return sweep_once(bounded("sweep", ports), each=each).to_json()
+    return reconcile_once(bounded("reconciler", ports), each=each).to_json()
 
 
 def sync(ports: Ports, each: Executor = in_turn) -> dict[str, list[str]]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from local.cluster.history import Cause
 from local.cluster.model import Cluster
 from simulation.convergence import EVENTUAL, instance_of, launch_of, launched_for
+from simulation.disruption_rules import Spent
 from simulation.drain_times import DrainTimes
 from simulation.facts import News
 from simulation.foreign_marks import ForeignMarks
@@ -15,7 +16,6 @@ from simulation.hook_rules import HookRules
 from simulation.leaving_rules import LeavingRules
 from simulation.message_rules import MessageRules, warned_by
 from simulation.node_rules import NodeRules
-from simulation.round_rules import Spent
 from simulation.upgrade_rules import Members, Pace
 from simulation.view import HookCall, Rule, Violation, WorldView
 

@@ -203,7 +203,7 @@ def _run(function: Callable[[], Any]) -> Ended:
 
 
 class SimClock:
-    """`ports.Clock`. `skew` returns how far the clock of an environment is off, in seconds."""
+    """`ports.clock.Clock`. `skew` returns how far the clock of an environment is off, in seconds."""
 
     def __init__(
         self, timeline: Timeline, invocations: Invocations, skew: Callable[[str], float] = lambda _: 0.0

@@ -1,5 +1,5 @@
-"""`ports.Kubernetes` on the cluster model itself, without HTTP: effect of each call as a client and an API server
-produce it.
+"""`ports.kubernetes.Kubernetes` on the cluster model itself, without HTTP: effect of each call as a client and an API
+server produce it.
 
 The requests, their preconditions and what counts as done are those of `leeward.adapters.kubernetes.api`; both pass the
 same contract suite. It writes and never steps the model: the owner of the world lets the controllers catch up
@@ -33,8 +33,8 @@ from leeward.model.node import (
     uncordoned,
 )
 from leeward.model.pod import Pod, PodDisruptionBudget
-from leeward.ports import Clock
-from leeward.ports_cluster import Listed
+from leeward.ports.clock import Clock
+from leeward.ports.kubernetes import Listed
 from local.cluster.model import Cluster
 from local.cluster.objects import Obj, path_name
 from local.cluster.patches import PatchType

@@ -22,7 +22,7 @@ from simulation.world import WARM_UP, World
 BEFORE, AFTER = 30.0, 600.0  # seconds shown before the first arrival can come and after the last one has
 INSTANCE = re.compile(r"i-[0-9a-f]{17}")
 FAULTS = ("killed ", "Error: ", "Lambda.Unknown", "does not answer", "no capacity", "timed out", "VIOLATION")
-OURS = ("terminate ", "drain ", "sweep", "sync", "execution ")
+OURS = ("terminate ", "drain ", "reconciler", "sync", "execution ")
 UNANSWERED = ": wait: waiting for an answer"
 WORKLOADS = ("deployments", "statefulsets")
 

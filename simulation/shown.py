@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence, Set
 from math import inf
 
-from leeward.disruption.record import RoundRecord
+from leeward.disruption.record import DisruptionRecord
 from leeward.model import well_known
 from leeward.model.group import LAUNCHING, Group, HookResult, LifecycleHook
 from leeward.model.termination import LaunchPlan, TerminationRecord
@@ -68,9 +68,9 @@ class Shown:
         return self.system.upgrades.records
 
     @property
-    def rounds(self) -> Mapping[str, RoundRecord]:
-        """Disruption rounds by cluster."""
-        return self.system.rounds.records
+    def disruptions(self) -> Mapping[str, DisruptionRecord]:
+        """Disruption runs by cluster."""
+        return self.system.disruptions.records
 
     @property
     def disrupting(self) -> Set[str]:

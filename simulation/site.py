@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from itertools import count
 from typing import TYPE_CHECKING, Any, cast
 
-from leeward.disruption.record import RoundRecord
+from leeward.disruption.record import DisruptionRecord
 from leeward.model.termination import LaunchPlan
 from leeward.policy.document import ClusterPolicies
 from leeward.upgrade.record import UpgradeRecord
@@ -132,9 +132,9 @@ class Site(Shown):
         return Part(lambda: self.system.upgrades.records, self.fleet.groups.__contains__)
 
     @property
-    def rounds(self) -> Mapping[str, RoundRecord]:
-        """Its disruption rounds."""
-        return Part(lambda: self.system.rounds.records, self.cluster_name.__eq__)
+    def disruptions(self) -> Mapping[str, DisruptionRecord]:
+        """Its disruptions."""
+        return Part(lambda: self.system.disruptions.records, self.cluster_name.__eq__)
 
     @property
     def disrupting(self) -> Set[str]:
@@ -200,7 +200,7 @@ class Site(Shown):
     @property
     def asked_by_reconciler(self) -> float:
         """Time by the requests of the function's sandboxes."""
-        return self.kubernetes.listed.get("sweep", 0.0)
+        return self.kubernetes.listed.get("reconciler", 0.0)
 
     def failed_since(self, at: float) -> bool:
         """Return whether a fault hit one of its calls."""

@@ -12,33 +12,16 @@ from leeward.errors import RecordChangedError
 from leeward.isolation import Executor, in_turn
 from leeward.node_template.cache import NodegroupCache
 from leeward.policy.document import ClusterPolicies
-from leeward.ports import (
-    Catalog,
-    Claims,
-    DeadLetters,
-    Executions,
-    Groups,
-    Instances,
-    Kubernetes,
-    LaunchSources,
-    Network,
-    Nodegroups,
-    Ports,
-    PriceList,
-    Redelivery,
-)
-from leeward.ports_balancing import LoadBalancers
-from leeward.ports_disruption import RoundExecutions, Rounds
-from leeward.ports_sizes import Maxima
-from leeward.ports_upgrade import (
-    Alarms,
-    GroupChanges,
-    ManagedUpdates,
-    ServiceLimits,
-    Templates,
-    UpgradeExecutions,
-    Upgrades,
-)
+from leeward.ports import Ports
+from leeward.ports.autoscaling import GroupChanges, Groups, Maxima
+from leeward.ports.compute import Instances, LaunchSources, Network, PriceList, Templates
+from leeward.ports.eks import ManagedUpdates, Nodegroups
+from leeward.ports.executions import DisruptionExecutions, Executions, UpgradeExecutions
+from leeward.ports.kubernetes import Kubernetes
+from leeward.ports.load_balancers import LoadBalancers
+from leeward.ports.monitoring import Alarms, ServiceLimits
+from leeward.ports.queues import DeadLetters, Redelivery
+from leeward.ports.records import Catalog, Claims, Disruptions, Upgrades
 from leeward.time_budget import TimeBudget
 from local.cluster.model import Cluster
 from simulation import functions
@@ -49,6 +32,8 @@ from simulation.aws.balancers import SimLoadBalancers, balanced
 from simulation.aws.bus import ENDED_BADLY, USUALLY, Bus
 from simulation.aws.catalog import SimCatalog
 from simulation.aws.changes import SimGroupChanges
+from simulation.aws.disruption_books import DisruptionBooks
+from simulation.aws.disruptions import SimDisruptions
 from simulation.aws.executions import SimExecutions, SimUpgradeExecutions
 from simulation.aws.fleet import SimFleet
 from simulation.aws.managed import SimManagedUpdates
@@ -56,8 +41,6 @@ from simulation.aws.maxima import SimMaxima
 from simulation.aws.network import SimLaunchSources, SimNetwork, SimNodegroups, SimPriceList
 from simulation.aws.ports import SimGroups, SimInstances
 from simulation.aws.queue import Queue, Queued, SimDeadLetters, SimRedelivery
-from simulation.aws.round_books import RoundBooks
-from simulation.aws.rounds import SimRounds
 from simulation.aws.service_limits import SimServiceLimits
 from simulation.aws.table import SimClaims
 from simulation.aws.templates import SimTemplates
@@ -73,13 +56,13 @@ from simulation.timeline import Streams, Timeline
 
 COLD = 0.2  # seconds from a call to the function's first line
 SWEEP_IDLE, SYNC_IDLE, DECIDE_IDLE = 600.0, 3600.0, 1800.0  # in a world that lasts weeks, while nothing is under way
-SWEEP_EVERY, SYNC_EVERY, EXPIRE_EVERY, DECIDE_EVERY = 60.0, 300.0, 3600.0, 300.0
+RECONCILE_EVERY, SYNC_EVERY, EXPIRE_EVERY, PLAN_EVERY = 60.0, 300.0, 3600.0, 300.0
 ON_PURPOSE = {name for name in vars(errors) if name.endswith("Error")}  # raised by the product; others are bugs
 
 
 class SimClusters:
-    """`ports.Clusters`. `written`: the policies by cluster, which may be rewritten. Each API has a gate of its own,
-    which knows how long an answer takes.
+    """`ports.kubernetes.Clusters`. `written`: the policies by cluster, which may be rewritten. Each API has a gate
+    of its own, which knows how long an answer takes.
     """
 
     def __init__(self) -> None:
@@ -135,7 +118,7 @@ class System:
         books = {name: group.book for name, group in parts.fleet.groups.items()}
         self.maxima = SimMaxima()
         self.upgrades, self.service_limits = SimUpgrades(UpgradeBooks(books).wrote), SimServiceLimits()
-        self.rounds = SimRounds(RoundBooks(books).wrote)
+        self.disruptions = SimDisruptions(DisruptionBooks(books).wrote)
         self.balancers = SimLoadBalancers(parts.timeline, parts.fleet.launched_by)
         self.balancers.groups.update(balanced(sorted(parts.fleet.groups), parts.streams.stream("load balancers")))
         self.states = StepFunctions()
@@ -196,7 +179,7 @@ class System:
         gate, clusters, true_time = self._injector, self.clusters, SimClock(self._timeline, self._invocations)
         local = {"names": clusters.names, "kubernetes": clusters.kubernetes, "policies": clusters.policies}
         upgrade_runs = SimUpgradeExecutions(self.machines.get(NODE_GROUP_UPGRADE))
-        round_runs = SimUpgradeExecutions(self.machines.get(DISRUPTION_ROUND))
+        disruption_runs = SimUpgradeExecutions(self.machines.get(DISRUPTION_ROUND))
         self._fall_behind()
         self.ports = Ports(
             clock=SimClock(self._timeline, self._invocations, gate.clock_skew),
@@ -226,8 +209,8 @@ class System:
             upgrades=cast(Upgrades, FaultyPort(self.upgrades, "upgrades", gate)),
             upgrade_executions=cast(UpgradeExecutions, FaultyPort(upgrade_runs, "upgrade executions", gate)),
             maxima=cast(Maxima, FaultyPort(self.maxima, "maxima", gate)),
-            rounds=cast(Rounds, FaultyPort(self.rounds, "rounds", gate)),
-            round_executions=cast(RoundExecutions, FaultyPort(round_runs, "round executions", gate)),
+            disruptions=cast(Disruptions, FaultyPort(self.disruptions, "disruptions", gate)),
+            disruption_executions=cast(DisruptionExecutions, FaultyPort(disruption_runs, "run executions", gate)),
             deployment=events.DEPLOYMENT,
             queue_arns=frozenset({events.QUEUE_ARN}),
             origins=frozenset({(events.ACCOUNT, events.REGION)}),
@@ -235,7 +218,7 @@ class System:
         for queue, arn in ((self.queue, events.QUEUE_ARN), (self.state_changes, events.STATE_CHANGES_ARN)):
             queue.consumer = partial(self._interrupted, arn)
         self._timeline.after(0, lambda: self._run("sync", lambda: functions.sync(self.ports, self.each)), "sync")
-        self._timeline.every(SWEEP_EVERY, self._sweep, "sweep")
+        self._timeline.every(RECONCILE_EVERY, self._sweep, "reconciler")
         self._timeline.every(EXPIRE_EVERY, self._expire, "time to live")
         self._timeline.every(SYNC_EVERY, self._sync, "sync")
         if decides:
@@ -251,9 +234,9 @@ class System:
         return SimRedelivery(self.queue, {events.STATE_CHANGES_ARN: self.state_changes})
 
     def _sweep(self) -> None:
-        if self._is_due("sweep", SWEEP_IDLE):
+        if self._is_due("reconciler", SWEEP_IDLE):
             self.swept = self._timeline.now()
-            self._run("sweep", lambda: functions.sweep(self.ports, self.each))
+            self._run("reconciler", lambda: functions.reconcile(self.ports, self.each))
 
     def _sync(self) -> None:
         if self._is_due("sync", SYNC_IDLE):
@@ -275,13 +258,15 @@ class System:
         return not (open_ or self.queue.depth or self.state_changes.depth or self.fleet.waiting or self.restless())
 
     def begin_deciding(self) -> None:
-        """Run fn decide on its schedule, until `decides` is reset: a world becomes idle only without new rounds."""
+        """Run fn disruption-planner on its schedule, until `decides` is reset: a world becomes idle only without new
+        runs.
+        """
         self.decides = True
-        self._timeline.every(DECIDE_EVERY, self._decide, "decide")
+        self._timeline.every(PLAN_EVERY, self._decide, "disruption-planner")
 
     def _decide(self) -> None:
-        if self.decides and self._is_due("decide", DECIDE_IDLE):
-            self._run("decide", lambda: functions.decide(self.ports, self.each))
+        if self.decides and self._is_due("disruption-planner", DECIDE_IDLE):
+            self._run("disruption-planner", lambda: functions.decide(self.ports, self.each))
 
     def _expire(self) -> None:
         self.claims.expire(self._timeline.instant(), self._injector.expiry_lag)

@@ -5,7 +5,7 @@ from typing import Any
 from leeward.adapters.kubernetes.api import EVENT_SECONDS, EVICTION_SECONDS
 from leeward.adapters.kubernetes.client import LIST_SECONDS
 from leeward.errors import ClusterUnreachableError
-from leeward.ports import Kubernetes
+from leeward.ports.kubernetes import Kubernetes
 from leeward.time_budget import TimeBudget
 from simulation.faults import Injector
 
@@ -14,8 +14,8 @@ ASKED_ONCE = {"event": EVENT_SECONDS, "evict": EVICTION_SECONDS, "delete_pod": E
 
 
 class TimedKubernetes:
-    """`ports.Kubernetes` whose answers come after `Injector.answers_after`; a time-out is an unreachable cluster, an
-    Event is lost.
+    """`ports.kubernetes.Kubernetes` whose answers come after `Injector.answers_after`; a time-out is an unreachable
+    cluster, an Event is lost.
 
     A write that is given up may have had its effect or not: `Injector.late_write` says which.
     """

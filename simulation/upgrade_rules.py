@@ -52,7 +52,7 @@ class Pace:
         for name, record in sorted(view.upgrades.items()):
             idle = view.now - self._moved.get(name, view.now)
             runs = record.ended is None and record.execution in view.upgrading
-            if runs and record.wish is not ControlRequest.PAUSE and idle > STUCK:
+            if runs and record.control is not ControlRequest.PAUSE and idle > STUCK:
                 yield f"{name}: execution {record.execution} has got nowhere for {idle:.0f} s: {record.why}"
 
 
@@ -77,7 +77,7 @@ class Members:
         """Yield members that upgrades have left behind their target."""
         for name, record in sorted(view.upgrades.items()):
             wanted = record.target.template
-            if record.resumable or record.wish is ControlRequest.ABORT or wanted is None:
+            if record.resumable or record.control is ControlRequest.ABORT or wanted is None:
                 continue
             for member in view.groups[name].instances:
                 known = member.template
@@ -153,7 +153,7 @@ def _kept(view: WorldView) -> Iterator[str]:
         record = view.upgrades.get(group or "")
         if (
             group
-            and not group.startswith(well_known.OF_ROUND)
+            and not group.startswith(well_known.OF_DISRUPTION)
             and (record is None or record.execution not in view.upgrading)
         ):
             yield f"{name_of(node)} is kept from Cluster Autoscaler for the upgrade of {group}, which nobody works on"

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Protocol
 
-from leeward.disruption.record import RoundRecord
+from leeward.disruption.record import DisruptionRecord
 from leeward.model.group import Group, HookResult
 from leeward.model.termination import LaunchPlan
 from leeward.policy.document import ClusterPolicies
@@ -82,8 +82,8 @@ class Rule(StrEnum):
     LIFTED = "no cordon of an upgrade left without one that can go on"
     EXCLUDED = "no node kept out of load balancers by us without our mark"
     REPLICAS = "no workload left with a second replica of ours"
-    SPENT = "no round tells more nodes to go than budgets allow"
-    ROUND = "every disruption round comes to its end"
+    SPENT = "no run tells more nodes to go than budgets allow"
+    DISRUPTION = "every disruption run comes to its end"
     LEAK = "no instance of a group runs outside of every group"
 
 
@@ -182,7 +182,7 @@ class WorldView(Protocol):
         ...
 
     def serves(self, instance: str) -> bool:
-        """Return whether its group has it in service, its Node is there and Ready, and no upgrade or round is at its
+        """Return whether its group has it in service, its Node is there and Ready, and no upgrade or run is at its
         group.
         """
         ...
@@ -205,13 +205,13 @@ class WorldView(Protocol):
         ...
 
     @property
-    def rounds(self) -> Mapping[str, RoundRecord]:
-        """Latest record of each cluster that ever had a disruption round."""
+    def disruptions(self) -> Mapping[str, DisruptionRecord]:
+        """Latest record of each cluster that ever had a disruption run."""
         ...
 
     @property
     def disrupting(self) -> Set[str]:
-        """Names of open executions of disruption-round."""
+        """Names of open executions of disruption."""
         ...
 
     @property

@@ -1,4 +1,4 @@
-"""Calls to the cluster model, and those of `ports.Kubernetes` about Deployments (see `kubernetes.py`)."""
+"""Calls to the cluster model, and those of `ports.kubernetes.Kubernetes` about Deployments (see `kubernetes.py`)."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ from leeward.adapters.kubernetes.answers import Answer, Request, as_error
 from leeward.adapters.kubernetes.workloads import scaled_by
 from leeward.model.deployment import Deployment
 from leeward.model.pod import Pod, controller_of
-from leeward.ports import Clock
+from leeward.ports.clock import Clock
 from local.cluster.errors import ApiError
 from local.cluster.model import Cluster
 from local.cluster.patches import PatchType

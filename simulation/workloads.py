@@ -11,7 +11,7 @@ from local.cluster.model import Cluster
 from local.cluster.objects import Obj, path_name
 from local.cluster.resources import BY_KIND
 from local.cluster.settings import IGNORE_SIGTERM, NEVER_READY, RUN_SECONDS, START_DELAY
-from simulation.wishes import HOST, even, in_zones, wish
+from simulation.placement_preferences import HOST, even, in_zones, preference
 
 PODS_PER_NODE = 6
 MOST_REPLICAS = 10
@@ -44,7 +44,7 @@ def workloads(random: Random, nodes: int, zones: Sequence[str]) -> tuple[Obj, ..
         replicas = min(random.randint(1, MOST_REPLICAS), left)
         budget = random.choice(IMPOSSIBLE if random.random() < RARELY else USUAL)
         name = f"web-{number}"
-        found += _deployment(random, name, replicas, budget, **wish(random, name, replicas, nodes, zones))
+        found += _deployment(random, name, replicas, budget, **preference(random, name, replicas, nodes, zones))
         left -= replicas
         number += 1
     found += [_bare_pod(random, f"bare-{number}") for number in range(random.randint(1, 1 + nodes // 10))]

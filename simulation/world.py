@@ -279,7 +279,7 @@ class World(Shown):
             hooks_timed_out=sum(self.ours(hook, group) for group, hook, _ in self.fleet.timed_out),
             digest=self._history.hexdigest(),
             story=tuple(self.story),
-            rounds=dict(sorted(self.system.rounds.ended.items())),
+            disruptions=dict(sorted(self.system.disruptions.ended.items())),
         )
 
 

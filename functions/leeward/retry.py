@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from leeward.errors import RetryableError
-from leeward.ports import Clock
+from leeward.ports.clock import Clock
 
 PAUSES = (1.0, 2.0, 4.0)  # seconds between two reads
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from leeward.policy.document import ClusterPolicies
-    from leeward.ports import Clock, Clusters, Kubernetes
+    from leeward.ports.clock import Clock
+    from leeward.ports.kubernetes import Clusters, Kubernetes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +41,7 @@ class TimeBudget:
 
 
 class BoundedClusters:
-    """`ports.Clusters` whose Kubernetes calls end with a budget."""
+    """`ports.kubernetes.Clusters` whose Kubernetes calls end with a budget."""
 
     def __init__(self, clusters: Clusters, budget: TimeBudget) -> None:
         self._clusters = clusters

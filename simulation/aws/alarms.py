@@ -1,4 +1,4 @@
-"""`ports.Alarms` in memory."""
+"""`ports.monitoring.Alarms` in memory."""
 
 from collections.abc import Iterable
 

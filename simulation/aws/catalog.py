@@ -1,4 +1,4 @@
-"""`ports.Catalog` in memory: the facts that fn sync has written."""
+"""`ports.records.Catalog` in memory: the facts that fn sync has written."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""`ports.GroupChanges` over the simulated fleet."""
+"""`ports.autoscaling.GroupChanges` over the simulated fleet."""
 
 from leeward.errors import InvalidInputError, ObjectGoneError
 from leeward.model.group import Group

@@ -1,4 +1,4 @@
-"""`ports.Executions` and `ports.UpgradeExecutions` on the state machines' runner."""
+"""`ports.executions.Executions` and `ports.executions.UpgradeExecutions` on the state machines' runner."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -35,7 +35,7 @@ class SimExecutions:
 
 
 class SimUpgradeExecutions:
-    """`ports.UpgradeExecutions`: operators and the upgrades themselves name these."""
+    """`ports.executions.UpgradeExecutions`: operators and the upgrades themselves name these."""
 
     def __init__(self, machine: StateMachine | None) -> None:
         self._machine = machine

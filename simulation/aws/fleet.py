@@ -2,7 +2,7 @@
 becomes of instances.
 
 `hook_waits.py` contains the hooks that hold an instance, `scaling.py` how a group reaches its size. Requests of the
-product arrive through `ports.py`; events by chance through the world."""
+product arrive through `ports/`; events by chance through the world."""
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""`ports_upgrade.ManagedUpdates`: EKS' managed node groups and their updates.
+"""`ports.eks.ManagedUpdates`: EKS' managed node groups and their updates.
 
 Generated fleets have no managed node groups; a test or a story makes them known. Where a group of the fleet stands
 behind one, EKS rolls it (`eks_roll.py`); else an update ends when the test says how (`end`), or after `lasts` s."""
@@ -9,7 +9,7 @@ from typing import Any
 
 from leeward.errors import InvalidInputError, ObjectGoneError
 from leeward.model.nodegroup import Nodegroup
-from leeward.ports_upgrade import ManagedState, ManagedUpdate
+from leeward.ports.eks import ManagedState, ManagedUpdate
 from simulation.timeline import Timeline
 
 Ended = Callable[[tuple[str, ...]], None]

@@ -1,4 +1,4 @@
-"""`ports_sizes.Maxima` in memory: one item a group, with the table's conditional writes."""
+"""`ports.autoscaling.Maxima` in memory: one item a group, with the table's conditional writes."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace

@@ -1,4 +1,5 @@
-"""`ports.Network`, `LaunchSources` and `PriceList` over the simulated fleet, whose instances and pods fill subnets."""
+"""`ports.compute.Network`, `LaunchSources` and `PriceList` over the simulated fleet, whose instances and pods fill
+subnets."""
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime

@@ -1,4 +1,5 @@
-"""`ports.Instances` and `ports.Groups` over the simulated fleet: the product's requests to EC2 and Auto Scaling."""
+"""`ports.compute.Instances` and `ports.autoscaling.Groups` over the simulated fleet: the product's requests to EC2 and
+Auto Scaling."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -17,7 +18,7 @@ TOKENS = 1000  # client tokens that are remembered: AWS forgets them after some 
 
 
 class SimInstances:
-    """`ports.Instances`."""
+    """`ports.compute.Instances`."""
 
     def __init__(self, fleet: SimFleet) -> None:
         self._fleet = fleet
@@ -38,8 +39,9 @@ class SimInstances:
 
 
 class SimGroups:
-    """`ports.Groups`, and the requests through it that had an effect: launches (token, instance), decrements and
-    terminations (instances), answers and heartbeats (group, hook, instance, True), hooks put (group, hook).
+    """`ports.autoscaling.Groups`, and the requests through it that had an effect: launches (token, instance),
+    decrements and terminations (instances), answers and heartbeats (group, hook, instance, True), hooks put (group,
+    hook).
     """
 
     def __init__(self, fleet: SimFleet, injector: Injector) -> None:

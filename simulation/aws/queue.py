@@ -141,7 +141,7 @@ class Queue:
 
 
 class SimDeadLetters:
-    """`ports.DeadLetters`."""
+    """`ports.queues.DeadLetters`."""
 
     def __init__(self, queue: Queue) -> None:
         self._queue = queue
@@ -152,7 +152,7 @@ class SimDeadLetters:
 
 
 class SimRedelivery:
-    """`ports.Redelivery`."""
+    """`ports.queues.Redelivery`."""
 
     def __init__(self, queue: Queue, others: Mapping[str, Queue] | None = None) -> None:
         """Take the queue, and `others` by ARN."""

@@ -1,4 +1,4 @@
-"""`ports_upgrade.ServiceLimits` of the simulated account, where nothing runs beside a group unless a test says so."""
+"""`ports.monitoring.ServiceLimits` of the simulated account, where groups are alone unless a test says so."""
 
 from collections.abc import Iterable
 from datetime import datetime

@@ -1,4 +1,5 @@
-"""`ports.Claims` in memory: the records with the table's conditional writes, including those of the state machine."""
+"""`ports.records.Claims` in memory: the records with the table's conditional writes, including those of the state
+machine."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace

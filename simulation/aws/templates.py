@@ -60,7 +60,7 @@ def template_of(group: str) -> SimTemplate:
 
 
 class SimTemplates:
-    """`ports.Templates`. `parameters`: SSM's; `missing`: images that EC2 does not have."""
+    """`ports.compute.Templates`. `parameters`: SSM's; `missing`: images that EC2 does not have."""
 
     def __init__(self, templates: Iterable[SimTemplate], injector: Injector | None = None) -> None:
         self._by_name: dict[str, SimTemplate] = {}

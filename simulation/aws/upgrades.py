@@ -1,4 +1,4 @@
-"""`ports.Upgrades` in memory: one record a group, with the table's conditional writes."""
+"""`ports.records.Upgrades` in memory: one record a group, with the table's conditional writes."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping

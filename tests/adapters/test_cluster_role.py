@@ -11,7 +11,7 @@ from leeward.adapters.kubernetes.answers import Answer
 from leeward.adapters.kubernetes.api import ClusterApi
 from leeward.model.node import Node, Taint
 from leeward.model.pod import Owner, Pod
-from leeward.ports_cluster import Listed
+from leeward.ports.kubernetes import Listed
 from tests.adapters.kubernetes_objects import raw_node, raw_pod
 
 DOCUMENTS = list(yaml.safe_load_all(Path("manifests/cluster-role.yaml").read_text()))

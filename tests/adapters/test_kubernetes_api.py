@@ -9,7 +9,7 @@ from leeward.errors import AccessDeniedError, ClusterUnreachableError, ObjectGon
 from leeward.model.blocked import Obstacle
 from leeward.model.node import Node, Taint
 from leeward.model.pod import Pod
-from leeward.ports import EvictionRefusedError
+from leeward.ports.kubernetes import EvictionRefusedError
 from leeward.time_budget import TimeBudget
 from tests.adapters.kubernetes_objects import listed, raw_node, raw_pod
 from tests.adapters.scripted_server import RESET, Reply, status

@@ -17,7 +17,7 @@ from leeward.errors import (
     TerminalError,
     ThrottledError,
 )
-from leeward.ports_cluster import Listed
+from leeward.ports.kubernetes import Listed
 from tests.adapters.kubernetes_objects import listed, raw_node, raw_pod
 from tests.adapters.scripted_server import GARBAGE, RESET, Reply, status
 from tests.fakes.clock import FakeClock

@@ -5,7 +5,7 @@ import pytest
 from leeward.adapters.aws.alarms import CloudWatchAlarms
 from leeward.adapters.aws.managed_updates import EksManagedUpdates
 from leeward.errors import InvalidInputError, ObjectGoneError, TerminalError
-from leeward.ports_upgrade import ManagedState, ManagedUpdate
+from leeward.ports.eks import ManagedState, ManagedUpdate
 
 WEB = {"clusterName": "blue", "nodegroupName": "web"}
 LOOK = {"name": "blue", "nodegroupName": "web", "updateId": "u-1"}

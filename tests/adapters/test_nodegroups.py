@@ -233,7 +233,7 @@ class TestOnLocalAws:
 
     @pytest.mark.parametrize("kind", ["fake", "aws"])
     def test_the_fake_and_the_adapter_answer_alike(self, ours, kind):
-        """The contract of `ports.Nodegroups`: known as described, unknown is ObjectGoneError."""
+        """The contract of `ports.eks.Nodegroups`: known as described, unknown is ObjectGoneError."""
         real, _ = wiring.command_line_templates()
         port = FakeNodegroups([real.describe(ours, "web")]) if kind == "fake" else real
         found = port.describe(ours, "web")

@@ -13,7 +13,7 @@ from leeward.cli.policy_files import load_policies
 from leeward.cli.raw_files import FILES, read_elements
 from leeward.cli.snapshot_taking import Progress
 from leeward.errors import AccessDeniedError, ClusterUnreachableError, ObjectGoneError
-from leeward.ports_cluster import Listed
+from leeward.ports.kubernetes import Listed
 from tests.cli.command import NOON
 from tests.cli.snapshots.live_world import POLICIES, SECRET, LiveWorld, text_of
 

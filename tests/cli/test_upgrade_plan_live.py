@@ -12,7 +12,7 @@ from leeward.errors import AccessDeniedError
 from leeward.model import well_known
 from leeward.model.launch import LaunchSettings, LaunchSource, LaunchTemplateRef
 from leeward.policy.document import Selector
-from leeward.ports_cluster import Listed
+from leeward.ports.kubernetes import Listed
 from leeward.upgrade.lease import take_lease
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.steps import STEPS

@@ -1,4 +1,4 @@
-"""What every `ports.Claims` does: the table's adapter on a local DynamoDB, and the fake that other tests trust."""
+"""What every `ports.records.Claims` does: the table's adapter on a local DynamoDB, and the tests' own fake."""
 
 import functools
 import threading

@@ -1,5 +1,5 @@
-"""What every `ports.Kubernetes` does: the client over TLS and RBAC on an emulated cluster, the simulation's on the same
-model without HTTP, and the fake of other tests.
+"""What every `ports.kubernetes.Kubernetes` does: the client over TLS and RBAC on an emulated cluster, the simulation's
+on the same model without HTTP, and the fake of other tests.
 
 The fake is filled with what the client has read, so that all stand before the same nodes, pods and budgets."""
 
@@ -23,8 +23,7 @@ from leeward.model.node import Taint
 from leeward.model.subnet import Subnet
 from leeward.placement.cni import variables_of
 from leeward.placement.restrictions import of_volume
-from leeward.ports import EvictionRefusedError
-from leeward.ports_cluster import Listed
+from leeward.ports.kubernetes import EvictionRefusedError, Listed
 from local.cluster.authn import AccessEntry
 from local.cluster.faults import Effect
 from local.cluster.model import Cluster

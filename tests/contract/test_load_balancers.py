@@ -1,5 +1,6 @@
-"""What every `ports.LoadBalancers` does: Elastic Load Balancing as the emulator answers, the simulated balancers, and
-the fake of the unit tests. Each world has one instance that is a healthy target of its cluster's group."""
+"""What every `ports.load_balancers.LoadBalancers` does: Elastic Load Balancing as the emulator answers, the simulated
+balancers, and the fake of the unit tests. Each world has one instance that is a healthy target of its cluster's group.
+"""
 
 import time
 import uuid

@@ -11,7 +11,7 @@ from leeward.adapters.aws.managed_updates import EksManagedUpdates
 from leeward.adapters.aws.service_limits import AwsServiceLimits
 from leeward.errors import InvalidInputError, ObjectGoneError, TerminalError
 from leeward.model.launch import LaunchSource, LaunchTemplateRef, Override
-from leeward.ports_upgrade import ManagedState
+from leeward.ports.eks import ManagedState
 from simulation.aws.alarms import SimAlarms
 from simulation.aws.managed import SimManagedUpdates
 from simulation.aws.templates import SimTemplates, template_of

@@ -1,4 +1,5 @@
-"""What every `ports_sizes.Maxima` does: the table's adapter on a local DynamoDB, the simulation's model, the fake."""
+"""What every `ports.autoscaling.Maxima` does: the table's adapter on a local DynamoDB, the simulation's model, the
+fake."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,5 +1,5 @@
-"""What every `ports.Network` does, and what `ports.LaunchSources` tells of types: EC2 as the emulator answers, the
-simulated fleet, and the fake of the unit tests."""
+"""What every `ports.compute.Network` does, and what `ports.compute.LaunchSources` tells of types: EC2 as the emulator
+answers, the simulated fleet, and the fake of the unit tests."""
 
 from random import Random
 

@@ -1,4 +1,4 @@
-"""What every `ports_cluster.Workloads` does about Deployments, in the three worlds of `test_kubernetes`."""
+"""What every `ports.kubernetes.Workloads` does about Deployments, in the three worlds of `test_kubernetes`."""
 
 from dataclasses import replace
 

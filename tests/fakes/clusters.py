@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from leeward.errors import ClusterUnreachableError, InvalidPolicyError
 from leeward.policy.document import ClusterPolicies
-from leeward.ports import Kubernetes
+from leeward.ports.kubernetes import Kubernetes
 from leeward.time_budget import TimeBudget
 from tests.fakes.calls import Calls
 from tests.fakes.kubernetes import FakeKubernetes

@@ -11,8 +11,8 @@ from leeward.model.blocked import Obstacle
 from leeward.model.deployment import Deployment
 from leeward.model.node import Node
 from leeward.model.pod import Pod, PodDisruptionBudget
-from leeward.ports import Clock, EvictionRefusedError
-from leeward.ports_cluster import Listed
+from leeward.ports.clock import Clock
+from leeward.ports.kubernetes import EvictionRefusedError, Listed
 from local.cluster.selectors import matcher
 from tests.fakes.clock import FakeClock
 from tests.fakes.nodes import FakeNodes

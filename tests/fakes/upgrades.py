@@ -10,7 +10,7 @@ from leeward.errors import InvalidInputError, ObjectGoneError
 from leeward.model.group import Group
 from leeward.model.launch import LaunchSource, LaunchTemplateRef
 from leeward.model.nodegroup import Nodegroup
-from leeward.ports_upgrade import ManagedState, ManagedUpdate
+from leeward.ports.eks import ManagedState, ManagedUpdate
 from leeward.upgrade.record import UpgradeRecord
 from simulation.aws.alarms import SimAlarms
 from simulation.aws.managed import SimManagedUpdates

@@ -197,8 +197,8 @@ def test_a_webhook_fails_the_evictions_of_its_workload_alone():
 
 def test_a_world_of_weeks_looks_less_often_while_nothing_is_under_way():
     quiet = case(hours=200, faults=Faults.none(), arrivals=()).world()
-    sweeps = []
-    quiet.heard = sweeps.append
+    reconcilers = []
+    quiet.heard = reconcilers.append
     quiet._populate()
     before = quiet.invocations.started
     quiet.timeline.run_until(quiet.timeline.now() + 2 * 3600)

@@ -9,7 +9,7 @@ import pytest
 from leeward.model.group import HookResult
 from leeward.model.termination import LaunchOption, LaunchPlan, Outcome, Replacement
 from leeward.policy.document import DrainPolicy
-from leeward.ports import EvictionRefusedError
+from leeward.ports.kubernetes import EvictionRefusedError
 from local.cluster.history import Cause as Loss
 from simulation.asked import Kind
 from simulation.aws.books import Book

@@ -7,7 +7,7 @@ import pytest
 
 from leeward.errors import ClusterUnreachableError, ObjectGoneError, ThrottledError
 from leeward.model.node import Taint
-from leeward.ports import EvictionRefusedError
+from leeward.ports.kubernetes import EvictionRefusedError
 from local.cluster.model import Cluster
 from local.cluster.nodes import NodeSpec
 from local.cluster.settings import ClusterSettings

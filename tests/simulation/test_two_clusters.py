@@ -148,7 +148,7 @@ def test_messages_records_executions_and_nodes_of_both_go_through_one_deployment
     assert outcome.unexpected == ()
     records = found.claims.records
     assert {found.fleet.served[found.fleet.homes[instance]] for instance in records} == {"blue", "green"}
-    assert {*found.rounds} == {"blue", "green"}
+    assert {*found.disruptions} == {"blue", "green"}
     assert all(site.evictions for site in found.sites)
     assert all(not site.owns(one) for one in records for site in found.sites if site.cluster_name != home(found, one))
 
@@ -254,7 +254,7 @@ def test_a_warned_node_without_a_taint_is_noticed_where_its_own_api_answers(worl
 def test_an_api_that_the_reconciler_does_not_reach_is_noticed_where_it_answers(world, rules, away, found):
     world.timeline.run_until(world.now + 30)
     world.system.swept = world.now
-    world.sites[1].kubernetes.listed["sweep"] = world.now
+    world.sites[1].kubernetes.listed["reconciler"] = world.now
     for site in world.sites:
         if site.cluster_name == away:
             site.injector.api_down_until = world.now + 1

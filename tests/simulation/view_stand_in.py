@@ -55,7 +55,7 @@ class World:
     ended: set = field(default_factory=set)
     upgrades: dict = field(default_factory=dict)
     upgrading: set = field(default_factory=set)
-    rounds: dict = field(default_factory=dict)
+    disruptions: dict = field(default_factory=dict)
     disrupting: set = field(default_factory=set)
     maxima: dict = field(default_factory=lambda: {GROUP: a_group(GROUP).maximum})
     replicas: dict = field(default_factory=dict)

@@ -10,7 +10,7 @@ from leeward.errors import AccessDeniedError, ClusterUnreachableError, Throttled
 from leeward.model.blocked import Obstacle, Stage
 from leeward.model.termination import CauseKind, Outcome
 from leeward.policy.document import DrainPolicy
-from leeward.ports import EvictionRefusedError
+from leeward.ports.kubernetes import EvictionRefusedError
 from tests.fakes.builders import GROUP, our_hook
 from tests.fakes.clock import START
 from tests.state_machines.test_walks import I, a_budget, a_pod, a_system, claim, ended, spot

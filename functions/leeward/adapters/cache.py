@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable
 from datetime import datetime, timedelta
 from typing import Generic, TypeVar
 
-from leeward.ports import Clock
+from leeward.ports.clock import Clock
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")

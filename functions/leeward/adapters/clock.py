@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 
 class SystemClock:
-    """`ports.Clock` of a running process."""
+    """`ports.clock.Clock` of a running process."""
 
     def now(self) -> datetime:
         """Return the present in UTC."""

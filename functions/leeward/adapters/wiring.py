@@ -2,6 +2,8 @@
 
 Calls no AWS API: clients are made when they are first used. A function's ports live as long as its process."""
 
+from __future__ import annotations
+
 import os
 import random
 import sys
@@ -9,13 +11,14 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING
 
+from leeward.adapters import lazy as adapters
 from leeward.adapters.aws.access import Access, AssumedRole, NoAccess, OwnCredentials
 from leeward.adapters.aws.claims import DynamoClaims
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.clusters import EksClusters, cluster_client
 from leeward.adapters.aws.dead_letters import SqsDeadLetters
 from leeward.adapters.aws.errors import aws_call
-from leeward.adapters.aws.executions import StepFunctionsExecutions, StepFunctionsRounds, StepFunctionsUpgrades
+from leeward.adapters.aws.executions import StepFunctionsDisruptions, StepFunctionsExecutions, StepFunctionsUpgrades
 from leeward.adapters.aws.groups import AutoScalingGroups
 from leeward.adapters.aws.instances import Ec2Instances
 from leeward.adapters.aws.policies import ParameterStorePolicies
@@ -23,23 +26,23 @@ from leeward.adapters.aws.redelivery import SqsRedelivery
 from leeward.adapters.aws.table import Table
 from leeward.adapters.clock import SystemClock
 from leeward.adapters.kubernetes.telemetry import event_lost
-from leeward.adapters.late import late
+from leeward.adapters.lazy import lazy
 from leeward.adapters.settings import KubernetesAccess, ServedCluster, Settings
-from leeward.model.deployment_names import ROUND, TERMINATION, UPGRADE, deployment_id, hook_mark, prefix
-from leeward.ports import Clock, LaunchSources, Nodegroups, Ports
+from leeward.model.deployment_names import DISRUPTION, TERMINATION, UPGRADE, deployment_id, hook_mark, prefix
+from leeward.ports import Ports
 from leeward.telemetry import Telemetry
 from leeward.time_budget import TimeBudget
 
-if TYPE_CHECKING:  # a function starts cold without what only the command line reads
-    from leeward.ports_doctor import Deployment
-    from leeward.ports_history import PastExecutions
-    from leeward.ports_raw import RawAws
+if TYPE_CHECKING:
+    from leeward.ports.clock import Clock
+    from leeward.ports.compute import LaunchSources
+    from leeward.ports.doctor import Deployment
+    from leeward.ports.eks import Nodegroups
+    from leeward.ports.executions import PastExecutions
+    from leeward.ports.raw import RawAws
 
 POLICY_PREFIX = "/leeward"
 RESERVE_SECONDS = 2.0  # of an invocation: to report how it ended
-_NODEGROUPS = "leeward.adapters.aws.nodegroups", "EksNodegroups"
-_NODEGROUP_CACHE = "leeward.node_template.cache", "NodegroupCache"
-_LAUNCHES = "leeward.adapters.aws.launch_templates", "Ec2LaunchSources"
 
 
 @cache
@@ -84,22 +87,21 @@ def command_line_ports(
 
 def command_line_past(
     cluster: str, region: str | None = None, account: str | None = None, deployment: str = ""
-) -> "tuple[Ports, PastExecutions]":
+) -> tuple[Ports, PastExecutions]:
     """Build the inputs of `leeward report`: the same ports, and the history of Step Functions. Raises as they do."""
     clients = AwsClients(region)
     settings = _caller_settings(cluster, account, clients, deployment)
     machines = settings.state_machine_arn.removesuffix(TERMINATION)
-    past = late("leeward.adapters.aws.execution_history", "StepFunctionsPast", clients, machines)
+    past = lazy(adapters.past_executions_of, clients, machines)
     return _command_line_ports(settings, clients), past
 
 
-def command_line_raw(region: str | None = None) -> "RawAws":
+def command_line_raw(region: str | None = None) -> RawAws:
     """Build the reader of AWS for `leeward snapshot`, with the caller's own credentials."""
-    raw: RawAws = late("leeward.adapters.aws.raw_output", "AwsRawOutput", AwsClients(region), POLICY_PREFIX)
-    return raw
+    return lazy(adapters.raw_aws_of, AwsClients(region), POLICY_PREFIX)
 
 
-def command_line_deployment(region: str | None = None) -> "Deployment":
+def command_line_deployment(region: str | None = None) -> Deployment:
     """Build the reader of the deployment for `leeward doctor`, with the caller's own credentials."""
     from leeward.adapters.doctor.deployment import AwsDeployment  # late: no function has it
     from leeward.adapters.doctor.rbac import ClusterRbac
@@ -115,7 +117,7 @@ def command_line_deployment(region: str | None = None) -> "Deployment":
 def command_line_templates(region: str | None = None) -> tuple[Nodegroups, LaunchSources]:
     """Build what `leeward template` reads beside the other ports, with the caller's own credentials."""
     clients = AwsClients(region)
-    return late(*_NODEGROUPS, clients), late(*_LAUNCHES, clients)
+    return lazy(adapters.nodegroups_of, clients), lazy(adapters.launches_of, clients)
 
 
 def _command_line_ports(settings: Settings, clients: AwsClients) -> Ports:
@@ -153,27 +155,27 @@ def build(
         clock=clock,
         clusters=EksClusters(clients, clock, settings.clusters, policies, access, event_lost),
         instances=Ec2Instances(clients),
-        network=late("leeward.adapters.aws.network", "Ec2Network", clients),
-        price_list=late("leeward.adapters.aws.prices", "AwsPriceList", clients),
-        catalog=late("leeward.adapters.aws.catalog", "DynamoCatalog", table),
-        nodegroups=late(*_NODEGROUP_CACHE, late(*_NODEGROUPS, clients), clock, chance=random.random, say=say),
-        launches=late(*_LAUNCHES, clients),
+        network=lazy(adapters.network_of, clients),
+        price_list=lazy(adapters.price_list_of, clients),
+        catalog=lazy(adapters.catalog_of, table),
+        nodegroups=lazy(adapters.known_nodegroups_of, clients, clock, chance=random.random, say=say),
+        launches=lazy(adapters.launches_of, clients),
         groups=AutoScalingGroups(clients, clock),
         claims=DynamoClaims(table, clock, settings.deployment),
         executions=StepFunctionsExecutions(clients, settings.state_machine_arn),
         dead_letters=SqsDeadLetters(clients, settings.dead_letter_queue_url),
         redelivery=SqsRedelivery(clients, settings.queue_url),
-        load_balancers=late("leeward.adapters.aws.load_balancers", "AwsLoadBalancers", clients, clock),
-        group_changes=late("leeward.adapters.aws.group_changes", "AutoScalingGroupChanges", clients),
-        maxima=late("leeward.adapters.aws.maxima", "DynamoMaxima", table),
-        templates=late("leeward.adapters.aws.templates", "Ec2Templates", clients),
-        managed_updates=late("leeward.adapters.aws.managed_updates", "EksManagedUpdates", clients),
-        service_limits=late("leeward.adapters.aws.service_limits", "AwsServiceLimits", clients),
-        alarms=late("leeward.adapters.aws.alarms", "CloudWatchAlarms", clients),
-        upgrades=late("leeward.adapters.aws.upgrades", "DynamoUpgrades", table),
+        load_balancers=lazy(adapters.load_balancers_of, clients, clock),
+        group_changes=lazy(adapters.group_changes_of, clients),
+        maxima=lazy(adapters.maxima_of, table),
+        templates=lazy(adapters.templates_of, clients),
+        managed_updates=lazy(adapters.managed_updates_of, clients),
+        service_limits=lazy(adapters.service_limits_of, clients),
+        alarms=lazy(adapters.alarms_of, clients),
+        upgrades=lazy(adapters.upgrades_of, table),
         upgrade_executions=StepFunctionsUpgrades(clients, _beside(settings.state_machine_arn, UPGRADE)),
-        rounds=late("leeward.adapters.aws.rounds", "DynamoRounds", table),
-        round_executions=StepFunctionsRounds(clients, _beside(settings.state_machine_arn, ROUND)),
+        disruptions=lazy(adapters.disruptions_of, table),
+        disruption_executions=StepFunctionsDisruptions(clients, _beside(settings.state_machine_arn, DISRUPTION)),
         deployment=settings.deployment,
         queue_arns=settings.queue_arns,
         hook_mark=settings.hook_mark,

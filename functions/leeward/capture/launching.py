@@ -17,7 +17,7 @@ from leeward.model.launch import LaunchSettings, LaunchTemplateRef, among_config
 from leeward.model.nodegroup import Nodegroup
 from leeward.node_template.gathering import look_up
 from leeward.policy.document import TemplatePolicy
-from leeward.ports_raw import Raw
+from leeward.ports.raw import Raw
 
 MOVING = ("$Default", "$Latest")  # always written, so that both can be resolved offline
 
@@ -45,7 +45,7 @@ def described(nodegroups: Iterable[Raw]) -> list[Nodegroup]:
 
 
 class RawLaunches:
-    """`ports_facts.LaunchSources` and `KnownNodegroups` on raw output. `all_types` is called at most once, and only
+    """`ports.compute.LaunchSources` and `KnownNodegroups` on raw output. `all_types` is called at most once, and only
     where requirements choose.
     """
 

@@ -12,7 +12,7 @@ from leeward.disruption.cost import DELETION_COST
 from leeward.disruption.do_not_disrupt import DO_NOT_DISRUPT, DO_NOT_EVICT
 from leeward.model.well_known import MIRROR_POD, SAFE_TO_EVICT
 from leeward.placement.cni import CONTAINER, DAEMON_SET
-from leeward.ports_cluster import Listed
+from leeward.ports.kubernetes import Listed
 
 APPLIED = "kubectl.kubernetes.io/last-applied-configuration"  # the whole object once more, with all that is dropped
 READ_OF_PODS = frozenset({*DO_NOT_DISRUPT, DO_NOT_EVICT, SAFE_TO_EVICT, DELETION_COST, MIRROR_POD})

@@ -22,7 +22,8 @@ from leeward.model.termination import Status, TerminationRecord
 from leeward.model.well_known import KEPT_FOR
 from leeward.policy.document import NodePolicy
 from leeward.policy.selection import is_ours, policy_for
-from leeward.ports import Kubernetes, Ports
+from leeward.ports import Ports
+from leeward.ports.kubernetes import Kubernetes
 from leeward.termination import deadlines
 from leeward.termination.budgets import refusal
 from leeward.termination.instance_state import UNSELECTED

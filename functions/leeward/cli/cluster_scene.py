@@ -42,16 +42,16 @@ def cluster_of(arguments: argparse.Namespace, verb: str) -> ClusterSnapshot:
     if arguments.snapshot is not None:
         return offline_cluster(read_snapshot(arguments, verb), arguments.cluster or "", arguments.now)
     ports = _live_ports(arguments, verb)
-    return _with_rounds(gather(ports, arguments.cluster, arguments.now), ports)
+    return _with_disruptions(gather(ports, arguments.cluster, arguments.now), ports)
 
 
-def _with_rounds(snapshot: ClusterSnapshot, ports: Ports) -> ClusterSnapshot:
-    """Add the table's rounds and upgrades; a table that cannot be read (Leeward is not installed) gives a remark."""
+def _with_disruptions(snapshot: ClusterSnapshot, ports: Ports) -> ClusterSnapshot:
+    """Add the table's runs and upgrades; a table that cannot be read (Leeward is not installed) gives a remark."""
     try:
-        return with_the_table(snapshot, ports, ports.rounds.read(snapshot.cluster))
+        return with_the_table(snapshot, ports, ports.disruptions.read(snapshot.cluster))
     except LeewardError as error:
-        remark = f"whether a round or an upgrade is under way cannot be read: {error}"
-        return replace(snapshot, remarks=(*snapshot.remarks, remark))
+        warning = f"whether a run or an upgrade is under way cannot be read: {error}"
+        return replace(snapshot, warnings=(*snapshot.warnings, warning))
 
 
 def impaired_of(arguments: argparse.Namespace, verb: str) -> Mapping[str, Impairment]:
@@ -74,14 +74,14 @@ def _live_ports(arguments: argparse.Namespace, verb: str) -> Ports:
 
 def offline_cluster(snapshot: Snapshot, cluster: str, now: datetime) -> ClusterSnapshot:
     """Return the cluster of the folder. Raises InvalidInputError naming file, path, found and expected."""
-    remarks = [] if snapshot.policies is not None else [NO_POLICY]
+    warnings = [] if snapshot.policies is not None else [NO_POLICY]
     policies = snapshot.policies or ClusterPolicies(settings=ClusterSettings(name=cluster))
     groups = {group.name: group for group in _with_zones(snapshot)}
     prices = _prices(snapshot.raw("prices"))
     reader = _reader(snapshot)
     csi_nodes = {raw["metadata"]["name"]: raw for raw in snapshot.raw("csinodes")}
     nodes = [NodeSpec.from_json(raw, csi_nodes.get(raw["metadata"]["name"])) for raw in snapshot.raw("nodes")]
-    facts = replace(_launch_facts(snapshot, cluster, prices, remarks), attach_limits=seen_limits(nodes))
+    facts = replace(_launch_facts(snapshot, cluster, prices, warnings), attach_limits=seen_limits(nodes))
     selected = {name: p for name, g in groups.items() if (p := policy_for(policies.policies, name, g.tags)) is not None}
     return ClusterSnapshot(
         cluster=cluster or policies.settings.name,
@@ -104,17 +104,17 @@ def offline_cluster(snapshot: Snapshot, cluster: str, now: datetime) -> ClusterS
             name: _launchable(groups[name], policy, facts, snapshot.instances) for name, policy in selected.items()
         },
         launched_from=launched_from((groups[name] for name in selected), facts),
-        remarks=tuple(remarks),
+        warnings=tuple(warnings),
     )
 
 
-def _launch_facts(snapshot: Snapshot, cluster: str, prices: Prices, remarks: list[str]) -> LaunchFacts:
+def _launch_facts(snapshot: Snapshot, cluster: str, prices: Prices, warnings: list[str]) -> LaunchFacts:
     from leeward.adapters.clock import SystemClock
 
     nodegroups = SnapshotNodegroups(snapshot)
     return LaunchFacts(
         cluster=cluster,
-        nodegroups=NodegroupCache(nodegroups, SystemClock(), chance=random.random, say=remarks.append),
+        nodegroups=NodegroupCache(nodegroups, SystemClock(), chance=random.random, say=warnings.append),
         sources=SnapshotLaunchSources(snapshot),
         subnets=_subnets(snapshot),
         prices=prices,

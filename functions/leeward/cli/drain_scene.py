@@ -13,7 +13,8 @@ from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.model.termination import Status, TerminationRecord
 from leeward.policy.document import DrainPolicy, NodePolicy
 from leeward.policy.selection import policy_for
-from leeward.ports import Kubernetes, Ports
+from leeward.ports import Ports
+from leeward.ports.kubernetes import Kubernetes
 from leeward.termination.lone_pods import lone_pods
 from leeward.termination.replica_surge import surged
 from leeward.termination.volumes import HeldVolume, held_volumes

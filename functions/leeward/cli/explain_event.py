@@ -16,7 +16,7 @@ from rich.table import Table
 from leeward.cli.output import emit
 from leeward.cli.snapshot import Snapshot
 from leeward.errors import InvalidInputError, LeewardError
-from leeward.interruption.decide import decide, poison
+from leeward.interruption.decide import decide, malformed
 from leeward.interruption.decision import Action, Decision, HookAnswer, RecordOutcome
 from leeward.interruption.fields import MalformedMessageError
 from leeward.interruption.lookup import look_up
@@ -88,7 +88,7 @@ def _parse(body: str, now: datetime) -> Message | MalformedMessageError:
 
 
 def _decide(found: Message | MalformedMessageError, world: World, now: datetime) -> Decision:
-    return decide(found, world, now=now) if isinstance(found, Message) else poison(str(found))
+    return decide(found, world, now=now) if isinstance(found, Message) else malformed(str(found))
 
 
 def world_of(snapshot: Snapshot, cluster: str, origins: frozenset[tuple[str, str]]) -> World:

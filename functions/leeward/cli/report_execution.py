@@ -10,7 +10,7 @@ from leeward.errors import AccessDeniedError, InvalidInputError
 from leeward.model.execution import Execution, Machine, Step
 from leeward.model.termination import execution_name
 from leeward.ports import Ports
-from leeward.ports_history import PastExecutions
+from leeward.ports.executions import PastExecutions
 
 KEPT_DAYS = 90  # Step Functions deletes executions that ended before that
 NEEDED = "states:DescribeExecution and states:GetExecutionHistory"

@@ -38,8 +38,8 @@ def run(arguments: argparse.Namespace) -> int:
     """
     scene = _scene(arguments)
     node = expected_node(scene.sources, scene.policy.precedence)
-    for remark in (*scene.remarks, *node.remarks):
-        print(f"leeward: {remark}", file=sys.stderr)
+    for warning in (*scene.warnings, *node.warnings):
+        print(f"leeward: {warning}", file=sys.stderr)
     document = node.to_json()
     emit(document, arguments.output, lambda: _table(scene, document))
     return 1 if unknown_type(scene.sources) else 0

@@ -21,7 +21,9 @@ from leeward.node_template.cache import NodegroupCache
 from leeward.node_template.gathering import look_up, sources_of
 from leeward.policy.document import NodePolicy, TemplatePolicy
 from leeward.policy.selection import policy_for
-from leeward.ports import Clock, LaunchSources, Nodegroups
+from leeward.ports.clock import Clock
+from leeward.ports.compute import LaunchSources
+from leeward.ports.eks import Nodegroups
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,11 +32,11 @@ class Scene:
 
     sources: Sources
     policy: TemplatePolicy
-    remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 class SnapshotNodegroups:
-    """`ports.Nodegroups` on nodegroups.json. A node group that is not in it stands for a call that failed; a broken
+    """`ports.eks.Nodegroups` on nodegroups.json. A node group that is not in it stands for a call that failed; a broken
     file does not: it is reported at once.
     """
 
@@ -51,7 +53,7 @@ class SnapshotNodegroups:
 
 
 class SnapshotLaunchSources:
-    """`ports.LaunchSources` on a snapshot; types that its instance-types.json lacks come without memory."""
+    """`ports.compute.LaunchSources` on a snapshot; types that its instance-types.json lacks come without memory."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -143,7 +145,7 @@ class _Gathered:
         _check("zone", zone, looked.choices.zones)
         _check("instance type", instance_type, looked.choices.types)
         sources = sources_of(looked, self._launches, variables, zone=zone, instance_type=instance_type)
-        return Scene(sources=sources, policy=self._policy, remarks=tuple(self._remarks))
+        return Scene(sources=sources, policy=self._policy, warnings=tuple(self._remarks))
 
 
 def _check(what: str, asked: str | None, allowed: tuple[str, ...]) -> None:

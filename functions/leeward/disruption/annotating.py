@@ -5,10 +5,10 @@ from contextlib import suppress
 from functools import partial
 
 from leeward.disruption.annotations import AnnotationChange
-from leeward.disruption.round import always
+from leeward.disruption.planning_state import always
 from leeward.errors import LeewardError, ObjectGoneError
 from leeward.isolation import isolate_errors, reraise
-from leeward.ports import Kubernetes
+from leeward.ports.kubernetes import Kubernetes
 
 
 def write_annotations(

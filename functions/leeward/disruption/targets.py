@@ -23,7 +23,7 @@ from leeward.snapshot.launchable import Launchable
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
     """One group as a target. `template` has the zones that may be used, `by_zone` one template for each of them: a
-    world distinguishes templates by identity, so these are made once for a round.
+    world distinguishes templates by identity, so these are made once for a run.
     """
 
     launchable: Launchable

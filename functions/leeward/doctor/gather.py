@@ -14,7 +14,7 @@ from leeward.doctor.served import clusters_of, environment, queue_arns_of
 from leeward.model.group import Group
 from leeward.model.termination import Status, TerminationRecord
 from leeward.ports import Ports
-from leeward.ports_doctor import Deployment
+from leeward.ports.doctor import Deployment
 
 ERRORS_OF = timedelta(hours=1)
 FAILURES_OF = timedelta(days=1)

@@ -14,7 +14,8 @@ from leeward.model.instance import cluster_of
 from leeward.model.message import Message
 from leeward.model.node import Node
 from leeward.policy.document import NodePolicy
-from leeward.ports import Kubernetes, Ports
+from leeward.ports import Ports
+from leeward.ports.kubernetes import Kubernetes
 
 READ_SINGLY = 3  # Nodes; more are listed
 R = TypeVar("R")

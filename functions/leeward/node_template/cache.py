@@ -10,7 +10,8 @@ from datetime import datetime, timedelta
 
 from leeward.errors import LeewardError
 from leeward.model.nodegroup import Nodegroup
-from leeward.ports import Clock, Nodegroups
+from leeward.ports.clock import Clock
+from leeward.ports.eks import Nodegroups
 
 JITTER = 0.1  # of the span at most, always longer: never two calls within one span, no stampede at its end
 

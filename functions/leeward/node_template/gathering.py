@@ -14,7 +14,8 @@ from leeward.node_template.build import Sources
 from leeward.node_template.choices import Choices, as_launched, choices, narrowed
 from leeward.node_template.pods import Networking
 from leeward.policy.document import TemplatePolicy
-from leeward.ports_facts import KnownNodegroups, LaunchSources
+from leeward.ports.compute import LaunchSources
+from leeward.ports.eks import KnownNodegroups
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,8 @@ from leeward.model.subnet import Subnet
 from leeward.node_template.build import expected_node
 from leeward.node_template.gathering import Looked, look_up, sources_by_type
 from leeward.policy.document import NodePolicy
-from leeward.ports_facts import KnownNodegroups, LaunchSources
+from leeward.ports.compute import LaunchSources
+from leeward.ports.eks import KnownNodegroups
 from leeward.snapshot.attaching import SeenLimits, attaching
 from leeward.snapshot.launchable import Launchable, launchable
 

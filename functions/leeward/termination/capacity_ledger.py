@@ -16,7 +16,7 @@ from leeward.model.termination import Cause, CauseKind, TerminationRecord
 
 DEBT = "debt#"  # a surplus cause is DEBT + the instance for which the launch was made
 OF_UPGRADE = "/upgrade-"  # in the name of a debt: an upgrade launched it ahead; an unpaid debt returns to the upgrade
-OF_ROUND = "/round-"  # the same for a disruption round, which also deletes nodes this way
+OF_DISRUPTION = "/disruption-"  # the same for a disruption run, which also deletes nodes this way
 STAYING = ("Pending", "InService")
 LATEST_WORD = timedelta(minutes=15)  # no activity of the group by then: nothing is terminated on a guess
 MARGIN = timedelta(minutes=5)  # between our clock and the group's
@@ -43,8 +43,8 @@ def debts(record: TerminationRecord) -> tuple[str, ...]:
 
 
 def of_upgrade(debt: str) -> bool:
-    """Return whether an upgrade or a disruption round accounts for the debt: returned there, never passed on here."""
-    return OF_UPGRADE in debt or OF_ROUND in debt
+    """Return whether an upgrade or a disruption run accounts for the debt: returned there, never passed on here."""
+    return OF_UPGRADE in debt or OF_DISRUPTION in debt
 
 
 def passed_on(record: TerminationRecord) -> Mapping[str, str]:

@@ -17,7 +17,8 @@ from leeward.model.deadlines import ABRUPT, detach_deadline
 from leeward.model.node import Node, disruption_taint
 from leeward.model.termination import CauseKind, TerminationRecord
 from leeward.model.times import format_instant, parse_instant
-from leeward.ports import Kubernetes, Ports
+from leeward.ports import Ports
+from leeward.ports.kubernetes import Kubernetes
 from leeward.termination import deadlines, decisions, target_deregistration, volume_detachment
 from leeward.termination.capacity_ledger import only_surplus
 from leeward.termination.drain_plan import DrainPlan, last_calls

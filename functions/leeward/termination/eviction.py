@@ -19,7 +19,8 @@ from leeward.model.drain_options import BY_POLICY
 from leeward.model.node import Node
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.model.termination import CauseKind
-from leeward.ports import EvictionRefusedError, Kubernetes, Ports
+from leeward.ports import Ports
+from leeward.ports.kubernetes import EvictionRefusedError, Kubernetes
 from leeward.termination import deadlines
 from leeward.termination.budgets import refusal as refusal_of
 from leeward.termination.drain_plan import DrainPlan, Eviction, How, last_calls, plan_drain

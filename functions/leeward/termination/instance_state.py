@@ -13,7 +13,8 @@ from leeward.model.seen import GONE, Seen, SeenGroup, SeenInstance
 from leeward.model.termination import CauseKind, TerminationRecord
 from leeward.policy.document import NodePolicy, Selector
 from leeward.policy.selection import is_ours, policy_for
-from leeward.ports import Kubernetes, Ports
+from leeward.ports import Ports
+from leeward.ports.kubernetes import Kubernetes
 from leeward.termination.freshness import WAITING, Need, facts
 
 POOLED_AND_RUNNING = "Warmed:Running"

@@ -12,8 +12,8 @@ from leeward.errors import AccessDeniedError, ClusterUnreachableError, Throttled
 from leeward.model.deployment import Deployment
 from leeward.model.pod import Pod
 from leeward.model.times import format_instant
-from leeward.ports import Kubernetes, Ports
-from leeward.ports_cluster import Workloads
+from leeward.ports import Ports
+from leeward.ports.kubernetes import Kubernetes, Workloads
 from leeward.termination import deadlines
 from leeward.termination.drain_plan import Eviction, How
 from leeward.termination.instance_state import InstanceState, read

@@ -11,7 +11,8 @@ from math import ceil
 from leeward.model import well_known
 from leeward.model.attachment import claims_of
 from leeward.model.node import Node, Taint
-from leeward.ports import Kubernetes, Ports
+from leeward.ports import Ports
+from leeward.ports.kubernetes import Kubernetes
 from leeward.termination import deadlines
 from leeward.termination.drain_plan import DrainPlan
 from leeward.termination.instance_state import InstanceState

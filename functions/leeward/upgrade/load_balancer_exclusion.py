@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from leeward.errors import LeewardError
-from leeward.ports import Kubernetes
-from leeward.ports_cluster import Listed
+from leeward.ports.kubernetes import Kubernetes, Listed
 
 SERVICE_LABEL = "kubernetes.io/service-name"  # of an EndpointSlice: the Service that it belongs to
 

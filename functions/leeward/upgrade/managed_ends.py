@@ -5,7 +5,7 @@ the EKS API's ErrorDetail codes."""
 
 from datetime import datetime
 
-from leeward.ports_upgrade import ManagedUpdate
+from leeward.ports.eks import ManagedUpdate
 from leeward.upgrade.failures import labels_missing, launch_failure, never_joined, not_ready
 from leeward.upgrade.gate import Lack
 from leeward.upgrade.scene import Scene

@@ -15,7 +15,7 @@ from leeward.model.nodegroup import Nodegroup
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.model.subnet import Subnet
 from leeward.policy.parse import parse_documents
-from leeward.ports_cluster import Listed
+from leeward.ports.kubernetes import Listed
 from tests.cli.snapshots.disruption import a_group, a_node, a_pod, a_template, a_type, an_instance
 from tests.cli.snapshots.placement import a_subnet
 from tests.fakes.network import FakeLaunchSources

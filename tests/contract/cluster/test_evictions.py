@@ -3,7 +3,7 @@
 import pytest
 
 from leeward.model.node import Taint
-from leeward.ports import EvictionRefusedError
+from leeward.ports.kubernetes import EvictionRefusedError
 from tests.contract.worlds.clusters import (
     a_budget,
     a_daemon_set,

@@ -19,7 +19,7 @@ from leeward.adapters.clock import SystemClock
 from leeward.adapters.kubernetes.api import ClusterApi
 from leeward.adapters.kubernetes.client import ClusterClient, Endpoint
 from leeward.model.node import disruption_taint
-from leeward.ports import Kubernetes
+from leeward.ports.kubernetes import Kubernetes
 from local.cluster.errors import ApiError
 from local.cluster.model import Cluster
 from local.cluster.nodes import NodeSpec

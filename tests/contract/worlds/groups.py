@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from leeward.model.group import LAUNCHING, TERMINATING, HookResult, LifecycleHook
-from leeward.ports import Groups, Instances
-from leeward.ports_upgrade import GroupChanges, Templates
+from leeward.ports.autoscaling import GroupChanges, Groups
+from leeward.ports.compute import Instances, Templates
 
 BEFORE_A_WAIT = {"Pending": "Pending:Wait", "Terminating": "Terminating:Wait"}
 MOMENTS = {"Pending", "Terminating", "Pending:Proceed", "Terminating:Proceed", "pending", "shutting-down"}

@@ -31,9 +31,9 @@ OF_CLUSTERS = (
         story="reconciles one cluster after the other",
         breaks=edited(
             edit(
-                f"{SWEEP}.sweep_once",
-                "each(lambda one: one.run(each), sweeps, CLUSTERS)",
-                "[one.run(each) for one in sweeps]",
+                f"{SWEEP}.reconcile_once",
+                "each(lambda one: one.run(each), reconcilers, CLUSTERS)",
+                "[one.run(each) for one in reconcilers]",
             )
         ),
         rules=frozenset({Rule.MINUTE}),

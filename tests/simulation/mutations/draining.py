@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from leeward.errors import ClusterUnreachableError, ThrottledError
-from leeward.ports import EvictionRefusedError
+from leeward.ports.kubernetes import EvictionRefusedError
 from leeward.termination.eviction import _Step
 from leeward.termination.instance_state import find_node, read
 from leeward.termination.run import Next
@@ -288,7 +288,7 @@ OF_DRAINS = (
         story="takes every taint of the key without a record for a stale one of its own",
         breaks=edited(
             edit(
-                "leeward.termination.reconciler._sweep_nodes",
+                "leeward.termination.reconciler._reconcile_nodes",
                 "[node for node in marked if not node.is_foreign(ports.deployment)]",
                 "marked",
             ),

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from leeward.capture.objects import APPLIED, kept
-from leeward.ports_cluster import Listed
+from leeward.ports.kubernetes import Listed
 
 
 def a_container(**fields):

@@ -1,6 +1,6 @@
 """A list of objects that expires between two pages is begun again: what was parsed before counts once."""
 
-from leeward.ports_cluster import Listed
+from leeward.ports.kubernetes import Listed
 from leeward.snapshot.gather import read_specs
 from tests.fakes.kubernetes import FakeKubernetes
 

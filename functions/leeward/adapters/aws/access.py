@@ -8,7 +8,7 @@ from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.errors import aws_call
 from leeward.errors import AccessDeniedError
 from leeward.model.times import as_instant
-from leeward.ports import Clock
+from leeward.ports.clock import Clock
 
 RENEW_BEFORE = timedelta(minutes=5)
 SESSION_NAME = "leeward"

@@ -1,4 +1,4 @@
-"""`ports_upgrade.Alarms` on CloudWatch."""
+"""`ports.monitoring.Alarms` on CloudWatch."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""`ports.Catalog` on DynamoDB: one item per cluster and kind, its content as compressed JSON, and one with IP
+"""`ports.records.Catalog` on DynamoDB: one item per cluster and kind, its content as compressed JSON, and one with IP
 reservations.
 
 The facts of 500 instance types are about 15 KB in this form, far from the 400 KB of an item."""

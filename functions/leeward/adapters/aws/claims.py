@@ -1,4 +1,4 @@
-"""`ports.Claims` on DynamoDB: conditional writes; a caller that loses one reads again and retries from the new
+"""`ports.records.Claims` on DynamoDB: conditional writes; a caller that loses one reads again and retries from the new
 state."""
 
 import math
@@ -25,7 +25,7 @@ from leeward.errors import AwsUnavailableError, ObjectGoneError, RecordChangedEr
 from leeward.model.seen import Seen
 from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, Status, Subject, TerminationRecord
 from leeward.model.times import format_instant
-from leeward.ports import Clock
+from leeward.ports.clock import Clock
 
 ROUNDS = 8  # lost races and repeated reads, before the caller has to retry
 KEPT = timedelta(days=7)  # a closed record, for later questions about what happened

@@ -14,7 +14,7 @@ from leeward.adapters.aws.errors import aws_call, code_of
 from leeward.adapters.cache import ExpiringCache
 from leeward.model.instance import Instance, cluster_of
 from leeward.model.target import Health, Target, TargetKind
-from leeward.ports import Clock
+from leeward.ports.clock import Clock
 
 LISTED = timedelta(seconds=60)
 TAGS_PER_CALL = 20

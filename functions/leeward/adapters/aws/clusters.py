@@ -1,4 +1,4 @@
-"""`ports.Clusters`: the clusters, their policies, and the access to each."""
+"""`ports.kubernetes.Clusters`: the clusters, their policies, and the access to each."""
 
 import base64
 from collections.abc import Callable, Sequence
@@ -13,7 +13,8 @@ from leeward.adapters.kubernetes.token import TokenSource
 from leeward.adapters.settings import ServedCluster
 from leeward.errors import ClusterUnreachableError, InvalidInputError
 from leeward.policy.document import ClusterPolicies
-from leeward.ports import Clock, Kubernetes
+from leeward.ports.clock import Clock
+from leeward.ports.kubernetes import Kubernetes
 from leeward.time_budget import TimeBudget
 
 

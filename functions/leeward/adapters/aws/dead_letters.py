@@ -1,4 +1,4 @@
-"""`ports.DeadLetters` on SQS."""
+"""`ports.queues.DeadLetters` on SQS."""
 
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.errors import aws_call

@@ -1,4 +1,4 @@
-"""`ports_history.PastExecutions` on Step Functions: the input, and the history, a thousand events with each call."""
+"""`ports.executions.PastExecutions` on Step Functions: the input, and the history, a thousand events with each call."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""`ports_upgrade.GroupChanges` on Auto Scaling.
+"""`ports.autoscaling.GroupChanges` on Auto Scaling.
 
 Each change reads the group first and writes only what differs: a repeat writes nothing. Auto Scaling has no conditional
 writes, so another writer that changes the same size between the two calls may be overwritten."""

@@ -1,4 +1,4 @@
-"""`ports.Groups` on Auto Scaling."""
+"""`ports.autoscaling.Groups` on Auto Scaling."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -14,7 +14,7 @@ from leeward.model import well_known
 from leeward.model.group import Group, HookResult, LifecycleHook, ScalingActivity, may_be_ended
 from leeward.model.instance import cluster_of
 from leeward.model.termination import Replacement
-from leeward.ports import Clock
+from leeward.ports.clock import Clock
 
 NAMES_PER_CALL = 100  # 50 without MaxRecords, which may be 100
 TAG_KEYS_PER_CALL = 50

@@ -1,4 +1,4 @@
-"""`ports.Instances` on EC2."""
+"""`ports.compute.Instances` on EC2."""
 
 from collections.abc import Iterable, Mapping
 

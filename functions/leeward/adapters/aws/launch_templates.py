@@ -1,4 +1,4 @@
-"""`ports.LaunchSources` on EC2 and Auto Scaling: the launch settings of groups, and the properties of instance
+"""`ports.compute.LaunchSources` on EC2 and Auto Scaling: the launch settings of groups, and the properties of instance
 types."""
 
 from collections.abc import Iterable, Mapping

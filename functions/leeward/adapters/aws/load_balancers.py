@@ -1,5 +1,5 @@
-"""`ports.LoadBalancers` on Elastic Load Balancing: target groups by their cluster tags, targets with their health;
-classic load balancers are in `classic_balancers.py`.
+"""`ports.load_balancers.LoadBalancers` on Elastic Load Balancing: target groups by their cluster tags, targets with
+their health; classic load balancers are in `classic_balancers.py`.
 
 The API lists target groups without their tags and cannot filter by them. So the list is kept for a minute, the tags of
 a group for as long as the process lives, and only the health of the cluster's own groups is read. One answer holds the
@@ -19,7 +19,7 @@ from leeward.adapters.aws.errors import aws_call, code_of
 from leeward.adapters.cache import ExpiringCache
 from leeward.model.instance import Instance, cluster_of
 from leeward.model.target import Target, TargetKind, is_of
-from leeward.ports import Clock
+from leeward.ports.clock import Clock
 
 LISTED = timedelta(seconds=60)
 SEEN = timedelta(seconds=5)  # a target may be reported as registered for this long after it has gone

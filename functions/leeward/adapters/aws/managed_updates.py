@@ -1,4 +1,4 @@
-"""`ports_upgrade.ManagedUpdates` on Amazon EKS."""
+"""`ports.eks.ManagedUpdates` on Amazon EKS."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from leeward.adapters.aws.errors import aws_call
 from leeward.adapters.aws.nodegroups import EksNodegroups
 from leeward.errors import InvalidInputError
 from leeward.model.nodegroup import Nodegroup
-from leeward.ports_upgrade import ManagedState, ManagedUpdate
+from leeward.ports.eks import ManagedState, ManagedUpdate
 
 
 class EksManagedUpdates:

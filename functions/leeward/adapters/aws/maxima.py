@@ -1,4 +1,4 @@
-"""`ports_sizes.Maxima` on DynamoDB: one item a group, `maximum#GROUP`, written at the version that was read."""
+"""`ports.autoscaling.Maxima` on DynamoDB: one item a group, `maximum#GROUP`, written at the version that was read."""
 
 import uuid
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""`ports.Network` on EC2: subnets with their free addresses."""
+"""`ports.compute.Network` on EC2: subnets with their free addresses."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""`ports.Nodegroups` on Amazon EKS."""
+"""`ports.eks.Nodegroups` on Amazon EKS."""
 
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.errors import aws_call

@@ -10,7 +10,7 @@ from leeward.adapters.aws.errors import aws_call
 from leeward.adapters.cache import ExpiringCache
 from leeward.errors import InvalidPolicyError
 from leeward.policy.document import ClusterPolicies
-from leeward.ports import Clock
+from leeward.ports.clock import Clock
 
 POLICIES_LAST = timedelta(seconds=60)
 

@@ -1,4 +1,4 @@
-"""`ports.PriceList`: on demand from the AWS Price List API, spot from EC2's price history.
+"""`ports.compute.PriceList`: on demand from the AWS Price List API, spot from EC2's price history.
 
 The Price List API exists in few Regions, for all Regions of its partition; some partitions have none."""
 

@@ -1,4 +1,4 @@
-"""`ports_raw.RawAws` on botocore: the output of the `aws` command, limited to the requested objects.
+"""`ports.raw.RawAws` on botocore: the output of the `aws` command, limited to the requested objects.
 
 Like the command it leaves the response's metadata and page tokens out and writes times as ISO 8601."""
 
@@ -19,7 +19,7 @@ from leeward.adapters.aws.launch_templates import NO_TEMPLATE, TYPES_PER_CALL, h
 from leeward.errors import InvalidPolicyError, TerminalError
 from leeward.model.impairment import IMPAIRED
 from leeward.model.launch import LaunchTemplateRef
-from leeward.ports_raw import Raw
+from leeward.ports.raw import Raw
 
 CONFIGURATIONS_PER_CALL = 50  # DescribeLaunchConfigurations' names
 VERSIONS_PER_CALL = 200  # of one launch template

@@ -1,4 +1,4 @@
-"""`ports.Redelivery` on SQS."""
+"""`ports.queues.Redelivery` on SQS."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""`ports_upgrade.ServiceLimits` on Auto Scaling, EKS, EC2, Service Quotas and CloudWatch.
+"""`ports.monitoring.ServiceLimits` on Auto Scaling, EKS, EC2, Service Quotas and CloudWatch.
 
 Sources: EC2's service quotas (`Running On-Demand Standard instances`, `All Standard Spot Instance Requests`, both in
 vCPUs), CloudWatch's usage metrics (namespace AWS/Usage), EC2 Auto Scaling's states of an instance refresh."""

@@ -1,4 +1,4 @@
-"""`ports_upgrade.Templates` on EC2 and SSM: versions of launch templates, and the images for them."""
+"""`ports.compute.Templates` on EC2 and SSM: versions of launch templates, and the images for them."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""`ports_upgrade.Upgrades` on DynamoDB: one item a group, `upgrade#GROUP`, written at the version that was read, and
+"""`ports.records.Upgrades` on DynamoDB: one item a group, `upgrade#GROUP`, written at the version that was read, and
 one beside it, `plan#GROUP`, with the result of pre-flight."""
 
 import json

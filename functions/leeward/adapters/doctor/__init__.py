@@ -1,1 +1,1 @@
-"""`ports_doctor` on AWS and Kubernetes, for people: no function has it."""
+"""`ports.doctor` on AWS and Kubernetes, for people: no function has it."""

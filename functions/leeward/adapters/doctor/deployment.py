@@ -1,4 +1,4 @@
-"""`ports_doctor.Deployment`: STS, Lambda, Step Functions, SQS, DynamoDB, Auto Scaling and EKS.
+"""`ports.doctor.Deployment`: STS, Lambda, Step Functions, SQS, DynamoDB, Auto Scaling and EKS.
 
 EventBridge and CloudWatch are in `telemetry.py`."""
 
@@ -28,7 +28,7 @@ from leeward.errors import ObjectGoneError
 from leeward.model.concurrency import Concurrency
 from leeward.model.group import Group
 from leeward.model.times import as_instant
-from leeward.ports_doctor import Rbac
+from leeward.ports.doctor import Rbac
 
 TO_ANYWHERE = "0.0.0.0/0"
 BADLY = ("FAILED", "TIMED_OUT")

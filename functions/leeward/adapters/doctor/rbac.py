@@ -1,4 +1,4 @@
-"""`ports_doctor.Rbac` on one cluster's API."""
+"""`ports.doctor.Rbac` on one cluster's API."""
 
 from collections.abc import Mapping
 from typing import Any

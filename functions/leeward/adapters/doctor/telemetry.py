@@ -1,4 +1,4 @@
-"""Part of `ports_doctor.Deployment` that reads EventBridge and CloudWatch: rules, alarms and metrics."""
+"""Part of `ports.doctor.Deployment` that reads EventBridge and CloudWatch: rules, alarms and metrics."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta

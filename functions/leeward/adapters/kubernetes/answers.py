@@ -16,7 +16,7 @@ from leeward.errors import (
     ThrottledError,
 )
 from leeward.model.blocked import Obstacle, Stage
-from leeward.ports import EvictionRefusedError
+from leeward.ports.kubernetes import EvictionRefusedError
 
 BUDGET_CAUSE = "DisruptionBudget"
 SEVERAL_BUDGETS = "more than one PodDisruptionBudget"

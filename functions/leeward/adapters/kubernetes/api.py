@@ -1,4 +1,4 @@
-"""`ports.Kubernetes` for one cluster: paths, preconditions, and the answers that count as done already."""
+"""`ports.kubernetes.Kubernetes` for one cluster: paths, preconditions, and the answers that count as done already."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -28,7 +28,7 @@ from leeward.model.node import (
     uncordoned,
 )
 from leeward.model.pod import Pod, PodDisruptionBudget
-from leeward.ports_cluster import Listed
+from leeward.ports.kubernetes import Listed
 from leeward.time_budget import TimeBudget
 
 CONFLICTS = 8  # of a patch, each followed by a pause and a fresh read

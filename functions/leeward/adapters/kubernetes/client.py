@@ -20,7 +20,7 @@ import urllib3
 from leeward.adapters.kubernetes.answers import Answer, Request, as_error
 from leeward.adapters.kubernetes.connection import pool
 from leeward.errors import ClusterUnreachableError, TerminalError, ThrottledError
-from leeward.ports import Clock
+from leeward.ports.clock import Clock
 from leeward.time_budget import TimeBudget
 
 CONNECT_SECONDS = 3.0

@@ -15,7 +15,7 @@ from botocore.signers import RequestSigner
 
 from leeward.adapters.aws.access import Access, Grant
 from leeward.adapters.aws.clients import AwsClients
-from leeward.ports import Clock
+from leeward.ports.clock import Clock
 
 PREFIX = "k8s-aws-v1."
 CLUSTER_HEADER = "x-k8s-aws-id"

@@ -1,4 +1,4 @@
-"""Part of `ports.Kubernetes` about Deployments: found by their pods, scaled by the scale subresource alone.
+"""Part of `ports.kubernetes.Kubernetes` about Deployments: found by their pods, scaled by the scale subresource alone.
 
 A caller that may patch a Deployment can run any image under any service account there; one that may patch its scale can
 only set the number of replicas."""

@@ -1,0 +1,171 @@
+"""Ports to the DynamoDB table: termination, upgrade and disruption records, and the catalog of facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from leeward.disruption.record import DisruptionRecord
+    from leeward.model.facts import FactKind, Sheet
+    from leeward.model.reservation import IpReservation, Pool, Promises
+    from leeward.model.seen import Seen
+    from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, Subject, TerminationRecord
+    from leeward.upgrade.record import UpgradeRecord
+
+
+class Claims(Protocol):
+    """The table's termination records. Writes are conditional: the loser reads again."""
+
+    def read(self, instance: str) -> TerminationRecord | None:
+        """Return the record, strongly consistent."""
+        ...
+
+    def read_all(self, instances: Iterable[str]) -> Mapping[str, TerminationRecord]:
+        """Return the records that exist, open and closed, by instance, strongly consistent; one
+        call reads a hundred.
+        """
+        ...
+
+    def claim(self, subject: Subject, cause: Cause, now: datetime) -> TerminationRecord:
+        """Open a record with its first cause, or join an open one (version + 1 unless the cause is known).
+
+        A closed record is reopened with attempt + 1 when the cause is new to it; else it is returned closed.
+        """
+        ...
+
+    def begin_attempt(self, instance: str, after: int, *, taken: int = 0) -> TerminationRecord:
+        """Set attempt = `after` + (`taken`, else 1) if it still is `after` and the record is open; return the record as
+        it then stands either way.
+
+        A new attempt (also one that `claim` opens) resets its clocks: the times draining, until, evicting, drained,
+        moved and retry, `blocked_by` and `failure` are removed, everything else stays. `taken`: number of names that
+        belong to executions of earlier records; `names_taken` grows by as many.
+        """
+        ...
+
+    def note(
+        self,
+        instance: str,
+        *,
+        times: Mapping[str, datetime] | None = None,
+        heartbeats: Mapping[str, datetime] | None = None,
+        replacement: Replacement | None = None,
+        payers: Mapping[str, str] | None = None,
+        node: str | None = None,
+    ) -> None:
+        """Write progress; never touches version, causes or status. `times` and `payers` already set are kept, except
+        the times `retry` and `moved`. Raises ObjectGoneError.
+        """
+        ...
+
+    def note_attempt(
+        self,
+        instance: str,
+        attempt: int,
+        *,
+        times: Mapping[str, datetime] | None = None,
+        blocked_by: Sequence[str] | None = None,
+        evicted: int = 0,
+    ) -> None:
+        """Write progress of one attempt, as `note` does. Writes nothing once another attempt has begun: a step may
+        outlive its execution, and its clocks are not those of the next one. Raises ObjectGoneError.
+        """
+        ...
+
+    def failed(self, instance: str, why: str) -> None:
+        """Write why the present attempt does not succeed. Raises ObjectGoneError."""
+        ...
+
+    def saw(self, instance: str, seen: Seen) -> None:
+        """Overwrite the observed state of EC2 and Auto Scaling. Raises ObjectGoneError."""
+        ...
+
+    def surge(self, instance: str, surges: Mapping[str, bool]) -> None:
+        """Overwrite which Deployments have a second replica because of this termination. Raises ObjectGoneError."""
+        ...
+
+    def plan(self, instance: str, plan: LaunchPlan) -> None:
+        """Overwrite where the replacement is to be launched. Raises ObjectGoneError."""
+        ...
+
+    def close(self, instance: str, *, version: int, outcome: Outcome, now: datetime) -> None:
+        """Close the record if no cause joined since `version`. Raises RecordChangedError."""
+        ...
+
+    def open_instances(self) -> Sequence[str]:
+        """Return the instances of all open records, from an index that may lag by seconds."""
+        ...
+
+    def once(self, key: str, lasts: timedelta, now: datetime) -> bool:
+        """Return True for the first caller of this key within the span: deduplicates Health events and the like."""
+        ...
+
+
+class Upgrades(Protocol):
+    """The table's records of upgrades, one for each group: its lease. Writes are conditional: the loser reads again."""
+
+    def read(self, group: str) -> UpgradeRecord | None:
+        """Return the group's latest record, open or ended, strongly consistent."""
+        ...
+
+    def read_all(self, groups: Iterable[str]) -> Mapping[str, UpgradeRecord]:
+        """Return the latest records of many groups, by group; those without a record are left out."""
+        ...
+
+    def write(self, record: UpgradeRecord) -> UpgradeRecord | None:
+        """Return the record with version + 1, written if the version that it carries is still the newest (0: there is
+        no record, or the last one has ended); None when another writer was faster.
+        """
+        ...
+
+    def keep_plan(self, group: str, document: Mapping[str, Any]) -> None:
+        """Overwrite the pre-flight findings of the group's latest upgrade; the document has JSON types alone."""
+        ...
+
+    def plan(self, group: str) -> Mapping[str, Any] | None:
+        """Return the document of `keep_plan`, None where there is none."""
+        ...
+
+
+class Disruptions(Protocol):
+    """The table's records of runs, one for each cluster: its claim. Writes are conditional: the loser reads again."""
+
+    def read(self, cluster: str) -> DisruptionRecord | None:
+        """Return the cluster's latest record, open or ended, strongly consistent."""
+        ...
+
+    def write(self, record: DisruptionRecord) -> DisruptionRecord | None:
+        """Return the record with version + 1, written if the version that it carries is still the newest of the same
+        run (0: there is no record, or the last one has ended); None when another writer was faster.
+        """
+        ...
+
+
+class Catalog(Protocol):
+    """Facts that fn sync has stored."""
+
+    def read(self, cluster: str) -> Mapping[FactKind, Sheet]:
+        """Return all sheets of the cluster, with one call; a sheet that was never gathered is absent."""
+        ...
+
+    def keep(self, cluster: str, kind: FactKind, sheet: Sheet) -> None:
+        """Overwrite the sheet, unless one of a later read is there."""
+        ...
+
+    def promises(self, cluster: str) -> Promises:
+        """Return the addresses reserved by launches in progress, and which spot capacity is short;
+        strongly consistent.
+        """
+        ...
+
+    def run_short(self, cluster: str, pool: Pool, until: datetime) -> None:
+        """Record that spot capacity is short; a repeat writes the same, reservations stay unchanged."""
+        ...
+
+    def promise(self, cluster: str, instance: str, promise: IpReservation, *, after: int) -> bool:
+        """Record one reservation; False when the version is not `after` any more, or the response
+        was lost: read again.
+        """
+        ...
