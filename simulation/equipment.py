@@ -14,6 +14,7 @@ from simulation.foreign_marks import OTHER_DEPLOYMENT, marked_by_others
 from simulation.image_aliases import DENIED_EVERY, MOVES_EVERY, ImageAliases
 from simulation.managed_fleet import manage_some
 from simulation.owners import set_desired, terminate
+from simulation.site import Site
 from simulation.world import World
 
 UNINITIALIZED = {"key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule"}
@@ -30,9 +31,9 @@ BREATHES_EVERY, SMALLER_FOR = 500.0, (60.0, 900.0)
 
 
 class Equipment:
-    """Events of one world; none of them happens any more once arrivals are over."""
+    """Events of one cluster of a world; none of them happens any more once arrivals are over."""
 
-    def __init__(self, world: World, *, lasts_weeks: bool = False) -> None:
+    def __init__(self, world: World | Site, *, lasts_weeks: bool = False) -> None:
         self._world, self._random, self._lasts_weeks = world, Random(f"{world.seed}/equipment"), lasts_weeks
 
     def flags(self) -> None:
@@ -75,6 +76,10 @@ class Equipment:
         """Make a group one smaller, and larger again, as a scaling policy does."""
         self._every(BREATHES_EVERY, self._breathe)
 
+    def workers(self) -> None:
+        """Let functions work in threads."""
+        self._world.work_in_threads()
+
     def other_deployment(self) -> None:
         """Taint nodes as another deployment does, which returns them to service or has their groups terminate them."""
         self._every(THEIRS_EVERY, self._mark)
@@ -85,10 +90,6 @@ class Equipment:
         aliases.begin()
         self._every(MOVES_EVERY, aliases.move)
         self._every(DENIED_EVERY, aliases.deny)
-
-    def managed_groups(self) -> None:
-        """Let EKS manage some of the groups."""
-        manage_some(self._world, Random(f"{self._world.seed}/{Feature.MANAGED}"))
 
     def _every(self, seconds: float, what: object) -> None:
         def play() -> None:
@@ -211,7 +212,13 @@ class Equipment:
 
 def equip(world: World, features: frozenset[Feature], *, lasts_weeks: bool = False) -> None:
     """Add the equipment of the features."""
-    equipment = Equipment(world, lasts_weeks=lasts_weeks)
+    if Feature.MANAGED in features:
+        manage_some(world, Random(f"{world.seed}/{Feature.MANAGED}"))
+    for scene in world.scenes:
+        _equip(Equipment(scene, lasts_weeks=lasts_weeks), features)
+
+
+def _equip(equipment: Equipment, features: frozenset[Feature]) -> None:
     put = {
         Feature.FLAGS: equipment.flags,
         Feature.PROTECTED: equipment.protected,
@@ -225,7 +232,7 @@ def equip(world: World, features: frozenset[Feature], *, lasts_weeks: bool = Fal
         Feature.WARM_LAUNCHES: equipment.warm_launches,
         Feature.OTHER_DEPLOYMENT: equipment.other_deployment,
         Feature.ALIASES: equipment.image_aliases,
-        Feature.MANAGED: equipment.managed_groups,
+        Feature.WORKERS: equipment.workers,
     }
     for feature in sorted(features & put.keys()):
         put[feature]()

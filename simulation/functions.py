@@ -13,7 +13,7 @@ from leeward.disruption.run import DisruptionRun
 from leeward.errors import LeewardError, UnexpectedError
 from leeward.interruption.batch import Record, process_batch
 from leeward.interruption.redelivery import redeliver_soon
-from leeward.isolation import in_turn
+from leeward.isolation import Executor, in_turn
 from leeward.ports import Ports
 from leeward.sync.once import sync_once
 from leeward.termination import drain_step, steps
@@ -42,7 +42,9 @@ def bounded(function: str, ports: Ports) -> Ports:
     return ports.for_seconds(TIMEOUTS[function] - RESERVE_SECONDS)
 
 
-def interruption(batch: Sequence[Queued], ports: Ports, defects: list[str], queue: str = "") -> Sequence[str]:
+def interruption(
+    batch: Sequence[Queued], ports: Ports, defects: list[str], queue: str = "", each: Executor = in_turn
+) -> Sequence[str]:
     """Handle a batch; return the ids of messages to be delivered again. `defects` takes what no error of Leeward's own
     explains.
     """
@@ -57,7 +59,7 @@ def interruption(batch: Sequence[Queued], ports: Ports, defects: list[str], queu
         )
         for message in batch
     ]
-    result = process_batch(records, bounded("interruption", ports), workers=1, each=in_turn)
+    result = process_batch(records, bounded("interruption", ports), each=each)
     redeliver_soon(result, ports)
     for one in result.results:
         defects.extend(word for word in (one.decision.reason, *one.warnings) if UNEXPECTED in word)
@@ -89,24 +91,24 @@ def upgrade_ended(detail: Mapping[str, Any], ports: Ports) -> dict[str, str]:
     return {"next": "rule", "why": import_module("leeward.upgrade.reconciler").ended_badly(detail, ports)}
 
 
-def decide(ports: Ports) -> dict[str, Any]:
+def decide(ports: Ports, each: Executor = in_turn) -> dict[str, Any]:
     """Run fn disruption-planner, every five minutes. Raises LeewardError for clusters that could not be read, as the
     handler does.
     """
-    decided = decide_once(bounded("disruption-planner", ports), each=in_turn)
+    decided = decide_once(bounded("disruption-planner", ports), each=each)
     if decided.errors:
         raise LeewardError("; ".join(decided.errors))
     return decided.to_json()
 
 
-def reconcile(ports: Ports) -> dict[str, Any]:
+def reconcile(ports: Ports, each: Executor = in_turn) -> dict[str, Any]:
     """Run the minute reconciler, once a minute."""
-    return reconcile_once(bounded("reconciler", ports), each=in_turn).to_json()
+    return reconcile_once(bounded("reconciler", ports), each=each).to_json()
 
 
-def sync(ports: Ports) -> dict[str, list[str]]:
+def sync(ports: Ports, each: Executor = in_turn) -> dict[str, list[str]]:
     """Run fn sync, every five minutes. Raises LeewardError for hooks that failed, as the handler does."""
-    synced = sync_once(bounded("sync", ports), each=in_turn)
+    synced = sync_once(bounded("sync", ports), each=each)
     if synced.errors:
         raise LeewardError("; ".join(synced.errors))
     return synced.to_json()

@@ -20,11 +20,11 @@ ANSWERS_AFTER, LOOKS_EVERY = 20.0, 10.0
 
 
 def manage_some(world: World, random: Random) -> ManagedGroups:
-    """Let EKS manage some groups that policies select, where there are several not all of them. EKS has no warm pools,
-    and copies the launch template.
+    """Let EKS manage some groups of the first cluster that policies select, never all of several. EKS has
+    no warm pools, and copies the launch template.
     """
     managed = ManagedGroups(
-        world.system.clusters.names()[0],
+        world.cluster_name,
         world.cluster,
         world.fleet,
         world.system.managed_updates,
@@ -33,7 +33,7 @@ def manage_some(world: World, random: Random) -> ManagedGroups:
         random,
         lambda: api_answers(world),
     )
-    fitting = [group for group in world.fleet.groups.values() if _fits(group)]
+    fitting = [group for group in world.scenes[0].fleet.groups.values() if _fits(group)]
     chosen = random.sample(fitting, random.randint(1, max(len(fitting) - 1, 1))) if fitting else []
     for group in chosen:
         name = f"ng-{group.name}"

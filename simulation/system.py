@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from leeward import errors
 from leeward.errors import RecordChangedError
+from leeward.isolation import Executor, in_turn
 from leeward.node_template.cache import NodegroupCache
 from leeward.policy.document import ClusterPolicies
 from leeward.ports import Ports
@@ -61,25 +62,30 @@ ON_PURPOSE = {name for name in vars(errors) if name.endswith("Error")}  # raised
 
 
 class SimClusters:
-    """`ports.kubernetes.Clusters` of one cluster. `written`: its policies, which may be rewritten; `gate` knows how
-    long an answer takes.
+    """`ports.kubernetes.Clusters`. `written`: the policies by cluster, which may be rewritten. Each API has a gate
+    of its own, which knows how long an answer takes.
     """
 
-    def __init__(self, name: str, policies: ClusterPolicies, kubernetes: Kubernetes, gate: Injector) -> None:
-        self.written = policies
-        self._name, self._kubernetes, self._gate = name, kubernetes, gate
+    def __init__(self) -> None:
+        self.written: dict[str, ClusterPolicies] = {}
+        self._served: dict[str, tuple[Kubernetes, Injector]] = {}
+
+    def serve(self, name: str, policies: ClusterPolicies, kubernetes: Kubernetes, gate: Injector) -> None:
+        """Add a cluster."""
+        self.written[name], self._served[name] = policies, (kubernetes, gate)
 
     def names(self) -> tuple[str, ...]:
-        """Return the one name."""
-        return (self._name,)
+        """Return the names in the order in which they were added."""
+        return tuple(self._served)
 
-    def policies(self, _cluster: str) -> ClusterPolicies:
+    def policies(self, cluster: str) -> ClusterPolicies:
         """Return the written policies."""
-        return self.written
+        return self.written[cluster]
 
-    def kubernetes(self, _cluster: str, *, within: TimeBudget | None = None) -> Kubernetes:
+    def kubernetes(self, cluster: str, *, within: TimeBudget | None = None) -> Kubernetes:
         """Return its API; each call takes as long as the gate says, and ends with the budget."""
-        return cast(Kubernetes, TimedKubernetes(self._kubernetes, self._gate, within))
+        kubernetes, gate = self._served[cluster]
+        return cast(Kubernetes, TimedKubernetes(kubernetes, gate, within))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +125,8 @@ class System:
         self.states = StepFunctions()
         self.machines = {name: self._machine(name, found, parts) for name, found in definitions().items()}
         self.machine = self.machines[NODE_TERMINATION]
+        self.clusters = SimClusters()
+        self.each: Executor = in_turn  # of what functions do for several records, nodes or clusters at a time
         self.unexpected: list[str] = []
         self.last_ended: dict[str, float] = {}  # instance -> when the last execution about it did
         self.decides = False
@@ -126,6 +134,7 @@ class System:
         self.sparse = False  # a world that lasts weeks
         self.restless: Callable[[], bool] = lambda: False  # true while something else is under way
         self._last_run: dict[str, float] = {}
+        self.swept = 0.0  # when the minute reconciler began its last run
         self._running: Counter[str] = Counter()
         self.calls: Counter[str] = Counter()
         self.throttles: Counter[str] = Counter()
@@ -151,15 +160,25 @@ class System:
         for listed in (self.claims.index, self.machine.listed):
             listed.behind(self._timeline.now, self._injector)
 
-    def connect(self, name: str, policies: ClusterPolicies, cluster: Cluster) -> SimKubernetes:
-        """Build the ports for a cluster and start queue and schedules."""
-        gate = self._injector
+    def serve(
+        self, name: str, policies: ClusterPolicies, cluster: Cluster, gate: Injector | None = None
+    ) -> SimKubernetes:
+        """Serve a cluster and return its API. `gate`: the source of its API's faults, where that is another one."""
+        gate = gate or self._injector
         true_time = SimClock(self._timeline, self._invocations)
         cluster.observe(self.balancers.watch)
         kubernetes = SimKubernetes(cluster, true_time, gate.disturb, gate.lose_answer, self._invocations.environment)
         kubernetes.admission = Webhook(cluster, gate, self._invocations.sleep)
         behind = cast(Kubernetes, FaultyPort(kubernetes, "kubernetes", self._injector))
-        self.clusters = clusters = SimClusters(name, policies, behind, gate)
+        self.clusters.serve(name, policies, behind, gate)
+        return kubernetes
+
+    def connect(
+        self, name: str, policies: ClusterPolicies, cluster: Cluster, *, decides: bool = False
+    ) -> SimKubernetes:
+        """Serve a cluster, build the ports and start queue and schedules, that of fn decide where it `decides`."""
+        kubernetes = self.serve(name, policies, cluster)
+        gate, clusters, true_time = self._injector, self.clusters, SimClock(self._timeline, self._invocations)
         local = {"names": clusters.names, "kubernetes": clusters.kubernetes, "policies": clusters.policies}
         upgrade_runs = SimUpgradeExecutions(self.machines.get(NODE_GROUP_UPGRADE))
         disruption_runs = SimUpgradeExecutions(self.machines.get(DISRUPTION_ROUND))
@@ -202,27 +221,30 @@ class System:
         )
         for queue, arn in ((self.queue, events.QUEUE_ARN), (self.state_changes, events.STATE_CHANGES_ARN)):
             queue.consumer = partial(self._interrupted, arn)
-        self._timeline.after(0, lambda: self._run("sync", lambda: functions.sync(self.ports)), "sync")
+        self._timeline.after(0, lambda: self._run("sync", lambda: functions.sync(self.ports, self.each)), "sync")
         self._timeline.every(RECONCILE_EVERY, self._sweep, "reconciler")
         self._timeline.every(EXPIRE_EVERY, self._expire, "time to live")
         self._timeline.every(SYNC_EVERY, self._sync, "sync")
+        if decides:
+            self.begin_deciding()
         return kubernetes
 
     def _interrupted(self, queue: str, batch: Sequence[Queued]) -> Sequence[str]:
         if self.message_seconds:
             self._invocations.sleep(len(batch) * self.message_seconds)
-        return functions.interruption(batch, self.ports, self.unexpected, queue)
+        return functions.interruption(batch, self.ports, self.unexpected, queue, self.each)
 
     def _redelivery(self) -> SimRedelivery:
         return SimRedelivery(self.queue, {events.STATE_CHANGES_ARN: self.state_changes})
 
     def _sweep(self) -> None:
         if self._is_due("reconciler", SWEEP_IDLE):
-            self._run("reconciler", lambda: functions.reconcile(self.ports))
+            self.swept = self._timeline.now()
+            self._run("reconciler", lambda: functions.reconcile(self.ports, self.each))
 
     def _sync(self) -> None:
         if self._is_due("sync", SYNC_IDLE):
-            self._run("sync", lambda: functions.sync(self.ports))
+            self._run("sync", lambda: functions.sync(self.ports, self.each))
 
     def _is_due(self, name: str, idle: float) -> bool:
         """Return whether the function runs now: always in a usual world. In one that lasts weeks less often while
@@ -251,7 +273,7 @@ class System:
             began = self._timeline.now()
             self._run(
                 "disruption-planner",
-                lambda: functions.decide(self.ports),
+                lambda: functions.decide(self.ports, self.each),
                 lambda ended: self._has_decided(began, ended),
             )
 

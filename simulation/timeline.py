@@ -94,7 +94,7 @@ class Timeline:
 class Streams:
     """Random numbers by name: taking one more from one stream moves no other."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int | str) -> None:
         self._seed = seed
         self._streams: dict[str, Random] = {}
 

@@ -38,7 +38,7 @@ class Upgraders:
 
     def tell(self, pick: int) -> None:
         """Pause, resume, abort or roll back. A pause is always resumed in the end."""
-        known = sorted(self._scene.system.upgrades.records)
+        known = sorted(self._scene.system.upgrades.records.keys() & self._scene.fleet.groups.keys())
         group = self._scene.fleet.groups[known[pick % len(known)]] if known and pick % 11 else self._group(pick)
         action = ACTIONS[pick >> 6 & 3]
         self._begin(group, {"group": group.name, "action": action}, pick)
@@ -48,13 +48,14 @@ class Upgraders:
     def stop(self, pick: int) -> None:
         """Stop one of the open executions; it is started again some minutes later."""
         machine = self._scene.system.machines[NODE_GROUP_UPGRADE]
-        names = sorted(machine.executions)
+        groups = self._scene.fleet.groups
+        names = sorted(name for name, one in machine.executions.items() if str(one.input.get("group")) in groups)
         if names:
             name = names[pick % len(names)]
             group = str(machine.executions[name].input.get("group"))
             self._scene.say(f"{WHO} stops {name}")
             machine.stop(name)
-            self.resume_later(self._scene.fleet.groups[group], pick)
+            self.resume_later(groups[group], pick)
 
     def resume_later(self, group: SimGroup, pick: int) -> None:
         """Resume a paused or stopped upgrade later, also when arrivals are over."""

@@ -5,6 +5,7 @@ from pathlib import Path
 
 RULES = (
     "asked",
+    "cluster_rules",
     "convergence",
     "drain_times",
     "drained",

@@ -35,9 +35,9 @@ def test_every_feature_is_drawn_by_some_of_the_first_three_hundred_seeds_and_no_
 
 
 @pytest.mark.parametrize("feature", sorted(BESIDE))
-def test_features_with_dice_of_their_own_are_drawn_by_a_tenth_and_move_no_other_draw(feature, monkeypatch):
+def test_features_with_dice_of_their_own_are_drawn_as_often_as_they_say_and_move_no_other_draw(feature, monkeypatch):
     drawing = [seed for seed in range(1, 301) if feature in drawn(seed)]
-    assert 10 < len(drawing) < 60
+    assert 0.3 < len(drawing) / (300 * BESIDE[feature]) < 2
     others = {seed: drawn(seed) - BESIDE.keys() for seed in drawing}
     monkeypatch.setattr("simulation.features.BESIDE", {})
     assert {seed: drawn(seed) for seed in drawing} == others

@@ -155,7 +155,7 @@ def test_any_image_that_the_parameter_named_since_the_upgrade_was_asked_for_will
 
 
 @pytest.mark.parametrize(
-    "more", [{"error": "NodeCreationFailure"}, {"rolling_back": True}, {"wish": ControlRequest.ABORT}]
+    "more", [{"error": "NodeCreationFailure"}, {"rolling_back": True}, {"control": ControlRequest.ABORT}]
 )
 def test_an_upgrade_that_does_not_say_that_it_is_done_is_not_judged(more):
     assert upgraded(Watched(), NEWER, **more) == []

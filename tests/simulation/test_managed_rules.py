@@ -108,7 +108,7 @@ def test_a_member_of_another_version_is_found_unless_others_update_the_group_nex
     assert broken(world) == []
 
 
-@pytest.mark.parametrize("more", [{"error": "PodEvictionFailure"}, {"wish": ControlRequest.ABORT}])
+@pytest.mark.parametrize("more", [{"error": "PodEvictionFailure"}, {"control": ControlRequest.ABORT}])
 def test_an_upgrade_that_says_failed_or_aborted_claims_nothing(more):
     assert broken(ended(updated(a_world(member="1"), state=ManagedState.FAILED), **more)) == []
 

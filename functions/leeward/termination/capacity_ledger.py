@@ -106,9 +106,12 @@ def candidates(group: Group, instances: Mapping[str, Instance]) -> tuple[GroupIn
     return tuple(sorted(known, key=lambda member: (instances[member.id].launched, member.id), reverse=True))
 
 
-def launches_yet(group: Group) -> bool:
-    """Return whether fewer members stay than the desired size: the group launches more."""
-    return sum(member.lifecycle.startswith(STAYING) for member in group.instances) < group.desired
+def launches_yet(group: Group, *, without: str) -> bool:
+    """Return whether fewer members stay than the desired size: the group launches more. `without`: the instance that
+    has left, which a description from a moment before still lists.
+    """
+    others = (member for member in group.instances if member.id != without)
+    return sum(member.lifecycle.startswith(STAYING) for member in others) < group.desired
 
 
 def surplus(debt: str, now: datetime) -> Cause:

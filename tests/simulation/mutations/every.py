@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tests.simulation.mutations.build import Mutation
 from tests.simulation.mutations.capacity import OF_CAPACITY
+from tests.simulation.mutations.clusters import OF_CLUSTERS
 from tests.simulation.mutations.disrupting import OF_DISRUPTION
 from tests.simulation.mutations.draining import OF_DRAINS
 from tests.simulation.mutations.imaging import OF_ALIASES
@@ -23,6 +24,7 @@ EVERY: tuple[Mutation, ...] = (
     *OF_DISRUPTION,
     *OF_MANAGED_GROUPS,
     *OF_ALIASES,
+    *OF_CLUSTERS,
 )
 VERSION = tomllib.loads(Path("pyproject.toml").read_text())["project"]["version"]
 
