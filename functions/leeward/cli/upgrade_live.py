@@ -16,7 +16,7 @@ from leeward.upgrade.control import wished
 from leeward.upgrade.group_sequence import following, known
 from leeward.upgrade.lease import ACTIONS as WISHES
 from leeward.upgrade.lease import asked_for, held, written
-from leeward.upgrade.managed_controls import limits
+from leeward.upgrade.managed.controls import limits
 from leeward.upgrade.pause import allowed
 from leeward.upgrade.record import Asked, UpgradeRecord, execution_name
 from leeward.upgrade.scene import described, fresh_record, look, policy_of

@@ -14,7 +14,7 @@ from leeward.ports import Ports
 from leeward.ports.eks import ManagedState
 from leeward.upgrade.control import wished
 from leeward.upgrade.group_sequence import following, known
-from leeward.upgrade.managed_controls import limits
+from leeward.upgrade.managed.controls import limits
 from leeward.upgrade.record import Asked, ControlRequest, UpgradeRecord
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.scene import described, fresh_record, policy_of

@@ -1,6 +1,6 @@
 """The steps of node-group-upgrade before the first drain.
 
-The drains are in `drains.py`, the ends in `completion.py`, managed groups in `managed.py`.
+The drains are in `drains.py`, the ends in `completion.py`, managed groups in `managed/`.
 
 A reconciler: each step reads the record and the cluster's state, calls the pure modules, records what it is about to
 do, does it, and returns the run document. Killed anywhere, the step can be run again; an execution that was stopped,
@@ -12,12 +12,13 @@ from typing import Any
 
 from leeward.model.launch_refusal import sentence
 from leeward.ports import Ports
-from leeward.upgrade import completion, managed
+from leeward.upgrade import completion
 from leeward.upgrade.control import Hold, Move
 from leeward.upgrade.cordoning import cordon
 from leeward.upgrade.drains import BOOT_PAUSE, drain
 from leeward.upgrade.labels import labelled
 from leeward.upgrade.lease import LeaseLostError, read, take_lease, written
+from leeward.upgrade.managed import steps as managed
 from leeward.upgrade.never_joined import end_never_joined
 from leeward.upgrade.pause import again, held, resumed
 from leeward.upgrade.pod_placement_failures import creation_failures

@@ -10,7 +10,7 @@ from leeward.model.node import disruption_taint
 from leeward.model.pod import Owner, Pod, PodDisruptionBudget
 from leeward.policy.document import DrainPolicy
 from leeward.ports.eks import ManagedState
-from leeward.upgrade.managed_controls import limits
+from leeward.upgrade.managed.controls import limits
 from leeward.upgrade.record import ControlRequest
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.steps import STEPS

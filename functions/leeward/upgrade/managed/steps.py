@@ -16,12 +16,12 @@ from leeward.policy.document import Canary, UpdatePolicy
 from leeward.policy.durations import format_duration
 from leeward.ports import Ports
 from leeward.ports.eks import ManagedState, ManagedUpdate
-from leeward.upgrade import managed_target
 from leeward.upgrade.capacity_ledger import LONGEST_REASON, MOST_REASONS, remarked
 from leeward.upgrade.control import Move, Permission, permission
 from leeward.upgrade.lease import read, written
-from leeward.upgrade.managed_controls import limits
-from leeward.upgrade.managed_ends import is_creation, is_eviction, why_no_nodes, why_pods_stay
+from leeward.upgrade.managed import target as managed_target
+from leeward.upgrade.managed.controls import limits
+from leeward.upgrade.managed.failures import is_creation, is_eviction, why_no_nodes, why_pods_stay
 from leeward.upgrade.pause import HELD, seconds_until
 from leeward.upgrade.record import Asked, ControlRequest, UpgradeRecord, update_token
 from leeward.upgrade.rounds import wait_for_round
