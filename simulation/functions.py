@@ -79,13 +79,14 @@ def step(function: str, call: Mapping[str, Any], ports: Ports) -> dict[str, Any]
 def _upgrade_step(call: Mapping[str, Any], ports: Ports) -> dict[str, Any]:
     """Run a step of an upgrade, found by name, for the steps come with their state machine."""
     document, known = import_module("leeward.upgrade.run"), import_module("leeward.upgrade.steps")
+    managed = import_module("leeward.upgrade.managed.steps")
     run = document.Run.from_json(call.get("run") or {})
-    answer: dict[str, Any] = known.STEPS[call["step"]](run, call, ports).to_json()
+    answer: dict[str, Any] = {**known.STEPS, **managed.STEPS}[call["step"]](run, call, ports).to_json()
     return answer
 
 
 def upgrade_ended(detail: Mapping[str, Any], ports: Ports) -> dict[str, str]:
-    """Handle EventBridge's event on how an execution of node-group-upgrade ended."""
+    """Handle EventBridge's event on how an execution of an upgrade ended."""
     return {"next": "rule", "why": import_module("leeward.upgrade.reconciler").ended_badly(detail, ports)}
 
 

@@ -14,7 +14,7 @@ from tests.fakes.claims import FakeClaims
 from tests.fakes.clock import FakeClock
 from tests.fakes.clusters import FakeClusters
 from tests.fakes.dead_letters import FakeDeadLetters
-from tests.fakes.executions import FakeExecutions, FakeUpgradeExecutions
+from tests.fakes.executions import FakeExecutions, FakeNamedExecutions
 from tests.fakes.groups import FakeGroups
 from tests.fakes.instances import FakeInstances
 from tests.fakes.kubernetes import FakeKubernetes
@@ -74,9 +74,10 @@ class FakeSystem:
         self.service_limits = FakeServiceLimits()
         self.alarms = FakeAlarms()
         self.upgrades = FakeUpgrades()
-        self.upgrade_executions = FakeUpgradeExecutions()
+        self.upgrade_executions = FakeNamedExecutions()
+        self.managed_upgrade_executions = FakeNamedExecutions()
         self.rounds = FakeRounds()
-        self.round_executions = FakeUpgradeExecutions()
+        self.round_executions = FakeNamedExecutions()
         self.ports = Ports(
             clock=self.clock,
             clusters=self.clusters,
@@ -100,6 +101,7 @@ class FakeSystem:
             alarms=self.alarms,
             upgrades=self.upgrades,
             upgrade_executions=self.upgrade_executions,
+            managed_upgrade_executions=self.managed_upgrade_executions,
             rounds=self.rounds,
             round_executions=self.round_executions,
             deployment=deployment,

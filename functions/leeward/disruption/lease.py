@@ -4,10 +4,11 @@ Any number of starts ends with one execution that works."""
 
 from datetime import datetime, timedelta
 
-from leeward.disruption.record import RoundRecord, execution_name
+from leeward.disruption.record import RoundRecord
 from leeward.disruption.run import RoundRun
 from leeward.errors import RecordChangedError
 from leeward.ports import Ports
+from leeward.workflow.executions import execution_name, start_first_free
 
 STARTS = 20  # executions of one round that are tried at one time
 
@@ -39,13 +40,11 @@ def written(record: RoundRecord, ports: Ports) -> RoundRecord:
 
 
 def start(record: RoundRecord, ports: Ports) -> str:
-    """Start an execution for the round, under the first name that no closed execution has. Idempotent."""
-    for attempt in range(max(record.attempt, 1), record.attempt + STARTS):
-        name = execution_name(record.cluster, record.number, attempt)
-        document = {"v": 1, "cluster": record.cluster, "round": record.number}
-        if ports.round_executions.start(name, document):
-            return name
-    raise RecordChangedError(f"round {record.number} of {record.cluster}: {STARTS} executions have ended meanwhile")
+    """Start an execution for the round. Idempotent. Raises RecordChangedError if `STARTS` of them have ended."""
+    attempts = range(max(record.attempt, 1), record.attempt + STARTS)
+    names = (execution_name(record.cluster, record.number, attempt) for attempt in attempts)
+    document = {"v": 1, "cluster": record.cluster, "round": record.number}
+    return start_first_free(ports.round_executions, names, document)
 
 
 def revive(record: RoundRecord | None, ports: Ports) -> str | None:

@@ -15,10 +15,11 @@ from leeward.termination import capacity_ledger
 from leeward.upgrade.budget_arbitration import still_allowed
 from leeward.upgrade.capacity_ledger import conclude, debt_of, held_back, parted, remarked, without
 from leeward.upgrade.cluster_constraints import has_to_leave
+from leeward.upgrade.executions import start_next
 from leeward.upgrade.group_sequence import begin_next
-from leeward.upgrade.lease import read, written
+from leeward.upgrade.lease import Step, read, written
 from leeward.upgrade.members import Age, Member
-from leeward.upgrade.record import ControlRequest, UpgradeRecord, execution_name
+from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.rollout import adopted
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.scale_down_protection import let_go
@@ -176,27 +177,17 @@ def note_failure(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
 
 
 def go_on(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """Start the next execution, which takes the lease, because the history of this one is nearly full. Its name follows
-    from the record, so a repeat starts one.
+    """Start the next execution, which takes over the lease: the history of this one is nearly full, or the group is one
+    of the other state machine. Its name follows from the record, so a repeat starts one.
     """
     record = read(run, ports)
-    attempt = record.attempt + 1
-    while not ports.upgrade_executions.start(
-        execution_name(record.group, attempt),
-        {"v": 1, "group": record.group, "attempt": attempt, "after": run.execution},
-    ):
-        attempt += 1
-    return replace(run, next=Next.CONTINUED, why=f"execution {execution_name(record.group, attempt)} goes on")
+    document = {"v": 1, "group": record.group, "attempt": record.attempt + 1, "after": run.execution}
+    name = start_next(record.group, record.target.nodegroup, record.attempt, document, ports)
+    return replace(run, next=Next.CONTINUED, why=f"execution {name} goes on")
 
 
-STEPS = {
-    "scale-down": scale_down,
-    "undo": undo,
-    "turn-round": turn_round,
-    "restore": restore,
-    "note-failure": note_failure,
-    "continue": go_on,
-}
+STEPS: Mapping[str, Step] = {"restore": restore, "note-failure": note_failure, "continue": go_on}
+"""Steps of both state machines of upgrades."""
 
 
 def give_back_group(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:

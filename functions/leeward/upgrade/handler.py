@@ -1,4 +1,5 @@
-"""Entry point of the upgrade package: the steps of node-group-upgrade, and executions of it that have died.
+"""Entry point of the upgrade package: the steps of node-group-upgrade and of managed-node-group-upgrade, and
+executions of both that have died.
 
 The planner is imported at the first call: an execution that has died is cleaned up without it."""
 
@@ -21,10 +22,11 @@ def upgrade(event: Mapping[str, Any], context: object) -> dict[str, Any]:
         from leeward.upgrade.reconciler import ended_badly
 
         return telemetry.died(ended_badly(event["detail"], wiring.invocation_ports(context)))
+    from leeward.upgrade.managed.steps import STEPS as MANAGED_STEPS
     from leeward.upgrade.steps import STEPS
 
-    run = Run.from_json(event.get("run") or {})
-    result = STEPS[event["step"]](run, event, wiring.invocation_ports(context))
+    run, steps = Run.from_json(event.get("run") or {}), {**STEPS, **MANAGED_STEPS}
+    result = steps[event["step"]](run, event, wiring.invocation_ports(context))
     telemetry.stepped(event["step"], result)
     return result.to_json()
 

@@ -3,7 +3,7 @@
 Decides from the record and from the state of its execution. Any number of starts end with one execution that works:
 the others name it and end. A record that was left behind is taken over and resumes where it was."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from leeward.policy.document import NodePolicy, Selector
 from leeward.ports import Ports
 from leeward.ports.eks import ManagedState
 from leeward.upgrade.control import wished
+from leeward.upgrade.executions import is_running
 from leeward.upgrade.group_sequence import following, known
 from leeward.upgrade.managed.controls import limits
 from leeward.upgrade.record import Asked, ControlRequest, UpgradeRecord
@@ -28,8 +29,26 @@ ACTIONS = {
 }
 
 
+Step = Callable[[Run, Mapping[str, Any], Ports], Run]
+
+
 class LeaseLostError(RecordChangedError):
     """Another execution has taken the group's lease: this one must not write any more."""
+
+
+def guarded(steps: Mapping[str, Step]) -> Mapping[str, Step]:
+    """Wrap the steps: an execution that has lost the lease ends, and names the one that has it."""
+
+    def wrapped(step: Step) -> Step:
+        def take(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
+            try:
+                return step(run, call, ports)
+            except LeaseLostError as lost:
+                return replace(run, next=Next.HAND_OVER, why=str(lost))
+
+        return take
+
+    return {name: wrapped(step) for name, step in steps.items()}
 
 
 def take_lease(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
@@ -58,7 +77,7 @@ def take_lease(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
 
 def held(record: UpgradeRecord, ports: Ports) -> bool:
     """Return whether an execution works on the upgrade."""
-    return bool(record.execution) and ports.upgrade_executions.running(record.execution)
+    return is_running(record.execution, ports)
 
 
 def asked_for(given: Mapping[str, Any]) -> Asked:

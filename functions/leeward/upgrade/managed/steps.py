@@ -1,5 +1,5 @@
-"""Managed node groups: EKS rolls them; Leeward decides when that may start, starts the update, watches it and
-reports what blocks it.
+"""The steps of managed-node-group-upgrade: EKS rolls the group; Leeward decides when that may start, starts the
+update, watches it and reports what blocks it.
 
 Nothing here writes the group through Auto Scaling, nor the node group's configuration. EKS can neither pause nor
 cancel the update of a node group: control requests take effect before it starts and when it has ended. An update
@@ -16,9 +16,10 @@ from leeward.policy.document import Canary, UpdatePolicy
 from leeward.policy.durations import format_duration
 from leeward.ports import Ports
 from leeward.ports.eks import ManagedState, ManagedUpdate
+from leeward.upgrade import completion
 from leeward.upgrade.capacity_ledger import LONGEST_REASON, MOST_REASONS, remarked
 from leeward.upgrade.control import Move, Permission, permission
-from leeward.upgrade.lease import read, written
+from leeward.upgrade.lease import Step, guarded, read, take_lease, written
 from leeward.upgrade.managed import target as managed_target
 from leeward.upgrade.managed.controls import limits
 from leeward.upgrade.managed.failures import is_creation, is_eviction, why_no_nodes, why_pods_stay
@@ -87,7 +88,11 @@ def watch(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
             assert_never(update.state)
 
 
-STEPS = {"start-managed": start, "watch-managed": watch}
+STEPS: Mapping[str, Step] = {
+    "take-lease": take_lease,
+    **guarded({"start-managed": start, "watch-managed": watch, **completion.STEPS}),
+}
+"""Steps of managed-node-group-upgrade by the name in its definition."""
 
 
 def _hold(record: UpgradeRecord, ports: Ports) -> Permission | None:
