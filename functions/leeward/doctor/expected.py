@@ -30,7 +30,12 @@ NICE_TO_HAVE = frozenset({"servicequotas", "pricing.api"})
 RESERVED = 52  # concurrent executions, by the defaults of the settings
 
 TERMINATIONS = "leeward-node-termination"
-MACHINES = (TERMINATIONS, "leeward-node-group-upgrade", "leeward-disruption-round")
+MACHINES = (
+    TERMINATIONS,
+    "leeward-node-group-upgrade",
+    "leeward-managed-node-group-upgrade",
+    "leeward-disruption-round",
+)
 
 TABLE = "leeward"
 INDEX = "open"
@@ -75,7 +80,11 @@ ALARMS = tuple(
         "dead-letters",
         "queue-age",
         "state-changes-age",
-        *(f"{machine}-{end}" for machine in ("termination", "upgrade", "round") for end in ("failed", "timed-out")),
+        *(
+            f"{machine}-{end}"
+            for machine in ("termination", "upgrade", "managed-upgrade", "round")
+            for end in ("failed", "timed-out")
+        ),
         *(f"{name}-stopped" for name in ("sweep", "decide", "sync")),
         "events-undelivered",
     )
