@@ -19,6 +19,7 @@ from leeward.sync.once import sync_once
 from leeward.termination import drain_step, steps
 from leeward.termination.reconciler import sweep_once
 from leeward.termination.run import Run
+from leeward.workflow.steps import take_step
 from simulation.aws.queue import Queued
 
 TIMEOUTS = {
@@ -70,18 +71,15 @@ def step(function: str, call: Mapping[str, Any], ports: Ports) -> dict[str, Any]
     if function == "upgrade":
         return _upgrade_step(call, ports)
     if function == "disrupt":
-        round_run = RoundRun.from_json(call.get("run") or {})
-        return rounds.STEPS[call["step"]](round_run, call, ports).to_json()
-    run = Run.from_json(call.get("run") or {})
-    return STEPS[function][call["step"]](run, call, ports).to_json()
+        return take_step(call, rounds.STEPS, RoundRun.from_json, ports).to_json()
+    return take_step(call, STEPS[function], Run.from_json, ports).to_json()
 
 
 def _upgrade_step(call: Mapping[str, Any], ports: Ports) -> dict[str, Any]:
     """Run a step of an upgrade, found by name, for the steps come with their state machine."""
     document, known = import_module("leeward.upgrade.run"), import_module("leeward.upgrade.steps")
     managed = import_module("leeward.upgrade.managed.steps")
-    run = document.Run.from_json(call.get("run") or {})
-    answer: dict[str, Any] = {**known.STEPS, **managed.STEPS}[call["step"]](run, call, ports).to_json()
+    answer: dict[str, Any] = take_step(call, {**known.STEPS, **managed.STEPS}, document.Run.from_json, ports).to_json()
     return answer
 
 

@@ -6,15 +6,11 @@ from datetime import datetime, timedelta
 
 from leeward.disruption.record import RoundRecord
 from leeward.disruption.run import RoundRun
-from leeward.errors import RecordChangedError
 from leeward.ports import Ports
 from leeward.workflow.executions import execution_name, start_first_free
+from leeward.workflow.lease import LeaseLostError, write_version
 
 STARTS = 20  # executions of one round that are tried at one time
-
-
-class RoundLostError(RecordChangedError):
-    """Error of an execution whose round another execution has taken: it must stop."""
 
 
 def held(record: RoundRecord, ports: Ports) -> bool:
@@ -24,19 +20,16 @@ def held(record: RoundRecord, ports: Ports) -> bool:
 
 
 def read(run: RoundRun, ports: Ports) -> RoundRecord:
-    """Return the record if this execution still holds it. Raises RoundLostError."""
+    """Return the record if this execution still holds it. Raises LeaseLostError."""
     record = ports.rounds.read(run.cluster)
     if record is None or record.number != run.number or record.execution != run.execution or not record.open:
-        raise RoundLostError(f"round {run.number} of {run.cluster}: {record.execution if record else '?'} has it now")
+        raise LeaseLostError(f"round {run.number} of {run.cluster}: {record.execution if record else '?'} has it now")
     return record
 
 
 def written(record: RoundRecord, ports: Ports) -> RoundRecord:
-    """Write the record at the version that it carries. Raises RecordChangedError, and the step is run again."""
-    done = ports.rounds.write(record)
-    if done is None:
-        raise RecordChangedError(f"round of {record.cluster}: another writer was first at version {record.version}")
-    return done
+    """Write the record and return it. Raises RecordChangedError, and the step is run again."""
+    return write_version(record, ports.rounds.write, f"round of {record.cluster}")
 
 
 def start(record: RoundRecord, ports: Ports) -> str:

@@ -9,26 +9,28 @@ from typing import Any
 from leeward.errors import ObjectGoneError
 from leeward.model import well_known
 from leeward.model.node import Node
-from leeward.model.termination import Status, TerminationRecord
+from leeward.model.termination import TerminationRecord
 from leeward.ports import Ports
 from leeward.termination import capacity_ledger
+from leeward.termination.execution import is_open
 from leeward.upgrade.budget_arbitration import still_allowed
 from leeward.upgrade.capacity_ledger import conclude, debt_of, held_back, parted, remarked, without
 from leeward.upgrade.cluster_constraints import has_to_leave
 from leeward.upgrade.executions import start_next
 from leeward.upgrade.group_sequence import begin_next
-from leeward.upgrade.lease import Step, read, written
+from leeward.upgrade.lease import read, written
 from leeward.upgrade.members import Age, Member
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.rollout import adopted
 from leeward.upgrade.run import Next, Run
-from leeward.upgrade.scale_down_protection import let_go
 from leeward.upgrade.scene import Scene, look, measured
 from leeward.upgrade.settling import nodes_finish, settled
 from leeward.upgrade.stalled import MOST_NAMED
 from leeward.upgrade.surge_orders import fulfil
 from leeward.upgrade.templates import points_at
 from leeward.upgrade.termination_requests import ask_to_pay, tell
+from leeward.workflow.scale_down_protection import release_all
+from leeward.workflow.steps import Step
 
 REBALANCE = "AZRebalance"
 ERRORS = {
@@ -186,7 +188,7 @@ def go_on(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     return replace(run, next=Next.CONTINUED, why=f"execution {name} goes on")
 
 
-STEPS: Mapping[str, Step] = {"restore": restore, "note-failure": note_failure, "continue": go_on}
+STEPS: Mapping[str, Step[Run]] = {"restore": restore, "note-failure": note_failure, "continue": go_on}
 """Steps of both state machines of upgrades."""
 
 
@@ -195,7 +197,7 @@ def give_back_group(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
     first: what is recorded as Leeward's is undone again by the next execution, or at the latest by the minute
     reconciler.
     """
-    let_go(record, ports)
+    release_all(record.group, record.cluster, ports)
     if record.suspended:
         ports.group_changes.resume(record.group, REBALANCE)
     back = record.raised_maximum and (
@@ -247,7 +249,7 @@ def _hand_on(
         record = written(remarked(without(record, record.unassigned), what), ports)
     taken = set(record.debts.values())
     free = sorted(
-        (one for one in among if one.instance.id not in taken and _may_go(one, record) and not _leaving(one, ports)),
+        (one for one in among if one.instance.id not in taken and _may_go(one, record, ports)),
         key=lambda one: (one.age is Age.OLD and one.instance.id not in record.debts, _pods(scene, one), one.name),
     )
     payers = dict(zip(record.unassigned, (one.instance.id for one in free), strict=False))
@@ -268,17 +270,12 @@ def _adopted(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord
     return written(found, ports) if found != record else record
 
 
-def _may_go(member: Member, record: UpgradeRecord) -> bool:
+def _may_go(member: Member, record: UpgradeRecord, ports: Ports) -> bool:
     """Return whether the member may be terminated: an operator's scale-in protection holds; launches of the upgrade may
-    be terminated.
+    be terminated. One whose termination is open already is left alone.
     """
-    return not member.instance.protected or member.instance.id in record.debts
-
-
-def _leaving(member: Member, ports: Ports) -> bool:
-    """Return whether a termination of the member is open already."""
-    termination = ports.claims.read(member.instance.id)
-    return termination is not None and termination.status is Status.OPEN
+    free = not member.instance.protected or member.instance.id in record.debts
+    return free and not is_open(member.instance.id, ports)
 
 
 def _pods(scene: Scene, member: Member) -> int:

@@ -10,6 +10,7 @@ from leeward.adapters import wiring
 from leeward.adapters.initialization import initialize
 from leeward.upgrade import telemetry
 from leeward.upgrade.run import Run
+from leeward.workflow.steps import take_step
 
 ENDED = "Step Functions Execution Status Change"  # the detail-type of EventBridge's events
 
@@ -25,8 +26,8 @@ def upgrade(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     from leeward.upgrade.managed.steps import STEPS as MANAGED_STEPS
     from leeward.upgrade.steps import STEPS
 
-    run, steps = Run.from_json(event.get("run") or {}), {**STEPS, **MANAGED_STEPS}
-    result = steps[event["step"]](run, event, wiring.invocation_ports(context))
+    ports = wiring.invocation_ports(context)
+    result = take_step(event, {**STEPS, **MANAGED_STEPS}, Run.from_json, ports)
     telemetry.stepped(event["step"], result)
     return result.to_json()
 

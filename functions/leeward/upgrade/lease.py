@@ -3,11 +3,11 @@
 Decides from the record and from the state of its execution. Any number of starts end with one execution that works:
 the others name it and end. A record that was left behind is taken over and resumes where it was."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from leeward.errors import InvalidInputError, ObjectGoneError, RecordChangedError
+from leeward.errors import InvalidInputError, ObjectGoneError
 from leeward.model.instance import cluster_of
 from leeward.policy.document import NodePolicy, Selector
 from leeward.ports import Ports
@@ -19,6 +19,7 @@ from leeward.upgrade.managed.controls import limits
 from leeward.upgrade.record import Asked, ControlRequest, UpgradeRecord
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.scene import described, fresh_record, policy_of
+from leeward.workflow.lease import LeaseLostError, write_version
 
 READABLE = "/aws/service/eks/"  # public SSM parameters that the function's role may read (infra/scopes.py)
 ACTIONS = {
@@ -27,28 +28,6 @@ ACTIONS = {
     "abort": ControlRequest.ABORT,
     "rollback": ControlRequest.ROLLBACK,
 }
-
-
-Step = Callable[[Run, Mapping[str, Any], Ports], Run]
-
-
-class LeaseLostError(RecordChangedError):
-    """Another execution has taken the group's lease: this one must not write any more."""
-
-
-def guarded(steps: Mapping[str, Step]) -> Mapping[str, Step]:
-    """Wrap the steps: an execution that has lost the lease ends, and names the one that has it."""
-
-    def wrapped(step: Step) -> Step:
-        def take(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
-            try:
-                return step(run, call, ports)
-            except LeaseLostError as lost:
-                return replace(run, next=Next.HAND_OVER, why=str(lost))
-
-        return take
-
-    return {name: wrapped(step) for name, step in steps.items()}
 
 
 def take_lease(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
@@ -104,13 +83,8 @@ def asked_for(given: Mapping[str, Any]) -> Asked:
 
 
 def written(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
-    """Write the record at the version that it carries and return it. Raises RecordChangedError, and the step is run
-    again.
-    """
-    done = ports.upgrades.write(record)
-    if done is None:
-        raise RecordChangedError(f"upgrade of {record.group}: another writer was first at version {record.version}")
-    return done
+    """Write the record and return it. Raises RecordChangedError, and the step is run again."""
+    return write_version(record, ports.upgrades.write, f"upgrade of {record.group}")
 
 
 def read(run: Run, ports: Ports) -> UpgradeRecord:

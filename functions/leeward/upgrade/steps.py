@@ -18,7 +18,7 @@ from leeward.upgrade.control import Hold, Move
 from leeward.upgrade.cordoning import cordon
 from leeward.upgrade.drains import BOOT_PAUSE, drain
 from leeward.upgrade.labels import labelled
-from leeward.upgrade.lease import Step, guarded, read, take_lease, written
+from leeward.upgrade.lease import read, take_lease, written
 from leeward.upgrade.never_joined import end_never_joined
 from leeward.upgrade.pause import again, held, resumed
 from leeward.upgrade.pod_placement_failures import creation_failures
@@ -32,6 +32,8 @@ from leeward.upgrade.surge_orders import DESIRED_SIZE
 from leeward.upgrade.surge_sizes import most_extra, parallelism, surge
 from leeward.upgrade.survey import judge
 from leeward.upgrade.templates import points_at, prepared
+from leeward.workflow.lease import guarded
+from leeward.workflow.steps import Step
 
 REBALANCE = "AZRebalance"
 
@@ -133,7 +135,7 @@ def gate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     return again(run, Next.WAIT, BOOT_PAUSE, missing)
 
 
-STEPS: Mapping[str, Step] = {
+STEPS: Mapping[str, Step[Run]] = {
     "take-lease": take_lease,
     **guarded(
         {

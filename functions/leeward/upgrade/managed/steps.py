@@ -19,7 +19,7 @@ from leeward.ports.eks import ManagedState, ManagedUpdate
 from leeward.upgrade import completion
 from leeward.upgrade.capacity_ledger import LONGEST_REASON, MOST_REASONS, remarked
 from leeward.upgrade.control import Move, Permission, permission
-from leeward.upgrade.lease import Step, guarded, read, take_lease, written
+from leeward.upgrade.lease import read, take_lease, written
 from leeward.upgrade.managed import target as managed_target
 from leeward.upgrade.managed.controls import limits
 from leeward.upgrade.managed.failures import is_creation, is_eviction, why_no_nodes, why_pods_stay
@@ -31,6 +31,8 @@ from leeward.upgrade.scene import Scene, described, look, policy_of
 from leeward.upgrade.stalled import waited
 from leeward.upgrade.status import blocking_drains
 from leeward.upgrade.survey import judge
+from leeward.workflow.lease import guarded
+from leeward.workflow.steps import Step
 
 PAUSE = 30  # seconds
 MOST_EVENTS = 20  # of one observation
@@ -88,7 +90,7 @@ def watch(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
             assert_never(update.state)
 
 
-STEPS: Mapping[str, Step] = {
+STEPS: Mapping[str, Step[Run]] = {
     "take-lease": take_lease,
     **guarded({"start-managed": start, "watch-managed": watch, **completion.STEPS}),
 }
