@@ -5,9 +5,9 @@ Half of them know the command line, which names its executions; the others start
 from typing import Any
 
 from leeward.upgrade.findings import Code
-from leeward.upgrade.record import execution_name
+from leeward.workflow.executions import execution_name
 from simulation.aws.compute import SimGroup
-from simulation.definitions import NODE_GROUP_UPGRADE
+from simulation.definitions import NODE_GROUP_UPGRADE, UPGRADES
 from simulation.scene import Scene
 
 WHO = "an operator"
@@ -51,10 +51,10 @@ class Upgraders:
 
     def stop(self, pick: int) -> None:
         """Stop one of the open executions; it is started again some minutes later."""
-        machine = self._scene.system.machines[NODE_GROUP_UPGRADE]
-        names = sorted(machine.executions)
-        if names:
-            name = names[pick % len(names)]
+        machines = [self._scene.system.machines[name] for name in UPGRADES]
+        open_ = [(name, machine) for machine in machines for name in sorted(machine.executions)]
+        if open_:
+            name, machine = open_[pick % len(open_)]
             group = str(machine.executions[name].input.get("group"))
             self._scene.say(f"{WHO} stops {name}")
             machine.stop(name)
