@@ -5,9 +5,11 @@ from datetime import timedelta
 
 from leeward.errors import InvalidInputError
 from leeward.model.group import ScalingActivity
-from leeward.model.termination import NOBODY, Cause, CauseKind, Outcome, Status
+from leeward.model.surge_instance import NoOffset
+from leeward.model.termination import Cause, CauseKind, Outcome, Status
 from tests.fakes.builders import GROUP, a_node, a_subject, an_instance
 from tests.fakes.clock import START
+from tests.fakes.ledger import settled
 from tests.state_machines.test_walks import I, a_budget, a_pod, a_system, claim, ec2_says, ended, spot
 from tests.state_machines.walker import Walker
 
@@ -54,7 +56,7 @@ def size(system):
 
 
 def run_the_payer(system, **options):
-    (payer,) = system.claims.records[I].payers.values()
+    (payer,) = settled(system.claims.records[I])
     assert system.executions.running(payer, 1)
     return payer, Walker(system, **options).run(payer)
 
@@ -69,7 +71,7 @@ def test_where_the_group_replaced_the_instance_its_youngest_member_pays_for_the_
     assert walk.ended == "Terminated"
     assert system.groups.terminated == [(payer, True)]
     assert size(system) == before
-    assert system.claims.records[payer].payers == {I: payer}
+    assert settled(system.claims.records[payer]) == [payer]
 
 
 def test_where_every_other_member_is_ended_already_the_one_that_the_group_still_launches_pays():
@@ -83,12 +85,12 @@ def test_where_every_other_member_is_ended_already_the_one_that_the_group_still_
             system.groups.begin_terminating(GROUP, I, "taken out of service in response to an EC2 health check")
             drain_the_others(system)
         if state == "Finish":
-            looks.append(dict(system.claims.records[I].payers))
+            looks.append(settled(system.claims.records[I]))
             if len(looks) == 3:
                 system.groups.refill(GROUP)
 
     assert Walker(system, before=meanwhile).run(I).ended == "Terminated"
-    assert looks[:3] == [{}, {}, {}]
+    assert looks[:3] == [[], [], []]
     payer, walk = run_the_payer(system)
     assert walk.ended == "Terminated"
     assert system.groups.terminated == [(payer, True)]
@@ -106,7 +108,7 @@ def test_a_group_that_does_not_launch_in_time_keeps_no_record_open():
 
     assert Walker(system, before=meanwhile).run(I).ended == "Terminated"
     assert timedelta(minutes=15) < system.clock.now() - START < timedelta(minutes=25)
-    assert system.claims.records[I].payers == {I: NOBODY}
+    assert settled(system.claims.records[I]) == [NoOffset.WRITTEN_OFF]
 
 
 def test_a_decrement_whose_answer_was_lost_is_recognised_and_paid_once():
@@ -115,7 +117,7 @@ def test_a_decrement_whose_answer_was_lost_is_recognised_and_paid_once():
     walk = Walker(system, killed=["terminate"]).run(I)
     assert walk.ended == "Terminated"
     assert system.groups.terminated == [(I, True)]
-    assert system.claims.records[I].payers == {I: I}
+    assert settled(system.claims.records[I]) == [I]
 
 
 def test_somebody_who_shrank_the_group_meanwhile_is_not_charged_twice():
@@ -131,7 +133,7 @@ def test_somebody_who_shrank_the_group_meanwhile_is_not_charged_twice():
             system.groups.begin_terminating(GROUP, I)
 
     assert Walker(system, before=meanwhile).run(I).ended == "Terminated"
-    assert system.claims.records[I].payers == {I: NOBODY}
+    assert settled(system.claims.records[I]) == [NoOffset.WRITTEN_OFF]
     assert list(system.claims.records) == [I]
 
 
@@ -140,7 +142,7 @@ def test_an_owner_who_ends_the_very_instance_with_decrement_has_paid():
     spot(system)
     cause = "taken out of service in response to a user request, shrinking the capacity from 3 to 2"
     assert Walker(system, before=ends_the_instance(system, cause=cause)).run(I).ended == "Terminated"
-    assert system.claims.records[I].payers == {I: I}
+    assert settled(system.claims.records[I]) == [I]
     assert list(system.claims.records) == [I]
 
 
@@ -166,12 +168,12 @@ def ended_of(system, instance):
     return record.status, record.outcome
 
 
-def test_a_payer_that_its_group_replaces_as_well_hands_the_debt_on():
+def test_an_instance_that_its_group_replaces_as_well_passes_the_offset_on():
     system = a_fleet(pods=[a_pod()])
     before = size(system)
     spot(system)
     Walker(system, before=ends_the_instance(system)).run(I)
-    (payer,) = system.claims.records[I].payers.values()
+    (payer,) = settled(system.claims.records[I])
 
     def meanwhile(state, _):
         if state == "Drain" and system.groups.by_name[GROUP].lifecycle_of(payer):
@@ -179,17 +181,17 @@ def test_a_payer_that_its_group_replaces_as_well_hands_the_debt_on():
             system.groups.refill(GROUP)
 
     assert Walker(system, before=meanwhile).run(payer).ended == "Terminated"
-    (heir,) = system.claims.records[payer].payers.values()
+    (heir,) = settled(system.claims.records[payer])
     assert heir not in {I, payer}
     assert Walker(system).run(heir).ended == "Terminated"
     assert size(system) == before
 
 
-def test_where_a_budget_holds_the_payers_pods_the_next_member_pays_and_nothing_is_disturbed():
+def test_where_a_budget_holds_its_pods_the_next_member_offsets_it_and_nothing_is_disturbed():
     system = a_fleet(pods=[a_pod()])
     spot(system)
     Walker(system, before=ends_the_instance(system)).run(I)
-    (payer,) = system.claims.records[I].payers.values()
+    (payer,) = settled(system.claims.records[I])
     system.kubernetes.put_pod(a_pod("stuck", node=f"node-{payer}"))
     system.kubernetes.put_pod(a_pod("free", node=f"node-{payer}", labels={"app": "other"}))
     system.kubernetes.budget_list = [a_budget(0)]
@@ -197,7 +199,7 @@ def test_where_a_budget_holds_the_payers_pods_the_next_member_pays_and_nothing_i
     assert Walker(system).run(payer).ended == "PodEvictionFailure"
     assert system.kubernetes.done == before
     assert ended_of(system, payer) == (Status.CLOSED, Outcome.GIVEN_BACK)
-    (heir,) = system.claims.records[payer].payers.values()
+    (heir,) = settled(system.claims.records[payer])
     assert Walker(system).run(heir).ended == "Terminated"
     assert system.groups.terminated == [(heir, True)]
 
@@ -208,8 +210,8 @@ def test_when_every_member_has_been_asked_the_last_one_is_tried_again():
     Walker(system, before=ends_the_instance(system)).run(I)
     asked, payer = [], I
     system.kubernetes.budget_list = [a_budget(0)]
-    while system.claims.records[payer].payers:
-        (payer,) = system.claims.records[payer].payers.values()
+    while settled(system.claims.records[payer]):
+        (payer,) = settled(system.claims.records[payer])
         asked.append(payer)
         system.kubernetes.put_pod(a_pod(f"stuck-{payer}", node=f"node-{payer}"))
         assert Walker(system).run(payer).ended == "PodEvictionFailure"
@@ -249,7 +251,7 @@ def test_a_group_that_never_says_how_it_ended_the_instance_is_let_be():
 
     assert Walker(system, before=meanwhile).run(I).ended == "Terminated"
     assert system.clock.now() - START > timedelta(minutes=15)
-    assert system.claims.records[I].payers == {I: NOBODY}
+    assert settled(system.claims.records[I]) == [NoOffset.WRITTEN_OFF]
 
 
 def test_a_group_at_its_minimum_owes_nothing():
@@ -263,10 +265,10 @@ def test_a_group_at_its_minimum_owes_nothing():
         ends_the_instance(system)(state, data) if system.groups.by_name[GROUP].lifecycle_of(I) else None
 
     assert Walker(system, before=meanwhile).run(I).ended == "Terminated"
-    assert system.claims.records[I].payers == {I: NOBODY}
+    assert settled(system.claims.records[I]) == [NoOffset.WRITTEN_OFF]
 
 
-def test_asked_twice_to_pass_a_debt_on_the_same_instance_pays():
+def test_asked_twice_to_pass_an_offset_on_the_same_instance_is_chosen():
     system = a_fleet(pods=[a_pod()])
     spot(system)
     walk = Walker(system, before=ends_the_instance(system), killed=["finish"]).run(I)
@@ -299,7 +301,7 @@ def test_a_group_at_its_min_size_forgives_the_launch_and_replaces_the_instance()
 
     assert Walker(system, before=raise_minimum).run(I).ended == "Terminated"
     assert system.groups.terminated == [(I, False)]
-    assert system.claims.records[I].payers == {I: NOBODY}
+    assert settled(system.claims.records[I]) == [NoOffset.WRITTEN_OFF]
 
 
 def test_any_other_refusal_of_a_decrement_keeps_the_launch_unpaid():
@@ -309,4 +311,4 @@ def test_any_other_refusal_of_a_decrement_keeps_the_launch_unpaid():
     system.groups.fail("terminate", InvalidInputError("ValidationError: Instance Id is in another state"), times=1)
     assert Walker(system).run(I).ended != "Terminated"
     assert system.groups.terminated == []
-    assert not system.claims.records[I].payers
+    assert not settled(system.claims.records[I])

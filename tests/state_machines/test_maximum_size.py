@@ -20,6 +20,7 @@ from leeward.upgrade.scene import measured, owed_by_others
 from leeward.upgrade.surge_sizes import Strategy
 from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, a_subject, an_instance
 from tests.fakes.clock import START
+from tests.fakes.ledger import by
 from tests.fakes.refusals import REFUSALS
 from tests.fakes.rounds import a_round
 from tests.fakes.system import FakeSystem
@@ -65,7 +66,7 @@ def item(system):
 def pay(system, instance):
     """The instance is terminated with decrement, and its record closed."""
     system.groups.terminate(instance=instance, decrement=True)
-    system.claims.note(instance, payers={instance: instance})
+    system.claims.note(instance, offsets={system.claims.records[instance].surge: by(instance)})
     record = system.claims.records[instance]
     system.claims.close(instance, version=record.version, outcome=Outcome.TERMINATED, now=START)
 
@@ -112,7 +113,7 @@ def test_killed_around_any_of_its_calls_it_launches_once_and_max_size_comes_back
     def killed(*args, **kwargs):
         if after:
             answer = original(*args, **kwargs)
-            if cut == "launch" and not answer.owed:
+            if cut == "launch" and not answer.launched:
                 return answer
         setattr(port, cut, original)
         raise KeyboardInterrupt

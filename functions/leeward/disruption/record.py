@@ -12,6 +12,7 @@ from enum import StrEnum
 from hashlib import sha256
 
 from leeward.disruption.command import Command, Decision, MethodName
+from leeward.model.surge_instance import SurgeInstance, SurgeOwner
 from leeward.model.termination import CauseKind
 
 LONGEST_NAME = 80  # of an execution
@@ -174,11 +175,11 @@ def cause_id(record: RoundRecord, instance: str) -> str:
     return f"round#{record.cluster}#{record.number}#{instance}"
 
 
-def debt_name(record: RoundRecord, instance: str) -> str:
-    """Return the name of the debt that makes the termination shrink the group: each removal of a round is one
-    terminate-with-decrement.
+def surge_of(record: RoundRecord, instance: str) -> SurgeInstance:
+    """Return the ledger's entry that makes the termination shrink the group: each removal of a round is one termination
+    with decrement.
     """
-    return f"{instance}/round-{record.number}"
+    return SurgeInstance(owner=SurgeOwner.DISRUPTION, instance=instance, request=str(record.number))
 
 
 def launch_token(record: RoundRecord, key: str, subnet: str) -> str:

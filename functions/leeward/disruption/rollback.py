@@ -12,7 +12,7 @@ from leeward.disruption.lease import written
 from leeward.disruption.record import RoundRecord
 from leeward.disruption.termination_requests import give_back
 from leeward.model.instance import CapacityType, Instance
-from leeward.model.termination import Cause, CauseKind, Status, Subject
+from leeward.model.termination import Status, Subject
 from leeward.ports import Ports
 from leeward.termination import capacity_ledger
 from leeward.termination.execution import start
@@ -44,7 +44,7 @@ def _ask(record: RoundRecord, ports: Ports) -> None:
     for new, payer in handed.items():
         now = ports.clock.now()
         reason = f"round {record.number} launched {new} ahead, and no node goes for it"
-        cause = Cause(id=f"{capacity_ledger.DEBT}{new}/ahead", kind=CauseKind.SURPLUS, at=now, reason=reason)
+        cause = capacity_ledger.surplus(capacity_ledger.ahead(new), now, reason)
         claimed = ports.claims.claim(_subject(record, new, payer, known.get(payer)), cause, now)
         if claimed.status is Status.OPEN:
             start(claimed, ports)

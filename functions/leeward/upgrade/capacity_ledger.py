@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from leeward.model.group import ScalingActivity
-from leeward.model.termination import NOBODY, Outcome, Status, TerminationRecord
+from leeward.model.surge_instance import NoOffset, Offset
+from leeward.model.termination import Outcome, Status, TerminationRecord
 from leeward.termination import capacity_ledger
 from leeward.termination.capacity_ledger import Ending
 from leeward.termination.decisions import RESTS, held_for_upgrade
-from leeward.upgrade.record import UpgradeRecord, cause_id, debt_name
+from leeward.upgrade.record import UpgradeRecord, cause_id, surge_of
 
 SECOND_SIGHT = timedelta(seconds=60)  # a launch may be visible in the group before it is recorded
 MOST_REMARKS, LONGEST_REMARK = 20, 500
@@ -100,7 +101,7 @@ def _told(record: UpgradeRecord, old: str, termination: TerminationRecord) -> bo
     """Return whether both causes have joined: its own, and the debt where it has one to pay."""
     debt = debt_of(record, old)
     return termination.knows(cause_id(record, old)) and (
-        debt is None or termination.knows(capacity_ledger.DEBT + debt_name(debt, record.under_way[old]))
+        debt is None or capacity_ledger.is_requested(termination, surge_of(record, debt, old))
     )
 
 
@@ -113,13 +114,13 @@ def _paid(record: UpgradeRecord, old: str, termination: TerminationRecord) -> Up
     debt = debt_of(record, old)
     if debt is None:
         return record
-    payer = termination.payers.get(debt_name(debt, record.under_way[old]))
-    if payer is None:
+    settlement = termination.offsets.get(surge_of(record, debt, old))
+    if settlement is None:
         return record
-    if payer == old:
+    if settlement == Offset(instance=old):
         return replace(without(record, [debt]), gone=record.gone + 1)
-    if payer == NOBODY:
-        return remarked(without(record, [debt]), f"the launch of {debt} was forgiven when {old} ended")
+    if settlement is NoOffset.WRITTEN_OFF:
+        return remarked(without(record, [debt]), f"the launch of {debt} was written off when {old} ended")
     return replace(record, debts={**record.debts, debt: ""})
 
 

@@ -64,8 +64,8 @@ def _end(instance: Instance, record: UpgradeRecord, ports: Ports, *, pays: bool)
     reason = f"the upgrade of {record.group} launched it and it never joined"
     causes = [Cause(id=f"never-joined#{record.group}#{record.stamp}", kind=CauseKind.UPGRADE, at=now, reason=reason)]
     if pays:
-        name = f"{capacity_ledger.DEBT}{instance.id}/ahead"
-        causes.append(Cause(id=name, kind=CauseKind.SURPLUS, at=now, reason="it pays for its own launch"))
+        reason = "it offsets its own launch"
+        causes.append(capacity_ledger.surplus(capacity_ledger.ahead(instance.id), now, reason))
     for cause in causes:
         claimed = ports.claims.claim(subject, cause, now)
     if claimed.status is Status.OPEN:

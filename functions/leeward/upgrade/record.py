@@ -12,6 +12,7 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import Self
 
+from leeward.model.surge_instance import SurgeInstance, SurgeOwner
 from leeward.upgrade.members import Target
 from leeward.upgrade.surge_sizes import Strategy
 
@@ -204,11 +205,9 @@ def cause_id(record: UpgradeRecord, old: str) -> str:
     return f"upgrade#{record.group}#{record.under_way[old]}"
 
 
-def debt_name(new: str, tag: str) -> str:
-    """Return the name of the debt in the records of terminations: each time it is passed to another payer it has
-    another name.
-    """
-    return f"{new}/upgrade-{tag}"
+def surge_of(record: UpgradeRecord, new: str, old: str) -> SurgeInstance:
+    """Return the entry of a new instance in the ledger of an old one under way: each request is another entry."""
+    return SurgeInstance(owner=SurgeOwner.UPGRADE, instance=new, request=record.under_way[old])
 
 
 def launch_token(record: UpgradeRecord, number: str) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from leeward.model.group import ScalingActivity
 from leeward.model.launch_refusal import EVENT, sentence
+from leeward.model.surge_instance import Offset
 from leeward.ports import Ports
 from leeward.snapshot.gather import read_specs
 from leeward.termination.capacity_ledger import by_request, shrunk_since
@@ -146,7 +147,7 @@ def _without_taken(
         if activity.leaves is not None and by_request(activity) and record.measured <= activity.at < first
     }
     records = ports.claims.read_all(taken) if taken else {}
-    taken -= {name for name, one in records.items() if name in one.payers.values()}
+    taken -= {name for name, one in records.items() if Offset(instance=name) in one.offsets.values()}
     return replace(record, desired=max(record.desired - len(taken), 0), sized=first)
 
 

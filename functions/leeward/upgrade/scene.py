@@ -133,7 +133,7 @@ def _others(group: Group, ports: Ports) -> list[TerminationRecord]:
 
 
 def _owed(termination: TerminationRecord) -> int:
-    return sum(not capacity_ledger.of_upgrade(debt) for debt in capacity_ledger.debts(termination))
+    return sum(not surge.returns for surge in capacity_ledger.to_offset(termination))
 
 
 def fresh_record(group: Group, cluster: str, policy: NodePolicy, asked: Asked, ports: Ports) -> UpgradeRecord:

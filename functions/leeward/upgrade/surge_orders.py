@@ -46,7 +46,7 @@ def fulfil(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
         found |= dict.fromkeys(answer.launched, order.zone)
         if answer.no_capacity:
             short[order.subnet] = f"{order.zone}: {answer.reason}"
-        elif not answer.owed:
+        elif not answer.launched:
             refusal = answer.reason
     return written(_noted(record, found, short, refusal), ports)
 

@@ -14,7 +14,7 @@ from leeward.termination import capacity_ledger
 from leeward.termination.execution import start
 from leeward.termination.subject import subject_of
 from leeward.upgrade.capacity_ledger import debt_of
-from leeward.upgrade.record import UpgradeRecord, cause_id, debt_name
+from leeward.upgrade.record import UpgradeRecord, cause_id, surge_of
 from leeward.upgrade.scene import Scene
 
 
@@ -62,7 +62,7 @@ def ask_to_pay(record: UpgradeRecord, new: str, payer: str, scene: Scene, ports:
         return
     now = ports.clock.now()
     reason = f"the upgrade of {record.group} launched {new} ahead, and no old node is left to go for it"
-    cause = Cause(id=f"{capacity_ledger.DEBT}{new}/ahead", kind=CauseKind.SURPLUS, at=now, reason=reason)
+    cause = capacity_ledger.surplus(capacity_ledger.ahead(new), now, reason)
     claimed = ports.claims.claim(subject_of(instance, record.cluster, group=record.group), cause, now)
     if claimed.status is Status.OPEN:
         start(claimed, ports)
@@ -77,6 +77,5 @@ def _causes(record: UpgradeRecord, old: str, ports: Ports) -> list[Cause]:
     debt = debt_of(record, old)
     if debt is not None:
         said = f"it pays for {debt}, which was launched ahead"
-        name = capacity_ledger.DEBT + debt_name(debt, record.under_way[old])
-        found.append(Cause(id=name, kind=CauseKind.SURPLUS, at=now, reason=said))
+        found.append(capacity_ledger.surplus(surge_of(record, debt, old), now, said))
     return found

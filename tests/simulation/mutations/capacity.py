@@ -74,7 +74,7 @@ def _decrements_again(shop: Workshop) -> None:
 
     def step(first, run, call, ports):
         record = read(run.instance, ports)
-        if record.replacement is not None and record.replacement.owed:
+        if record.replacement is not None and record.replacement.launched:
             ports.groups.terminate(instance=run.instance, decrement=True)
         return first(run, call, ports)
 

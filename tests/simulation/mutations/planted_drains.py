@@ -29,7 +29,13 @@ OF_DRAINS = (
     Planted(
         name="a launch is forgiven while the group still launches the member that can pay",
         story="asks the members that are there now",
-        edits=(edit(f"{TERMINATION}.ledger_settlement._payer", "if payer != NOBODY or", "if True or"),),
+        edits=(
+            edit(
+                f"{TERMINATION}.ledger_settlement._settlement",
+                "if settlement is not NoOffset.WRITTEN_OFF or",
+                "if True or",
+            ),
+        ),
         tests=("tests/state_machines/test_ledger_walks.py",),
     ),
     Planted(

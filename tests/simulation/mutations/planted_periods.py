@@ -149,7 +149,7 @@ OF_PERIODS = (
         edits=(
             edit(
                 f"{CLAIMS}._open_again",
-                "keeps_launch = not record.surge_accounted",
+                "keeps_launch = not record.surge_settled",
                 "keeps_launch = True",
             ),
         ),

@@ -62,7 +62,7 @@ OF_UPGRADES = (
     Mutation(
         name="a launch of an upgrade that is paid for is handed on again",
         story="hands on every launch whose payer has ended",
-        breaks=edited(edit(f"{UPGRADE}.capacity_ledger._paid", "if payer == old:", "if False:")),
+        breaks=edited(edit(f"{UPGRADE}.capacity_ledger._paid", "if settlement == Offset(instance=old):", "if False:")),
         rules=frozenset({Rule.DECREMENT, Rule.SIZE, Rule.DEBT}),
         scenario=ROLLING,
     ),

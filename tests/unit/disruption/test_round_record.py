@@ -8,14 +8,13 @@ from leeward.disruption.record import (
     STAYED,
     RoundOutcome,
     cause_id,
-    debt_name,
     execution_name,
     launch_token,
+    surge_of,
 )
 from leeward.disruption.termination_tracking import concluded, under_way
+from leeward.model.surge_instance import NoOffset
 from leeward.model.termination import (
-    NOBODY,
-    RETURNED,
     Cause,
     CauseKind,
     Outcome,
@@ -24,14 +23,12 @@ from leeward.model.termination import (
     TerminationRecord,
 )
 from leeward.termination import capacity_ledger
+from tests.fakes.ledger import by
 from tests.fakes.rounds import NOW, a_round
 
 
 def a_termination(instance, record, **more):
-    kinds = {
-        cause_id(record, instance): record.cause,
-        capacity_ledger.DEBT + debt_name(record, instance): CauseKind.SURPLUS,
-    }
+    own = Cause(id=cause_id(record, instance), kind=record.cause, at=NOW)
     subject = Subject(
         instance=instance,
         cluster="blue",
@@ -46,14 +43,14 @@ def a_termination(instance, record, **more):
         "status": Status.CLOSED,
         "attempt": 1,
         "version": 2,
-        "causes": tuple(Cause(id=name, kind=kind, at=NOW) for name, kind in kinds.items()),
+        "causes": (own, capacity_ledger.surplus(surge_of(record, instance), NOW)),
         "outcome": Outcome.TERMINATED,
     }
     return TerminationRecord(**{**given, **more})
 
 
-def paid_by(payer, instance, record):
-    return {"payers": {debt_name(record, instance): payer}}
+def settled_as(settlement, instance, record):
+    return {"offsets": {surge_of(record, instance): settlement}}
 
 
 def a_told_round(**more):
@@ -62,9 +59,8 @@ def a_told_round(**more):
     )
 
 
-def test_every_removal_is_one_debt_that_its_termination_returns_when_it_is_not_paid():
-    record = a_round()
-    assert capacity_ledger.of_upgrade(debt_name(record, "i-1"))
+def test_every_removal_is_one_entry_that_its_termination_returns_when_it_is_not_offset():
+    assert surge_of(a_round(), "i-1").returns
 
 
 def test_names_of_executions_follow_from_the_round_and_fit():
@@ -123,8 +119,8 @@ def test_groups_rest_from_the_end_and_rests_of_long_ago_are_forgotten():
 def test_ends_are_read_off_the_terminations():
     record = a_told_round()
     found = {
-        "i-1": a_termination("i-1", record, **paid_by("i-1", "i-1", record)),
-        "i-2": a_termination("i-2", record, outcome=Outcome.GIVEN_BACK, **paid_by(RETURNED, "i-2", record)),
+        "i-1": a_termination("i-1", record, **settled_as(by("i-1"), "i-1", record)),
+        "i-2": a_termination("i-2", record, outcome=Outcome.GIVEN_BACK, **settled_as(NoOffset.RETURNED, "i-2", record)),
         "i-3": a_termination("i-3", record, status=Status.OPEN, outcome=None),
     }
     after = concluded(record, found)
@@ -136,8 +132,8 @@ def test_ends_are_read_off_the_terminations():
 def test_one_that_its_group_replaced_has_not_gone_and_one_that_was_forgiven_has():
     record = a_told_round()
     found = {
-        "i-1": a_termination("i-1", record, **paid_by(RETURNED, "i-1", record)),
-        "i-2": a_termination("i-2", record, **paid_by(NOBODY, "i-2", record)),
+        "i-1": a_termination("i-1", record, **settled_as(NoOffset.RETURNED, "i-1", record)),
+        "i-2": a_termination("i-2", record, **settled_as(NoOffset.WRITTEN_OFF, "i-2", record)),
     }
     assert concluded(record, found).ends == {"i-1": STAYED, "i-2": GONE}
 
@@ -145,7 +141,12 @@ def test_one_that_its_group_replaced_has_not_gone_and_one_that_was_forgiven_has(
 def test_one_that_is_kept_for_a_maintenance_ahead_is_not_waited_for():
     record = a_told_round()
     kept = a_termination(
-        "i-1", record, status=Status.OPEN, outcome=None, times={"retry": NOW}, **paid_by(RETURNED, "i-1", record)
+        "i-1",
+        record,
+        status=Status.OPEN,
+        outcome=None,
+        times={"retry": NOW},
+        **settled_as(NoOffset.RETURNED, "i-1", record),
     )
     assert concluded(record, {"i-1": kept}).ends == {"i-1": STAYED}
 

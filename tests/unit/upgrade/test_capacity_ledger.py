@@ -1,4 +1,4 @@
-"""The upgrade's side of the ledger: what is paid, returned, forgiven, and who has changed the size (U15, U16)."""
+"""The upgrade's side of the ledger: what is offset, returned, written off, and who has changed the size (U15, U16)."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -7,9 +7,8 @@ import pytest
 
 from leeward.model.group import ScalingActivity
 from leeward.model.instance import CapacityType
+from leeward.model.surge_instance import NoOffset
 from leeward.model.termination import (
-    NOBODY,
-    RETURNED,
     Cause,
     CauseKind,
     Outcome,
@@ -17,14 +16,15 @@ from leeward.model.termination import (
     Subject,
     TerminationRecord,
 )
+from leeward.termination.capacity_ledger import surplus
 from leeward.upgrade.capacity_ledger import conclude, parted, seen_sizes
 from leeward.upgrade.members import Target
-from leeward.upgrade.record import UpgradeRecord, cause_id, debt_name, execution_name, launch_token
+from leeward.upgrade.record import UpgradeRecord, cause_id, execution_name, launch_token, surge_of
 from leeward.upgrade.surge_sizes import Strategy
+from tests.fakes.ledger import by
 
 NOON = datetime(2026, 5, 6, 12, 0, tzinfo=UTC)
 OLD, NEW, TAG = "i-01d", "i-0e3", "20260506T120000.1"
-NAME = debt_name(NEW, TAG)
 RECORD = UpgradeRecord(
     group="web",
     target=Target(),
@@ -38,9 +38,11 @@ RECORD = UpgradeRecord(
     places={NEW: "a"},
     under_way={OLD: TAG},
 )
+OWN = Cause(id=cause_id(RECORD, OLD), kind=CauseKind.UPGRADE, at=NOON)
+SURGE = surge_of(RECORD, NEW, OLD)
 
 
-def a_termination(*causes, status=Status.OPEN, outcome=None, payers=None, **more):
+def a_termination(*causes, status=Status.OPEN, outcome=None, offsets=None, **more):
     subject = Subject(
         instance=OLD,
         cluster="blue",
@@ -50,10 +52,16 @@ def a_termination(*causes, status=Status.OPEN, outcome=None, payers=None, **more
         instance_type="m5.large",
         capacity_type=CapacityType.ON_DEMAND,
     )
-    ids = causes or (cause_id(RECORD, OLD), f"debt#{NAME}")
-    known = tuple(Cause(id=one, kind=CauseKind.UPGRADE, at=NOON) for one in ids)
+    known = causes or (OWN, surplus(SURGE, NOON))
     return TerminationRecord(
-        subject=subject, status=status, attempt=1, version=1, causes=known, outcome=outcome, payers=payers or {}, **more
+        subject=subject,
+        status=status,
+        attempt=1,
+        version=1,
+        causes=known,
+        outcome=outcome,
+        offsets=offsets or {},
+        **more,
     )
 
 
@@ -63,12 +71,12 @@ def concluded(termination, record=RECORD):
 
 def test_whoever_was_not_claimed_yet_is_told_again():
     assert concluded(None).unclaimed == (OLD,)
-    assert concluded(a_termination(cause_id(RECORD, OLD))).unclaimed == (OLD,), "the debt has not joined"
+    assert concluded(a_termination(OWN)).unclaimed == (OLD,), "the debt has not joined"
     assert concluded(a_termination()).unclaimed == ()
 
 
 def test_a_decrement_pays_before_the_instance_is_gone():
-    found = concluded(a_termination(payers={NAME: OLD})).record
+    found = concluded(a_termination(offsets={SURGE: by(OLD)})).record
     assert (found.debts, found.places, found.gone, found.under_way) == ({}, {}, 1, {OLD: TAG})
 
 
@@ -96,27 +104,28 @@ def test_the_word_of_the_group_is_waited_for_and_not_for_ever():
 
 
 def test_one_that_is_gone_is_finished():
-    found = concluded(a_termination(status=Status.CLOSED, outcome=Outcome.TERMINATED, payers={NAME: OLD})).record
+    found = concluded(a_termination(status=Status.CLOSED, outcome=Outcome.TERMINATED, offsets={SURGE: by(OLD)})).record
     assert (found.under_way, found.finished, found.gone, found.debts) == ({}, 1, 1, {})
 
 
-@pytest.mark.parametrize("payers", [{NAME: RETURNED}, {}])
-def test_a_debt_that_the_end_did_not_pay_waits_for_another_payer(payers):
-    found = concluded(a_termination(status=Status.CLOSED, outcome=Outcome.TERMINATED, payers=payers)).record
+@pytest.mark.parametrize("offsets", [{SURGE: NoOffset.RETURNED}, {}])
+def test_a_debt_that_the_end_did_not_pay_waits_for_another_old_node(offsets):
+    found = concluded(a_termination(status=Status.CLOSED, outcome=Outcome.TERMINATED, offsets=offsets)).record
     assert (found.debts, found.gone, found.finished) == ({NEW: ""}, 0, 1)
 
 
-def test_a_forgiven_debt_is_gone_and_told():
-    found = concluded(a_termination(status=Status.CLOSED, outcome=Outcome.TERMINATED, payers={NAME: NOBODY})).record
+def test_a_launch_that_is_written_off_is_gone_and_told():
+    written_off = {SURGE: NoOffset.WRITTEN_OFF}
+    found = concluded(a_termination(status=Status.CLOSED, outcome=Outcome.TERMINATED, offsets=written_off)).record
     assert (found.debts, found.gone) == ({}, 0)
-    assert "was forgiven" in found.remarks[0]
+    assert "was written off" in found.remarks[0]
 
 
 def test_one_that_was_given_back_has_failed_and_says_why():
     given = a_termination(
         status=Status.CLOSED,
         outcome=Outcome.GIVEN_BACK,
-        payers={NAME: RETURNED},
+        offsets={SURGE: NoOffset.RETURNED},
         blocked_by=("shop/web: pdb shop/web",),
     )
     found = concluded(given)
@@ -126,26 +135,24 @@ def test_one_that_was_given_back_has_failed_and_says_why():
 
 
 def test_a_rest_that_began_before_the_upgrade_had_told_it_says_nothing_of_its_drain():
-    resting = a_termination(cause_id(RECORD, OLD), times={"retry": NOON + timedelta(minutes=7)})
+    resting = a_termination(OWN, times={"retry": NOON + timedelta(minutes=7)})
     assert concluded(resting, replace(RECORD, debts={})).record.under_way == {OLD: TAG}
 
 
 def test_without_a_debt_one_that_waits_for_its_maintenance_is_no_longer_waited_for_either():
-    waiting = a_termination(
-        cause_id(RECORD, OLD), times={"retry": NOON + timedelta(minutes=25)}, blocked_by=("default/web-1: pdb web",)
-    )
+    waiting = a_termination(OWN, times={"retry": NOON + timedelta(minutes=25)}, blocked_by=("default/web-1: pdb web",))
     found = concluded(waiting, replace(RECORD, debts={})).record
     assert (found.under_way, found.failed) == ({}, (OLD,))
     assert found.reasons == {OLD: "default/web-1: pdb web"}
 
 
 def test_one_that_waits_for_its_maintenance_is_no_longer_waited_for():
-    waiting = a_termination(payers={NAME: RETURNED}, times={"retry": NOON + timedelta(hours=1)})
+    waiting = a_termination(offsets={SURGE: NoOffset.RETURNED}, times={"retry": NOON + timedelta(hours=1)})
     assert (concluded(waiting).record.under_way, concluded(waiting).record.failed) == ({}, (OLD,))
 
 
 def test_concluding_again_changes_nothing():
-    ended = a_termination(status=Status.CLOSED, outcome=Outcome.TERMINATED, payers={NAME: OLD})
+    ended = a_termination(status=Status.CLOSED, outcome=Outcome.TERMINATED, offsets={SURGE: by(OLD)})
     once = concluded(ended).record
     assert concluded(ended, once).record == once
 
