@@ -157,7 +157,7 @@ def put_back(
 
 
 def _needs_room(record: TerminationRecord | None) -> bool:
-    """Return whether a launch may have been made that is not paid for."""
+    """Return whether a launch may have been made that is not offset."""
     return record is not None and record.status is Status.OPEN and not record.surge_settled
 
 

@@ -81,7 +81,7 @@ def told(record: TerminationRecord, replacement: Replacement) -> str:
 
 def _ask(situation: InstanceState, ports: Ports) -> Asked:
     record, group = situation.record, situation.listing
-    lifecycle = None if situation.ended else situation.lifecycle  # a launch for an instance that is gone is never paid
+    lifecycle = None if situation.ended else situation.lifecycle  # no end would offset its launch
     wanted = decisions.wants_replacement(record, situation.group, situation.policy, lifecycle, ports.clock.now())
     if group is None or not (wanted.act or record.launching):
         return Asked(replacement=Replacement(reason=wanted.why))

@@ -99,7 +99,7 @@ OF_UPGRADE_EDGES = (
     Planted(
         name="an upgrade waits without an end for a raised desired size",
         story="polls until the group has launched",
-        edits=(edit(f"{UPGRADE}.settling._unpaid", "if not stands:", "if True:"),),
+        edits=(edit(f"{UPGRADE}.settling._not_offset", "if not stands:", "if True:"),),
         tests=("tests/unit/upgrade/test_stalled.py",),
     ),
     Planted(

@@ -19,7 +19,7 @@ from leeward.model.termination import (
 from leeward.termination.capacity_ledger import surplus
 from leeward.upgrade.capacity_ledger import conclude, parted, seen_sizes
 from leeward.upgrade.members import Target
-from leeward.upgrade.record import UpgradeRecord, cause_id, execution_name, launch_token, surge_of
+from leeward.upgrade.record import Order, SurgeNode, UpgradeRecord, cause_id, execution_name, launch_token, surge_of
 from leeward.upgrade.surge_sizes import Strategy
 from tests.fakes.ledger import by
 
@@ -34,8 +34,7 @@ RECORD = UpgradeRecord(
     began=NOON,
     launched=1,
     started=1,
-    debts={NEW: OLD},
-    places={NEW: "a"},
+    ahead={NEW: SurgeNode(zone="a", offset_by=OLD)},
     under_way={OLD: TAG},
 )
 OWN = Cause(id=cause_id(RECORD, OLD), kind=CauseKind.UPGRADE, at=NOON)
@@ -77,7 +76,7 @@ def test_whoever_was_not_claimed_yet_is_told_again():
 
 def test_a_decrement_pays_before_the_instance_is_gone():
     found = concluded(a_termination(offsets={SURGE: by(OLD)})).record
-    assert (found.debts, found.places, found.gone, found.under_way) == ({}, {}, 1, {OLD: TAG})
+    assert (found.ahead, found.gone, found.under_way) == ({}, 1, {OLD: TAG})
 
 
 def after(minutes, cause=None):
@@ -91,33 +90,33 @@ def test_one_whom_its_hook_holds_has_paid_when_the_group_says_that_it_shrinks():
     found = after(
         1, "At noon an instance was taken out in response to a user request, shrinking the capacity from 4 to 3."
     )
-    assert (found.debts, found.places, found.gone, found.under_way) == ({}, {}, 1, {OLD: TAG})
+    assert (found.ahead, found.gone, found.under_way) == ({}, 1, {OLD: TAG})
 
 
 def test_one_whom_its_hook_holds_and_the_group_replaces_does_not_pay():
-    assert after(1, "At noon an instance was taken out of service in response to a user request.").debts == {NEW: ""}
+    assert after(1, "At noon an instance was taken out of service in response to a user request.").unassigned == (NEW,)
 
 
 def test_the_word_of_the_group_is_waited_for_and_not_for_ever():
     assert after(15) == RECORD
-    assert after(16).debts == {NEW: ""}
+    assert after(16).unassigned == (NEW,)
 
 
 def test_one_that_is_gone_is_finished():
     found = concluded(a_termination(status=Status.CLOSED, outcome=Outcome.TERMINATED, offsets={SURGE: by(OLD)})).record
-    assert (found.under_way, found.finished, found.gone, found.debts) == ({}, 1, 1, {})
+    assert (found.under_way, found.finished, found.gone, found.ahead) == ({}, 1, 1, {})
 
 
 @pytest.mark.parametrize("offsets", [{SURGE: NoOffset.RETURNED}, {}])
 def test_a_debt_that_the_end_did_not_pay_waits_for_another_old_node(offsets):
     found = concluded(a_termination(status=Status.CLOSED, outcome=Outcome.TERMINATED, offsets=offsets)).record
-    assert (found.debts, found.gone, found.finished) == ({NEW: ""}, 0, 1)
+    assert (found.unassigned, found.gone, found.finished) == ((NEW,), 0, 1)
 
 
 def test_a_launch_that_is_written_off_is_gone_and_told():
     written_off = {SURGE: NoOffset.WRITTEN_OFF}
     found = concluded(a_termination(status=Status.CLOSED, outcome=Outcome.TERMINATED, offsets=written_off)).record
-    assert (found.debts, found.gone) == ({}, 0)
+    assert (found.ahead, found.gone) == ({}, 0)
     assert "was written off" in found.remarks[0]
 
 
@@ -130,18 +129,18 @@ def test_one_that_was_given_back_has_failed_and_says_why():
     )
     found = concluded(given)
     assert found.record.failed == (OLD,)
-    assert (found.record.under_way, found.record.debts) == ({}, {NEW: ""})
+    assert (found.record.under_way, found.record.unassigned) == ({}, (NEW,))
     assert found.failures == {OLD: "shop/web: pdb shop/web"}
 
 
 def test_a_rest_that_began_before_the_upgrade_had_told_it_says_nothing_of_its_drain():
     resting = a_termination(OWN, times={"retry": NOON + timedelta(minutes=7)})
-    assert concluded(resting, replace(RECORD, debts={})).record.under_way == {OLD: TAG}
+    assert concluded(resting, replace(RECORD, ahead={})).record.under_way == {OLD: TAG}
 
 
 def test_without_a_debt_one_that_waits_for_its_maintenance_is_no_longer_waited_for_either():
     waiting = a_termination(OWN, times={"retry": NOON + timedelta(minutes=25)}, blocked_by=("default/web-1: pdb web",))
-    found = concluded(waiting, replace(RECORD, debts={})).record
+    found = concluded(waiting, replace(RECORD, ahead={})).record
     assert (found.under_way, found.failed) == ({}, (OLD,))
     assert found.reasons == {OLD: "default/web-1: pdb web"}
 
@@ -158,7 +157,7 @@ def test_concluding_again_changes_nothing():
 
 
 def sizes(desired, *, others=0, shrunk=False, record=RECORD, now=NOON):
-    return seen_sizes(record, desired=desired, owed_by_others=others, shrunk=shrunk, now=now)
+    return seen_sizes(record, desired=desired, of_others=others, shrunk=shrunk, now=now)
 
 
 def test_what_was_launched_ahead_explains_a_larger_size():
@@ -177,12 +176,15 @@ def test_a_larger_size_is_believed_at_second_sight():
 
 
 def test_who_was_not_told_to_pay_need_not_pay_any_more():
-    free = replace(RECORD, debts={NEW: OLD, "i-0e4": ""})
-    assert sizes(4, shrunk=True, record=free).debts == {NEW: OLD}
+    free = replace(RECORD, ahead={**RECORD.ahead, "i-0e4": SurgeNode(zone="a")})
+    assert sizes(4, shrunk=True, record=free).ahead == RECORD.ahead
 
 
 def test_nothing_is_judged_while_a_launch_may_not_be_written_down():
-    assert sizes(9, shrunk=True, record=replace(RECORD, orders={"1": "a/subnet-a"})).others_scaled is None
+    assert (
+        sizes(9, shrunk=True, record=replace(RECORD, orders={"1": Order(zone="a", subnet="subnet-a")})).others_scaled
+        is None
+    )
 
 
 @pytest.mark.parametrize("group", ["web", "a" * 255, "team/web nodes", "ümläut"])

@@ -7,6 +7,7 @@ import pytest
 
 from leeward.model.group import ScalingActivity
 from leeward.model.termination import Cause, CauseKind
+from leeward.upgrade.record import SurgeNode
 from leeward.upgrade.run import Next
 from leeward.upgrade.steps import STEPS
 from tests.fakes.builders import GROUP, a_subject
@@ -48,7 +49,7 @@ def launched_late(taken_after, *, paid=False, **given):
     if paid:
         system.claims.claim(a_subject("i-0ccc"), replace(CAUSE, at=start), start)
         system.claims.note("i-0ccc", offsets={a_surge("i-0new"): by("i-0ccc")})
-    draining(system, desired=3, sized=start, debts={NEW: ""}, proven=None, **{"launched": 1, **given})
+    draining(system, desired=3, sized=start, ahead={NEW: SurgeNode()}, proven=None, **{"launched": 1, **given})
     system.clock.advance(minutes=6)
     STEPS["drain"](RUN, {}, system.ports)
     return system.upgrades.records[GROUP], launched
