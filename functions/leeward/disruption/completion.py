@@ -9,7 +9,7 @@ from typing import Any
 
 from leeward.disruption.launching import launch_all
 from leeward.disruption.lease import read, rest_after, written
-from leeward.disruption.record import GONE, STAYED, RoundOutcome, RoundRecord
+from leeward.disruption.record import GONE, STAYED, RoundOutcome, RoundRecord, command_of
 from leeward.disruption.replacement_sizes import adopt, raise_sizes
 from leeward.disruption.rollback import release
 from leeward.disruption.run import Next, RoundRun
@@ -93,6 +93,6 @@ def _answered(record: RoundRecord, ports: Ports) -> RoundRecord:
     if not record.orders:
         raise_sizes(record, ports)
         return record
-    ordered = {int(key.partition(".")[0]) for key in record.orders}
+    ordered = {command_of(key) for key in record.orders}
     others = {number: "given up before its launch" for number in record.standing if number not in ordered}
     return launch_all(record.fell(others), ports, may_grow=False)

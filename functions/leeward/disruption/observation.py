@@ -47,9 +47,7 @@ def _upgrades(groups: Iterable[str], ports: Ports) -> tuple[dict[str, str], froz
         if record.ended is None:
             held[group] = f"its group {group} is being upgraded"
         elif record.ahead or record.orders:
-            held[group] = (
-                f"an upgrade of its group {group} has failed and is not settled: start it again, or abort it"
-            )
+            held[group] = f"an upgrade of its group {group} has failed and is not settled: start it again, or abort it"
     return held, frozenset(going)
 
 

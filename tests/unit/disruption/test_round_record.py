@@ -7,6 +7,7 @@ from leeward.disruption.record import (
     GONE,
     STAYED,
     RoundOutcome,
+    SurgeNode,
     cause_id,
     execution_name,
     launch_token,
@@ -25,6 +26,8 @@ from leeward.model.termination import (
 from leeward.termination import capacity_ledger
 from tests.fakes.ledger import by
 from tests.fakes.rounds import NOW, a_round
+
+NEW = SurgeNode(command=0, replacement=0, group="web-b", zone="a", subnet="s")
 
 
 def a_termination(instance, record, **more):
@@ -54,9 +57,7 @@ def settled_as(settlement, instance, record):
 
 
 def a_told_round(**more):
-    return a_round(
-        told=True, orders={}, ends={}, handed={}, launched={"i-9": "0.0"}, places={"i-9": "web-b/a/s"}, **more
-    )
+    return a_round(told=True, orders={}, ends={}, launched={"i-9": NEW}, **more)
 
 
 def test_every_removal_is_one_entry_that_its_termination_returns_when_it_is_not_offset():
@@ -85,9 +86,9 @@ def test_a_launch_has_a_token_of_its_own_for_each_subnet_command_and_round():
 
 
 def test_only_replacements_of_standing_commands_that_have_not_come_are_launched():
-    record = a_round()
+    record = a_round(launched={})
     assert record.to_launch() == ("0.0",)
-    assert replace(record, launched={"i-9": "0.0"}).to_launch() == ()
+    assert replace(record, launched={"i-9": NEW}).to_launch() == ()
     assert record.fell({0: "the world moved"}).to_launch() == ()
 
 
@@ -98,9 +99,9 @@ def test_nodes_of_a_command_that_fell_are_released():
 
 
 def test_what_was_launched_for_a_command_that_fell_is_surplus_and_is_asked_to_go_once():
-    record = replace(a_round(handed={}), launched={"i-9": "0.0"}).fell({0: "dear"})
+    record = replace(a_round(), launched={"i-9": NEW}).fell({0: "dear"})
     assert record.surplus() == ("i-9",)
-    assert replace(record, handed={"i-9": "i-9"}).surplus() == ()
+    assert replace(record, launched={"i-9": replace(NEW, offset_by="i-9")}).surplus() == ()
 
 
 def test_a_new_node_stays_when_at_least_one_node_went_for_it():
