@@ -141,7 +141,7 @@ OF_UPGRADE_EDGES = (
     Planted(
         name="a launch is forgiven whatever Auto Scaling refuses",
         story="takes every permanent error of a terminate for below MinSize",
-        edits=(edit("leeward.termination.steps._terminate", "owed and _at_minimum(record, ports)", "owed"),),
+        edits=(edit("leeward.termination.steps._terminate", "decrement and _at_minimum(record, ports)", "decrement"),),
         tests=("tests/state_machines/test_ledger_walks.py",),
     ),
     Planted(
