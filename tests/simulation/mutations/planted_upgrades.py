@@ -139,7 +139,7 @@ OF_UPGRADE_EDGES = (
         tests=("tests/contract/test_large_upgrades.py",),
     ),
     Planted(
-        name="a launch is forgiven whatever Auto Scaling refuses",
+        name="a launch is written off whatever Auto Scaling refuses",
         story="takes every permanent error of a terminate for below MinSize",
         edits=(edit("leeward.termination.steps._terminate", "decrement and _at_minimum(record, ports)", "decrement"),),
         tests=("tests/state_machines/test_ledger_walks.py",),
