@@ -264,8 +264,8 @@ OF_STEPS = (
         edits=(
             edit(
                 "leeward.interruption.parse._capacity_reservation",
-                "event.message(Kind.CAPACITY_RESERVATION, ",
-                'event.noop("a capacity reservation", ',
+                "return CapacityReservationInterruption(",
+                'return event.noop("a capacity reservation", *common["instances"]) or CapacityReservationInterruption(',
             ),
         ),
         tests=("tests/handlers/interruption",),
