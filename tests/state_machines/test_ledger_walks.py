@@ -55,26 +55,26 @@ def size(system):
     return group.desired, sum(not member.lifecycle.startswith("Terminating") for member in group.instances)
 
 
-def run_the_payer(system, **options):
-    (payer,) = settled(system.claims.records[I])
-    assert system.executions.running(payer, 1)
-    return payer, Walker(system, **options).run(payer)
+def run_the_next_member(system, **options):
+    (member,) = settled(system.claims.records[I])
+    assert system.executions.running(member, 1)
+    return member, Walker(system, **options).run(member)
 
 
-def test_where_the_group_replaced_the_instance_its_youngest_member_pays_for_the_launch():
+def test_where_the_group_replaced_the_instance_its_youngest_member_offsets_the_launch():
     system = a_fleet(pods=[a_pod()])
     before = size(system)
     spot(system)
     assert Walker(system, before=ends_the_instance(system)).run(I).ended == "Terminated"
     assert size(system) == (before[0] + 1, before[1] + 1)
-    payer, walk = run_the_payer(system)
+    member, walk = run_the_next_member(system)
     assert walk.ended == "Terminated"
-    assert system.groups.terminated == [(payer, True)]
+    assert system.groups.terminated == [(member, True)]
     assert size(system) == before
-    assert settled(system.claims.records[payer]) == [payer]
+    assert settled(system.claims.records[member]) == [member]
 
 
-def test_where_every_other_member_is_ended_already_the_one_that_the_group_still_launches_pays():
+def test_where_every_other_member_is_ended_already_the_one_that_the_group_still_launches_offsets_it():
     system = a_fleet(pods=[a_pod()])
     before = size(system)
     spot(system)
@@ -91,9 +91,9 @@ def test_where_every_other_member_is_ended_already_the_one_that_the_group_still_
 
     assert Walker(system, before=meanwhile).run(I).ended == "Terminated"
     assert looks[:3] == [[], [], []]
-    payer, walk = run_the_payer(system)
+    member, walk = run_the_next_member(system)
     assert walk.ended == "Terminated"
-    assert system.groups.terminated == [(payer, True)]
+    assert system.groups.terminated == [(member, True)]
     assert size(system) == before
 
 
@@ -146,7 +146,7 @@ def test_an_owner_who_ends_the_very_instance_with_decrement_has_paid():
     assert list(system.claims.records) == [I]
 
 
-def test_a_payer_is_spared_when_the_group_has_been_made_smaller_before_its_turn():
+def test_a_surplus_member_is_spared_when_the_group_has_been_made_smaller_before_its_turn():
     system = a_fleet(pods=[a_pod()])
     spot(system)
     Walker(system, before=ends_the_instance(system)).run(I)
@@ -156,11 +156,11 @@ def test_a_payer_is_spared_when_the_group_has_been_made_smaller_before_its_turn(
             wish = ScalingActivity(at=system.clock.now(), cause=SHRUNK, leaves="i-0other")
             system.groups.history.append((GROUP, wish))
 
-    payer, walk = run_the_payer(system, before=meanwhile)
+    member, walk = run_the_next_member(system, before=meanwhile)
     assert walk.ended == "Cancelled"
     assert system.groups.terminated == []
-    assert not system.kubernetes.by_name[f"node-{payer}"].marked
-    assert ended_of(system, payer) == (Status.CLOSED, Outcome.GIVEN_BACK)
+    assert not system.kubernetes.by_name[f"node-{member}"].marked
+    assert ended_of(system, member) == (Status.CLOSED, Outcome.GIVEN_BACK)
 
 
 def ended_of(system, instance):
@@ -173,17 +173,17 @@ def test_an_instance_that_its_group_replaces_as_well_passes_the_offset_on():
     before = size(system)
     spot(system)
     Walker(system, before=ends_the_instance(system)).run(I)
-    (payer,) = settled(system.claims.records[I])
+    (member,) = settled(system.claims.records[I])
 
     def meanwhile(state, _):
-        if state == "Drain" and system.groups.by_name[GROUP].lifecycle_of(payer):
-            system.groups.begin_terminating(GROUP, payer)
+        if state == "Drain" and system.groups.by_name[GROUP].lifecycle_of(member):
+            system.groups.begin_terminating(GROUP, member)
             system.groups.refill(GROUP)
 
-    assert Walker(system, before=meanwhile).run(payer).ended == "Terminated"
-    (heir,) = settled(system.claims.records[payer])
-    assert heir not in {I, payer}
-    assert Walker(system).run(heir).ended == "Terminated"
+    assert Walker(system, before=meanwhile).run(member).ended == "Terminated"
+    (next_member,) = settled(system.claims.records[member])
+    assert next_member not in {I, member}
+    assert Walker(system).run(next_member).ended == "Terminated"
     assert size(system) == before
 
 
@@ -191,32 +191,32 @@ def test_where_a_budget_holds_its_pods_the_next_member_offsets_it_and_nothing_is
     system = a_fleet(pods=[a_pod()])
     spot(system)
     Walker(system, before=ends_the_instance(system)).run(I)
-    (payer,) = settled(system.claims.records[I])
-    system.kubernetes.put_pod(a_pod("stuck", node=f"node-{payer}"))
-    system.kubernetes.put_pod(a_pod("free", node=f"node-{payer}", labels={"app": "other"}))
+    (member,) = settled(system.claims.records[I])
+    system.kubernetes.put_pod(a_pod("stuck", node=f"node-{member}"))
+    system.kubernetes.put_pod(a_pod("free", node=f"node-{member}", labels={"app": "other"}))
     system.kubernetes.budget_list = [a_budget(0)]
     before = list(system.kubernetes.done)
-    assert Walker(system).run(payer).ended == "PodEvictionFailure"
+    assert Walker(system).run(member).ended == "PodEvictionFailure"
     assert system.kubernetes.done == before
-    assert ended_of(system, payer) == (Status.CLOSED, Outcome.GIVEN_BACK)
-    (heir,) = settled(system.claims.records[payer])
-    assert Walker(system).run(heir).ended == "Terminated"
-    assert system.groups.terminated == [(heir, True)]
+    assert ended_of(system, member) == (Status.CLOSED, Outcome.GIVEN_BACK)
+    (next_member,) = settled(system.claims.records[member])
+    assert Walker(system).run(next_member).ended == "Terminated"
+    assert system.groups.terminated == [(next_member, True)]
 
 
 def test_when_every_member_has_been_asked_the_last_one_is_tried_again():
     system = a_fleet(pods=[a_pod()])
     spot(system)
     Walker(system, before=ends_the_instance(system)).run(I)
-    asked, payer = [], I
+    asked, member = [], I
     system.kubernetes.budget_list = [a_budget(0)]
-    while settled(system.claims.records[payer]):
-        (payer,) = settled(system.claims.records[payer])
-        asked.append(payer)
-        system.kubernetes.put_pod(a_pod(f"stuck-{payer}", node=f"node-{payer}"))
-        assert Walker(system).run(payer).ended == "PodEvictionFailure"
+    while settled(system.claims.records[member]):
+        (member,) = settled(system.claims.records[member])
+        asked.append(member)
+        system.kubernetes.put_pod(a_pod(f"stuck-{member}", node=f"node-{member}"))
+        assert Walker(system).run(member).ended == "PodEvictionFailure"
     assert len(asked) == len(set(asked)) == size(system)[1]
-    record = system.claims.records[payer]
+    record = system.claims.records[member]
     assert record.status is Status.OPEN
     assert record.times["retry"] > system.clock.now()
     assert not any(node.marked for node in system.kubernetes.by_name.values())
@@ -283,9 +283,9 @@ def test_a_rebalanced_node_that_cannot_be_drained_is_given_back_and_the_newcomer
     claim(system, CauseKind.REBALANCE_RECOMMENDATION)
     assert Walker(system).run(I).ended == "PodEvictionFailure"
     assert ended(system) == (Status.CLOSED, Outcome.GIVEN_BACK)
-    payer, walk = run_the_payer(system)
+    member, walk = run_the_next_member(system)
     assert walk.ended == "Terminated"
-    assert system.groups.terminated == [(payer, True)]
+    assert system.groups.terminated == [(member, True)]
     assert size(system) == before
 
 

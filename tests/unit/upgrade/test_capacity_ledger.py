@@ -70,7 +70,7 @@ def concluded(termination, record=RECORD):
 
 def test_whoever_was_not_claimed_yet_is_told_again():
     assert concluded(None).unclaimed == (OLD,)
-    assert concluded(a_termination(OWN)).unclaimed == (OLD,), "the debt has not joined"
+    assert concluded(a_termination(OWN)).unclaimed == (OLD,), "the request of the offset has not joined"
     assert concluded(a_termination()).unclaimed == ()
 
 
@@ -108,7 +108,7 @@ def test_one_that_is_gone_is_finished():
 
 
 @pytest.mark.parametrize("offsets", [{SURGE: NoOffset.RETURNED}, {}])
-def test_a_debt_that_the_end_did_not_pay_waits_for_another_old_node(offsets):
+def test_a_launch_that_the_end_did_not_offset_waits_for_another_old_node(offsets):
     found = concluded(a_termination(status=Status.CLOSED, outcome=Outcome.TERMINATED, offsets=offsets)).record
     assert (found.unassigned, found.gone, found.finished) == ((NEW,), 0, 1)
 
@@ -138,7 +138,7 @@ def test_a_rest_that_began_before_the_upgrade_had_told_it_says_nothing_of_its_dr
     assert concluded(resting, replace(RECORD, ahead={})).record.under_way == {OLD: TAG}
 
 
-def test_without_a_debt_one_that_waits_for_its_maintenance_is_no_longer_waited_for_either():
+def test_without_an_offset_one_that_waits_for_its_maintenance_is_no_longer_waited_for_either():
     waiting = a_termination(OWN, times={"retry": NOON + timedelta(minutes=25)}, blocked_by=("default/web-1: pdb web",))
     found = concluded(waiting, replace(RECORD, ahead={})).record
     assert (found.under_way, found.failed) == ({}, (OLD,))
