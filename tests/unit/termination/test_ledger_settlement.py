@@ -1,4 +1,4 @@
-"""Who pays for the launch that was made for an instance, by the group's own word on how it parted with it."""
+"""The termination that offsets a launch, by the group's own word on how it parted with the replaced instance."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -9,6 +9,7 @@ from leeward.model.termination import Cause, CauseKind, Replacement
 from leeward.termination.instance_state import read, survey
 from leeward.termination.ledger_settlement import settle
 from tests.fakes.builders import GROUP, a_group, a_subject, an_instance
+from tests.fakes.ledger import a_surge, by
 from tests.fakes.system import FakeSystem
 
 OLD, NEW, OTHER = "i-0abc", "i-0new", "i-0other"
@@ -31,13 +32,13 @@ def warned_and_replaced(system, *, decrement):
     return survey(read(OLD, system.ports), system.ports)
 
 
-def test_a_decrement_after_the_launch_pays_for_it(system):
+def test_a_decrement_after_the_launch_offsets_it(system):
     assert settle(warned_and_replaced(system, decrement=timedelta(seconds=30)), system.ports) is None
-    assert system.claims.records[OLD].payers == {OLD: OLD}
+    assert system.claims.records[OLD].offsets == {a_surge(NEW): by(OLD)}
 
 
 def test_an_owner_s_decrement_from_before_the_launch_leaves_it_to_the_youngest_member(system):
     situation = warned_and_replaced(system, decrement=timedelta(seconds=-4))
     assert settle(situation, system.ports) is None
-    assert system.claims.records[OLD].payers == {OLD: NEW}
+    assert system.claims.records[OLD].offsets == {a_surge(NEW): by(NEW)}
     assert system.claims.records[NEW].has(CauseKind.SURPLUS)
