@@ -21,7 +21,9 @@ from infra.bytecode import RUNTIME, compile_asset, runtime_python
 from leeward.errors import InvalidInputError
 
 # Wheels that run anywhere: no compiled file, so the machine that synthesizes need not be like the one that runs it.
+# Their hashes are in the requirements, so that a package that was replaced at its index is refused.
 _PIP = (
+    "--require-hashes",
     "--platform=any",
     "--implementation=py",
     "--abi=none",

@@ -99,9 +99,9 @@ def owed_by_disruption(group: str, view: WorldView) -> int:
     has to bring.
     """
     records = [record for record in view.disruptions.values() if record.open]
-    places = [place for record in records for place in record.places.values()]
+    groups = [node.group for record in records for node in record.launched.values()]
     growing = [name for record in records for name in record.outstanding().values()]
-    return sum(place.startswith(f"{group}/") for place in places) + growing.count(group)
+    return groups.count(group) + growing.count(group)
 
 
 def _disruptions(view: WorldView) -> Iterator[str]:

@@ -7,6 +7,8 @@ from typing import Any
 
 from boto3.dynamodb.types import TypeDeserializer
 
+from leeward.adapters.aws.ledger_items import offsets_of
+from leeward.model.surge_instance import Offset
 from leeward.model.times import parse_instant
 from local.demo import scenario
 from local.stack import LocalStack
@@ -31,7 +33,7 @@ class Termination:
     blocked_by: tuple[str, ...]
     began: datetime
     times: Mapping[str, datetime] = field(default_factory=dict)
-    payers: Mapping[str, str] = field(default_factory=dict)  # debt -> payer, the instance whose termination offsets it
+    offsets: tuple[str, ...] = ()  # instances whose terminations offset what this one had to
 
     @property
     def phase(self) -> str:
@@ -76,7 +78,7 @@ def _termination(stored: Mapping[str, Any]) -> Termination:
         outcome=str(item.get("outcome") or ""),
         evicted=int(item.get("evicted", 0)),
         launched=tuple(replacement.get("launched", ())),
-        payers={str(debt): str(payer) for debt, payer in item.get("payers", {}).items()},
+        offsets=tuple(one.instance for one in offsets_of(item["offsets"]).values() if isinstance(one, Offset)),
         replacement=str(replacement.get("reason", "")),
         hooks=tuple(str(cause["hook"]) for cause in causes if cause.get("hook")),
         blocked_by=tuple(item.get("blockedBy", ())),

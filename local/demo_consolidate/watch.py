@@ -73,9 +73,9 @@ def news(before: DisruptionRecord | None, now: DisruptionRecord) -> Iterator[str
     for number, why in now.fallen.items():
         if before is None or number not in before.fallen:
             yield f"run {now.number}: command {number} is not carried out: {why}"
-    for new in now.launched:
+    for new, node in now.launched.items():
         if before is None or new not in before.launched:
-            yield f"run {now.number}: {now.places.get(new, new)} has launched {new}"
+            yield f"run {now.number}: {node.group}/{node.zone}/{node.subnet} has launched {new}"
     if now.told and not (before and before.told):
         yield f"run {now.number}: validated again, its nodes drain"
     if not now.open and (before is None or before.open):

@@ -32,7 +32,7 @@ class DisruptionBooks:
             ended = [name for name in command.nodes if record.ends.get(record.nodes[name]) == GONE]
             gone.update(_group(record, name) for name in ended)
             if ended:
-                launched.update(record.places[new].split("/")[0] for new in record.new_of(number))
+                launched.update(record.launched[new].group for new in record.new_of(number))
         allowed = _shrinks(record) if record.told else Counter[str]()
         for group in {*launched, *gone, *allowed} & self._books.keys():
             book = self._books[group]
@@ -47,7 +47,7 @@ def _shrinks(record: DisruptionRecord) -> Counter[str]:
     become smaller.
     """
     found = Counter(_group(record, name) for name in record.going)
-    found.subtract(record.places[new].split("/")[0] for number in record.standing for new in record.new_of(number))
+    found.subtract(record.launched[new].group for number in record.standing for new in record.new_of(number))
     return Counter({group: count for group, count in found.items() if count > 0})
 
 

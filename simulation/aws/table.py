@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from leeward.errors import ObjectGoneError, RecordChangedError
 from leeward.model.seen import Seen
+from leeward.model.surge_instance import Settlement, SurgeInstance
 from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, Status, Subject, TerminationRecord
 from simulation.journal import Journal
 from simulation.open_index import OpenIndex
@@ -81,7 +82,7 @@ class SimClaims:
         times: Mapping[str, datetime] | None = None,
         heartbeats: Mapping[str, datetime] | None = None,
         replacement: Replacement | None = None,
-        payers: Mapping[str, str] | None = None,
+        offsets: Mapping[SurgeInstance, Settlement] | None = None,
         node: str | None = None,
     ) -> None:
         """Record progress. Version, causes and status stay; a time that is set stays, except `retry` and `moved`."""
@@ -92,7 +93,7 @@ class SimClaims:
                 times=_with_times(there, times),
                 heartbeats={**there.heartbeats, **(heartbeats or {})},
                 replacement=replacement or there.replacement,
-                payers={**(payers or {}), **there.payers},
+                offsets={**(offsets or {}), **there.offsets},
                 subject=replace(there.subject, node=node) if node else there.subject,
             )
         )
@@ -207,8 +208,8 @@ def _with_times(there: TerminationRecord, times: Mapping[str, datetime] | None) 
 
 
 def _opened_again(there: TerminationRecord, subject: Subject, cause: Cause, now: datetime) -> TerminationRecord:
-    """Return the record of the next period: of the earlier ones only their causes, debts, raised replicas and an unpaid
-    launch stay.
+    """Return the record of the next period: of the earlier ones their causes, offsets and raised replicas stay, and a
+    launch that is not settled.
     """
     period = there.period + 1
     fresh = TerminationRecord(
@@ -220,13 +221,13 @@ def _opened_again(there: TerminationRecord, subject: Subject, cause: Cause, now:
         version=there.version + 1,
         causes=(cause,),
         times={"claimed": now},
-        payers=there.payers,
+        offsets=there.offsets,
         surges=there.surges,
         period=period,
         earlier_causes=there.all_causes,
         surge_period=period,
     )
-    if there.surge_accounted:
+    if there.surge_settled:
         return fresh
     return replace(fresh, replacement=there.replacement, plan=there.plan, surge_period=there.surge_period)
 

@@ -124,11 +124,11 @@ def test_a_launch_is_one_instance_however_often_it_is_asked_for(ports, group):
     in_service(ports, group, 2)
     subnet = ports.groups.describe([group])[group].subnets[0]
     first = ports.groups.launch(group=group, subnet=subnet, token="token-1")
-    assert first.owed
+    assert first.launched
     assert ports.groups.launch(group=group, subnet=subnet, token="token-1") == first
     assert ports.groups.describe([group])[group].desired == 3
     refused = ports.groups.launch(group=group, subnet=subnet, token="token-2")
-    assert not refused.owed
+    assert not refused.launched
     assert "ValidationError" in refused.reason
 
 

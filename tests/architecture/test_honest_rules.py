@@ -18,7 +18,7 @@ RULES = (
     "message_rules",
     "node_rules",
 )
-OF_RECORDS = {"records", "deadline", "has", "times", "replacement", "payers", "surges"}
+OF_RECORDS = {"records", "deadline", "has", "times", "replacement", "offsets", "surges"}
 DECISIONS = ("leeward.termination", "leeward.model.termination", "leeward.interruption", "leeward.adapters")
 
 

@@ -17,6 +17,7 @@ from leeward.errors import ObjectGoneError, RecordChangedError
 from leeward.model.drain_options import NEVER, DrainOptions
 from leeward.model.group import HookResult
 from leeward.model.instance import CapacityType
+from leeward.model.surge_instance import NoOffset, SurgeOwner
 from leeward.model.termination import (
     Cause,
     CauseKind,
@@ -30,6 +31,7 @@ from leeward.model.termination import (
 from tests.fakes.builders import DEPLOYMENT
 from tests.fakes.claims import FakeClaims
 from tests.fakes.clock import FakeClock
+from tests.fakes.ledger import a_surge, by
 
 NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
 LATER = NOW + timedelta(minutes=1)
@@ -254,14 +256,15 @@ def test_a_time_that_is_set_stays_except_the_time_of_the_next_try(claims):
     assert claims.read(INSTANCE).times == {"claimed": NOW, "draining": NOW, "moved": LATER, "retry": LATER}
 
 
-def test_who_pays_a_debt_is_decided_once_and_survives_the_end_of_the_record(claims):
+def test_an_offset_is_decided_once_and_survives_the_end_of_the_record(claims):
     claims.claim(a_subject(), FULL, NOW)
-    claims.note(INSTANCE, payers={INSTANCE: "i-0first"})
-    claims.note(INSTANCE, payers={INSTANCE: "i-0second", "i-0other": "nobody"})
-    decided = {INSTANCE: "i-0first", "i-0other": "nobody"}
-    assert claims.read(INSTANCE).payers == decided
+    surge, returned = a_surge("i-0new"), a_surge("i-0other", SurgeOwner.UPGRADE, "20260506T120000.1")
+    claims.note(INSTANCE, offsets={surge: by("i-0first")})
+    claims.note(INSTANCE, offsets={surge: by("i-0second"), returned: NoOffset.RETURNED})
+    decided = {surge: by("i-0first"), returned: NoOffset.RETURNED}
+    assert claims.read(INSTANCE).offsets == decided
     claims.close(INSTANCE, version=1, outcome=Outcome.GIVEN_BACK, now=NOW)
-    assert claims.claim(a_subject(), OTHER, LATER).payers == decided
+    assert claims.claim(a_subject(), OTHER, LATER).offsets == decided
 
 
 def test_blockers_are_replaced_and_can_be_cleared(claims):
@@ -311,7 +314,7 @@ def test_a_known_cause_finds_the_closed_record(claims):
 def test_a_new_cause_opens_a_closed_record_for_a_new_period(claims):
     """What was said in an earlier period tells duplicates, and decides nothing."""
     claims.claim(a_subject(), FULL, NOW)
-    claims.note(INSTANCE, times={"drained": NOW}, heartbeats={"h": NOW}, payers={"i-0other": "i-0pays"})
+    claims.note(INSTANCE, times={"drained": NOW}, heartbeats={"h": NOW}, offsets={a_surge("i-0other"): by("i-0third")})
     claims.note_attempt(INSTANCE, 1, blocked_by=["x"], evicted=4)
     claims.close(INSTANCE, version=1, outcome=Outcome.GIVEN_BACK, now=NOW)
     record = claims.claim(a_subject(node="node-a"), OTHER, LATER)
@@ -321,7 +324,7 @@ def test_a_new_cause_opens_a_closed_record_for_a_new_period(claims):
     assert (record.forced, record.options, record.has(CauseKind.SPOT_INTERRUPTION)) == (False, None, False)
     assert (record.subject.node, record.times, record.heartbeats) == ("node-a", {"claimed": LATER}, {})
     assert (record.blocked_by, record.pods_evicted, record.outcome) == ((), 0, None)
-    assert record.payers == {"i-0other": "i-0pays"}
+    assert record.offsets == {a_surge("i-0other"): by("i-0third")}
     assert list(claims.open_instances()) == [INSTANCE]
 
 
@@ -344,19 +347,19 @@ def test_a_cause_joins_the_present_period(claims):
     assert ([cause.id for cause in record.causes], record.earlier_causes) == (["event-2", "event-3"], (FULL,))
 
 
-def test_a_launch_that_is_paid_for_does_not_outlive_its_period(claims):
+def test_a_launch_that_is_settled_does_not_outlive_its_period(claims):
     claims.claim(a_subject(), FULL, NOW)
     claims.plan(INSTANCE, LaunchPlan(options=(LaunchOption(subnet="subnet-b", zone="us-east-1b", why="room"),)))
-    claims.note(INSTANCE, replacement=Replacement(launched=("i-0new",)), payers={INSTANCE: "i-0other"})
+    claims.note(INSTANCE, replacement=Replacement(launched=("i-0new",)), offsets={a_surge("i-0new"): by("i-0other")})
     claims.close(INSTANCE, version=1, outcome=Outcome.GIVEN_BACK, now=NOW)
     record = claims.claim(a_subject(), OTHER, LATER)
-    assert (record.replacement, record.plan, record.surge_name) == (None, None, f"{INSTANCE}/2")
+    assert (record.replacement, record.plan, record.launch_name) == (None, None, f"{INSTANCE}-2")
     assert record == claims.read(INSTANCE)
 
 
 @pytest.mark.parametrize("answered", [True, False])
-def test_a_launch_that_is_not_accounted_for_outlives_its_period_under_its_own_name(claims, answered):
-    """It has to be paid for exactly once; one whose answer was lost has to be followed up by the same client token."""
+def test_a_launch_that_is_not_settled_outlives_its_period_under_its_own_name(claims, answered):
+    """It has to be offset exactly once; one whose answer was lost has to be followed up by the same client token."""
     claims.claim(a_subject(), FULL, NOW)
     plan = LaunchPlan(options=(LaunchOption(subnet="subnet-b", zone="us-east-1b", why="room"),))
     launched = Replacement(launched=("i-0new",)) if answered else None
@@ -365,11 +368,13 @@ def test_a_launch_that_is_not_accounted_for_outlives_its_period_under_its_own_na
         claims.note(INSTANCE, replacement=launched)
     claims.close(INSTANCE, version=1, outcome=Outcome.GIVEN_BACK, now=NOW)
     record = claims.claim(a_subject(), OTHER, LATER)
-    assert (record.plan, record.replacement, record.surge_name) == (plan, launched, INSTANCE)
-    claims.note(INSTANCE, replacement=Replacement(launched=("i-0new",)), payers={INSTANCE: "nobody"})
+    assert (record.plan, record.replacement, record.launch_name) == (plan, launched, INSTANCE)
+    claims.note(
+        INSTANCE, replacement=Replacement(launched=("i-0new",)), offsets={a_surge("i-0new"): NoOffset.WRITTEN_OFF}
+    )
     claims.close(INSTANCE, version=2, outcome=Outcome.GIVEN_BACK, now=LATER)
     record = claims.claim(a_subject(), a_cause("event-3"), LATER)
-    assert (record.plan, record.replacement, record.surge_name) == (None, None, f"{INSTANCE}/3")
+    assert (record.plan, record.replacement, record.launch_name) == (None, None, f"{INSTANCE}-3")
 
 
 class Meddled(Table):

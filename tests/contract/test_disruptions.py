@@ -14,7 +14,7 @@ from leeward.adapters.aws.disruptions import DynamoDisruptions
 from leeward.adapters.aws.table import Table
 from leeward.adapters.aws.upgrade_items import plain
 from leeward.disruption.controller import that_fit
-from leeward.disruption.record import DisruptionOutcome
+from leeward.disruption.record import DisruptionOutcome, SurgeNode
 from simulation.aws.disruptions import SimDisruptions
 from tests.contract.test_claims import make_table
 from tests.fakes.disruptions import NOW, FakeDisruptions, a_disruption
@@ -54,7 +54,7 @@ def test_only_who_read_the_newest_version_writes(disruptions):
     first = disruptions.write(a_disruption())
     second = disruptions.write(replace(first, told=True))
     assert second.version == 2
-    assert disruptions.write(replace(first, handed={})) is None
+    assert disruptions.write(replace(first, launched={})) is None
     assert disruptions.read("blue") == second
 
 
@@ -112,8 +112,12 @@ def test_the_largest_round_fits_into_an_item_of_the_table(types):
         commands=commands,
         nodes=dict(zip(names, new, strict=True)),
         members=dict.fromkeys(names, LONG),
-        launched={name: f"{number}.0" for number, name in enumerate(new)},
-        places=dict.fromkeys(new, f"{LONG}/ap-northeast-1a/subnet-0123456789abcdef0"),
+        launched={
+            name: SurgeNode(
+                command=number, replacement=0, group=LONG, zone="ap-northeast-1a", subnet="subnet-0123456789abcdef0"
+            )
+            for number, name in enumerate(new)
+        },
         ends=dict.fromkeys(new, "stayed"),
     )
     assert 200_000 < len(json.dumps(plain(full))) < 400_000

@@ -16,7 +16,7 @@ from leeward.upgrade.capacity_ledger import conclude, with_warning
 from leeward.upgrade.drain_selection import TRIES
 from leeward.upgrade.findings import Code, warning
 from leeward.upgrade.plan import Plan
-from leeward.upgrade.record import cause_id, tag_for
+from leeward.upgrade.record import SurgeNode, cause_id, tag_for
 from leeward.upgrade.surge_sizes import Strategy, sizes
 from leeward.upgrade.survey import MOST_FINDINGS
 from tests.contract.test_claims import make_table
@@ -68,8 +68,7 @@ def in_full_swing(record):
     record = replace(
         record,
         under_way={one: tag_for(record, number) for number, one in enumerate(going)},
-        debts=dict(zip(new, going, strict=True)),
-        places=dict.fromkeys(new, "us-east-1a"),
+        ahead={one: SurgeNode(zone="us-east-1a", offset_by=old) for one, old in zip(new, going, strict=True)},
         given_up=tuple(IDS[-200:]),
         phase_since=NOW + timedelta(hours=1),
     )

@@ -14,7 +14,7 @@ from leeward.adapters.aws.upgrade_items import made, plain, upgrade_item, upgrad
 from leeward.adapters.aws.upgrades import DynamoUpgrades
 from leeward.model.launch import LaunchTemplateRef
 from leeward.upgrade.members import Target
-from leeward.upgrade.record import ControlRequest, UpgradeRecord
+from leeward.upgrade.record import ControlRequest, Order, SurgeNode, UpgradeRecord
 from leeward.upgrade.surge_sizes import Strategy
 from simulation.aws.upgrades import SimUpgrades
 from tests.contract.test_claims import make_table
@@ -49,6 +49,8 @@ def a_record(**more):
         "failed": ("node-a", "node-b"),
         "cordoned": True,
         "canary_done": NOW + timedelta(minutes=5),
+        "orders": {"3": Order(zone="a", subnet="subnet-a", count=2)},
+        "ahead": {"i-0new": SurgeNode(zone="a", offset_by="i-0old"), "i-0next": SurgeNode(zone="b")},
     }
     return UpgradeRecord(**{**given, **more})
 

@@ -5,7 +5,7 @@ from threading import RLock
 from typing import Any
 
 from leeward.disruption.command import Command, Decision, MethodName, Replacement
-from leeward.disruption.record import DisruptionRecord
+from leeward.disruption.record import DisruptionRecord, SurgeNode
 from leeward.model.instance import CapacityType
 from simulation.aws.disruptions import SimDisruptions
 from tests.fakes.calls import Calls
@@ -63,7 +63,7 @@ def a_disruption(**more: Any) -> DisruptionRecord:
         "orders": {"0.0": "us-east-1a/subnet-1"},
         "rests": {"web-c": NOW - timedelta(minutes=3)},
         "ends": {"i-3": "gone"},
-        "handed": {"i-9": "i-9"},
+        "launched": {"i-9": SurgeNode(command=0, replacement=0, group="web-b", zone="a", subnet="s", offset_by="i-9")},
         "retry": NOW + timedelta(minutes=1),
     }
     return DisruptionRecord(**{**given, **more})

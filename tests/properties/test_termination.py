@@ -15,6 +15,7 @@ from leeward.policy.document import DrainPolicy
 from leeward.termination.capacity_ledger import surplus
 from tests.fakes.builders import GROUP, a_group, a_node, a_policy, a_subject, an_instance, our_hook, policies
 from tests.fakes.clock import START
+from tests.fakes.ledger import a_surge
 from tests.fakes.system import FakeSystem
 from tests.state_machines.walker import Walker
 
@@ -86,7 +87,7 @@ class World:
         deadline = now + DEADLINES[kind] if kind in DEADLINES else None
         cause = Cause(id=f"event-{name}", kind=kind, at=now, deadline=deadline)
         if kind is CauseKind.SURPLUS:
-            cause = surplus(f"i-0{name}", now)
+            cause = surplus(a_surge(f"i-0{name}"), now)
         return self.system.claims.claim(a_subject(INSTANCE), cause, now)
 
     def before(self, _state, _data):

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from leeward.disruption.command import Command, Decision
-from leeward.disruption.record import GONE, STAYED, DisruptionOutcome
+from leeward.disruption.record import GONE, STAYED, DisruptionOutcome, SurgeNode
 from leeward.policy.document import Budget, DisruptionPolicy
 from simulation.aws.books import Book
 from simulation.aws.disruption_books import DisruptionBooks
@@ -35,7 +35,7 @@ def a_world(nodes=1, **record):
         "execution": "blue-3-1",
         "retry": None,
         "ends": {},
-        "handed": {},
+        "launched": {},
         "orders": {},
         "raised": {},
         "rests": {},
@@ -130,7 +130,7 @@ def test_a_round_may_shrink_a_group_by_the_nodes_it_tells_and_no_further():
 @pytest.mark.parametrize(("end", "owed"), [(GONE, 0), (STAYED, 1)])
 def test_a_launch_is_meant_to_stay_when_a_node_went_for_it_and_owed_when_none_did(end, owed):
     other, own = Book(), Book()
-    record = a_world(launched={"i-9": "0.0"}, places={"i-9": "web-b/a/s"}).disruptions["blue"]
+    record = a_world(launched={"i-9": SurgeNode(command=0, replacement=0, group="web-b")}).disruptions["blue"]
     books = DisruptionBooks({GROUP: own, "web-b": other})
     other.launched()
     told = replace(record, told=True)

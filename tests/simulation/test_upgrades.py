@@ -136,7 +136,7 @@ def test_turned_round_again_a_new_node_that_pays_for_itself_pays_once():
         record = world.world.upgrades.get(GROUP)
         if turned or record is None or not record.rolling_back:
             return
-        if any(payer == new and new in record.under_way for new, payer in record.debts.items()):
+        if any(by == new and new in record.under_way for new, by in record.assigned.items()):
             turned.append(True)
             world.machine.start("again", {"group": GROUP, "action": "rollback"})
 
@@ -181,9 +181,9 @@ def test_more_than_the_surge_comes_once_each_zone_has_a_ready_new_node_and_befor
         if record is None or record.ended:
             return
         if record.proven is None:
-            before.append(len(record.debts))
+            before.append(len(record.ahead))
         elif not record.cordoned:
-            behind.append(len(record.debts))
+            behind.append(len(record.ahead))
 
     world.watch(look).start(launchTemplateVersion="2").run()
     assert world.ended() == "Upgraded"

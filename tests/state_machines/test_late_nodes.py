@@ -5,8 +5,10 @@ from datetime import timedelta
 import pytest
 
 from leeward.model.termination import CauseKind
-from tests.fakes.builders import GROUP, a_node, our_hook
+from leeward.termination.capacity_ledger import surplus
+from tests.fakes.builders import GROUP, a_node, a_subject, our_hook
 from tests.fakes.clock import START
+from tests.fakes.ledger import a_surge
 from tests.state_machines.test_detach_deadlines import Happens
 from tests.state_machines.test_walks import FOREIGN, I, a_budget, a_pod, a_system, claim, spot
 from tests.state_machines.walker import Walker
@@ -62,7 +64,7 @@ def test_a_node_that_joins_late_in_a_scale_in_is_drained_as_long_as_the_instance
 
 def test_a_surplus_node_that_joins_after_its_termination_was_asked_for_is_drained_and_not_given_back():
     system = booting(budgets=[a_budget(0)])
-    claim(system, CauseKind.SURPLUS)
+    system.claims.claim(a_subject(I), surplus(a_surge("i-0new"), START), START)
     happens = Happens(
         system,
         after(30, joins(system)),

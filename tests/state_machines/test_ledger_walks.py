@@ -5,9 +5,11 @@ from datetime import timedelta
 
 from leeward.errors import InvalidInputError
 from leeward.model.group import ScalingActivity
-from leeward.model.termination import NOBODY, Cause, CauseKind, Outcome, Status
+from leeward.model.surge_instance import NoOffset
+from leeward.model.termination import Cause, CauseKind, Outcome, Status
 from tests.fakes.builders import GROUP, a_node, a_subject, an_instance
 from tests.fakes.clock import START
+from tests.fakes.ledger import settled
 from tests.state_machines.test_walks import I, a_budget, a_pod, a_system, claim, ec2_says, ended, spot
 from tests.state_machines.walker import Walker
 
@@ -53,26 +55,26 @@ def size(system):
     return group.desired, sum(not member.lifecycle.startswith("Terminating") for member in group.instances)
 
 
-def run_the_payer(system, **options):
-    (payer,) = system.claims.records[I].payers.values()
-    assert system.executions.running(payer, 1)
-    return payer, Walker(system, **options).run(payer)
+def run_the_next_member(system, **options):
+    (member,) = settled(system.claims.records[I])
+    assert system.executions.running(member, 1)
+    return member, Walker(system, **options).run(member)
 
 
-def test_where_the_group_replaced_the_instance_its_youngest_member_pays_for_the_launch():
+def test_where_the_group_replaced_the_instance_its_youngest_member_offsets_the_launch():
     system = a_fleet(pods=[a_pod()])
     before = size(system)
     spot(system)
     assert Walker(system, before=ends_the_instance(system)).run(I).ended == "Terminated"
     assert size(system) == (before[0] + 1, before[1] + 1)
-    payer, walk = run_the_payer(system)
+    member, walk = run_the_next_member(system)
     assert walk.ended == "Terminated"
-    assert system.groups.terminated == [(payer, True)]
+    assert system.groups.terminated == [(member, True)]
     assert size(system) == before
-    assert system.claims.records[payer].payers == {I: payer}
+    assert settled(system.claims.records[member]) == [member]
 
 
-def test_where_every_other_member_is_ended_already_the_one_that_the_group_still_launches_pays():
+def test_where_every_other_member_is_ended_already_the_one_that_the_group_still_launches_offsets_it():
     system = a_fleet(pods=[a_pod()])
     before = size(system)
     spot(system)
@@ -83,15 +85,15 @@ def test_where_every_other_member_is_ended_already_the_one_that_the_group_still_
             system.groups.begin_terminating(GROUP, I, "taken out of service in response to an EC2 health check")
             drain_the_others(system)
         if state == "Finish":
-            looks.append(dict(system.claims.records[I].payers))
+            looks.append(settled(system.claims.records[I]))
             if len(looks) == 3:
                 system.groups.refill(GROUP)
 
     assert Walker(system, before=meanwhile).run(I).ended == "Terminated"
-    assert looks[:3] == [{}, {}, {}]
-    payer, walk = run_the_payer(system)
+    assert looks[:3] == [[], [], []]
+    member, walk = run_the_next_member(system)
     assert walk.ended == "Terminated"
-    assert system.groups.terminated == [(payer, True)]
+    assert system.groups.terminated == [(member, True)]
     assert size(system) == before
 
 
@@ -106,7 +108,7 @@ def test_a_group_that_does_not_launch_in_time_keeps_no_record_open():
 
     assert Walker(system, before=meanwhile).run(I).ended == "Terminated"
     assert timedelta(minutes=15) < system.clock.now() - START < timedelta(minutes=25)
-    assert system.claims.records[I].payers == {I: NOBODY}
+    assert settled(system.claims.records[I]) == [NoOffset.WRITTEN_OFF]
 
 
 def test_a_decrement_whose_answer_was_lost_is_recognised_and_paid_once():
@@ -115,7 +117,7 @@ def test_a_decrement_whose_answer_was_lost_is_recognised_and_paid_once():
     walk = Walker(system, killed=["terminate"]).run(I)
     assert walk.ended == "Terminated"
     assert system.groups.terminated == [(I, True)]
-    assert system.claims.records[I].payers == {I: I}
+    assert settled(system.claims.records[I]) == [I]
 
 
 def test_somebody_who_shrank_the_group_meanwhile_is_not_charged_twice():
@@ -131,7 +133,7 @@ def test_somebody_who_shrank_the_group_meanwhile_is_not_charged_twice():
             system.groups.begin_terminating(GROUP, I)
 
     assert Walker(system, before=meanwhile).run(I).ended == "Terminated"
-    assert system.claims.records[I].payers == {I: NOBODY}
+    assert settled(system.claims.records[I]) == [NoOffset.WRITTEN_OFF]
     assert list(system.claims.records) == [I]
 
 
@@ -140,11 +142,11 @@ def test_an_owner_who_ends_the_very_instance_with_decrement_has_paid():
     spot(system)
     cause = "taken out of service in response to a user request, shrinking the capacity from 3 to 2"
     assert Walker(system, before=ends_the_instance(system, cause=cause)).run(I).ended == "Terminated"
-    assert system.claims.records[I].payers == {I: I}
+    assert settled(system.claims.records[I]) == [I]
     assert list(system.claims.records) == [I]
 
 
-def test_a_payer_is_spared_when_the_group_has_been_made_smaller_before_its_turn():
+def test_a_surplus_member_is_spared_when_the_group_has_been_made_smaller_before_its_turn():
     system = a_fleet(pods=[a_pod()])
     spot(system)
     Walker(system, before=ends_the_instance(system)).run(I)
@@ -154,11 +156,11 @@ def test_a_payer_is_spared_when_the_group_has_been_made_smaller_before_its_turn(
             control = ScalingActivity(at=system.clock.now(), cause=SHRUNK, leaves="i-0other")
             system.groups.history.append((GROUP, control))
 
-    payer, walk = run_the_payer(system, before=meanwhile)
+    member, walk = run_the_next_member(system, before=meanwhile)
     assert walk.ended == "Cancelled"
     assert system.groups.terminated == []
-    assert not system.kubernetes.by_name[f"node-{payer}"].marked
-    assert ended_of(system, payer) == (Status.CLOSED, Outcome.GIVEN_BACK)
+    assert not system.kubernetes.by_name[f"node-{member}"].marked
+    assert ended_of(system, member) == (Status.CLOSED, Outcome.GIVEN_BACK)
 
 
 def ended_of(system, instance):
@@ -166,55 +168,55 @@ def ended_of(system, instance):
     return record.status, record.outcome
 
 
-def test_a_payer_that_its_group_replaces_as_well_hands_the_debt_on():
+def test_an_instance_that_its_group_replaces_as_well_passes_the_offset_on():
     system = a_fleet(pods=[a_pod()])
     before = size(system)
     spot(system)
     Walker(system, before=ends_the_instance(system)).run(I)
-    (payer,) = system.claims.records[I].payers.values()
+    (member,) = settled(system.claims.records[I])
 
     def meanwhile(state, _):
-        if state == "Drain" and system.groups.by_name[GROUP].lifecycle_of(payer):
-            system.groups.begin_terminating(GROUP, payer)
+        if state == "Drain" and system.groups.by_name[GROUP].lifecycle_of(member):
+            system.groups.begin_terminating(GROUP, member)
             system.groups.refill(GROUP)
 
-    assert Walker(system, before=meanwhile).run(payer).ended == "Terminated"
-    (heir,) = system.claims.records[payer].payers.values()
-    assert heir not in {I, payer}
-    assert Walker(system).run(heir).ended == "Terminated"
+    assert Walker(system, before=meanwhile).run(member).ended == "Terminated"
+    (next_member,) = settled(system.claims.records[member])
+    assert next_member not in {I, member}
+    assert Walker(system).run(next_member).ended == "Terminated"
     assert size(system) == before
 
 
-def test_where_a_budget_holds_the_payers_pods_the_next_member_pays_and_nothing_is_disturbed():
+def test_where_a_budget_holds_its_pods_the_next_member_offsets_it_and_nothing_is_disturbed():
     system = a_fleet(pods=[a_pod()])
     spot(system)
     Walker(system, before=ends_the_instance(system)).run(I)
-    (payer,) = system.claims.records[I].payers.values()
-    system.kubernetes.put_pod(a_pod("stuck", node=f"node-{payer}"))
-    system.kubernetes.put_pod(a_pod("free", node=f"node-{payer}", labels={"app": "other"}))
+    (member,) = settled(system.claims.records[I])
+    system.kubernetes.put_pod(a_pod("stuck", node=f"node-{member}"))
+    system.kubernetes.put_pod(a_pod("free", node=f"node-{member}", labels={"app": "other"}))
     system.kubernetes.budget_list = [a_budget(0)]
     before = list(system.kubernetes.done)
-    assert Walker(system).run(payer).ended == "PodEvictionFailure"
+    assert Walker(system).run(member).ended == "PodEvictionFailure"
     assert system.kubernetes.done == before
-    assert ended_of(system, payer) == (Status.CLOSED, Outcome.GIVEN_BACK)
-    (heir,) = system.claims.records[payer].payers.values()
-    assert Walker(system).run(heir).ended == "Terminated"
-    assert system.groups.terminated == [(heir, True)]
+    assert ended_of(system, member) == (Status.CLOSED, Outcome.GIVEN_BACK)
+    (next_member,) = settled(system.claims.records[member])
+    assert Walker(system).run(next_member).ended == "Terminated"
+    assert system.groups.terminated == [(next_member, True)]
 
 
 def test_when_every_member_has_been_asked_the_last_one_is_tried_again():
     system = a_fleet(pods=[a_pod()])
     spot(system)
     Walker(system, before=ends_the_instance(system)).run(I)
-    asked, payer = [], I
+    asked, member = [], I
     system.kubernetes.budget_list = [a_budget(0)]
-    while system.claims.records[payer].payers:
-        (payer,) = system.claims.records[payer].payers.values()
-        asked.append(payer)
-        system.kubernetes.put_pod(a_pod(f"stuck-{payer}", node=f"node-{payer}"))
-        assert Walker(system).run(payer).ended == "PodEvictionFailure"
+    while settled(system.claims.records[member]):
+        (member,) = settled(system.claims.records[member])
+        asked.append(member)
+        system.kubernetes.put_pod(a_pod(f"stuck-{member}", node=f"node-{member}"))
+        assert Walker(system).run(member).ended == "PodEvictionFailure"
     assert len(asked) == len(set(asked)) == size(system)[1]
-    record = system.claims.records[payer]
+    record = system.claims.records[member]
     assert record.status is Status.OPEN
     assert record.times["retry"] > system.clock.now()
     assert not any(node.marked for node in system.kubernetes.by_name.values())
@@ -249,7 +251,7 @@ def test_a_group_that_never_says_how_it_ended_the_instance_is_let_be():
 
     assert Walker(system, before=meanwhile).run(I).ended == "Terminated"
     assert system.clock.now() - START > timedelta(minutes=15)
-    assert system.claims.records[I].payers == {I: NOBODY}
+    assert settled(system.claims.records[I]) == [NoOffset.WRITTEN_OFF]
 
 
 def test_a_group_at_its_minimum_owes_nothing():
@@ -263,10 +265,10 @@ def test_a_group_at_its_minimum_owes_nothing():
         ends_the_instance(system)(state, data) if system.groups.by_name[GROUP].lifecycle_of(I) else None
 
     assert Walker(system, before=meanwhile).run(I).ended == "Terminated"
-    assert system.claims.records[I].payers == {I: NOBODY}
+    assert settled(system.claims.records[I]) == [NoOffset.WRITTEN_OFF]
 
 
-def test_asked_twice_to_pass_a_debt_on_the_same_instance_pays():
+def test_asked_twice_to_pass_an_offset_on_the_same_instance_is_chosen():
     system = a_fleet(pods=[a_pod()])
     spot(system)
     walk = Walker(system, before=ends_the_instance(system), killed=["finish"]).run(I)
@@ -281,9 +283,9 @@ def test_a_rebalanced_node_that_cannot_be_drained_is_given_back_and_the_newcomer
     claim(system, CauseKind.REBALANCE_RECOMMENDATION)
     assert Walker(system).run(I).ended == "PodEvictionFailure"
     assert ended(system) == (Status.CLOSED, Outcome.GIVEN_BACK)
-    payer, walk = run_the_payer(system)
+    member, walk = run_the_next_member(system)
     assert walk.ended == "Terminated"
-    assert system.groups.terminated == [(payer, True)]
+    assert system.groups.terminated == [(member, True)]
     assert size(system) == before
 
 
@@ -299,7 +301,7 @@ def test_a_group_at_its_min_size_forgives_the_launch_and_replaces_the_instance()
 
     assert Walker(system, before=raise_minimum).run(I).ended == "Terminated"
     assert system.groups.terminated == [(I, False)]
-    assert system.claims.records[I].payers == {I: NOBODY}
+    assert settled(system.claims.records[I]) == [NoOffset.WRITTEN_OFF]
 
 
 def test_any_other_refusal_of_a_decrement_keeps_the_launch_unpaid():
@@ -309,4 +311,4 @@ def test_any_other_refusal_of_a_decrement_keeps_the_launch_unpaid():
     system.groups.fail("terminate", InvalidInputError("ValidationError: Instance Id is in another state"), times=1)
     assert Walker(system).run(I).ended != "Terminated"
     assert system.groups.terminated == []
-    assert not system.claims.records[I].payers
+    assert not settled(system.claims.records[I])

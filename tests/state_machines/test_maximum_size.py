@@ -16,11 +16,12 @@ from leeward.termination.replacing import ask_for_replacement
 from leeward.termination.run import Next, Run
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import UpgradeRecord
-from leeward.upgrade.scene import measured, owed_by_others
+from leeward.upgrade.scene import launched_by_others, measured
 from leeward.upgrade.surge_sizes import Strategy
 from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, a_subject, an_instance
 from tests.fakes.clock import START
 from tests.fakes.disruptions import a_disruption
+from tests.fakes.ledger import by
 from tests.fakes.refusals import REFUSALS
 from tests.fakes.system import FakeSystem
 from tests.state_machines.walker import Walker
@@ -65,7 +66,7 @@ def item(system):
 def pay(system, instance):
     """The instance is terminated with decrement, and its record closed."""
     system.groups.terminate(instance=instance, decrement=True)
-    system.claims.note(instance, payers={instance: instance})
+    system.claims.note(instance, offsets={system.claims.records[instance].surge: by(instance)})
     record = system.claims.records[instance]
     system.claims.close(instance, version=record.version, outcome=Outcome.TERMINATED, now=START)
 
@@ -112,7 +113,7 @@ def test_killed_around_any_of_its_calls_it_launches_once_and_max_size_comes_back
     def killed(*args, **kwargs):
         if after:
             answer = original(*args, **kwargs)
-            if cut == "launch" and not answer.owed:
+            if cut == "launch" and not answer.launched:
                 return answer
         setattr(port, cut, original)
         raise KeyboardInterrupt
@@ -227,7 +228,7 @@ def test_an_upgrade_measures_without_a_launch_whose_record_the_index_does_not_li
     monkeypatch.setattr(system.claims, "open_instances", list)
     group = system.groups.by_name[GROUP]
     assert (group.desired, measured(an_upgrade(raised_maximum=False), group, system.ports).desired) == (3, 2)
-    assert owed_by_others(group, system.ports) == 1
+    assert launched_by_others(group, system.ports) == 1
 
 
 def test_a_replacement_during_an_upgrade_takes_the_max_size_that_the_upgrade_recorded():

@@ -12,6 +12,7 @@ from leeward.termination.replacing import ask_for_replacement
 from leeward.termination.run import Next, Run
 from tests.fakes.builders import GROUP, a_subject, our_hook
 from tests.fakes.clock import START
+from tests.fakes.ledger import by, settled
 from tests.state_machines.test_walks import I, a_budget, a_pod, a_system
 from tests.state_machines.walker import Walker
 
@@ -153,16 +154,16 @@ def test_a_spot_warning_after_a_failed_rebalance_launches_a_replacement_of_its_o
     join(system, CauseKind.REBALANCE_RECOMMENDATION)
     failed(system, days=1)
     before = system.claims.records[I]
-    assert (len(system.groups.launches), list(before.payers)) == (1, [I])
+    assert (len(system.groups.launches), list(before.offsets)) == (1, [before.surge])
     record = join(system, CauseKind.SPOT_INTERRUPTION, deadline=system.clock.now() + timedelta(minutes=2))
     Walker(system).run(I, record.attempt)
     after = system.claims.records[I]
     assert len(system.groups.launches) == 2
     assert len({token for _, _, token in system.groups.launches}) == 2
-    assert after.payers == {**before.payers, f"{I}/2": I}
+    assert after.offsets == {**before.offsets, after.surge: by(I)}
 
 
-def test_a_launch_of_an_earlier_period_that_nothing_paid_for_is_paid_for_exactly_once():
+def test_a_launch_of_an_earlier_period_that_nothing_offset_is_offset_exactly_once():
     """A record closed with its books open, which no step of ours does: the launch still decides, and nothing more is
     launched.
     """
@@ -174,7 +175,7 @@ def test_a_launch_of_an_earlier_period_that_nothing_paid_for_is_paid_for_exactly
     Walker(system).run(I, record.attempt)
     assert len(system.groups.launches) == 1
     assert system.groups.terminated == [(I, True)]
-    assert system.claims.records[I].payers == {I: I}
+    assert settled(system.claims.records[I]) == [I]
 
 
 def test_a_redelivered_message_of_an_earlier_period_reopens_nothing():

@@ -289,7 +289,7 @@ def test_a_launch_that_was_made_before_the_instance_ended_is_still_followed_up()
     begun = claim(Run(instance=I, attempt=1, version=1, next=Next.REPLACE), {"execution": f"{I}-1"}, system.ports)
     assert begun.next is Next.REPLACE
     assert ask(system).next is Next.DRAIN
-    assert system.claims.records[I].replacement.owed
+    assert system.claims.records[I].replacement.launched
     assert len(system.groups.launches) == 1
 
 

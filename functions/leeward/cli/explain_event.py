@@ -22,7 +22,7 @@ from leeward.interruption.fields import MalformedMessageError
 from leeward.interruption.lookup import look_up
 from leeward.interruption.parse import parse
 from leeward.interruption.world import World
-from leeward.model.message import Kind, Message
+from leeward.model.message import InterruptionMessage, Kind, Message
 from leeward.model.termination import Status, TerminationRecord, execution_name
 from leeward.model.times import format_instant
 from leeward.ports import Ports
@@ -80,14 +80,14 @@ def _explain(bodies: Sequence[str], arguments: argparse.Namespace) -> list[dict[
     return [document_of(_decide(found, world, arguments.now), found, arguments.now) for found in parsed]
 
 
-def _parse(body: str, now: datetime) -> Message | MalformedMessageError:
+def _parse(body: str, now: datetime) -> InterruptionMessage | MalformedMessageError:
     try:
         return parse(body, received=now)
     except MalformedMessageError as error:
         return error
 
 
-def _decide(found: Message | MalformedMessageError, world: World, now: datetime) -> Decision:
+def _decide(found: InterruptionMessage | MalformedMessageError, world: World, now: datetime) -> Decision:
     return decide(found, world, now=now) if isinstance(found, Message) else malformed(str(found))
 
 
@@ -109,7 +109,9 @@ def world_of(snapshot: Snapshot, cluster: str, origins: frozenset[tuple[str, str
 
 
 def _live(
-    parsed: Sequence[Message | MalformedMessageError], messages: Sequence[Message], arguments: argparse.Namespace
+    parsed: Sequence[InterruptionMessage | MalformedMessageError],
+    messages: Sequence[InterruptionMessage],
+    arguments: argparse.Namespace,
 ) -> list[dict[str, Any]]:
     from leeward.adapters import wiring
 
@@ -146,7 +148,7 @@ def _attempt(record: TerminationRecord | None) -> int:
 
 def document_of(
     decision: Decision,
-    found: Message | MalformedMessageError,
+    found: InterruptionMessage | MalformedMessageError,
     now: datetime,
     attempts: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:

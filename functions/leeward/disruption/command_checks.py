@@ -55,7 +55,7 @@ def _narrowed(command: Command, still: Command) -> Command:
 def _why_expensive(record: DisruptionRecord, number: int, snapshot: ClusterSnapshot) -> str:
     nodes = {node.instance_id: node for node in snapshot.nodes}
     for new in record.new_of(number):
-        wanted = planned(record, record.launched[new])
+        wanted = planned(record, record.launched[new].key)
         price = snapshot.price_of(nodes[new]) if new in nodes else None
         if price is not None and wanted.price is not None and price > wanted.price + CENTS:
             return f"{new} costs ${price:.4f} an hour, planned were ${wanted.price:.4f} at the most"

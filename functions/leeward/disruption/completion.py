@@ -9,7 +9,7 @@ from typing import Any
 
 from leeward.disruption.launching import launch_all
 from leeward.disruption.lease import read, rest_after, written
-from leeward.disruption.record import GONE, STAYED, DisruptionOutcome, DisruptionRecord
+from leeward.disruption.record import GONE, STAYED, DisruptionOutcome, DisruptionRecord, command_of
 from leeward.disruption.replacement_sizes import adopt, raise_sizes
 from leeward.disruption.rollback import release
 from leeward.disruption.run import DisruptionRun, Next
@@ -93,6 +93,6 @@ def _answered(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:
     if not record.orders:
         raise_sizes(record, ports)
         return record
-    ordered = {int(key.partition(".")[0]) for key in record.orders}
+    ordered = {command_of(key) for key in record.orders}
     others = {number: "given up before its launch" for number in record.standing if number not in ordered}
     return launch_all(record.fell(others), ports, may_grow=False)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from leeward.disruption.command import Command, Replacement
 from leeward.disruption.lease import written
-from leeward.disruption.record import DisruptionRecord, launch_token
+from leeward.disruption.record import DisruptionRecord, SurgeNode, command_of, launch_token, replacement_of
 from leeward.disruption.replacement_sizes import await_growth, can_grow, raise_sizes
 from leeward.errors import LeewardError
 from leeward.model.facts import ClusterFacts
@@ -27,8 +27,7 @@ def launch_all(record: DisruptionRecord, ports: Ports, *, may_grow: bool = True)
     LaunchInstances is refused, raise the desired size; else the command is dropped.
     """
     for key in record.to_launch():
-        number = int(key.partition(".")[0])
-        if number not in record.standing:
+        if command_of(key) not in record.standing:
             continue  # another of its replacements was refused
         if key not in record.orders:
             record = _ordered(record, key, ports)
@@ -39,13 +38,13 @@ def launch_all(record: DisruptionRecord, ports: Ports, *, may_grow: bool = True)
 
 def planned(record: DisruptionRecord, key: str) -> Replacement:
     """Return the replacement that was planned under the key `C.R`."""
-    number, _, place = key.partition(".")
-    return record.commands[int(number)].replacements[int(place)]
+    number, place = replacement_of(key)
+    return record.commands[number].replacements[place]
 
 
 def _ordered(record: DisruptionRecord, key: str, ports: Ports) -> DisruptionRecord:
     """Place the replacement now, in the zones that the plan names; the order is written before the first call."""
-    number = int(key.partition(".")[0])
+    number = command_of(key)
     options, why = _places(record, key, ports)
     if not options:
         return written(record.fell({number: f"no subnet for its replacement: {why}"}), ports)
@@ -53,7 +52,7 @@ def _ordered(record: DisruptionRecord, key: str, ports: Ports) -> DisruptionReco
 
 
 def _fulfilled(record: DisruptionRecord, key: str, ports: Ports, *, may_grow: bool) -> DisruptionRecord:
-    number, wanted = int(key.partition(".")[0]), planned(record, key)
+    (number, place), wanted = replacement_of(key), planned(record, key)
     while record.orders.get(key):
         where, _, others = record.orders[key].partition(",")
         zone, _, subnet = where.partition("/")
@@ -61,9 +60,9 @@ def _fulfilled(record: DisruptionRecord, key: str, ports: Ports, *, may_grow: bo
         answer = ports.groups.launch(group=wanted.group, subnet=subnet, token=token)
         left = {name: order for name, order in record.orders.items() if name != key}
         if answer.launched:
-            new = answer.launched[0]
-            launched, places = {**record.launched, new: key}, {**record.places, new: f"{wanted.group}/{zone}/{subnet}"}
-            return written(replace(record, orders=left, launched=launched, places=places), ports)
+            node = SurgeNode(command=number, replacement=place, group=wanted.group, zone=zone, subnet=subnet)
+            launched = {**record.launched, answer.launched[0]: node}
+            return written(replace(record, orders=left, launched=launched), ports)
         if answer.no_capacity and others:
             record = written(replace(record, orders={**left, key: others}), ports)
             continue
@@ -77,7 +76,7 @@ def _fulfilled(record: DisruptionRecord, key: str, ports: Ports, *, may_grow: bo
 
 def _places(record: DisruptionRecord, key: str, ports: Ports) -> tuple[list[str], str]:
     """Return `zone/subnet` values, best first, and why there is none."""
-    wanted, command = planned(record, key), record.commands[int(key.partition(".")[0])]
+    wanted, command = planned(record, key), record.commands[command_of(key)]
     group = ports.groups.describe([wanted.group]).get(wanted.group)
     if group is None:
         return [], f"Auto Scaling does not know the group {wanted.group}"

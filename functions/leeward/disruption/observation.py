@@ -46,8 +46,8 @@ def _upgrades(groups: Iterable[str], ports: Ports) -> tuple[dict[str, str], froz
         going |= record.under_way.keys()
         if record.ended is None:
             held[group] = f"its group {group} is being upgraded"
-        elif record.debts or record.orders:
-            held[group] = f"an upgrade of its group {group} has failed and still owes: start it again, or abort it"
+        elif record.ahead or record.orders:
+            held[group] = f"an upgrade of its group {group} has failed and is not settled: start it again, or abort it"
     return held, frozenset(going)
 
 

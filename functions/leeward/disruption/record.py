@@ -11,6 +11,7 @@ from enum import StrEnum
 from hashlib import sha256
 
 from leeward.disruption.command import Command, Decision, MethodName
+from leeward.model.surge_instance import SurgeInstance, SurgeOwner
 from leeward.model.termination import CauseKind
 
 LONGEST_REST = timedelta(days=7)  # a cooldown that is longer is dropped
@@ -31,6 +32,28 @@ class DisruptionOutcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SurgeNode:
+    """New instance of a run: the replacement of a command, in the place in which it was launched.
+
+    `offset_by`: where it replaces no old node in the end, the instance whose termination is requested to offset it.
+    `undone`: its own end has shrunk the group, so that it needs no offset.
+    """
+
+    command: int
+    replacement: int
+    group: str = ""
+    zone: str = ""
+    subnet: str = ""
+    offset_by: str | None = None
+    undone: bool = False
+
+    @property
+    def key(self) -> str:
+        """Key of the replacement in the record's orders."""
+        return replacement_key(self.command, self.replacement)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DisruptionRecord:
     """One run of one cluster. `nodes`: name -> instance of every node that it claims; `members`: name -> its group;
     `groups`: those of the nodes and those in which it launches. `fallen`: number of a dropped command -> why it is not
@@ -40,10 +63,9 @@ class DisruptionRecord:
     `raised`: group -> MaxSize before we raised it.
 
     `orders`: number of a command and of its replacement, `C.R` -> subnets that are still to be tried, `zone/subnet`
-    each, the current one first. `launched`: new instance -> `C.R`, `places`: new instance -> `group/zone/subnet`.
+    each, the current one first. `launched`: new instance -> what it is.
     `told`: termination of the nodes has been requested; their terminations own them now. `ends`: instance -> `gone`, or
-    `stayed` where it was returned to service or its group replaced it. `handed`: surplus new instances -> the instance
-    whose termination is requested to offset it, empty where the end of the new instance has shrunk the group.
+    `stayed` where it was returned to service or its group replaced it.
 
     `refusals`: group -> why LaunchInstances does not serve it. `awaited`: `C.R` -> the group whose desired size,
     `sizes` by group, brings it instead; `before`: group -> its instances, comma between, before that.
@@ -66,15 +88,13 @@ class DisruptionRecord:
     suspended: tuple[str, ...] = ()
     raised: Mapping[str, int] = field(default_factory=dict)
     orders: Mapping[str, str] = field(default_factory=dict)
-    launched: Mapping[str, str] = field(default_factory=dict)
-    places: Mapping[str, str] = field(default_factory=dict)
+    launched: Mapping[str, SurgeNode] = field(default_factory=dict)
     refusals: Mapping[str, str] = field(default_factory=dict)
     awaited: Mapping[str, str] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
     before: Mapping[str, str] = field(default_factory=dict)
     told: bool = False
     ends: Mapping[str, str] = field(default_factory=dict)
-    handed: Mapping[str, str] = field(default_factory=dict)
     rests: Mapping[str, datetime] = field(default_factory=dict)
     retry: datetime | None = None
     ended: datetime | None = None
@@ -115,34 +135,35 @@ class DisruptionRecord:
 
     def new_of(self, number: int) -> tuple[str, ...]:
         """Return the instances launched for a command."""
-        return tuple(new for new, key in self.launched.items() if key.partition(".")[0] == str(number))
+        return tuple(new for new, node in self.launched.items() if node.command == number)
 
     def to_launch(self) -> tuple[str, ...]:
         """Return the keys `C.R` of replacements for which nothing was launched yet, and no group grows."""
         wanted = (
-            f"{number}.{place}"
+            replacement_key(number, place)
             for number, one in self.standing.items()
             if one.decision is Decision.REPLACE
             for place in range(len(one.replacements))
         )
-        there = {*self.launched.values(), *self.awaited}
+        there = {*(node.key for node in self.launched.values()), *self.awaited}
         return tuple(key for key in wanted if key not in there)
 
     def outstanding(self) -> Mapping[str, str]:
         """Return the part of `awaited` that has not come up yet."""
-        there = set(self.launched.values())
+        there = {node.key for node in self.launched.values()}
         return {key: group for key, group in self.awaited.items() if key not in there}
 
     def surplus(self) -> tuple[str, ...]:
         """Return the new instances that replace no old node: those of dropped commands, and of commands whose nodes all
-        stayed. Instances in `handed` are not named again.
+        stayed. Those whose offset is decided are not named again.
         """
         kept: set[str] = set()
         for number, one in self.standing.items():
             ends = [self.ends.get(self.nodes[name], "") for name in one.nodes]
             if not self.told or GONE in ends or "" in ends:
                 kept.update(self.new_of(number))
-        return tuple(new for new in self.launched if new not in kept and new not in self.handed)
+        decided = {new for new, node in self.launched.items() if node.undone or node.offset_by is not None}
+        return tuple(new for new in self.launched if new not in kept and new not in decided)
 
     def fell(self, why: Mapping[int, str]) -> "DisruptionRecord":
         """Return the record without these commands."""
@@ -155,16 +176,32 @@ class DisruptionRecord:
         return replace(self, ended=now, outcome=outcome, why=why[:500], rests=rests, retry=None)
 
 
+def replacement_key(command: int, replacement: int) -> str:
+    """Return `C.R`, the key of a command's replacement in maps of the record."""
+    return f"{command}.{replacement}"
+
+
+def replacement_of(key: str) -> tuple[int, int]:
+    """Return (number of the command, number of its replacement), which `replacement_key` wrote."""
+    command, _, replacement = key.partition(".")
+    return int(command), int(replacement)
+
+
+def command_of(key: str) -> int:
+    """Return the number of the command whose replacement has this key."""
+    return replacement_of(key)[0]
+
+
 def cause_id(record: DisruptionRecord, instance: str) -> str:
     """Return the id of the cause with which a node of the run is terminated."""
     return f"disruption#{record.cluster}#{record.number}#{instance}"
 
 
-def debt_name(record: DisruptionRecord, instance: str) -> str:
-    """Return the name of the debt that makes the termination shrink the group: each removal of a run is one
-    terminate-with-decrement.
+def surge_of(record: DisruptionRecord, instance: str) -> SurgeInstance:
+    """Return the ledger's entry that makes the termination shrink the group: each removal of a run is one termination
+    with decrement.
     """
-    return f"{instance}/disruption-{record.number}"
+    return SurgeInstance(owner=SurgeOwner.DISRUPTION, instance=instance, request=str(record.number))
 
 
 def launch_token(record: DisruptionRecord, key: str, subnet: str) -> str:

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from leeward.disruption.command import Replacement
 from leeward.disruption.lease import written
-from leeward.disruption.record import DisruptionRecord
+from leeward.disruption.record import DisruptionRecord, SurgeNode, command_of, replacement_key, replacement_of
 from leeward.disruption.replacement_readiness import unlike
 from leeward.errors import LeewardError
 from leeward.model.group import Group
@@ -62,18 +62,21 @@ def adopt(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:
     """
     waiting = record.outstanding()
     groups = ports.groups.describe(sorted(set(waiting.values()))) if waiting else {}
-    launched, places, awaited = dict(record.launched), dict(record.places), dict(record.awaited)
+    launched, awaited = dict(record.launched), dict(record.awaited)
     for name, members in {name: _members(group) for name, group in groups.items()}.items():
         keys = [key for key, group in waiting.items() if group == name]
         old = {*record.before[name].split(","), *record.launched}
         come = ports.instances.describe([member for member in members if member not in old])
         for key, new in _matched(keys, come.values(), _plans(record)):
-            launched[new.id], places[new.id] = key, f"{name}/{new.zone}/{new.subnet}"
+            number, place = replacement_of(key)
+            launched[new.id] = SurgeNode(
+                command=number, replacement=place, group=name, zone=new.zone, subnet=new.subnet
+            )
             keys.remove(key)
         if len(members) >= groups[name].desired < record.sizes[name] and len(come) < len(members):
             awaited = {key: group for key, group in awaited.items() if key not in keys}
-    after = replace(record, launched=launched, places=places, awaited=awaited)
-    cancelled = {int(key.partition(".")[0]) for key in record.awaited.keys() - awaited.keys()}
+    after = replace(record, launched=launched, awaited=awaited)
+    cancelled = {command_of(key) for key in record.awaited.keys() - awaited.keys()}
     if cancelled:
         after = after.fell(dict.fromkeys(cancelled, "others have made the group smaller again"))
     return written(after, ports) if after != record else record
@@ -88,7 +91,7 @@ def announce(record: DisruptionRecord, before: DisruptionRecord, ports: Ports) -
     }
     kubernetes = ports.clusters.kubernetes(record.cluster)
     for key, name in record.outstanding().items():
-        for node_name in record.commands[int(key.partition(".")[0])].nodes if name in told else ():
+        for node_name in record.commands[command_of(key)].nodes if name in told else ():
             try:
                 node = kubernetes.node(node_name)
                 if node is not None:
@@ -104,7 +107,7 @@ def _members(group: Group) -> list[str]:
 
 def _plans(record: DisruptionRecord) -> Mapping[str, Replacement]:
     return {
-        f"{number}.{place}": planned
+        replacement_key(number, place): planned
         for number, command in enumerate(record.commands)
         for place, planned in enumerate(command.replacements)
     }

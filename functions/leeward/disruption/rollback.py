@@ -12,12 +12,10 @@ from leeward.disruption.lease import written
 from leeward.disruption.record import DisruptionRecord
 from leeward.disruption.termination_requests import give_back
 from leeward.model.instance import CapacityType, Instance
-from leeward.model.termination import Cause, CauseKind, Subject
+from leeward.model.termination import Subject
 from leeward.ports import Ports
 from leeward.termination import capacity_ledger
 from leeward.termination.execution import is_open, request
-
-UNDONE = ""  # in place of the instance that offsets a launch: its own instance has left with decrement
 
 
 def release(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:
@@ -27,32 +25,33 @@ def release(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:
     """
     surplus = record.surplus()
     if surplus:
-        payers, undone = dict(record.handed), _undone(surplus, record, ports)
+        launched, undone = dict(record.launched), _undone(surplus, record, ports)
         for new in surplus:
-            taken = {*payers.values(), *record.going.values()}
-            payers[new] = UNDONE if new in undone else _payer(new, record, taken, ports)
-        record = written(replace(record, handed=payers), ports)
-    _ask(record, ports)
+            taken = {*(node.offset_by for node in launched.values()), *record.going.values()}
+            by = None if new in undone else _offset(new, record, taken, ports)
+            launched[new] = replace(launched[new], offset_by=by, undone=by is None)
+        record = written(replace(record, launched=launched), ports)
+    _request(record, ports)
     give_back(record, record.released, ports)
     return record
 
 
-def _ask(record: DisruptionRecord, ports: Ports) -> None:
-    """Request the termination of each payer; from then on that termination accounts for the group's size."""
-    handed = {new: payer for new, payer in record.handed.items() if payer != UNDONE}
-    known = ports.instances.describe(handed.values()) if handed else {}
-    for new, payer in handed.items():
+def _request(record: DisruptionRecord, ports: Ports) -> None:
+    """Request the termination of each instance that offsets a launch; it accounts for the group's size from then on."""
+    offsets = {new: node.offset_by for new, node in record.launched.items() if node.offset_by is not None}
+    known = ports.instances.describe(offsets.values()) if offsets else {}
+    for new, by in offsets.items():
         now = ports.clock.now()
         reason = f"run {record.number} launched {new} ahead, and no node goes for it"
-        cause = Cause(id=f"{capacity_ledger.DEBT}{new}/ahead", kind=CauseKind.SURPLUS, at=now, reason=reason)
-        request(_subject(record, new, payer, known.get(payer)), [cause], ports)
+        cause = capacity_ledger.surplus(capacity_ledger.ahead(new), now, reason)
+        request(_subject(record, new, by, known.get(by)), [cause], ports)
 
 
 def _undone(surplus: Collection[str], record: DisruptionRecord, ports: Ports) -> frozenset[str]:
     """Return new instances that have ended and by whose end their group reports that it shrank: they need no offset."""
     instances = ports.instances.describe(surplus)
     ended = [new for new in surplus if new not in instances or instances[new].ended]
-    groups = {new: record.places[new].split("/")[0] for new in ended}
+    groups = {new: record.launched[new].group for new in ended}
     since = record.began - capacity_ledger.MARGIN
     said = {group: ports.groups.activities(group, since) for group in sorted(set(groups.values()))}
     return frozenset(
@@ -60,11 +59,11 @@ def _undone(surplus: Collection[str], record: DisruptionRecord, ports: Ports) ->
     )
 
 
-def _payer(new: str, record: DisruptionRecord, taken: Collection[str], ports: Ports) -> str:
-    """Return the new node itself, else the youngest member of its group that stays; the new one where neither is known:
-    its own termination then settles which instance pays.
+def _offset(new: str, record: DisruptionRecord, taken: Collection[str | None], ports: Ports) -> str:
+    """Return the instance that offsets the launch: the new node itself, else the youngest member of its group that
+    stays; the new one where neither is known: its own termination then settles the offset.
     """
-    group, _, _ = record.places[new].split("/")
+    group = record.launched[new].group
     described = ports.groups.describe([group]).get(group)
     members = [member.id for member in described.instances] if described is not None else []
     instances = ports.instances.describe({new, *members})
@@ -74,15 +73,15 @@ def _payer(new: str, record: DisruptionRecord, taken: Collection[str], ports: Po
     return next((one.id for one in staying if one.id not in taken and not is_open(one.id, ports)), new)
 
 
-def _subject(record: DisruptionRecord, new: str, payer: str, known: Instance | None) -> Subject:
+def _subject(record: DisruptionRecord, new: str, by: str, known: Instance | None) -> Subject:
     """Return the instance as EC2 knows it, else with the place of the launch."""
-    group, zone, subnet = record.places[new].split("/")
+    node = record.launched[new]
     return Subject(
-        instance=payer,
+        instance=by,
         cluster=record.cluster,
-        group=(known.group if known is not None else None) or group,
-        zone=known.zone if known is not None else zone,
-        subnet=known.subnet if known is not None else subnet,
+        group=(known.group if known is not None else None) or node.group,
+        zone=known.zone if known is not None else node.zone,
+        subnet=known.subnet if known is not None else node.subnet,
         instance_type=known.type if known is not None else "",
         capacity_type=known.capacity_type if known is not None else CapacityType.ON_DEMAND,
     )

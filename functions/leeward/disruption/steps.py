@@ -13,7 +13,7 @@ from leeward.disruption.command_checks import judged
 from leeward.disruption.launching import launch_all, planned
 from leeward.disruption.lease import read, written
 from leeward.disruption.observation import look
-from leeward.disruption.record import DisruptionRecord
+from leeward.disruption.record import DisruptionRecord, command_of
 from leeward.disruption.replacement_readiness import JOINS_WITHIN, arrival
 from leeward.disruption.replacement_sizes import OWED_FOR, adopt, announce
 from leeward.disruption.rollback import release
@@ -69,7 +69,7 @@ def ready(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionR
     wanted = {new: planned(record, key) for number in record.standing for new, key in _keys(record, number)}
     nodes = ports.clusters.kubernetes(run.cluster).nodes()
     found = arrival(wanted, ports.instances.describe(wanted), nodes, since=record.began, now=ports.clock.now())
-    fell = {int(record.launched[new].partition(".")[0]): why for new, why in found.wrong.items()}
+    fell = {record.launched[new].command: why for new, why in found.wrong.items()}
     missing = [*found.missing.values(), *_grows(record, fell, ports)]
     if fell:
         record = written(record.fell(fell), ports)
@@ -148,7 +148,7 @@ def _hold_groups(record: DisruptionRecord, launching: tuple[str, ...], ports: Po
     already are left unchanged, and so is the MaxSize of a managed node group, which belongs to EKS.
     """
     wanted = [planned(record, key).group for key in launching]
-    numbers = {int(key.partition(".")[0]) for key in launching}
+    numbers = {command_of(key) for key in launching}
     groups = ports.groups.describe(record.groups)
     own = {record.members[name] for number in numbers for name in record.commands[number].nodes}
     touched = sorted({*wanted, *own} & groups.keys())
@@ -170,7 +170,7 @@ def _hold_groups(record: DisruptionRecord, launching: tuple[str, ...], ports: Po
 
 
 def _keys(record: DisruptionRecord, number: int) -> list[tuple[str, str]]:
-    return [(new, record.launched[new]) for new in record.new_of(number)]
+    return [(new, record.launched[new].key) for new in record.new_of(number)]
 
 
 def _grows(record: DisruptionRecord, fell: dict[int, str], ports: Ports) -> list[str]:
@@ -178,11 +178,9 @@ def _grows(record: DisruptionRecord, fell: dict[int, str], ports: Ports) -> list
     too late.
     """
     late = ports.clock.now() - record.began > JOINS_WITHIN
-    waiting = {
-        key: group for key, group in record.outstanding().items() if int(key.partition(".")[0]) in record.standing
-    }
+    waiting = {key: group for key, group in record.outstanding().items() if command_of(key) in record.standing}
     if late:
-        late_for = {int(key.partition(".")[0]): group for key, group in waiting.items()}
+        late_for = {command_of(key): group for key, group in waiting.items()}
         fell.update(
             {number: f"the raised desired size of {group} has brought no node" for number, group in late_for.items()}
         )

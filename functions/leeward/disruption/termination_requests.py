@@ -7,11 +7,11 @@ the same termination twice is idempotent."""
 from collections.abc import Iterable, Mapping
 
 from leeward.disruption.command import Command
-from leeward.disruption.record import DisruptionRecord, cause_id, debt_name
+from leeward.disruption.record import DisruptionRecord, cause_id, surge_of
 from leeward.errors import ObjectGoneError
 from leeward.model.instance import Instance
 from leeward.model.node import disruption_taint
-from leeward.model.termination import Cause, CauseKind, TerminationRecord
+from leeward.model.termination import Cause, TerminationRecord
 from leeward.ports import Ports
 from leeward.termination import capacity_ledger
 from leeward.termination.execution import is_open, request
@@ -62,8 +62,8 @@ def is_told(record: DisruptionRecord, instance: str, termination: TerminationRec
     """Return whether both causes have joined the termination."""
     if termination is None:
         return False
-    wanted = (cause_id(record, instance), capacity_ledger.DEBT + debt_name(record, instance))
-    return all(termination.knows(cause) for cause in wanted)
+    surge = surge_of(record, instance)
+    return termination.knows(cause_id(record, instance)) and capacity_ledger.is_requested(termination, surge)
 
 
 def _tell_one(record: DisruptionRecord, command: Command, node: str, instance: Instance, ports: Ports) -> None:
@@ -73,6 +73,6 @@ def _tell_one(record: DisruptionRecord, command: Command, node: str, instance: I
     said = "its group shrinks by it: it is not needed, or what replaces it was launched ahead"
     causes = (
         Cause(id=cause_id(record, instance.id), kind=record.cause, at=now, reason=why),
-        Cause(id=capacity_ledger.DEBT + debt_name(record, instance.id), kind=CauseKind.SURPLUS, at=now, reason=said),
+        capacity_ledger.surplus(surge_of(record, instance.id), now, said),
     )
     request(subject, causes, ports)

@@ -6,9 +6,10 @@ it was returned to service, or when its group replaced it because another contro
 from collections.abc import Mapping
 from dataclasses import replace
 
-from leeward.disruption.record import GONE, STAYED, DisruptionRecord, debt_name
+from leeward.disruption.record import GONE, STAYED, DisruptionRecord, surge_of
 from leeward.disruption.termination_requests import is_told
-from leeward.model.termination import RETURNED, Outcome, Status, TerminationRecord
+from leeward.model.surge_instance import NoOffset
+from leeward.model.termination import Outcome, Status, TerminationRecord
 
 
 def concluded(record: DisruptionRecord, terminations: Mapping[str, TerminationRecord]) -> DisruptionRecord:
@@ -29,10 +30,10 @@ def under_way(record: DisruptionRecord) -> tuple[str, ...]:
 
 
 def _end(record: DisruptionRecord, instance: str, termination: TerminationRecord) -> str:
-    payer = termination.payers.get(debt_name(record, instance))
+    settlement = termination.offsets.get(surge_of(record, instance))
     if termination.status is Status.OPEN:  # waits for a future maintenance, with the request of this run returned
-        waits = payer == RETURNED and termination.times.get("retry") is not None
+        waits = settlement is NoOffset.RETURNED and termination.times.get("retry") is not None
         return STAYED if waits else ""
-    if payer == RETURNED or (payer is None and termination.outcome is Outcome.GIVEN_BACK):
+    if settlement is NoOffset.RETURNED or (settlement is None and termination.outcome is Outcome.GIVEN_BACK):
         return STAYED
     return GONE

@@ -21,7 +21,7 @@ from leeward.interruption.parse import parse
 from leeward.interruption.tainting import Marking, mark_nodes
 from leeward.isolation import Executor, attempt, in_threads
 from leeward.model.deadlines import ABRUPT
-from leeward.model.message import Message
+from leeward.model.message import InterruptionMessage, Message
 from leeward.ports import Ports
 
 WORKERS = 16  # calls at a time, in one cluster or to AWS
@@ -49,7 +49,7 @@ class RecordResult:
     """Result of one record, for the log; `warnings` name effects that were done only in part."""
 
     record: Record
-    message: Message | None
+    message: InterruptionMessage | None
     decision: Decision
     warnings: tuple[str, ...] = ()
 
@@ -73,7 +73,7 @@ class _Work:
     """Record in progress within the batch."""
 
     record: Record
-    message: Message | None
+    message: InterruptionMessage | None
     decision: Decision
     keys: tuple[str, ...] = ()
 
@@ -112,7 +112,7 @@ def process_batch(
     return BatchResult(results=tuple(results[place] for place in range(len(records))), marked=tuple(sorted(marked)))
 
 
-def _parts(parsed: Sequence[Message | LeewardError], lookup: Lookup) -> Iterator[_Part]:
+def _parts(parsed: Sequence[InterruptionMessage | LeewardError], lookup: Lookup) -> Iterator[_Part]:
     """Put every record in one part. Those about no cluster of ours, and unreadable ones, share a part of their own."""
     parts: dict[frozenset[str], _Part] = {}
     for place, message in enumerate(parsed):
@@ -127,7 +127,7 @@ class _Batch:
     """Inputs shared by the parts of one batch."""
 
     records: Sequence[Record]
-    parsed: Sequence[Message | LeewardError]
+    parsed: Sequence[InterruptionMessage | LeewardError]
     lookup: Lookup
     ports: Ports
     workers: int
@@ -211,7 +211,7 @@ def _counted(works: list[_Work]) -> list[_Work]:
     return works
 
 
-def _decision(message: Message, record: Record, lookup: Lookup, ports: Ports) -> Decision:
+def _decision(message: InterruptionMessage, record: Record, lookup: Lookup, ports: Ports) -> Decision:
     error = lookup.error_for(message)
     if error is not None:
         return _again(message, error)
@@ -219,7 +219,7 @@ def _decision(message: Message, record: Record, lookup: Lookup, ports: Ports) ->
     return decide(message, lookup.world, now=now, waited=now - record.received)
 
 
-def _again(message: Message | None, error: LeewardError) -> Decision:
+def _again(message: InterruptionMessage | None, error: LeewardError) -> Decision:
     return Decision(
         kind=message.kind if message else None,
         outcome=RecordOutcome.RETRY,

@@ -8,10 +8,10 @@ from typing import TypeVar
 
 from leeward.errors import LeewardError
 from leeward.interruption.recorded import TAKEN, Recorded, by_name_alone, recorded, worth_reading
-from leeward.interruption.world import World
+from leeward.interruption.world import Place, World
 from leeward.isolation import Executor, attempt, in_turn, isolate_errors
 from leeward.model.instance import cluster_of
-from leeward.model.message import Message
+from leeward.model.message import ExecutionEnded, InterruptionMessage, NoOp, hook_of
 from leeward.model.node import Node
 from leeward.policy.document import NodePolicy
 from leeward.ports import Ports
@@ -30,41 +30,50 @@ class Lookup:
     unseen: dict[str, LeewardError] = field(default_factory=dict)  # clusters whose nodes are unknown
     recorded: Recorded = field(default_factory=Recorded)
 
-    def error_for(self, message: Message) -> LeewardError | None:
+    def error_for(self, message: InterruptionMessage) -> LeewardError | None:
         """Return why this message cannot be decided now, None if it can."""
         needed = (name for instance in message.instances for name in self._needed(message, instance))
         return next((self.errors[name] for name in needed if name in self.errors), None)
 
-    def clusters_of(self, message: Message) -> frozenset[str]:
+    def clusters_of(self, message: InterruptionMessage) -> frozenset[str]:
         """Return the clusters whose nodes the message is about, as far as tags show."""
         if not self._acts(message):
             return frozenset()
-        group = message.hook.group if message.hook else None
-        places = (self.world.locate(instance, group) for instance in message.instances)
+        places = (self.place(message, instance) for instance in message.instances)
         return frozenset(place.cluster for place in places if place.cluster)
 
-    def _needed(self, message: Message, instance: str) -> Iterable[str]:
+    def _needed(self, message: InterruptionMessage, instance: str) -> Iterable[str]:
         if not self._acts(message):
             return
         yield "instances"
-        place = self.world.locate(instance, message.hook.group if message.hook else None)
+        place, hook = self.place(message, instance), hook_of(message)
         if place.group_name is not None:
             yield "groups"
         if place.cluster is not None:
             yield f"cluster {place.cluster}"
-        if message.hook is not None and place.policy is not None:
-            yield f"hooks {message.hook.group}"
+        if hook is not None and place.policy is not None:
+            yield f"hooks {hook.group}"
 
-    def _acts(self, message: Message) -> bool:
-        return message.kind.about_nodes and self.world.serves(message.account, message.region)
+    def place(self, message: InterruptionMessage, instance: str) -> Place:
+        """Return where the instance is; a lifecycle action names its group."""
+        hook = hook_of(message)
+        return self.world.locate(instance, hook.group if hook is not None else None)
+
+    def _acts(self, message: InterruptionMessage) -> bool:
+        return _about_nodes(message) and self.world.serves(message.account, message.region)
 
 
-def look_up_instances(messages: Sequence[Message], ports: Ports) -> Lookup:
+def _about_nodes(message: InterruptionMessage) -> bool:
+    """Return whether the instances that it names are looked up to decide the actions on their nodes."""
+    return not isinstance(message, ExecutionEnded | NoOp)
+
+
+def look_up_instances(messages: Sequence[InterruptionMessage], ports: Ports) -> Lookup:
     """Look up enough to find the cluster of each message: the records of open terminations, and for the rest of the
     batch one DescribeInstances and one DescribeAutoScalingGroups.
     """
     found = Lookup(world=World(clusters=ports.clusters.names(), queue_arns=ports.queue_arns, origins=ports.origins))
-    acting = [m for m in messages if m.kind.about_nodes and found.world.serves(m.account, m.region)]
+    acting = [m for m in messages if _about_nodes(m) and found.world.serves(m.account, m.region)]
     if not acting:
         return found
     known = found.recorded = _recorded(acting, ports)
@@ -82,7 +91,7 @@ def look_up_instances(messages: Sequence[Message], ports: Ports) -> Lookup:
     return found
 
 
-def _recorded(messages: Sequence[Message], ports: Ports) -> Recorded:
+def _recorded(messages: Sequence[InterruptionMessage], ports: Ports) -> Recorded:
     """Read the records. If the table does not answer, AWS is asked instead."""
     names = worth_reading(messages)
     if not names:
@@ -91,14 +100,14 @@ def _recorded(messages: Sequence[Message], ports: Ports) -> Recorded:
     return Recorded() if isinstance(records, LeewardError) else recorded(messages, records, ports.clock.now())
 
 
-def _groups_needed(messages: Sequence[Message], found: Lookup, ports: Ports) -> Iterator[str]:
+def _groups_needed(messages: Sequence[InterruptionMessage], found: Lookup, ports: Ports) -> Iterator[str]:
     """Yield the groups of these messages, except if EC2 takes the instance and the name alone selects a policy."""
     policies: dict[str, Sequence[NodePolicy] | None] = {}
     for message in messages:
         for name in set(message.instances) - found.recorded.grouped:
             instance = found.world.instances.get(name)
-            if message.hook:
-                yield message.hook.group
+            if hook := hook_of(message):
+                yield hook.group
             elif instance is not None and instance.group:
                 cluster = cluster_of(instance.tags, found.world.clusters) if message.kind in TAKEN else None
                 if cluster is not None and cluster not in policies:
@@ -114,7 +123,7 @@ def _policies_of(cluster: str, ports: Ports) -> Sequence[NodePolicy] | None:
     return None if isinstance(answer, LeewardError) else answer.policies
 
 
-def look_up(messages: Sequence[Message], ports: Ports) -> Lookup:
+def look_up(messages: Sequence[InterruptionMessage], ports: Ports) -> Lookup:
     """Look up everything about some messages at once, for the command line."""
     batch = look_up_instances(messages, ports)
     clusters = frozenset(name for message in messages for name in batch.clusters_of(message))
@@ -122,7 +131,7 @@ def look_up(messages: Sequence[Message], ports: Ports) -> Lookup:
 
 
 def look_up_clusters(
-    batch: Lookup, clusters: frozenset[str], messages: Sequence[Message], ports: Ports, each: Executor
+    batch: Lookup, clusters: frozenset[str], messages: Sequence[InterruptionMessage], ports: Ports, each: Executor
 ) -> Lookup:
     """Look up the policies, hooks and nodes behind messages that are about these clusters: the number of calls grows
     with groups and clusters, not with messages.
@@ -142,12 +151,9 @@ def _policies(found: Lookup, clusters: Sequence[str], ports: Ports, each: Execut
     found.world = replace(found.world, policies=policies)
 
 
-def _hooks(found: Lookup, messages: Sequence[Message], ports: Ports, each: Executor) -> None:
-    groups = {
-        m.hook.group
-        for m in messages
-        if m.hook and found.world.locate(m.hook.instance, m.hook.group).policy is not None
-    }
+def _hooks(found: Lookup, messages: Sequence[InterruptionMessage], ports: Ports, each: Executor) -> None:
+    actions = [action for message in messages if (action := hook_of(message)) is not None]
+    groups = {action.group for action in actions if found.world.locate(action.instance, action.group).policy}
     known = {name: hooks for name, hooks in found.recorded.hooks.items() if name not in found.world.groups}
     answers = _ask(sorted(groups - known.keys()), ports.groups.hooks, each)
     found.errors |= {f"hooks {name}": one for name, one in answers.items() if isinstance(one, LeewardError)}
@@ -155,12 +161,11 @@ def _hooks(found: Lookup, messages: Sequence[Message], ports: Ports, each: Execu
     found.world = replace(found.world, hooks={**known, **hooks})
 
 
-def _nodes(found: Lookup, messages: Sequence[Message], ports: Ports, each: Executor) -> None:
+def _nodes(found: Lookup, messages: Sequence[InterruptionMessage], ports: Ports, each: Executor) -> None:
     """Read the nodes only if a message is about an instance of a selected group. An API that does not answer fails no
     message: the claim must not wait for it.
     """
-    world = found.world
-    places = [world.locate(i, m.hook.group if m.hook else None) for m in messages for i in m.instances]
+    places = [found.place(message, instance) for message in messages for instance in message.instances]
     wanted: dict[str, set[str]] = {}
     for place in places:
         if place.cluster and place.policy:
@@ -173,7 +178,7 @@ def _nodes(found: Lookup, messages: Sequence[Message], ports: Ports, each: Execu
             found.unseen[cluster] = one
         else:
             nodes.update(one)
-    found.world = replace(world, nodes=nodes, unseen=frozenset(found.unseen))
+    found.world = replace(found.world, nodes=nodes, unseen=frozenset(found.unseen))
 
 
 def _nodes_of(instances: Collection[str], found: Lookup, kubernetes: Kubernetes) -> Mapping[str, Node]:

@@ -8,12 +8,25 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypedDict
 
 from leeward.interruption import fields, health
 from leeward.interruption.fields import MalformedMessageError
 from leeward.model.group import LAUNCHING, TERMINATING
-from leeward.model.message import HookAction, Kind, Message
+from leeward.model.message import (
+    CapacityReservationInterruption,
+    ExecutionEnded,
+    HookAction,
+    InterruptionMessage,
+    LifecycleAction,
+    LifecycleLaunch,
+    LifecycleTermination,
+    NoOp,
+    RebalanceRecommendation,
+    ScheduledChange,
+    SpotInterruption,
+    StateChange,
+)
 
 WARNING = timedelta(minutes=2)  # between a warning, of spot or of a capacity reservation, and EC2 taking the instance
 TEST_NOTIFICATION = "autoscaling:TEST_NOTIFICATION"
@@ -37,23 +50,32 @@ class Envelope:
         """Detail that the source wrote."""
         return fields.mapping(self.raw, "detail")
 
-    def message(self, kind: Kind, *instances: str) -> Message:
-        """Build a message of this envelope."""
-        return Message(
-            kind=kind,
-            event_id=self.id,
-            at=self.at,
-            instances=instances,
-            account=self.account,
-            region=self.region,
-        )
+    def about(self, *instances: str, event_id: str = "") -> "Common":
+        """Return the fields that every message of this envelope has; `event_id` replaces the envelope's."""
+        return {
+            "event_id": event_id or self.id,
+            "at": self.at,
+            "instances": instances,
+            "account": self.account,
+            "region": self.region,
+        }
 
-    def noop(self, reason: str, *instances: str) -> Message:
+    def noop(self, reason: str, *instances: str) -> NoOp:
         """Build a message without effect, with its reason."""
-        return replace(self.message(Kind.NOOP, *instances), reason=reason)
+        return NoOp(**self.about(*instances), reason=reason)
 
 
-def parse(body: str, *, received: datetime) -> Message:
+class Common(TypedDict):
+    """Fields of `leeward.model.message.Message`."""
+
+    event_id: str
+    at: datetime
+    instances: tuple[str, ...]
+    account: str
+    region: str
+
+
+def parse(body: str, *, received: datetime) -> InterruptionMessage:
     """Parse one SQS body: an EventBridge event, or a lifecycle notification, raw or inside an SNS notification.
 
     `received` replaces an event time that is missing or cannot be parsed. Raises MalformedMessageError.
@@ -85,7 +107,7 @@ def _object(body: str) -> dict[str, Any]:
     return raw
 
 
-def _event(raw: Mapping[str, Any], body: str, received: datetime) -> Message:
+def _event(raw: Mapping[str, Any], body: str, received: datetime) -> InterruptionMessage:
     key = (fields.text(raw, "source"), fields.text(raw, "detail-type"))
     read = PARSERS.get(key)
     origin = fields.text if read else fields.optional_text
@@ -114,21 +136,21 @@ def _fingerprint(body: str) -> str:
     return sha256(body.encode(errors="surrogatepass")).hexdigest()[:32]
 
 
-def _spot_interruption(event: Envelope) -> Message:
-    message = event.message(Kind.SPOT_INTERRUPTION, fields.instance_id(event.detail, "instance-id"))
-    return replace(message, deadline=fields.later(event.at, WARNING))
+def _spot_interruption(event: Envelope) -> SpotInterruption:
+    common = event.about(fields.instance_id(event.detail, "instance-id"))
+    return SpotInterruption(**common, deadline=fields.later(event.at, WARNING))
 
 
-def _rebalance_recommendation(event: Envelope) -> Message:
-    return event.message(Kind.REBALANCE_RECOMMENDATION, fields.instance_id(event.detail, "instance-id"))
+def _rebalance_recommendation(event: Envelope) -> RebalanceRecommendation:
+    return RebalanceRecommendation(**event.about(fields.instance_id(event.detail, "instance-id")))
 
 
-def _capacity_reservation(event: Envelope) -> Message:
-    message = event.message(Kind.CAPACITY_RESERVATION, fields.instance_id(event.detail, "instance-id"))
-    return replace(message, deadline=fields.later(event.at, WARNING))
+def _capacity_reservation(event: Envelope) -> CapacityReservationInterruption:
+    common = event.about(fields.instance_id(event.detail, "instance-id"))
+    return CapacityReservationInterruption(**common, deadline=fields.later(event.at, WARNING))
 
 
-def _state_change(event: Envelope) -> Message:
+def _state_change(event: Envelope) -> StateChange | NoOp:
     """Parse a state change. Only whole words act, in any case: a prefix test would drain a node for the state `stop` or
     for an empty one.
     """
@@ -139,17 +161,17 @@ def _state_change(event: Envelope) -> Message:
         raise MalformedMessageError(f"state: found {fields.found(state)}, expected a string")
     if state.lower() not in LEAVING_STATES:
         return event.noop(f"state {fields.found(state)} takes no node away", instance)
-    return replace(event.message(Kind.STATE_CHANGE, instance), state=state.lower())
+    return StateChange(**event.about(instance), state=state.lower())
 
 
-def _lifecycle_event(event: Envelope) -> Message:
+def _lifecycle_event(event: Envelope) -> LifecycleAction | NoOp:
     detail = event.detail
     if TEST_NOTIFICATION in (detail.get("Event"), detail.get("LifecycleTransition")):
         return event.noop("test notification of an Auto Scaling group")
     return _lifecycle(detail, event, direct=False)
 
 
-def _lifecycle(detail: Mapping[str, Any], event: Envelope, *, direct: bool) -> Message:
+def _lifecycle(detail: Mapping[str, Any], event: Envelope, *, direct: bool) -> LifecycleAction:
     """Parse a lifecycle action. Its token is the event's id: an action announced in two ways is one cause."""
     transition = fields.text(detail, "LifecycleTransition")
     if direct:
@@ -167,11 +189,11 @@ def _lifecycle(detail: Mapping[str, Any], event: Envelope, *, direct: bool) -> M
         direct=direct,
         metadata=fields.optional_text(detail, "NotificationMetadata"),
     )
-    kind = Kind.ASG_TERMINATE if hook.terminating else Kind.ASG_LAUNCH
-    return replace(event.message(kind, hook.instance), event_id=hook.token, hook=hook)
+    common = event.about(hook.instance, event_id=hook.token)
+    return LifecycleTermination(**common, hook=hook) if hook.terminating else LifecycleLaunch(**common, hook=hook)
 
 
-def _execution_ended(event: Envelope) -> Message:
+def _execution_ended(event: Envelope) -> ExecutionEnded | NoOp:
     detail = event.detail
     name, status = fields.text(detail, "name"), fields.text(detail, "status")
     if not fields.text(detail, "stateMachineArn").endswith(STATE_MACHINE):
@@ -181,24 +203,22 @@ def _execution_ended(event: Envelope) -> Message:
     instance, _, attempt = name.rpartition("-")
     if not fields.INSTANCE_ID.fullmatch(instance) or not attempt.isdecimal():
         return event.noop(f"execution {fields.found(name)} was started manually")
-    ended = event.message(Kind.EXECUTION_ENDED, instance)
-    return replace(ended, reason=f"execution {name} ended with {status}", ended_execution=name)
+    return ExecutionEnded(**event.about(instance), execution=name, status=status)
 
 
-def _scheduled_change(event: Envelope) -> Message:
+def _scheduled_change(event: Envelope) -> ScheduledChange | NoOp:
     change = health.read(event.detail)
     if change.ignored:
         return event.noop(change.ignored, *change.instances)
+    message = ScheduledChange(**event.about(*change.instances, event_id=change.id), deadline=change.starts)
     return replace(
-        event.message(Kind.SCHEDULED_CHANGE, *change.instances),
-        event_id=change.id or event.id,
-        deadline=change.starts,
+        message,
         account=change.account or event.account,
         region=change.region or event.region,
     )
 
 
-PARSERS: Mapping[tuple[str, str], Callable[[Envelope], Message]] = MappingProxyType(
+PARSERS: Mapping[tuple[str, str], Callable[[Envelope], InterruptionMessage]] = MappingProxyType(
     {
         ("aws.ec2", "EC2 Spot Instance Interruption Warning"): _spot_interruption,
         ("aws.ec2", "EC2 Instance Rebalance Recommendation"): _rebalance_recommendation,

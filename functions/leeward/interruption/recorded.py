@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from leeward.model import well_known
 from leeward.model.group import LifecycleHook
 from leeward.model.instance import ENDED, Instance
-from leeward.model.message import Kind, Message
+from leeward.model.message import InterruptionMessage, Kind, LifecycleTermination, StateChange
 from leeward.model.seen import SeenGroup
 from leeward.model.termination import Outcome, Status, TerminationRecord
 from leeward.policy.document import NodePolicy
@@ -31,13 +31,15 @@ class Recorded:
     nodes: Mapping[str, str] = field(default_factory=dict)
 
 
-def worth_reading(messages: Iterable[Message]) -> list[str]:
+def worth_reading(messages: Iterable[InterruptionMessage]) -> list[str]:
     """Return the instances whose records may answer."""
-    kinds = {Kind.STATE_CHANGE, Kind.ASG_TERMINATE}
-    return sorted({name for message in messages if message.kind in kinds for name in message.instances})
+    announced = (message for message in messages if isinstance(message, StateChange | LifecycleTermination))
+    return sorted({name for message in announced for name in message.instances})
 
 
-def recorded(messages: Sequence[Message], records: Mapping[str, TerminationRecord], now: datetime) -> Recorded:
+def recorded(
+    messages: Sequence[InterruptionMessage], records: Mapping[str, TerminationRecord], now: datetime
+) -> Recorded:
     """Return the facts usable from the records: for each instance those with which every message of the batch about it
     can be decided.
     """
@@ -51,9 +53,9 @@ def recorded(messages: Sequence[Message], records: Mapping[str, TerminationRecor
             continue
         grouped.add(name)
         groups[group.facts.name] = group
-        if all(message.kind is Kind.ASG_TERMINATE or _is_known(record, now) for message in mine):
+        if all(isinstance(message, LifecycleTermination) or _is_known(record, now) for message in mine):
             seen = instance_fact(record, now)
-            told = next((message.state for message in mine if message.state), "running")
+            told = next((message.state for message in mine if isinstance(message, StateChange)), "running")
             instances[name] = _instance(record, seen.state if seen and not _is_over(record) else told)
     return Recorded(
         instances=instances,
@@ -76,13 +78,13 @@ def _is_over(record: TerminationRecord) -> bool:
     return record.status is Status.CLOSED and record.outcome is Outcome.TERMINATED
 
 
-def _of_group(record: TerminationRecord, group: SeenGroup, message: Message) -> bool:
+def _of_group(record: TerminationRecord, group: SeenGroup, message: InterruptionMessage) -> bool:
     """Return whether the record knows enough of the group: for a terminate hook of it that joins an open termination,
     and for EC2's report that it has ended the instance. Any other state may be about a warm pool.
     """
-    if message.kind is Kind.STATE_CHANGE:
+    if isinstance(message, StateChange):
         return message.state in ENDED
-    if message.kind is not Kind.ASG_TERMINATE or message.hook is None or message.hook.without_pods:
+    if not isinstance(message, LifecycleTermination) or message.hook.without_pods:
         return False
     known = any(hook.name == message.hook.hook for hook in group.hooks)
     same = group.facts is not None and group.facts.name == message.hook.group

@@ -1,8 +1,9 @@
-"""Interruption message after parsing."""
+"""Interruption messages after parsing, a class for each kind."""
 
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import ClassVar
 
 from leeward.model.group import LAUNCHING, TERMINATING
 
@@ -21,11 +22,6 @@ class Kind(StrEnum):
     CAPACITY_RESERVATION = "capacity_reservation"
     EXECUTION_ENDED = "execution_ended"
     NOOP = "noop"
-
-    @property
-    def about_nodes(self) -> bool:
-        """True if the instances that it names are looked up to decide the actions on their nodes."""
-        return self not in {Kind.EXECUTION_ENDED, Kind.NOOP}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,16 +59,108 @@ class HookAction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """Content of one queue record. `event_id`: the same on every redelivery; `deadline`: when the instance is taken."""
+    """Fields of every message. `event_id`: the same on every redelivery."""
 
-    kind: Kind
+    kind: ClassVar[Kind]
+
     event_id: str
     at: datetime
     instances: tuple[str, ...] = ()
-    deadline: datetime | None = None
-    hook: HookAction | None = None
-    state: str = ""  # of a state change: stopping, stopped, shutting-down, terminated ...
     account: str = ""
     region: str = ""
-    reason: str = ""  # why a no-op is one; how an execution ended
-    ended_execution: str = ""  # of `execution_ended`: the name of a node-termination execution that ended badly
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpotInterruption(Message):
+    """Warning that EC2 takes a spot instance at the deadline."""
+
+    kind: ClassVar[Kind] = Kind.SPOT_INTERRUPTION
+
+    deadline: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RebalanceRecommendation(Message):
+    """Notice that a spot instance is at a higher risk of being taken."""
+
+    kind: ClassVar[Kind] = Kind.REBALANCE_RECOMMENDATION
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapacityReservationInterruption(Message):
+    """Warning that EC2 takes back the capacity reservation of an instance at the deadline."""
+
+    kind: ClassVar[Kind] = Kind.CAPACITY_RESERVATION
+
+    deadline: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduledChange(Message):
+    """AWS Health event about hosts of instances. `deadline`: when the change begins."""
+
+    kind: ClassVar[Kind] = Kind.SCHEDULED_CHANGE
+
+    deadline: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateChange(Message):
+    """EC2's report that an instance is stopping, stopped, shutting down or terminated."""
+
+    kind: ClassVar[Kind] = Kind.STATE_CHANGE
+
+    state: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LifecycleTermination(Message):
+    """Lifecycle action of an instance that leaves its group."""
+
+    kind: ClassVar[Kind] = Kind.ASG_TERMINATE
+
+    hook: HookAction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LifecycleLaunch(Message):
+    """Lifecycle action of an instance that joins its group."""
+
+    kind: ClassVar[Kind] = Kind.ASG_LAUNCH
+
+    hook: HookAction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutionEnded(Message):
+    """Step Functions' report that an execution of node-termination has ended badly."""
+
+    kind: ClassVar[Kind] = Kind.EXECUTION_ENDED
+
+    execution: str
+    status: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoOp(Message):
+    """Message without effect, and the reason."""
+
+    kind: ClassVar[Kind] = Kind.NOOP
+
+    reason: str
+
+
+LifecycleAction = LifecycleTermination | LifecycleLaunch
+Warned = SpotInterruption | CapacityReservationInterruption | ScheduledChange  # messages with a deadline of their own
+NodeMessage = Warned | RebalanceRecommendation | StateChange | LifecycleAction  # messages about nodes
+InterruptionMessage = NodeMessage | ExecutionEnded | NoOp
+
+
+def hook_of(message: InterruptionMessage) -> HookAction | None:
+    """Return the lifecycle action that waits for an answer, None of any other message."""
+    return message.hook if isinstance(message, LifecycleAction) else None
+
+
+def deadline_of(message: InterruptionMessage) -> datetime | None:
+    """Return when EC2 takes the instance, as far as the message itself says."""
+    return message.deadline if isinstance(message, Warned) else None

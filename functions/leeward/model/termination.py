@@ -11,11 +11,12 @@ from leeward.model.drain_options import BY_POLICY, DrainOptions
 from leeward.model.group import HookResult
 from leeward.model.instance import CapacityType
 from leeward.model.seen import Seen
+from leeward.model.surge_instance import Settlement, SurgeInstance, SurgeOwner
 
 
 class CauseKind(StrEnum):
     """Causes of a termination. The first seven come from messages, `manual` from a manual start, `surplus` from a
-    launch of ours that is still to be paid (docs/designs/capacity-ledger.md), `upgrade` from its group's upgrade,
+    surge instance that is still to be offset (docs/designs/capacity-ledger.md), `upgrade` from its group's upgrade,
     `expired` to `underutilized` from disruption runs, by their methods; `unhealthy` and `node_deleted` from the
     minute reconciler, because no event reports either.
     """
@@ -36,10 +37,6 @@ class CauseKind(StrEnum):
     UNDERUTILIZED = "underutilized"
     UNHEALTHY = "unhealthy"
     NODE_DELETED = "node_deleted"
-
-
-NOBODY = "nobody"  # pays a debt that was forgiven
-RETURNED = "returned"  # to the upgrade or run that had asked this instance to pay: it settles the debt itself
 
 
 class Status(StrEnum):
@@ -64,7 +61,7 @@ class Cause:
     `leeward.model.deadlines` says which of them count. `hook_default`: the result of the hook when it times out, None
     if not known. `force`: pods that do not leave in time are deleted, whatever the policy says. `options`: the flags of
     a manual drain. `state`: of a state change, EC2's state when it was asked about the message; empty if it was not
-    asked, or reported another.
+    asked, or reported another. `surge`: of a surplus, the surge instance that this termination has to offset.
     """
 
     id: str
@@ -78,6 +75,7 @@ class Cause:
     force: bool = False
     options: DrainOptions | None = None
     state: str = ""
+    surge: SurgeInstance | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,11 +113,6 @@ class Replacement:
     no_capacity: bool = False
     refused: bool = False
 
-    @property
-    def owed(self) -> bool:
-        """True if it is a debt: each launch of ours is one, paid by exactly one terminate-with-decrement."""
-        return bool(self.launched)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchOption:
@@ -151,7 +144,7 @@ class TerminationRecord:
 
     `period` grows whenever a closed record is opened again. `causes` are those of the present period, and nothing else
     decides; `earlier_causes` (of earlier periods) identify duplicates and serve reports. `surge_period`: the period in
-    which `plan` and `replacement` were made. A replacement that is not accounted for in `payers` outlives its period.
+    which `plan` and `replacement` were made. A replacement that is not settled in `offsets` outlives its period.
     `times` keys: claimed, tainted, replacement, draining, until (when its drain gives up), drained, terminating,
     terminated, removed, closed, retry; `evicting`: its load balancers have deregistered it, or were not waited for;
     `begun`: the first drain of the period, from which a terminationGracePeriod counts; `held`: first heartbeat;
@@ -159,9 +152,8 @@ class TerminationRecord:
     reached. `names_taken`: attempts that were skipped, because a closed execution of an earlier record had the name.
     `answered`: our hooks were completed; `seen`: the last observation of EC2 and Auto Scaling, in this period.
     `failure`: why the present attempt failed. `surges`: Deployment (namespace/name) that has a second replica for now
-    -> whether that is known to be so, or only about to be. `payers`: debt -> the instance whose end pays it (itself or
-    another), the constant for no payer if it was forgiven, `RETURNED` if the upgrade that owes it has to find another
-    payer.
+    -> whether that is known to be so, or only about to be. `offsets`: surge instance that this termination had to
+    offset -> how that was settled, decided once: by its own end, or by that of another instance.
     """
 
     subject: Subject
@@ -172,7 +164,7 @@ class TerminationRecord:
     times: Mapping[str, datetime] = field(default_factory=dict)
     replacement: Replacement | None = None
     plan: LaunchPlan | None = None
-    payers: Mapping[str, str] = field(default_factory=dict)
+    offsets: Mapping[SurgeInstance, Settlement] = field(default_factory=dict)
     blocked_by: tuple[str, ...] = ()
     pods_evicted: int = 0
     heartbeats: Mapping[str, datetime] = field(default_factory=dict)  # hook name -> last heartbeat
@@ -213,18 +205,23 @@ class TerminationRecord:
         return (*self.earlier_causes, *self.causes)
 
     @property
-    def surge_name(self) -> str:
-        """Name of the launch made for this instance, in the ledger and in its client token. Each period in which one is
-        made has a name of its own: the launch of an earlier one is paid for, and this one is not.
+    def launch_name(self) -> str:
+        """Part of the client token of the launch for this instance. Each period in which one is made has another: the
+        launch of an earlier period is settled, and this one is not.
         """
-        return self.instance if self.surge_period == 1 else f"{self.instance}/{self.surge_period}"
+        return self.instance if self.surge_period == 1 else f"{self.instance}-{self.surge_period}"
 
     @property
-    def surge_accounted(self) -> bool:
-        """True if nothing is left to be paid for the launch that was made, or may have been made, for this instance."""
-        if self.launching:
-            return False
-        return self.replacement is None or not self.replacement.owed or self.surge_name in self.payers
+    def surge(self) -> SurgeInstance | None:
+        """Surge instance that was launched for this one."""
+        if self.replacement is None or not self.replacement.launched:
+            return None
+        return SurgeInstance(owner=SurgeOwner.TERMINATION, instance=self.replacement.launched[0])
+
+    @property
+    def surge_settled(self) -> bool:
+        """True if nothing is left to offset of the launch that was made, or may have been made, for this instance."""
+        return not self.launching and (self.surge is None or self.surge in self.offsets)
 
     @property
     def launching(self) -> bool:

@@ -16,11 +16,11 @@ from typing import Any
 from leeward.errors import InvalidInputError
 from leeward.model.node import Taint
 from leeward.model.nodegroup import EFFECTS
-from leeward.node_template import plain_yaml
 from leeward.node_template.flags import of_flags, of_script
 from leeward.node_template.kubelet import Family, KubeletSettings
 
 LARGEST = 64 * 1024  # EC2 takes 16 KB; unpacked it may be more
+MOST_NODE_CONFIG = 16 * 1024  # characters of all NodeConfigs together: YAML takes 30 microseconds for each
 NODE_CONFIG_TYPE = "application/node.eks.aws"
 _NOT_TOLD = KubeletSettings()
 
@@ -30,8 +30,11 @@ def kubelet_settings(encoded: str) -> KubeletSettings:
     """Parse base64 user data as a launch template keeps it. Never raises; `remarks` name what was skipped."""
     try:
         text = _decoded(encoded)
-        found = _NOT_TOLD
+        found, length = _NOT_TOLD, 0
         for kind, part in _parts(text):
+            length += len(part) if _is_node_config(kind, part) else 0
+            if length > MOST_NODE_CONFIG:
+                raise InvalidInputError(f"NodeConfig: found {length} characters, expected at most {MOST_NODE_CONFIG}")
             found = found.joined(_of_part(kind, part))
     except (InvalidInputError, RecursionError) as error:
         return KubeletSettings(warnings=(f"user data: {error}; EKS' defaults are taken",))
@@ -68,8 +71,12 @@ def _parts(text: str) -> Iterator[tuple[str, str]]:
             yield part.get_content_type(), payload[:LARGEST].decode("utf-8", errors="replace")
 
 
+def _is_node_config(kind: str, text: str) -> bool:
+    return kind == NODE_CONFIG_TYPE or (not kind and "node.eks.aws/" in text and not text.startswith("#!"))
+
+
 def _of_part(kind: str, text: str) -> KubeletSettings:
-    if kind == NODE_CONFIG_TYPE or (not kind and "node.eks.aws/" in text and not text.startswith("#!")):
+    if _is_node_config(kind, text):
         return _of_node_config(text)
     if kind in {"", "text/plain"} and "[settings" in text and not text.startswith("#!"):
         return _of_toml(text)
@@ -79,10 +86,8 @@ def _of_part(kind: str, text: str) -> KubeletSettings:
 def _of_node_config(text: str) -> KubeletSettings:
     stripped = text.strip()
     try:
-        config = json.loads(stripped) if stripped.startswith("{") else plain_yaml.load(text)
-    except json.JSONDecodeError as error:
-        raise InvalidInputError(f"NodeConfig: {error}") from error
-    except InvalidInputError as error:
+        config = json.loads(stripped) if stripped.startswith("{") else _yaml(text)
+    except (json.JSONDecodeError, InvalidInputError) as error:
         raise InvalidInputError(f"NodeConfig: {error}") from error
     spec = _mapping(_mapping(config).get("spec"))
     kubelet = _mapping(spec.get("kubelet"))
@@ -99,6 +104,12 @@ def _of_node_config(text: str) -> KubeletSettings:
     )
     flags = kubelet.get("flags")
     return of_config.joined(of_flags([str(flag) for flag in flags] if isinstance(flags, list) else []))
+
+
+def _yaml(text: str) -> Any:
+    from leeward.node_template.node_config_yaml import load  # late: its parser takes longer than the rest of an import
+
+    return load(text)
 
 
 def _of_toml(text: str) -> KubeletSettings:

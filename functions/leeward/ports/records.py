@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from leeward.model.facts import FactKind, Sheet
     from leeward.model.reservation import IpReservation, Pool, Promises
     from leeward.model.seen import Seen
+    from leeward.model.surge_instance import Settlement, SurgeInstance
     from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, Subject, TerminationRecord
     from leeward.upgrade.record import UpgradeRecord
 
@@ -52,10 +53,10 @@ class Claims(Protocol):
         times: Mapping[str, datetime] | None = None,
         heartbeats: Mapping[str, datetime] | None = None,
         replacement: Replacement | None = None,
-        payers: Mapping[str, str] | None = None,
+        offsets: Mapping[SurgeInstance, Settlement] | None = None,
         node: str | None = None,
     ) -> None:
-        """Write progress; never touches version, causes or status. `times` and `payers` already set are kept, except
+        """Write progress; never touches version, causes or status. `times` and `offsets` already set are kept, except
         the times `retry` and `moved`. Raises ObjectGoneError.
         """
         ...

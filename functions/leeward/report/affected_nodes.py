@@ -65,7 +65,7 @@ def named_by_upgrade(record: UpgradeRecord | None) -> tuple[str, ...]:
     """Return the instances that the ledger names at this moment: an ended upgrade has settled it."""
     if record is None:
         return ()
-    return tuple(dict.fromkeys((*record.under_way, *record.debts, *record.places, *record.given_up)))
+    return tuple(dict.fromkeys((*record.under_way, *record.ahead, *record.given_up)))
 
 
 def named_by_disruption(record: DisruptionRecord | None) -> tuple[str, ...]:

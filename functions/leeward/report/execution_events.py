@@ -64,14 +64,14 @@ def _causes(facts: Facts, start: datetime) -> Iterator[Mark]:
         if name not in facts.touched:
             continue
         for cause in record.all_causes:
-            ours = own_cause(cause, facts.execution, *where, name) or _pays_for_its_own(cause, facts)
+            ours = own_cause(cause, facts.execution, *where, name) or _offsets_its_own(cause, facts)
             meanwhile = cause.at <= facts.end and (alone or cause.at >= start)
             if meanwhile and not ours and not _follows(cause, record):
                 kind = MarkKind.EVENT if cause.kind in _FROM_OUTSIDE else MarkKind.DECISION
                 yield Mark(at=cause.at, kind=kind, node=facts.name_of(name), text=cut_short(_said(cause)))
 
 
-def _pays_for_its_own(cause: Cause, facts: Facts) -> bool:
+def _offsets_its_own(cause: Cause, facts: Facts) -> bool:
     """Return whether an old node's end offsets a new one of the upgrade or run: bookkeeping, not news."""
     return cause.kind is CauseKind.SURPLUS and facts.execution.machine is not Machine.TERMINATION
 

@@ -1,9 +1,9 @@
-"""Capacity ledger (docs/designs/capacity-ledger.md): the debts of a termination, and whether its end has paid them.
+"""Capacity ledger (docs/designs/capacity-ledger.md): the surge instances that a termination has to offset, and whether
+its end has offset them.
 
-Each launch by Leeward raises the desired size by one. This is a debt, named after the instance for which the launch was
-made. One terminate-with-decrement pays it. It is forgiven if another actor has shrunk the group on purpose since then,
-with the larger size in view. It passes on to another named instance if the group replaced the instance that should have
-paid."""
+Each launch by Leeward raises the desired size by one. One termination with decrement offsets it. It is written off if
+another actor has shrunk the group on purpose since then, with the larger size in view. It passes on to another named
+instance if the group replaced the instance that should have offset it."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,11 +12,9 @@ from enum import StrEnum
 
 from leeward.model.group import Group, GroupInstance, ScalingActivity
 from leeward.model.instance import Instance
+from leeward.model.surge_instance import Offset, SurgeInstance, SurgeOwner
 from leeward.model.termination import Cause, CauseKind, TerminationRecord
 
-DEBT = "debt#"  # a surplus cause is DEBT + the instance for which the launch was made
-OF_UPGRADE = "/upgrade-"  # in the name of a debt: an upgrade launched it ahead; an unpaid debt returns to the upgrade
-OF_DISRUPTION = "/disruption-"  # the same for a disruption run, which also deletes nodes this way
 STAYING = ("Pending", "InService")
 LATEST_WORD = timedelta(minutes=15)  # no activity of the group by then: nothing is terminated on a guess
 MARGIN = timedelta(minutes=5)  # between our clock and the group's
@@ -33,23 +31,28 @@ class Ending(StrEnum):
     UNKNOWN = "unknown"  # no activity reports it yet
 
 
-def debts(record: TerminationRecord) -> tuple[str, ...]:
-    """Return the launches that this instance's end has to pay for, by the instances for which they were made. A debt of
-    an earlier period counts until it is accounted for.
+def to_offset(record: TerminationRecord) -> tuple[SurgeInstance, ...]:
+    """Return the surge instances that this instance's end has to offset: the launch made for it, then those that others
+    request. One of an earlier period counts until it is settled.
     """
-    own = (record.surge_name,) if record.replacement is not None and record.replacement.owed else ()
-    taken_over = tuple(cause.id.removeprefix(DEBT) for cause in record.all_causes if cause.kind is CauseKind.SURPLUS)
-    return tuple(debt for debt in dict.fromkeys((*own, *taken_over)) if debt not in record.payers)
+    surges = (record.surge, *(cause.surge for cause in record.all_causes))
+    return tuple(surge for surge in dict.fromkeys(surges) if surge is not None and surge not in record.offsets)
 
 
-def of_upgrade(debt: str) -> bool:
-    """Return whether an upgrade or a disruption run accounts for the debt: returned there, never passed on here."""
-    return OF_UPGRADE in debt or OF_DISRUPTION in debt
+def passed_on(record: TerminationRecord) -> Mapping[SurgeInstance, str]:
+    """Map each surge instance that was passed on to the other instance whose termination offsets it."""
+    return {
+        surge: offset.instance
+        for surge, offset in record.offsets.items()
+        if isinstance(offset, Offset) and offset.instance != record.instance
+    }
 
 
-def passed_on(record: TerminationRecord) -> Mapping[str, str]:
-    """Map each debt to the other instance that was asked to pay it."""
-    return {debt: payer for debt, payer in record.payers.items() if payer.startswith("i-") and payer != record.instance}
+def ahead(new: str) -> SurgeInstance:
+    """Return the entry of an instance that an upgrade or a disruption run has launched and gives up: from now on the
+    terminations see to its offset.
+    """
+    return SurgeInstance(owner=SurgeOwner.TERMINATION, instance=new)
 
 
 def only_surplus(record: TerminationRecord) -> bool:
@@ -57,14 +60,19 @@ def only_surplus(record: TerminationRecord) -> bool:
     return all(cause.kind is CauseKind.SURPLUS for cause in record.causes)
 
 
-def was_asked(record: TerminationRecord, debt: str) -> bool:
-    """Return whether the instance was to pay the debt before and could not: its record names the new payer."""
-    return debt in record.payers or record.knows(DEBT + debt)
+def is_requested(record: TerminationRecord, surge: SurgeInstance) -> bool:
+    """Return whether the offset has been requested of this termination, in whatever period."""
+    return any(cause.surge == surge for cause in record.all_causes)
 
 
-def owed_since(record: TerminationRecord, debt: str) -> datetime | None:
+def was_requested(record: TerminationRecord, surge: SurgeInstance) -> bool:
+    """Return whether the instance was to offset it before and could not: its record names the next instance."""
+    return surge in record.offsets or is_requested(record, surge)
+
+
+def larger_since(record: TerminationRecord, surge: SurgeInstance) -> datetime | None:
     """Return when the group became one larger, as far as this record knows."""
-    joined = next((cause.at for cause in record.all_causes if cause.id == DEBT + debt), None)
+    joined = next((cause.at for cause in record.all_causes if cause.surge == surge), None)
     return joined or record.times.get("replacement") or record.times.get("claimed")
 
 
@@ -82,7 +90,7 @@ def shrunk_since(activities: Iterable[ScalingActivity], since: datetime) -> bool
 def ending(instance: str, activities: Sequence[ScalingActivity], launched: datetime | None = None) -> Ending:
     """Return how the group parted with the instance. Only TerminateInstance, DetachInstances and EnterStandby with
     decrement leave "user request, shrinking the capacity". Zone balance shrinks as well, back from its own launches
-    beyond the size. `launched`: when the launch that the end should pay for was made, by EC2's clock. An earlier
+    beyond the size. `launched`: when the launch that the end should offset was made, by EC2's clock. An earlier
     decrement is another request's, for one instance less than there was before.
     """
     own = next((activity for activity in activities if activity.leaves == instance), None)
@@ -100,7 +108,9 @@ def by_request(activity: ScalingActivity) -> bool:
 
 
 def candidates(group: Group, instances: Mapping[str, Instance]) -> tuple[GroupInstance, ...]:
-    """Return the members that could pay, best first: the youngest that stays, because it carries the fewest pods."""
+    """Return the members whose termination could offset it, best first: the youngest that stays, because it carries the
+    fewest pods.
+    """
     staying = [member for member in group.instances if member.lifecycle.startswith(STAYING)]
     known = [member for member in staying if member.id in instances and not instances[member.id].ended]
     return tuple(sorted(known, key=lambda member: (instances[member.id].launched, member.id), reverse=True))
@@ -114,7 +124,9 @@ def launches_yet(group: Group, *, without: str) -> bool:
     return sum(member.lifecycle.startswith(STAYING) for member in others) < group.desired
 
 
-def surplus(debt: str, now: datetime) -> Cause:
-    """Build the cause of the payer's termination. Its id is the debt's, so passing the debt on twice adds nothing."""
-    reason = f"a launch made for {debt} was not taken back when that instance went: the group is one too large"
-    return Cause(id=DEBT + debt, kind=CauseKind.SURPLUS, at=now, reason=reason)
+def surplus(surge: SurgeInstance, now: datetime, reason: str = "") -> Cause:
+    """Build the cause that requests an offset. Its id is made of the entry's key, so a repeated request adds nothing.
+    `reason`: defaults to that of an entry that is passed on.
+    """
+    passed = f"{surge.instance} was launched ahead and no termination has offset it: the group is one too large"
+    return Cause(id=f"surplus#{surge.key}", kind=CauseKind.SURPLUS, at=now, reason=reason or passed, surge=surge)

@@ -13,7 +13,7 @@ from leeward.model.instance import ALIVE, Instance
 from leeward.model.termination import CauseKind, TerminationRecord
 from leeward.policy.document import Heartbeat, NodePolicy, Rebalance
 from leeward.termination import deadlines
-from leeward.termination.capacity_ledger import debts
+from leeward.termination.capacity_ledger import to_offset
 from leeward.termination.run import Next
 from leeward.termination.storm import in_storm
 
@@ -74,7 +74,7 @@ def _why_no_replacement(
 ) -> str | None:
     if group is None or lifecycle is None:
         return "no Auto Scaling group holds the instance any more"
-    if record.has(CauseKind.SURPLUS) and debts(record):
+    if record.has(CauseKind.SURPLUS) and to_offset(record):
         return "the group is one too large: it shrinks by this instance"
     if record.has(CauseKind.ASG_TERMINATE) or lifecycle.startswith(LEAVING):
         return "the group itself is ending the instance"

@@ -138,7 +138,9 @@ def _drain_node(run: Run, situation: InstanceState, started: datetime, ports: Po
     if only_surplus(record) and not node.marked and "terminating" not in record.times:
         blocked = _blocked(plan_now(node, situation, started, kubernetes, ports))
         if blocked:
-            return replace(run, next=Next.FAILED, why=f"another node pays, here pods are blocked: {blocked}"[:500])
+            return replace(
+                run, next=Next.FAILED, why=f"another node offsets the launch, here pods are blocked: {blocked}"[:500]
+            )
     try:
         node = _marked(node, situation, started, kubernetes, ports)
         awaited = target_deregistration.before_eviction(situation, started, node, ports)

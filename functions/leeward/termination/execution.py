@@ -17,8 +17,8 @@ def is_open(instance: str, ports: Ports) -> bool:
 
 def request(subject: Subject, causes: Iterable[Cause], ports: Ports) -> None:
     """Claim the instance for each cause, at least one, then start its execution; an instance that has ended is left
-    alone. The order of causes does not matter to a later reader: a termination that runs before a debt has joined
-    returns the debt. Idempotent by the causes' ids.
+    alone. The order of causes does not matter to a later reader: a termination that runs before the request
+    of an offset has joined returns the offset. Idempotent by the causes' ids.
     """
     for cause in causes:
         claimed = ports.claims.claim(subject, cause, cause.at)

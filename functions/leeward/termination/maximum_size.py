@@ -46,7 +46,7 @@ def launch(record: TerminationRecord, group: Group, subnet: str, token: str, por
         if lacking:
             return refused or Replacement(reason=lacking)
         refused = ports.groups.launch(group=group.name, subnet=subnet, token=token)
-        if refused.owed or refused.no_capacity or cause_in(refused.reason) is not RefusalCause.REFUSED:
+        if refused.launched or refused.no_capacity or cause_in(refused.reason) is not RefusalCause.REFUSED:
             return refused
     return refused or Replacement(reason=LOST)
 
@@ -157,8 +157,8 @@ def put_back(
 
 
 def _needs_room(record: TerminationRecord | None) -> bool:
-    """Return whether a launch may have been made that is not paid for."""
-    return record is not None and record.status is Status.OPEN and not record.surge_accounted
+    """Return whether a launch may have been made that is not offset."""
+    return record is not None and record.status is Status.OPEN and not record.surge_settled
 
 
 def _in_use(name: str, cluster: str, ports: Ports, works: Callable[[UpgradeRecord], bool]) -> bool:

@@ -42,7 +42,7 @@ class Asked:
 
 
 def ask_for_replacement(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """Launch another instance first if that is called for. Its debt (+1 desired) is paid by `terminate`.
+    """Launch another instance first if that is called for. `terminate` offsets it (+1 desired).
 
     Idempotent: the outcome of a launch is written into the record once, and read from there from then on. A launch that
     may have been made already is always followed up, whatever has happened to the instance in between. The decision to
@@ -72,7 +72,7 @@ def _may_launch(situation: InstanceState, ports: Ports) -> bool:
 
 def told(record: TerminationRecord, replacement: Replacement) -> str:
     """Return the outcome in one sentence, for the log and the execution."""
-    if not replacement.owed:
+    if not replacement.launched:
         return replacement.reason
     where = f" in {replacement.subnet}" if replacement.subnet and replacement.subnet != record.subject.subnet else ""
     why = f": {replacement.reason}" if replacement.reason else ""
@@ -81,7 +81,7 @@ def told(record: TerminationRecord, replacement: Replacement) -> str:
 
 def _ask(situation: InstanceState, ports: Ports) -> Asked:
     record, group = situation.record, situation.listing
-    lifecycle = None if situation.ended else situation.lifecycle  # a launch for an instance that is gone is never paid
+    lifecycle = None if situation.ended else situation.lifecycle  # no end would offset its launch
     wanted = decisions.wants_replacement(record, situation.group, situation.policy, lifecycle, ports.clock.now())
     if group is None or not (wanted.act or record.launching):
         return Asked(replacement=Replacement(reason=wanted.why))
@@ -130,7 +130,7 @@ def _keep_promise(
     reservation lasts two minutes.
     """
     cluster, now = record.subject.cluster, ports.clock.now()
-    here = chosen if replacement.owed else None
+    here = chosen if replacement.launched else None
     nothing = LaunchOption(subnet=record.subject.subnet, zone=record.subject.zone, why="")
     promise = promise_of(here or nothing, group, found.leaving, found.known, now)
     kept = replace(promise, launched=replacement.launched[0]) if here else replace(promise, ips=0, taken=0)
@@ -152,8 +152,8 @@ def _launch(
         answer = _launch_in(record, group, option, ports)
         if not answer.no_capacity:
             refused = "".join(f"{one}; " for one in plan.refused)
-            reason = f"{refused}{option.why}" if answer.owed else f"{refused}{answer.reason}"
-            return option, replace(answer, subnet=option.subnet if answer.owed else "", reason=reason)
+            reason = f"{refused}{option.why}" if answer.launched else f"{refused}{answer.reason}"
+            return option, replace(answer, subnet=option.subnet if answer.launched else "", reason=reason)
         plan = _without_first(plan, f"{option.zone} refused: {answer.reason}", ports)
         ports.claims.plan(record.instance, plan)
     return None, Replacement(reason="; ".join((*plan.refused, plan.nowhere) if plan.nowhere else plan.refused))
@@ -163,7 +163,7 @@ def _launch_in(record: TerminationRecord, group: Group, option: LaunchOption, po
     """Launch in the option's subnet. The token is the same whenever this subnet is tried for this instance in this
     period: requested twice, the instance is launched once.
     """
-    token = f"leeward-{record.surge_name.replace('/', '-')}-{option.subnet.removeprefix('subnet-')}"
+    token = f"leeward-{record.launch_name}-{option.subnet.removeprefix('subnet-')}"
     return maximum_size.launch(record, group, option.subnet, token, ports)
 
 
@@ -204,7 +204,7 @@ def _tell(
 ) -> tuple[Notice, ...]:
     """Write Events and return notices: another zone, no place, or a group that LaunchInstances does not serve."""
     subject = situation.record.subject
-    if chosen is not None and replacement.owed and chosen.zone != subject.zone:
+    if chosen is not None and replacement.launched and chosen.zone != subject.zone:
         new = ", ".join(replacement.launched)
         text = (
             f"its replacement {new} is in {chosen.zone} ({chosen.subnet}), not in {subject.zone}: {replacement.reason}"

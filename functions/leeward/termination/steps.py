@@ -21,8 +21,8 @@ from leeward.errors import (
 from leeward.model.deadlines import ABRUPT
 from leeward.model.group import LEAVING, RETAINED
 from leeward.model.instance import ENDED, cluster_of
+from leeward.model.surge_instance import NoOffset, Offset, SurgeInstance
 from leeward.model.termination import (
-    NOBODY,
     Cause,
     CauseKind,
     Outcome,
@@ -34,13 +34,19 @@ from leeward.model.times import format_instant
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 from leeward.termination import decisions
-from leeward.termination.capacity_ledger import debts, only_surplus
+from leeward.termination.capacity_ledger import only_surplus, to_offset
 from leeward.termination.execution import start
 from leeward.termination.freshness import RUNNING, Need, instance_fact
 from leeward.termination.heartbeats import AT_EVERY_CHANCE, beat
 from leeward.termination.hook_completion import WHY_RETAINED, answer_hooks
 from leeward.termination.instance_state import InstanceState, read, survey
-from leeward.termination.ledger_settlement import ask_payers, forgiven, give_back_debts, pays_itself_later, settle
+from leeward.termination.ledger_settlement import (
+    is_written_off,
+    offsets_later,
+    request_offsets,
+    return_to_owners,
+    settle,
+)
 from leeward.termination.maximum_size import put_back
 from leeward.termination.run import Next, Run
 from leeward.termination.storm import in_storm
@@ -93,15 +99,15 @@ def _ended(record: TerminationRecord, ports: Ports) -> str:
 
 
 def terminate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """Ask the group to terminate the instance: with decrement if a launch of ours is to be paid for, else without, so
-    that the group replaces it. An instance that is already leaving is left alone: no debt is paid twice. So is one that
-    has returned to its warm pool: the group keeps it. An instance that the group retains is ended for a manual drain
-    alone: its owner knows which hook was abandoned, and why.
+    """Ask the group to terminate the instance: with decrement if it has to offset a surge instance, else
+    without, so that the group replaces it. An instance that is already leaving is left alone: nothing is offset twice.
+    So is one that has returned to its warm pool: the group keeps it. An instance that the group retains is ended for a
+    manual drain alone: its owner knows which hook was abandoned, and why.
     """
     situation = survey(read(run.instance, ports), ports, Need.WORK)
     record = situation.record
-    owed = debts(record)
-    if not situation.looked and (situation.unusual or (owed and only_surplus(record))):
+    surges = to_offset(record)
+    if not situation.looked and (situation.unusual or (surges and only_surplus(record))):
         situation = survey(record, ports)
     run = replace(run, version=record.version, next=Next.ANSWER)
     if situation.lifecycle == RETAINED and not situation.ended:
@@ -115,34 +121,36 @@ def terminate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     if situation.ended or leaving or returned:
         ports.claims.note(record.instance, times={"terminating": ports.clock.now()})
         return replace(run, why="it is leaving already")
-    if owed and only_surplus(record) and all(_forgive(situation, debt, ports) for debt in owed):
+    if surges and only_surplus(record) and all(_write_off(situation, surge, ports) for surge in surges):
         return replace(run, next=Next.SPARE, why=f"{record.subject.group} has been made smaller by others meanwhile")
-    asked, paid = _terminate(record, ports, owed=bool(owed), anyway=situation.pooled)
-    payers = {owed[0]: record.instance if paid else NOBODY} if owed and asked else None
-    ports.claims.note(record.instance, times={"terminating": ports.clock.now()}, payers=payers)
-    why = f"asked {record.subject.group} to terminate it{' and to shrink by the one launched' if paid else ''}"
+    asked, shrinks = _terminate(record, ports, decrement=bool(surges), anyway=situation.pooled)
+    settlement = Offset(instance=record.instance) if shrinks else NoOffset.WRITTEN_OFF
+    offsets = {surges[0]: settlement} if surges and asked else None
+    ports.claims.note(record.instance, times={"terminating": ports.clock.now()}, offsets=offsets)
+    why = f"asked {record.subject.group} to terminate it{' and to shrink by the one launched' if shrinks else ''}"
     return replace(run, why=why if asked else "it was already leaving")
 
 
 def finish(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Settle the ledger, then close the record, unless a cause has joined since it was last read: then the run makes
-    one more pass. A node that was returned to service and still has to terminate keeps its record open, and its debts.
+    one more pass. A node that was returned to service and still has to terminate keeps its record open, and what it
+    has to offset.
     """
     record, now = read(run.instance, ports), ports.clock.now()
     if record.version != run.version:
         return replace(run, next=Next.AGAIN, why="a cause joined at the last moment")
-    situation = survey(record, ports) if debts(record) or run.next is Next.GIVEN_BACK else None
+    situation = survey(record, ports) if to_offset(record) or run.next is Next.GIVEN_BACK else None
     if run.next is Next.GIVEN_BACK:
         ports.claims.failed(record.instance, run.why)
-    if run.next is Next.GIVEN_BACK and (decisions.comes_again(record, now) or _pays_later(situation, ports)):
-        give_back_debts(record, ports)
+    if run.next is Next.GIVEN_BACK and (decisions.comes_again(record, now) or _offsets_later(situation, ports)):
+        return_to_owners(record, ports)
         ports.claims.note_attempt(record.instance, record.attempt, times={"retry": now + decisions.RESTS})
         return run
     waiting = None
     if situation is not None:
         waiting = settle(situation, ports)
     else:
-        ask_payers(record, ports)
+        request_offsets(record, ports)
     if waiting:
         waited = now - record.times.get("terminated", now)
         return replace(run, next=Next.WAIT, pause=decisions.pause_seconds(waited=waited, now=now), why=waiting)
@@ -157,8 +165,8 @@ def finish(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     return run if given_back else replace(run, next=Next.DONE)
 
 
-def _pays_later(situation: InstanceState | None, ports: Ports) -> bool:
-    return situation is not None and pays_itself_later(situation, ports)
+def _offsets_later(situation: InstanceState | None, ports: Ports) -> bool:
+    return situation is not None and offsets_later(situation, ports)
 
 
 def note_failure(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
@@ -183,17 +191,17 @@ STEPS: Mapping[str, Step[Run]] = {
 }
 
 
-def _terminate(record: TerminationRecord, ports: Ports, *, owed: bool, anyway: bool) -> tuple[bool, bool]:
-    """Terminate the instance and return (asked, paid). A group at its MinSize cannot shrink: its owner has changed the
-    sizes since the launch, so the debt is forgiven and the group replaces the instance. Any other refusal is an error,
-    and the debt stays.
+def _terminate(record: TerminationRecord, ports: Ports, *, decrement: bool, anyway: bool) -> tuple[bool, bool]:
+    """Terminate the instance and return (asked, whether the group shrinks). A group at its MinSize cannot shrink: its
+    owner has changed the sizes since the launch, so the launch is written off and the group replaces the instance. Any
+    other refusal is an error, and the surge instance is still to be offset.
     """
     try:
-        return ports.groups.terminate(instance=record.instance, decrement=owed, anyway=anyway), owed
+        return ports.groups.terminate(instance=record.instance, decrement=decrement, anyway=anyway), decrement
     except AccessDeniedError:
         raise
     except TerminalError:
-        if not (owed and _at_minimum(record, ports)):
+        if not (decrement and _at_minimum(record, ports)):
             raise
         return ports.groups.terminate(instance=record.instance, decrement=False, anyway=anyway), False
 
@@ -207,12 +215,12 @@ def _at_minimum(record: TerminationRecord, ports: Ports) -> bool:
     return group is not None and group.desired <= group.minimum
 
 
-def _forgive(situation: InstanceState, debt: str, ports: Ports) -> bool:
-    """Return whether the debt needs no payer any more; recorded if so."""
+def _write_off(situation: InstanceState, surge: SurgeInstance, ports: Ports) -> bool:
+    """Return whether nothing is left to offset; recorded if so."""
     group = situation.listing
-    if group is not None and not forgiven(situation.record, debt, group, ports):
+    if group is not None and not is_written_off(situation.record, surge, group, ports):
         return False
-    ports.claims.note(situation.record.instance, payers={debt: NOBODY})
+    ports.claims.note(situation.record.instance, offsets={surge: NoOffset.WRITTEN_OFF})
     return True
 
 

@@ -1,19 +1,20 @@
-"""The upgrade's side of the capacity ledger: what the ends of old nodes have paid, and what is still owed.
+"""The upgrade's side of the capacity ledger: what the ends of old nodes have offset, and what is still to be offset.
 
 Decides from the upgrade's record and from the termination records of the old instances whose termination it
-requested. Each new node launched ahead is a debt of +1; one terminate-with-decrement of a named old node pays it
-(docs/designs/capacity-ledger.md, docs/designs/upgrade.md)."""
+requested. Each new node launched ahead raises the desired size by one; one termination with decrement of a named old
+node offsets it (docs/designs/capacity-ledger.md, docs/designs/upgrade.md)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from leeward.model.group import ScalingActivity
-from leeward.model.termination import NOBODY, Outcome, Status, TerminationRecord
+from leeward.model.surge_instance import NoOffset, Offset
+from leeward.model.termination import Outcome, Status, TerminationRecord
 from leeward.termination import capacity_ledger
 from leeward.termination.capacity_ledger import Ending
 from leeward.termination.decisions import RESTS, held_for_upgrade
-from leeward.upgrade.record import UpgradeRecord, cause_id, debt_name
+from leeward.upgrade.record import UpgradeRecord, cause_id, surge_of
 
 SECOND_SIGHT = timedelta(seconds=60)  # a launch may be visible in the group before it is recorded
 MOST_REMARKS, LONGEST_REMARK = 20, 500
@@ -43,7 +44,7 @@ def conclude(record: UpgradeRecord, terminations: Mapping[str, TerminationRecord
         if termination is None or not _told(record, old, termination):
             unclaimed.append(old)
             continue
-        record = _paid(record, old, termination)
+        record = _offset(record, old, termination)
         if termination.status is Status.CLOSED and termination.outcome is Outcome.TERMINATED:
             record = replace(_left(record, old), finished=record.finished + 1)
         elif _given_back(record, old, termination):
@@ -78,68 +79,68 @@ def parted(
     activities: Sequence[ScalingActivity],
     now: datetime,
 ) -> UpgradeRecord:
-    """Settle what the instances that their hook holds have paid, by the group's own activities. Where a step died
-    between the request to the group and the record of the payer, the termination finds it out at its end, which may
-    never come. A debt that the group does not take off its size, or has not reported for long, becomes unassigned.
+    """Settle what the instances that their hook holds have offset, by the group's own activities. Where a step died
+    between the request to the group and its record, the termination finds it out at its end, which may never come. A
+    launch that the group does not take off its size, or has not reported for long, becomes unassigned.
     """
     for old, termination in held.items():
-        debt = debt_of(record, old)
-        if debt is None:
+        new = offset_by(record, old)
+        if new is None:
             continue
         match capacity_ledger.ending(old, activities):
             case Ending.SHRUNK:
-                record = replace(without(record, [debt]), gone=record.gone + 1)
+                record = replace(without(record, [new]), gone=record.gone + 1)
             case Ending.UNKNOWN if now - termination.times.get("terminating", now) <= capacity_ledger.LATEST_WORD:
                 continue
             case _:
-                record = replace(record, debts={**record.debts, debt: ""})
+                record = record.with_offsets({new: None})
     return record
 
 
 def _told(record: UpgradeRecord, old: str, termination: TerminationRecord) -> bool:
-    """Return whether both causes have joined: its own, and the debt where it has one to pay."""
-    debt = debt_of(record, old)
+    """Return whether both causes have joined: its own, and that of the offset where it has one."""
+    new = offset_by(record, old)
     return termination.knows(cause_id(record, old)) and (
-        debt is None or termination.knows(capacity_ledger.DEBT + debt_name(debt, record.under_way[old]))
+        new is None or capacity_ledger.is_requested(termination, surge_of(record, new, old))
     )
 
 
-def debt_of(record: UpgradeRecord, old: str) -> str | None:
-    """Return the new instance for which this old one pays, None where it terminates without a debt."""
-    return next((new for new, payer in record.debts.items() if payer == old), None)
+def offset_by(record: UpgradeRecord, old: str) -> str | None:
+    """Return the new instance that the termination of this old one offsets, None where it offsets none."""
+    return next((new for new, surge in record.ahead.items() if surge.offset_by == old), None)
 
 
-def _paid(record: UpgradeRecord, old: str, termination: TerminationRecord) -> UpgradeRecord:
-    debt = debt_of(record, old)
-    if debt is None:
+def _offset(record: UpgradeRecord, old: str, termination: TerminationRecord) -> UpgradeRecord:
+    new = offset_by(record, old)
+    if new is None:
         return record
-    payer = termination.payers.get(debt_name(debt, record.under_way[old]))
-    if payer is None:
+    settlement = termination.offsets.get(surge_of(record, new, old))
+    if settlement is None:
         return record
-    if payer == old:
-        return replace(without(record, [debt]), gone=record.gone + 1)
-    if payer == NOBODY:
-        return with_warning(without(record, [debt]), f"the launch of {debt} was forgiven when {old} ended")
-    return replace(record, debts={**record.debts, debt: ""})
+    if settlement == Offset(instance=old):
+        return replace(without(record, [new]), gone=record.gone + 1)
+    if settlement is NoOffset.WRITTEN_OFF:
+        return with_warning(without(record, [new]), f"the launch of {new} was written off when {old} ended")
+    return record.with_offsets({new: None})
 
 
 def _given_back(record: UpgradeRecord, old: str, termination: TerminationRecord) -> bool:
     """Return whether the node was returned to service: its record is closed so; or kept open for a maintenance that
-    lies ahead: it is in cooldown since a time-out after the upgrade had requested its termination, and a debt that it
-    was to pay has come back.
+    lies ahead: it is in cooldown since a time-out after the upgrade had requested its termination, and the request of
+    an offset has come back.
     """
     if termination.status is Status.CLOSED:
         return True
     told = next(cause.at for cause in termination.all_causes if cause.id == cause_id(record, old))
     rests = termination.times.get("retry", told) - RESTS >= told
-    return rests and debt_of(record, old) is None
+    return rests and offset_by(record, old) is None
 
 
 def _left(record: UpgradeRecord, old: str) -> UpgradeRecord:
-    """Remove the instance from those under way; a debt that it was to pay and has not becomes unassigned."""
+    """Remove the instance from those under way; a launch that it was to offset and has not becomes unassigned."""
     under_way = {name: tag for name, tag in record.under_way.items() if name != old}
-    debts = {new: "" if payer == old else payer for new, payer in record.debts.items()}
-    return replace(record, under_way=under_way, debts=debts)
+    new = offset_by(record, old)
+    return replace(record, under_way=under_way).with_offsets({new: None} if new is not None else {})
 
 
 def _failed(record: UpgradeRecord, old: str, why: str) -> UpgradeRecord:
@@ -164,13 +165,9 @@ def dropped(record: UpgradeRecord, old: str) -> UpgradeRecord:
 
 
 def without(record: UpgradeRecord, new: Iterable[str]) -> UpgradeRecord:
-    """Remove debts that are paid, written off or handed on."""
+    """Remove new instances that are offset, written off, or passed on to a termination."""
     gone = set(new)
-    return replace(
-        record,
-        debts={name: payer for name, payer in record.debts.items() if name not in gone},
-        places={name: zone for name, zone in record.places.items() if name not in gone},
-    )
+    return replace(record, ahead={name: surge for name, surge in record.ahead.items() if name not in gone})
 
 
 def with_warning(record: UpgradeRecord, warning: str) -> UpgradeRecord:
@@ -181,19 +178,18 @@ def with_warning(record: UpgradeRecord, warning: str) -> UpgradeRecord:
     return replace(record, warnings=(*record.warnings, warning)[-MOST_REMARKS:])
 
 
-def seen_sizes(
-    record: UpgradeRecord, *, desired: int, owed_by_others: int, shrunk: bool, now: datetime
-) -> UpgradeRecord:
+def seen_sizes(record: UpgradeRecord, *, desired: int, of_others: int, shrunk: bool, now: datetime) -> UpgradeRecord:
     """Detect that another writer has changed the group's size. Then the remaining old nodes terminate without
     decrement, and the size is not restored (EKS leaves its scale-down phase at once when Cluster Autoscaler scales the
     group up). A smaller size, which the group's history shows, was chosen by a writer that saw the larger one: nothing
     is taken off it.
 
-    `owed_by_others`: launches of other terminations in the group. A larger size is believed at the second observation.
+    `of_others`: launches of other terminations in the group that are not offset. A larger size is believed at the
+    second observation.
     """
     if record.others_scaled is not None or record.orders:
         return record
-    explained = record.desired + len(record.debts) + record.raised + owed_by_others
+    explained = record.desired + len(record.ahead) + record.raised + of_others
     grown = desired > explained
     if not grown and not shrunk:
         return replace(record, others_seen=None) if record.others_seen else record

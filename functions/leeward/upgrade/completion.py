@@ -14,7 +14,7 @@ from leeward.ports import Ports
 from leeward.termination import capacity_ledger
 from leeward.termination.execution import is_open
 from leeward.upgrade.budget_arbitration import still_allowed
-from leeward.upgrade.capacity_ledger import conclude, debt_of, held_back, parted, with_warning, without
+from leeward.upgrade.capacity_ledger import conclude, held_back, offset_by, parted, with_warning, without
 from leeward.upgrade.cluster_constraints import has_to_leave
 from leeward.upgrade.executions import start_next
 from leeward.upgrade.group_sequence import begin_next
@@ -28,7 +28,7 @@ from leeward.upgrade.settling import nodes_finish, settled
 from leeward.upgrade.stalled import MOST_NAMED
 from leeward.upgrade.surge_orders import fulfil
 from leeward.upgrade.templates import points_at
-from leeward.upgrade.termination_requests import ask_to_pay, tell
+from leeward.upgrade.termination_requests import request_offset, tell
 from leeward.workflow.scale_down_protection import release_all
 from leeward.workflow.steps import Step
 
@@ -43,21 +43,21 @@ ERRORS = {
 
 
 def scale_down(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """Terminate a surplus where one is left: a new node whose debt no old node has paid. The termination of the
+    """Terminate a surplus where one is left: a new node that no old node has offset. The termination of the
     emptiest new node is requested for it, and from then on that termination restores the size.
     """
     record = fulfil(read(run, ports), ports)
     scene = look(record, ports)
     record = _adopted(record, scene, ports)
-    if record.others_scaled is not None and record.debts:
-        record = written(without(record, record.debts), ports)
-    record = _hand_on(record, scene, scene.preflight.members, ports)
+    if record.others_scaled is not None and record.ahead:
+        record = written(without(record, record.ahead), ports)
+    record = _pass_on(record, scene, scene.preflight.members, ports)
     return settled(run, record, scene, ports)
 
 
 def undo(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Abort: return old nodes without a termination request to service, let those on their way finish, terminate as
-    many new nodes as are not paid for, those without pods first, and launch as before.
+    many new nodes as are not offset, those without pods first, and launch as before.
     """
     record = fulfil(read(run, ports), ports)
     scene = look(record, ports)
@@ -82,7 +82,7 @@ def undo(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         record = with_warning(
             record, f"{', '.join(sorted(held))} end when their pods leave: the group was told already"
         )
-    record = _hand_on(record, scene, scene.preflight.members, ports)
+    record = _pass_on(record, scene, scene.preflight.members, ports)
     return settled(run, record, scene, ports)
 
 
@@ -103,7 +103,7 @@ def _rollback_aborted(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
 
 def start_rollback(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Begin the rollback: the same workflow with the previous version as the target. Old and new members follow from
-    the target; debts stay what they are. Killed after the write, the repeated step changes nothing.
+    the target; surge nodes stay what they are. Killed after the write, the repeated step changes nothing.
     """
     record = read(run, ports)
     if record.control is not ControlRequest.ROLLBACK or record.previous is None:
@@ -229,40 +229,40 @@ def uncordon(nodes: Iterable[Node], record: UpgradeRecord, ports: Ports) -> None
 
 
 def _parted(record: UpgradeRecord, held: Mapping[str, TerminationRecord], ports: Ports) -> UpgradeRecord:
-    """Read the group's history and settle debts, only while a held instance is to pay: no other source reports it
-    before their end.
+    """Read the group's history and settle offsets, only while a held instance is to offset a launch: no other source
+    reports it before their end.
     """
-    if not any(debt_of(record, old) for old in held):
+    if not any(offset_by(record, old) for old in held):
         return record
     activities = ports.groups.activities(record.group, record.began - capacity_ledger.MARGIN)
     found = parted(record, held, activities, ports.clock.now())
     return written(found, ports) if found != record else record
 
 
-def _hand_on(
+def _pass_on(
     record: UpgradeRecord, scene: Scene, among: list[Member] | tuple[Member, ...], ports: Ports
 ) -> UpgradeRecord:
-    """Assign each unassigned debt to a named node: new ones and those launched ahead before others, the emptiest first;
-    written to the record, then requested. Where the desired size is what it was, another writer took back what was
-    launched.
+    """Assign each unassigned launch to a named node: new ones and those launched ahead before others, the emptiest
+    first; written to the record, then requested. Where the desired size is what it was, another writer took back what
+    was launched.
     """
     if record.unassigned and scene.group.desired <= record.desired:
         what = f"{', '.join(record.unassigned)}: launched ahead, and the desired size is no larger than it was"
         record = written(with_warning(without(record, record.unassigned), what), ports)
-    taken = set(record.debts.values())
+    taken = set(record.assigned.values())
     free = sorted(
         (one for one in among if one.instance.id not in taken and _may_go(one, record, ports)),
-        key=lambda one: (one.age is Age.OLD and one.instance.id not in record.debts, _pods(scene, one), one.name),
+        key=lambda one: (one.age is Age.OLD and one.instance.id not in record.ahead, _pods(scene, one), one.name),
     )
-    payers = dict(zip(record.unassigned, (one.instance.id for one in free), strict=False))
-    if payers:
-        record = written(replace(record, debts={**record.debts, **payers}), ports)
-    asked = {new: payer for new, payer in record.debts.items() if payer and payer not in record.under_way}
-    for new, payer in asked.items():
-        ask_to_pay(record, new, payer, scene, ports)
+    offsets = dict(zip(record.unassigned, (one.instance.id for one in free), strict=False))
+    if offsets:
+        record = written(record.with_offsets(offsets), ports)
+    asked = {new: by for new, by in record.assigned.items() if by not in record.under_way}
+    for new, by in asked.items():
+        request_offset(record, new, by, scene, ports)
     if not asked:
         return record
-    warning = f"{', '.join(sorted(asked.values()))} were asked to go for launches that no old node was left to pay"
+    warning = f"{', '.join(sorted(asked.values()))} were asked to offset launches that no old node was left for"
     return written(with_warning(without(record, asked), warning), ports)
 
 
@@ -276,7 +276,7 @@ def _may_go(member: Member, record: UpgradeRecord, ports: Ports) -> bool:
     """Return whether the member may be terminated: an operator's scale-in protection holds; launches of the upgrade may
     be terminated. One whose termination is open already is left alone.
     """
-    free = not member.instance.protected or member.instance.id in record.debts
+    free = not member.instance.protected or member.instance.id in record.ahead
     return free and not is_open(member.instance.id, ports)
 
 

@@ -1,8 +1,8 @@
 """Selection of the old nodes that start next in a running upgrade of a self-managed group; `surge_launches.py`
 launches new ones.
 
-Decides from one observation and from the record: an old node starts when a Ready new node of its zone is not paid
-for yet (docs/designs/upgrade.md)."""
+Decides from one observation and from the record: an old node starts when a Ready new node of its zone is not
+offset yet (docs/designs/upgrade.md)."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -25,10 +25,10 @@ LATE = timedelta(minutes=5)  # after its launch, for a new node that is not Read
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """An old instance that starts now, and the new one for which it pays, empty where the group replaces it."""
+    """An old instance that starts now, and the new one that it offsets, None where the group replaces it."""
 
     old: str
-    debt: str = ""
+    new: str | None = None
 
 
 def waiting(preflight: Preflight, record: UpgradeRecord) -> tuple[Member, ...]:
@@ -49,7 +49,7 @@ def to_try(preflight: Preflight, record: UpgradeRecord) -> tuple[Member, ...]:
 
 
 def with_decrement(record: UpgradeRecord) -> bool:
-    """Return whether each old node pays for a new one, launched ahead by name."""
+    """Return whether each old node offsets a new one, launched ahead by name."""
     return record.strategy is not Strategy.MINIMAL and record.others_scaled is None and not record.refusal
 
 
@@ -70,7 +70,7 @@ def starts(
     busy = busy_nodes(preflight, record)
     lingering = {one.name for one in busy}  # pods of a Node that was deleted end with their own grace, not with EC2
     bare = [one for one in candidates.values() if one.node is None and one.instance.id not in lingering]
-    ready = _ready_debts(preflight, record)
+    ready = _ready_surge(preflight, record)
     limits = preflight.limits
     if with_decrement(record):
         limits = replace(limits, per_zone=_covered(preflight, record, limits, busy, ready))
@@ -89,7 +89,7 @@ def starts(
     names = [*bare, *(candidates[name] for name in chosen)]
     if at_most is not None:
         names = names[:at_most]
-    return _with_debts(preflight, record, names, ready)
+    return _with_offsets(preflight, record, names, ready)
 
 
 def _any_may_go(
@@ -128,7 +128,7 @@ def _early(
     room: Callable[[], PodCapacity],
 ) -> tuple[str, ...]:
     """Return old nodes whose successors boot, and whose pods fit until then on the new nodes that are Ready. `going`:
-    those that drain or are about to; `alive`: new instances that no node pays for yet.
+    those that drain or are about to; `alive`: new instances that no node offsets yet.
     """
     taken = {one.name for one in going}
     limits = replace(preflight.limits, per_zone=_covered(preflight, record, preflight.limits, going, alive))
@@ -152,8 +152,8 @@ def _is_late(preflight: Preflight, new: Member) -> bool:
     return preflight.world.now - launched.launched > LATE
 
 
-def _ready_debts(preflight: Preflight, record: UpgradeRecord) -> list[str]:
-    """Return new instances that no node pays for yet and whose node is Ready. One that is gone was replaced by its
+def _ready_surge(preflight: Preflight, record: UpgradeRecord) -> list[str]:
+    """Return new instances that no node offsets yet and whose node is Ready. One that is gone was replaced by its
     group: it counts when no new node is still on its way.
     """
     new = {one.instance.id: one for one in preflight.members}
@@ -173,7 +173,7 @@ def _covered(
     anywhere.
     """
     old = {zone_of(preflight.world, one) for one in to_try(preflight, record)}
-    places = Counter(record.places.get(new, "") for new in ready)
+    places = Counter(record.ahead[new].zone for new in ready)
     anywhere = sum(count for zone, count in places.items() if zone not in old)
     at_work = Counter(one.zone for one in busy)
     found = {zone: at_work[zone] + places[zone] + anywhere for zone in old}
@@ -189,27 +189,28 @@ def _missing(preflight: Preflight, record: UpgradeRecord) -> int:
     return max(preflight.group.desired - preflight.serving_left_out - there, 0)
 
 
-def _with_debts(
+def _with_offsets(
     preflight: Preflight, record: UpgradeRecord, members: Sequence[Member], ready: Sequence[str]
 ) -> tuple[Start, ...]:
-    """Assign the debts. Where LaunchInstances is refused the last old nodes pay, the others are replaced.
+    """Assign the new instances. Where LaunchInstances is refused the last old nodes offset them, the others are
+    replaced.
 
-    `ready`: new instances that no node pays for, those that still boot behind the others.
+    `ready`: new instances that no node offsets, those that still boot behind the others.
     """
     if not with_decrement(record):
         left = len(waiting(preflight, record))
         free = list(record.unassigned) if record.refusal and record.others_scaled is None else []
         found = []
         for number, one in enumerate(members):
-            pays = free.pop() if free and left - number <= len(free) else ""
-            found.append(Start(old=one.instance.id, debt=pays))
+            new = free.pop() if free and left - number <= len(free) else None
+            found.append(Start(old=one.instance.id, new=new))
         return tuple(found)
     old = {zone_of(preflight.world, one) for one in to_try(preflight, record)}
     free, found = list(ready), []
     for one in members:
-        mine = [new for new in free if record.places.get(new) == zone_of(preflight.world, one)]
-        strays = [new for new in free if record.places.get(new) not in old]
-        if pays := next(iter((*mine, *strays)), ""):
-            free.remove(pays)
-            found.append(Start(old=one.instance.id, debt=pays))
+        mine = [new for new in free if record.ahead[new].zone == zone_of(preflight.world, one)]
+        strays = [new for new in free if record.ahead[new].zone not in old]
+        if new := next(iter((*mine, *strays)), None):
+            free.remove(new)
+            found.append(Start(old=one.instance.id, new=new))
     return tuple(found)

@@ -24,23 +24,25 @@ MOST_GIVEN_UP = 200
 
 
 def end_never_joined(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord:
-    """Terminate the instances that never joined. A launch of this upgrade without a payer pays for itself: it is
+    """Terminate the instances that never joined. A launch of this upgrade without an offset offsets itself: it is
     terminated with decrement, and the next turn launches another in its zone. Any other is terminated without, and the
-    group replaces it. The instances given up, and the payers, are written into the record first, and the causes' names
+    group replaces it. The instances given up, and the offsets, are written into the record first, and the causes' names
     follow from it: a repeat is idempotent.
     """
     late = [one.instance.id for one in scene.preflight.members if _is_late(one, record, scene)]
-    unpaid = {new: payer for new, payer in record.debts.items() if new not in record.under_way}  # those pay in a turn
-    own = {new: new for new, payer in unpaid.items() if payer == new or (new in late and not payer)}
+    waiting = record.ahead.keys() - record.under_way.keys()  # the others offset a launch in a turn
+    unassigned = set(record.unassigned)
+    own = {new for new in waiting if record.ahead[new].offset_by == new or (new in late and new in unassigned)}
     going = {*late, *own, *record.given_up} & scene.instances.keys()
     if not going and not own:
         return record
     if late:
-        named = replace(record, debts={**record.debts, **own}, given_up=(*record.given_up, *late)[-MOST_GIVEN_UP:])
+        named = replace(record, given_up=(*record.given_up, *late)[-MOST_GIVEN_UP:])
+        named = named.with_offsets({new: new for new in own})
         record = written(with_warning(named, f"{', '.join(late)} never joined the cluster and were ended"), ports)
     for name in sorted(going):
         if not scene.instances[name].ended:
-            _end(scene.instances[name], record, ports, pays=name in own)
+            _end(scene.instances[name], record, ports, offsets_itself=name in own)
     return written(without(record, own), ports)
 
 
@@ -51,19 +53,19 @@ def _is_late(member: Member, record: UpgradeRecord, scene: Scene) -> bool:
     instance = scene.instances.get(member.instance.id)
     if instance is None or instance.ended or member.instance.id in record.under_way:
         return False
-    ours = member.instance.id in record.debts or (member.age is Age.NEW and instance.launched >= record.began)
+    ours = member.instance.id in record.ahead or (member.age is Age.NEW and instance.launched >= record.began)
     if not ours or scene.preflight.world.now - instance.launched < JOINS_WITHIN:
         return False
     node = member.node
     return node is None or not (node.ready or any(map(has_to_leave, scene.preflight.world.pods_on(node.name))))
 
 
-def _end(instance: Instance, record: UpgradeRecord, ports: Ports, *, pays: bool) -> None:
+def _end(instance: Instance, record: UpgradeRecord, ports: Ports, *, offsets_itself: bool) -> None:
     now = ports.clock.now()
     subject = subject_of(instance, record.cluster, group=record.group)
     reason = f"the upgrade of {record.group} launched it and it never joined"
     causes = [Cause(id=f"never-joined#{record.group}#{record.stamp}", kind=CauseKind.UPGRADE, at=now, reason=reason)]
-    if pays:
-        name = f"{capacity_ledger.DEBT}{instance.id}/ahead"
-        causes.append(Cause(id=name, kind=CauseKind.SURPLUS, at=now, reason="it pays for its own launch"))
+    if offsets_itself:
+        reason = "it offsets its own launch"
+        causes.append(capacity_ledger.surplus(capacity_ledger.ahead(instance.id), now, reason))
     request(subject, causes, ports)

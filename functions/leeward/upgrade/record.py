@@ -5,12 +5,12 @@ The record is the lease as well: one for each group. Everything else is read fro
 step. Writes are conditional on `version`, and come before the calls that they announce."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
-from typing import Self
 
+from leeward.model.surge_instance import SurgeInstance, SurgeOwner
 from leeward.upgrade.members import Target
 from leeward.upgrade.surge_sizes import Strategy
 
@@ -50,15 +50,15 @@ class Order:
     subnet: str
     count: int = 1
 
-    @classmethod
-    def read(cls, text: str) -> Self:
-        """Parse the text of `str`, `ZONE/SUBNET/COUNT`; without a count it is one."""
-        zone, _, rest = text.partition("/")
-        subnet, _, count = rest.partition("/")
-        return cls(zone=zone, subnet=subnet, count=int(count or 1))
 
-    def __str__(self) -> str:
-        return f"{self.zone}/{self.subnet}/{self.count}"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SurgeNode:
+    """New instance launched ahead whose offset is not settled. `zone`: the zone whose old nodes it replaces.
+    `offset_by`: the instance whose termination is requested to offset it, None while there is none.
+    """
+
+    zone: str = ""
+    offset_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,18 +69,17 @@ class UpgradeRecord:
     failure of this start, `reasons` why. `previous`: what a rollback returns to; `rolling_back`: that is under way.
     `canary_done`: when the last canary node was finished. `prepared`: the target is known, its version made.
 
-    `surge`: the most new nodes that are not paid for; `zones`: members in each zone at the start. `execution` holds the
+    `surge`: the most new nodes that are not offset; `zones`: members in each zone at the start. `execution` holds the
     lease, the `attempt`th of this upgrade. `suspended`: Leeward has suspended AZRebalance; `raised_maximum`: it has
     raised MaxSize, to `raised_to` at the most. `checked`: pre-flight has been passed.
 
     The ledger: `ordered` calls have asked for launches; `orders` are those whose answer is not recorded yet (number ->
-    `Order`, as a text). `debts`: new instance -> old instance that was asked to pay for it, empty while none is; paid
-    and written-off debts are removed. `places`: new instance -> the zone whose old nodes it replaces. `under_way`: old
-    instance whose termination is requested -> tag, part of the names of that request (see `cause_id`). `short`: subnets
-    that lacked capacity at the last try -> the message. `refusal`: why LaunchInstances does not serve this group;
-    `wanted`: the desired size that was set instead. `others_scaled`: since when another writer has changed the group's
-    size, so that the remaining nodes terminate without decrement; `others_seen`: the first observation of that.
-    `proven`: since when a new node is Ready in each zone; those launched later are not waited for at the gate.
+    order). `ahead`: new instances that are not offset yet; those that are offset or written off are removed.
+    `under_way`: old instance whose termination is requested -> tag, part of the names of that request (see `cause_id`).
+    `short`: subnets that lacked capacity at the last try -> the message. `refusal`: why LaunchInstances does not serve
+    this group; `wanted`: the desired size that was set instead. `others_scaled`: since when another writer has changed
+    the group's size, so that the remaining nodes terminate without decrement; `others_seen`: the first observation of
+    that. `proven`: since when a new node is Ready in each zone; those launched later are not waited for at the gate.
     `raised`: how many of the instances of a raised desired size have not come yet; `sized`: since when `desired` is
     what others want, None: `began`.
     `given_up`: new instances that never joined and whose termination is requested; they are not counted any more.
@@ -123,9 +122,8 @@ class UpgradeRecord:
     raised_maximum: bool = False
     raised_to: int = 0
     ordered: int = 0
-    orders: Mapping[str, str] = field(default_factory=dict)
-    debts: Mapping[str, str] = field(default_factory=dict)
-    places: Mapping[str, str] = field(default_factory=dict)
+    orders: Mapping[str, Order] = field(default_factory=dict)
+    ahead: Mapping[str, SurgeNode] = field(default_factory=dict)
     under_way: Mapping[str, str] = field(default_factory=dict)
     others_seen: datetime | None = None
     others_scaled: datetime | None = None
@@ -149,24 +147,29 @@ class UpgradeRecord:
         return self.ended is None or bool(self.error)
 
     @property
-    def ordered_now(self) -> tuple[Order, ...]:
-        """Open orders, parsed."""
-        return tuple(map(Order.read, self.orders.values()))
-
-    @property
     def alive(self) -> int:
-        """Number of new nodes launched ahead and not paid for, including those of open orders."""
-        return len(self.debts) + sum(order.count for order in self.ordered_now)
+        """Number of new nodes launched ahead and not offset, including those of open orders."""
+        return len(self.ahead) + sum(order.count for order in self.orders.values())
 
     @property
     def unassigned(self) -> tuple[str, ...]:
-        """New instances that no old one has been asked to pay for."""
-        return tuple(new for new, old in self.debts.items() if not old)
+        """New instances that no termination is requested to offset."""
+        return tuple(new for new, surge in self.ahead.items() if surge.offset_by is None)
+
+    @property
+    def assigned(self) -> Mapping[str, str]:
+        """New instance -> the instance whose termination is requested to offset it."""
+        return {new: surge.offset_by for new, surge in self.ahead.items() if surge.offset_by is not None}
+
+    def with_offsets(self, offsets: Mapping[str, str | None]) -> "UpgradeRecord":
+        """Return the record in which these new instances are offset by these instances, or by none yet."""
+        changed = {new: replace(self.ahead[new], offset_by=by) for new, by in offsets.items()}
+        return replace(self, ahead={**self.ahead, **changed})
 
     @property
     def in_sizes(self) -> bool:
         """True if launches or decrements of this upgrade are in the group's sizes, not changes of others alone."""
-        return bool(self.debts or self.orders or self.raised or self.under_way)
+        return bool(self.ahead or self.orders or self.raised or self.under_way)
 
     @property
     def measured(self) -> datetime:
@@ -189,11 +192,9 @@ def cause_id(record: UpgradeRecord, old: str) -> str:
     return f"upgrade#{record.group}#{record.under_way[old]}"
 
 
-def debt_name(new: str, tag: str) -> str:
-    """Return the name of the debt in the records of terminations: each time it is passed to another payer it has
-    another name.
-    """
-    return f"{new}/upgrade-{tag}"
+def surge_of(record: UpgradeRecord, new: str, old: str) -> SurgeInstance:
+    """Return the entry of a new instance in the ledger of an old one under way: each request is another entry."""
+    return SurgeInstance(owner=SurgeOwner.UPGRADE, instance=new, request=record.under_way[old])
 
 
 def launch_token(record: UpgradeRecord, number: str) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from leeward.model.group import ScalingActivity
 from leeward.model.launch_refusal import EVENT, sentence
+from leeward.model.surge_instance import Offset
 from leeward.ports import Ports
 from leeward.snapshot.gather import read_specs
 from leeward.termination.capacity_ledger import by_request, shrunk_since
@@ -21,9 +22,9 @@ from leeward.upgrade.lease import written
 from leeward.upgrade.members import Age
 from leeward.upgrade.pause import allowed, with_canary
 from leeward.upgrade.pod_capacity import PodCapacity
-from leeward.upgrade.record import UpgradeRecord, tag_for
+from leeward.upgrade.record import SurgeNode, UpgradeRecord, tag_for
 from leeward.upgrade.scale_down_protection import keep
-from leeward.upgrade.scene import Scene, look, owed_by_others
+from leeward.upgrade.scene import Scene, launched_by_others, look
 from leeward.upgrade.status import zones_to_serve
 from leeward.upgrade.surge_launches import launches
 from leeward.upgrade.surge_orders import DESIRED_SIZE, fulfil, order
@@ -76,7 +77,7 @@ def take_turn(record: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
 
 
 def _begin(record: UpgradeRecord, scene: Scene, at_most: int | None, ports: Ports) -> tuple[UpgradeRecord, list[str]]:
-    """Record the old nodes whose termination is requested, and for which new node each pays."""
+    """Record the old nodes whose termination is requested, and the new node that each offsets."""
 
     def room() -> PodCapacity:
         nodes, pods = read_specs(ports.clusters.kubernetes(record.cluster))
@@ -84,13 +85,9 @@ def _begin(record: UpgradeRecord, scene: Scene, at_most: int | None, ports: Port
 
     seed = int(record.began.timestamp())
     chosen = drain_selection.starts(scene.preflight, record, at_most=at_most, seed=seed, room=room)
-    debts, under_way = dict(record.debts), dict(record.under_way)
-    for number, one in enumerate(chosen, record.started + 1):
-        under_way[one.old] = tag_for(record, number)
-        if one.debt:
-            debts[one.debt] = one.old
-    begun = replace(record, debts=debts, under_way=under_way, started=record.started + len(chosen))
-    return begun, [one.old for one in chosen]
+    tags = {one.old: tag_for(record, number) for number, one in enumerate(chosen, record.started + 1)}
+    begun = replace(record, under_way={**record.under_way, **tags}, started=record.started + len(chosen))
+    return begun.with_offsets({one.new: one.old for one in chosen if one.new is not None}), [one.old for one in chosen]
 
 
 def _proven(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord:
@@ -124,9 +121,9 @@ def _resized(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord
     shrunk = shrunk_since(activities, record.measured)
     record = _without_taken(record, scene, activities, ports)
     desired = scene.group.desired
-    mine = record.desired + len(record.debts) + record.raised
-    others = owed_by_others(scene.group, ports) if desired > mine else 0
-    return seen_sizes(record, desired=desired, owed_by_others=others, shrunk=shrunk, now=ports.clock.now())
+    mine = record.desired + len(record.ahead) + record.raised
+    others = launched_by_others(scene.group, ports) if desired > mine else 0
+    return seen_sizes(record, desired=desired, of_others=others, shrunk=shrunk, now=ports.clock.now())
 
 
 def _without_taken(
@@ -136,8 +133,8 @@ def _without_taken(
     measuring of that size and the first launch: a launch may hang for minutes. Later decrements are by owners who saw
     the larger size. Terminations of Leeward are left out: the measured size knows of their launches.
     """
-    first = min((scene.instances[new].launched for new in record.debts if new in scene.instances), default=None)
-    all_are_there = record.launched == len(record.debts) and not record.started  # else the first one may have ended
+    first = min((scene.instances[new].launched for new in record.ahead if new in scene.instances), default=None)
+    all_are_there = record.launched == len(record.ahead) and not record.started  # else the first one may have ended
     if first is None or first <= record.measured or not all_are_there:
         return record
     taken = {
@@ -146,23 +143,22 @@ def _without_taken(
         if activity.leaves is not None and by_request(activity) and record.measured <= activity.at < first
     }
     records = ports.claims.read_all(taken) if taken else {}
-    taken -= {name for name, one in records.items() if name in one.payers.values()}
+    taken -= {name for name, one in records.items() if Offset(instance=name) in one.offsets.values()}
     return replace(record, desired=max(record.desired - len(taken), 0), sized=first)
 
 
 def adopted(record: UpgradeRecord, scene: Scene) -> UpgradeRecord:
-    """Assign new members as the debts where the desired size was raised instead of launching by name."""
+    """Take new members for the surge nodes where the desired size was raised instead of launching by name."""
     if not record.raised:
         return record
     new = [
-        one.instance for one in scene.preflight.members if one.age is Age.NEW and one.instance.id not in record.debts
+        one.instance for one in scene.preflight.members if one.age is Age.NEW and one.instance.id not in record.ahead
     ][: record.raised]
     return replace(
         record,
         raised=record.raised - len(new),
         launched=record.launched + len(new),
-        debts={**record.debts, **{one.id: "" for one in new}},
-        places={**record.places, **{one.id: one.zone for one in new}},
+        ahead={**record.ahead, **{one.id: SurgeNode(zone=one.zone) for one in new}},
     )
 
 
@@ -180,7 +176,7 @@ def _raise_instead(record: UpgradeRecord, scene: Scene, ports: Ports) -> Upgrade
     if not record.refusal or record.others_scaled is not None:
         return record
     if not record.wanted:
-        lacking = max(min(record.surge, len(scene.preflight.old)) - len(record.debts), 0)
+        lacking = max(min(record.surge, len(scene.preflight.old)) - len(record.ahead), 0)
         group = ports.groups.describe([record.group])[record.group]
         wanted = group.desired + lacking
         above = record.raised_maximum or wanted > group.maximum

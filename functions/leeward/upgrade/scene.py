@@ -106,9 +106,9 @@ def _id_of(preflight: Preflight, node: str) -> str:
     return found.instance_id if found is not None else ""
 
 
-def owed_by_others(group: Group, ports: Ports) -> int:
-    """Count launches of other terminations in the group that are not paid for, also those that are not recorded yet."""
-    return sum(_owed(one) + one.launching for one in _others(group, ports))
+def launched_by_others(group: Group, ports: Ports) -> int:
+    """Count launches of other terminations in the group that are not offset, also those that are not recorded yet."""
+    return sum(_to_offset(one) + one.launching for one in _others(group, ports))
 
 
 def measured(record: UpgradeRecord, group: Group, ports: Ports) -> UpgradeRecord:
@@ -117,7 +117,7 @@ def measured(record: UpgradeRecord, group: Group, ports: Ports) -> UpgradeRecord
     """
     return replace(
         record,
-        desired=group.desired - sum(_owed(one) for one in _others(group, ports)),
+        desired=group.desired - sum(_to_offset(one) for one in _others(group, ports)),
         maximum=record.maximum if record.raised_maximum else owners_maximum(group.name, ports),
         sized=ports.clock.now(),
     )
@@ -132,8 +132,8 @@ def _others(group: Group, ports: Ports) -> list[TerminationRecord]:
     return [one for one in found.values() if one.subject.group == group.name and one.status is Status.OPEN]
 
 
-def _owed(termination: TerminationRecord) -> int:
-    return sum(not capacity_ledger.of_upgrade(debt) for debt in capacity_ledger.debts(termination))
+def _to_offset(termination: TerminationRecord) -> int:
+    return sum(not surge.returns for surge in capacity_ledger.to_offset(termination))
 
 
 def fresh_record(group: Group, cluster: str, policy: NodePolicy, asked: Asked, ports: Ports) -> UpgradeRecord:

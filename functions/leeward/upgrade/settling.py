@@ -1,6 +1,6 @@
 """The waits at the end of an upgrade: for nodes that an abort lets finish, and for the size to be what it was.
 
-Each ends: with the group as it was, or with a failure that names what blocks it. What others owe is left to them."""
+Each ends: with the group as it was, or with a failure that names what blocks it. Offsets of others are left to them."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,7 +16,7 @@ from leeward.upgrade.run import Next, Run
 from leeward.upgrade.scene import Scene
 from leeward.upgrade.stalled import MOST_NAMED, STALLED, longest_wait, pods_left, waited, what_blocks
 
-PATIENCE = timedelta(minutes=15)  # until payments of others no longer keep the upgrade open
+PATIENCE = timedelta(minutes=15)  # until offsets of others no longer keep the upgrade open
 PAUSE = 10  # seconds
 
 
@@ -32,10 +32,10 @@ def nodes_finish(run: Run, record: UpgradeRecord, held: Mapping[str, str], scene
 
 
 def settled(run: Run, record: UpgradeRecord, scene: Scene, ports: Ports) -> Run:
-    """Wait until the desired size is what it was; what others changed, or still owe after a while, is left to them."""
+    """Wait until the desired size is what it was; what others changed, or have not offset, is left to them."""
     now = ports.clock.now()
-    if record.debts or record.raised:
-        return _unpaid(run, record, scene, ports)
+    if record.ahead or record.raised:
+        return _not_offset(run, record, scene, ports)
     too_large = scene.group.desired > record.desired and record.others_scaled is None
     if not too_large:
         return replace(run, next=Next.RESTORE, why=f"desired size {scene.group.desired}")
@@ -44,20 +44,20 @@ def settled(run: Run, record: UpgradeRecord, scene: Scene, ports: Ports) -> Run:
     if now - (record.phase_since or now) < PATIENCE:
         return again(run, Next.WAIT, PAUSE, f"desired size is {scene.group.desired}, it was {record.desired}")
     written(with_warning(record, f"the desired size is {scene.group.desired}, it was {record.desired}"), ports)
-    return replace(run, next=Next.RESTORE, why="others still owe what is left")
+    return replace(run, next=Next.RESTORE, why="what is left is for others to offset")
 
 
-def _unpaid(run: Run, record: UpgradeRecord, scene: Scene, ports: Ports) -> Run:
-    """Wait for launches that no node has paid for yet: instances that the raised desired size has not brought, or
-    members that others terminate, so that none is left to pay.
+def _not_offset(run: Run, record: UpgradeRecord, scene: Scene, ports: Ports) -> Run:
+    """Wait for launches that no node has offset yet: instances that the raised desired size has not brought, or members
+    that others terminate, so that none is left to offset them.
     """
-    objects = [*record.debts, *([f"{record.raised} of the raised desired size"] if record.raised else [])]
-    record, stands = waited(record, "launches are not paid for", objects, STALLED, ports)
+    objects = [*record.ahead, *([f"{record.raised} of the raised desired size"] if record.raised else [])]
+    record, stands = waited(record, "launches are not offset", objects, STALLED, ports)
     if not stands:
-        return again(run, Next.WAIT, PAUSE, "launches are not paid for yet")
+        return again(run, Next.WAIT, PAUSE, "launches are not offset yet")
     waits = f"{format_duration(STALLED)}: {', '.join(objects[:MOST_NAMED])}"
     if record.raised:
         why = f"the group has not launched for {waits}: look at the scaling activities of {record.group}"
         return replace(run, next=Next.CREATION_FAILURE, why=why)
     others = what_blocks((one.instance.id for one in scene.preflight.members), record, scene, ports)
-    return replace(run, next=Next.EVICTION_FAILURE, why=f"no node has paid for a launch in {waits}: {others}")
+    return replace(run, next=Next.EVICTION_FAILURE, why=f"no node has offset a launch in {waits}: {others}")

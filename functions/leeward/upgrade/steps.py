@@ -79,7 +79,7 @@ def point(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     parallel = parallelism(scene.policy.update, max(record.desired, 1))
     most = scene.preflight.max_surge
     limit = surge(strategy, len(zones), parallel, most)
-    left = max(len(scene.preflight.old), len(record.debts))
+    left = max(len(scene.preflight.old), len(record.ahead))
     maximum = record.maximum + most_extra(strategy, limit, scene.preflight.parallel, left, most)
     record = written(
         replace(
@@ -108,7 +108,7 @@ def launch(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     record = read(run, ports)
     end_never_joined(record, look(record, ports), ports)
     turn = take_turn(read(run, ports), ports, drains=False)
-    new = ", ".join(turn.record.debts) or "none"
+    new = ", ".join(turn.record.ahead) or "none"
     refusal = turn.record.refusal
     refused = f"; {sentence(run.group, refusal, DESIRED_SIZE)}" if refusal else ""
     return replace(run, next=Next.WAIT, why=f"new nodes ahead of the drains: {new}{refused}")

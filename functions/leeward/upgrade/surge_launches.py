@@ -19,13 +19,13 @@ def launches(preflight: Preflight, record: UpgradeRecord, *, rolling: bool = Fal
     success.
 
     `rolling`: the target has proven to work and no canary is watched: from then on more come ahead than the surge.
-    Empty while another writer seems to have scaled the group up: what was launched then is never paid for.
+    Empty while another writer seems to have scaled the group up: what was launched then is never offset.
     """
     if not with_decrement(record) or record.others_seen is not None:
         return ()
     old = waiting(preflight, record)
     alive = record.alive
-    told = sum(bool(payer) for payer in record.debts.values())
+    told = len(record.assigned)
     most = preflight.max_surge
     limit = in_store(record.strategy, record.surge, _pace(preflight, old), most) if rolling else record.surge
     ahead = launch_now(surge_limit=limit, alive=alive, gone=told, old_left=len(old))
@@ -35,8 +35,8 @@ def launches(preflight: Preflight, record: UpgradeRecord, *, rolling: bool = Fal
     if count is None:
         return None
     lacking = Counter(zone_of(preflight.world, one) for one in old)
-    lacking.subtract(record.places[new] for new in record.unassigned if new in record.places)
-    for order in record.ordered_now:
+    lacking.subtract(record.ahead[new].zone for new in record.unassigned)
+    for order in record.orders.values():
         lacking[order.zone] -= order.count
     closed, found = closed_zones(preflight.world.nodes), list[str]()
     for _ in range(count):
@@ -60,10 +60,10 @@ def _increment(preflight: Preflight, record: UpgradeRecord, old: int) -> int | N
     """Return one for each zone first, then one by one while a zone is without a new node."""
     zones = {zone_of(preflight.world, one) for one in preflight.old}
     served = {zone_of(preflight.world, one) for one in preflight.members if one.age is Age.NEW}
-    on_their_way = len(record.orders) + sum(new not in _ids(preflight) for new in record.debts)
+    on_their_way = len(record.orders) + sum(new not in _ids(preflight) for new in record.ahead)
     if on_their_way:
         return 0
-    more = next_increment(len(record.debts), len(zones), len(zones - served), preflight.max_surge)
+    more = next_increment(len(record.ahead), len(zones), len(zones - served), preflight.max_surge)
     return None if more is None else min(more, old)
 
 

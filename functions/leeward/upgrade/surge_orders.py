@@ -1,4 +1,4 @@
-"""Launches of new nodes ahead: ordered in the record first, then asked for, then recorded as debts.
+"""Launches of new nodes ahead: ordered in the record first, then asked for, then recorded as surge nodes.
 
 One order asks for all the new nodes of one subnet: LaunchInstances is synchronous, and a hundred calls one after the
 other take longer than a boot. Each order has a number and a client token made of it, and its count is recorded with
@@ -12,7 +12,7 @@ from leeward.model.launch_refusal import sentence
 from leeward.ports import Ports
 from leeward.upgrade.capacity_ledger import with_warning
 from leeward.upgrade.lease import written
-from leeward.upgrade.record import Order, UpgradeRecord, launch_token
+from leeward.upgrade.record import Order, SurgeNode, UpgradeRecord, launch_token
 from leeward.upgrade.scene import Scene, described
 from leeward.upgrade.surge_placement import places_for
 
@@ -28,7 +28,7 @@ def order(record: UpgradeRecord, scene: Scene, zones: Sequence[str], ports: Port
     for (zone, subnet), count in wanted.items():
         for before in range(0, count, MOST_AT_ONCE):
             number += 1
-            orders[str(number)] = str(Order(zone=zone, subnet=subnet, count=min(count - before, MOST_AT_ONCE)))
+            orders[str(number)] = Order(zone=zone, subnet=subnet, count=min(count - before, MOST_AT_ONCE))
     return replace(record, orders=orders, ordered=number)
 
 
@@ -41,12 +41,12 @@ def fulfil(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
     short: dict[str, str] = {}
     refusal = ""
     for number in sorted(record.orders, key=int):
-        order, token = Order.read(record.orders[number]), launch_token(record, number)
+        order, token = record.orders[number], launch_token(record, number)
         answer = ports.groups.launch(group=record.group, subnet=order.subnet, token=token, count=order.count)
         found |= dict.fromkeys(answer.launched, order.zone)
         if answer.no_capacity:
             short[order.subnet] = f"{order.zone}: {answer.reason}"
-        elif not answer.owed:
+        elif not answer.launched:
             refusal = answer.reason
     return written(_noted(record, found, short, refusal), ports)
 
@@ -54,7 +54,7 @@ def fulfil(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
 def _with_room(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
     """Raise the maximum size for what was ordered, because others may have launched since; it is restored later."""
     group = described(record.group, ports)
-    wanted = group.desired + sum(order.count for order in record.ordered_now)
+    wanted = group.desired + sum(order.count for order in record.orders.values())
     if wanted <= group.maximum:
         return record
     if not record.raised_maximum or wanted > record.raised_to:
@@ -68,8 +68,7 @@ def _noted(record: UpgradeRecord, found: Mapping[str, str], short: Mapping[str, 
         record,
         orders={},
         launched=record.launched + len(found),
-        debts={**record.debts, **dict.fromkeys(found, "")},
-        places={**record.places, **found},
+        ahead={**record.ahead, **{new: SurgeNode(zone=zone) for new, zone in found.items()}},
         short=dict(short),
         refusal=refusal or record.refusal,
     )

@@ -129,7 +129,7 @@ def in_store(strategy: Strategy, surge_limit: int, pace: int, most: int = NO_LIM
 
 
 def most_ahead(surge_limit: int, parallel: int, most: int = NO_LIMIT) -> int:
-    """Return the new nodes that are not paid for, at the most: the surge, for which no node leaves yet, and those of
+    """Return the new nodes that are not offset, at the most: the surge, for which no node leaves yet, and those of
     old nodes that are terminating. Of these `parallel` drain and about twice as many settle and end: that lasts some 70
     s, and an unblocked drain half as long. None with MINIMAL. `most`: maxSurge.
     """
@@ -151,11 +151,11 @@ def launch_now(*, surge_limit: int, alive: int, gone: int, old_left: int) -> int
     """Return new nodes to launch ahead of the drains now, never more than old nodes that none of them replaces yet.
 
     `alive`: new nodes of this upgrade launched and not ended; `gone`: old ones whose termination is requested, each for
-    one of them; `old_left`: old nodes without a request. Each old node that terminates pays for one new node, so at the
+    one of them; `old_left`: old nodes without a request. Each old node that terminates offsets one new node, so at the
     end the sizes are what they were.
     """
-    unpaid = alive - gone
-    return max(min(surge_limit - unpaid, old_left - unpaid), 0)
+    ahead = alive - gone
+    return max(min(surge_limit - ahead, old_left - ahead), 0)
 
 
 def sizes(*, desired: int, maximum: int, extra: int) -> Sizes:

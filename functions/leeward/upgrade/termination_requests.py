@@ -1,7 +1,7 @@
-"""Termination requests for old instances: each is claimed for the upgrade and, where it pays for a new node, for
-that debt.
+"""Termination requests for old instances: each is claimed for the upgrade and, where it offsets a new node, for
+that offset.
 
-The instances and the payers are written into the upgrade's record before anything here is called; the causes' names
+The instances and the offsets are written into the upgrade's record before anything here is called; the causes' names
 follow from it, so requesting the same termination twice is idempotent."""
 
 from collections.abc import Iterable
@@ -13,8 +13,8 @@ from leeward.ports import Ports
 from leeward.termination import capacity_ledger
 from leeward.termination.execution import request
 from leeward.termination.subject import subject_of
-from leeward.upgrade.capacity_ledger import debt_of
-from leeward.upgrade.record import UpgradeRecord, cause_id, debt_name
+from leeward.upgrade.capacity_ledger import offset_by
+from leeward.upgrade.record import UpgradeRecord, cause_id, surge_of
 from leeward.upgrade.scene import Scene
 
 
@@ -44,16 +44,16 @@ def force(record: UpgradeRecord, old: Iterable[str], scene: Scene, ports: Ports)
         request(subject_of(instance, record.cluster, group=record.group), [cause], ports)
 
 
-def ask_to_pay(record: UpgradeRecord, new: str, payer: str, scene: Scene, ports: Ports) -> None:
-    """Assign a debt that no old node is left to pay to one named node: it terminates as any surplus does, and the final
-    payer is settled there.
+def request_offset(record: UpgradeRecord, new: str, by: str, scene: Scene, ports: Ports) -> None:
+    """Request the offset of a launch that no old node is left for from one named node: it terminates as any surplus
+    does, and the offset is settled there.
     """
-    instance = scene.instances.get(payer)
+    instance = scene.instances.get(by)
     if instance is None:
         return
     now = ports.clock.now()
     reason = f"the upgrade of {record.group} launched {new} ahead, and no old node is left to go for it"
-    cause = Cause(id=f"{capacity_ledger.DEBT}{new}/ahead", kind=CauseKind.SURPLUS, at=now, reason=reason)
+    cause = capacity_ledger.surplus(capacity_ledger.ahead(new), now, reason)
     request(subject_of(instance, record.cluster, group=record.group), [cause], ports)
 
 
@@ -63,9 +63,8 @@ def _causes(record: UpgradeRecord, old: str, ports: Ports) -> list[Cause]:
     reason = f"upgrade of {record.group}{f' to {target.told}' if target else ''}"
     force = record.asked.force
     found = [Cause(id=cause_id(record, old), kind=CauseKind.UPGRADE, at=now, reason=reason, force=force)]
-    debt = debt_of(record, old)
-    if debt is not None:
-        said = f"it pays for {debt}, which was launched ahead"
-        name = capacity_ledger.DEBT + debt_name(debt, record.under_way[old])
-        found.append(Cause(id=name, kind=CauseKind.SURPLUS, at=now, reason=said))
+    new = offset_by(record, old)
+    if new is not None:
+        said = f"it offsets {new}, which was launched ahead"
+        found.append(capacity_ledger.surplus(surge_of(record, new, old), now, said))
     return found

@@ -57,7 +57,10 @@ def _counts_no_address(shop: Workshop) -> None:
 
 
 def _always_decrements(shop: Workshop) -> None:
-    shop.wrap(f"{STEPS}._terminate", lambda original, record, ports, *, owed: original(record, ports, owed=True))
+    def terminate(original, record, ports, *, decrement, anyway):
+        return original(record, ports, decrement=True, anyway=anyway)
+
+    shop.wrap(f"{STEPS}._terminate", terminate)
 
 
 def _decrements_again(shop: Workshop) -> None:
@@ -74,7 +77,7 @@ def _decrements_again(shop: Workshop) -> None:
 
     def step(first, run, call, ports):
         record = read(run.instance, ports)
-        if record.replacement is not None and record.replacement.owed:
+        if record.replacement is not None and record.replacement.launched:
             ports.groups.terminate(instance=run.instance, decrement=True)
         return first(run, call, ports)
 

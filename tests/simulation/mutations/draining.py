@@ -303,8 +303,8 @@ OF_DRAINS = (
         breaks=edited(
             edit(
                 "leeward.interruption.parse._capacity_reservation",
-                "event.message(Kind.CAPACITY_RESERVATION, ",
-                'event.noop("no spot instance", ',
+                "return CapacityReservationInterruption(",
+                'return event.noop("no spot instance", *common["instances"]) or CapacityReservationInterruption(',
             )
         ),
         rules=frozenset({Rule.CAUSE, Rule.DEADLINE}),

@@ -1,4 +1,4 @@
-"""Planted builds: drains by force, second replicas, debts that are forgiven, and what functions log."""
+"""Planted builds: drains by force, second replicas, launches that are written off, and what functions log."""
 
 from tests.simulation.mutations.editing import edit
 from tests.simulation.mutations.plant import Planted
@@ -27,9 +27,15 @@ OF_DRAINS = (
         tests=("tests/state_machines/test_leaving.py",),
     ),
     Planted(
-        name="a launch is forgiven while the group still launches the member that can pay",
+        name="a launch is written off while the group still launches the member that can offset it",
         story="asks the members that are there now",
-        edits=(edit(f"{TERMINATION}.ledger_settlement._payer", "if payer != NOBODY or", "if True or"),),
+        edits=(
+            edit(
+                f"{TERMINATION}.ledger_settlement._settlement",
+                "if settlement is not NoOffset.WRITTEN_OFF or",
+                "if True or",
+            ),
+        ),
         tests=("tests/state_machines/test_ledger_walks.py",),
     ),
     Planted(
@@ -51,7 +57,7 @@ OF_DRAINS = (
         tests=("tests/unit/doctor/test_groups.py",),
     ),
     Planted(
-        name="a decrement from before the launch pays for it",
+        name="a decrement from before the launch offsets it",
         story="looks for any decrement by which the group parted with the instance",
         edits=(edit("leeward.termination.capacity_ledger.ending", "own.at >= launched", "True"),),
         tests=("tests/unit/termination/test_ledger_settlement.py",),

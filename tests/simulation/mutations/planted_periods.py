@@ -149,7 +149,7 @@ OF_PERIODS = (
         edits=(
             edit(
                 f"{CLAIMS}._open_again",
-                "keeps_launch = not record.surge_accounted",
+                "keeps_launch = not record.surge_settled",
                 "keeps_launch = True",
             ),
         ),
@@ -264,8 +264,8 @@ OF_STEPS = (
         edits=(
             edit(
                 "leeward.interruption.parse._capacity_reservation",
-                "event.message(Kind.CAPACITY_RESERVATION, ",
-                'event.noop("a capacity reservation", ',
+                "return CapacityReservationInterruption(",
+                'return event.noop("a capacity reservation", *common["instances"]) or CapacityReservationInterruption(',
             ),
         ),
         tests=("tests/handlers/interruption",),

@@ -24,8 +24,8 @@ OF_PLANNING = (
     ),
     Planted(
         name="a disruption run charges for a launch that others have undone",
-        story="takes every launch without a node that goes for one to be paid for",
-        edits=(edit("leeward.disruption.rollback.release", "UNDONE if new in undone else ", ""),),
+        story="takes every launch without a node that goes for one to be offset",
+        edits=(edit("leeward.disruption.rollback.release", "None if new in undone else ", ""),),
         tests=("tests/unit/disruption/test_releasing.py",),
     ),
     Planted(

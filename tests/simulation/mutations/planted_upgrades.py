@@ -99,7 +99,7 @@ OF_UPGRADE_EDGES = (
     Planted(
         name="an upgrade waits without an end for a raised desired size",
         story="polls until the group has launched",
-        edits=(edit(f"{UPGRADE}.settling._unpaid", "if not stands:", "if True:"),),
+        edits=(edit(f"{UPGRADE}.settling._not_offset", "if not stands:", "if True:"),),
         tests=("tests/unit/upgrade/test_stalled.py",),
     ),
     Planted(
@@ -139,9 +139,9 @@ OF_UPGRADE_EDGES = (
         tests=("tests/contract/test_large_upgrades.py",),
     ),
     Planted(
-        name="a launch is forgiven whatever Auto Scaling refuses",
+        name="a launch is written off whatever Auto Scaling refuses",
         story="takes every permanent error of a terminate for below MinSize",
-        edits=(edit("leeward.termination.steps._terminate", "owed and _at_minimum(record, ports)", "owed"),),
+        edits=(edit("leeward.termination.steps._terminate", "decrement and _at_minimum(record, ports)", "decrement"),),
         tests=("tests/state_machines/test_ledger_walks.py",),
     ),
     Planted(

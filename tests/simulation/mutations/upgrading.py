@@ -38,9 +38,9 @@ OF_UPGRADES = (
             edit(f"{UPGRADE}.wave_constraints.Wave.full", "self._count >= self._limits.together", "False"),
             edit(f"{UPGRADE}.drain_selection._covered", "min(most, limits.per_zone.get(zone, most))", "100"),
             edit(
-                f"{UPGRADE}.drain_selection._with_debts",
-                'if pays := next(iter((*mine, *strays)), ""):',
-                'if pays := "-":',
+                f"{UPGRADE}.drain_selection._with_offsets",
+                "if new := next(iter((*mine, *strays)), None):",
+                'if new := "-":',
             ),
         ),
         rules=frozenset({Rule.PACE}),
@@ -60,20 +60,22 @@ OF_UPGRADES = (
         scenario=ROLLING,
     ),
     Mutation(
-        name="a launch of an upgrade that is paid for is handed on again",
-        story="hands on every launch whose payer has ended",
-        breaks=edited(edit(f"{UPGRADE}.capacity_ledger._paid", "if payer == old:", "if False:")),
+        name="a launch of an upgrade that is offset is passed on again",
+        story="passes on every launch whose old node has ended",
+        breaks=edited(
+            edit(f"{UPGRADE}.capacity_ledger._offset", "if settlement == Offset(instance=old):", "if False:")
+        ),
         rules=frozenset({Rule.DECREMENT, Rule.SIZE, Rule.DEBT}),
         scenario=ROLLING,
     ),
     Mutation(
-        name="an upgrade ends with launches that no node has paid for",
+        name="an upgrade ends with launches that no node has offset",
         story="ends as soon as the last old node is gone",
         breaks=edited(
-            edit(f"{UPGRADE}.settling.settled", "if record.debts or record.raised:", "if False:"),
+            edit(f"{UPGRADE}.settling.settled", "if record.ahead or record.raised:", "if False:"),
             edit(f"{UPGRADE}.settling.settled", "if not too_large:", "if True:"),
-            edit(f"{UPGRADE}.completion._hand_on", "if not asked:", "if True:"),
-            edit(f"{UPGRADE}.completion._hand_on", "ask_to_pay(record, new, payer, scene, ports)", "pass"),
+            edit(f"{UPGRADE}.completion._pass_on", "if not asked:", "if True:"),
+            edit(f"{UPGRADE}.completion._pass_on", "request_offset(record, new, by, scene, ports)", "pass"),
         ),
         rules=frozenset({Rule.DEBT, Rule.SIZE}),
         scenario=ROLLING,

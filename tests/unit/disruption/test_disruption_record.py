@@ -7,14 +7,14 @@ from leeward.disruption.record import (
     GONE,
     STAYED,
     DisruptionOutcome,
+    SurgeNode,
     cause_id,
-    debt_name,
     launch_token,
+    surge_of,
 )
 from leeward.disruption.termination_tracking import concluded, under_way
+from leeward.model.surge_instance import NoOffset
 from leeward.model.termination import (
-    NOBODY,
-    RETURNED,
     Cause,
     CauseKind,
     Outcome,
@@ -25,13 +25,13 @@ from leeward.model.termination import (
 from leeward.termination import capacity_ledger
 from leeward.workflow.executions import execution_name
 from tests.fakes.disruptions import NOW, a_disruption
+from tests.fakes.ledger import by
+
+NEW = SurgeNode(command=0, replacement=0, group="web-b", zone="a", subnet="s")
 
 
 def a_termination(instance, record, **more):
-    kinds = {
-        cause_id(record, instance): record.cause,
-        capacity_ledger.DEBT + debt_name(record, instance): CauseKind.SURPLUS,
-    }
+    own = Cause(id=cause_id(record, instance), kind=record.cause, at=NOW)
     subject = Subject(
         instance=instance,
         cluster="blue",
@@ -46,25 +46,22 @@ def a_termination(instance, record, **more):
         "status": Status.CLOSED,
         "attempt": 1,
         "version": 2,
-        "causes": tuple(Cause(id=name, kind=kind, at=NOW) for name, kind in kinds.items()),
+        "causes": (own, capacity_ledger.surplus(surge_of(record, instance), NOW)),
         "outcome": Outcome.TERMINATED,
     }
     return TerminationRecord(**{**given, **more})
 
 
-def paid_by(payer, instance, record):
-    return {"payers": {debt_name(record, instance): payer}}
+def settled_as(settlement, instance, record):
+    return {"offsets": {surge_of(record, instance): settlement}}
 
 
 def a_requested_disruption(**more):
-    return a_disruption(
-        told=True, orders={}, ends={}, handed={}, launched={"i-9": "0.0"}, places={"i-9": "web-b/a/s"}, **more
-    )
+    return a_disruption(told=True, orders={}, ends={}, launched={"i-9": NEW}, **more)
 
 
-def test_every_removal_is_one_debt_that_its_termination_returns_when_it_is_not_paid():
-    record = a_disruption()
-    assert capacity_ledger.of_upgrade(debt_name(record, "i-1"))
+def test_every_removal_is_one_entry_that_its_termination_returns_when_it_is_not_offset():
+    assert surge_of(a_disruption(), "i-1").returns
 
 
 def test_names_of_executions_follow_from_the_round_and_fit():
@@ -89,9 +86,9 @@ def test_a_launch_has_a_token_of_its_own_for_each_subnet_command_and_round():
 
 
 def test_only_replacements_of_standing_commands_that_have_not_come_are_launched():
-    record = a_disruption()
+    record = a_disruption(launched={})
     assert record.to_launch() == ("0.0",)
-    assert replace(record, launched={"i-9": "0.0"}).to_launch() == ()
+    assert replace(record, launched={"i-9": NEW}).to_launch() == ()
     assert record.fell({0: "the world moved"}).to_launch() == ()
 
 
@@ -102,9 +99,9 @@ def test_nodes_of_a_command_that_fell_are_released():
 
 
 def test_what_was_launched_for_a_command_that_fell_is_surplus_and_is_asked_to_go_once():
-    record = replace(a_disruption(handed={}), launched={"i-9": "0.0"}).fell({0: "expensive"})
+    record = replace(a_disruption(), launched={"i-9": NEW}).fell({0: "expensive"})
     assert record.surplus() == ("i-9",)
-    assert replace(record, handed={"i-9": "i-9"}).surplus() == ()
+    assert replace(record, launched={"i-9": replace(NEW, offset_by="i-9")}).surplus() == ()
 
 
 def test_a_new_node_stays_when_at_least_one_node_went_for_it():
@@ -123,8 +120,8 @@ def test_groups_rest_from_the_end_and_rests_of_long_ago_are_forgotten():
 def test_ends_are_read_off_the_terminations():
     record = a_requested_disruption()
     found = {
-        "i-1": a_termination("i-1", record, **paid_by("i-1", "i-1", record)),
-        "i-2": a_termination("i-2", record, outcome=Outcome.GIVEN_BACK, **paid_by(RETURNED, "i-2", record)),
+        "i-1": a_termination("i-1", record, **settled_as(by("i-1"), "i-1", record)),
+        "i-2": a_termination("i-2", record, outcome=Outcome.GIVEN_BACK, **settled_as(NoOffset.RETURNED, "i-2", record)),
         "i-3": a_termination("i-3", record, status=Status.OPEN, outcome=None),
     }
     after = concluded(record, found)
@@ -136,8 +133,8 @@ def test_ends_are_read_off_the_terminations():
 def test_one_that_its_group_replaced_has_not_gone_and_one_that_was_forgiven_has():
     record = a_requested_disruption()
     found = {
-        "i-1": a_termination("i-1", record, **paid_by(RETURNED, "i-1", record)),
-        "i-2": a_termination("i-2", record, **paid_by(NOBODY, "i-2", record)),
+        "i-1": a_termination("i-1", record, **settled_as(NoOffset.RETURNED, "i-1", record)),
+        "i-2": a_termination("i-2", record, **settled_as(NoOffset.WRITTEN_OFF, "i-2", record)),
     }
     assert concluded(record, found).ends == {"i-1": STAYED, "i-2": GONE}
 
@@ -145,7 +142,12 @@ def test_one_that_its_group_replaced_has_not_gone_and_one_that_was_forgiven_has(
 def test_one_that_is_kept_for_a_maintenance_ahead_is_not_waited_for():
     record = a_requested_disruption()
     kept = a_termination(
-        "i-1", record, status=Status.OPEN, outcome=None, times={"retry": NOW}, **paid_by(RETURNED, "i-1", record)
+        "i-1",
+        record,
+        status=Status.OPEN,
+        outcome=None,
+        times={"retry": NOW},
+        **settled_as(NoOffset.RETURNED, "i-1", record),
     )
     assert concluded(record, {"i-1": kept}).ends == {"i-1": STAYED}
 

@@ -7,7 +7,7 @@ import pytest
 
 from leeward.disruption.command import Command, Decision, MethodName, Replacement
 from leeward.disruption.completion import end, give_up
-from leeward.disruption.record import DisruptionOutcome, DisruptionRecord
+from leeward.disruption.record import DisruptionOutcome, DisruptionRecord, SurgeNode
 from leeward.disruption.run import DisruptionRun, Next
 from leeward.disruption.scale_down_protection import keep
 from leeward.model.instance import CapacityType
@@ -20,6 +20,7 @@ OLD, NEW, THEIRS, OTHER = "i-0abc", "i-0def", "i-0aaa", "i-0bbb"
 HELD = {SCALE_DOWN_DISABLED: "true"}
 KEPT = {**HELD, KEPT_FOR: "disruption:3"}
 RUN = DisruptionRun(cluster=CLUSTER, number=3, next=Next.END, execution="blue-3-1")
+FIRST = SurgeNode(command=0, replacement=0, group=GROUP, zone="us-east-1a", subnet="subnet-a")
 
 
 def a_record(**given):
@@ -35,8 +36,7 @@ def a_record(**given):
         "nodes": {f"node-{OLD}": OLD},
         "members": {f"node-{OLD}": GROUP},
         "groups": (GROUP,),
-        "launched": {NEW: "0.0"},
-        "places": {NEW: f"{GROUP}/us-east-1a/subnet-a"},
+        "launched": {NEW: FIRST},
     }
     return DisruptionRecord(**{**fields, **given})
 
@@ -66,7 +66,7 @@ def all_notes(system):
 
 
 def test_only_new_nodes_of_commands_that_stand_are_kept_and_what_others_keep_stays_theirs(system):
-    keep(a_record(launched={NEW: "0.0", THEIRS: "0.0"}), system.kubernetes.nodes(), system.ports)
+    keep(a_record(launched={NEW: FIRST, THEIRS: FIRST}), system.kubernetes.nodes(), system.ports)
     assert all_notes(system) == [{}, KEPT, HELD]
     put(system, NEW, {})
     keep(a_record(fallen={"0": "too expensive"}), system.kubernetes.nodes(), system.ports)

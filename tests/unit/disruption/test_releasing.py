@@ -7,7 +7,7 @@ import pytest
 
 from leeward.disruption.command import Command, Decision, MethodName, Replacement
 from leeward.disruption.lease import written
-from leeward.disruption.record import DisruptionRecord
+from leeward.disruption.record import DisruptionRecord, SurgeNode
 from leeward.disruption.rollback import release
 from leeward.model.instance import CapacityType
 from leeward.model.node import disruption_taint
@@ -17,6 +17,7 @@ from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, an_instance
 from tests.fakes.system import FakeSystem
 
 OLD, NEW, SECOND, OTHER = "i-0abc", "i-0def", "i-0dee", "i-0aaa"
+FIRST = SurgeNode(command=0, replacement=0, group=GROUP, zone="us-east-1a", subnet="subnet-a")
 
 
 MEMBERS = (f"node-{OLD}", f"node-{OTHER}")
@@ -49,8 +50,7 @@ def a_record(system, **given):
         nodes={f"node-{OLD}": OLD},
         members={f"node-{OLD}": GROUP},
         groups=(GROUP,),
-        launched={NEW: "0.0"},
-        places={NEW: f"{GROUP}/us-east-1a/subnet-a", SECOND: f"{GROUP}/us-east-1a/subnet-a"},
+        launched={NEW: FIRST},
         fallen={"0": "the world moved"},
     )
     return written(replace(record, **given), system.ports)
@@ -60,7 +60,11 @@ def ended(system, instance):
     system.instances.known[instance] = replace(system.instances.known[instance], state="terminated")
 
 
-def payers(system):
+def offsets(record):
+    return [node.offset_by for node in record.launched.values()]
+
+
+def asked(system):
     return sorted(
         name
         for name, record in system.claims.records.items()
@@ -70,14 +74,14 @@ def payers(system):
 
 def test_the_new_node_itself_is_asked_to_go(system):
     record = release(a_record(system), system.ports)
-    assert (record.handed, payers(system)) == ({NEW: NEW}, [NEW])
+    assert (offsets(record), asked(system)) == ([NEW], [NEW])
 
 
 def test_where_the_new_node_is_gone_a_member_that_stays_is_asked_one_for_each_launch(system):
     for name in (NEW, SECOND):
         ended(system, name)
-    record = release(a_record(system, launched={NEW: "0.0", SECOND: "0.0"}), system.ports)
-    assert sorted(record.handed.values()) == sorted([OLD, OTHER]) == payers(system)
+    record = release(a_record(system, launched={NEW: FIRST, SECOND: FIRST}), system.ports)
+    assert sorted(offsets(record)) == sorted([OLD, OTHER]) == asked(system)
 
 
 def test_nothing_goes_for_a_new_node_that_left_its_group_with_decrement(system):
@@ -85,15 +89,15 @@ def test_nothing_goes_for_a_new_node_that_left_its_group_with_decrement(system):
     system.groups.terminate(instance=NEW, decrement=True)
     ended(system, NEW)
     record = release(a_record(system), system.ports)
-    assert (record.handed, record.surplus(), payers(system)) == ({NEW: ""}, (), [])
+    assert (record.launched[NEW].undone, offsets(record), record.surplus(), asked(system)) == (True, [None], (), [])
 
 
 def test_a_member_goes_for_a_new_node_that_its_group_has_replaced(system):
     system.groups.begin_terminating(GROUP, NEW)
     ended(system, NEW)
     record = release(a_record(system), system.ports)
-    assert record.handed[NEW] in {OLD, OTHER, SECOND}
-    assert payers(system) == [record.handed[NEW]]
+    assert record.launched[NEW].offset_by in {OLD, OTHER, SECOND}
+    assert asked(system) == offsets(record)
 
 
 def test_a_node_of_the_round_that_goes_for_a_launch_keeps_the_taint_and_the_others_serve_again(system):
@@ -105,7 +109,7 @@ def test_a_node_of_the_round_that_goes_for_a_launch_keeps_the_taint_and_the_othe
         system.kubernetes.mark(system.kubernetes.by_name[f"node-{name}"], MARK)
     both = {"nodes": {f"node-{OLD}": OLD, f"node-{OTHER}": OTHER}, "members": dict.fromkeys(MEMBERS, GROUP)}
     record = release(a_record(system, **both), system.ports)
-    (payer,) = record.handed.values()
+    (payer,) = offsets(record)
     assert unmarked == [({OLD, OTHER} - {payer}).pop()]
 
 
@@ -122,4 +126,4 @@ def test_killed_once_it_has_asked_it_asks_nobody_else_afterwards(system, monkeyp
             release(record, system.ports)
     ended(system, NEW)
     release(system.disruptions.read(CLUSTER), system.ports)
-    assert payers(system) == [NEW]
+    assert asked(system) == [NEW]

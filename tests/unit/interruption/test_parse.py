@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime, timedelta
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from leeward.interruption.fields import MalformedMessageError
 from leeward.interruption.parse import PARSERS, parse
 from leeward.model.group import LAUNCHING, TERMINATING
-from leeward.model.message import Kind, Message
+from leeward.model.message import InterruptionMessage, Kind, Message
 from tests.events import NAMES, event
 
 AT = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
@@ -211,7 +212,7 @@ class TestExecutionsOfOurs:
     @pytest.mark.parametrize("status", ["FAILED", "TIMED_OUT", "ABORTED"])
     def test_one_that_ended_badly_is_named(self, status):
         message = parsed("execution_aborted", detail__status=status)
-        assert (message.kind, message.ended_execution) == (Kind.EXECUTION_ENDED, "i-0abc-1")
+        assert (message.kind, message.execution) == (Kind.EXECUTION_ENDED, "i-0abc-1")
         assert message.instances == ("i-0abc",)
 
     @pytest.mark.parametrize(
@@ -226,7 +227,7 @@ class TestExecutionsOfOurs:
     )
     def test_any_other_needs_nobody(self, change):
         message = parsed("execution_aborted", **change)
-        assert (message.kind, message.ended_execution) == (Kind.NOOP, "")
+        assert message.kind is Kind.NOOP
 
 
 @pytest.mark.parametrize(
@@ -333,6 +334,11 @@ KEYS = [
     "startTime",
     "name",
 ]
+
+
+def test_each_kind_of_message_has_a_class_of_its_own():
+    kinds = [message.kind for message in get_args(InterruptionMessage)]
+    assert sorted(kinds) == sorted(Kind)
 
 
 @given(st.sampled_from(NAMES), st.sampled_from(KEYS), JSON)

@@ -2,6 +2,7 @@
 
 import base64
 import gzip
+import time
 import tracemalloc
 
 import pytest
@@ -131,7 +132,16 @@ class TestNodeConfig:
     def test_yaml_that_is_not_understood_is_said_and_says_nothing(self):
         found = read("apiVersion: node.eks.aws/v1alpha1\nspec: &anchor\n  kubelet: {}\n")
         assert found == KubeletSettings(warnings=found.warnings)
-        assert "NodeConfig: line 2: found 'spec: &anchor'" in found.warnings[0]
+        assert "NodeConfig: line 2: found an anchor or an alias" in found.warnings[0]
+
+    def test_a_key_that_occurs_twice_is_refused_as_nodeadm_does(self):
+        found = read(NODE_CONFIG.replace("      maxPods: 42", "      maxPods: 17\n      maxPods: 42"))
+        assert found.max_pods is None
+        assert 'found duplicate key "maxPods"' in found.warnings[0]
+
+    def test_bytes_that_are_no_utf_8_cost_only_their_characters(self):
+        found = read(NODE_CONFIG.encode().replace(b"name: blue", b"name: bl\xff\xfe\xe9"))
+        assert (found.max_pods, found.warnings) == (42, ())
 
 
 class TestScripts:
@@ -200,9 +210,26 @@ class TestNonsense:
         finally:
             tracemalloc.stop()
 
-    @pytest.mark.parametrize("text", ["apiVersion: node.eks.aws/\na: " + "[" * 20000, "[settings]\na = " + "[" * 20000])
-    def test_nesting_without_end_is_said(self, text):
-        assert read(text).warnings
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "apiVersion: node.eks.aws/\na: " + "[" * 16000,
+            "apiVersion: node.eks.aws/\na: " + "[" * 60000,
+            '{"apiVersion": "node.eks.aws/", "a": ' + "[" * 16000,
+            "[settings]\na = " + "[" * 20000,
+            MIME.format(first="[" * 8000, second="[" * 8000),
+            MIME.format(first=NODE_CONFIG, second="&" * 16000),
+            gzip.compress(b"apiVersion: node.eks.aws/\na: " + b"[" * 1_000_000),
+            b"apiVersion: node.eks.aws/\na: " + b"\xff\xfe" * 8000,
+        ],
+        ids=["brackets", "more", "JSON", "TOML", "MIME", "MIME in all", "a packed megabyte", "no UTF-8"],
+    )
+    def test_a_hostile_text_is_answered_within_a_second(self, text):
+        began = time.process_time()
+        found = read(text)
+        assert time.process_time() - began < 1
+        assert (found.max_pods, found.labels) == (None, {})
+        assert all(len(warning) < 400 and "\n" not in warning for warning in found.warnings)
 
     @given(some.binary(max_size=400))
     def test_any_bytes_give_an_answer(self, raw):

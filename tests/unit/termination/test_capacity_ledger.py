@@ -1,4 +1,4 @@
-"""The capacity ledger: what is owed, how a group parted with an instance, and who pays."""
+"""The capacity ledger: what is to be offset, how a group parted with an instance, and which member offsets it."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -6,13 +6,16 @@ from datetime import timedelta
 import pytest
 
 from leeward.model.group import GroupInstance, ScalingActivity
-from leeward.model.termination import NOBODY, Cause, CauseKind, Replacement, Status, TerminationRecord
+from leeward.model.surge_instance import NoOffset
+from leeward.model.termination import Cause, CauseKind, Replacement, Status, TerminationRecord
 from leeward.termination import capacity_ledger
 from leeward.termination.capacity_ledger import Ending
 from tests.fakes.builders import GROUP, a_group, a_subject, an_instance
 from tests.fakes.clock import START
+from tests.fakes.ledger import a_surge, by
 
 I, OTHER = "i-0abc", "i-0def"  # noqa: E741
+NEW, OTHERS = a_surge("i-0new"), a_surge("i-0second")
 WARNED = Cause(id="event-1", kind=CauseKind.SPOT_INTERRUPTION, at=START)
 # The first three are examples of the API reference and of the AWS knowledge centre.
 TERMINATED_WITH_DECREMENT = (
@@ -36,7 +39,7 @@ BALANCED = (
 )
 
 
-def a_record(*, launched=(), causes=(WARNED,), payers=None, times=None):
+def a_record(*, launched=(), causes=(WARNED,), offsets=None, times=None):
     return TerminationRecord(
         subject=a_subject(I),
         status=Status.OPEN,
@@ -44,7 +47,7 @@ def a_record(*, launched=(), causes=(WARNED,), payers=None, times=None):
         version=1,
         causes=causes,
         replacement=Replacement(launched=launched),
-        payers=payers or {},
+        offsets=offsets or {},
         times=times or {},
     )
 
@@ -53,27 +56,28 @@ def an_activity(cause, *, leaves=I, at=START):
     return ScalingActivity(at=at, cause=cause, leaves=leaves)
 
 
-def test_without_a_launch_nothing_is_owed():
-    assert capacity_ledger.debts(a_record()) == ()
+def test_without_a_launch_nothing_is_to_be_offset():
+    assert capacity_ledger.to_offset(a_record()) == ()
 
 
-def test_a_launch_is_owed_by_the_instance_for_which_it_was_made():
-    assert capacity_ledger.debts(a_record(launched=("i-0new",))) == (I,)
+def test_a_launch_is_to_be_offset_by_the_instance_for_which_it_was_made():
+    assert capacity_ledger.to_offset(a_record(launched=("i-0new",))) == (NEW,)
 
 
-def test_a_debt_taken_over_is_owed_too():
-    record = a_record(launched=("i-0new",), causes=(WARNED, capacity_ledger.surplus(OTHER, START)))
-    assert capacity_ledger.debts(record) == (I, OTHER)
+def test_an_entry_that_was_passed_on_is_to_be_offset_too():
+    record = a_record(launched=("i-0new",), causes=(WARNED, capacity_ledger.surplus(OTHERS, START)))
+    assert capacity_ledger.to_offset(record) == (NEW, OTHERS)
 
 
-@pytest.mark.parametrize("payer", [I, OTHER, NOBODY])
-def test_a_debt_that_somebody_or_nobody_pays_is_no_longer_owed(payer):
-    assert capacity_ledger.debts(a_record(launched=("i-0new",), payers={I: payer})) == ()
+@pytest.mark.parametrize("settlement", [by(I), by(OTHER), *NoOffset])
+def test_an_entry_that_is_settled_is_not_to_be_offset_any_more(settlement):
+    assert capacity_ledger.to_offset(a_record(launched=("i-0new",), offsets={NEW: settlement})) == ()
 
 
-def test_only_what_another_has_to_pay_is_passed_on():
-    record = a_record(payers={I: I, OTHER: NOBODY, "i-0third": "i-0fourth"})
-    assert capacity_ledger.passed_on(record) == {"i-0third": "i-0fourth"}
+def test_only_what_another_has_to_offset_is_passed_on():
+    third = a_surge("i-0third")
+    record = a_record(offsets={NEW: by(I), OTHERS: NoOffset.WRITTEN_OFF, third: by("i-0fourth")})
+    assert capacity_ledger.passed_on(record) == {third: "i-0fourth"}
 
 
 @pytest.mark.parametrize(
@@ -106,7 +110,7 @@ def test_a_wish_from_before_the_launch_forgives_nothing():
     assert not capacity_ledger.shrunk_since([an_activity(SCALED_IN, at=START - timedelta(seconds=1))], START)
 
 
-def test_the_youngest_member_that_stays_pays_first():
+def test_the_youngest_member_that_stays_comes_first():
     members = ["i-01", "i-02", "i-03", "i-04", "i-05"]
     states = ["InService", "Pending", "Terminating:Wait", "Standby", "InService"]
     group = replace(
@@ -118,16 +122,16 @@ def test_the_youngest_member_that_stays_pays_first():
     assert [member.id for member in capacity_ledger.candidates(group, ages)] == ["i-02", "i-01"]
 
 
-def test_a_debt_is_as_old_as_the_launch_or_as_its_passing_on():
+def test_a_group_is_larger_since_the_launch_or_since_the_entry_was_passed_on():
     launched, passed = START + timedelta(minutes=1), START + timedelta(minutes=2)
     record = a_record(
-        causes=(WARNED, capacity_ledger.surplus(OTHER, passed)), times={"replacement": launched, "claimed": START}
+        causes=(WARNED, capacity_ledger.surplus(OTHERS, passed)), times={"replacement": launched, "claimed": START}
     )
-    assert capacity_ledger.owed_since(record, I) == launched
-    assert capacity_ledger.owed_since(record, OTHER) == passed
+    assert capacity_ledger.larger_since(record, NEW) == launched
+    assert capacity_ledger.larger_since(record, OTHERS) == passed
 
 
-def test_who_has_passed_a_debt_on_is_not_asked_for_it_again():
-    assert capacity_ledger.was_asked(a_record(payers={I: OTHER}), I)
-    assert capacity_ledger.was_asked(a_record(causes=(capacity_ledger.surplus(OTHER, START),)), OTHER)
-    assert not capacity_ledger.was_asked(a_record(), OTHER)
+def test_an_instance_that_has_passed_an_entry_on_is_not_asked_for_it_again():
+    assert capacity_ledger.was_requested(a_record(offsets={NEW: by(OTHER)}), NEW)
+    assert capacity_ledger.was_requested(a_record(causes=(capacity_ledger.surplus(OTHERS, START),)), OTHERS)
+    assert not capacity_ledger.was_requested(a_record(), OTHERS)

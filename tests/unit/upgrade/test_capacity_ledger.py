@@ -1,4 +1,4 @@
-"""The upgrade's side of the ledger: what is paid, returned, forgiven, and who has changed the size (U15, U16)."""
+"""The upgrade's side of the ledger: what is offset, returned, written off, and who has changed the size (U15, U16)."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -7,9 +7,8 @@ import pytest
 
 from leeward.model.group import ScalingActivity
 from leeward.model.instance import CapacityType
+from leeward.model.surge_instance import NoOffset
 from leeward.model.termination import (
-    NOBODY,
-    RETURNED,
     Cause,
     CauseKind,
     Outcome,
@@ -17,15 +16,16 @@ from leeward.model.termination import (
     Subject,
     TerminationRecord,
 )
+from leeward.termination.capacity_ledger import surplus
 from leeward.upgrade.capacity_ledger import conclude, parted, seen_sizes
 from leeward.upgrade.members import Target
-from leeward.upgrade.record import UpgradeRecord, cause_id, debt_name, launch_token
+from leeward.upgrade.record import Order, SurgeNode, UpgradeRecord, cause_id, launch_token, surge_of
 from leeward.upgrade.surge_sizes import Strategy
 from leeward.workflow.executions import execution_name
+from tests.fakes.ledger import by
 
 NOON = datetime(2026, 5, 6, 12, 0, tzinfo=UTC)
 OLD, NEW, TAG = "i-01d", "i-0e3", "20260506T120000.1"
-NAME = debt_name(NEW, TAG)
 RECORD = UpgradeRecord(
     group="web",
     target=Target(),
@@ -35,13 +35,14 @@ RECORD = UpgradeRecord(
     began=NOON,
     launched=1,
     started=1,
-    debts={NEW: OLD},
-    places={NEW: "a"},
+    ahead={NEW: SurgeNode(zone="a", offset_by=OLD)},
     under_way={OLD: TAG},
 )
+OWN = Cause(id=cause_id(RECORD, OLD), kind=CauseKind.UPGRADE, at=NOON)
+SURGE = surge_of(RECORD, NEW, OLD)
 
 
-def a_termination(*causes, status=Status.OPEN, outcome=None, payers=None, **more):
+def a_termination(*causes, status=Status.OPEN, outcome=None, offsets=None, **more):
     subject = Subject(
         instance=OLD,
         cluster="blue",
@@ -51,10 +52,16 @@ def a_termination(*causes, status=Status.OPEN, outcome=None, payers=None, **more
         instance_type="m5.large",
         capacity_type=CapacityType.ON_DEMAND,
     )
-    ids = causes or (cause_id(RECORD, OLD), f"debt#{NAME}")
-    known = tuple(Cause(id=one, kind=CauseKind.UPGRADE, at=NOON) for one in ids)
+    known = causes or (OWN, surplus(SURGE, NOON))
     return TerminationRecord(
-        subject=subject, status=status, attempt=1, version=1, causes=known, outcome=outcome, payers=payers or {}, **more
+        subject=subject,
+        status=status,
+        attempt=1,
+        version=1,
+        causes=known,
+        outcome=outcome,
+        offsets=offsets or {},
+        **more,
     )
 
 
@@ -64,13 +71,13 @@ def concluded(termination, record=RECORD):
 
 def test_whoever_was_not_claimed_yet_is_told_again():
     assert concluded(None).unclaimed == (OLD,)
-    assert concluded(a_termination(cause_id(RECORD, OLD))).unclaimed == (OLD,), "the debt has not joined"
+    assert concluded(a_termination(OWN)).unclaimed == (OLD,), "the request of the offset has not joined"
     assert concluded(a_termination()).unclaimed == ()
 
 
 def test_a_decrement_pays_before_the_instance_is_gone():
-    found = concluded(a_termination(payers={NAME: OLD})).record
-    assert (found.debts, found.places, found.gone, found.under_way) == ({}, {}, 1, {OLD: TAG})
+    found = concluded(a_termination(offsets={SURGE: by(OLD)})).record
+    assert (found.ahead, found.gone, found.under_way) == ({}, 1, {OLD: TAG})
 
 
 def after(minutes, cause=None):
@@ -84,75 +91,74 @@ def test_one_whom_its_hook_holds_has_paid_when_the_group_says_that_it_shrinks():
     found = after(
         1, "At noon an instance was taken out in response to a user request, shrinking the capacity from 4 to 3."
     )
-    assert (found.debts, found.places, found.gone, found.under_way) == ({}, {}, 1, {OLD: TAG})
+    assert (found.ahead, found.gone, found.under_way) == ({}, 1, {OLD: TAG})
 
 
 def test_one_whom_its_hook_holds_and_the_group_replaces_does_not_pay():
-    assert after(1, "At noon an instance was taken out of service in response to a user request.").debts == {NEW: ""}
+    assert after(1, "At noon an instance was taken out of service in response to a user request.").unassigned == (NEW,)
 
 
 def test_the_word_of_the_group_is_waited_for_and_not_for_ever():
     assert after(15) == RECORD
-    assert after(16).debts == {NEW: ""}
+    assert after(16).unassigned == (NEW,)
 
 
 def test_one_that_is_gone_is_finished():
-    found = concluded(a_termination(status=Status.CLOSED, outcome=Outcome.TERMINATED, payers={NAME: OLD})).record
-    assert (found.under_way, found.finished, found.gone, found.debts) == ({}, 1, 1, {})
+    found = concluded(a_termination(status=Status.CLOSED, outcome=Outcome.TERMINATED, offsets={SURGE: by(OLD)})).record
+    assert (found.under_way, found.finished, found.gone, found.ahead) == ({}, 1, 1, {})
 
 
-@pytest.mark.parametrize("payers", [{NAME: RETURNED}, {}])
-def test_a_debt_that_the_end_did_not_pay_waits_for_another_payer(payers):
-    found = concluded(a_termination(status=Status.CLOSED, outcome=Outcome.TERMINATED, payers=payers)).record
-    assert (found.debts, found.gone, found.finished) == ({NEW: ""}, 0, 1)
+@pytest.mark.parametrize("offsets", [{SURGE: NoOffset.RETURNED}, {}])
+def test_a_launch_that_the_end_did_not_offset_waits_for_another_old_node(offsets):
+    found = concluded(a_termination(status=Status.CLOSED, outcome=Outcome.TERMINATED, offsets=offsets)).record
+    assert (found.unassigned, found.gone, found.finished) == ((NEW,), 0, 1)
 
 
-def test_a_forgiven_debt_is_gone_and_told():
-    found = concluded(a_termination(status=Status.CLOSED, outcome=Outcome.TERMINATED, payers={NAME: NOBODY})).record
-    assert (found.debts, found.gone) == ({}, 0)
-    assert "was forgiven" in found.warnings[0]
+def test_a_launch_that_is_written_off_is_gone_and_told():
+    written_off = {SURGE: NoOffset.WRITTEN_OFF}
+    found = concluded(a_termination(status=Status.CLOSED, outcome=Outcome.TERMINATED, offsets=written_off)).record
+    assert (found.ahead, found.gone) == ({}, 0)
+    assert "was written off" in found.warnings[0]
 
 
 def test_one_that_was_given_back_has_failed_and_says_why():
     given = a_termination(
         status=Status.CLOSED,
         outcome=Outcome.GIVEN_BACK,
-        payers={NAME: RETURNED},
+        offsets={SURGE: NoOffset.RETURNED},
         blocked_by=("shop/web: pdb shop/web",),
     )
     found = concluded(given)
     assert found.record.failed == (OLD,)
-    assert (found.record.under_way, found.record.debts) == ({}, {NEW: ""})
+    assert (found.record.under_way, found.record.unassigned) == ({}, (NEW,))
     assert found.failures == {OLD: "shop/web: pdb shop/web"}
 
 
 def test_a_rest_that_began_before_the_upgrade_had_told_it_says_nothing_of_its_drain():
-    resting = a_termination(cause_id(RECORD, OLD), times={"retry": NOON + timedelta(minutes=7)})
-    assert concluded(resting, replace(RECORD, debts={})).record.under_way == {OLD: TAG}
+    resting = a_termination(OWN, times={"retry": NOON + timedelta(minutes=7)})
+    assert concluded(resting, replace(RECORD, ahead={})).record.under_way == {OLD: TAG}
 
 
-def test_without_a_debt_one_that_waits_for_its_maintenance_is_no_longer_waited_for_either():
-    waiting = a_termination(
-        cause_id(RECORD, OLD), times={"retry": NOON + timedelta(minutes=25)}, blocked_by=("default/web-1: pdb web",)
-    )
-    found = concluded(waiting, replace(RECORD, debts={})).record
+def test_without_an_offset_one_that_waits_for_its_maintenance_is_no_longer_waited_for_either():
+    waiting = a_termination(OWN, times={"retry": NOON + timedelta(minutes=25)}, blocked_by=("default/web-1: pdb web",))
+    found = concluded(waiting, replace(RECORD, ahead={})).record
     assert (found.under_way, found.failed) == ({}, (OLD,))
     assert found.reasons == {OLD: "default/web-1: pdb web"}
 
 
 def test_one_that_waits_for_its_maintenance_is_no_longer_waited_for():
-    waiting = a_termination(payers={NAME: RETURNED}, times={"retry": NOON + timedelta(hours=1)})
+    waiting = a_termination(offsets={SURGE: NoOffset.RETURNED}, times={"retry": NOON + timedelta(hours=1)})
     assert (concluded(waiting).record.under_way, concluded(waiting).record.failed) == ({}, (OLD,))
 
 
 def test_concluding_again_changes_nothing():
-    ended = a_termination(status=Status.CLOSED, outcome=Outcome.TERMINATED, payers={NAME: OLD})
+    ended = a_termination(status=Status.CLOSED, outcome=Outcome.TERMINATED, offsets={SURGE: by(OLD)})
     once = concluded(ended).record
     assert concluded(ended, once).record == once
 
 
 def sizes(desired, *, others=0, shrunk=False, record=RECORD, now=NOON):
-    return seen_sizes(record, desired=desired, owed_by_others=others, shrunk=shrunk, now=now)
+    return seen_sizes(record, desired=desired, of_others=others, shrunk=shrunk, now=now)
 
 
 def test_what_was_launched_ahead_explains_a_larger_size():
@@ -171,12 +177,15 @@ def test_a_larger_size_is_believed_at_second_sight():
 
 
 def test_who_was_not_told_to_pay_need_not_pay_any_more():
-    free = replace(RECORD, debts={NEW: OLD, "i-0e4": ""})
-    assert sizes(4, shrunk=True, record=free).debts == {NEW: OLD}
+    free = replace(RECORD, ahead={**RECORD.ahead, "i-0e4": SurgeNode(zone="a")})
+    assert sizes(4, shrunk=True, record=free).ahead == RECORD.ahead
 
 
 def test_nothing_is_judged_while_a_launch_may_not_be_written_down():
-    assert sizes(9, shrunk=True, record=replace(RECORD, orders={"1": "a/subnet-a"})).others_scaled is None
+    assert (
+        sizes(9, shrunk=True, record=replace(RECORD, orders={"1": Order(zone="a", subnet="subnet-a")})).others_scaled
+        is None
+    )
 
 
 @pytest.mark.parametrize("group", ["web", "a" * 255, "team/web nodes", "ümläut"])

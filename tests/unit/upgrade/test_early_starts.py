@@ -11,7 +11,7 @@ from leeward.upgrade import drain_selection
 from leeward.upgrade.drain_selection import starts
 from leeward.upgrade.members import Target
 from leeward.upgrade.pod_capacity import PodCapacity
-from leeward.upgrade.record import UpgradeRecord
+from leeward.upgrade.record import Order, SurgeNode, UpgradeRecord
 from leeward.upgrade.status import gate_of
 from leeward.upgrade.surge_launches import launches
 from leeward.upgrade.surge_sizes import Strategy, most_ahead
@@ -80,14 +80,14 @@ def full() -> PodCapacity:
     return replace(plenty(), nodes=tuple(replace(node, allocatable={"pods": 0}) for node in plenty().nodes))
 
 
-def owing(*unassigned, **assigned):
-    debts = {f"i-{new}": "" for new in unassigned} | {f"i-{new}": f"i-{old}" for new, old in assigned.items()}
-    return {"debts": debts, "places": dict.fromkeys(debts, "a")}
+def with_surge(*unassigned, **assigned):
+    ahead = {f"i-{new}": SurgeNode(zone="a") for new in unassigned}
+    return {"ahead": ahead | {f"i-{new}": SurgeNode(zone="a", offset_by=f"i-{old}") for new, old in assigned.items()}}
 
 
 def test_a_node_goes_before_its_successor_is_ready_when_its_pods_fit_meanwhile():
-    found = starts(rolling(), a_record(**owing("n1", "n2")), room=plenty)
-    assert [(one.old, one.debt) for one in found] == [("i-o1", "i-n1"), ("i-o2", "i-n2")]
+    found = starts(rolling(), a_record(**with_surge("n1", "n2")), room=plenty)
+    assert [(one.old, one.new) for one in found] == [("i-o1", "i-n1"), ("i-o2", "i-n2")]
 
 
 @pytest.mark.parametrize(("owed", "plans"), [((), 0), (("n1",), 1)], ids=["no successor", "one"])
@@ -97,34 +97,34 @@ def test_nothing_is_planned_while_no_node_could_start(monkeypatch, owed, plans):
     monkeypatch.setattr(
         drain_selection, "plan_waves", lambda *given, **named: asked.append(1) or planned(*given, **named)
     )
-    assert (len(starts(rolling(), a_record(**owing(*owed)))), len(asked)) == (plans, plans)
+    assert (len(starts(rolling(), a_record(**with_surge(*owed)))), len(asked)) == (plans, plans)
 
 
 def test_without_room_it_waits_for_its_successor():
-    found = starts(rolling(), a_record(**owing("n1", "n2")), room=full)
+    found = starts(rolling(), a_record(**with_surge("n1", "n2")), room=full)
     assert [one.old for one in found] == ["i-o1"]
 
 
 def test_nobody_goes_for_whom_nothing_was_launched():
-    found = starts(rolling(old=4), a_record(**owing("n1")), room=never)
+    found = starts(rolling(old=4), a_record(**with_surge("n1")), room=never)
     assert [one.old for one in found] == ["i-o1"]
 
 
 def test_no_more_than_max_unavailable_go_however_much_room_there_is():
     preflight = rolling(booting=("n2", "n3", "n4"))
-    found = starts(preflight, a_record(surge=4, **owing("n1", "n2", "n3", "n4")), room=plenty)
+    found = starts(preflight, a_record(surge=4, **with_surge("n1", "n2", "n3", "n4")), room=plenty)
     assert len(found) == 2
 
 
 @pytest.mark.parametrize(("seconds", "early"), [(299, True), (301, False)])
 def test_a_new_node_that_is_late_ends_going_early(seconds, early):
-    found = starts(rolling(seconds=seconds), a_record(**owing("n1", "n2")), room=plenty)
+    found = starts(rolling(seconds=seconds), a_record(**with_surge("n1", "n2")), room=plenty)
     assert ("i-o2" in {one.old for one in found}) is early
 
 
 def test_who_is_told_to_go_makes_room_for_the_next_launch():
-    waiting = launches(rolling(booting=()), a_record(surge=1, **owing("n1")))
-    told = launches(rolling(booting=()), a_record(surge=1, under_way={"i-o1": "t"}, **owing(n1="o1")))
+    waiting = launches(rolling(booting=()), a_record(surge=1, **with_surge("n1")))
+    told = launches(rolling(booting=()), a_record(surge=1, under_way={"i-o1": "t"}, **with_surge(n1="o1")))
     assert (waiting, told) == ((), ("a",))
 
 
@@ -144,7 +144,7 @@ def test_the_gate_opens_for_new_nodes_that_were_ready_within_the_seconds_by_whic
 
 
 def test_for_a_target_that_has_proven_to_work_those_of_three_turns_come_ahead_and_no_more_than_old_ones_are_left():
-    record, many = a_record(surge=2, **owing("n1", "n2")), rolling(old=9, new=("n1", "n2"), booting=())
+    record, many = a_record(surge=2, **with_surge("n1", "n2")), rolling(old=9, new=("n1", "n2"), booting=())
     assert launches(many, record) == ()
     assert launches(many, record, rolling=True) == ("a",) * 4, "2 at a time, 2 are there"
     assert launches(rolling(old=3, new=("n1", "n2"), booting=()), record, rolling=True) == ("a",)
@@ -152,7 +152,7 @@ def test_for_a_target_that_has_proven_to_work_those_of_three_turns_come_ahead_an
 
 def test_none_come_while_somebody_else_seems_to_have_scaled_the_group_up():
     """Once that is certain nothing is paid for any more: the group would keep what was launched meanwhile."""
-    record, many = a_record(surge=2, **owing("n1", "n2")), rolling(old=9, new=("n1", "n2"), booting=())
+    record, many = a_record(surge=2, **with_surge("n1", "n2")), rolling(old=9, new=("n1", "n2"), booting=())
     assert launches(many, replace(record, others_seen=NOON), rolling=True) == ()
 
 
@@ -160,25 +160,28 @@ def test_no_more_come_ahead_than_the_budgets_let_go():
     one = Budget(nodes=1, percent=False, reasons=("Upgrade",))
     policy = a_policy(UpdatePolicy(max_unavailable=4), disruption=DisruptionPolicy(budgets=(one,)))
     nodes = [a_node(f"o{number}", cordoned=True) for number in range(1, 10)]
-    found = launches(an_upgrade(*nodes, policy=policy), a_record(surge=2, **owing("n1", "n2")), rolling=True)
+    found = launches(an_upgrade(*nodes, policy=policy), a_record(surge=2, **with_surge("n1", "n2")), rolling=True)
     assert found == ("a",), "three turns of one node, and two are there"
 
 
 def test_an_order_of_several_is_counted_as_several():
-    record = replace(a_record(surge=6), orders={"1": "a/subnet-a/3", "2": "a/subnet-b"})
+    record = replace(
+        a_record(surge=6),
+        orders={"1": Order(zone="a", subnet="subnet-a", count=3), "2": Order(zone="a", subnet="subnet-b")},
+    )
     assert launches(rolling(old=9, new=(), booting=()), record) == ("a", "a")
 
 
-def test_what_is_not_paid_for_never_exceeds_the_surge_and_what_is_on_its_way():
+def test_what_is_not_offset_never_exceeds_the_surge_and_what_is_on_its_way():
     assert most_ahead(6, 1) == 9
     assert most_ahead(33, 33) == 132
     assert most_ahead(0, 10) == 0
     one = UpdatePolicy(max_unavailable=1)
     leaving = {f"n{number}": f"o{number}" for number in range(1, 5)}
-    record = a_record(surge=1, under_way={f"i-{old}": "t" for old in leaving.values()}, **owing(**leaving))
+    record = a_record(surge=1, under_way={f"i-{old}": "t" for old in leaving.values()}, **with_surge(**leaving))
     assert launches(rolling(old=9, new=tuple(leaving), booting=(), update=one), record) == ()
     three = {new: old for new, old in leaving.items() if new != "n4"}
-    record = a_record(surge=1, under_way={f"i-{old}": "t" for old in three.values()}, **owing(**three))
+    record = a_record(surge=1, under_way={f"i-{old}": "t" for old in three.values()}, **with_surge(**three))
     assert launches(rolling(old=9, new=tuple(three), booting=(), update=one), record) == ("a",)
 
 

@@ -11,7 +11,7 @@ from leeward.model.termination import CauseKind
 from leeward.termination.reconciler import reconcile_once
 from leeward.upgrade.members import Target
 from leeward.upgrade.reconciler import reconcile_upgrades
-from leeward.upgrade.record import ControlRequest
+from leeward.upgrade.record import ControlRequest, SurgeNode
 from leeward.upgrade.run import Next
 from leeward.upgrade.steps import STEPS
 from tests.fakes.builders import GROUP, a_policy, policies
@@ -158,12 +158,12 @@ def test_an_upgrade_is_not_complete_while_the_desired_size_is_larger_than_before
 
 def test_a_surplus_launch_is_paid_for_by_itself_and_by_no_node_in_service():
     """The launched node is the emptiest new one; its termination takes the surplus off the desired size."""
-    system = rolling(debts={NEW: ""}, places={NEW: "us-east-1a"})
+    system = rolling(ahead={NEW: SurgeNode(zone="us-east-1a")})
     change(system, desired=3)
     step(system, "scale-down")
     assert list(system.claims.records) == [NEW]
     assert {cause.kind for cause in system.claims.records[NEW].causes} == {CauseKind.SURPLUS}
-    assert record(system).debts == {}
+    assert record(system).ahead == {}
 
 
 def test_an_abort_points_the_group_back_uncordons_old_nodes_and_restores():

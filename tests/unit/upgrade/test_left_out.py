@@ -10,7 +10,7 @@ from leeward.upgrade.checks import group as group_checks
 from leeward.upgrade.drain_selection import starts
 from leeward.upgrade.findings import Code
 from leeward.upgrade.members import Absence, Target, left_out, members
-from leeward.upgrade.record import ControlRequest
+from leeward.upgrade.record import ControlRequest, SurgeNode
 from leeward.upgrade.run import Next
 from leeward.upgrade.steps import STEPS
 from leeward.upgrade.surge_sizes import Strategy
@@ -110,6 +110,6 @@ def test_no_protected_node_is_terminated_for_a_launch_that_no_old_node_is_left_t
     there = system.groups.by_name["web-a"]
     instances = tuple(replace(one, protected=True) for one in there.instances)
     system.groups.by_name["web-a"] = replace(there, instances=instances, desired=3)
-    draining(system, control=ControlRequest.ABORT, debts={"i-0ccc": ""})
+    draining(system, control=ControlRequest.ABORT, ahead={"i-0ccc": SurgeNode()})
     assert STEPS["undo"](RUN, {}, system.ports).next is Next.WAIT
     assert not system.claims.records

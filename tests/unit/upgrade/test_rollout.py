@@ -7,10 +7,12 @@ import pytest
 
 from leeward.model.group import ScalingActivity
 from leeward.model.termination import Cause, CauseKind
+from leeward.upgrade.record import SurgeNode
 from leeward.upgrade.run import Next
 from leeward.upgrade.steps import STEPS
 from tests.fakes.builders import GROUP, a_subject
 from tests.fakes.clock import START
+from tests.fakes.ledger import a_surge, by
 from tests.unit.upgrade.test_stalled import NEW, OLD, RUN, a_rolling_group, draining
 
 CAUSE = Cause(id="event-1", kind=CauseKind.SPOT_INTERRUPTION, at=START)
@@ -46,8 +48,8 @@ def launched_late(taken_after, *, paid=False, **given):
     system.groups.history.append((GROUP, ScalingActivity(at=start + taken_after, cause=TAKEN, leaves="i-0ccc")))
     if paid:
         system.claims.claim(a_subject("i-0ccc"), replace(CAUSE, at=start), start)
-        system.claims.note("i-0ccc", payers={"i-0ccc": "i-0ccc"})
-    draining(system, desired=3, sized=start, debts={NEW: ""}, proven=None, **{"launched": 1, **given})
+        system.claims.note("i-0ccc", offsets={a_surge("i-0new"): by("i-0ccc")})
+    draining(system, desired=3, sized=start, ahead={NEW: SurgeNode()}, proven=None, **{"launched": 1, **given})
     system.clock.advance(minutes=6)
     STEPS["drain"](RUN, {}, system.ports)
     return system.upgrades.records[GROUP], launched

@@ -9,7 +9,7 @@ from leeward.model.termination import Cause, CauseKind
 from leeward.policy.document import Budget, DisruptionPolicy, Selector, UpdatePolicy
 from leeward.upgrade.budget_arbitration import still_allowed
 from leeward.upgrade.members import Target
-from leeward.upgrade.record import UpgradeRecord, cause_id
+from leeward.upgrade.record import SurgeNode, UpgradeRecord, cause_id
 from leeward.upgrade.shared_budgets import Going, going_elsewhere
 from leeward.upgrade.surge_sizes import Strategy
 from tests.fakes.builders import a_subject
@@ -42,7 +42,7 @@ def an_upgrade_of(group, old, *, began=NOON, **fields):
 
 
 def ours(system, **fields):
-    return system.upgrades.write(an_upgrade_of("web", ["i-o1"], debts={"i-n1": "i-o1"}, **fields))
+    return system.upgrades.write(an_upgrade_of("web", ["i-o1"], ahead={"i-n1": SurgeNode(offset_by="i-o1")}, **fields))
 
 
 def theirs(system, began, *, works=True):
@@ -52,10 +52,10 @@ def theirs(system, began, *, works=True):
 
 
 def decided(system, record, *budgets):
-    """(whom to tell, who is under way, who pays)."""
+    """(to request, under way, offsets)."""
     done, tell = still_allowed(record, ["i-o1"], shared(*budgets), system.ports)
     assert system.upgrades.read("web") == done
-    return tell, list(done.under_way), dict(done.debts)
+    return tell, list(done.under_way), {new: surge.offset_by for new, surge in done.ahead.items()}
 
 
 def test_where_nobody_else_goes_the_node_is_told(system):
@@ -64,7 +64,7 @@ def test_where_nobody_else_goes_the_node_is_told(system):
 
 def test_who_began_later_takes_back_what_he_wrote(system):
     theirs(system, EARLIER)
-    assert decided(system, ours(system), ONE) == ([], [], {"i-n1": ""})
+    assert decided(system, ours(system), ONE) == ([], [], {"i-n1": None})
 
 
 def test_who_began_earlier_keeps_it_and_waits(system):
@@ -79,7 +79,7 @@ def test_a_budget_with_room_for_both_holds_nobody(system):
 
 def test_the_budget_of_a_zone_is_shared_as_well(system):
     theirs(system, EARLIER)
-    assert decided(system, ours(system), replace(ONE, zone="a")) == ([], [], {"i-n1": ""})
+    assert decided(system, ours(system), replace(ONE, zone="a")) == ([], [], {"i-n1": None})
     assert decided(system, ours(system, version=2), replace(ONE, zone="b"))[0] == ["i-o1"]
 
 

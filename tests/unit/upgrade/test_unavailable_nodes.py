@@ -5,7 +5,7 @@ from dataclasses import replace
 from leeward.upgrade.drain_selection import starts
 from leeward.upgrade.unavailable_nodes import busy_nodes
 from tests.unit.upgrade.builders import a_node, a_pod, a_policy, an_instance, an_upgrade
-from tests.unit.upgrade.test_early_starts import TWO, a_record, an_ec2_instance, owing
+from tests.unit.upgrade.test_early_starts import TWO, a_record, an_ec2_instance, with_surge
 
 
 def rolling(*, deleted=("d1",), orphans=("d1",), states=None):
@@ -28,7 +28,7 @@ def rolling(*, deleted=("d1",), orphans=("d1",), states=None):
 
 
 def under_way(*names):
-    return a_record(under_way={f"i-{name}": f"t.{name}" for name in names}, **owing("n1", "n2"))
+    return a_record(under_way={f"i-{name}": f"t.{name}" for name in names}, **with_surge("n1", "n2"))
 
 
 def test_an_instance_whose_node_a_person_deletes_stays_unavailable_while_its_pods_are_there():
@@ -39,8 +39,8 @@ def test_an_instance_whose_node_a_person_deletes_stays_unavailable_while_its_pod
 
 def test_an_instance_whose_node_a_person_deletes_is_told_to_go_once_its_pods_are_gone():
     gone, lingering = rolling(orphans=()), rolling()
-    assert "i-d1" in {one.old for one in starts(gone, a_record(**owing("n1", "n2")))}
-    assert "i-d1" not in {one.old for one in starts(lingering, a_record(**owing("n1", "n2")))}
+    assert "i-d1" in {one.old for one in starts(gone, a_record(**with_surge("n1", "n2")))}
+    assert "i-d1" not in {one.old for one in starts(lingering, a_record(**with_surge("n1", "n2")))}
 
 
 def test_one_that_was_not_told_yet_is_unavailable_too():

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from leeward.adapters.aws.ledger_items import offset_item
 from leeward.adapters.aws.record_items import (
     TERMINATION,
     cause_item,
@@ -23,6 +24,7 @@ from leeward.adapters.aws.record_items import (
 from leeward.adapters.aws.table import Table
 from leeward.errors import AwsUnavailableError, ObjectGoneError, RecordChangedError
 from leeward.model.seen import Seen
+from leeward.model.surge_instance import Settlement, SurgeInstance
 from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, Status, Subject, TerminationRecord
 from leeward.model.times import format_instant
 from leeward.ports.clock import Clock
@@ -93,7 +95,7 @@ class DynamoClaims:
         times: Mapping[str, datetime] | None = None,
         heartbeats: Mapping[str, datetime] | None = None,
         replacement: Replacement | None = None,
-        payers: Mapping[str, str] | None = None,
+        offsets: Mapping[SurgeInstance, Settlement] | None = None,
         node: str | None = None,
     ) -> None:
         """Write all values in one write; a repeat changes nothing. Raises ObjectGoneError without a record."""
@@ -103,8 +105,8 @@ class DynamoClaims:
             change.set_in("heartbeats", name, at)
         if replacement is not None:
             change.set("replacement", replacement_item(replacement))
-        for debt, payer in (payers or {}).items():
-            change.set_in("payers", debt, payer, keep=True)
+        for surge, settlement in (offsets or {}).items():
+            change.set_in("offsets", surge.key, offset_item(surge, settlement), keep=True)
         if node is not None:
             change.set_in("subject", "node", node)
         if not change.empty:
@@ -240,7 +242,7 @@ class DynamoClaims:
     ) -> TerminationRecord | None:
         """Start the next period. None when another claim was faster."""
         period = record.period + 1
-        keeps_launch = not record.surge_accounted
+        keeps_launch = not record.surge_settled
         item = self._table.update(
             record_key(subject.instance),
             "SET #status = :open, #open = :termination, #attempt = :next, #namesTaken = :attempt, "

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from leeward.adapters.aws.ledger_items import offsets_of, surge_item, surge_of
 from leeward.model.drain_options import DrainOptions
 from leeward.model.group import HookResult
 from leeward.model.instance import CapacityType
@@ -62,7 +63,7 @@ def new_record(subject: Subject, cause: Cause, now: datetime, *, deployment: str
         "causes": {cause.id: cause_item(cause, now, period=1)},
         "times": {"claimed": format_instant(now)},
         "heartbeats": {},
-        "payers": {},
+        "offsets": {},
         "blockedBy": [],
         "evicted": 0,
     }
@@ -104,6 +105,7 @@ def cause_item(cause: Cause, joined: datetime, *, period: int) -> Item:
             "force": cause.force or None,
             "state": cause.state or None,
             "options": cause.options.to_json() if cause.options else None,
+            "surge": surge_item(cause.surge) if cause.surge else None,
         }
     )
 
@@ -151,7 +153,7 @@ def record_of(item: Mapping[str, Any]) -> TerminationRecord:
         times=_instants(item.get("times", {})),
         replacement=_replacement_of(replacement) if replacement else None,
         plan=_plan_of(plan) if plan else None,
-        payers=dict(item.get("payers", {})),
+        offsets=offsets_of(item.get("offsets", {})),
         blocked_by=tuple(item.get("blockedBy", ())),
         pods_evicted=int(item.get("evicted", 0)),
         heartbeats=_instants(item.get("heartbeats", {})),
@@ -194,6 +196,7 @@ def _cause_of(id: str, raw: Mapping[str, Any]) -> Cause:
         force=bool(raw.get("force", False)),
         state=raw.get("state", ""),
         options=DrainOptions.from_json(raw["options"]) if "options" in raw else None,
+        surge=surge_of(raw["surge"]) if "surge" in raw else None,
     )
 
 

@@ -107,7 +107,7 @@ def test_a_launch_that_the_old_instances_end_does_not_pay_for_is_paid_by_the_you
     team.until(lambda: (found := team.record(victim)) is not None and found.launched, "a replacement launched")
     stack.client("ec2").terminate_instances(InstanceIds=[victim])
     record = team.closed(victim)
-    (payer,) = record.payers.values()
+    (payer,) = record.offsets
     assert payer not in {victim, other}
     paid = team.closed(payer)
     # EC2's word of the end that we asked for joins where it comes before the record is closed

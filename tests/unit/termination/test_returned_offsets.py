@@ -1,27 +1,29 @@
-"""Debts that an upgrade keeps the books on: paid as any other, and otherwise returned instead of passed on."""
+"""Surge instances of an upgrade: offset as any other, and otherwise returned instead of passed on."""
 
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from leeward.model.termination import RETURNED, Cause, CauseKind
-from leeward.termination.capacity_ledger import debts
+from leeward.model.surge_instance import NoOffset, SurgeOwner
+from leeward.model.termination import Cause, CauseKind
+from leeward.termination.capacity_ledger import surplus, to_offset
 from leeward.termination.instance_state import read, survey
-from leeward.termination.ledger_settlement import give_back_debts, pays_itself_later, settle
+from leeward.termination.ledger_settlement import offsets_later, return_to_owners, settle
 from tests.fakes.builders import GROUP, a_group, a_subject, an_instance
+from tests.fakes.ledger import a_surge, by
 from tests.fakes.system import FakeSystem
 
 OLD, NEW = "i-0abc", "i-0new"
-DEBT = f"{NEW}/upgrade-20260506T120000.1"
+SURGE = a_surge(NEW, SurgeOwner.UPGRADE, "20260506T120000.1")
 
 
 @pytest.fixture
 def system():
     found = FakeSystem(instances=[an_instance(OLD), an_instance(NEW)], groups=[a_group(GROUP, OLD, NEW)])
     now = found.clock.now()
-    for id_, kind in ((f"upgrade#{GROUP}#1", CauseKind.UPGRADE), (f"debt#{DEBT}", CauseKind.SURPLUS)):
-        found.claims.claim(a_subject(OLD), Cause(id=id_, kind=kind, at=now), now)
+    for cause in (Cause(id=f"upgrade#{GROUP}#1", kind=CauseKind.UPGRADE, at=now), surplus(SURGE, now)):
+        found.claims.claim(a_subject(OLD), cause, now)
     return found
 
 
@@ -29,44 +31,44 @@ def situation(system):
     return survey(read(OLD, system.ports), system.ports)
 
 
-def test_a_node_that_is_given_back_returns_the_debt_and_asks_nobody_else(system):
+def test_a_node_that_is_given_back_returns_the_request_and_no_other_is_asked(system):
     assert settle(situation(system), system.ports) is None
-    assert system.claims.records[OLD].payers == {DEBT: RETURNED}
+    assert system.claims.records[OLD].offsets == {SURGE: NoOffset.RETURNED}
     assert NEW not in system.claims.records
 
 
-def test_nobody_is_tried_again_later_for_a_debt_that_goes_back(system):
-    assert not pays_itself_later(situation(system), system.ports)
+def test_no_node_is_tried_again_later_for_a_request_that_is_returned(system):
+    assert not offsets_later(situation(system), system.ports)
 
 
-def test_our_own_decrement_pays_it(system):
+def test_our_own_decrement_offsets_it(system):
     system.groups.terminate(instance=OLD, decrement=True)
     assert settle(situation(system), system.ports) is None
-    assert system.claims.records[OLD].payers == {DEBT: OLD}
+    assert system.claims.records[OLD].offsets == {SURGE: by(OLD)}
 
 
 def test_an_instance_that_the_group_replaced_returns_it(system):
     system.groups.begin_terminating(GROUP, OLD)
     assert settle(situation(system), system.ports) is None
-    assert system.claims.records[OLD].payers == {DEBT: RETURNED}
+    assert system.claims.records[OLD].offsets == {SURGE: NoOffset.RETURNED}
 
 
-def test_a_node_that_waits_for_its_maintenance_gives_the_debt_back_at_once(system):
+def test_a_node_that_waits_for_its_maintenance_returns_the_request_at_once(system):
     now = system.clock.now()
     maintenance = Cause(
         id="health#1", kind=CauseKind.SCHEDULED_CHANGE, at=now, deadline=now + timedelta(days=3), reason="reboot"
     )
     system.claims.claim(a_subject(OLD), maintenance, now)
-    give_back_debts(read(OLD, system.ports), system.ports)
-    assert debts(read(OLD, system.ports)) == ()
+    return_to_owners(read(OLD, system.ports), system.ports)
+    assert to_offset(read(OLD, system.ports)) == ()
 
 
-def test_a_spot_warning_after_a_debt_was_returned_is_replaced_as_ever(system):
+def test_a_spot_warning_after_a_request_was_returned_is_replaced_as_ever(system):
     from leeward.termination.decisions import wants_replacement
 
     now = system.clock.now()
     warning = Cause(id="spot#1", kind=CauseKind.SPOT_INTERRUPTION, at=now, deadline=now + timedelta(minutes=2))
-    record = replace(read(OLD, system.ports), payers={DEBT: RETURNED})
+    record = replace(read(OLD, system.ports), offsets={SURGE: NoOffset.RETURNED})
     record = replace(record, causes=(*record.causes, warning))
     seen = situation(system)
     assert wants_replacement(record, seen.group, seen.policy, "InService", now).act
