@@ -2,10 +2,11 @@
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from botocore.loaders import JSONFileLoader
 from hypothesis import HealthCheck, settings
 
 from local.aws.process import LocalAws, running
@@ -34,6 +35,29 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> workers.Room
     """Rooms, not single tests, go to the workers."""
     config.option.loadscopereorder = False  # the order is that of `in_turn`, not the number of tests
     return workers.RoomByRoom(config, log)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _service_models_are_parsed_once() -> Iterator[None]:
+    """botocore parses a service's model for each session, a tenth of a second each; many tests make sessions.
+
+    Clients of one session share what was parsed, so it is read only.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(JSONFileLoader, "load_file", parsed_once(JSONFileLoader.load_file))
+        yield
+
+
+def parsed_once(load: Callable[[JSONFileLoader, str], Any]) -> Callable[[JSONFileLoader, str], Any]:
+    """Remember each file by its whole path, and no file that is missing."""
+    files: dict[str, Any] = {}
+
+    def load_file(loader: JSONFileLoader, path: str) -> Any:
+        if path not in files and (content := load(loader, path)) is not None:
+            files[path] = content
+        return files.get(path)
+
+    return load_file
 
 
 @pytest.fixture(scope="session")
