@@ -24,6 +24,17 @@ def pytest_report_header() -> list[str]:
     return [f"kubectl: {', '.join(found) or 'none found. ' + INSTALL}"]
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """A worker that collects everything begins with a share of its own."""
+    config = session.config
+    if hasattr(config, "workerinput") and config.args_source is pytest.Config.ArgsSource.TESTPATHS:
+        files = sorted((config.rootpath / "tests").rglob("test_*.py"))
+        config.args = workers.shares_of_reading(
+            files, config.workerinput["workerid"], config.workerinput["workercount"]
+        )
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """In a worker the long rooms come first."""
