@@ -1,5 +1,6 @@
 """Unit tests reach no network: only the folders named here may open a connection."""
 
+import gc
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -33,6 +34,11 @@ def pytest_collection(session: pytest.Session) -> None:
         config.args = workers.shares_of_reading(
             files, config.workerinput["workerid"], config.workerinput["workercount"]
         )
+
+
+def pytest_collection_finish() -> None:
+    """What is imported by now stays: the garbage collector need not look at it again and again."""
+    gc.freeze()
 
 
 @pytest.hookimpl(trylast=True)
