@@ -1,7 +1,7 @@
 # Everything a person or a machine runs. `make help` lists it.
 SHELL := /bin/bash
 PY := .venv/bin/python
-WORKERS ?= 3
+WORKERS ?= 4
 # of make simulate; empty: none. Weeks with the upgrades of an hour would be nothing but upgrades.
 UPGRADES ?= $(if $(RECORD),,$(if $(WEEKS),0.02,4))
 DISRUPTION ?= $(if $(RECORD),,1)
@@ -47,7 +47,7 @@ demo-consolidate: setup  ## drift, an empty node, three nodes for one cheaper, a
 local: setup  ## the local AWS and Kubernetes, until Ctrl-C
 	$(PY) -m local
 
-test: setup  ## all suites, in WORKERS=3 processes, for some mostly wait
+test: setup  ## all suites, in WORKERS=4 processes, for some mostly wait
 	$(PY) -m pytest -m "not long" --numprocesses $(WORKERS)
 
 test-long: setup  ## all suites with their long forms

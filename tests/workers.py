@@ -17,7 +17,11 @@ ROOMS = {
     "the account test": ("tests/local/test_account_test.py",),
     "the local AWS": ("tests/local/aws/", "tests/contract/", "tests/adapters/test_nodegroups.py"),
     "the demo": ("tests/local/test_demo.py", "tests/local/test_demo_upgrade.py"),
+    "two clusters": ("tests/local/two_clusters/",),
     "the template": ("tests/infra/",),
+    "kubectl": ("tests/local/cluster/test_kubectl.py",),
+    "killed anywhere": ("tests/simulation/test_world.py",),
+    "broken builds": ("tests/simulation/mutations/",),
 }
 
 
