@@ -1,12 +1,13 @@
 # Everything a person or a machine runs. `make help` lists it.
 SHELL := /bin/bash
 PY := .venv/bin/python
-WORKERS ?= 3
+WORKERS ?= 4
 # of make simulate; empty: none. Weeks with the upgrades of an hour would be nothing but upgrades.
 UPGRADES ?= $(if $(RECORD),,$(if $(WEEKS),0.02,4))
 DISRUPTION ?= $(if $(RECORD),,1)
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 1
-export PYTHONDONTWRITEBYTECODE := 1
+# Without bytecode every process compiles what it imports again: each worker of the tests, each process that they start.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup kubectl chromium demo demo-upgrade demo-consolidate local test test-long lint types check synth deploy account-test simulate bench measure clean
@@ -46,7 +47,7 @@ demo-consolidate: setup  ## drift, an empty node, three nodes for one cheaper, a
 local: setup  ## the local AWS and Kubernetes, until Ctrl-C
 	$(PY) -m local
 
-test: setup  ## all suites, in WORKERS=3 processes, for some mostly wait
+test: setup  ## all suites, in WORKERS=4 processes, for some mostly wait
 	$(PY) -m pytest -m "not long" --numprocesses $(WORKERS)
 
 test-long: setup  ## all suites with their long forms
@@ -83,3 +84,4 @@ measure: setup  ## how large the product's source is, how it is cut, how its doc
 
 clean:  ## everything that can be made again
 	rm -rf .venv node_modules cdk.out build .local .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info functions/*.egg-info
+	find . -name __pycache__ -prune -exec rm -rf {} +

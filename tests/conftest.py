@@ -1,11 +1,13 @@
 """Unit tests reach no network: only the folders named here may open a connection."""
 
+import gc
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from botocore.loaders import JSONFileLoader
 from hypothesis import HealthCheck, settings
 
 from local.aws.process import LocalAws, running
@@ -23,6 +25,22 @@ def pytest_report_header() -> list[str]:
     return [f"kubectl: {', '.join(found) or 'none found. ' + INSTALL}"]
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """A worker that collects everything begins with a share of its own."""
+    config = session.config
+    if hasattr(config, "workerinput") and config.args_source is pytest.Config.ArgsSource.TESTPATHS:
+        files = sorted((config.rootpath / "tests").rglob("test_*.py"))
+        config.args = workers.shares_of_reading(
+            files, config.workerinput["workerid"], config.workerinput["workercount"]
+        )
+
+
+def pytest_collection_finish() -> None:
+    """What is imported by now stays: the garbage collector need not look at it again and again."""
+    gc.freeze()
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """In a worker the long rooms come first."""
@@ -34,6 +52,29 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> workers.Room
     """Rooms, not single tests, go to the workers."""
     config.option.loadscopereorder = False  # the order is that of `in_turn`, not the number of tests
     return workers.RoomByRoom(config, log)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _service_models_are_parsed_once() -> Iterator[None]:
+    """botocore parses a service's model for each session, a tenth of a second each; many tests make sessions.
+
+    Clients of one session share what was parsed, so it is read only.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(JSONFileLoader, "load_file", parsed_once(JSONFileLoader.load_file))
+        yield
+
+
+def parsed_once(load: Callable[[JSONFileLoader, str], Any]) -> Callable[[JSONFileLoader, str], Any]:
+    """Remember each file by its whole path, and no file that is missing."""
+    files: dict[str, Any] = {}
+
+    def load_file(loader: JSONFileLoader, path: str) -> Any:
+        if path not in files and (content := load(loader, path)) is not None:
+            files[path] = content
+        return files.get(path)
+
+    return load_file
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,9 @@
 What is started or synthesized once for many tests is so in one worker only, and what mostly waits runs beside what
 reckons. Nothing but the time depends on it: without workers the same tests run one after the other."""
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
@@ -14,7 +17,11 @@ ROOMS = {
     "the account test": ("tests/local/test_account_test.py",),
     "the local AWS": ("tests/local/aws/", "tests/contract/", "tests/adapters/test_nodegroups.py"),
     "the demo": ("tests/local/test_demo.py", "tests/local/test_demo_upgrade.py"),
+    "two clusters": ("tests/local/two_clusters/",),
     "the template": ("tests/infra/",),
+    "kubectl": ("tests/local/cluster/test_kubectl.py",),
+    "killed anywhere": ("tests/simulation/test_world.py",),
+    "broken builds": ("tests/simulation/mutations/",),
 }
 
 
@@ -25,9 +32,19 @@ def room(nodeid: str) -> str:
 
 
 def in_turn(items: list[pytest.Item]) -> None:
-    """Sort: the rooms in their order, everything else after them as it was."""
+    """Sort: the rooms in their order, everything else after them by file, in whatever order the files were read."""
     turns = {name: turn for turn, name in enumerate(ROOMS)}
-    items.sort(key=lambda item: turns.get(room(item.nodeid), len(turns)))
+    items.sort(key=lambda item: (turns.get(room(item.nodeid), len(turns)), item.path))
+
+
+def shares_of_reading(files: Sequence[Path], worker: str, workers: int) -> list[str]:
+    """Return the files in an order that begins elsewhere for each worker (`gw0`, `gw1` ...).
+
+    Every worker collects all tests. The first that reads a file rewrites its assertions, which takes most of the time,
+    and writes the bytecode, which the others find unless they read the same file at the same moment.
+    """
+    begin = len(files) * int(worker.removeprefix("gw")) // workers
+    return [str(file) for file in (*files[begin:], *files[:begin])]
 
 
 class RoomByRoom(LoadScopeScheduling):

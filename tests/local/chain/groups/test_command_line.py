@@ -142,8 +142,10 @@ def test_a_snapshot_answers_offline_what_the_cluster_answers_live(stack, crew, l
     team.until(lambda: "RUNNING" not in ledger.executions(stack).values(), "the end of what other tests began")
     folder = tmp_path / "cluster"
     code, out, err = leeward("snapshot", "--to", str(folder))
-    assert (code, err) == (0, "")
+    assert code == 0, err
     written = json.loads(out)
+    told = {line.removeprefix("leeward: ").rpartition(": ")[0] for line in err.splitlines()}
+    assert told <= set(written["files"])  # progress, on a machine so busy that it takes seconds; no warning
     assert (set(written["files"]), written["missing"]) == ({path.name for path in folder.iterdir()}, [])
     assert not [path.name for path in folder.iterdir() if "not-for-files" in path.read_text()]
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
