@@ -33,6 +33,7 @@ _LEFT_OUT = (
     "capture",
     "cli",
     "doctor",
+    "folder",
     "report",
     "__pycache__",
     "*.pyc",

@@ -39,9 +39,19 @@ def test_only_adapters_import_the_clients(path):
     assert not {name.split(".")[0] for name in imports(path)} & {"boto3", "botocore", "urllib3"}
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if room(p) not in {"cli"}], ids=str)
+@pytest.mark.parametrize("path", [p for p in MODULES if room(p) != "cli" and p.parent.name != "folder"], ids=str)
 def test_no_yaml_and_no_terminal_in_the_asset(path):
     assert not {name.split(".")[0] for name in imports(path)} & {"yaml", "rich", "argparse"}
+
+
+def test_the_command_line_alone_reads_snapshot_folders():
+    offenders = [
+        str(path)
+        for path in MODULES
+        if room(path) != "cli" and path.parent.name != "folder"
+        if any(name.startswith("leeward.adapters.folder") for name in imports(path))
+    ]
+    assert offenders == []
 
 
 def test_the_model_knows_only_the_errors_and_the_policy_only_the_model():

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from leeward.adapters.folder.files import FILES
+from leeward.adapters.folder.snapshot import Snapshot
 from leeward.cli.main import main
-from leeward.cli.raw_files import FILES
-from leeward.cli.snapshot import Snapshot
 from leeward.errors import InvalidInputError
 from tests.cli.command import NOON, SMALL, a_snapshot
 

@@ -9,10 +9,10 @@ from typing import Any
 from rich.console import RenderableType
 from rich.table import Table
 
+from leeward.adapters.folder.snapshot import Snapshot
 from leeward.blockers.find import blockers
 from leeward.cli.blockers_scene import live_scenes, offline_scenes
 from leeward.cli.output import emit
-from leeward.cli.snapshot import Snapshot
 from leeward.errors import InvalidInputError
 
 _DESCRIPTION = """Shows everything that holds up a node (or all nodes): budgets that allow no eviction, now or ever,

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
 
+from leeward.adapters.folder.snapshot import Snapshot
 from leeward.blockers.scene import Keeper, NodeScene, gives_up_at, waiting_hooks
 from leeward.cli.blockers_keepers import live_keepers, offline_keepers
-from leeward.cli.snapshot import Snapshot
 from leeward.disruption.budget_index import BudgetIndex
 from leeward.errors import InvalidInputError
 from leeward.model.attachment import VolumeAttachment, claims_of

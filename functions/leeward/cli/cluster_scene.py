@@ -9,8 +9,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from leeward.adapters.folder.snapshot import Snapshot
 from leeward.cli.place_scene import cni_variables, read_snapshot
-from leeward.cli.snapshot import Snapshot
 from leeward.cli.template_scene import SnapshotLaunchSources, SnapshotNodegroups
 from leeward.disruption.observation import with_the_table
 from leeward.errors import InvalidInputError, LeewardError

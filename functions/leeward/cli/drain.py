@@ -14,12 +14,12 @@ from rich.console import Group as Rows
 from rich.console import RenderableType
 from rich.table import Table
 
+from leeward.adapters.folder.snapshot import Snapshot
 from leeward.cli.drain_follow import follow, print_progress
 from leeward.cli.drain_scene import Scene, live_scenes, offline_scenes
 from leeward.cli.drain_start import Order, RefusedError, node_of, start, why_not
 from leeward.cli.options import instant
 from leeward.cli.output import Output, emit
-from leeward.cli.snapshot import Snapshot
 from leeward.errors import InvalidInputError
 from leeward.model.drain_options import BY_POLICY, NEVER, DrainOptions
 from leeward.model.times import format_instant

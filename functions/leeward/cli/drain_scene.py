@@ -4,7 +4,7 @@ Decides where each part comes from; `leeward.termination.drain_plan` decides wha
 
 from dataclasses import dataclass
 
-from leeward.cli.snapshot import Snapshot
+from leeward.adapters.folder.snapshot import Snapshot
 from leeward.errors import InvalidInputError
 from leeward.model.attachment import VolumeAttachment, claims_of
 from leeward.model.instance import Instance

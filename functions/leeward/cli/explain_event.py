@@ -13,8 +13,8 @@ from typing import Any
 from rich.console import RenderableType
 from rich.table import Table
 
+from leeward.adapters.folder.snapshot import Snapshot
 from leeward.cli.output import emit
-from leeward.cli.snapshot import Snapshot
 from leeward.errors import InvalidInputError, LeewardError
 from leeward.interruption.decide import decide, poison
 from leeward.interruption.decision import Action, Decision, HookAnswer, RecordOutcome

@@ -9,10 +9,10 @@ from typing import Any
 
 from rich.table import Table
 
-from leeward.cli.ips_limits import limits_of
+from leeward.adapters.folder.network_limits import limits_of
+from leeward.adapters.folder.snapshot import Snapshot
 from leeward.cli.output import emit
 from leeward.cli.place_scene import cni_variables, read_snapshot
-from leeward.cli.snapshot import Snapshot
 from leeward.errors import InvalidInputError
 from leeward.model.instance_type import InstanceType
 from leeward.placement.accounting import Accounting, accounting_of

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from leeward.cli.ips_limits import types_named, vcpus_by_type
+from leeward.adapters.folder.network_limits import types_named, vcpus_by_type
+from leeward.adapters.folder.snapshot import Snapshot
 from leeward.cli.place_types import group_types
-from leeward.cli.snapshot import Snapshot
 from leeward.errors import InvalidInputError
 from leeward.model import well_known
 from leeward.model.group import Group

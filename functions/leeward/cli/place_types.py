@@ -4,7 +4,7 @@ its instances."""
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from leeward.cli.snapshot import Snapshot
+from leeward.adapters.folder.snapshot import Snapshot
 from leeward.model.group import Group
 
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from leeward.cli.raw_files import load_json
-from leeward.cli.shapes import Shape, ShapeError, list_of, name, record, text, word
-from leeward.cli.template_shapes import number
+from leeward.adapters.folder.files import load_json
+from leeward.adapters.folder.shapes import Shape, ShapeError, list_of, name, record, text, word
+from leeward.adapters.folder.template_shapes import number
 from leeward.disruption.command import Command, Decision, MethodName, Plan, Replacement
 from leeward.errors import InvalidInputError
 from leeward.model.instance import CapacityType

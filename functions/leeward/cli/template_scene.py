@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from leeward.cli.ips_limits import limits_of
+from leeward.adapters.folder.network_limits import limits_of
+from leeward.adapters.folder.snapshot import Snapshot
 from leeward.cli.place_scene import cni_variables, known_group
-from leeward.cli.snapshot import Snapshot
 from leeward.errors import InvalidInputError, ObjectGoneError
 from leeward.model.group import Group
 from leeward.model.instance_type import InstanceType

@@ -6,7 +6,7 @@ is left behind keeps a Node forever, a hook only until its time-out."""
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from leeward.cli.snapshot import Snapshot
+from leeward.adapters.folder.snapshot import Snapshot
 from leeward.errors import AccessDeniedError, InvalidPolicyError, TerminalError
 from leeward.model import well_known
 from leeward.model.group import Group, LifecycleHook

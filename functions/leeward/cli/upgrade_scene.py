@@ -5,10 +5,10 @@ Decides what the target is; `leeward.upgrade` decides what follows. A live scene
 import argparse
 from dataclasses import replace
 
+from leeward.adapters.folder.network_limits import types_named
+from leeward.adapters.folder.snapshot import Snapshot
 from leeward.cli.cluster_scene import offline_cluster
-from leeward.cli.ips_limits import types_named
 from leeward.cli.place_scene import cni_variables, known_group, read_snapshot
-from leeward.cli.snapshot import Snapshot
 from leeward.cli.template_scene import SnapshotLaunchSources
 from leeward.errors import InvalidInputError
 from leeward.model.group import Group

@@ -11,11 +11,11 @@ from rich.console import Group as Rows
 from rich.console import RenderableType
 from rich.table import Table
 
+from leeward.adapters.folder.snapshot import Snapshot
 from leeward.cli.ips import count
 from leeward.cli.output import emit
 from leeward.cli.place_live import live_cluster_scene, live_zone_facts, open_live
 from leeward.cli.place_scene import cluster_scene, node_type_cores, read_snapshot
-from leeward.cli.snapshot import Snapshot
 from leeward.placement.explain import ZoneFacts, explain_zone, imbalance, typical_node, zone_facts
 from leeward.placement.restrictions import of_volumes
 from leeward.placement.scene import PlacementScene

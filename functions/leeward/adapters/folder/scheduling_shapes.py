@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from leeward.cli.shapes import Shape, integer, list_of, mapping_of, name, quantity, record, text, word
-from leeward.cli.template_shapes import number
+from leeward.adapters.folder.shapes import Shape, integer, list_of, mapping_of, name, quantity, record, text, word
+from leeward.adapters.folder.template_shapes import number
 
 _AMOUNTS = mapping_of(quantity)
 _RESOURCES = record({}, {"requests": _AMOUNTS, "limits": _AMOUNTS})

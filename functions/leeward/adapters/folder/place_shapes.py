@@ -1,6 +1,6 @@
 """Shapes of the snapshot data that placement reads: subnets, instance types, the aws-node DaemonSet, volumes."""
 
-from leeward.cli.shapes import boolean, integer, list_of, mapping_of, name, record, text, word
+from leeward.adapters.folder.shapes import boolean, integer, list_of, mapping_of, name, record, text, word
 
 TAGS = list_of(record({"Key": name}, {"Value": text}))
 SUBNET = record(

@@ -1,8 +1,8 @@
 """Shapes of the Kubernetes fields that are read, as `kubectl get -o json` prints them."""
 
-from leeward.cli.place_shapes import POD_PLACE
-from leeward.cli.scheduling_shapes import NODE_AMOUNTS, POD_NEEDS, pod_template
-from leeward.cli.shapes import (
+from leeward.adapters.folder.place_shapes import POD_PLACE
+from leeward.adapters.folder.scheduling_shapes import NODE_AMOUNTS, POD_NEEDS, pod_template
+from leeward.adapters.folder.shapes import (
     Shape,
     anything,
     boolean,
@@ -16,8 +16,8 @@ from leeward.cli.shapes import (
     text,
     word,
 )
-from leeward.cli.template_shapes import every
-from leeward.cli.upgrade_shapes import BUDGET_SPEC, BUDGET_STATUS, KUBELET
+from leeward.adapters.folder.template_shapes import every
+from leeward.adapters.folder.upgrade_shapes import BUDGET_SPEC, BUDGET_STATUS, KUBELET
 
 _TEXTS = mapping_of(text)
 _META = record(

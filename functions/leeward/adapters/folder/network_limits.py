@@ -1,6 +1,6 @@
 """Limits of interfaces and addresses of an instance type: from the snapshot's instance-types.json, else from a table.
 
-The table (`ips_limits.json`: interfaces of the default network card, addresses of each, vCPUs) holds the answer of
+The table (`network_limits.json`: interfaces of the default network card, addresses of each, vCPUs) holds the answer of
 EC2's DescribeInstanceTypes at the time it was made; a newer type has to come with a snapshot."""
 
 import json
@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from leeward.cli.snapshot import Snapshot
+from leeward.adapters.folder.snapshot import Snapshot
 from leeward.model.instance_type import InstanceType
 
-_TABLE = Path(__file__).with_name("ips_limits.json")
+_TABLE = Path(__file__).with_name("network_limits.json")
 
 
 @cache

@@ -8,25 +8,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from leeward.cli.attachment_shapes import ATTACHMENT_SPEC, ATTACHMENT_STATUS, VOLUME_SPEC
-from leeward.cli.aws_shapes import GROUP, HOOK, INSTANCE, INSTANCE_STATUS
-from leeward.cli.kubernetes_shapes import BUDGET, NODE, POD, POD_TEMPLATE, kubernetes_object
-from leeward.cli.place_shapes import CLAIM_SPEC, DAEMON_SET_SPEC, SUBNET
-from leeward.cli.scheduling_shapes import CSI_NODE_SPEC, PRICES, STORAGE_CLASS
-from leeward.cli.shapes import (
+from leeward.adapters.folder.attachment_shapes import ATTACHMENT_SPEC, ATTACHMENT_STATUS, VOLUME_SPEC
+from leeward.adapters.folder.aws_shapes import GROUP, HOOK, INSTANCE, INSTANCE_STATUS
+from leeward.adapters.folder.kubernetes_shapes import BUDGET, NODE, POD, POD_TEMPLATE, kubernetes_object
+from leeward.adapters.folder.place_shapes import CLAIM_SPEC, DAEMON_SET_SPEC, SUBNET
+from leeward.adapters.folder.scheduling_shapes import CSI_NODE_SPEC, PRICES, STORAGE_CLASS
+from leeward.adapters.folder.shapes import (
     Shape,
     ShapeError,
     inside,
     record,
 )
-from leeward.cli.template_shapes import (
+from leeward.adapters.folder.template_shapes import (
     INSTANCE_TYPE,
     LAUNCH_CONFIGURATION,
     LAUNCH_TEMPLATE_VERSION,
     NODEGROUP,
     every,
 )
-from leeward.cli.upgrade_shapes import CLUSTER
+from leeward.adapters.folder.upgrade_shapes import CLUSTER
 from leeward.errors import InvalidInputError
 from leeward.policy.fields import shown
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from leeward.cli.policy_files import read_documents
-from leeward.cli.raw_files import FILES, read_elements
+from leeward.adapters.folder.files import FILES, read_elements
+from leeward.adapters.folder.policy_files import read_documents
 from leeward.errors import InvalidInputError
 from leeward.model.group import Group, LifecycleHook
 from leeward.model.instance import Instance

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from leeward.cli.place_shapes import INSTANCE_TYPE as PLACE_TYPE
-from leeward.cli.shapes import Shape, ShapeError, boolean, integer, list_of, mapping_of, name, record, text
+from leeward.adapters.folder.place_shapes import INSTANCE_TYPE as PLACE_TYPE
+from leeward.adapters.folder.shapes import Shape, ShapeError, boolean, integer, list_of, mapping_of, name, record, text
 from leeward.policy.fields import shown
 
 

@@ -1,8 +1,8 @@
 """Shapes of the EC2 and Auto Scaling fields that are read, as the `aws` command prints them."""
 
-from leeward.cli.shapes import boolean, instant, integer, list_of, name, record, seconds, text, word
-from leeward.cli.template_shapes import GROUP_LAUNCH, every
-from leeward.cli.upgrade_shapes import GROUP_RECORD
+from leeward.adapters.folder.shapes import boolean, instant, integer, list_of, name, record, seconds, text, word
+from leeward.adapters.folder.template_shapes import GROUP_LAUNCH, every
+from leeward.adapters.folder.upgrade_shapes import GROUP_RECORD
 
 _TAGS = list_of(record({"Key": name}, {"Value": text}))
 INSTANCE = record(

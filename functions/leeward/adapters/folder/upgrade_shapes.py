@@ -3,8 +3,8 @@
 import re
 from typing import Any
 
-from leeward.cli.shapes import ShapeError, integer, list_of, record, seconds, text
-from leeward.cli.template_shapes import TEMPLATE, either
+from leeward.adapters.folder.shapes import ShapeError, integer, list_of, record, seconds, text
+from leeward.adapters.folder.template_shapes import TEMPLATE, either
 from leeward.policy.fields import shown
 
 
