@@ -14,8 +14,7 @@ from rich.console import Group as Rows
 from rich.console import RenderableType
 from rich.table import Table
 
-from leeward.adapters.folder.files import FILES
-from leeward.adapters.folder.snapshot import POLICY_FILE
+from leeward.adapters.folder.files import FILES, POLICY_FILE
 from leeward.adapters.folder.writer import SnapshotFolder, UnusableFolderError
 from leeward.capture.taking import Capture
 from leeward.cli.output import emit

@@ -30,6 +30,7 @@ from leeward.adapters.folder.upgrade_shapes import CLUSTER
 from leeward.errors import InvalidInputError
 from leeward.policy.fields import shown
 
+POLICY_FILE = "policy.yaml"
 _OBJECT = record({})
 
 

@@ -23,8 +23,11 @@ def limits_of(name: str, snapshot: Snapshot | None) -> InstanceType | None:
     """Return the type, None when neither snapshot nor table has it. Raises InvalidInputError for a broken file."""
     raw = () if snapshot is None else snapshot.raw("instance-types")
     found = next((one for one in raw if one["InstanceType"] == name), None)
-    if found is not None:
-        return InstanceType.from_json(found)
+    return built_in(name) if found is None else InstanceType.from_json(found)
+
+
+def built_in(name: str) -> InstanceType | None:
+    """Return the type from the table, without memory; None when the table lacks it."""
     row = _table().get(name)
     if row is None:
         return None

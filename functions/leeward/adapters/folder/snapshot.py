@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from leeward.adapters.folder.files import FILES, read_elements
+from leeward.adapters.folder.files import FILES, POLICY_FILE, read_elements
 from leeward.adapters.folder.policy_files import read_documents
 from leeward.errors import InvalidInputError
 from leeward.model.group import Group, LifecycleHook
@@ -18,8 +18,6 @@ from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.policy.document import ClusterPolicies, NodePolicy
 from leeward.policy.parse import parse_documents
 from leeward.policy.selection import policy_for
-
-POLICY_FILE = "policy.yaml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
