@@ -56,6 +56,11 @@ def test_other_files_are_read_only_when_they_are_asked_for(tmp_path):
         snapshot.raw("subnets")
 
 
+def test_a_file_that_a_command_does_not_need_may_be_broken(leeward, tmp_path):
+    folder = a_snapshot(tmp_path, lifecycle_hooks="{")
+    assert leeward("drain", "node-b", "--force", "--snapshot", folder, "--now", NOON).code == 0
+
+
 def hooks_output(*groups):
     return {"LifecycleHooks": [{"LifecycleHookName": "h", "AutoScalingGroupName": group} for group in groups]}
 
@@ -149,7 +154,8 @@ BROKEN = [
 @pytest.mark.parametrize(("name", "content", "message"), BROKEN, ids=[f"{case[0]}: {case[2][:30]}" for case in BROKEN])
 def test_a_broken_file_is_named_with_path_found_and_expected(leeward, tmp_path, name, content, message):
     folder = a_snapshot(tmp_path, **{name: content})
-    told = leeward.refuses("drain", "node-a", "--snapshot", folder)
+    reads = ["uninstall"] if name == "lifecycle-hooks" else ["drain", "node-a"]  # a drain needs no hooks
+    told = leeward.refuses(*reads, "--snapshot", folder)
     assert told.startswith(f"{folder}/{name}.json: {message}")
     assert FILES[name].command in told
 
@@ -195,5 +201,5 @@ def test_whatever_stands_in_a_file_there_is_an_exit_code_and_no_traceback(tmp_pa
     document = json.loads((SMALL / f"{name}.json").read_text())
     path = random.Random(seed).choice(list(places(document)))
     folder = a_snapshot(tmp_path, **{name: json.dumps(replaced(document, path, nonsense))})
-    for target in (["node-a"], ["--group", "web-1"]):
-        assert main(["drain", *target, "--snapshot", str(folder), "--now", NOON, "-o", "json"]) in {0, 1, 2}
+    for command in (["drain", "node-a"], ["drain", "--group", "web-1"], ["blockers"], ["uninstall"]):
+        assert main([*command, "--snapshot", str(folder), "--now", NOON, "-o", "json"]) in {0, 1, 2}

@@ -22,6 +22,11 @@ class Target:
     cluster: str
     folder: Folder | None = None
 
+    @property
+    def knows_instances(self) -> bool:
+        """False for a folder without instances.json: an instance that is not in it may well run."""
+        return self.folder is None or self.folder.has("instances")
+
     def unknown_node(self, name: str) -> InvalidInputError:
         """Return the error for a node that the cluster does not have."""
         where = f"cluster {self.cluster}: nodes" if self.folder is None else f"{self.folder.path('nodes')}: items"

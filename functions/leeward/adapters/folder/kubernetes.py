@@ -86,8 +86,7 @@ class FolderKubernetes(Refusing):
 
     def budgets(self, namespace: str | None = None) -> Sequence[PodDisruptionBudget]:
         """Return all PodDisruptionBudgets, or those of one namespace."""
-        found = self.read(Listed.BUDGETS, PodDisruptionBudget.from_json)
-        return [budget for budget in found if namespace in {None, budget.namespace}]
+        return [budget for budget in self._budgets if namespace in {None, budget.namespace}]
 
     def daemon_sets(self, *, among: frozenset[str] | None = None) -> frozenset[str]:
         """Return `namespace/name` of every DaemonSet, or of those `among` them."""
@@ -112,7 +111,7 @@ class FolderKubernetes(Refusing):
 
     def attachments(self) -> Sequence[VolumeAttachment]:
         """Return all VolumeAttachments."""
-        return self.read(Listed.ATTACHMENTS, VolumeAttachment.from_json)
+        return self._attachments
 
     def deployment_of(self, pod: Pod) -> Deployment | None:
         """Return the Deployment that the pod's ReplicaSet names, as its pods show it: a folder holds no Deployments, so
@@ -144,6 +143,14 @@ class FolderKubernetes(Refusing):
     @cached_property
     def _pods(self) -> tuple[Pod, ...]:
         return tuple(self.read(Listed.PODS, Pod.from_json))
+
+    @cached_property
+    def _budgets(self) -> tuple[PodDisruptionBudget, ...]:
+        return tuple(self.read(Listed.BUDGETS, PodDisruptionBudget.from_json))
+
+    @cached_property
+    def _attachments(self) -> tuple[VolumeAttachment, ...]:
+        return tuple(self.read(Listed.ATTACHMENTS, VolumeAttachment.from_json))
 
     @cached_property
     def _pods_by_node(self) -> Mapping[str, Sequence[Pod]]:
