@@ -11,8 +11,8 @@ from rich.table import Table
 
 from leeward.blockers.find import blockers
 from leeward.cli.blockers_scene import scenes_of
+from leeward.cli.context import context_of
 from leeward.cli.output import emit
-from leeward.cli.target import target_of
 
 _DESCRIPTION = """Shows everything that holds up a node (or all nodes): budgets that allow no eviction, now or ever,
 pods and nodes that ask to be left alone, pods that would come back or do not end, volumes that do not leave, lifecycle
@@ -29,10 +29,10 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Find and print the blockers; return 0, whatever the list holds. Raises InvalidInputError for an unknown node."""
-    target = target_of(arguments, "blockers")
-    scenes = scenes_of(target.ports, target.cluster, arguments.node, arguments.now)
+    context = context_of(arguments, "blockers")
+    scenes = scenes_of(context.ports, context.cluster, arguments.node, arguments.now)
     if arguments.node is not None and not scenes:
-        raise target.unknown_node(arguments.node)
+        raise context.unknown_node(arguments.node)
     found = [blocker.to_json() for scene in scenes for blocker in blockers(scene, arguments.now)]
     looked_at = [scene.node.name for scene in scenes]
     emit({"blockers": found}, arguments.output, lambda: _table(found, looked_at))

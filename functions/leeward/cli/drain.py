@@ -14,12 +14,12 @@ from rich.console import Group as Rows
 from rich.console import RenderableType
 from rich.table import Table
 
+from leeward.cli.context import context_of
 from leeward.cli.drain_follow import follow, print_progress
 from leeward.cli.drain_scene import Scene, scenes_of
 from leeward.cli.drain_start import Order, RefusedError, node_of, start, why_not
 from leeward.cli.options import instant
 from leeward.cli.output import Output, emit
-from leeward.cli.target import target_of
 from leeward.errors import InvalidInputError
 from leeward.model.drain_options import BY_POLICY, NEVER, DrainOptions
 from leeward.model.times import format_instant
@@ -90,9 +90,9 @@ def run(arguments: argparse.Namespace) -> int:
     if (arguments.node is None) == (arguments.group is None):
         found = "neither NODE nor" if arguments.node is None else "both NODE and"
         raise InvalidInputError(f"drain: found {found} --group, expected one of them (see leeward drain --help)")
-    target = target_of(arguments, "drain")
-    dry = arguments.dry_run or target.folder is not None
-    scenes = scenes_of(target, node=arguments.node, group=arguments.group)
+    context = context_of(arguments, "drain")
+    dry = arguments.dry_run or context.folder is not None
+    scenes = scenes_of(context, node=arguments.node, group=arguments.group)
     plans = [_plan(scene, arguments) for scene in scenes]
     documents = [to_json(scene, plan, arguments.now) for scene, plan in zip(scenes, plans, strict=True)]
     reasons = [] if dry else [reason for scene in scenes if (reason := why_not(scene))]
@@ -103,10 +103,10 @@ def run(arguments: argparse.Namespace) -> int:
             raise RefusedError(f"refused: {'; '.join(reasons)}; nothing was started (--dry-run shows the plan)")
         return int(blocked)
     for scene, document in zip(scenes, documents, strict=True):
-        document["execution"] = start(scene, target.ports, _order(arguments))
+        document["execution"] = start(scene, context.ports, _order(arguments))
     _print(arguments, documents)
     followed = arguments.output == Output.TABLE.value if arguments.wait is None else arguments.wait
-    return follow([node_of(scene) for scene in scenes], target.ports, print_progress) if followed else 0
+    return follow([node_of(scene) for scene in scenes], context.ports, print_progress) if followed else 0
 
 
 def _order(arguments: argparse.Namespace) -> Order:

@@ -4,7 +4,7 @@ Decides what is read; `leeward.termination.drain_plan` decides what happens to t
 
 from dataclasses import dataclass
 
-from leeward.cli.target import Target
+from leeward.cli.context import ClusterContext
 from leeward.model.attachment import claims_of
 from leeward.model.group import Group
 from leeward.model.instance import Instance
@@ -45,27 +45,27 @@ class Scene:
         return self.selected.drain if self.selected else DrainPolicy()
 
 
-def scenes_of(target: Target, *, node: str | None, group: str | None) -> list[Scene]:
+def scenes_of(context: ClusterContext, *, node: str | None, group: str | None) -> list[Scene]:
     """Return the node, or all nodes of the group by name. Raises InvalidInputError for an unknown node or group."""
-    kubernetes = target.ports.clusters.kubernetes(target.cluster)
+    kubernetes = context.ports.clusters.kubernetes(context.cluster)
     if node is not None:
         found = kubernetes.node(node)
         if found is None:
-            raise target.unknown_node(node)
-        return [_scene(target, kubernetes, found)]
-    known = target.ports.groups.describe([group or ""]).get(group or "")
+            raise context.unknown_node(node)
+        return [_scene(context, kubernetes, found)]
+    known = context.ports.groups.describe([group or ""]).get(group or "")
     if known is None:
-        raise target.unknown_group(group or "")
+        raise context.unknown_group(group or "")
     listed = {member.id for member in known.instances}
     members = [member for member in kubernetes.nodes() if member.instance_id in listed]
-    return [_scene(target, kubernetes, member) for member in sorted(members, key=lambda member: member.name)]
+    return [_scene(context, kubernetes, member) for member in sorted(members, key=lambda member: member.name)]
 
 
-def _scene(target: Target, kubernetes: Kubernetes, node: Node) -> Scene:
-    ports, on_ec2 = target.ports, node.instance_id.startswith("i-")
+def _scene(context: ClusterContext, kubernetes: Kubernetes, node: Node) -> Scene:
+    ports, on_ec2 = context.ports, node.instance_id.startswith("i-")
     instance = ports.instances.describe([node.instance_id]).get(node.instance_id) if on_ec2 else None
     group = _group_of(node, instance, ports) if on_ec2 else None
-    selected = policy_for(ports.clusters.policies(target.cluster).policies, group.name, group.tags) if group else None
+    selected = policy_for(ports.clusters.policies(context.cluster).policies, group.name, group.tags) if group else None
     record = ports.claims.read(node.instance_id) if on_ec2 else None
     pods = tuple(kubernetes.pods_on(node.name))
     attachments = [one for one in kubernetes.attachments() if one.node == node.name]
@@ -79,7 +79,7 @@ def _scene(target: Target, kubernetes: Kubernetes, node: Node) -> Scene:
         group=group.name if group else None,
         selected=selected,
         instance=instance,
-        gone=instance.ended if instance else on_ec2 and target.knows_instances,
+        gone=instance.ended if instance else on_ec2 and context.knows_instances,
         record=record if record and record.status is Status.OPEN else None,
         volumes=held_volumes(node.name, pods, attachments, claims),
         surged=surged(lone_pods(pods, pods), kubernetes) if surges else frozenset(),

@@ -15,7 +15,7 @@ MOST_NAMES = 10  # that a message lists
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class ClusterContext:
     """One cluster. `cluster`: its name, may be empty for a folder; `folder` None: the cluster is live."""
 
     ports: Ports
@@ -46,7 +46,7 @@ class Target:
         )
 
 
-def target_of(arguments: argparse.Namespace, verb: str, say: Callable[[str], None] | None = None) -> Target:
+def context_of(arguments: argparse.Namespace, verb: str, say: Callable[[str], None] | None = None) -> ClusterContext:
     """Return the cluster of --snapshot or --cluster. `say` takes what matters of a folder although nothing fails,
     standard error without it. Raises InvalidInputError with neither option, or for a folder that does not exist.
     """
@@ -54,7 +54,7 @@ def target_of(arguments: argparse.Namespace, verb: str, say: Callable[[str], Non
         from leeward.adapters.folder.wiring import folder_ports  # late: live needs no parsers of files
 
         folder = Folder(arguments.snapshot, arguments.cluster or "")
-        return Target(
+        return ClusterContext(
             ports=folder_ports(folder, arguments.now, say or _warn), cluster=arguments.cluster or "", folder=folder
         )
     if arguments.cluster is None:
@@ -64,7 +64,7 @@ def target_of(arguments: argparse.Namespace, verb: str, say: Callable[[str], Non
     from leeward.adapters import wiring  # late: offline needs no AWS library
 
     ports = wiring.command_line_ports(arguments.cluster, arguments.region, arguments.account)
-    return Target(ports=ports, cluster=arguments.cluster)
+    return ClusterContext(ports=ports, cluster=arguments.cluster)
 
 
 def _warn(sentence: str) -> None:
