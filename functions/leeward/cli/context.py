@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from leeward.adapters.folder.reader import Folder
 from leeward.errors import InvalidInputError
+from leeward.model.group import Group
 from leeward.ports import Ports
 
 MOST_NAMES = 10  # that a message lists
@@ -26,6 +27,13 @@ class ClusterContext:
     def knows_instances(self) -> bool:
         """False for a folder without instances.json: an instance that is not in it may well run."""
         return self.folder is None or self.folder.has("instances")
+
+    def group(self, name: str) -> Group:
+        """Return the Auto Scaling group. Raises InvalidInputError when there is none."""
+        found = self.ports.groups.describe([name]).get(name)
+        if found is None:
+            raise self.unknown_group(name)
+        return found
 
     def unknown_node(self, name: str) -> InvalidInputError:
         """Return the error for a node that the cluster does not have."""

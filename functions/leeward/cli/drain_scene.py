@@ -2,11 +2,11 @@
 
 Decides what is read; `leeward.termination.drain_plan` decides what happens to the pods."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from leeward.cli.context import ClusterContext
 from leeward.model.attachment import claims_of
-from leeward.model.group import Group
 from leeward.model.instance import Instance
 from leeward.model.node import Node
 from leeward.model.pod import Pod, PodDisruptionBudget
@@ -53,19 +53,32 @@ def scenes_of(context: ClusterContext, *, node: str | None, group: str | None) -
         if found is None:
             raise context.unknown_node(node)
         return [_scene(context, kubernetes, found)]
-    known = context.ports.groups.describe([group or ""]).get(group or "")
-    if known is None:
-        raise context.unknown_group(group or "")
-    listed = {member.id for member in known.instances}
-    members = [member for member in kubernetes.nodes() if member.instance_id in listed]
+    members = _members(context, kubernetes.nodes(), group or "")
     return [_scene(context, kubernetes, member) for member in sorted(members, key=lambda member: member.name)]
+
+
+def _members(context: ClusterContext, nodes: Iterable[Node], name: str) -> list[Node]:
+    """Return the nodes whose instances the group lists; where it is not described, those whose instances it has tagged.
+    Raises InvalidInputError where there are none either.
+    """
+    group = context.ports.groups.describe([name]).get(name)
+    if group is not None:
+        listed = {member.id for member in group.instances}
+        return [node for node in nodes if node.instance_id in listed]
+    by_id = {node.instance_id: node for node in nodes if node.instance_id.startswith("i-")}
+    tagged = [one.id for one in context.ports.instances.describe(sorted(by_id)).values() if one.group == name]
+    if not tagged:
+        raise context.unknown_group(name)
+    return [by_id[instance] for instance in tagged]
 
 
 def _scene(context: ClusterContext, kubernetes: Kubernetes, node: Node) -> Scene:
     ports, on_ec2 = context.ports, node.instance_id.startswith("i-")
     instance = ports.instances.describe([node.instance_id]).get(node.instance_id) if on_ec2 else None
     group = _group_of(node, instance, ports) if on_ec2 else None
-    selected = policy_for(ports.clusters.policies(context.cluster).policies, group.name, group.tags) if group else None
+    known = ports.groups.describe([group]).get(group) if group else None
+    policies = ports.clusters.policies(context.cluster).policies
+    selected = policy_for(policies, group, known.tags if known else {}) if group else None
     record = ports.claims.read(node.instance_id) if on_ec2 else None
     pods = tuple(kubernetes.pods_on(node.name))
     attachments = [one for one in kubernetes.attachments() if one.node == node.name]
@@ -76,7 +89,7 @@ def _scene(context: ClusterContext, kubernetes: Kubernetes, node: Node) -> Scene
         pods=pods,
         budgets=tuple(kubernetes.budgets()),
         daemon_sets=kubernetes.daemon_sets(),
-        group=group.name if group else None,
+        group=group,
         selected=selected,
         instance=instance,
         gone=instance.ended if instance else on_ec2 and context.knows_instances,
@@ -86,7 +99,6 @@ def _scene(context: ClusterContext, kubernetes: Kubernetes, node: Node) -> Scene
     )
 
 
-def _group_of(node: Node, instance: Instance | None, ports: Ports) -> Group | None:
+def _group_of(node: Node, instance: Instance | None, ports: Ports) -> str | None:
     """Return the group that the instance's tag names; of an instance that EC2 does not know, the one that lists it."""
-    name = instance.group if instance else next(iter(ports.groups.lifecycle_of(node.instance_id) or ()), None)
-    return ports.groups.describe([name]).get(name) if name else None
+    return instance.group if instance else next(iter(ports.groups.lifecycle_of(node.instance_id) or ()), None)

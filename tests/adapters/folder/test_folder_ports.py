@@ -139,13 +139,6 @@ def test_an_instance_is_of_the_group_that_lists_it_also_without_a_tag(ports):
     assert found.groups.lifecycle_of("i-2") is None
 
 
-def test_a_group_that_only_tags_name_is_known_by_its_members(ports):
-    tags = [{"Key": "aws:autoscaling:groupName", "Value": "web"}]
-    found = ports(instances=instances({"Tags": tags}))
-    assert [member.id for member in found.groups.describe(["web", "other"])["web"].instances] == ["i-1"]
-    assert found.groups.of_clusters(["blue"]) == ()
-
-
 def test_zones_and_subnets_of_a_group_follow_from_one_another(ports):
     found = ports(
         auto_scaling_groups=groups(

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from leeward.adapters.folder.reader import Folder
 from leeward.adapters.folder.refusals import Refusing
-from leeward.model.group import Group, GroupInstance, LifecycleHook
+from leeward.model.group import Group, LifecycleHook
 from leeward.model.impairment import Impairment
 from leeward.model.instance import Instance
 from leeward.model.subnet import Subnet
@@ -24,16 +24,8 @@ class FolderGroups(Refusing):
         self._folder = folder
 
     def describe(self, names: Iterable[str]) -> Mapping[str, Group]:
-        """Return the groups of these names that the folder describes, and those that only the tags of its instances
-        name: without tags and sizes.
-        """
-        wanted = set(names)
-        found = {name: group for name, group in self._groups.items() if name in wanted}
-        for name in wanted - found.keys():
-            members = tuple(_member(one) for one in self._instances if one.group == name)
-            if members:
-                found[name] = Group(name=name, tags={}, minimum=0, maximum=0, desired=0, instances=members)
-        return found
+        """Return the groups of these names that the folder describes."""
+        return {name: self._groups[name] for name in names if name in self._groups}
 
     def of_clusters(self, clusters: Iterable[str]) -> Sequence[Group]:
         """Return every group that the folder describes: the folder is of one cluster, and its policies select."""
@@ -54,10 +46,6 @@ class FolderGroups(Refusing):
     def _groups(self) -> Mapping[str, Group]:
         groups = map(Group.from_json, self._folder.elements("auto-scaling-groups"))
         return {group.name: self._placed(group) for group in groups}
-
-    @cached_property
-    def _instances(self) -> Sequence[Instance]:
-        return [Instance.from_json(raw) for raw in self._folder.elements("instances")]
 
     def _placed(self, group: Group) -> Group:
         """Return the group; one without zones gets those of its subnets, one without subnets those of its zones."""
@@ -94,7 +82,3 @@ class FolderInstances(Refusing):
             tagged = replace(instance, tags={**instance.tags, GROUP_TAG: group}) if group else instance
             found[instance.id] = tagged
         return found
-
-
-def _member(instance: Instance) -> GroupInstance:
-    return GroupInstance(id=instance.id, zone=instance.zone, lifecycle="InService", type=instance.type)

@@ -10,9 +10,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from leeward.adapters.folder.refusals import Refusing
+from leeward.model.facts import FactKind, Sheet, cni_content
+from leeward.placement.cni import variables_of
 
 if TYPE_CHECKING:
-    from leeward.model.facts import FactKind, Sheet
+    from leeward.adapters.folder.kubernetes import FolderClusters
     from leeward.model.termination import TerminationRecord
 
 
@@ -50,11 +52,15 @@ class FolderClaims(Refusing):
 
 
 class FolderCatalog(Refusing):
-    """Reads of `ports.records.Catalog`: function sync has recorded no facts."""
+    """Reads of `ports.records.Catalog`: of the facts that function sync records, the settings of the VPC CNI."""
 
     holds = "it has no facts of function sync"
 
+    def __init__(self, clusters: FolderClusters, clock: FolderClock) -> None:
+        self._clusters, self._clock = clusters, clock
+
     def read(self, cluster: str) -> Mapping[FactKind, Sheet]:
-        """Return no sheets."""
-        del cluster
-        return {}
+        """Return the sheet of the CNI, from its DaemonSet. Raises InvalidInputError."""
+        found = self._clusters.kubernetes(cluster).aws_node()
+        variables = None if found is None else variables_of(found)
+        return {FactKind.CNI: Sheet(synced=self._clock.now(), content=cni_content(variables))}

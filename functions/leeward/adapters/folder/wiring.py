@@ -41,17 +41,17 @@ def folder_ports(folder: Folder, now: datetime, say: Callable[[str], None]) -> P
     """Build the ports. Nothing is read before it is asked for. `now`: what the clock shows; `say` takes messages that
     matter although nothing fails. A folder is of no deployment: its `deployment` is empty, and no origin is checked.
     """
-    groups, clock = FolderGroups(folder), FolderClock(now)
+    groups, clusters, clock = FolderGroups(folder), FolderClusters(folder), FolderClock(now)
     absent: dict[str, Any] = {name: NotInFolder(holds) for name, holds in _ABSENT.items()}
     readers: dict[str, Any] = {  # mypy cannot see that the methods which they lack are refused
         "groups": groups,
         "instances": FolderInstances(folder, groups),
         "claims": FolderClaims(),
-        "catalog": FolderCatalog(),
+        "catalog": FolderCatalog(clusters, clock),
     }
     return Ports(
         clock=clock,
-        clusters=FolderClusters(folder),
+        clusters=clusters,
         network=FolderNetwork(folder),
         price_list=FolderPriceList(folder),
         nodegroups=FolderKnownNodegroups(folder, clock, say),
