@@ -83,8 +83,7 @@ def test_every_file_is_written_and_counted(snapshot):
     ],
     ids=lambda verb: " ".join(map(str, verb)),
 )
-def test_offline_says_what_live_says(leeward, snapshot, verb, monkeypatch, world):
-    monkeypatch.setattr(wiring, "command_line_templates", lambda *_: (world.system.nodegroups, world.system.launches))
+def test_offline_says_what_live_says(leeward, snapshot, verb):
     _, _, folder = snapshot()
     asked = (*verb, "--now", NOON, "-o", "json")
     live, offline = leeward(*asked, *LIVE), leeward(*asked, *LIVE, "--snapshot", folder)

@@ -11,9 +11,9 @@ from rich.console import Group as Rows
 from rich.console import RenderableType
 from rich.table import Table
 
+from leeward.cli.context import context_of
 from leeward.cli.output import Output, emit
-from leeward.cli.template_scene import Scene, live_scene, offline_scene
-from leeward.errors import InvalidInputError
+from leeward.cli.template_scene import Scene, scene_of
 from leeward.node_template.build import expected_node, unknown_type
 
 _DESCRIPTION = """Shows the node that an Auto Scaling group would launch next, also when it has none: labels, taints,
@@ -36,24 +36,14 @@ def run(arguments: argparse.Namespace) -> int:
     """Build the node and print it; assumptions and skipped inputs go to standard error. Return 1 where the instance
     type is not known: the node lacks cpu and memory.
     """
-    scene = _scene(arguments)
+    context = context_of(arguments, "template")
+    scene = scene_of(context, arguments.group, zone=arguments.zone, instance_type=arguments.instance_type)
     node = expected_node(scene.sources, scene.policy.precedence)
-    for remark in (*scene.remarks, *node.remarks):
+    for remark in node.remarks:
         print(f"leeward: {remark}", file=sys.stderr)
     document = node.to_json()
     emit(document, arguments.output, lambda: _table(scene, document))
     return 1 if unknown_type(scene.sources) else 0
-
-
-def _scene(arguments: argparse.Namespace) -> Scene:
-    wanted = {"zone": arguments.zone, "instance_type": arguments.instance_type}
-    if arguments.snapshot is not None:
-        return offline_scene(arguments.snapshot, arguments.cluster, arguments.group, **wanted)
-    if arguments.cluster is None:
-        raise InvalidInputError(
-            "template: found neither --cluster nor --snapshot, expected --cluster NAME (live) or --snapshot DIR"
-        )
-    return live_scene(arguments.cluster, arguments.region, arguments.account, arguments.group, **wanted)
 
 
 def _table(scene: Scene, document: Mapping[str, Any]) -> RenderableType:
