@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from leeward.adapters.folder.reader import Folder
-from leeward.errors import InvalidInputError
+from leeward.errors import InvalidInputError, LeewardError
+from leeward.model.facts import ClusterFacts
 from leeward.model.group import Group
 from leeward.ports import Ports
 
@@ -27,6 +28,17 @@ class ClusterContext:
     def knows_instances(self) -> bool:
         """False for a folder without instances.json: an instance that is not in it may well run."""
         return self.folder is None or self.folder.has("instances")
+
+    def facts(self) -> ClusterFacts:
+        """Return the facts that function sync has recorded: none before it has run, or without a table that can be
+        read. Raises InvalidInputError for a broken file.
+        """
+        try:
+            return ClusterFacts.from_sheets(self.ports.catalog.read(self.cluster))
+        except InvalidInputError:
+            raise
+        except LeewardError:
+            return ClusterFacts()
 
     def group(self, name: str) -> Group:
         """Return the Auto Scaling group. Raises InvalidInputError when there is none."""

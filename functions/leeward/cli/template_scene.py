@@ -2,12 +2,10 @@
 
 Decides what is read; `leeward.node_template` decides what follows from it."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from leeward.cli.context import ClusterContext
-from leeward.errors import InvalidInputError, LeewardError
-from leeward.model.facts import ClusterFacts
+from leeward.errors import InvalidInputError
 from leeward.node_template.build import Sources
 from leeward.node_template.gathering import look_up, sources_of
 from leeward.policy.document import TemplatePolicy
@@ -40,19 +38,9 @@ def scene_of(context: ClusterContext, name: str, *, zone: str | None, instance_t
     )
     _check("zone", zone, looked.choices.zones)
     _check("instance type", instance_type, looked.choices.types)
-    variables = {**_cni(context), **(policy.cni if policy else {})}
+    variables = {**(context.facts().cni or {}), **(policy.cni if policy else {})}
     sources = sources_of(looked, ports.launches, variables, zone=zone, instance_type=instance_type)
     return Scene(sources=sources, policy=template)
-
-
-def _cni(context: ClusterContext) -> Mapping[str, str]:
-    """Return the VPC CNI's settings as function sync has recorded them; none where it has not, or has no table here."""
-    try:
-        return ClusterFacts.from_sheets(context.ports.catalog.read(context.cluster)).cni or {}
-    except InvalidInputError:  # a broken file
-        raise
-    except LeewardError:
-        return {}
 
 
 def _check(what: str, asked: str | None, allowed: tuple[str, ...]) -> None:

@@ -39,8 +39,11 @@ class FolderGroups(Refusing):
 
     def hooks(self, group: str) -> Sequence[LifecycleHook]:
         """Return all hooks of the group."""
-        hooks = map(LifecycleHook.from_json, self._folder.elements("lifecycle-hooks"))
-        return [hook for hook in hooks if hook.group == group]
+        return [hook for hook in self._hooks if hook.group == group]
+
+    @cached_property
+    def _hooks(self) -> tuple[LifecycleHook, ...]:
+        return tuple(map(LifecycleHook.from_json, self._folder.elements("lifecycle-hooks")))
 
     @cached_property
     def _groups(self) -> Mapping[str, Group]:
