@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import RenderableType
 from rich.table import Table
 
-from leeward.adapters.folder.snapshot import Snapshot
+from leeward.cli.context import ClusterContext, context_of
 from leeward.cli.output import emit
 from leeward.errors import InvalidInputError, LeewardError
 from leeward.interruption.decide import decide, poison
@@ -75,8 +75,7 @@ def _explain(bodies: Sequence[str], arguments: argparse.Namespace) -> list[dict[
     if arguments.snapshot is None:
         world = World(complete=False, origins=origins)
     else:
-        snapshot = Snapshot.read(arguments.snapshot, cluster=arguments.cluster)
-        world = world_of(snapshot, arguments.cluster or "", origins)
+        world = world_of(context_of(arguments, "explain-event"), messages, origins)
     return [document_of(_decide(found, world, arguments.now), found, arguments.now) for found in parsed]
 
 
@@ -91,17 +90,23 @@ def _decide(found: Message | MalformedMessageError, world: World, now: datetime)
     return decide(found, world, now=now) if isinstance(found, Message) else poison(str(found))
 
 
-def world_of(snapshot: Snapshot, cluster: str, origins: frozenset[tuple[str, str]]) -> World:
-    """Return a snapshot as the interruption package reads it: the cluster's groups are those that a policy selects."""
-    name = cluster or (snapshot.policies.settings.name if snapshot.policies else "") or "snapshot"
-    targets = [hook.target_arn for hooks in snapshot.hooks.values() for hook in hooks if hook.target_arn]
+def world_of(context: ClusterContext, messages: Sequence[Message], origins: frozenset[tuple[str, str]]) -> World:
+    """Return a folder as the interruption package reads it: the cluster's groups are those that a policy selects."""
+    ports = context.ports
+    policies = ports.clusters.policies(context.cluster)
+    name = context.cluster or policies.settings.name or "snapshot"
+    groups = {group.name: group for group in ports.groups.of_clusters([name])}
+    named = {message.hook.group for message in messages if message.hook}
+    hooks = {group: tuple(ports.groups.hooks(group)) for group in groups.keys() | named}
+    targets = [hook.target_arn for found in hooks.values() for hook in found if hook.target_arn]
+    nodes = ports.clusters.kubernetes(name).nodes()
     return World(
         clusters=(name,),
-        policies={name: snapshot.policies} if snapshot.policies else {},
-        instances=snapshot.instances,
-        groups=snapshot.groups,
-        hooks={group: tuple(hooks) for group, hooks in snapshot.hooks.items()},
-        nodes={node.instance_id: node for node in snapshot.nodes if node.instance_id},
+        policies={name: policies} if context.folder is not None and context.folder.has_policies else {},
+        instances=ports.instances.describe({instance for message in messages for instance in message.instances}),
+        groups=groups,
+        hooks=hooks,
+        nodes={node.instance_id: node for node in nodes if node.instance_id},
         queue_arns=frozenset(target for target in targets if target.endswith(f":{QUEUE_NAME}")),
         origins=origins,
         tagged=False,
@@ -111,9 +116,7 @@ def world_of(snapshot: Snapshot, cluster: str, origins: frozenset[tuple[str, str
 def _live(
     parsed: Sequence[Message | MalformedMessageError], messages: Sequence[Message], arguments: argparse.Namespace
 ) -> list[dict[str, Any]]:
-    from leeward.adapters import wiring
-
-    ports = wiring.command_line_ports(arguments.cluster, arguments.region, arguments.account)
+    ports = context_of(arguments, "explain-event").ports
     if arguments.account or arguments.region:
         ports = replace(ports, origins=frozenset({(arguments.account or "", arguments.region or "")}))
     lookup = look_up(messages, ports)
