@@ -40,6 +40,7 @@ class FolderClaims(Refusing):
     def read(self, instance: str) -> TerminationRecord | None:
         """Return no record."""
         del instance
+        return None
 
     def read_all(self, instances: Iterable[str]) -> Mapping[str, TerminationRecord]:
         """Return no records."""
