@@ -18,6 +18,7 @@ from leeward.adapters.folder.kubernetes import FILE_OF, FolderClusters, FolderKu
 from leeward.adapters.folder.reader import Folder
 from leeward.adapters.folder.records import FolderCatalog, FolderClaims, FolderClock
 from leeward.adapters.folder.wiring import folder_ports
+from leeward.capture.taking import KUBERNETES
 from leeward.errors import InvalidInputError, NotInSnapshotError, ObjectGoneError
 from leeward.model.pod import Pod
 from leeward.ports import autoscaling, clock, compute, eks, kubernetes, records
@@ -108,6 +109,10 @@ def test_a_broken_file_is_refused_when_it_is_read_and_never_before(ports):
         found.clusters.kubernetes("blue").nodes()
     with pytest.raises(InvalidInputError, match=r"subnets\.json: Subnets: found 5, expected a list"):
         found.network.subnets(["subnet-1a"])
+
+
+def test_the_files_are_those_that_a_snapshot_writes():
+    assert {what: name for name, (what, *_) in KUBERNETES.items()} == FILE_OF
 
 
 def test_every_file_of_kubernetes_can_be_read_raw(ports):
