@@ -124,11 +124,14 @@ def _scalar(schema: Mapping[str, Any]) -> Check:
     names = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
     types = tuple(kind for name in names for kind in _TYPES[name])
     rules = [_RULES[key](schema[key]) for key in schema if key in _RULES]
+    no_bool, expected = bool not in types, schema["description"]
 
     def check(value: Any, path: str) -> None:
-        fits = isinstance(value, types) and (bool in types or not isinstance(value, bool))
-        if not fits or not all(rule(value) for rule in rules):
-            raise SchemaError(path, shown(value), schema["description"])
+        if not isinstance(value, types) or (no_bool and isinstance(value, bool)):
+            raise SchemaError(path, shown(value), expected)
+        for rule in rules:
+            if not rule(value):
+                raise SchemaError(path, shown(value), expected)
 
     return check
 
