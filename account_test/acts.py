@@ -25,7 +25,7 @@ NONSENSE = (
 )
 SPOT_WARNING = "EC2 Spot Instance Interruption Warning"
 WARNING_SECONDS = 300  # seconds that FIS may take until it warns
-ROUND_SECONDS = 600
+DISRUPTION_SECONDS = 600
 FOREIGN_HOOK = "another-team"
 HELD_SECONDS = 45
 
@@ -102,16 +102,16 @@ def upgrade(context: Context, seen: Recording) -> None:
 
 
 def consolidate(context: Context, seen: Recording) -> None:
-    """Call fn decide, as its schedule does, until it starts a run. Raises StepError if it does not."""
-    deadline = time.monotonic() + ROUND_SECONDS
+    """Call fn disruption-planner, as its schedule does, until it starts a run. Raises StepError if it does not."""
+    deadline = time.monotonic() + DISRUPTION_SECONDS
     while time.monotonic() < deadline:
-        rounds = call(context, "decide").get("rounds") or ()
-        for execution in rounds:
-            context.base["execution"] = _execution_arn(context, naming.ROUND, str(execution))
+        disruptions = call(context, "disruption-planner").get("disruptions") or ()
+        for execution in disruptions:
+            context.base["execution"] = _execution_arn(context, naming.DISRUPTION, str(execution))
             seen.machine = "RUNNING"
             return
         time.sleep(2 * context.run.look)
-    raise StepError(f"fn decide came to no round within {ROUND_SECONDS} s")
+    raise StepError(f"fn disruption-planner came to no run within {DISRUPTION_SECONDS} s")
 
 
 def hold_by_another_team(context: Context, seen: Recording) -> None:

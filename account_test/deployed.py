@@ -8,7 +8,7 @@ from account_test.errors import StepError
 from account_test.judge import Finding
 from account_test.results import Result
 
-FUNCTIONS = ("sync", "sweep")  # functions that a schedule calls, and that access the cluster
+FUNCTIONS = ("sync", "reconciler")  # functions that a schedule calls, and that access the cluster
 
 
 def check(context: Context, name: str, proves: str) -> Result:

@@ -21,7 +21,7 @@ GUESSED_MS = 300.0
 def run() -> bool:
     """Print the bills; return whether every target is met and both worlds agree."""
     local = measured(60) if os.environ.get("LOCAL") != "0" else None
-    handler_ms = dict(local.handler_ms) if local else dict.fromkeys((*TOLD_OF, "telling"), GUESSED_MS)
+    handler_ms = dict(local.handler_ms) if local else dict.fromkeys((*TOLD_OF, "notifications"), GUESSED_MS)
     bills = {grace: terminated(grace, handler_ms) for grace in DRAINS}
     met = [_shown(f"{grace} s drain, virtual time", bill, DRAINS[grace]) for grace, bill in bills.items()]
     if local:

@@ -23,10 +23,10 @@ MEMORY: Mapping[str, int] = {
     "interruption": 512,
     "drain": 512,
     "terminate": 256,
-    "telling": 256,
-    "sweep": 512,
+    "notifications": 256,
+    "reconciler": 512,
     "sync": 512,
-    "decide": 1769,
+    "disruption-planner": 1769,
 }
 
 

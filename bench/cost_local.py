@@ -22,7 +22,11 @@ from local.demo import ledger, scenario
 from local.fleet import GroupPlan
 from local.stack import LocalStack
 
-SCHEDULED: Mapping[str, int] = {"sweep": 1, "sync": 5, "decide": 5}  # minutes between two calls, as infra/ has them
+SCHEDULED: Mapping[str, int] = {
+    "reconciler": 1,
+    "sync": 5,
+    "disruption-planner": 5,
+}  # minutes between two calls, as infra/ has them
 MONTH = 30 * 24 * 60  # minutes
 POLLERS, POLL_SECONDS = 5, 20  # Lambda reads each empty queue with so many long polls
 RUNS = 5  # of each scheduled function
@@ -95,11 +99,11 @@ def _running(stack: LocalStack) -> int:
 
 
 def _quiet(stack: LocalStack) -> None:
-    """Invoke fn sync and fn sweep, so that the hook is in place, and disable the schedules, so that their calls do not
-    interfere.
+    """Invoke fn sync and fn reconciler, so that the hook is in place, and disable the schedules, so that their calls do
+    not interfere.
     """
     client = stack.client("lambda")
-    for name in ("sync", "sweep"):
+    for name in ("sync", "reconciler"):
         client.invoke(FunctionName=f"leeward-{name}")
     for name in SCHEDULED:
         with suppress(stack.client("events").exceptions.ResourceNotFoundException):
@@ -114,7 +118,7 @@ def _node(
     stack: LocalStack, victim: str, began: int, calls: Mapping[str, Mapping[str, int]]
 ) -> tuple[Bill, Mapping[str, float]]:
     history = _history(stack, victim)
-    billed = {name: _billed(stack, name, began) for name in (*TOLD_OF, "telling")}
+    billed = {name: _billed(stack, name, began) for name in (*TOLD_OF, "notifications")}
     table = _since(calls, stack.control("GET", "calls"))
     pauses = sum(event["type"] == "TaskScheduled" and "dynamodb" in json.dumps(event, default=str) for event in history)
     node = Bill(
@@ -149,7 +153,7 @@ def _billed(stack: LocalStack, function: str, began: int) -> list[int]:
 
 def _since(before: Mapping[str, Mapping[str, int]], after: Mapping[str, Mapping[str, int]]) -> Counter[str]:
     found: Counter[str] = Counter()
-    for name in (*TOLD_OF, "telling"):
+    for name in (*TOLD_OF, "notifications"):
         function = f"leeward-{name}"
         found.update(after.get(function, {}))
         found.subtract(before.get(function, {}))

@@ -21,7 +21,7 @@ GROUP = "web"
 SETTLE = timedelta(seconds=60)
 TIME_OUT = timedelta(minutes=30)  # longer than the longest drain that is measured
 SHUTDOWN = 20.0  # seconds from shutting-down to terminated
-WINDOW = 1.0  # seconds in which changes of the table are gathered for fn telling
+WINDOW = 1.0  # seconds in which changes of the table are gathered for fn notifications
 TOLD_OF = ("interruption", "terminate", "drain")  # functions whose work belongs to a termination
 READS = frozenset({"read"})
 WRITES = frozenset({"claim", "begin_attempt", "note", "plan", "failed", "saw", "close", "hand_over_token"})
@@ -76,8 +76,8 @@ def _bill(count: Count, transitions: int, messages: int, handler_ms: Mapping[str
         {name: int(count.seconds.get(name, 0.0) * 1000 + calls[name] * handler_ms[name]) for name in TOLD_OF}
     )
     told = [events for _, events in count.changes]
-    calls["telling"] = _batches([at for at, _ in count.changes])
-    milliseconds["telling"] = int(calls["telling"] * handler_ms["telling"])
+    calls["notifications"] = _batches([at for at, _ in count.changes])
+    milliseconds["notifications"] = int(calls["notifications"] * handler_ms["notifications"])
     return Bill(
         transitions=transitions,
         calls=calls,
@@ -90,7 +90,7 @@ def _bill(count: Count, transitions: int, messages: int, handler_ms: Mapping[str
 
 
 def _batches(moments: list[float]) -> int:
-    """Return the number of calls of fn telling: a window begins with a change and includes all that follow within
+    """Return the number of calls of fn notifications: a window begins with a change and includes all that follow within
     it.
     """
     batches, opened = 0, -WINDOW

@@ -17,7 +17,7 @@ from typing import Any
 from bench import raw_cluster
 from bench.memory import peak_megabytes
 from leeward.disruption.command import MethodName, Plan
-from leeward.disruption.plan import plan_round
+from leeward.disruption.plan import plan_disruption
 from leeward.model.facts import Prices
 from leeward.model.group import Group, GroupInstance
 from leeward.model.instance import CapacityType, Instance
@@ -71,7 +71,7 @@ def in_process(fleet: str, count: int) -> list[Any]:
     snapshot = a_snapshot(fleet, count)
     gc.collect()
     began = time.process_time()
-    plan = plan_round(snapshot, only=MethodName.CONSOLIDATION)
+    plan = plan_disruption(snapshot, only=MethodName.CONSOLIDATION)
     seconds = time.process_time() - began
     return [seconds, peak_megabytes(), _said(plan)]
 

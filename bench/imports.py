@@ -26,7 +26,7 @@ IMPORT, INIT, FIRST_CALL = 1.5, 3.0, 0.2  # targets, in units of `import boto3`
 RUNS = 5
 SDK = ("boto3", "botocore", "s3transfer", "dateutil", "urllib3", "jmespath", "six")
 ROOT = Path(__file__).resolve().parent.parent
-TELLING = "leeward.notifications.handler.handle"
+NOTIFICATIONS = "leeward.notifications.handler.handle"
 ENVIRONMENT = {
     "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE",
     "AWS_SECRET_ACCESS_KEY": "not-a-secret",
@@ -65,7 +65,7 @@ EVENTS: Mapping[str, object] = {
     "leeward.termination.drain_handler.drain": _step("drain"),
     "leeward.upgrade.handler.upgrade": _step("take-lease"),
     "leeward.disruption.handler.disrupt": _step("take"),
-    TELLING: {"Records": []},
+    NOTIFICATIONS: {"Records": []},
 }
 
 
@@ -76,7 +76,7 @@ def run() -> bool:
     print(f"  {_version(python)}, the asset {'compiled' if asset.compiled else 'not compiled: no Python 3.13 found'}")
     with tempfile.TemporaryDirectory() as folder:
         world = _World(python, Path(folder), asset.folder)
-        met = [_row(handler, world) for handler in (*NEEDS, TELLING)]
+        met = [_row(handler, world) for handler in (*NEEDS, NOTIFICATIONS)]
     return all(met)
 
 

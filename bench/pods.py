@@ -1,5 +1,5 @@
 """Reading 100,000 pods on 5,000 nodes over HTTP, from the API server's pages to the joined snapshot: peak memory of the
-process and its time. Target: the memory of the functions that plan (fn decide, disrupt, upgrade).
+process and its time. Target: the memory of the functions that plan (fn disruption-planner, disrupt, upgrade).
 
 A tenth of that is read twice, in pages and in one answer (as beside `resourceVersion=0`, where a real API server
 ignores the limit): the memory in pages must be at most half. The server is a process of its own; TLS is not in the

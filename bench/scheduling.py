@@ -88,7 +88,7 @@ def _emptied(count: int, world: World) -> float:
         moved += len(packing.placements)
     seconds = time.process_time() - began
     print(
-        f"sweep of {count:,} nodes x {PODS_A_NODE} pods: {seconds:.2f} s, {complete:,} nodes could go ({moved:,} pods)"
+        f"pass over {count:,} nodes x {PODS_A_NODE} pods: {seconds:.2f} s, {complete:,} nodes could go ({moved:,} pods)"
     )
     return seconds
 

@@ -41,10 +41,10 @@ NODES: Mapping[str, Mapping[str, str]] = {
 }
 MENDED: Mapping[str, Mapping[str, str]] = {
     "termination": {
-        "HooksAnsweredBySweep": "hooks answered by the sweep",
+        "HooksAnsweredByReconciler": "hooks answered by the reconciler",
         "ExecutionsRestarted": "executions started again",
         "StaleMarksRemoved": "stale taints removed",
-        "Sweeps": "sweeps",
+        "Sweeps": "reconciliations",
     },
     "sync": {"HooksPut": "hooks put on groups", "FactsNotKept": "facts that could not be synced"},
 }

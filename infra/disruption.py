@@ -1,4 +1,5 @@
-"""The disruption package: fn decide on its schedule, the state machine disruption-round, and the function of its steps.
+"""The disruption package: fn disruption-planner on its schedule, the state machine disruption, and the function of its
+steps.
 
 The schedule's rate is limited by the cost of idling: 8,640 decisions a month of one second each are some $0.20.
 """
@@ -12,24 +13,24 @@ from infra.alarms import Alarms
 from infra.function import FunctionDefaults, FunctionShape, KubernetesAccess, LeewardFunction
 from infra.rules import execution_rule
 from infra.schedule import call_every
-from infra.service_permissions import ROUND_MACHINE
+from infra.service_permissions import DISRUPTION_MACHINE
 from infra.state_machine import MachineShape, call_at_deaths, machine
 
-DECIDE_EVERY = 5  # minutes
+PLAN_EVERY = 5  # minutes
 SILENT_FOR = 30  # minutes without one successful decision
 
 MACHINE = MachineShape(
-    name=names.ROUND,
+    name=names.DISRUPTION,
     definition="functions/leeward/disruption/state_machine.asl.yaml",
-    permissions=ROUND_MACHINE,
-    alarms="round",
-    failed="A disruption round could not go on: the execution's cause names the call. It is taken up again by itself.",
-    timed_out="A disruption round ran for a day: look at the terminations that it waits for.",
+    permissions=DISRUPTION_MACHINE,
+    alarms="disruption",
+    failed="A disruption run could not go on: the execution's cause names the call. It is taken up again by itself.",
+    timed_out="A disruption run ran for a day: look at the terminations that it waits for.",
 )
 
-DECIDE = FunctionShape(
-    name="decide",
-    handler="leeward.disruption.handler.decide",
+DISRUPTION_PLANNER = FunctionShape(
+    name="disruption-planner",
+    handler="leeward.disruption.handler.plan_disruptions",
     room="disruption",
     description="Decides what each cluster needs now: expired, drifted, empty and wasteful nodes",
     timeout=300,
@@ -42,7 +43,7 @@ DISRUPT = FunctionShape(
     name="disrupt",
     handler="leeward.disruption.handler.disrupt",
     room="disruption",
-    description="Takes the steps of disruption-round: validate, mark, launch, tell, follow",
+    description="Takes the steps of disruption: validate, mark, launch, tell, follow",
     timeout=300,
     memory=1769,
     access=KubernetesAccess.ACT,
@@ -50,21 +51,21 @@ DISRUPT = FunctionShape(
 
 
 class Disruption(Construct):
-    """The state machine disruption-round and its functions, schedule and alarms."""
+    """The state machine disruption and its functions, schedule and alarms."""
 
     def __init__(self, scope: Construct, *, root: Path, surroundings: FunctionDefaults, alarms: Alarms) -> None:
         super().__init__(scope, "Disruption")
-        self.decide = LeewardFunction(self, DECIDE, surroundings)
+        self.decide = LeewardFunction(self, DISRUPTION_PLANNER, surroundings)
         self.disrupt = LeewardFunction(self, DISRUPT, surroundings)
         values = {"DisruptFunctionArn": self.disrupt.function.function_arn}
         self.machine = machine(self, MACHINE, root=root, scopes=surroundings.scopes, alarms=alarms, values=values)
-        call_every(self, DECIDE_EVERY, self.decide)
-        # fn decide resumes a run whose execution has died; so does the minute reconciler.
-        dead = execution_rule("round-status", "disruption-round", surroundings.scopes.machine(names.ROUND))
-        call_at_deaths(self, "DeadRounds", dead, self.decide, retries=0, minutes=DECIDE_EVERY)
+        call_every(self, PLAN_EVERY, self.decide)
+        # fn disruption-planner resumes a run whose execution has died; so does the minute reconciler.
+        dead = execution_rule("disruption-status", "disruption", surroundings.scopes.machine(names.DISRUPTION))
+        call_at_deaths(self, "EndedDisruptions", dead, self.decide, retries=0, minutes=PLAN_EVERY)
         alarms.stopped(
-            "decide-stopped",
+            "disruption-planner-stopped",
             self.decide.function,
             SILENT_FOR,
-            "Nothing looks for expired, drifted, empty and wasteful nodes: look at the log of leeward-decide.",
+            "No expired, drifted, empty or underutilized node is found: look at the log of leeward-disruption-planner.",
         )

@@ -1,7 +1,7 @@
-"""Permissions of fn decide and fn disrupt: lines of the table in `permissions.py`, in a file of their own for their
-length.
+"""Permissions of fn disruption-planner and fn disrupt: lines of the table in `permissions.py`, in a file of their own
+for their length.
 
-fn decide reads and records; only fn disrupt, which takes the steps of a round, may launch and change groups.
+fn disruption-planner reads and records; only fn disrupt, which takes the steps of a run, may launch and change groups.
 """
 
 from infra.permission import Permission, Scope
@@ -50,13 +50,13 @@ _LOOKING = (
 
 LOOK_AT_ROUND = Permission(
     action="states:DescribeExecution",
-    on=Scope.ROUND_EXECUTIONS,
+    on=Scope.DISRUPTION_EXECUTIONS,
     reason="executions of this state machine are named after clusters, or by whoever starts them by hand",
 )
-START_ROUND = Permission(action="states:StartExecution", on=Scope.ROUND_MACHINE)
+START_ROUND = Permission(action="states:StartExecution", on=Scope.DISRUPTION_MACHINE)
 
-DECIDE = (*_LOOKING, START_ROUND, LOOK_AT_ROUND)
-"""What fn decide may do: it writes the record of a round and starts its execution."""
+DISRUPTION_PLANNER = (*_LOOKING, START_ROUND, LOOK_AT_ROUND)
+"""What fn disruption-planner may do: it writes the record of a run and starts its execution."""
 
 DISRUPT = (
     *_LOOKING,
@@ -83,4 +83,4 @@ DISRUPT = (
         reason="executions of this state machine are named after instances, which are not known in advance",
     ),
 )
-"""What fn disrupt may do: the steps of disruption-round."""
+"""What fn disrupt may do: the steps of disruption."""

@@ -58,7 +58,7 @@ class LeewardFunction(Construct):
     """Lambda function with its log group and its role."""
 
     def __init__(self, scope: Construct, shape: FunctionShape, surroundings: FunctionDefaults) -> None:
-        super().__init__(scope, f"{shape.name.capitalize()}Function")
+        super().__init__(scope, "".join(part.capitalize() for part in shape.name.split("-")) + "Function")
         self.shape, self.names = shape, surroundings.settings.names
         name = self.names.function(shape.name)
         self.log_group = logs.LogGroup(

@@ -11,7 +11,7 @@ from hashlib import sha256
 from leeward.model.deployment_names import MACHINES as OF_THE_MODEL
 from leeward.model.deployment_names import prefix
 
-MACHINES = TERMINATION, UPGRADE, ROUND = OF_THE_MODEL
+MACHINES = TERMINATION, UPGRADE, DISRUPTION = OF_THE_MODEL
 OPEN_INDEX = "open"
 METRICS = "Leeward"  # the CloudWatch namespace
 
@@ -59,7 +59,7 @@ class Names:
     @property
     def undelivered(self) -> str:
         """The queue of events that reached neither bus nor webhook."""
-        return f"{self.prefix}-telling-undelivered"
+        return f"{self.prefix}-notifications-undelivered"
 
     @property
     def connection(self) -> str:

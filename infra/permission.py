@@ -24,9 +24,9 @@ class Scope(StrEnum):
     UPGRADE_MACHINE = "upgrade-machine"
     UPGRADE_EXECUTIONS = "upgrade-executions"
     UPGRADE_FUNCTION = "upgrade-function"  # the one that node-group-upgrade calls
-    ROUND_MACHINE = "round-machine"
-    ROUND_EXECUTIONS = "round-executions"
-    ROUND_FUNCTION = "round-function"  # the one that disruption-round calls
+    DISRUPTION_MACHINE = "disruption-machine"
+    DISRUPTION_EXECUTIONS = "disruption-executions"
+    DISRUPTION_FUNCTION = "disruption-function"  # the one that disruption calls
     GROUP_TEMPLATES = "group-templates"  # any launch template of this account
     ALARMS = "alarms"  # CloudWatch's
     IMAGES = "images"  # AWS's own parameters that name its recommended images

@@ -7,7 +7,7 @@ that no recorded call shows because a service makes the call on behalf of the fu
 
 from collections.abc import Mapping
 
-from infra.disruption_permissions import DECIDE, DISRUPT, LOOK_AT_ROUND, RESOLVES_IMAGES, START_ROUND
+from infra.disruption_permissions import DISRUPT, DISRUPTION_PLANNER, LOOK_AT_ROUND, RESOLVES_IMAGES, START_ROUND
 from infra.permission import Permission, Scope
 
 _LIST_ONLY = "the API describes lists and knows no resource to name; it changes nothing"
@@ -160,7 +160,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         _READ_POLICIES,
         *_SPEAK_TO_CLUSTERS,
     ),
-    "sweep": (
+    "reconciler": (
         _READ_INSTANCES,
         Permission(action="ec2:DescribeInstanceStatus", on=Scope.ANYTHING, reason=_LIST_ONLY),
         _READ_GROUPS,
@@ -184,7 +184,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         _READ_POLICIES,
         *_SPEAK_TO_CLUSTERS,
     ),
-    "decide": DECIDE,
+    "disruption-planner": DISRUPTION_PLANNER,
     "disrupt": DISRUPT,
     "upgrade": (
         _READ_INSTANCES,
@@ -243,7 +243,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
             reason="naming each cluster's role would not fit into a role; each of them names who may wear it",
         ),
     ),
-    "telling": (
+    "notifications": (
         Permission(action="events:PutEvents", on=Scope.BUS),
         Permission(action="sqs:SendMessage", on=Scope.UNDELIVERED, reason="Lambda sends for us", indirect=True),
         *(

@@ -66,9 +66,9 @@ class Scopes:
             Scope.UPGRADE_MACHINE: [self.machine(naming.UPGRADE)],
             Scope.UPGRADE_EXECUTIONS: [self._arn("states", f"execution:{self.names.machine(naming.UPGRADE)}:*")],
             Scope.UPGRADE_FUNCTION: [self._arn("lambda", f"function:{self.names.function('upgrade')}")],
-            Scope.ROUND_MACHINE: [self.machine(naming.ROUND)],
-            Scope.ROUND_EXECUTIONS: [self._arn("states", f"execution:{self.names.machine(naming.ROUND)}:*")],
-            Scope.ROUND_FUNCTION: [self._arn("lambda", f"function:{self.names.function('disrupt')}")],
+            Scope.DISRUPTION_MACHINE: [self.machine(naming.DISRUPTION)],
+            Scope.DISRUPTION_EXECUTIONS: [self._arn("states", f"execution:{self.names.machine(naming.DISRUPTION)}:*")],
+            Scope.DISRUPTION_FUNCTION: [self._arn("lambda", f"function:{self.names.function('disrupt')}")],
             Scope.GROUP_TEMPLATES: [self._arn("ec2", "launch-template/*")],
             Scope.IMAGES: [
                 self._public_parameter("aws/service/*"),

@@ -73,5 +73,5 @@ STATE_MACHINE = (
 UPGRADE_MACHINE = (Permission(action="lambda:InvokeFunction", on=Scope.UPGRADE_FUNCTION), *_TRACES_AND_LOGS)
 """What node-group-upgrade's own role may do."""
 
-ROUND_MACHINE = (Permission(action="lambda:InvokeFunction", on=Scope.ROUND_FUNCTION), *_TRACES_AND_LOGS)
-"""What disruption-round's own role may do."""
+DISRUPTION_MACHINE = (Permission(action="lambda:InvokeFunction", on=Scope.DISRUPTION_FUNCTION), *_TRACES_AND_LOGS)
+"""What disruption's own role may do."""

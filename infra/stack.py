@@ -14,13 +14,13 @@ from infra.disruption import Disruption
 from infra.findings import accept
 from infra.function import FunctionDefaults, function_environment
 from infra.interruption import TIMEOUT, Interruption
+from infra.notifications import Notifications
 from infra.policies import policy_parameters
 from infra.queue import InterruptionQueue
 from infra.scopes import Scopes
 from infra.settings import Settings
 from infra.sync import Sync
 from infra.table import claims_table
-from infra.telling import Telling
 from infra.termination import Termination
 from infra.upgrade import Upgrade
 
@@ -45,17 +45,17 @@ class LeewardStack(Stack):
         self.upgrade = Upgrade(self, root=root, surroundings=surroundings, alarms=alarms)
         self.disruption = Disruption(self, root=root, surroundings=surroundings, alarms=alarms)
         self.sync = Sync(self, surroundings=surroundings, alarms=alarms)
-        self.telling = Telling(self, table=table, surroundings=surroundings, alarms=alarms)
+        self.notifications = Notifications(self, table=table, surroundings=surroundings, alarms=alarms)
         self.functions = (
             self.interruption.function,
             self.termination.terminate,
             self.termination.drain,
-            self.termination.sweep,
+            self.termination.reconcile,
             self.upgrade.function,
             self.disruption.decide,
             self.disruption.disrupt,
             self.sync.function,
-            self.telling.function,
+            self.notifications.function,
         )
         self.access = ClusterAccess(self, settings=settings, functions=self.functions)
         policy_parameters(self, settings)
@@ -67,7 +67,7 @@ class LeewardStack(Stack):
             scopes,
             functions=self.functions,
             state_machines=machines,
-            dead_letters=[self.telling.undelivered],
+            dead_letters=[self.notifications.undelivered],
         )
 
     def _surroundings(
@@ -91,7 +91,7 @@ class LeewardStack(Stack):
             ("DeadLetterQueueUrl", queue.dead_letters.queue_url, "What could not be read or handled"),
             ("StateMachineArn", self.termination.machine.arn, 'Start by hand: {"instance": "i-…"}'),
             ("UpgradeMachineArn", self.upgrade.machine.arn, 'Start by hand: {"group": "NAME"}'),
-            ("RoundMachineArn", self.disruption.machine.arn, 'Start by hand: {"cluster": "NAME"}'),
+            ("DisruptionMachineArn", self.disruption.machine.arn, 'Start by hand: {"cluster": "NAME"}'),
             ("DashboardName", dashboard, "In CloudWatch"),
         ):
             CfnOutput(self, name, value=value, description=description)

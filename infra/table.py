@@ -25,7 +25,7 @@ def claims_table(scope: Construct, names: Names) -> dynamodb.Table:
             point_in_time_recovery_enabled=True
         ),
         time_to_live_attribute="expires",
-        stream=dynamodb.StreamViewType.NEW_AND_OLD_IMAGES,  # fn telling reads it
+        stream=dynamodb.StreamViewType.NEW_AND_OLD_IMAGES,  # fn notifications reads it
         removal_policy=RemovalPolicy.DESTROY,
     )
     table.add_global_secondary_index(

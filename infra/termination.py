@@ -19,9 +19,9 @@ MACHINE = MachineShape(
     permissions=STATE_MACHINE,
     alarms="termination",
     failed="A node could not be drained or terminated: the execution's error and cause name what blocked it.",
-    timed_out="A termination ran longer than any hook can wait: look at its last steps; the sweep starts it again.",
+    timed_out="A termination ran longer than any hook can wait: look at its last steps; the reconciler restarts it.",
 )
-SWEEP_EVERY = 1  # minutes
+RECONCILE_EVERY = 1  # minutes
 SWEEP_SILENT_FOR = 5  # minutes
 
 TERMINATE = FunctionShape(
@@ -32,9 +32,9 @@ TERMINATE = FunctionShape(
     timeout=45,
     memory=256,
 )
-SWEEP = FunctionShape(
-    name="sweep",
-    handler="leeward.termination.handler.sweep",
+RECONCILER = FunctionShape(
+    name="reconciler",
+    handler="leeward.termination.handler.reconcile",
     room="termination",
     description="Finishes what no Catch can, keeps finalizers, replaces unhealthy nodes",
     timeout=55,
@@ -69,21 +69,21 @@ class Termination(Construct):
         super().__init__(scope, "Termination")
         self.terminate = LeewardFunction(self, TERMINATE, surroundings)
         self.drain = LeewardFunction(self, drain_shape(surroundings.settings.drain_concurrency), surroundings)
-        self.sweep = LeewardFunction(self, SWEEP, surroundings)
+        self.reconcile = LeewardFunction(self, RECONCILER, surroundings)
         values = {
             "TerminateFunctionArn": self.terminate.function.function_arn,
             "DrainFunctionArn": self.drain.function.function_arn,
             "TableName": table.table_name,
         }
         self.machine = machine(self, MACHINE, root=root, scopes=surroundings.scopes, alarms=alarms, values=values)
-        call_every(self, SWEEP_EVERY, self.sweep)
+        call_every(self, RECONCILE_EVERY, self.reconcile)
         for cluster in surroundings.settings.clusters:
             if cluster.audit_log:
-                hear_deletions(self, cluster, self.sweep)
+                hear_deletions(self, cluster, self.reconcile)
         alarms.stopped(
-            "sweep-stopped",
-            self.sweep.function,
+            "reconciler-stopped",
+            self.reconcile.function,
             SWEEP_SILENT_FOR,
             "Nothing finishes lost runs and unanswered hooks any more, unhealthy nodes stay, and Nodes of vanished "
-            "instances keep our finalizer: look at the log of leeward-sweep.",
+            "instances keep our finalizer: look at the log of leeward-reconciler.",
         )

@@ -177,7 +177,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--per-hour", type=_above_nothing, default=PER_HOUR, help=f"arrivals in a virtual hour ({PER_HOUR:g})")
     add("--upgrades", type=_above_nothing, default=0, help="upgrades of node groups begun in a virtual hour (0)")
-    add("--disruption", action="store_true", help="rounds of expiration, drift, emptiness and consolidation as well")
+    add("--disruption", action="store_true", help="runs of expiration, drift, emptiness and consolidation as well")
     add("--features", default=DRAWN, help="of the worlds, by name, with commas between (as each seed says)")
     add("--nodes", type=_whole(FEWEST_NODES, MOST_NODES), help="in each fleet (as each seed says)")
     add("--no-faults", action="store_true", help="only arrivals")

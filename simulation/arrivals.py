@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
-from simulation.disruption import change_template, stop_round
+from simulation.disruption import change_template, stop_disruption
 from simulation.faults import Crowd
 from simulation.interruptions import Interruptions
 from simulation.operators import Operators
@@ -57,7 +57,7 @@ class Arrivals:
             "upgrade": self._upgraders.start,
             "upgrade_told": self._upgraders.tell,
             "upgrade_stopped": self._upgraders.stop,
-            "round_stopped": lambda pick: stop_round(scene, pick),
+            "disruption_stopped": lambda pick: stop_disruption(scene, pick),
             "template_changed": lambda pick: change_template(scene, pick),
             "alarm_rings": self._alarm_rings,
             "alarms_quiet": self._alarms_quiet,
@@ -117,15 +117,19 @@ class Arrivals:
 
 
 class Troubles:
-    """Faults that come by the hour: API outages, zones without capacity or addresses, operators who stop executions."""
+    """Faults that come by the hour: API outages, zones without capacity or addresses, operators who stop executions.
+    `of_api_alone`: the others are another's. Injectors stop them, so `over` changes nothing.
+    """
 
-    def __init__(self, scene: Scene) -> None:
-        self._scene, self._operators = scene, Operators(scene)
+    def __init__(self, scene: Scene, *, of_api_alone: bool = False) -> None:
+        self._scene, self._of_api_alone = scene, of_api_alone
+        self.over = False
 
     def begin(self) -> None:
         """Draw faults each minute; zones balance every ten."""
         self._scene.timeline.every(60, self._minute, "troubles")
-        self._scene.timeline.every(ZONE_BALANCE_EVERY, self._scene.fleet.balance_zones, "zones balance")
+        if not self._of_api_alone:
+            self._scene.timeline.every(ZONE_BALANCE_EVERY, self._scene.fleet.balance_zones, "zones balance")
 
     def _minute(self) -> None:
         injector, now = self._scene.injector, self._scene.timeline.now()

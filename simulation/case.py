@@ -15,6 +15,8 @@ from simulation.faults import Faults
 from simulation.features import Feature, with_faults, with_fleet
 from simulation.fleets import Arrival, ArrivalKind
 from simulation.outcome import Outcome
+from simulation.second_cluster import BUSIER, second_fleet
+from simulation.second_cluster import CLUSTER as SECOND
 from simulation.timeline import Streams
 from simulation.view import Violation
 from simulation.world import CONVERGE, MOST_ENTRIES, World
@@ -37,16 +39,17 @@ class Case:
     arrivals: tuple[Arrival, ...] | None = None
     upgrades: float = 0  # an hour
     features: tuple[str, ...] = ()  # `features.Feature`: how the world differs from the usual one
-    disruption: bool = False  # fn decide on its schedule, with policies that give it something to do
+    disruption: bool = False  # fn disruption-planner on its schedule, with policies that give it something to do
 
     def planned(self) -> tuple[Arrival, ...]:
         """Return the arrivals, in the order of time."""
         if self.arrivals is not None:
             return self.arrivals
         streams = Streams(self.seed)
-        found = fleets.arrivals(self._fleet(), streams.stream("arrivals"), self.hours, self.per_hour)
-        begun = fleets.upgrades(streams.stream("upgrades"), self.hours, self.upgrades)
-        stops = stopped(streams.stream("rounds"), self.hours) if self.disruption else ()
+        busier = BUSIER if Feature.TWO_CLUSTERS in self._features else 1
+        found = fleets.arrivals(self._fleet(), streams.stream("arrivals"), self.hours, self.per_hour * busier)
+        begun = fleets.upgrades(streams.stream("upgrades"), self.hours, self.upgrades * busier)
+        stops = stopped(streams.stream("disruptions"), self.hours) if self.disruption else ()
         drifts = self.disruption and not self.upgrades  # upgrades bring template changes of their own
         changes = changed(streams.stream("templates"), self.hours) if drifts else ()
         return tuple(sorted((*found, *begun, *stops, *changes), key=lambda arrival: arrival.at_seconds))
@@ -61,7 +64,8 @@ class Case:
         faults = with_faults(self.faults, self._features)
         if self.hours > WEEKS_FROM:
             faults = faults.rarer(SPARSE)
-        world = World(self.seed, self._fleet(), faults, self.planned(), disruption=self.disruption)
+        beside = self._second_fleet() if Feature.TWO_CLUSTERS in self._features else None
+        world = World(self.seed, self._fleet(), faults, self.planned(), disruption=self.disruption, beside=beside)
         equip(world, self._features, lasts_weeks=self.hours > WEEKS_FROM)
         if self.hours > WEEKS_FROM:
             world.last_weeks()
@@ -99,7 +103,13 @@ class Case:
 
     def _fleet(self) -> fleets.Fleet:
         streams = Streams(self.seed)
-        fleet = fleets.generate(streams.stream("fleet plan"), nodes=self._size(streams))
+        return self._changed(fleets.generate(streams.stream("fleet plan"), nodes=self._size(streams)), streams)
+
+    def _second_fleet(self) -> fleets.Fleet:
+        streams = Streams(f"{self.seed}/{SECOND}")
+        return self._changed(second_fleet(streams.stream("fleet plan")), streams)
+
+    def _changed(self, fleet: fleets.Fleet, streams: Streams) -> fleets.Fleet:
         fleet = disrupting(fleet, streams.stream("disruption plan")) if self.disruption else fleet
         return with_fleet(fleet, self._features, streams.stream("features"))
 

@@ -11,11 +11,11 @@ from leeward.model import well_known
 from leeward.model.instance import instance_id_of
 from local.cluster.objects import Obj, name_of
 from simulation.asked import AskedOf
+from simulation.disruption_rules import ROUNDS_EVENTUAL, of_open_disruptions, owed_by_disruption
 from simulation.drained import left_behind
 from simulation.facts import FAR_AHEAD, group_of
 from simulation.foreign_marks import marked_by_others
 from simulation.leaving_rules import exclusions, replicas
-from simulation.round_rules import ROUNDS_EVENTUAL, of_open_rounds, owed_by_round
 from simulation.upgrade_rules import UPGRADES_EVENTUAL, owed_by_upgrade
 from simulation.view import Rule, WorldView
 
@@ -59,7 +59,7 @@ def _marks(view: WorldView) -> Iterator[str]:
         if marked_by_others(node):
             continue
         instance = instance_id_of(node["spec"].get("providerID") or "")
-        if instance not in view.open_since and instance not in of_open_rounds(view):
+        if instance not in view.open_since and instance not in of_open_disruptions(view):
             yield f"{name_of(node)} ({instance})"
 
 
@@ -127,7 +127,7 @@ def _debts(view: WorldView) -> Iterator[str]:
     owing = Counter(group.name for i in view.open_since if (group := group_of(view, i)) is not None)
     for name, book in sorted(view.books.items()):
         group = view.groups[name]
-        owed = owing[name] + owed_by_upgrade(name, view) + owed_by_round(name, view)
+        owed = owing[name] + owed_by_upgrade(name, view) + owed_by_disruption(name, view)
         if book.least > owed and group.desired > group.minimum:
             yield f"{name}: {book.least} launches are neither paid for nor forgiven, {owed} of them still owed"
 

@@ -11,7 +11,7 @@ import leeward
 from infra.asl import read_definition
 
 NODE_TERMINATION, NODE_GROUP_UPGRADE = "node-termination", "node-group-upgrade"
-DISRUPTION_ROUND = "disruption-round"
+DISRUPTION_ROUND = "disruption"
 FILES = {
     NODE_TERMINATION: "termination/state_machine.asl.yaml",
     NODE_GROUP_UPGRADE: "upgrade/state_machine.asl.yaml",

@@ -1,4 +1,4 @@
-"""Work that a seed gives to disruption rounds: policies that expire, empty and consolidate, operators who stop an
+"""Work that a seed gives to disruption runs: policies that expire, empty and consolidate, operators who stop an
 execution of theirs, and in worlds without upgrades, owners who let their nodes drift."""
 
 from dataclasses import replace
@@ -8,6 +8,7 @@ from random import Random
 from leeward.policy.document import Budget, DisruptionPolicy
 from simulation.definitions import DISRUPTION_ROUND
 from simulation.fleets import Arrival, ArrivalKind, Fleet
+from simulation.owners import update_in_console
 from simulation.scene import Scene
 
 STOPS_AN_HOUR = 2.0
@@ -22,8 +23,8 @@ def disrupting(fleet: Fleet, random: Random) -> Fleet:
 
 
 def stopped(random: Random, hours: float) -> tuple[Arrival, ...]:
-    """Return the moments at which an operator stops the round that runs then."""
-    return _moments(ArrivalKind.ROUND_STOPPED, STOPS_AN_HOUR, random, hours)
+    """Return the moments at which an operator stops the open disruption run."""
+    return _moments(ArrivalKind.DISRUPTION_STOPPED, STOPS_AN_HOUR, random, hours)
 
 
 def changed(random: Random, hours: float) -> tuple[Arrival, ...]:
@@ -53,8 +54,8 @@ def _rules(random: Random) -> DisruptionPolicy:
     )
 
 
-def stop_round(scene: Scene, pick: int) -> None:
-    """Stop an execution of disruption-round, if one is open, as an operator does."""
+def stop_disruption(scene: Scene, pick: int) -> None:
+    """Stop an execution of disruption, if one is open, as an operator does."""
     machine = scene.system.machines[DISRUPTION_ROUND]
     names = sorted(machine.executions)
     if names:
@@ -64,9 +65,13 @@ def stop_round(scene: Scene, pick: int) -> None:
 
 
 def change_template(scene: Scene, pick: int) -> None:
-    """Point a group at a new version with another image, as its owner does: its nodes have drifted."""
+    """Point a group at a new version with another image, as its owner does: its nodes have drifted. EKS does it for the
+    owner of a managed node group.
+    """
     groups = list(scene.fleet.groups.values())
     group = groups[pick % len(groups)]
+    if update_in_console(scene, group):
+        return
     version = group.template.add(f"ami-{len(group.template.images) + 1:017d}")
     scene.say(f"the owner of {group.name} points it at version {version} of its template")
     group.point_at(version)

@@ -1,4 +1,4 @@
-"""Drains by others: `kubectl drain` and Cluster Autoscaler evict the pods that have to leave, round after round."""
+"""Drains by others: `kubectl drain` and Cluster Autoscaler evict the pods that have to leave, run after run."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ MIRROR = "kubernetes.io/config.mirror"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manner:
-    """Manner of a drain. `retry` seconds between two rounds, `patience` seconds for all of them. `stubborn`: an error
+    """Manner of a drain. `retry` seconds between two runs, `patience` seconds for all of them. `stubborn`: an error
     other than a refusal by a budget (429) does not end it.
     """
 
@@ -47,7 +47,7 @@ class Emptying:
 
     def begin(self) -> None:
         """Evict the pods that may leave, and repeat until all have left or patience ends."""
-        answer = self._round() if api_answers(self._scene) else None
+        answer = self._disruption() if api_answers(self._scene) else None
         if answer is None and self._scene.timeline.now() >= self._until:
             answer = False
         if answer is not None:
@@ -56,8 +56,8 @@ class Emptying:
             return
         self._scene.timeline.after(self._manner.retry, self.begin, self._manner.who)
 
-    def _round(self) -> bool | None:
-        """Run one round; return whether the drain has succeeded, None for not yet."""
+    def _disruption(self) -> bool | None:
+        """Run one run; return whether the drain has succeeded, None for not yet."""
         cluster = self._scene.cluster
         if cluster.store.find("nodes", self._node) is None:
             return False

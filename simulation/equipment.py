@@ -11,7 +11,10 @@ from simulation.asked import Asked, Kind
 from simulation.aws.compute import IN_SERVICE, SimGroup, SimInstance
 from simulation.features import Feature
 from simulation.foreign_marks import OTHER_DEPLOYMENT, marked_by_others
+from simulation.image_aliases import DENIED_EVERY, MOVES_EVERY, ImageAliases
+from simulation.managed_fleet import manage_some
 from simulation.owners import set_desired, terminate
+from simulation.site import Site
 from simulation.world import World
 
 UNINITIALIZED = {"key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule"}
@@ -28,9 +31,9 @@ BREATHES_EVERY, SMALLER_FOR = 500.0, (60.0, 900.0)
 
 
 class Equipment:
-    """Events of one world; none of them happens any more once arrivals are over."""
+    """Events of one cluster of a world; none of them happens any more once arrivals are over."""
 
-    def __init__(self, world: World, *, lasts_weeks: bool = False) -> None:
+    def __init__(self, world: World | Site, *, lasts_weeks: bool = False) -> None:
         self._world, self._random, self._lasts_weeks = world, Random(f"{world.seed}/equipment"), lasts_weeks
 
     def flags(self) -> None:
@@ -73,9 +76,20 @@ class Equipment:
         """Make a group one smaller, and larger again, as a scaling policy does."""
         self._every(BREATHES_EVERY, self._breathe)
 
+    def workers(self) -> None:
+        """Let functions work in threads."""
+        self._world.work_in_threads()
+
     def other_deployment(self) -> None:
         """Taint nodes as another deployment does, which returns them to service or has their groups terminate them."""
         self._every(THEIRS_EVERY, self._mark)
+
+    def image_aliases(self) -> None:
+        """Put images of some groups behind SSM parameters that move, and that our role may not read now and then."""
+        aliases = ImageAliases(self._world, Random(f"{self._world.seed}/{Feature.ALIASES}"))
+        aliases.begin()
+        self._every(MOVES_EVERY, aliases.move)
+        self._every(DENIED_EVERY, aliases.deny)
 
     def _every(self, seconds: float, what: object) -> None:
         def play() -> None:
@@ -198,7 +212,13 @@ class Equipment:
 
 def equip(world: World, features: frozenset[Feature], *, lasts_weeks: bool = False) -> None:
     """Add the equipment of the features."""
-    equipment = Equipment(world, lasts_weeks=lasts_weeks)
+    if Feature.MANAGED in features:
+        manage_some(world, Random(f"{world.seed}/{Feature.MANAGED}"))
+    for scene in world.scenes:
+        _equip(Equipment(scene, lasts_weeks=lasts_weeks), features)
+
+
+def _equip(equipment: Equipment, features: frozenset[Feature]) -> None:
     put = {
         Feature.FLAGS: equipment.flags,
         Feature.PROTECTED: equipment.protected,
@@ -211,6 +231,8 @@ def equip(world: World, features: frozenset[Feature], *, lasts_weeks: bool = Fal
         Feature.RESERVATIONS: equipment.reservations,
         Feature.WARM_LAUNCHES: equipment.warm_launches,
         Feature.OTHER_DEPLOYMENT: equipment.other_deployment,
+        Feature.ALIASES: equipment.image_aliases,
+        Feature.WORKERS: equipment.workers,
     }
     for feature in sorted(features & put.keys()):
         put[feature]()

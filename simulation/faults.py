@@ -155,11 +155,13 @@ class Injector:
         self.only_kubernetes_fails = faults.of_kubernetes() == faults
         self.active = True
         self.limits: RateLimits | None = None
+        self.give_way: Callable[[], None] = lambda: None  # to the other threads of an invocation, at a port call
         self.counts: Counter[str] = Counter()
         self.calls = 0
         self.api_down_until = 0.0
         self.api_hangs_until = 0.0
         self.api_slow_until = 0.0
+        self.api_failed_at = 0.0  # by a fault of one call
         self.lists_work = False  # while the others hang: etcd is in trouble, the watch cache is not
         self.refused: dict[str, float] = {}  # workload whose evictions a webhook fails -> until when
         self.zones_down: dict[str, float] = {}
@@ -186,6 +188,7 @@ class Injector:
 
     def before_call(self, port: str, method: str) -> int:
         """Pass the gate in front of every port call; returns the call's number. Raises Killed, ThrottledError."""
+        self.give_way()
         self.calls += 1
         number, faults = self.calls, self.faults
         if self.happens("call hangs", faults.call_hangs, "calls"):
@@ -238,8 +241,10 @@ class Injector:
             self.count("Kubernetes 403")
             raise AccessDeniedError(f"{verb}: forbidden, the API server has just started")
         if self.happens("Kubernetes 429", self.faults.kubernetes_throttled, "kubernetes"):
+            self.api_failed_at = now
             raise ThrottledError(f"{verb}: too many requests", retry_after=1)
         if self.happens("Kubernetes 500", self.faults.kubernetes_failed, "kubernetes"):
+            self.api_failed_at = now
             raise ClusterUnreachableError(f"{verb}: 500")
         self._reset(verb, "before")
 
@@ -323,6 +328,7 @@ class Injector:
 
     def _reset(self, verb: str, when: str) -> None:
         if self.happens("Kubernetes reset", self.faults.kubernetes_reset / 2, f"kubernetes {when}"):
+            self.api_failed_at = self._timeline.now()
             raise ClusterUnreachableError(f"{verb}: connection reset {when} its effect")
 
     def _kill_here(self, number: int, *, after: bool) -> bool:

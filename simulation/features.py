@@ -59,9 +59,20 @@ class Feature(StrEnum):
     FLAGS = "drains and upgrades with flags"
     MAINTENANCE_SPARES = "maintenance that spares the instance"
     RESERVATIONS = "capacity reservations are taken back"
+    MANAGED = "managed node groups"  # EKS has some groups, and rolls them
+    ALIASES = "images behind an alias"  # SSM parameters that move
+
+    TWO_CLUSTERS = "two clusters"  # served by one deployment, each with its own API
+    WORKERS = "several workers"  # functions do in threads what they do for several records, nodes or clusters
 
 
-BESIDE: Mapping[Feature, float] = {Feature.TOKEN_BUCKETS: 0.1}
+BESIDE: Mapping[Feature, float] = {
+    Feature.TOKEN_BUCKETS: 0.1,
+    Feature.MANAGED: 0.1,
+    Feature.ALIASES: 0.1,
+    Feature.WORKERS: 0.5,
+    Feature.TWO_CLUSTERS: 0.1,
+}
 """Features with dice of their own, so that what a seed drew before them stays: the chance of one seed."""
 WEIGHTS: Mapping[Feature, float] = {
     **dict.fromkeys((feature for feature in Feature if feature not in BESIDE), 2.0),

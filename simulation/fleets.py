@@ -51,7 +51,7 @@ class ArrivalKind(StrEnum):
     UPGRADE = "upgrade"
     UPGRADE_TOLD = "upgrade_told"
     UPGRADE_STOPPED = "upgrade_stopped"
-    ROUND_STOPPED = "round_stopped"
+    DISRUPTION_STOPPED = "disruption_stopped"
     TEMPLATE_CHANGED = "template_changed"
 
 

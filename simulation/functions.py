@@ -7,17 +7,17 @@ from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any
 
-from leeward.disruption import steps as rounds
+from leeward.disruption import steps as disruptions
 from leeward.disruption.controller import decide_once
-from leeward.disruption.run import RoundRun
+from leeward.disruption.run import DisruptionRun
 from leeward.errors import LeewardError, UnexpectedError
 from leeward.interruption.batch import Record, process_batch
 from leeward.interruption.redelivery import redeliver_soon
-from leeward.isolation import in_turn
+from leeward.isolation import Executor, in_turn
 from leeward.ports import Ports
 from leeward.sync.once import sync_once
 from leeward.termination import drain_step, steps
-from leeward.termination.reconciler import sweep_once
+from leeward.termination.reconciler import reconcile_once
 from leeward.termination.run import Run
 from simulation.aws.queue import Queued
 
@@ -25,10 +25,10 @@ TIMEOUTS = {
     "interruption": 30.0,
     "terminate": 45.0,
     "drain": 55.0,
-    "sweep": 55.0,
+    "reconciler": 55.0,
     "sync": 120.0,
     "upgrade": 300.0,
-    "decide": 300.0,
+    "disruption-planner": 300.0,
     "disrupt": 300.0,
 }  # seconds, as infra sets
 CONCURRENCY = {"drain": 40}  # reserved, as infra sets by default; calls beyond it are throttled
@@ -42,7 +42,9 @@ def bounded(function: str, ports: Ports) -> Ports:
     return ports.for_seconds(TIMEOUTS[function] - RESERVE_SECONDS)
 
 
-def interruption(batch: Sequence[Queued], ports: Ports, defects: list[str], queue: str = "") -> Sequence[str]:
+def interruption(
+    batch: Sequence[Queued], ports: Ports, defects: list[str], queue: str = "", each: Executor = in_turn
+) -> Sequence[str]:
     """Handle a batch; return the ids of messages to be delivered again. `defects` takes what no error of Leeward's own
     explains.
     """
@@ -57,7 +59,7 @@ def interruption(batch: Sequence[Queued], ports: Ports, defects: list[str], queu
         )
         for message in batch
     ]
-    result = process_batch(records, bounded("interruption", ports), workers=1, each=in_turn)
+    result = process_batch(records, bounded("interruption", ports), each=each)
     redeliver_soon(result, ports)
     for one in result.results:
         defects.extend(word for word in (one.decision.reason, *one.warnings) if UNEXPECTED in word)
@@ -70,8 +72,8 @@ def step(function: str, call: Mapping[str, Any], ports: Ports) -> dict[str, Any]
     if function == "upgrade":
         return _upgrade_step(call, ports)
     if function == "disrupt":
-        round_run = RoundRun.from_json(call.get("run") or {})
-        return rounds.STEPS[call["step"]](round_run, call, ports).to_json()
+        disruption_run = DisruptionRun.from_json(call.get("run") or {})
+        return disruptions.STEPS[call["step"]](disruption_run, call, ports).to_json()
     run = Run.from_json(call.get("run") or {})
     return STEPS[function][call["step"]](run, call, ports).to_json()
 
@@ -89,24 +91,24 @@ def upgrade_ended(detail: Mapping[str, Any], ports: Ports) -> dict[str, str]:
     return {"next": "rule", "why": import_module("leeward.upgrade.reconciler").ended_badly(detail, ports)}
 
 
-def decide(ports: Ports) -> dict[str, Any]:
-    """Run fn decide, every five minutes. Raises LeewardError for clusters that could not be read, as the
+def decide(ports: Ports, each: Executor = in_turn) -> dict[str, Any]:
+    """Run fn disruption-planner, every five minutes. Raises LeewardError for clusters that could not be read, as the
     handler does.
     """
-    decided = decide_once(bounded("decide", ports), each=in_turn)
+    decided = decide_once(bounded("disruption-planner", ports), each=each)
     if decided.errors:
         raise LeewardError("; ".join(decided.errors))
     return decided.to_json()
 
 
-def sweep(ports: Ports) -> dict[str, Any]:
+def reconcile(ports: Ports, each: Executor = in_turn) -> dict[str, Any]:
     """Run the minute reconciler, once a minute."""
-    return sweep_once(bounded("sweep", ports), each=in_turn).to_json()
+    return reconcile_once(bounded("reconciler", ports), each=each).to_json()
 
 
-def sync(ports: Ports) -> dict[str, list[str]]:
+def sync(ports: Ports, each: Executor = in_turn) -> dict[str, list[str]]:
     """Run fn sync, every five minutes. Raises LeewardError for hooks that failed, as the handler does."""
-    synced = sync_once(bounded("sync", ports), each=in_turn)
+    synced = sync_once(bounded("sync", ports), each=each)
     if synced.errors:
         raise LeewardError("; ".join(synced.errors))
     return synced.to_json()

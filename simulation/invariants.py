@@ -8,14 +8,16 @@ from collections.abc import Callable, Iterator
 from local.cluster.history import Cause
 from local.cluster.model import Cluster
 from simulation.convergence import EVENTUAL, instance_of, launch_of, launched_for
+from simulation.disruption_rules import Spent
 from simulation.drain_times import DrainTimes
 from simulation.facts import News
 from simulation.foreign_marks import ForeignMarks
 from simulation.hook_rules import HookRules
+from simulation.image_rules import ImageRules
 from simulation.leaving_rules import LeavingRules
+from simulation.managed_rules import ManagedRules
 from simulation.message_rules import MessageRules, warned_by
 from simulation.node_rules import NodeRules
-from simulation.round_rules import Spent
 from simulation.upgrade_rules import Members, Pace
 from simulation.view import HookCall, Rule, Violation, WorldView
 
@@ -49,7 +51,7 @@ class Checker:
         self._overpaid: dict[str, int] = {}
         self._overlaps: dict[str, float] = {}
         self._pace, self._members, self._spent = Pace(), Members(), Spent()
-        self._foreign_marks = ForeignMarks()
+        self._foreign_marks, self._images, self._managed = ForeignMarks(), ImageRules(), ManagedRules()
         self._always = self._rules()
 
     def after_event(self, view: WorldView) -> list[Violation]:
@@ -61,8 +63,10 @@ class Checker:
             view.cluster.observe(self._nodes.watch)
             view.cluster.observe(self._spent.watch)
             view.cluster.observe(self._foreign_marks.watch)
+            view.cluster.observe(self._images.watch)
         self._times.read(view)
         self._members.watch(view)
+        self._images.read(view)
         for instance in warned_by(self._new("warnings known", view.acknowledged)):
             self._times.warned(instance, view.now)
         return [
@@ -109,6 +113,12 @@ class Checker:
             (Rule.PLACEMENT, self._placements),
             (Rule.PACE, self._pace.check),
             (Rule.SPENT, self._spent.check),
+            (Rule.DRIFT, self._images.drifts),
+            (Rule.DRIFT_SEEN, self._images.unseen),
+            (Rule.PARAMETER, self._images.upgraded),
+            (Rule.MANAGED, self._managed.written),
+            (Rule.MANAGED_ASKED, self._managed.asked),
+            (Rule.MANAGED_DONE, self._managed.ended),
         )
 
     def _evictions(self, view: WorldView) -> Iterator[str]:

@@ -1,15 +1,23 @@
-"""Function invocations as greenlets: one that sleeps yields to the timeline and resumes when its time has come."""
+"""Function invocations as greenlets: one that sleeps yields to the timeline and resumes when its time has come.
 
-from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
+An invocation may have threads, as with a pool of workers: greenlets of the same process, which dies as a whole."""
+
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from random import Random
+from typing import Any, TypeVar
 
 from greenlet import getcurrent, greenlet  # type: ignore[import-untyped]
 
 from simulation.faults import Killed
 from simulation.timeline import Entry, Timeline
+
+STARTS_WITHIN = 0.01  # seconds from the call of the pool to the first line of a thread
+GIVES_WAY, TURN = 0.3, 0.02  # chance that other threads come first at a port call, and seconds that they get
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 class TimedOut(Killed):
@@ -28,14 +36,14 @@ class Ended:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class _Invocation:
-    """One running function. `waiting` is its resumption, `deadline` its end, `environment` the sandbox that
-    it runs in.
+    """One running function. `threads`: its own greenlet, then those of its workers, each with its resumption;
+    `deadline` is its end, `environment` the sandbox that it runs in. `dies`: nothing resumes any more.
     """
 
     environment: str = ""
-    thread: Any = None
-    waiting: Entry | None = None
+    threads: dict[Any, Entry | None] = field(default_factory=dict)
     deadline: Entry | None = None
+    dies: bool = False
 
 
 class Invocations:
@@ -56,7 +64,7 @@ class Invocations:
 
         def body() -> None:
             ended = _run(function)
-            del self._running[one.thread]
+            del self._running[thread]
             if not ended.killed:
                 self._idle[name.partition(" ")[0]].append(one.environment)
             if one.deadline:
@@ -64,22 +72,74 @@ class Invocations:
             self._timeline.after(0, lambda: done(ended), f"{name} ended")
 
         self.started += 1
-        one.thread = greenlet(body)
-        self._running[one.thread] = one
-        one.deadline = self._timeline.after(timeout, lambda: self._time_out(one, name), f"{name} time-out")
-        one.thread.switch()
+        thread = greenlet(body)
+        one.threads[thread] = None
+        self._running[thread] = one
+        late = TimedOut(f"{name} timed out")
+        one.deadline = self._timeline.after(timeout, lambda: self._kill(one, late), f"{name} time-out")
+        thread.switch()
 
     def sleep(self, seconds: float) -> None:
         """Suspend the invocation while others run. Outside of one, as in a test, nothing waits."""
-        one = self._running.get(getcurrent())
+        thread = getcurrent()
+        one = self._running.get(thread)
         if one is not None:
-            one.waiting = self._timeline.after(seconds, one.thread.switch, "an invocation goes on")
-            one.thread.parent.switch()
+            one.threads[thread] = self._timeline.after(seconds, thread.switch, "an invocation goes on")
+            thread.parent.switch()
 
     def environment(self) -> str:
         """Return the environment of the calling invocation, empty outside of one."""
         one = self._running.get(getcurrent())
         return "" if one is None else one.environment
+
+    def side_by_side(self, do: Callable[[T], R], items: Sequence[T], workers: int, /, *, random: Random) -> Sequence[R]:
+        """Call `do` for every item in threads of the calling invocation, at most `workers` at a time, as
+        `leeward.isolation.in_threads` does. Outside of an invocation they are called in turn.
+        """
+        caller = getcurrent()
+        one = self._running.get(caller)
+        if one is None or len(items) <= 1:
+            return [do(item) for item in items]
+        pool = _Pool(do=do, todo=deque(enumerate(items)))
+        for _ in range(max(1, min(workers, len(items)))):
+            self._begin_thread(one, caller, pool, random)
+        one.threads[caller] = None  # the last thread resumes it
+        caller.parent.switch()
+        return pool.answers(len(items))
+
+    def give_way(self, random: Random) -> None:
+        """Let the other threads of the invocation go on first, now and then."""
+        one = self._running.get(getcurrent())
+        if one is not None and len(one.threads) > 1 and random.random() < GIVES_WAY:
+            self.sleep(random.uniform(0, TURN))
+
+    def _begin_thread(self, one: _Invocation, caller: Any, pool: "_Pool", random: Random) -> None:
+        def body() -> None:
+            try:
+                pool.work()
+            except Killed as killed:
+                self._die(one, thread, killed)
+                return
+            del self._running[thread], one.threads[thread]
+            pool.threads.remove(thread)
+            if not pool.threads:
+                one.threads[caller] = self._timeline.after(0, caller.switch, "a pool has ended")
+
+        thread = greenlet(body, parent=caller.parent)
+        pool.threads.add(thread)
+        self._running[thread] = one
+        begins = random.uniform(0, STARTS_WITHIN)
+        one.threads[thread] = self._timeline.after(begins, thread.switch, "a thread begins")
+
+    def _die(self, one: _Invocation, thread: Any, killed: Killed) -> None:
+        """End a thread with its process: no other thread of it goes on."""
+        del self._running[thread], one.threads[thread]
+        if one.dies:
+            return
+        one.dies = True
+        for waiting in filter(None, one.threads.values()):
+            waiting.cancel()
+        self._timeline.after(0, lambda: self._throw(one, killed), "a process dies")
 
     def _environment(self, kind: str) -> str:
         idle = self._idle.setdefault(kind, [])
@@ -88,10 +148,47 @@ class Invocations:
         self._environments[kind] += 1
         return f"{kind}-{self._environments[kind]}"
 
-    def _time_out(self, one: _Invocation, name: str) -> None:
-        if one.waiting:
-            one.waiting.cancel()
-        one.thread.throw(TimedOut(f"{name} timed out"))
+    def _kill(self, one: _Invocation, killed: Killed) -> None:
+        if one.dies:
+            return
+        one.dies = True
+        for waiting in filter(None, one.threads.values()):
+            waiting.cancel()
+        self._throw(one, killed)
+
+    def _throw(self, one: _Invocation, killed: Killed) -> None:
+        own, *workers = one.threads
+        for thread in (*workers, own):
+            if thread:
+                thread.throw(killed)
+            else:  # it has not begun
+                del self._running[thread], one.threads[thread]
+
+
+@dataclass(slots=True, kw_only=True)
+class _Pool:
+    """Calls of one pool: `todo` are left, each with its place."""
+
+    do: Callable[[Any], Any]
+    todo: deque[tuple[int, Any]]
+    done: dict[int, Any] = field(default_factory=dict)
+    failed: dict[int, Exception] = field(default_factory=dict)
+    threads: set[Any] = field(default_factory=set)
+
+    def work(self) -> None:
+        """Take one item after the other; an error is kept for the caller."""
+        while self.todo:
+            place, item = self.todo.popleft()
+            try:
+                self.done[place] = self.do(item)
+            except Exception as error:  # noqa: BLE001  (the pool raises it in the caller)
+                self.failed[place] = error
+
+    def answers(self, number: int) -> list[Any]:
+        """Return the results in the items' order. Raises the first error."""
+        if self.failed:
+            raise self.failed[min(self.failed)]
+        return [self.done[place] for place in range(number)]
 
 
 def _run(function: Callable[[], Any]) -> Ended:

@@ -106,9 +106,12 @@ class SimKubernetes(SimWorkloads):
         self.deletions = Journal[Deletion]()
         self.evictions = Journal[Eviction]()
         self.removals = Journal[Removal]()
+        self.addressed = Journal[str]()  # uids of the nodes and pods that writes were about, also those without effect
+        self.listed: dict[str, float] = {}  # function -> when it last asked for the nodes
 
     def nodes(self) -> Sequence[Node]:
         """Return all nodes."""
+        self.listed[self._sandbox().partition("-")[0]] = self._clock.now().timestamp()
         self._disturb("list nodes")
         return self._nodes.all()
 
@@ -218,6 +221,7 @@ class SimKubernetes(SimWorkloads):
         """Ask the model's Eviction rules; gone or replaced counts as done. Raises EvictionRefusedError."""
         options = DeleteOptions(uid=pod.uid, grace=grace_seconds)
         request = request_about("create", "pods/eviction", pod.key)
+        self.addressed.append(pod.uid)
 
         def send_away() -> None:
             self._cluster.evict(pod.name, pod.namespace, options=options)
@@ -232,6 +236,7 @@ class SimKubernetes(SimWorkloads):
         """Delete without asking a budget; gone or replaced counts as done, and is not noted in `deletions`."""
         options = DeleteOptions(uid=pod.uid, grace=grace_seconds)
         request = request_about("delete", "pods", pod.key)
+        self.addressed.append(pod.uid)
 
         def delete() -> None:
             self._cluster.delete("pods", pod.name, pod.namespace, options=options)
@@ -246,6 +251,7 @@ class SimKubernetes(SimWorkloads):
     def delete_node(self, node: Node) -> None:
         """Remove the Node object; gone or replaced counts as done, and is not noted in `removals`."""
         request = request_about("delete", "nodes", node.name)
+        self.addressed.append(node.uid)
 
         def delete() -> None:
             self._cluster.delete("nodes", node.name, options=DeleteOptions(uid=node.uid))
@@ -260,12 +266,14 @@ class SimKubernetes(SimWorkloads):
         body = bodies.event(about, reason=reason, message=message, warning=warning, now=now)
         namespace = str(body["metadata"]["namespace"])
         request = request_about("create", "events", namespace)
+        self.addressed.append(about.uid)
         with suppress(LeewardError):
             self._send(request, lambda: self._cluster.create("events", body, namespace))
 
     def _patch_node(self, node: Node, change: Callable[[Node], Node]) -> Node:
         """Patch what was read, at the version that was read; after a conflict read again and recompute."""
         request, current = request_about("patch", "nodes", node.name), node
+        self.addressed.append(node.uid)
         for _ in range(CONFLICTS):
             wanted = change(current)
             if wanted == current:

@@ -117,7 +117,7 @@ class Operators:
         self._scene.asked.append(Asked(at=now.timestamp(), instance=member.id, kind=Kind.BY_HAND, deletes=deletes))
         subject = Subject(
             instance=member.id,
-            cluster=self._scene.system.clusters.names()[0],
+            cluster=self._scene.cluster_name,
             group=group.name,
             zone=member.zone,
             subnet=subnet_of(member.zone),

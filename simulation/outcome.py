@@ -27,7 +27,7 @@ class Outcome:
     hooks_timed_out: int  # of ours, by their group's default result
     digest: str
     story: tuple[str, ...]
-    rounds: Mapping[str, int] = field(default_factory=dict)  # of disruption, by method and how they ended
+    disruptions: Mapping[str, int] = field(default_factory=dict)  # of disruption, by method and how they ended
 
     @property
     def failed(self) -> bool:

@@ -1,4 +1,5 @@
-"""Requests of a group's owners to Auto Scaling, past the product: sizes, and terminations of single instances.
+"""Requests of a group's owners to Auto Scaling and EKS, past the product: sizes, terminations of single instances,
+updates of managed node groups.
 
 Each returns what the API would: whether it had an effect."""
 
@@ -39,4 +40,18 @@ def detach(scene: Scene, member: SimInstance, who: str, *, decrement: bool) -> b
         return False
     scene.say(f"{who} detaches {member.id} {'with' if decrement else 'without'} decrement")
     scene.fleet.detach(member, decrement=decrement)
+    return True
+
+
+def update_in_console(scene: Scene, group: SimGroup) -> bool:
+    """Start an update of the managed node group past the product, to the newest version; False for any other group."""
+    nodegroup = scene.system.managed_updates.of_group(group.name)
+    if nodegroup is None:
+        return False
+    version = None
+    if nodegroup.template is not None:
+        own = scene.system.templates.template(nodegroup.template[0])
+        version = own.add(f"ami-{len(own.images) + 1:017d}")
+    scene.say(f"the owner of {nodegroup.name} updates it in the console")
+    scene.system.managed_updates.start_by_others(nodegroup, template_version=version)
     return True

@@ -22,6 +22,14 @@ class AutoscalerPlan:
     least: float = 0.7
 
 
+class Player(Protocol):
+    """Source of what happens in a world. `over`: it begins nothing any more."""
+
+    over: bool
+
+    def begin(self) -> None: ...
+
+
 class FleetPlan(Protocol):
     """Plan of one cluster with its groups, workloads (raw Kubernetes objects) and policies."""
 

@@ -22,7 +22,7 @@ from simulation.world import WARM_UP, World
 BEFORE, AFTER = 30.0, 600.0  # seconds shown before the first arrival can come and after the last one has
 INSTANCE = re.compile(r"i-[0-9a-f]{17}")
 FAULTS = ("killed ", "Error: ", "Lambda.Unknown", "does not answer", "no capacity", "timed out", "VIOLATION")
-OURS = ("terminate ", "drain ", "sweep", "sync", "execution ")
+OURS = ("terminate ", "drain ", "reconciler", "sync", "execution ")
 UNANSWERED = ": wait: waiting for an answer"
 WORKLOADS = ("deployments", "statefulsets")
 
@@ -40,7 +40,9 @@ class _Lane:
 
 
 class Recorder:
-    """Recorder that attaches to a world before it runs for `hours`; call `record` afterwards."""
+    """Recorder that attaches to a world before it runs for `hours`; call `record` afterwards. Of two clusters it shows
+    the first.
+    """
 
     def __init__(self, world: World, hours: float) -> None:
         self._world = world
@@ -69,7 +71,7 @@ class Recorder:
         """Record the phases after every event."""
         if self._world.now > self._end:
             return
-        for name, member in self._world.fleet.instances.items():
+        for name, member in self._world.scenes[0].fleet.instances.items():
             lane = self._lanes.get(name) or self._lanes.setdefault(name, _Lane(member=member))
             if lane.phase is not Phase.TERMINATED:
                 phase = self._phase(lane)
@@ -155,7 +157,7 @@ class Recorder:
         if kind is None or not self._begin <= self._world.now <= self._end or self._said.get(about) == line:
             return
         self._said[about] = line
-        there = self._world.fleet.instances.get(about)
+        there = self._world.scenes[0].fleet.instances.get(about)
         node = there.node if there is not None else None
         text = f"{line}{self._waited_for(about)}" if kind is MarkKind.BLOCKED else line
         self._marks.append(Mark(at=_instant(self._world.now), kind=kind, text=text, node=node))

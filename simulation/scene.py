@@ -1,9 +1,11 @@
 """Parts of a world that arrivals, operators and other controllers may touch, and the choice of the instance that an
 event hits."""
 
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from local.cluster.model import Cluster
+from local.cluster.nodes import NodeSpec
 from simulation.asked import Asked
 from simulation.aws.compute import IN_SERVICE, SimInstance
 from simulation.aws.fleet import SimFleet
@@ -21,6 +23,7 @@ class Scene(Protocol):
     """World as seen from outside of the product."""
 
     timeline: Timeline
+    cluster_name: str
     cluster: Cluster
     fleet: SimFleet
     queue: Queue
@@ -32,6 +35,9 @@ class Scene(Protocol):
     forced_upgrades: list[tuple[str, float]]
     asked: Journal[Asked]
 
+    @property
+    def register(self) -> Callable[[NodeSpec], object]: ...
+    def labels(self, member: SimInstance, /) -> Mapping[str, str]: ...
     def say(self, line: str) -> None: ...
     def rejoin(self, member: SimInstance) -> None: ...
 

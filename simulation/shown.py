@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence, Set
 from math import inf
 
-from leeward.disruption.record import RoundRecord
+from leeward.disruption.record import DisruptionRecord
 from leeward.model import well_known
 from leeward.model.group import LAUNCHING, Group, HookResult, LifecycleHook
 from leeward.model.termination import LaunchPlan, TerminationRecord
@@ -20,6 +20,7 @@ from simulation.definitions import DISRUPTION_ROUND, NODE_GROUP_UPGRADE
 from simulation.faults import Crowd, Injector
 from simulation.kubernetes import Deletion, Eviction, Removal, SimKubernetes
 from simulation.machine import Execution
+from simulation.shown_aws import ShownAws
 from simulation.system import System
 from simulation.timeline import Timeline
 from simulation.view import Hold
@@ -27,7 +28,7 @@ from simulation.view import Hold
 FORCED_FOR = 6 * 3600.0  # seconds: longer than any upgrade of a simulated group
 
 
-class Shown:
+class Shown(ShownAws):
     """View over the models of its subclass."""
 
     timeline: Timeline
@@ -68,9 +69,9 @@ class Shown:
         return self.system.upgrades.records
 
     @property
-    def rounds(self) -> Mapping[str, RoundRecord]:
-        """Disruption rounds by cluster."""
-        return self.system.rounds.records
+    def disruptions(self) -> Mapping[str, DisruptionRecord]:
+        """Disruption runs by cluster."""
+        return self.system.disruptions.records
 
     @property
     def disrupting(self) -> Set[str]:
@@ -84,8 +85,11 @@ class Shown:
 
     @property
     def maxima(self) -> Mapping[str, int]:
-        """Planned maximum size by group."""
-        return {name: group.plan.maximum for name, group in self.fleet.groups.items()}
+        """Planned maximum size by group; of a managed node group EKS', which is the one that it has
+        (`Rule.MANAGED`).
+        """
+        eks, groups = self.system.managed_updates.of_group, self.fleet.groups.items()
+        return {name: group.maximum if eks(name) else group.plan.maximum for name, group in groups}
 
     @property
     def waiting(self) -> Set[tuple[str, str, str]]:

@@ -17,8 +17,8 @@ def summary(outcomes: Sequence[Outcome], seconds: float) -> Iterator[str]:
     yield f"executions: {sum(outcome.executions for outcome in outcomes)}"
     yield f"records closed: {sum(outcome.terminated for outcome in outcomes)}"
     yield from _counted("arrivals", [outcome.arrivals for outcome in outcomes])
-    if any(outcome.rounds for outcome in outcomes):
-        yield from _counted("disruption rounds", [outcome.rounds for outcome in outcomes])
+    if any(outcome.disruptions for outcome in outcomes):
+        yield from _counted("disruption runs", [outcome.disruptions for outcome in outcomes])
     yield from _counted("faults", [outcome.faults for outcome in outcomes])
     yield f"dead letters: {sum(o.dead_letters for o in outcomes)}, redriven: {sum(o.redriven for o in outcomes)}"
     yield f"hooks of ours that timed out: {sum(outcome.hooks_timed_out for outcome in outcomes)}"

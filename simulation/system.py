@@ -9,18 +9,19 @@ from typing import Any, cast
 
 from leeward import errors
 from leeward.errors import RecordChangedError
+from leeward.isolation import Executor, in_turn
 from leeward.node_template.cache import NodegroupCache
 from leeward.policy.document import ClusterPolicies
 from leeward.ports import Ports
 from leeward.ports.autoscaling import GroupChanges, Groups, Maxima
 from leeward.ports.compute import Instances, LaunchSources, Network, PriceList, Templates
 from leeward.ports.eks import ManagedUpdates, Nodegroups
-from leeward.ports.executions import Executions, RoundExecutions, UpgradeExecutions
+from leeward.ports.executions import DisruptionExecutions, Executions, UpgradeExecutions
 from leeward.ports.kubernetes import Kubernetes
 from leeward.ports.load_balancers import LoadBalancers
 from leeward.ports.monitoring import Alarms, ServiceLimits
 from leeward.ports.queues import DeadLetters, Redelivery
-from leeward.ports.records import Catalog, Claims, Rounds, Upgrades
+from leeward.ports.records import Catalog, Claims, Disruptions, Upgrades
 from leeward.time_budget import TimeBudget
 from local.cluster.model import Cluster
 from simulation import functions
@@ -31,15 +32,15 @@ from simulation.aws.balancers import SimLoadBalancers, balanced
 from simulation.aws.bus import ENDED_BADLY, USUALLY, Bus
 from simulation.aws.catalog import SimCatalog
 from simulation.aws.changes import SimGroupChanges
+from simulation.aws.disruption_books import DisruptionBooks
+from simulation.aws.disruptions import SimDisruptions
 from simulation.aws.executions import SimExecutions, SimUpgradeExecutions
 from simulation.aws.fleet import SimFleet
 from simulation.aws.managed import SimManagedUpdates
 from simulation.aws.maxima import SimMaxima
-from simulation.aws.network import SimLaunchSources, SimNetwork, SimNodegroups, SimPriceList
+from simulation.aws.network import KnownSimNodegroups, SimLaunchSources, SimNetwork, SimNodegroups, SimPriceList
 from simulation.aws.ports import SimGroups, SimInstances
 from simulation.aws.queue import Queue, Queued, SimDeadLetters, SimRedelivery
-from simulation.aws.round_books import RoundBooks
-from simulation.aws.rounds import SimRounds
 from simulation.aws.service_limits import SimServiceLimits
 from simulation.aws.table import SimClaims
 from simulation.aws.templates import SimTemplates
@@ -48,6 +49,7 @@ from simulation.aws.upgrades import SimUpgrades
 from simulation.definitions import DISRUPTION_ROUND, NODE_GROUP_UPGRADE, NODE_TERMINATION, definitions
 from simulation.faults import FaultyPort, Injector
 from simulation.invocations import Ended, Invocations, SimClock
+from simulation.journal import Journal
 from simulation.kubernetes import SimKubernetes
 from simulation.machine import Execution, StateMachine, StepFunctions
 from simulation.timed_calls import TimedKubernetes
@@ -55,30 +57,35 @@ from simulation.timeline import Streams, Timeline
 
 COLD = 0.2  # seconds from a call to the function's first line
 SWEEP_IDLE, SYNC_IDLE, DECIDE_IDLE = 600.0, 3600.0, 1800.0  # in a world that lasts weeks, while nothing is under way
-SWEEP_EVERY, SYNC_EVERY, EXPIRE_EVERY, DECIDE_EVERY = 60.0, 300.0, 3600.0, 300.0
+RECONCILE_EVERY, SYNC_EVERY, EXPIRE_EVERY, PLAN_EVERY = 60.0, 300.0, 3600.0, 300.0
 ON_PURPOSE = {name for name in vars(errors) if name.endswith("Error")}  # raised by the product; others are bugs
 
 
 class SimClusters:
-    """`ports.kubernetes.Clusters` of one cluster. `written`: its policies, which may be rewritten; `gate` knows how
-    long an answer takes.
+    """`ports.kubernetes.Clusters`. `written`: the policies by cluster, which may be rewritten. Each API has a gate
+    of its own, which knows how long an answer takes.
     """
 
-    def __init__(self, name: str, policies: ClusterPolicies, kubernetes: Kubernetes, gate: Injector) -> None:
-        self.written = policies
-        self._name, self._kubernetes, self._gate = name, kubernetes, gate
+    def __init__(self) -> None:
+        self.written: dict[str, ClusterPolicies] = {}
+        self._served: dict[str, tuple[Kubernetes, Injector]] = {}
+
+    def serve(self, name: str, policies: ClusterPolicies, kubernetes: Kubernetes, gate: Injector) -> None:
+        """Add a cluster."""
+        self.written[name], self._served[name] = policies, (kubernetes, gate)
 
     def names(self) -> tuple[str, ...]:
-        """Return the one name."""
-        return (self._name,)
+        """Return the names in the order in which they were added."""
+        return tuple(self._served)
 
-    def policies(self, _cluster: str) -> ClusterPolicies:
+    def policies(self, cluster: str) -> ClusterPolicies:
         """Return the written policies."""
-        return self.written
+        return self.written[cluster]
 
-    def kubernetes(self, _cluster: str, *, within: TimeBudget | None = None) -> Kubernetes:
+    def kubernetes(self, cluster: str, *, within: TimeBudget | None = None) -> Kubernetes:
         """Return its API; each call takes as long as the gate says, and ends with the budget."""
-        return cast(Kubernetes, TimedKubernetes(self._kubernetes, self._gate, within))
+        kubernetes, gate = self._served[cluster]
+        return cast(Kubernetes, TimedKubernetes(kubernetes, gate, within))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,18 +119,22 @@ class System:
         books = {name: group.book for name, group in parts.fleet.groups.items()}
         self.maxima = SimMaxima()
         self.upgrades, self.service_limits = SimUpgrades(UpgradeBooks(books).wrote), SimServiceLimits()
-        self.rounds = SimRounds(RoundBooks(books).wrote)
+        self.disruptions = SimDisruptions(DisruptionBooks(books).wrote)
         self.balancers = SimLoadBalancers(parts.timeline, parts.fleet.launched_by)
         self.balancers.groups.update(balanced(sorted(parts.fleet.groups), parts.streams.stream("load balancers")))
         self.states = StepFunctions()
         self.machines = {name: self._machine(name, found, parts) for name, found in definitions().items()}
         self.machine = self.machines[NODE_TERMINATION]
+        self.clusters = SimClusters()
+        self.each: Executor = in_turn  # of what functions do for several records, nodes or clusters at a time
         self.unexpected: list[str] = []
         self.last_ended: dict[str, float] = {}  # instance -> when the last execution about it did
         self.decides = False
+        self.decided = Journal[tuple[float, float]]()  # runs of fn disruption-planner that met no error: begin and end
         self.sparse = False  # a world that lasts weeks
         self.restless: Callable[[], bool] = lambda: False  # true while something else is under way
         self._last_run: dict[str, float] = {}
+        self.swept = 0.0  # when the minute reconciler began its last run
         self._running: Counter[str] = Counter()
         self.calls: Counter[str] = Counter()
         self.throttles: Counter[str] = Counter()
@@ -149,19 +160,30 @@ class System:
         for listed in (self.claims.index, self.machine.listed):
             listed.behind(self._timeline.now, self._injector)
 
-    def connect(self, name: str, policies: ClusterPolicies, cluster: Cluster) -> SimKubernetes:
-        """Build the ports for a cluster and start queue and schedules."""
-        gate = self._injector
+    def serve(
+        self, name: str, policies: ClusterPolicies, cluster: Cluster, gate: Injector | None = None
+    ) -> SimKubernetes:
+        """Serve a cluster and return its API. `gate`: the source of its API's faults, where that is another one."""
+        gate = gate or self._injector
         true_time = SimClock(self._timeline, self._invocations)
         cluster.observe(self.balancers.watch)
         kubernetes = SimKubernetes(cluster, true_time, gate.disturb, gate.lose_answer, self._invocations.environment)
         kubernetes.admission = Webhook(cluster, gate, self._invocations.sleep)
         behind = cast(Kubernetes, FaultyPort(kubernetes, "kubernetes", self._injector))
-        self.clusters = clusters = SimClusters(name, policies, behind, gate)
+        self.clusters.serve(name, policies, behind, gate)
+        return kubernetes
+
+    def connect(
+        self, name: str, policies: ClusterPolicies, cluster: Cluster, *, decides: bool = False
+    ) -> SimKubernetes:
+        """Serve a cluster, build the ports and start queue and schedules, that of fn decide where it `decides`."""
+        kubernetes = self.serve(name, policies, cluster)
+        gate, clusters, true_time = self._injector, self.clusters, SimClock(self._timeline, self._invocations)
         local = {"names": clusters.names, "kubernetes": clusters.kubernetes, "policies": clusters.policies}
         upgrade_runs = SimUpgradeExecutions(self.machines.get(NODE_GROUP_UPGRADE))
-        round_runs = SimUpgradeExecutions(self.machines.get(DISRUPTION_ROUND))
+        disruption_runs = SimUpgradeExecutions(self.machines.get(DISRUPTION_ROUND))
         self._fall_behind()
+        described = cast(Nodegroups, FaultyPort(SimNodegroups(self.managed_updates.nodegroup), "nodegroups", gate))
         self.ports = Ports(
             clock=SimClock(self._timeline, self._invocations, gate.clock_skew),
             clusters=cast(Any, FaultyPort(clusters, "clusters", gate, local)),
@@ -169,13 +191,14 @@ class System:
             network=cast(Network, FaultyPort(SimNetwork(self.fleet, gate), "network", gate)),
             price_list=cast(PriceList, FaultyPort(SimPriceList(), "price list", gate)),
             catalog=cast(Catalog, FaultyPort(SimCatalog(), "catalog", gate)),
-            nodegroups=NodegroupCache(
-                cast(Nodegroups, FaultyPort(SimNodegroups(self.managed_updates.nodegroup), "nodegroups", gate)),
-                true_time,
-                chance=lambda: 0.0,
-                say=self._said,
+            nodegroups=KnownSimNodegroups(
+                lambda: NodegroupCache(described, true_time, chance=lambda: 0.0, say=self._said),
+                self._invocations.environment,
             ),
-            launches=cast(LaunchSources, FaultyPort(SimLaunchSources(self.fleet), "launches", gate)),
+            launches=cast(
+                LaunchSources,
+                FaultyPort(SimLaunchSources(self.fleet, lambda: self.templates.readable), "launches", gate),
+            ),
             groups=cast(Groups, FaultyPort(self.groups, "groups", gate)),
             claims=cast(Claims, FaultyPort(self.claims, "claims", gate)),
             executions=cast(Executions, FaultyPort(SimExecutions(self.machine), "executions", gate)),
@@ -190,35 +213,38 @@ class System:
             upgrades=cast(Upgrades, FaultyPort(self.upgrades, "upgrades", gate)),
             upgrade_executions=cast(UpgradeExecutions, FaultyPort(upgrade_runs, "upgrade executions", gate)),
             maxima=cast(Maxima, FaultyPort(self.maxima, "maxima", gate)),
-            rounds=cast(Rounds, FaultyPort(self.rounds, "rounds", gate)),
-            round_executions=cast(RoundExecutions, FaultyPort(round_runs, "round executions", gate)),
+            disruptions=cast(Disruptions, FaultyPort(self.disruptions, "disruptions", gate)),
+            disruption_executions=cast(DisruptionExecutions, FaultyPort(disruption_runs, "run executions", gate)),
             deployment=events.DEPLOYMENT,
             queue_arns=frozenset({events.QUEUE_ARN}),
             origins=frozenset({(events.ACCOUNT, events.REGION)}),
         )
         for queue, arn in ((self.queue, events.QUEUE_ARN), (self.state_changes, events.STATE_CHANGES_ARN)):
             queue.consumer = partial(self._interrupted, arn)
-        self._timeline.after(0, lambda: self._run("sync", lambda: functions.sync(self.ports)), "sync")
-        self._timeline.every(SWEEP_EVERY, self._sweep, "sweep")
+        self._timeline.after(0, lambda: self._run("sync", lambda: functions.sync(self.ports, self.each)), "sync")
+        self._timeline.every(RECONCILE_EVERY, self._sweep, "reconciler")
         self._timeline.every(EXPIRE_EVERY, self._expire, "time to live")
         self._timeline.every(SYNC_EVERY, self._sync, "sync")
+        if decides:
+            self.begin_deciding()
         return kubernetes
 
     def _interrupted(self, queue: str, batch: Sequence[Queued]) -> Sequence[str]:
         if self.message_seconds:
             self._invocations.sleep(len(batch) * self.message_seconds)
-        return functions.interruption(batch, self.ports, self.unexpected, queue)
+        return functions.interruption(batch, self.ports, self.unexpected, queue, self.each)
 
     def _redelivery(self) -> SimRedelivery:
         return SimRedelivery(self.queue, {events.STATE_CHANGES_ARN: self.state_changes})
 
     def _sweep(self) -> None:
-        if self._is_due("sweep", SWEEP_IDLE):
-            self._run("sweep", lambda: functions.sweep(self.ports))
+        if self._is_due("reconciler", SWEEP_IDLE):
+            self.swept = self._timeline.now()
+            self._run("reconciler", lambda: functions.reconcile(self.ports, self.each))
 
     def _sync(self) -> None:
         if self._is_due("sync", SYNC_IDLE):
-            self._run("sync", lambda: functions.sync(self.ports))
+            self._run("sync", lambda: functions.sync(self.ports, self.each))
 
     def _is_due(self, name: str, idle: float) -> bool:
         """Return whether the function runs now: always in a usual world. In one that lasts weeks less often while
@@ -236,20 +262,32 @@ class System:
         return not (open_ or self.queue.depth or self.state_changes.depth or self.fleet.waiting or self.restless())
 
     def begin_deciding(self) -> None:
-        """Run fn decide on its schedule, until `decides` is reset: a world becomes idle only without new rounds."""
+        """Run fn disruption-planner on its schedule, until `decides` is reset: a world becomes idle only without new
+        runs.
+        """
         self.decides = True
-        self._timeline.every(DECIDE_EVERY, self._decide, "decide")
+        self._timeline.every(PLAN_EVERY, self._decide, "disruption-planner")
 
     def _decide(self) -> None:
-        if self.decides and self._is_due("decide", DECIDE_IDLE):
-            self._run("decide", lambda: functions.decide(self.ports))
+        if self.decides and self._is_due("disruption-planner", DECIDE_IDLE):
+            began = self._timeline.now()
+            self._run(
+                "disruption-planner",
+                lambda: functions.decide(self.ports, self.each),
+                lambda ended: self._has_decided(began, ended),
+            )
+
+    def _has_decided(self, began: float, ended: Ended) -> None:
+        if not ended.error and not (isinstance(ended.result, dict) and ended.result.get("errors")):
+            self.decided.append((began, self._timeline.now()))
 
     def _expire(self) -> None:
         self.claims.expire(self._timeline.instant(), self._injector.expiry_lag)
 
-    def _run(self, name: str, function: Callable[[], Any]) -> None:
+    def _run(self, name: str, function: Callable[[], Any], then: Callable[[Ended], None] = lambda _: None) -> None:
         def done(ended: Ended) -> None:
             self._note(name, ended)
+            then(ended)
 
         self._invocations.start(function, done, name=name, timeout=functions.TIMEOUTS[name])
 

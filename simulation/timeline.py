@@ -36,7 +36,7 @@ class Timeline:
         self._now = start
         self._sequence = 0
         self._heap: list[tuple[float, int, Entry]] = []
-        self._sweep_at = FEWEST
+        self._reconcile_at = FEWEST
         self.happened = 0
         self.stopped = False  # nothing more happens, even if entries are due
         self.afterwards: Callable[[str], None] = lambda _name: None
@@ -54,7 +54,7 @@ class Timeline:
         self._sequence += 1
         entry = Entry(max(when, self._now), self._sequence, callback, name)
         heapq.heappush(self._heap, (entry.when, entry.sequence, entry))
-        if len(self._heap) > self._sweep_at:
+        if len(self._heap) > self._reconcile_at:
             self._sweep()
         return entry
 
@@ -62,7 +62,7 @@ class Timeline:
         """Drop cancelled entries, or time-outs of years pile up. Once for each doubling, so it costs little."""
         self._heap = [item for item in self._heap if item[2].callback is not None]
         heapq.heapify(self._heap)
-        self._sweep_at = max(FEWEST, 2 * len(self._heap))
+        self._reconcile_at = max(FEWEST, 2 * len(self._heap))
 
     def after(self, seconds: float, callback: Callable[[], None], name: str) -> Entry:
         """Schedule the callback so many seconds from now."""
@@ -94,7 +94,7 @@ class Timeline:
 class Streams:
     """Random numbers by name: taking one more from one stream moves no other."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int | str) -> None:
         self._seed = seed
         self._streams: dict[str, Random] = {}
 

@@ -52,13 +52,14 @@ class Pace:
         for name, record in sorted(view.upgrades.items()):
             idle = view.now - self._moved.get(name, view.now)
             runs = record.ended is None and record.execution in view.upgrading
-            if runs and record.wish is not ControlRequest.PAUSE and idle > STUCK:
+            if runs and record.control is not ControlRequest.PAUSE and idle > STUCK:
                 yield f"{name}: execution {record.execution} has got nowhere for {idle:.0f} s: {record.why}"
 
 
 class Members:
     """Instances that an upgrade had to bring to its target: those in service when it ended. Not the ones that their
-    owner had put into Standby or protected by then, nor those in a warm pool, which may serve again afterwards.
+    owner had put into Standby or protected by then, nor those in a warm pool, which may serve again afterwards, nor
+    those of a managed node group, which others may update next (`Rule.MANAGED_DONE`).
     """
 
     def __init__(self) -> None:
@@ -77,7 +78,8 @@ class Members:
         """Yield members that upgrades have left behind their target."""
         for name, record in sorted(view.upgrades.items()):
             wanted = record.target.template
-            if record.resumable or record.wish is ControlRequest.ABORT or wanted is None:
+            managed = view.groups[name].nodegroup is not None
+            if record.resumable or record.control is ControlRequest.ABORT or wanted is None or managed:
                 continue
             for member in view.groups[name].instances:
                 known = member.template
@@ -153,7 +155,7 @@ def _kept(view: WorldView) -> Iterator[str]:
         record = view.upgrades.get(group or "")
         if (
             group
-            and not group.startswith(well_known.OF_ROUND)
+            and not group.startswith(well_known.OF_DISRUPTION)
             and (record is None or record.execution not in view.upgrading)
         ):
             yield f"{name_of(node)} is kept from Cluster Autoscaler for the upgrade of {group}, which nobody works on"

@@ -8,7 +8,9 @@ from leeward.upgrade.findings import Code
 from leeward.upgrade.record import execution_name
 from simulation.aws.compute import SimGroup
 from simulation.definitions import NODE_GROUP_UPGRADE
+from simulation.ordered import Ordered
 from simulation.scene import Scene
+from simulation.upgrade_targets import asked_target, own_template
 
 WHO = "an operator"
 RESUMED_AFTER = 1800.0  # seconds: every pause is resumed in the end
@@ -26,13 +28,7 @@ class Upgraders:
         one has left. Once in a while it is a group that no policy selects.
         """
         group = self._group(pick)
-        asked: dict[str, Any] = {"group": group.name}
-        if pick >> 4 & 1:
-            asked["ami"] = f"ami-{pick % 4 + 2:017d}"
-        elif pick >> 5 & 1:
-            if len(group.template.images) < 4:
-                group.template.add(f"ami-{len(group.template.images) + 1:017d}")
-            asked["launchTemplateVersion"] = "$Latest"
+        asked: dict[str, Any] = {"group": group.name, **asked_target(self._scene, group, pick)}
         if pick >> 7 & 3:
             asked["override"] = [code.value for code in Code]
         if self._scene.flags and pick >> 9 & 1:
@@ -42,7 +38,7 @@ class Upgraders:
 
     def tell(self, pick: int) -> None:
         """Pause, resume, abort or roll back. A pause is always resumed in the end."""
-        known = sorted(self._scene.system.upgrades.records)
+        known = sorted(self._scene.system.upgrades.records.keys() & self._scene.fleet.groups.keys())
         group = self._scene.fleet.groups[known[pick % len(known)]] if known and pick % 11 else self._group(pick)
         action = ACTIONS[pick >> 6 & 3]
         self._begin(group, {"group": group.name, "action": action}, pick)
@@ -52,13 +48,14 @@ class Upgraders:
     def stop(self, pick: int) -> None:
         """Stop one of the open executions; it is started again some minutes later."""
         machine = self._scene.system.machines[NODE_GROUP_UPGRADE]
-        names = sorted(machine.executions)
+        groups = self._scene.fleet.groups
+        names = sorted(name for name, one in machine.executions.items() if str(one.input.get("group")) in groups)
         if names:
             name = names[pick % len(names)]
             group = str(machine.executions[name].input.get("group"))
             self._scene.say(f"{WHO} stops {name}")
             machine.stop(name)
-            self.resume_later(self._scene.fleet.groups[group], pick)
+            self.resume_later(groups[group], pick)
 
     def resume_later(self, group: SimGroup, pick: int) -> None:
         """Resume a paused or stopped upgrade later, also when arrivals are over."""
@@ -70,6 +67,9 @@ class Upgraders:
         attempt = record.attempt + 1 if record is not None else 1
         name = execution_name(group.name, attempt) if pick >> 3 & 1 else f"by-hand-{pick}-{asked.get('action', '')}"
         self._scene.say(f"{WHO} starts {name}: {asked}")
+        latest, now = len(own_template(self._scene, group).images), self._scene.timeline.now()
+        order = Ordered(at=now, group=group.name, asked=asked, latest=latest)
+        self._scene.system.upgrades.ordered.append(order)
         self._scene.system.machines[NODE_GROUP_UPGRADE].start(name, asked)
 
     def _group(self, pick: int) -> SimGroup:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Protocol
 
-from leeward.disruption.record import RoundRecord
+from leeward.disruption.record import DisruptionRecord
 from leeward.model.group import Group, HookResult
 from leeward.model.termination import LaunchPlan
 from leeward.policy.document import ClusterPolicies
@@ -15,6 +15,7 @@ from local.cluster.model import Cluster
 from simulation.asked import Asked
 from simulation.aws.books import Book
 from simulation.aws.queue import DeadLetter
+from simulation.aws_view import AwsView
 from simulation.faults import Crowd
 from simulation.kubernetes import Deletion, Eviction, Removal
 
@@ -35,8 +36,8 @@ class Hold:
 
 
 class Rule(StrEnum):
-    """Rules of a run. Those before REST, IN_SERVICE, VOLUMES and SPENT hold always, REST for the whole run, the others
-    at the end.
+    """Rules of a run. Those before REST, IN_SERVICE, VOLUMES, SPENT and those from DRIFT on hold always, REST for the
+    whole run, the others at the end.
     """
 
     EVICTION = "no eviction that a PodDisruptionBudget forbids"
@@ -62,6 +63,10 @@ class Rule(StrEnum):
     CAUSE = "no message acknowledged without the record that it calls for"
     MALFORMED = "malformed messages, and no others, go to the dead letters, with a reason"
     PLACEMENT = "no launch planned where the subnet has long lacked addresses"
+    ELSEWHERE = "nothing of one cluster is done in another"
+    SELECTED = "nothing is done to a group that no policy of its own cluster selects"
+    TAINT = "a spot warning taints its node at once, whatever another cluster's API does"
+    MINUTE = "the minute reconciler reaches a cluster at once, whatever another cluster's API does"
     REST = "the world comes to rest"
     IN_SERVICE = "no pod evicted while a load balancer still has its node, where there is time"
     VOLUMES = "no instance let go by us while a volume of a pod that has left is attached, where there is time"
@@ -78,9 +83,15 @@ class Rule(StrEnum):
     LIFTED = "no cordon of an upgrade left without one that can go on"
     EXCLUDED = "no node kept out of load balancers by us without our mark"
     REPLICAS = "no workload left with a second replica of ours"
-    SPENT = "no round tells more nodes to go than budgets allow"
-    ROUND = "every disruption round comes to its end"
+    SPENT = "no run tells more nodes to go than budgets allow"
+    DISRUPTION = "every disruption run comes to its end"
     LEAK = "no instance of a group runs outside of every group"
+    DRIFT = "no node drifted in its image unless its group launches another"
+    DRIFT_SEEN = "drift in the image is told by the first run that can read it"
+    PARAMETER = "an upgrade to a parameter brings an image that it named since it was asked for"
+    MANAGED = "template and sizes of a managed node group are EKS' alone"
+    MANAGED_ASKED = "EKS is asked for what operators have asked, by force only where they or the policy say so"
+    MANAGED_DONE = "an upgrade of a managed node group is done when EKS has every node there"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +111,7 @@ class Violation:
         return f"seed {self.seed} at {when}: {self.rule.value}: {self.text}"
 
 
-class WorldView(Protocol):
+class WorldView(AwsView, Protocol):
     """World as it stands after an event. Sequences only ever grow at their end."""
 
     @property
@@ -178,7 +189,7 @@ class WorldView(Protocol):
         ...
 
     def serves(self, instance: str) -> bool:
-        """Return whether its group has it in service, its Node is there and Ready, and no upgrade or round is at its
+        """Return whether its group has it in service, its Node is there and Ready, and no upgrade or run is at its
         group.
         """
         ...
@@ -201,13 +212,13 @@ class WorldView(Protocol):
         ...
 
     @property
-    def rounds(self) -> Mapping[str, RoundRecord]:
-        """Latest record of each cluster that ever had a disruption round."""
+    def disruptions(self) -> Mapping[str, DisruptionRecord]:
+        """Latest record of each cluster that ever had a disruption run."""
         ...
 
     @property
     def disrupting(self) -> Set[str]:
-        """Names of open executions of disruption-round."""
+        """Names of open executions of disruption."""
         ...
 
     @property

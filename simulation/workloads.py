@@ -3,13 +3,15 @@ bare pods, critical pods.
 
 Sized so that the pods fit with capacity to spare: about six a node at a tenth of a vCPU, on nodes of two at least."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 from typing import Any
 
-from local.cluster.objects import Obj
+from local.cluster.model import Cluster
+from local.cluster.objects import Obj, path_name
+from local.cluster.resources import BY_KIND
 from local.cluster.settings import IGNORE_SIGTERM, NEVER_READY, RUN_SECONDS, START_DELAY
-from simulation.wishes import HOST, even, in_zones, wish
+from simulation.placement_preferences import HOST, even, in_zones, preference
 
 PODS_PER_NODE = 6
 MOST_REPLICAS = 10
@@ -42,7 +44,7 @@ def workloads(random: Random, nodes: int, zones: Sequence[str]) -> tuple[Obj, ..
         replicas = min(random.randint(1, MOST_REPLICAS), left)
         budget = random.choice(IMPOSSIBLE if random.random() < RARELY else USUAL)
         name = f"web-{number}"
-        found += _deployment(random, name, replicas, budget, **wish(random, name, replicas, nodes, zones))
+        found += _deployment(random, name, replicas, budget, **preference(random, name, replicas, nodes, zones))
         left -= replicas
         number += 1
     found += [_bare_pod(random, f"bare-{number}") for number in range(random.randint(1, 1 + nodes // 10))]
@@ -171,3 +173,20 @@ def _budget(name: str, app: str, *, namespace: str = "default", **limit: Any) ->
         "metadata": {"name": name, "namespace": namespace},
         "spec": {"selector": {"matchLabels": {"app": app}}, **limit},
     }
+
+
+def wanted_replicas(workloads: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """Return the replicas by Deployment, as its owner has written them."""
+    found = [raw for raw in workloads if raw["kind"] == "Deployment"]
+    return {path_name(dict(raw)): int(raw["spec"].get("replicas", 1)) for raw in found}
+
+
+def create_workloads(cluster: Cluster, workloads: Iterable[Mapping[str, Any]]) -> None:
+    """Create the objects, and the namespaces that they need."""
+    known = {"default", "kube-system", "kube-public", "kube-node-lease"}
+    for raw in workloads:
+        space = raw["metadata"].get("namespace", "default")
+        if space not in known:
+            cluster.create("namespaces", {"metadata": {"name": space}})
+            known.add(space)
+        cluster.create(BY_KIND[raw["kind"]].plural, dict(raw), space)

@@ -2,19 +2,17 @@
 
 `World(seed, fleet, faults, arrivals).run(hours)`: the same arguments give the same history, byte for byte."""
 
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
-from typing import Any
+from random import Random
 
 from leeward.model.group import HookResult
-from leeward.model.instance import instance_id_of
 from leeward.policy.document import ClusterPolicies
 from local.cluster.model import Cluster
 from local.cluster.nodes import NodeSpec
-from local.cluster.objects import path_name
-from local.cluster.resources import BY_KIND
 from local.cluster.settings import ClusterSettings
 from simulation.arrivals import Arrivals, Troubles
 from simulation.asked import Asked
@@ -27,29 +25,34 @@ from simulation.aws.listeners import Listeners
 from simulation.aws.queue import STATE_CHANGES_AT_ONCE, Queue
 from simulation.aws.rate_limits import RateLimits
 from simulation.aws.table import SimClaims
+from simulation.both import Both
+from simulation.cluster_rules import ClusterRules
 from simulation.convergence import is_marked
 from simulation.faults import Faults, Injector
+from simulation.hosts import Hosts
 from simulation.invariants import Checker, Rule, Violation
 from simulation.invocations import Invocations
 from simulation.journal import Journal
 from simulation.outcome import Outcome
-from simulation.plans import ArrivalPlan, FleetPlan
+from simulation.plans import ArrivalPlan, FleetPlan, Player
 from simulation.shown import Shown
+from simulation.site import Site, shared_out, sites_of
 from simulation.system import Parts, System
 from simulation.timeline import Entry, Streams, Timeline
+from simulation.workloads import create_workloads, wanted_replicas
 
 WARM_UP = 180.0  # seconds before the first arrival: pods start, sync puts the hooks
 CONVERGE = 4 * 3600.0 + 30  # seconds after faults and arrivals have stopped; not just when the reconciler starts
 SETTLED = 1800.0  # seconds after a launch
-SILENT_AFTER = 40.0  # a dead kubelet's node becomes Unknown
-FORGOTTEN_AFTER = 300.0  # and the cloud controller removes it
 STORY = 4000  # lines kept
 CLUSTER = ClusterSettings(watch_log=100, history=1000)  # no client watches it, and the invariants read at once
 MOST_ENTRIES = 2_000_000  # of the timeline: a world that has more does not become idle
 
 
 class World(Shown):
-    """World with its fleet, its cluster and what happens to both. `run` it once."""
+    """World with its fleet, its cluster and what happens to both. `run` it once. `beside`: a second cluster that the
+    same deployment serves; then each has a `Site` by which it is touched and judged.
+    """
 
     def __init__(
         self,
@@ -59,8 +62,10 @@ class World(Shown):
         arrivals: Sequence[ArrivalPlan],
         *,
         disruption: bool = False,
+        beside: FleetPlan | None = None,
     ) -> None:
         self.seed, self.policies, self._fleet_plan = seed, fleet.policies, fleet
+        self.cluster_name = fleet.cluster
         self.timeline, streams = Timeline(), Streams(seed)
         self.story: deque[str] = deque(maxlen=STORY)
         self.heard: Callable[[str], None] = lambda _line: None  # each line of the story, for a watcher
@@ -75,47 +80,55 @@ class World(Shown):
             self.injector.limits = RateLimits(self.timeline.now, self.invocations.sleep, random, environment)
         self.cluster = Cluster(clock=self.timeline.now, seed=seed, settings=CLUSTER)
         self.claims = SimClaims(deployment=DEPLOYMENT)
-        self.asked = Journal[Asked]()
+        self.asked, self.warned = Journal[Asked](), Journal[tuple[str, float]]()
+        self.started_by_hand: set[str] = set()
+        self.forced_upgrades: list[tuple[str, float]] = []  # group, when
         self.queue = Queue(self.timeline, self.invocations)
         self.state_changes = Queue(
             self.timeline, self.invocations, prefix="s", at_once=STATE_CHANGES_AT_ONCE, beside=self.queue
         )
         self.bus = Bus(self.timeline, self.injector, self.queue.send, self.state_changes.send)
+        self._hosts = Hosts(self.timeline, self.scene_of)
         to = Listeners(
-            joined=self._joined,
-            ended=self._ended,
+            joined=self._hosts.joined,
+            ended=self._hosts.ended,
             emit=self._emit,
             changed=self._touch,
             said=self.say,
             asked=self.asked.append,
         )
         self.fleet = SimFleet(fleet.groups, fleet.cluster, self.timeline, self.injector, streams.stream("fleet"), to)
+        if beside is not None:
+            self.fleet.add(beside.groups, beside.cluster)
         self.system = System(self._parts(streams), self.say)
-        self.kubernetes = self.system.connect(fleet.cluster, fleet.policies, self.cluster)
-        if disruption:
-            self.system.begin_deciding()
+        self.kubernetes = self.system.connect(fleet.cluster, fleet.policies, self.cluster, decides=disruption)
         self._wanted = wanted_replicas(fleet.workloads)
-        self.checker = Checker(seed)
+        self.sites = sites_of(self, fleet, beside, CLUSTER) if beside is not None else ()
+        self._between = ClusterRules(self.sites) if self.sites else None
+        self.checker, self._checkers = Checker(seed), [(Checker(seed), site) for site in self.sites[1:]]
         self.violations: list[Violation] = []
         self.enough: Callable[[Violation], bool] = lambda _: False  # true if the run may end with this one
         self.limit = MOST_ENTRIES
         self.days_ahead: float | None = None  # how far maintenance is announced in a world that lasts weeks
-        self.started_by_hand: set[str] = set()
-        self.warned = Journal[tuple[str, float]]()
         self.rewritten = 0.0
-        self.over = False  # arrivals and faults have stopped
+        self.over, self.flags = False, False  # arrivals and faults have stopped; operators give flags
         self.marked_by_others: set[str] = set()  # nodes on which another deployment works
-        self.flags = False  # operators give flags with what they start
         self.register: Callable[[NodeSpec], object] = self.cluster.add_node  # how a kubelet does
-        self.forced_upgrades: list[tuple[str, float]] = []  # group, when
         self._random = streams.stream("world")
         self._history = sha256()
         self._pump: Entry | None = None
         self._touched = True
-        self.cluster.observe(lambda _change: self._touch())
-        self._arrivals, self._troubles = Arrivals(self, arrivals), Troubles(self)
-        plan = fleet.autoscaler
-        self._autoscaler = ClusterAutoscaler(self, plan, streams.stream("autoscaler")) if plan else None
+        for scene in self.scenes:
+            scene.cluster.observe(lambda _change: self._touch())
+        self._arrivals = [Arrivals(scene, shared_out(arrivals, self.scenes, scene)) for scene in self.scenes]
+        self._autoscalers = [*_autoscalers(self.scenes, (fleet,) if beside is None else (fleet, beside))]
+        self._players: Sequence[Player] = self._in_order()
+
+    def _in_order(self) -> Sequence[Player]:
+        """Return what happens to the clusters: to each, to its API, and to both of two."""
+        troubles = [Troubles(self), *(Troubles(site, of_api_alone=True) for site in self.sites[1:])]
+        both = [Both(self.sites, Random(f"{self.seed}/both"), self._emit)] if self.sites else []
+        return (*self._arrivals, *troubles, *self._autoscalers, *both)
 
     def _parts(self, streams: Streams) -> Parts:
         return Parts(
@@ -135,21 +148,22 @@ class World(Shown):
         self._populate()
         self.timeline.afterwards = self._after
         self.timeline.run_until(self.timeline.now() + WARM_UP)
-        self.injector.active = True
-        self._arrivals.begin()
-        self._troubles.begin()
-        if self._autoscaler:
-            self._autoscaler.begin()
+        for scene in self.scenes:
+            scene.injector.active = True
+        for player in self._players:
+            player.begin()
         self.timeline.run_until(self.timeline.now() + hours * 3600)
-        self.injector.stop()
-        self.over = self._arrivals.over = True
-        self.system.decides = False
-        if self._autoscaler:
-            self._autoscaler.over = True
+        for scene in self.scenes:
+            scene.injector.stop()
+        self.over, self.system.decides = True, False
+        for player in self._players:
+            player.over = True
         self.say("faults and arrivals are over")
         self.timeline.run_until(self.timeline.now() + converge)
         if not self.timeline.stopped:
-            self._found(self.checker.at_the_end(self))
+            self._found(self.checker.at_the_end(self.scenes[0]))
+            for checker, site in self._checkers:
+                self._found(checker.at_the_end(site))
         return self._outcome((hours * 3600 + converge) / 86400)
 
     def say(self, line: str) -> None:
@@ -161,49 +175,22 @@ class World(Shown):
     def rejoin(self, member: SimInstance) -> None:
         """Register the node again, as its kubelet does, if the instance still runs."""
         if member.state == "running":
-            self._joined(member)
+            self._hosts.joined(member)
+
+    @property
+    def scenes(self) -> "Sequence[World | Site]":
+        """What arrivals and other controllers touch: one scene for each cluster."""
+        return self.sites or (self,)
+
+    def scene_of(self, member: SimInstance) -> "World | Site":
+        """Return the scene whose cluster the instance joins."""
+        return next((site for site in self.sites if member.group in site.fleet.groups), self)
 
     def _populate(self) -> None:
         self.fleet.populate()
-        known = {"default", "kube-system", "kube-public", "kube-node-lease"}
-        for raw in self._fleet_plan.workloads:
-            space = raw["metadata"].get("namespace", "default")
-            if space not in known:
-                self.cluster.create("namespaces", {"metadata": {"name": space}})
-                known.add(space)
-            self.cluster.create(BY_KIND[raw["kind"]].plural, dict(raw), space)
-
-    def _joined(self, member: SimInstance) -> None:
-        spec = NodeSpec(
-            name=member.node,
-            zone=member.zone,
-            instance_id=member.id,
-            instance_type=member.type,
-            labels=self.labels(member),
-        )
-        if self.cluster.store.find("nodes", member.node) is None:
-            self.register(spec)
-        elif self._stands(member):  # it was stopped for a while
-            self.cluster.set_node_ready(member.node, "True")
-
-    def _ended(self, member: SimInstance) -> None:
-        self.say(f"{member.id} of {member.group} is ended by EC2")
-        self.timeline.after(SILENT_AFTER, lambda: self._silent(member), "kubelet silent")
-        self.timeline.after(FORGOTTEN_AFTER, lambda: self._remove(member), "cloud controller")
-
-    def _stands(self, member: SimInstance) -> bool:
-        """Return whether the Node of that name is still the instance's: names of nodes may be used again."""
-        node = self.cluster.store.find("nodes", member.node)
-        return node is not None and instance_id_of(node["spec"].get("providerID") or "") in {"", member.id}
-
-    def _silent(self, member: SimInstance) -> None:
-        if member.gone and self._stands(member):
-            self.cluster.set_node_ready(member.node, "Unknown")
-
-    def _remove(self, member: SimInstance) -> None:
-        if member.gone and self._stands(member):
-            self.say(f"the cloud controller removes {member.node}")
-            self.cluster.delete("nodes", member.node)
+        create_workloads(self.cluster, self._fleet_plan.workloads)
+        for site in self.sites[1:]:
+            create_workloads(site.cluster, site.plan.workloads)
 
     def _emit(self, event: Event) -> None:
         self.say(f"event {event['detail-type']}: {_gist(event)}")
@@ -217,19 +204,25 @@ class World(Shown):
     def _their_answer(self, detail: Mapping[str, str]) -> None:
         self.fleet.answer(detail["AutoScalingGroupName"], "their-hook", detail["EC2InstanceId"], HookResult.CONTINUE)
 
+    def work_in_threads(self) -> None:
+        """Make functions work in threads, which give way to each other at calls of ports."""
+        dice = Random(f"{self.seed}/threads")
+        self.system.each = partial(self.invocations.side_by_side, random=dice)
+        self.injector.give_way = partial(self.invocations.give_way, dice)
+
     def last_weeks(self) -> None:
         """Announce maintenance two weeks ahead, and run functions that find nothing to do less often."""
-        if self._autoscaler:
-            self._autoscaler.scan_every = 60.0
+        for autoscaler in self._autoscalers:
+            autoscaler.scan_every = 60.0
         self.days_ahead, self.system.sparse, self.system.restless = 14.0, True, self._has_marks
 
     def _has_marks(self) -> bool:
         young = any(self.timeline.now() - m.launched < SETTLED for m in self.fleet.instances.values() if not m.gone)
-        return young or any(is_marked(node) for node in self.cluster.store.each("nodes"))
+        return young or any(is_marked(node) for one in self.scenes for node in one.cluster.store.each("nodes"))
 
     def rewrite(self, policies: ClusterPolicies) -> None:
         """Deploy other policies."""
-        self.policies = self.system.clusters.written = policies
+        self.policies = self.system.clusters.written[self.cluster_name] = policies
         self.rewritten = self.timeline.now()
 
     def _touch(self) -> None:
@@ -239,10 +232,16 @@ class World(Shown):
         """Let the cluster catch up after every entry of the timeline, then check."""
         now = self.timeline.now()
         if self._touched:
-            self._schedule(self.cluster.step(now))
+            due = [scene.cluster.step(now) for scene in self.scenes]
+            self._schedule(min((one for one in due if one is not None), default=None))
             self._touched = False
         self._history.update(f"{now:.6f} {name}\n".encode())
-        self._found(self.checker.after_event(self))
+        self._found(self.checker.after_event(self.scenes[0]))
+        for checker, site in self._checkers:
+            self._found(checker.after_event(site))
+        if self._between is not None:
+            found = self._between.check()
+            self._found([Violation(seed=self.seed, at=now, rule=rule, text=text) for rule, text in found])
         self.seen()
         if self.timeline.happened >= self.limit:
             text = f"{self.limit} entries of the timeline, the last one: {name}"
@@ -269,8 +268,8 @@ class World(Shown):
             days=days,
             events=self.timeline.happened,
             checks=self.checker.checks,
-            faults=dict(sorted(self.injector.counts.items())),
-            arrivals=dict(sorted(self._arrivals.counts.items())),
+            faults=_sums(scene.injector.counts for scene in self.scenes),
+            arrivals=_sums(arrivals.counts for arrivals in self._arrivals),
             violations=tuple(self.violations),
             unexpected=tuple(self.system.unexpected),
             executions=self.system.machine.closed_ever,
@@ -280,14 +279,18 @@ class World(Shown):
             hooks_timed_out=sum(self.ours(hook, group) for group, hook, _ in self.fleet.timed_out),
             digest=self._history.hexdigest(),
             story=tuple(self.story),
-            rounds=dict(sorted(self.system.rounds.ended.items())),
+            disruptions=dict(sorted(self.system.disruptions.ended.items())),
         )
 
 
-def wanted_replicas(workloads: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """Return the replicas by Deployment, as its owner has written them."""
-    found = [raw for raw in workloads if raw["kind"] == "Deployment"]
-    return {path_name(dict(raw)): int(raw["spec"].get("replicas", 1)) for raw in found}
+def _autoscalers(scenes: Iterable[World | Site], plans: Iterable[FleetPlan]) -> Iterator[ClusterAutoscaler]:
+    for scene, plan in zip(scenes, plans, strict=True):
+        if plan.autoscaler is not None:
+            yield ClusterAutoscaler(scene, plan.autoscaler, Streams(scene.seed).stream("autoscaler"))
+
+
+def _sums(counts: Iterable[Counter[str]]) -> dict[str, int]:
+    return dict(sorted(sum(counts, Counter[str]()).items()))
 
 
 def _gist(event: Event) -> str:

@@ -15,11 +15,11 @@ from account_test.judge import Finding
 from account_test.results import Result
 from infra import names as naming
 from infra.permissions import PERMISSIONS
-from infra.service_permissions import EVERY_FUNCTION, ROUND_MACHINE, STATE_MACHINE, UPGRADE_MACHINE
+from infra.service_permissions import DISRUPTION_MACHINE, EVERY_FUNCTION, STATE_MACHINE, UPGRADE_MACHINE
 
 PROVES = "IAM itself allows every row of the table of permissions on the deployed roles, and denies what is beside it"
 NEVER = "iam:CreateUser"  # no role of ours may do this: an endpoint that allows it evaluates nothing
-MACHINES = {naming.TERMINATION: STATE_MACHINE, naming.UPGRADE: UPGRADE_MACHINE, naming.ROUND: ROUND_MACHINE}
+MACHINES = {naming.TERMINATION: STATE_MACHINE, naming.UPGRADE: UPGRADE_MACHINE, naming.DISRUPTION: DISRUPTION_MACHINE}
 SAMPLE = "0123456789abcdef0"
 CALL = "iam:SimulatePrincipalPolicy"
 

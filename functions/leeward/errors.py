@@ -6,7 +6,7 @@ LeewardError
 │   ├── ThrottledError            AWS or the Kubernetes API asked to slow down
 │   ├── AwsUnavailableError       an AWS call failed on AWS's side or on the way
 │   │   └── AwsUnreachableError   no connection to the API's endpoint, or no answer in time
-│   ├── GroupBusyError            a disruption round holds the group for some minutes
+│   ├── GroupBusyError            a disruption run holds the group for some minutes
 │   └── UnexpectedError           a defect: an exception that is none of these, caught where one item is isolated
 └── TerminalError             the same call will fail again
     ├── AccessDeniedError         a permission is missing, the message names the call
@@ -47,7 +47,7 @@ class AwsUnreachableError(AwsUnavailableError):
 
 
 class GroupBusyError(RetryableError):
-    """Conflict with a disruption round that holds the group; it ends within minutes."""
+    """Conflict with a disruption run that holds the group; it ends within minutes."""
 
 
 class UnexpectedError(RetryableError):

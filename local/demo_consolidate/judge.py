@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from leeward.disruption.command import MethodName
-from leeward.disruption.record import RoundRecord
+from leeward.disruption.record import DisruptionRecord
 from local.demo import ledger
 from local.demo.judge import Finding
 from local.demo_consolidate import scene, watch
@@ -38,13 +38,13 @@ def judge(stack: LocalStack, story: Story) -> list[Finding]:
     ]
 
 
-def rounds_of(story: Story, method: MethodName) -> list[RoundRecord]:
+def disruptions_of(story: Story, method: MethodName) -> list[DisruptionRecord]:
     """Return the disruption runs that were carried out."""
     return [record for record in story.seen.ended if record.method is method and record.standing]
 
 
 def _about_drift(stack: LocalStack, story: Story, sizes: Mapping[str, int]) -> list[Finding]:
-    drift = rounds_of(story, MethodName.DRIFT)
+    drift = disruptions_of(story, MethodName.DRIFT)
     names = {instance: str(node["metadata"]["name"]) for instance, node in ledger.nodes(stack).items()}
     behind = [names.get(one, one) for one, image in scene.images(stack, scene.WEB).items() if image != story.image]
     most = max((len(record.going) for record in drift), default=0)
@@ -53,7 +53,7 @@ def _about_drift(stack: LocalStack, story: Story, sizes: Mapping[str, int]) -> l
         Finding(
             promise="nodes behind their group's image were replaced, and the group has its size",
             good=behind == [story.held] and sizes[scene.WEB] == 3 and len(drift) == 2,
-            found=f"{len(drift)} rounds; behind still: {', '.join(map(ledger.short, behind)) or 'none'}",
+            found=f"{len(drift)} runs; behind still: {', '.join(map(ledger.short, behind)) or 'none'}",
         ),
         Finding(promise="one at a time, as the budget for drift says", good=most == 1, found=f"{most} at the most"),
         Finding(
@@ -69,7 +69,7 @@ def _about_savings(stack: LocalStack, story: Story, sizes: Mapping[str, int]) ->
     return [
         Finding(
             promise="the empty node is gone",
-            good=sizes[scene.BATCH] == 0 and len(rounds_of(story, MethodName.EMPTINESS)) == 1,
+            good=sizes[scene.BATCH] == 0 and len(disruptions_of(story, MethodName.EMPTINESS)) == 1,
             found=f"{scene.BATCH} has {sizes[scene.BATCH]} nodes",
         ),
         Finding(
@@ -90,7 +90,7 @@ def _about_the_rest(stack: LocalStack, story: Story) -> list[Finding]:
     nodes = ledger.nodes(stack).values()
     marked = [str(node["metadata"]["name"]) for node in nodes if node["spec"].get("unschedulable") or marks(node)]
     ready, suspended = scene.ready_pods(stack), scene.suspended(stack)
-    runs = [status for status in scene.rounds_run(stack) if status != "SUCCEEDED"]
+    runs = [status for status in scene.disruptions_run(stack) if status != "SUCCEEDED"]
     return [
         Finding(
             promise="no eviction ever broke a PodDisruptionBudget",
@@ -103,9 +103,9 @@ def _about_the_rest(stack: LocalStack, story: Story) -> list[Finding]:
         ),
         Finding(promise="every pod runs", good=ready == scene.pods(), found=f"{ready} of {scene.pods()} Ready"),
         Finding(
-            promise="every round came to its end",
-            good=bool(story.seen.ended) and not runs and len(story.seen.ended) == len(story.seen.rounds),
-            found=f"{len(story.seen.ended)} rounds, {len(runs)} executions not succeeded",
+            promise="every run came to its end",
+            good=bool(story.seen.ended) and not runs and len(story.seen.ended) == len(story.seen.disruptions),
+            found=f"{len(story.seen.ended)} runs, {len(runs)} executions not succeeded",
         ),
     ]
 

@@ -114,8 +114,8 @@ def sync(stack: LocalStack) -> None:
 
 
 def decide(stack: LocalStack) -> None:
-    """Run the schedule of fn decide now."""
-    stack.client("lambda").invoke(FunctionName="leeward-decide")
+    """Run the schedule of fn disruption-planner now."""
+    stack.client("lambda").invoke(FunctionName="leeward-disruption-planner")
 
 
 def suspended(stack: LocalStack) -> list[str]:
@@ -124,8 +124,8 @@ def suspended(stack: LocalStack) -> list[str]:
     return [str(one["AutoScalingGroupName"]) for one in answer["AutoScalingGroups"] if one["SuspendedProcesses"]]
 
 
-def rounds_run(stack: LocalStack) -> list[str]:
-    """Return the status of every execution of disruption-round."""
-    machine = f"arn:aws:states:{stack.region}:{stack.account}:stateMachine:leeward-disruption-round"
+def disruptions_run(stack: LocalStack) -> list[str]:
+    """Return the status of every execution of disruption."""
+    machine = f"arn:aws:states:{stack.region}:{stack.account}:stateMachine:leeward-disruption"
     pages = stack.client("stepfunctions").get_paginator("list_executions").paginate(stateMachineArn=machine)
     return [str(run["status"]) for page in pages for run in page["executions"]]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from leeward.disruption.command import Command, Decision
-from leeward.disruption.record import RoundRecord
+from leeward.disruption.record import DisruptionRecord
 from local.command import acting_on
 from local.demo import ledger
 from local.demo_consolidate import scene
@@ -14,7 +14,7 @@ from local.stack import LocalStack, LocalStackError
 from local.stage import say
 
 PLAY_SECONDS = 1200  # limits only the wait for a run that does not end
-DECIDE_EVERY = 3.0  # seconds; the deployed schedule has minutes
+PLAN_EVERY = 3.0  # seconds; the deployed schedule has minutes
 QUIET = 3  # decisions without a plan, one after the other, after which no further plan is expected
 LOOK_SECONDS = 0.5
 
@@ -23,13 +23,13 @@ LOOK_SECONDS = 0.5
 class Watched:
     """Observations: disruption runs by number, as last read."""
 
-    rounds: dict[int, RoundRecord] = field(default_factory=dict)
+    disruptions: dict[int, DisruptionRecord] = field(default_factory=dict)
     seconds: float = 0.0
 
     @property
-    def ended(self) -> list[RoundRecord]:
+    def ended(self) -> list[DisruptionRecord]:
         """Ended disruption runs in their order."""
-        return [record for _, record in sorted(self.rounds.items()) if not record.open]
+        return [record for _, record in sorted(self.disruptions.items()) if not record.open]
 
     @property
     def saved(self) -> float:
@@ -42,42 +42,44 @@ def watch(stack: LocalStack) -> Watched:
     seen, began, decided, quiet = Watched(), time.monotonic(), 0.0, 0
     with acting_on(stack) as ports:
         while quiet < QUIET:
-            record = _look(seen, ports.rounds.read(stack.cluster))
-            if (record is None or not record.open) and time.monotonic() - decided > DECIDE_EVERY:
+            record = _look(seen, ports.disruptions.read(stack.cluster))
+            if (record is None or not record.open) and time.monotonic() - decided > PLAN_EVERY:
                 scene.decide(stack)
-                decided, after = time.monotonic(), _look(seen, ports.rounds.read(stack.cluster))
+                decided, after = time.monotonic(), _look(seen, ports.disruptions.read(stack.cluster))
                 quiet = quiet + 1 if after is None or (record and after.number == record.number) else 0
             if time.monotonic() - began > PLAY_SECONDS:
-                raise LocalStackError(f"the rounds have not ended within {PLAY_SECONDS} s: {scene.rounds_run(stack)}")
+                raise LocalStackError(
+                    f"the runs have not ended within {PLAY_SECONDS} s: {scene.disruptions_run(stack)}"
+                )
             time.sleep(LOOK_SECONDS)
     seen.seconds = time.monotonic() - began
     return seen
 
 
-def _look(seen: Watched, record: RoundRecord | None) -> RoundRecord | None:
+def _look(seen: Watched, record: DisruptionRecord | None) -> DisruptionRecord | None:
     """Print the changes of the record, and keep it."""
     if record is not None:
-        for line in news(seen.rounds.get(record.number), record):
+        for line in news(seen.disruptions.get(record.number), record):
             say(line)
-        seen.rounds[record.number] = record
+        seen.disruptions[record.number] = record
     return record
 
 
-def news(before: RoundRecord | None, now: RoundRecord) -> Iterator[str]:
+def news(before: DisruptionRecord | None, now: DisruptionRecord) -> Iterator[str]:
     """Return the changes since the last observation, a line each."""
     if before is None:
         for command in now.commands:
-            yield f"round {now.number}, {now.method.value}: {told(command)}"
+            yield f"run {now.number}, {now.method.value}: {told(command)}"
     for number, why in now.fallen.items():
         if before is None or number not in before.fallen:
-            yield f"round {now.number}: command {number} is not carried out: {why}"
+            yield f"run {now.number}: command {number} is not carried out: {why}"
     for new in now.launched:
         if before is None or new not in before.launched:
-            yield f"round {now.number}: {now.places.get(new, new)} has launched {new}"
+            yield f"run {now.number}: {now.places.get(new, new)} has launched {new}"
     if now.told and not (before and before.told):
-        yield f"round {now.number}: validated again, its nodes drain"
+        yield f"run {now.number}: validated again, its nodes drain"
     if not now.open and (before is None or before.open):
-        yield f"round {now.number}: {now.outcome.value if now.outcome else 'ended'}{f', {now.why}' if now.why else ''}"
+        yield f"run {now.number}: {now.outcome.value if now.outcome else 'ended'}{f', {now.why}' if now.why else ''}"
 
 
 def told(command: Command) -> str:

@@ -10,7 +10,8 @@ from simulation.journal import Journal
 
 class SimGroupChanges:
     """Requested changes of groups that had an effect: `pointed` (group, version), `raised` (group, desired, maximum),
-    `put_back` (group, maximum), `switched` (group, process, whether it was suspended).
+    `put_back` (group, maximum), `switched` (group, process, whether it was suspended); `written` (group, what) for all
+    that change its template or sizes.
     """
 
     def __init__(self, fleet: SimFleet) -> None:
@@ -19,6 +20,7 @@ class SimGroupChanges:
         self.raised = Journal[tuple[str, int, int]]()
         self.put_back = Journal[tuple[str, int]]()
         self.switched = Journal[tuple[str, str, bool]]()
+        self.written = Journal[tuple[str, str]]()
 
     def point_at(self, group: Group, template: LaunchTemplateRef) -> None:
         """Make the group launch from the template from now on. Raises InvalidInputError for a launch configuration, or
@@ -33,6 +35,7 @@ class SimGroupChanges:
         if template.version != there.version:
             there.point_at(template.version)
             self.pointed.append((group.name, template.version))
+            self.written.append((group.name, f"launch template version {template.version}"))
 
     def raise_to(self, group: str, *, desired: int | None = None, maximum: int | None = None) -> None:
         """Raise the desired size and MaxSize; never lowers them. Raises InvalidInputError for a desired size above the
@@ -50,6 +53,7 @@ class SimGroupChanges:
             self._fleet.updated(there, wanted)
         if (there.desired, there.maximum) != before:
             self.raised.append((group, there.desired, there.maximum))
+            self.written.append((group, f"desired size {there.desired}, MaxSize {there.maximum}"))
 
     def put_back_maximum(self, group: str, maximum: int) -> bool:
         """Lower MaxSize to `maximum`. False where the desired size is above it."""
@@ -59,6 +63,7 @@ class SimGroupChanges:
         if there.maximum > maximum:
             there.maximum = maximum
             self.put_back.append((group, maximum))
+            self.written.append((group, f"MaxSize {maximum}"))
         return True
 
     def suspend(self, group: str, process: str) -> None:

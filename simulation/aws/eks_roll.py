@@ -33,8 +33,8 @@ class _Draining:
 
 @dataclass(slots=True, kw_only=True)
 class EksRoll:
-    """One update. `size`: the desired and maximum size of the node group's own configuration; `ended` takes EKS'
-    errors, none when it has succeeded.
+    """One update. `size`: the desired and maximum size to which the group returns; `ended` takes EKS' errors, none when
+    it has succeeded; `answers`: whether the Kubernetes API does.
     """
 
     fleet: SimFleet
@@ -46,9 +46,11 @@ class EksRoll:
     force: bool
     random: Random
     ended: Callable[[tuple[str, ...]], None]
+    answers: Callable[[], bool] = lambda: True
     _began: float = 0.0
     _over: bool = False
     _draining: list[_Draining] = field(default_factory=list)
+    _shrunk: tuple[float, int] | None = None  # when EKS last set the desired size, and to what
     _step: Callable[[], None] | None = None
 
     def begin(self, version: str) -> None:
@@ -62,7 +64,7 @@ class EksRoll:
         self.timeline.after(TICK, self._tick, "EKS works")
 
     def _tick(self) -> None:
-        if self._step is not None:
+        if self._step is not None and self.answers():
             self._step()
         if not self._over:
             self._again()
@@ -132,13 +134,17 @@ class EksRoll:
         return True
 
     def _scale_down(self) -> None:
-        """Shrink the group one instance at a time; the group chooses which one leaves, and its hooks hold it."""
-        desired, maximum = self.size
-        if self.group.desired > desired:
+        """Shrink the group one instance at a time; the group chooses which one leaves, and its hooks hold it. Where
+        others scale the group up in between EKS ends without bringing it back to its size.
+        """
+        (desired, maximum), now = self.size, self.timeline.now()
+        since, last = self._shrunk or (now, self.group.desired)
+        if self.group.desired > desired and self.group.desired <= last:
             self.group.maximum = max(self.group.maximum - 1, maximum)
             self.fleet.resize(self.group, self.group.desired - 1)
-        elif len(self.group.members) == desired:
-            self.group.maximum = maximum
+            self._shrunk = now, self.group.desired
+        elif self.group.desired > last or len(self.group.members) <= self.group.desired or now - since > JOIN_TIME_OUT:
+            self.group.maximum = max(maximum, self.group.desired)
             self._end()
 
     def _old(self) -> list[SimInstance]:

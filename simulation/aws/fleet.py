@@ -46,7 +46,10 @@ class SimFleet:
         self, plans: Iterable[Plan], cluster: str, timeline: Timeline, injector: Injector, random: Random, to: Listeners
     ) -> None:
         self.instances: dict[str, SimInstance] = {}
-        self.groups = {plan.name: group_of(plan, cluster) for plan in plans}
+        self.groups: dict[str, SimGroup] = {}
+        self.served: dict[str, str] = {}  # group -> the cluster that its nodes join
+        self.homes: dict[str, str] = {}  # instance -> the group that has launched it, never forgotten
+        self.add(plans, cluster)
         self.subnet_size = SUBNET_SIZE
         self._timeline, self._injector, self._random, self._to = timeline, injector, random, to
         self._waits = HookWaits(timeline, self.emit_id, to, self.answer)
@@ -56,6 +59,11 @@ class SimFleet:
         self.reused: set[str] = set()  # came out of a warm pool
         self.protects: Callable[[SimInstance], bool] = lambda _: False  # true if a new one is protected from scale-in
         self.named: Callable[[SimInstance], str] = lambda _: ""  # the name of its Node, empty for one of its own
+
+    def add(self, plans: Iterable[Plan], cluster: str) -> None:
+        """Add the groups of a cluster."""
+        for plan in plans:
+            self.groups[plan.name], self.served[plan.name] = group_of(plan, cluster), cluster
 
     def populate(self) -> None:
         """Bring every group to its size, in service and joined, as if it had been so for long."""
@@ -307,6 +315,7 @@ class SimFleet:
         )
         member.protected, member.called = self.protects(member), self.named(member)
         self.instances[member.id] = group.members[member.id] = member
+        self.homes[member.id] = group.name
         return member
 
     def _booted(self, member: SimInstance, never: bool) -> None:

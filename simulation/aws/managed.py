@@ -1,9 +1,11 @@
 """`ports.eks.ManagedUpdates`: EKS' managed node groups and their updates.
 
-Generated fleets have no managed node groups; a test or a story makes them known. Where a group of the fleet stands
-behind one, EKS rolls it (`eks_roll.py`); else an update ends when the test says how (`end`), or after `lasts` s."""
+A fleet's groups are made managed (`managed_fleet.py`), or a test or a story makes them known. Where a group of the
+fleet stands behind one, EKS rolls it (`eks_roll.py`); else an update ends when the test says how (`end`), or after
+`lasts` s."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,13 +21,18 @@ SOURCE, SOURCE_VERSION = "eks.amazonaws.com/sourceLaunchTemplateId", "eks.amazon
 
 @dataclass(slots=True, kw_only=True)
 class SimUpdate:
-    """One update. `asked`: version, template version, force."""
+    """One update. `asked`: version, template version, force; `began` and `ended` in seconds since 1970; `by_others`:
+    started past the product.
+    """
 
     id: str
     nodegroup: tuple[str, str]
     asked: tuple[str | None, str | None, bool]
     state: ManagedState = ManagedState.IN_PROGRESS
     errors: tuple[str, ...] = field(default=())
+    began: float = 0.0
+    ended: float | None = None
+    by_others: bool = False
 
 
 class SimManagedUpdates:
@@ -69,13 +76,24 @@ class SimManagedUpdates:
         there = self.nodegroup(cluster, nodegroup)
         if any(one.nodegroup == which and one.state is ManagedState.IN_PROGRESS for one in self.updates.values()):
             raise InvalidInputError(f"ResourceInUseException: {nodegroup} has an update that runs")
-        made = SimUpdate(id=f"update-{len(self.updates) + 1}", nodegroup=which, asked=asked)
+        made = SimUpdate(id=f"update-{len(self.updates) + 1}", nodegroup=which, asked=asked, began=self._now())
         self.updates[made.id] = made
         self._by_token[token] = made.id, asked
         self.described[which] = replace(there, status="UPDATING")
         if not self.roll(made, there, lambda errors: self._rolled(made.id, errors)) and self._timeline is not None:
             self._timeline.after(self._lasts, lambda: self.end(made.id), "EKS ends an update")
         return made.id
+
+    def start_by_others(self, nodegroup: Nodegroup, *, template_version: str | None = None) -> None:
+        """Start an update as an owner does in the console; nothing happens while another one runs."""
+        token = f"console-{len(self.updates) + 1}"
+        with suppress(InvalidInputError):
+            made = self.start(nodegroup.cluster, nodegroup.name, token=token, template_version=template_version)
+            self.updates[made].by_others = True
+
+    def of_group(self, group: str) -> Nodegroup | None:
+        """Return the node group behind an Auto Scaling group, None for a self-managed one."""
+        return next((one for one in self.described.values() if group in one.groups), None)
 
     def look(self, cluster: str, nodegroup: str, update: str) -> ManagedUpdate:
         """Return the current state of the update. Raises ObjectGoneError."""
@@ -95,7 +113,7 @@ class SimManagedUpdates:
         found = self.updates[update]
         if found.state is not ManagedState.IN_PROGRESS:
             return
-        found.state, found.errors = state, errors
+        found.state, found.errors, found.ended = state, errors, self._now()
         there, (version, template_version, _) = self.described[found.nodegroup], found.asked
         if state is ManagedState.SUCCESSFUL:
             template = there.template
@@ -108,12 +126,15 @@ class SimManagedUpdates:
         """Return the labels that EKS puts on a node of the Auto Scaling group, which was launched with that image,
         copied from that version of the user's template; none where no node group is behind it.
         """
-        found = next((one for one in self.described.values() if group in one.groups), None)
+        found = self.of_group(group)
         if found is None:
             return {}
         if found.template is None:
             return {NODEGROUP: found.name, IMAGE: image}
         return {NODEGROUP: found.name, SOURCE: found.template[0], SOURCE_VERSION: source}
+
+    def _now(self) -> float:
+        return self._timeline.now() if self._timeline is not None else 0.0
 
     def _rolled(self, update: str, errors: tuple[str, ...]) -> None:
         self.end(update, ManagedState.FAILED if errors else ManagedState.SUCCESSFUL, *errors)

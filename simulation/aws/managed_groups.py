@@ -1,6 +1,6 @@
 """Managed node groups made of a fleet's groups: EKS' tags, EKS' labels on their nodes, and EKS that rolls them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
@@ -30,13 +30,15 @@ class ManagedGroups:
         templates: SimTemplates,
         timeline: Timeline,
         random: Random,
+        answers: Callable[[], bool] = lambda: True,
     ) -> None:
+        self._answers = answers
         self._name, self._cluster, self._fleet, self._updates = cluster_name, cluster, fleet, updates
         self._templates, self._timeline, self._random = templates, timeline, random
         self.copies: dict[str, dict[str, str]] = {}
         self.unlabelled: set[str] = set()
         self._own: dict[str, SimTemplate] = {}
-        self._sizes: dict[str, tuple[int, int]] = {}
+        self._sizes: dict[str, tuple[int, int]] = {}  # before an update that has failed, which left larger ones
         updates.roll = self._roll
 
     def manage(self, group: SimGroup, nodegroup: str, own: SimTemplate | None = None, **more: Any) -> None:
@@ -49,7 +51,6 @@ class ManagedGroups:
             self._own[group.name], template = own, (own.id, "1")
             self._templates.know(own)
         self.copies[group.name] = {"1": "1"}
-        self._sizes[group.name] = group.desired, group.maximum
         self._updates.know(self._name, nodegroup, groups=(group.name,), template=template, **more)
 
     def labels(self, member: SimInstance) -> Mapping[str, str]:
@@ -75,15 +76,32 @@ class ManagedGroups:
         if group.template.image(version) != image or self.copies[name][version] != source:
             version = group.template.add(image)
             self.copies[name][version] = source
+            if own is not None and source in own.bad:
+                group.template.bad.add(version)
+        size = self._size(group)
+
+        def over(errors: tuple[str, ...]) -> None:
+            if errors:
+                self._sizes[name] = size
+            ended(errors)
+
         EksRoll(
             fleet=self._fleet,
             cluster=self._cluster,
             timeline=self._timeline,
             group=group,
-            size=self._sizes[name],
+            size=size,
             at_once=nodegroup.max_unavailable or 1,
             force=force,
             random=self._random,
-            ended=ended,
+            ended=over,
+            answers=self._answers,
         ).begin(version)
         return True
+
+    def _size(self, group: SimGroup) -> tuple[int, int]:
+        """Return the desired and maximum size to which an update returns: those of now, or what they were before an
+        earlier one that has failed raised them.
+        """
+        desired, maximum = self._sizes.pop(group.name, (group.desired, group.maximum))
+        return min(group.desired, desired), min(group.maximum, maximum)

@@ -2,13 +2,14 @@
 subnets."""
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from leeward.model.group import Group
 from leeward.model.instance_type import InstanceType
 from leeward.model.launch import LaunchSettings
 from leeward.model.nodegroup import Nodegroup
 from leeward.model.subnet import Subnet
+from leeward.node_template.cache import NodegroupCache
 from simulation.aws.compute import subnet_of
 from simulation.aws.fleet import SimFleet
 from simulation.faults import Injector
@@ -56,11 +57,12 @@ class SimNetwork:
 
 class SimLaunchSources:
     """Launch settings of the groups. Each launches the one type of its plan, with the image of its
-    template's version.
+    template's version. `readable`: whether our role may read the SSM parameters behind images; a version that names
+    one is described with its name where not, as the adapter does.
     """
 
-    def __init__(self, fleet: SimFleet) -> None:
-        self._fleet = fleet
+    def __init__(self, fleet: SimFleet, readable: Callable[[], bool] = lambda: True) -> None:
+        self._fleet, self._readable = fleet, readable
 
     def settings(self, group: Group) -> LaunchSettings | None:
         """Return the group's launch settings, None for a group that the fleet does not have."""
@@ -72,7 +74,7 @@ class SimLaunchSources:
             template=known.template.id,
             version=int(version),
             default=version == "1",
-            image=known.template.image(version),
+            image=known.template.image(version) if self._readable() else known.template.written(version),
             instance_type=known.plan.instance_type,
             spot=known.plan.spot,
         )
@@ -95,6 +97,21 @@ class SimNodegroups:
     def describe(self, cluster: str, name: str) -> Nodegroup:
         """Return the node group. Raises ObjectGoneError."""
         return self._describe(cluster, name)
+
+
+class KnownSimNodegroups:
+    """`ports.eks.KnownNodegroups`: each execution environment has a cache of its own, as processes have."""
+
+    def __init__(self, cache: Callable[[], NodegroupCache], environment: Callable[[], str]) -> None:
+        self._cache, self._environment = cache, environment
+        self._caches: dict[str, NodegroupCache] = {}
+
+    def get(self, cluster: str, name: str, lasts: timedelta) -> Nodegroup | None:
+        """Return the node group, None when it cannot be read."""
+        environment = self._environment()
+        if environment not in self._caches:
+            self._caches[environment] = self._cache()
+        return self._caches[environment].get(cluster, name, lasts)
 
 
 class SimPriceList:

@@ -53,6 +53,7 @@ class SimGroups:
         self.completed = Journal[tuple[str, str, str, bool]]()
         self.heartbeats = Journal[tuple[str, str, str, bool]]()
         self.put: set[tuple[str, str]] = set()
+        self.hooks_put = Journal[tuple[str, str]]()  # each time
         self.asked_for: set[str] = set()  # instances that we asked a group to end
         self.misdirected = Journal[tuple[str, str, str]]()  # heartbeats for an action that has never waited
 
@@ -79,6 +80,7 @@ class SimGroups:
     def put_hook(self, hook: LifecycleHook, *, default_result: HookResult) -> None:
         """Put a hook, overwriting the one of that name."""
         self.put.add((hook.group, hook.name))
+        self.hooks_put.append((hook.group, hook.name))
         self._fleet.groups[hook.group].hooks[hook.name] = (hook, default_result)
 
     def delete_hook(self, *, group: str, hook: str) -> None:

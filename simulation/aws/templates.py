@@ -5,7 +5,7 @@ A version may be bad: instances launched from it boot and never join the cluster
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from leeward.errors import ObjectGoneError
+from leeward.errors import AccessDeniedError, ObjectGoneError
 from leeward.model.launch import LaunchTemplateRef
 from simulation.faults import Injector
 
@@ -40,8 +40,12 @@ class SimTemplate:
 
     def image(self, version: str) -> str:
         """Return the image that an instance launched now would have. Raises ObjectGoneError."""
-        written = self.images[int(self.number(version)) - 1]
+        written = self.written(version)
         return self.parameters[written.removeprefix(ALIAS)] if written.startswith(ALIAS) else written
+
+    def written(self, version: str) -> str:
+        """Return the image as the version names it. Raises ObjectGoneError."""
+        return self.images[int(self.number(version)) - 1]
 
     def add(self, image: str, token: str = "") -> str:
         """Run CreateLaunchTemplateVersion and return its number; the same token gives the same one."""
@@ -60,7 +64,9 @@ def template_of(group: str) -> SimTemplate:
 
 
 class SimTemplates:
-    """`ports.compute.Templates`. `parameters`: SSM's; `missing`: images that EC2 does not have."""
+    """`ports.compute.Templates`. `parameters`: SSM's, and whether our role may read them; `missing`: images that EC2
+    does not have.
+    """
 
     def __init__(self, templates: Iterable[SimTemplate], injector: Injector | None = None) -> None:
         self._by_name: dict[str, SimTemplate] = {}
@@ -68,6 +74,7 @@ class SimTemplates:
             self._by_name[one.id] = self._by_name[one.name] = one
         self._injector = injector
         self.parameters: dict[str, str] = {}
+        self.readable = True
         self.missing: set[str] = set()
 
     def version_for(self, template: LaunchTemplateRef, image: str, *, token: str) -> LaunchTemplateRef:
@@ -78,7 +85,7 @@ class SimTemplates:
         source = known.number(template.version)
         if token in known.by_token:
             return known.ref(known.by_token[token])
-        if known.image(source) == image:
+        if known.written(source) == image:
             return known.ref(source)
         made = known.add(image, token)
         gate = self._injector
@@ -90,13 +97,19 @@ class SimTemplates:
         """Add a template that stands behind no group of the fleet by itself."""
         self._by_name[template.id] = self._by_name[template.name] = template
 
+    def template(self, name: str) -> SimTemplate:
+        """Return the template of that id or name. Raises KeyError."""
+        return self._by_name[name]
+
     def numbered(self, template: LaunchTemplateRef) -> LaunchTemplateRef:
         """Return the reference with number and id."""
         known = self._known(template)
         return known.ref(known.number(template.version))
 
     def image_behind(self, parameter: str) -> str:
-        """Return the image of a parameter that a test has set. Raises ObjectGoneError."""
+        """Return the image that the parameter names now. Raises ObjectGoneError, AccessDeniedError."""
+        if not self.readable:
+            raise AccessDeniedError(f"ssm:GetParameter on {parameter}: AccessDeniedException")
         if parameter not in self.parameters:
             raise ObjectGoneError(f"ParameterNotFound: {parameter}")
         return self.parameters[parameter]

@@ -6,17 +6,20 @@ from dataclasses import replace
 from typing import Any
 
 from leeward.upgrade.record import UpgradeRecord
+from simulation.journal import Journal
+from simulation.ordered import Ordered
 
 
 class SimUpgrades:
     """Upgrade records and plans. `records` and `plans` by group. `wrote` receives every write, with the record before
-    it.
+    it. `ordered`: requests of operators.
     """
 
     def __init__(self, wrote: Callable[[UpgradeRecord | None, UpgradeRecord], None] = lambda _, __: None) -> None:
         self._wrote = wrote
         self.records: dict[str, UpgradeRecord] = {}
         self.plans: dict[str, Mapping[str, Any]] = {}
+        self.ordered = Journal[Ordered]()
 
     def read(self, group: str) -> UpgradeRecord | None:
         """Return the latest record, open or ended."""

@@ -5,13 +5,16 @@ from pathlib import Path
 
 RULES = (
     "asked",
+    "cluster_rules",
     "convergence",
     "drain_times",
     "drained",
     "facts",
     "hook_rules",
+    "image_rules",
     "invariants",
     "leaving_rules",
+    "managed_rules",
     "message_rules",
     "node_rules",
 )

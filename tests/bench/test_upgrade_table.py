@@ -51,7 +51,7 @@ def test_both_sides_roll_the_fleet_and_only_ours_moves_no_pod_twice(capsys):
 def test_an_execution_that_hands_over_to_another_is_not_the_end(monkeypatch):
     figures = Figures.read()
     in_one, bound = leeward(figures, 6, "50%")
-    monkeypatch.setattr(run, "MOST_ROUNDS", 6)
+    monkeypatch.setattr(run, "MOST_PAUSES", 6)
     in_several, _ = leeward(figures, 6, "50%")
     assert bound <= in_one.seconds <= in_several.seconds
 

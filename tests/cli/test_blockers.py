@@ -274,7 +274,7 @@ def test_live_a_node_that_an_upgrade_keeps_says_which_execution_and_until_when(k
 
 
 def test_live_a_paused_upgrade_keeps_it_without_an_end(kept):
-    until, fix = kept(wish=ControlRequest.PAUSE)
+    until, fix = kept(control=ControlRequest.PAUSE)
     assert until is None
     assert "leeward upgrade resume web-a" in fix
 

@@ -75,7 +75,7 @@ def test_without_prices_deletions_are_planned_and_their_savings_are_not_known(as
 
 def test_the_table_tells_savings_and_reasons(leeward, tmp_path):
     told = leeward("plan", "--snapshot", a_disruption_snapshot(tmp_path), "--now", NOON).out
-    assert "next round, by consolidation: saves $0.48 an hour" in told
+    assert "next run, by consolidation: saves $0.48 an hour" in told
     assert "1 of batch (m5.large) in us-east-1a" in told
 
 
@@ -128,7 +128,7 @@ def test_without_a_snapshot_or_a_cluster_nothing_is_guessed(leeward, verb):
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({"prices": {"on-demand": {"m5.large": "dear"}}}, 'prices.json: on-demand["m5.large"]: found "dear"'),
+        ({"prices": {"on-demand": {"m5.large": "expensive"}}}, 'prices.json: on-demand["m5.large"]: found "expensive"'),
         (
             {"pods": items(a_pod("p", "n1", cpu="many"))},
             'pods.json: items[0].spec.containers[0].resources.requests.cpu: found "many", expected a quantity',

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from leeward.adapters import wiring
-from leeward.disruption.record import RoundOutcome
+from leeward.disruption.record import DisruptionOutcome
 from leeward.errors import AccessDeniedError
 from leeward.model.impairment import Impairment
 from leeward.model.launch import LaunchSettings
@@ -17,7 +17,7 @@ from leeward.ports.kubernetes import Listed
 from tests.cli.snapshots.disruption import a_node as a_raw_node
 from tests.cli.snapshots.disruption import a_pod as a_raw_pod
 from tests.fakes.builders import a_group, a_policy, an_instance, policies
-from tests.fakes.rounds import a_round
+from tests.fakes.disruptions import a_disruption
 from tests.fakes.system import FakeSystem
 
 LIVE = ("--cluster", "blue", "--now", "2026-05-01T12:00:00Z", "-o", "json")
@@ -89,21 +89,21 @@ def test_without_the_table_and_without_prices_there_is_a_plan_all_the_same(leewa
 
 
 def test_a_live_plan_names_the_round_that_is_under_way(leeward, system):
-    system.rounds.write(a_round(execution="blue-3-1", told=True))
+    system.disruptions.write(a_disruption(execution="blue-3-1", told=True))
     said = leeward("plan", *LIVE[:-1], "table").out
-    assert "round 3 is under way (execution blue-3-1): consolidation: replace node-a, node-b" in " ".join(said.split())
+    assert "run 3 is under way (execution blue-3-1): consolidation: replace node-a, node-b" in " ".join(said.split())
 
 
 def test_a_live_plan_leaves_groups_alone_that_rest_after_a_round(leeward, system):
     now = datetime(2026, 5, 1, 11, 55, tzinfo=UTC)
-    system.rounds.write(a_round(groups=("web-a",)).closed(RoundOutcome.DONE, "done", now))
+    system.disruptions.write(a_disruption(groups=("web-a",)).closed(DisruptionOutcome.DONE, "done", now))
     found = valid(leeward("plan", *LIVE), "plan")
     assert found["commands"] == []
-    assert "rests after the last round" in found["nodes"][0]["verdicts"][0]["reason"]
+    assert "rests after the last run" in found["nodes"][0]["verdicts"][0]["reason"]
 
 
 def test_where_leeward_is_not_installed_a_live_plan_is_made_all_the_same(leeward, system):
-    system.rounds.fail("read", AccessDeniedError("dynamodb:GetItem on leeward: no such table"))
+    system.disruptions.fail("read", AccessDeniedError("dynamodb:GetItem on leeward: no such table"))
     found = valid(leeward("plan", *LIVE), "plan")
     assert found["method"] == "consolidation"
     assert "cannot be read" in leeward("plan", *LIVE[:-1], "table").out

@@ -15,8 +15,8 @@ from leeward.model.group import ScalingActivity
 from leeward.model.termination import Cause, CauseKind, Outcome, execution_name
 from leeward.ports.kubernetes import Listed
 from tests.fakes.builders import CLUSTER, GROUP, a_group, a_subject, an_instance
+from tests.fakes.disruptions import a_disruption
 from tests.fakes.past import FakePast
-from tests.fakes.rounds import a_round
 from tests.fakes.system import FakeSystem
 from tests.unit.report.execution import BLOCKED, NEW, OLD, TEN, a_step, a_story, an_execution, an_upgrade, at
 
@@ -157,10 +157,10 @@ class TestWhatCannotBeDrawn:
 
     def test_a_name_of_two_state_machines(self, refused, system):
         system.past.put(an_execution(Machine.UPGRADE, "blue-3-1"))
-        system.past.put(an_execution(Machine.ROUND, "blue-3-1"))
+        system.past.put(an_execution(Machine.DISRUPTION, "blue-3-1"))
         said = refused("blue-3-1")
         assert said == (
-            "found 'blue-3-1' to be an execution of leeward-node-group-upgrade and of leeward-disruption-round, "
+            "found 'blue-3-1' to be an execution of leeward-node-group-upgrade and of leeward-disruption, "
             "expected the ARN of one of them"
         )
 
@@ -283,25 +283,27 @@ class TestAnUpgrade:
 
 class TestARound:
     def test_its_nodes_are_those_of_its_record(self, report, system):
-        record = replace(a_round(), cluster=CLUSTER)
-        system.rounds.records[CLUSTER] = record
+        record = replace(a_disruption(), cluster=CLUSTER)
+        system.disruptions.records[CLUSTER] = record
         name = f"{CLUSTER}-{record.number}-1"
-        given = {"cluster": CLUSTER, "round": record.number}
+        given = {"cluster": CLUSTER, "disruption": record.number}
         steps = [a_step("MarkNodes", 1, 2, next="launch", why="marked 3 nodes")]
-        system.past.put(an_execution(Machine.ROUND, name, given=given), *steps)
+        system.past.put(an_execution(Machine.DISRUPTION, name, given=given), *steps)
         document = report(name)
         assert [lane["instance"] for lane in document["nodes"]] == [*record.nodes.values(), *record.launched]
 
     def test_when_a_later_round_has_its_record_its_nodes_are_found_by_their_terminations(self, report, system):
-        system.rounds.records[CLUSTER] = replace(a_round(), cluster=CLUSTER, number=9)
-        cause = Cause(id=f"round#{CLUSTER}#7#{OLD}", kind=CauseKind.EMPTY, at=at(2))
+        system.disruptions.records[CLUSTER] = replace(a_disruption(), cluster=CLUSTER, number=9)
+        cause = Cause(id=f"disruption#{CLUSTER}#7#{OLD}", kind=CauseKind.EMPTY, at=at(2))
         terminate(system, cause=cause)
         system.groups.history += [
             (GROUP, ScalingActivity(at=at(62), cause="", leaves=OLD, ended=at(80))),
             (GROUP, ScalingActivity(at=at(63), cause="", leaves="i-0stranger0", ended=at(80))),
         ]
-        given = {"cluster": CLUSTER, "round": 7}
-        system.past.put(an_execution(Machine.ROUND, f"{CLUSTER}-7-1", given=given, status=ExecutionStatus.SUCCEEDED))
+        given = {"cluster": CLUSTER, "disruption": 7}
+        system.past.put(
+            an_execution(Machine.DISRUPTION, f"{CLUSTER}-7-1", given=given, status=ExecutionStatus.SUCCEEDED)
+        )
         document = report(f"{CLUSTER}-7-1")
         assert [lane["instance"] for lane in document["nodes"]] == [OLD]
         assert "has made way for that of a later one" in document["notes"][0]

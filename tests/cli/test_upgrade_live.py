@@ -107,7 +107,7 @@ def test_a_start_after_a_failure_takes_the_next_free_name(say, system):
 
 
 @pytest.mark.parametrize(
-    ("action", "wish"),
+    ("action", "control"),
     [
         ("pause", ControlRequest.PAUSE),
         ("abort", ControlRequest.ABORT),
@@ -115,11 +115,11 @@ def test_a_start_after_a_failure_takes_the_next_free_name(say, system):
         ("resume", ControlRequest.RUN),
     ],
 )
-def test_a_wish_is_written_down_for_whoever_runs_it(say, system, action, wish):
+def test_a_wish_is_written_down_for_whoever_runs_it(say, system, action, control):
     a_record(system)
     system.upgrade_executions.open.add(f"{GROUP}-1")
     assert say(action, GROUP) == say(action, GROUP), "said twice it is the same"
-    assert system.upgrades.records[GROUP].wish is wish
+    assert system.upgrades.records[GROUP].control is control
     assert not system.upgrade_executions.started
 
 
@@ -146,7 +146,7 @@ def test_a_wish_without_an_upgrade_is_refused(leeward, system):
 
 def test_the_status_is_that_of_the_record_and_the_world(say, system):
     assert say("status", GROUP)["phase"] == "not-started"
-    a_record(system, wish=ControlRequest.PAUSE)
+    a_record(system, control=ControlRequest.PAUSE)
     found = say("status", GROUP)
     assert (found["phase"], found["nodes"]["old"]) == ("paused", 1)
 

@@ -41,10 +41,10 @@ def test_what_was_never_kept_is_absent(catalog):
 
 def test_each_kind_comes_back_with_its_own_age(catalog):
     catalog.keep("blue", FactKind.SUBNETS, a_sheet())
-    catalog.keep("blue", FactKind.PRICES, a_sheet("dear", NOW - timedelta(minutes=50)))
+    catalog.keep("blue", FactKind.PRICES, a_sheet("expensive", NOW - timedelta(minutes=50)))
     assert catalog.read("blue") == {
         FactKind.SUBNETS: a_sheet(),
-        FactKind.PRICES: a_sheet("dear", NOW - timedelta(minutes=50)),
+        FactKind.PRICES: a_sheet("expensive", NOW - timedelta(minutes=50)),
     }
 
 

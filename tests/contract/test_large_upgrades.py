@@ -12,7 +12,7 @@ from leeward.adapters.aws.table import Table, to_wire
 from leeward.adapters.aws.upgrade_items import upgrade_item
 from leeward.adapters.aws.upgrades import DynamoUpgrades
 from leeward.model.termination import Cause, CauseKind, Outcome, Status, TerminationRecord
-from leeward.upgrade.capacity_ledger import conclude, remarked
+from leeward.upgrade.capacity_ledger import conclude, with_warning
 from leeward.upgrade.drain_selection import TRIES
 from leeward.upgrade.findings import Code, warning
 from leeward.upgrade.plan import Plan
@@ -74,7 +74,7 @@ def in_full_swing(record):
         phase_since=NOW + timedelta(hours=1),
     )
     for number in range(30):
-        record = remarked(record, f"{number}: {', '.join(IDS)} never joined the cluster and were ended")
+        record = with_warning(record, f"{number}: {', '.join(IDS)} never joined the cluster and were ended")
     return record
 
 

@@ -79,7 +79,7 @@ def test_only_who_read_the_newest_version_writes(upgrades):
     first = upgrades.write(a_record())
     second = upgrades.write(replace(first, gone=1))
     assert second.version == 2
-    assert upgrades.write(replace(first, wish=ControlRequest.PAUSE)) is None
+    assert upgrades.write(replace(first, control=ControlRequest.PAUSE)) is None
     assert upgrades.read("web-a") == second
 
 
@@ -89,7 +89,7 @@ def test_a_new_upgrade_begins_only_when_the_last_one_has_ended(upgrades):
     ended = upgrades.write(replace(first, ended=NOW))
     again = upgrades.write(a_record(began=NOW + timedelta(hours=1)))
     assert again == a_record(began=NOW + timedelta(hours=1), version=1)
-    assert upgrades.write(replace(ended, wish=ControlRequest.ROLLBACK)) is None
+    assert upgrades.write(replace(ended, control=ControlRequest.ROLLBACK)) is None
 
 
 def test_a_writer_of_an_earlier_upgrade_does_not_meet_the_same_version_of_a_later_one(upgrades):
@@ -102,7 +102,7 @@ def test_a_writer_of_an_earlier_upgrade_does_not_meet_the_same_version_of_a_late
 
 def test_one_that_has_ended_may_be_rolled_back(upgrades):
     ended = upgrades.write(a_record(ended=NOW))
-    assert upgrades.write(replace(ended, wish=ControlRequest.ROLLBACK, ended=None)).version == 2
+    assert upgrades.write(replace(ended, control=ControlRequest.ROLLBACK, ended=None)).version == 2
     assert upgrades.read("web-a").ended is None
 
 

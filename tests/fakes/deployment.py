@@ -107,7 +107,7 @@ class FakeDeployment(Calls):
                 EventSource(id="e-1", source=arn("sqs", expected.QUEUE), state="Enabled"),
                 EventSource(id="e-3", source=arn("sqs", expected.STATE_CHANGES), state="Enabled"),
             ],
-            "leeward-telling": [
+            "leeward-notifications": [
                 EventSource(id="e-2", source=arn("dynamodb", "table/leeward/stream/2026"), state="Enabled")
             ],
         }

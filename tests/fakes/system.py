@@ -14,6 +14,7 @@ from tests.fakes.claims import FakeClaims
 from tests.fakes.clock import FakeClock
 from tests.fakes.clusters import FakeClusters
 from tests.fakes.dead_letters import FakeDeadLetters
+from tests.fakes.disruptions import FakeDisruptions
 from tests.fakes.executions import FakeExecutions, FakeUpgradeExecutions
 from tests.fakes.groups import FakeGroups
 from tests.fakes.instances import FakeInstances
@@ -23,7 +24,6 @@ from tests.fakes.maxima import FakeMaxima
 from tests.fakes.network import FakeLaunchSources, FakeNetwork, FakePriceList
 from tests.fakes.nodegroups import FakeNodegroups
 from tests.fakes.redelivery import FakeRedelivery
-from tests.fakes.rounds import FakeRounds
 from tests.fakes.upgrades import (
     FakeAlarms,
     FakeGroupChanges,
@@ -75,8 +75,8 @@ class FakeSystem:
         self.alarms = FakeAlarms()
         self.upgrades = FakeUpgrades()
         self.upgrade_executions = FakeUpgradeExecutions()
-        self.rounds = FakeRounds()
-        self.round_executions = FakeUpgradeExecutions()
+        self.disruptions = FakeDisruptions()
+        self.disruption_executions = FakeUpgradeExecutions()
         self.ports = Ports(
             clock=self.clock,
             clusters=self.clusters,
@@ -100,8 +100,8 @@ class FakeSystem:
             alarms=self.alarms,
             upgrades=self.upgrades,
             upgrade_executions=self.upgrade_executions,
-            rounds=self.rounds,
-            round_executions=self.round_executions,
+            disruptions=self.disruptions,
+            disruption_executions=self.disruption_executions,
             deployment=deployment,
             queue_arns=frozenset({QUEUE_ARN}),
             origins=origins,

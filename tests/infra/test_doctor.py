@@ -43,7 +43,7 @@ def test_event_sources(template):
     assert len(found) == len(wanted)
     for function, part in wanted:
         sources = [json.dumps(mapping["EventSourceArn"]) for mapping in found if mapping["FunctionName"] == function]
-        assert function == "leeward-telling" or any(f'{part}"' in source for source in sources), part
+        assert function == "leeward-notifications" or any(f'{part}"' in source for source in sources), part
 
 
 @pytest.mark.parametrize("queue", expected.READ_QUEUES)

@@ -11,24 +11,34 @@ from leeward import telemetry
 from leeward.adapters.settings import KubernetesAccess, Settings
 from tests.infra.conftest import EVERYTHING, LONG_NAME, TOPIC
 
-NAMES = ("interruption", "terminate", "drain", "sweep", "sync", "upgrade", "decide", "disrupt", "telling")
+NAMES = (
+    "interruption",
+    "terminate",
+    "drain",
+    "reconciler",
+    "sync",
+    "upgrade",
+    "disruption-planner",
+    "disrupt",
+    "notifications",
+)
 ACCESS = {
     "interruption": "act",
     "terminate": "none",
     "drain": "act",
-    "sweep": "act",
+    "reconciler": "act",
     "sync": "act",
     "upgrade": "act",
-    "decide": "act",
+    "disruption-planner": "act",
     "disrupt": "act",
-    "telling": "none",
+    "notifications": "none",
 }
 FUNCTION = "AWS::Lambda::Function"
 FOR_LIBRARIES = {
     "LOG_LEVEL",
     "AWS_SDK_UA_APP_ID",
     "AWS_DATA_PATH",
-    "EVENT_SOURCE",  # fn telling's
+    "EVENT_SOURCE",  # fn notifications's
 }
 
 
@@ -120,10 +130,10 @@ def test_only_what_speaks_to_kubernetes_lives_in_the_vpc(template, everything):
     assert inside == {
         "leeward-interruption",
         "leeward-drain",
-        "leeward-sweep",
+        "leeward-reconciler",
         "leeward-sync",
         "leeward-upgrade",
-        "leeward-decide",
+        "leeward-disruption-planner",
         "leeward-disrupt",
     }
     config = everything.named(FUNCTION)["leeward-drain"]["VpcConfig"]
@@ -144,23 +154,23 @@ def test_concurrency_is_kept_for_interruptions_and_drains_are_capped(template, e
         "leeward-interruption": 12,  # ten for the interruption queue, two for state changes
         "leeward-drain": 40,
         "leeward-terminate": None,
-        "leeward-sweep": None,
+        "leeward-reconciler": None,
         "leeward-sync": None,
         "leeward-upgrade": None,
-        "leeward-decide": None,
+        "leeward-disruption-planner": None,
         "leeward-disrupt": None,
-        "leeward-telling": None,
+        "leeward-notifications": None,
     }
     assert not [f for f in everything.named(FUNCTION).values() if "ReservedConcurrentExecutions" in f]
 
 
-@pytest.mark.parametrize("name", ["sweep", "sync", "decide"])
+@pytest.mark.parametrize("name", ["reconciler", "sync", "disruption-planner"])
 def test_a_scheduled_function_is_not_called_again_for_a_failure(template, name):
     configs = {c["FunctionName"]: c for c in template.resources("AWS::Lambda::EventInvokeConfig").values()}
     assert configs[f"leeward-{name}"]["MaximumRetryAttempts"] == 0
 
 
-@pytest.mark.parametrize(("name", "every"), [("sweep", "rate(1 minute)"), ("sync", "rate(5 minutes)")])
+@pytest.mark.parametrize(("name", "every"), [("reconciler", "rate(1 minute)"), ("sync", "rate(5 minutes)")])
 def test_it_is_called_on_its_schedule_and_only_by_it(template, name, every):
     rule = template.named("AWS::Events::Rule")[f"leeward-{name}-schedule"]
     assert rule["ScheduleExpression"] == every

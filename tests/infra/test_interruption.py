@@ -19,7 +19,7 @@ QUEUE_ARN = f"arn:aws:sqs:us-east-1:111122223333:{INTERRUPTION}"
 STATE_CHANGES_ARN = f"arn:aws:sqs:us-east-1:111122223333:{STATE_CHANGES}"
 
 
-OF_ROUNDS, OF_UPGRADES = "leeward-round-status", "leeward-upgrade-status"  # call fn decide, fn upgrade
+OF_ROUNDS, OF_UPGRADES = "leeward-disruption-status", "leeward-upgrade-status"  # call fn disruption-planner, fn upgrade
 
 
 def event_rules(template):

@@ -11,7 +11,7 @@ from tests.infra.conftest import EVERYTHING
 
 ALARM = "AWS::CloudWatch::Alarm"
 UPGRADES = "arn:aws:states:us-east-1:111122223333:stateMachine:leeward-node-group-upgrade"
-ROUNDS = "arn:aws:states:us-east-1:111122223333:stateMachine:leeward-disruption-round"
+ROUNDS = "arn:aws:states:us-east-1:111122223333:stateMachine:leeward-disruption"
 ROOMS = Path("functions/leeward")
 
 
@@ -44,10 +44,10 @@ def dimensions(alarm):
         ("termination-timed-out", "ExecutionsTimedOut", None, 1, "notBreaching"),
         ("upgrade-failed", "ExecutionsFailed", {"StateMachineArn": UPGRADES}, 1, "notBreaching"),
         ("upgrade-timed-out", "ExecutionsTimedOut", {"StateMachineArn": UPGRADES}, 1, "notBreaching"),
-        ("round-failed", "ExecutionsFailed", {"StateMachineArn": ROUNDS}, 1, "notBreaching"),
-        ("round-timed-out", "ExecutionsTimedOut", {"StateMachineArn": ROUNDS}, 1, "notBreaching"),
-        ("decide-stopped", "Errors", {"FunctionName": "leeward-decide"}, 1, "missing"),
-        ("sweep-stopped", "Errors", {"FunctionName": "leeward-sweep"}, 1, "missing"),
+        ("disruption-failed", "ExecutionsFailed", {"StateMachineArn": ROUNDS}, 1, "notBreaching"),
+        ("disruption-timed-out", "ExecutionsTimedOut", {"StateMachineArn": ROUNDS}, 1, "notBreaching"),
+        ("disruption-planner-stopped", "Errors", {"FunctionName": "leeward-disruption-planner"}, 1, "missing"),
+        ("reconciler-stopped", "Errors", {"FunctionName": "leeward-reconciler"}, 1, "missing"),
         ("sync-stopped", "Errors", {"FunctionName": "leeward-sync"}, 1, "missing"),
         (
             "events-undelivered",
@@ -76,7 +76,7 @@ def test_there_are_no_other_alarms(template):
 
 def test_a_sweep_that_has_not_come_to_a_good_end_for_five_minutes_alarms(template):
     """Errors is 0 or 1 with every call: a minimum of 1 says that all failed, no data that none was made."""
-    alarm = alarms(template)["leeward-sweep-stopped"]
+    alarm = alarms(template)["leeward-reconciler-stopped"]
     assert (alarm["Statistic"], alarm["Period"], alarm["EvaluationPeriods"]) == ("Minimum", 300, 1)
 
 
@@ -89,7 +89,7 @@ def test_the_operators_topic_gets_the_alarm_and_its_end(template, everything):
 def test_a_scheduled_function_that_stops_notifies_and_a_new_deployment_is_quiet(everything):
     """Missing data are a change to INSUFFICIENT_DATA, the state in which every alarm begins."""
     stopped = {name for name, alarm in alarms(everything).items() if "InsufficientDataActions" in alarm}
-    assert stopped == {"leeward-sweep-stopped", "leeward-decide-stopped", "leeward-sync-stopped"}
+    assert stopped == {"leeward-reconciler-stopped", "leeward-disruption-planner-stopped", "leeward-sync-stopped"}
     for name in stopped:
         assert alarms(everything)[name]["InsufficientDataActions"] == [EVERYTHING["alarmTopic"]]
     assert "breaching" not in {alarm["TreatMissingData"] for alarm in alarms(everything).values()}

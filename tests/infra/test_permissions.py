@@ -4,13 +4,13 @@ import pytest
 
 from infra.permission import Scope
 from infra.permissions import PERMISSIONS
-from infra.service_permissions import EVERY_FUNCTION, IN_A_VPC, ROUND_MACHINE, STATE_MACHINE, UPGRADE_MACHINE
+from infra.service_permissions import DISRUPTION_MACHINE, EVERY_FUNCTION, IN_A_VPC, STATE_MACHINE, UPGRADE_MACHINE
 from tests.infra.conftest import LONG_NAME, NODES
 
 MACHINES = {
     "leeward-node-termination": STATE_MACHINE,
     "leeward-node-group-upgrade": UPGRADE_MACHINE,
-    "leeward-disruption-round": ROUND_MACHINE,
+    "leeward-disruption": DISRUPTION_MACHINE,
 }
 TABLES = {**PERMISSIONS, "every function": EVERY_FUNCTION, "in a vpc": IN_A_VPC, **MACHINES}
 ALL = [pytest.param(p, id=f"{who}: {p.action}") for who, table in TABLES.items() for p in table]
@@ -27,7 +27,7 @@ WIDE = {
     Scope.LAUNCH_TAGS,
     Scope.LAMBDA_ITSELF,
     Scope.UPGRADE_EXECUTIONS,
-    Scope.ROUND_EXECUTIONS,
+    Scope.DISRUPTION_EXECUTIONS,
     Scope.GROUP_TEMPLATES,
     Scope.ALARMS,
     Scope.IMAGES,
@@ -111,7 +111,7 @@ def test_roles_are_passed_to_ec2_only_and_only_those_named(template, everything)
 
 @pytest.mark.parametrize(
     ("machine", "function"),
-    [("leeward-node-group-upgrade", "leeward-upgrade"), ("leeward-disruption-round", "leeward-disrupt")],
+    [("leeward-node-group-upgrade", "leeward-upgrade"), ("leeward-disruption", "leeward-disrupt")],
 )
 def test_upgrades_and_rounds_call_their_function_and_write_nothing_themselves(template, machine, function):
     machines = template.resources("AWS::StepFunctions::StateMachine").values()
@@ -167,9 +167,9 @@ def test_a_cluster_role_is_worn_by_the_functions_that_speak_to_kubernetes_and_ca
         assert {w.split("Function")[0] for w in wearers} == {
             "InterruptionInterruption",
             "TerminationDrain",
-            "TerminationSweep",
+            "TerminationReconciler",
             "UpgradeUpgrade",
-            "DisruptionDecide",
+            "DisruptionDisruptionPlanner",
             "DisruptionDisrupt",
             "SyncSync",
         }

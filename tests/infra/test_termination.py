@@ -12,13 +12,13 @@ from tests.infra.template import substituted_definition
 
 MACHINE = "AWS::StepFunctions::StateMachine"
 TERMINATION, UPGRADE = "leeward-node-termination", "leeward-node-group-upgrade"
-ROUND = "leeward-disruption-round"
+DISRUPTION = "leeward-disruption"
 FUNCTIONS = {
     TERMINATION: {"leeward-terminate", "leeward-drain"},
     UPGRADE: {"leeward-upgrade"},
-    ROUND: {"leeward-disrupt"},
+    DISRUPTION: {"leeward-disrupt"},
 }
-each_machine = pytest.mark.parametrize("name", [TERMINATION, UPGRADE, ROUND])
+each_machine = pytest.mark.parametrize("name", [TERMINATION, UPGRADE, DISRUPTION])
 VALIDATOR = ROOT / "node_modules" / "asl-validator" / "dist" / "bin" / "asl-validator.js"
 
 
@@ -71,7 +71,7 @@ def test_it_is_a_standard_machine_that_traces_everything_and_logs_what_fails(tem
 
 @each_machine
 def test_only_its_own_executions_wear_its_role(template, name):
-    prefix = {UPGRADE: "Upgrade", ROUND: "Disruption"}.get(name, "Termination")
+    prefix = {UPGRADE: "Upgrade", DISRUPTION: "Disruption"}.get(name, "Termination")
     (role,) = [r for n, r in template.resources("AWS::IAM::Role").items() if n.startswith(f"{prefix}StateMachine")]
     (statement,) = role["AssumeRolePolicyDocument"]["Statement"]
     own = f"arn:aws:states:us-east-1:111122223333:stateMachine:{name}"
@@ -88,7 +88,7 @@ def test_a_step_outlasts_the_function_that_takes_it(template, name):
 
 
 def test_a_sweep_ends_before_the_next_begins(template):
-    assert template.named("AWS::Lambda::Function")["leeward-sweep"]["Timeout"] < 60
+    assert template.named("AWS::Lambda::Function")["leeward-reconciler"]["Timeout"] < 60
 
 
 def test_the_table_finds_open_records_forgets_closed_ones_and_can_be_restored(template):
@@ -107,7 +107,7 @@ def test_the_table_finds_open_records_forgets_closed_ones_and_can_be_restored(te
 def test_where_a_cluster_keeps_an_audit_log_the_sweep_hears_of_deleted_nodes(everything, template):
     (heard,) = everything.resources("AWS::Logs::SubscriptionFilter").values()
     assert heard["LogGroupName"] == "/aws/eks/blue/cluster"
-    assert heard["DestinationArn"] == "arn:aws:lambda:us-east-1:111122223333:function:leeward-sweep"
+    assert heard["DestinationArn"] == "arn:aws:lambda:us-east-1:111122223333:function:leeward-reconciler"
     for part in ('$.verb = "delete"', '$.objectRef.resource = "nodes"', '$.stage = "ResponseComplete"'):
         assert part in heard["FilterPattern"]
     permissions = everything.resources("AWS::Lambda::Permission").values()

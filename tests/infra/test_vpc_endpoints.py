@@ -10,7 +10,7 @@ from leeward.doctor import expected
 
 DEPLOY = Path("docs/deploy.md").read_text()
 PRIVATE = DEPLOY[DEPLOY.index("## Private API servers") : DEPLOY.index("## Access to the cluster")]
-ROWS = dict(re.findall(r"^\| `([a-z0-9.]+)` \| ([a-z, ]+) \|", PRIVATE, re.MULTILINE))
+ROWS = dict(re.findall(r"^\| `([a-z0-9.]+)` \| ([a-z, -]+) \|", PRIVATE, re.MULTILINE))
 ENDPOINTS = {"cloudwatch": "monitoring", "pricing": "pricing.api"}  # where the endpoint has another name than in IAM
 BY_GATEWAY = {"dynamodb"}
 NOT_CALLED = {"iam"}  # PassRole is a check, not a call
@@ -23,7 +23,7 @@ def in_vpc(everything):
 
 
 def test_the_functions_in_the_vpc_are_those_that_are_named(in_vpc):
-    assert set(re.findall(r"`leeward-(\w+)`", PRIVATE)) == in_vpc
+    assert set(re.findall(r"`leeward-([\w-]+)`", PRIVATE)) == in_vpc
 
 
 def test_doctor_asks_for_the_same_endpoints():

@@ -8,8 +8,8 @@ from statistics import mean, median
 from leeward.disruption import multi_node_consolidation
 from leeward.disruption.methods import consolidation
 from leeward.disruption.methods.consolidation import Consolidation
+from leeward.disruption.planning_state import PlanningState
 from leeward.disruption.removal import with_new, without
-from leeward.disruption.round import Round
 from leeward.disruption.savings import saved, why_not_worth
 from leeward.disruption.targets import targets, why_no_spot
 from tests.unit.disruption.fleet import ZONES, a_fleet
@@ -61,7 +61,7 @@ def test_of_a_few_nodes_the_best_set_is_always_found(monkeypatch):
     """Every set of them is tried. It is not looked ahead: what saves most now need not come first."""
     monkeypatch.setattr(consolidation, "few", lambda _: False)
     for seed in range(FLEETS // 3):
-        found = Round(half_empty_fleet(seed).snapshot())
+        found = PlanningState(half_empty_fleet(seed).snapshot())
         best, commands = best_of_all_sets(found), Consolidation().decide(found).commands
         assert (commands[0].savings if commands else 0.0) >= best - 1e-6, seed
 
@@ -70,7 +70,7 @@ def test_where_not_every_set_is_tried_the_best_is_found_nearly_always(monkeypatc
     monkeypatch.setattr(multi_node_consolidation, "FEW", 0)
     shares = []
     for seed in range(FLEETS):
-        found = Round(half_empty_fleet(seed).snapshot())
+        found = PlanningState(half_empty_fleet(seed).snapshot())
         best, commands = best_of_all_sets(found), Consolidation().decide(found).commands
         if best:
             shares.append((commands[0].savings if commands else 0.0) / best)

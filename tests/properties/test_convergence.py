@@ -1,9 +1,9 @@
-"""How near consolidation, round after round, comes to the cheapest fleet: up to 8 nodes whose load has halved.
+"""How near consolidation, run after run, comes to the cheapest fleet: up to 8 nodes whose load has halved.
 
-Each round is what `plan_round` decides on the snapshot as it then is; its nodes go, its replacement comes up, and the
-pods are placed as the plan's scheduler placed them, until no method has anything to do. The measure is the exact answer
-of `tests/unit/disruption/exact_packing.py`: the cheapest nodes of all, and the cheapest that can be reached by commands
-that launch at most one node. Budgets are unlimited, or 10 %: one node a round of up to ten, so that no command
+Each run is what `plan_disruption` decides on the snapshot as it then is; its nodes go, its replacement comes up, and
+the pods are placed as the plan's scheduler placed them, until no method has anything to do. The measure is the exact
+answer of `tests/unit/disruption/exact_packing.py`: the cheapest nodes of all, and the cheapest that can be reached by
+commands that launch at most one node. Budgets are unlimited, or 10 %: one node a run of up to ten, so that no command
 replaces two nodes by one; what can be reached is judged by that."""
 
 import random
@@ -12,13 +12,13 @@ from statistics import mean, median
 
 import pytest
 
-from leeward.disruption.plan import plan_round
+from leeward.disruption.plan import plan_disruption
 from leeward.model.quantity import amounts
 from tests.unit.disruption.exact_packing import CENT, Offer, cheapest, cheapest_allowed
 from tests.unit.disruption.fleet import ROOM, ZONES, a_budget, a_fleet, a_policy, rules
 
 SHAPES = ((250, 256), (500, 1024), (800, 512), (1200, 2048), (1900, 3000))  # thousandths of a core, MiB
-MOST_ROUNDS = 30
+MOST_PAUSES = 30
 TENTH = 1.1
 HELD_BACK = (16, 80, 148)  # by budgets of 10 %, up to 1.17 x: commands of one node that save most do not lead furthest
 TEN_PERCENT = a_policy(disruption=rules(budgets=(a_budget(10, percent=True),)))
@@ -71,16 +71,16 @@ def carried_out(fleet, command, number):
 
 
 def settled(fleet, most=None):
-    """Rounds until nothing is left to do; how many it took. `most`: nodes that a round may remove."""
-    for number in range(MOST_ROUNDS):
-        commands = plan_round(fleet.snapshot()).commands
+    """Runs until nothing is left to do; how many it took. `most`: nodes that a run may remove."""
+    for number in range(MOST_PAUSES):
+        commands = plan_disruption(fleet.snapshot()).commands
         if not commands:
             return number
         removed = sum(len(command.nodes) for command in commands)
-        assert most is None or removed <= most, f"{removed} nodes in one round"
+        assert most is None or removed <= most, f"{removed} nodes in one run"
         for command in commands:
             carried_out(fleet, command, number)
-    raise AssertionError(f"still busy after {MOST_ROUNDS} rounds")
+    raise AssertionError(f"still busy after {MOST_PAUSES} runs")
 
 
 def price_of(fleet):
@@ -130,7 +130,7 @@ def check(seeds, *, budgeted=False):
     be cheaper is not known: the measure does not ask it.
     """
     of_any, of_allowed = zip(*(ratios(seed, budgeted=budgeted) for seed in seeds), strict=True)
-    which = "with budgets of 10 %, one node a round" if budgeted else "without budgets"
+    which = "with budgets of 10 %, one node a run" if budgeted else "without budgets"
     reached = "the cheapest that one replacement a command can reach"
     said = f"{which}:\n{told(of_any)}\n{told(of_allowed, reached)}"
     assert min(of_allowed) >= 1 - CENT, f"cheaper than the cheapest: the exact answer is wrong\n{said}"

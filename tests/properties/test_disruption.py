@@ -15,11 +15,11 @@ from leeward.disruption.command import MethodName
 from leeward.disruption.methods import ORDER
 from leeward.disruption.methods.consolidation import Consolidation
 from leeward.disruption.multi_node_consolidation import several
-from leeward.disruption.plan import plan_round
+from leeward.disruption.plan import plan_disruption
+from leeward.disruption.planning_state import PlanningState
 from leeward.disruption.removal import without
-from leeward.disruption.round import Round
 from leeward.disruption.savings import threshold
-from leeward.disruption.single_node_consolidation import Sweep
+from leeward.disruption.single_node_consolidation import SingleNodePass
 from leeward.disruption.targets import targets
 from leeward.disruption.validation import validate
 from leeward.model.launch import LaunchSettings
@@ -85,7 +85,7 @@ def _add_pods(draw, fleet):
 @given(fleet=fleets(), only=st.sampled_from([None, *REASONS]))
 def test_every_pod_of_a_removed_node_has_a_place_and_no_node_is_overfull(fleet, only):
     snapshot = fleet.snapshot()
-    plan = plan_round(snapshot, only=only)
+    plan = plan_disruption(snapshot, only=only)
     removed = {name for command in plan.commands for name in command.nodes}
     where = {pod.key: pod.node for pod in snapshot.pods}
     new_rooms = {}
@@ -124,7 +124,7 @@ def _bound_pods_stay_in_their_zone(fleet, snapshot, plan):
 @given(fleet=fleets(), only=st.sampled_from([None, *REASONS]))
 def test_no_budget_is_exceeded_and_no_group_falls_below_its_minimum(fleet, only):
     snapshot = fleet.snapshot()
-    plan = plan_round(snapshot, only=only)
+    plan = plan_disruption(snapshot, only=only)
     going = [snapshot.node(name) for command in plan.commands for name in command.nodes]
     assert len({node.name for node in going}) == len(going)
     for one in all_allowances(snapshot) if plan.commands else ():
@@ -158,18 +158,18 @@ def test_the_order_of_the_input_makes_no_difference(fleet, seed):
         groups=dict(mixed(tuple(snapshot.groups.items()))),
         launchables=dict(mixed(tuple(snapshot.launchables.items()))),
     )
-    assert plan_round(other) == plan_round(snapshot)
+    assert plan_disruption(other) == plan_disruption(snapshot)
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(fleet=fleets())
 def test_consolidation_never_saves_less_than_the_threshold(fleet):
     snapshot = fleet.snapshot()
-    found = Round(snapshot)
-    for command in plan_round(snapshot, only=MethodName.CONSOLIDATION).commands:
+    found = PlanningState(snapshot)
+    for command in plan_disruption(snapshot, only=MethodName.CONSOLIDATION).commands:
         nodes = [found.candidates[name] for name in command.nodes]
         assert command.savings >= threshold(nodes) >= 0
-        dearest = sum(
+        most_expensive = sum(
             max(
                 fleet.prices.on_demand[kind] if one.capacity == "on-demand" else fleet.prices.spot[kind][zone]
                 for kind in one.types
@@ -177,13 +177,13 @@ def test_consolidation_never_saves_less_than_the_threshold(fleet):
             )
             for one in command.replacements
         )
-        assert command.savings == pytest.approx(sum(node.price for node in nodes) - dearest, abs=1e-6)
+        assert command.savings == pytest.approx(sum(node.price for node in nodes) - most_expensive, abs=1e-6)
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(fleet=fleets(), only=st.sampled_from([None, *REASONS]))
 def test_no_command_of_any_method_costs_money_that_it_calls_savings(fleet, only):
-    for command in plan_round(fleet.snapshot(), only=only).commands:
+    for command in plan_disruption(fleet.snapshot(), only=only).commands:
         assert command.savings is None or command.savings >= 0
 
 
@@ -194,7 +194,7 @@ def test_the_search_for_several_nodes_saves_at_least_what_the_longest_prefix_sav
     give way to what saves more in the end.
     """
     snapshot = fleet.snapshot()
-    found, method = Round(snapshot), Consolidation()
+    found, method = PlanningState(snapshot), Consolidation()
     ordered = sorted(
         (one for one in found.candidates.values() if not method.why_not(found, one)), key=lambda one: one.rank
     )
@@ -209,8 +209,8 @@ def test_the_search_for_several_nodes_saves_at_least_what_the_longest_prefix_sav
         if len(prefix) > 1 and possible and saved >= threshold(prefix):
             best = max(best, saved)
     ready = [one for one in ordered if not found.spending.why_not(one, Reason.UNDERUTILIZED)]
-    sweep = Sweep(found, targets(snapshot, priced=True))
-    sets = several(found, ready, sweep.deletions(ready), sweep.targets)
+    reconcile = SingleNodePass(found, targets(snapshot, priced=True))
+    sets = several(found, ready, reconcile.deletions(ready), reconcile.targets)
     assert (sets[0].worth[0] if sets else 0.0) >= best - 1e-6
 
 
@@ -218,6 +218,6 @@ def test_the_search_for_several_nodes_saves_at_least_what_the_longest_prefix_sav
 @given(fleet=fleets())
 def test_a_plan_still_holds_on_the_snapshot_that_it_was_made_from(fleet):
     snapshot = fleet.snapshot()
-    plan = plan_round(snapshot)
+    plan = plan_disruption(snapshot)
     again = validate(snapshot, plan.method, plan.commands)
     assert [command.nodes for command in again.commands] == [command.nodes for command in plan.commands]

@@ -1,11 +1,11 @@
-"""What holds of drift and of drift rounds, on generated fleets."""
+"""What holds of drift and of drift runs, on generated fleets."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leeward.disruption.annotations import annotation_changes
 from leeward.disruption.command import MethodName
-from leeward.disruption.plan import plan_round
+from leeward.disruption.plan import plan_disruption
 from leeward.drift.detect import drift_of
 from leeward.model import well_known
 from leeward.model.launch import LaunchSettings
@@ -54,7 +54,7 @@ def _one_of(key, values):
 def test_after_a_drift_round_no_new_node_has_drifted(fleet):
     """Whatever type comes up, in whichever zone."""
     launch, labels = fleet.groups["web"]["launch"], fleet.groups["web"]["labels"]
-    commands = plan_round(fleet.snapshot(), only=MethodName.DRIFT).commands
+    commands = plan_disruption(fleet.snapshot(), only=MethodName.DRIFT).commands
     coming = {(kind, zone) for one in commands for new in one.replacements for kind in new.types for zone in new.zones}
     for number, (kind, zone) in enumerate(sorted(coming)):
         shown = {"image": launch.image or "ami-9", "look": launch.look, "subnet": f"subnet-{zone}"}
@@ -72,7 +72,7 @@ def test_drift_is_idempotent_and_a_node_that_replaces_a_drifted_one_is_in_order(
         change = carried_out[raw["metadata"]["name"]]  # at least the hashes are new
         raw["metadata"]["annotations"] = {**raw["metadata"]["annotations"], **change.set}
     assert not annotation_changes(fleet.snapshot(), fleet.now)
-    for command in plan_round(fleet.snapshot(), only=MethodName.DRIFT).commands:
+    for command in plan_disruption(fleet.snapshot(), only=MethodName.DRIFT).commands:
         for number, new in enumerate(command.replacements):
             image = fleet.groups[new.group]["launch"].image
             for kind in new.types:

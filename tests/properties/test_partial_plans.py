@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from leeward.disruption.command import MethodName
-from leeward.disruption.plan import plan_round
+from leeward.disruption.plan import plan_disruption
 from leeward.disruption.validation import validate
 from tests.properties.test_consolidation_search import half_empty_fleet
 from tests.unit.disruption.fleet import a_fleet, a_policy, rules
@@ -28,7 +28,7 @@ def plans(snapshot, method):
     count, refused = 0, True
     while refused:
         tries = Tries(count)
-        yield plan_round(snapshot, only=method, more=tries)
+        yield plan_disruption(snapshot, only=method, more=tries)
         count, refused = count + 1 + count // 2, tries.left < 0
 
 
@@ -43,7 +43,7 @@ def test_a_consolidation_never_saves_less_when_it_has_more_time(seed):
     saved = [savings(plan) for plan in found]
     assert saved == sorted(saved)
     assert saved[0] == 0
-    assert saved[-1] == savings(plan_round(snapshot, only=MethodName.CONSOLIDATION))
+    assert saved[-1] == savings(plan_disruption(snapshot, only=MethodName.CONSOLIDATION))
     for plan in found:
         assert len(validate(snapshot, plan.method, plan.commands).commands) == len(plan.commands)
 

@@ -170,7 +170,7 @@ class Findings:
         self.more[why] += len(mine.keys() - others.keys())
         self.fewer[why] += len(others.keys() - mine.keys())
         parted = next((a for a, b in zip(scheduled, theirs, strict=False) if a != b), None)
-        if parted is not None and not has_wishes(scene, parted[0]):
+        if parted is not None and not has_preferences(scene, parted[0]):
             self.unexplained.append((seed, parted))
 
     def lines(self):
@@ -180,7 +180,7 @@ class Findings:
             yield f"  only ours {self.more[why]}, only theirs {self.fewer[why]}: {why}"
 
 
-def has_wishes(scene, key):
+def has_preferences(scene, key):
     """Whether the pod has wishes of its own: ScheduleAnyway, preferred affinity or anti-affinity."""
     spec = next(pod for pod in scene.pods if "/".join((pod["metadata"]["namespace"], name_of(pod))) == key)["spec"]
     soft = any(one["whenUnsatisfiable"] == "ScheduleAnyway" for one in spec["topologySpreadConstraints"])

@@ -59,7 +59,7 @@ class Clinic:
         """Other policies are deployed."""
 
         def write():
-            self.world.policies = self.world.system.clusters.written = policies
+            self.world.policies = self.world.system.clusters.written[self.world.cluster_name] = policies
 
         return self.at(at, write)
 

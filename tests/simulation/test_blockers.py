@@ -1,4 +1,4 @@
-"""`leeward blockers` while an upgrade or a round runs: it names who keeps its new nodes, and until when."""
+"""`leeward blockers` while an upgrade or a run runs: it names who keeps its new nodes, and until when."""
 
 from datetime import timedelta
 
@@ -7,7 +7,7 @@ from leeward.blockers.find import blockers
 from leeward.cli.blockers_scene import live_scenes
 from leeward.model.well_known import KEPT_FOR
 from simulation import fleets
-from tests.simulation.round_stand_in import FIRST, Disrupted
+from tests.simulation.disruption_stand_in import FIRST, Disrupted
 from tests.simulation.upgrade_stand_in import BEGIN, GROUP, Upgraded
 
 MINUTES = range(60, 660, 60)
@@ -60,7 +60,7 @@ def test_a_paused_upgrade_has_no_end_until_it_is_resumed():
 
 def test_nodes_of_an_upgrade_that_was_stopped_are_let_go_by_the_next_sweep():
     world = Upgraded().start(launchTemplateVersion="2")
-    at, told = BEGIN + 75, []  # between two sweeps
+    at, told = BEGIN + 75, []  # between two reconciliations
     world.at(at, lambda: world.machine.stop("first"))
     for later in (0, 60):
         world.at(at + later, lambda: told.append((world.world.timeline.instant(), annotated(world), kept(world))))
@@ -77,5 +77,5 @@ def test_new_nodes_are_kept_by_the_round_until_the_nodes_that_they_replace_are_g
     world.run(0.3)
     assert all(told.keys() == there for _, there, told in looks)
     found = [one for _, _, told in looks for one in told.values()]
-    assert "Round/1" in {one.owner for one in found}
+    assert "Disruption/1" in {one.owner for one in found}
     assert any(f"waits until node-{FIRST} are gone (leeward blockers node-{FIRST} says" in one.fix for one in found)

@@ -8,7 +8,7 @@ from bench.cost import DRAINS, GUESSED_MS
 from bench.cost_bill import Bill
 from bench.cost_simulated import TOLD_OF, terminated
 
-HANDLER_MS = dict.fromkeys((*TOLD_OF, "telling"), GUESSED_MS)
+HANDLER_MS = dict.fromkeys((*TOLD_OF, "notifications"), GUESSED_MS)
 
 
 @pytest.fixture(scope="module")

@@ -34,13 +34,17 @@ def test_every_feature_is_drawn_by_some_of_the_first_three_hundred_seeds_and_no_
     assert {len(found - BESIDE.keys()) for found in seeds} == {0, 1, 2, 3, 4}
 
 
-def test_token_buckets_have_dice_of_their_own_and_move_no_other_draw(monkeypatch):
-    with_buckets = [seed for seed in range(1, 301) if Feature.TOKEN_BUCKETS in drawn(seed)]
-    assert 10 < len(with_buckets) < 60
-    others = {seed: drawn(seed) - BESIDE.keys() for seed in with_buckets}
-    assert with_faults(Faults.none(), drawn(with_buckets[0]) & BESIDE.keys()).token_buckets
+@pytest.mark.parametrize("feature", sorted(BESIDE))
+def test_features_with_dice_of_their_own_are_drawn_as_often_as_they_say_and_move_no_other_draw(feature, monkeypatch):
+    drawing = [seed for seed in range(1, 301) if feature in drawn(seed)]
+    assert 0.3 < len(drawing) / (300 * BESIDE[feature]) < 2
+    others = {seed: drawn(seed) - BESIDE.keys() for seed in drawing}
     monkeypatch.setattr("simulation.features.BESIDE", {})
-    assert {seed: drawn(seed) for seed in with_buckets} == others
+    assert {seed: drawn(seed) for seed in drawing} == others
+
+
+def test_token_buckets_limit_calls_where_nothing_else_fails():
+    assert with_faults(Faults.none(), frozenset({Feature.TOKEN_BUCKETS})).token_buckets
 
 
 @pytest.mark.parametrize("feature", sorted(Feature))
@@ -197,8 +201,8 @@ def test_a_webhook_fails_the_evictions_of_its_workload_alone():
 
 def test_a_world_of_weeks_looks_less_often_while_nothing_is_under_way():
     quiet = case(hours=200, faults=Faults.none(), arrivals=()).world()
-    sweeps = []
-    quiet.heard = sweeps.append
+    reconcilers = []
+    quiet.heard = reconcilers.append
     quiet._populate()
     before = quiet.invocations.started
     quiet.timeline.run_until(quiet.timeline.now() + 2 * 3600)

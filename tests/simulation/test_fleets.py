@@ -22,7 +22,7 @@ from simulation.fleets import (
 )
 
 OF_UPGRADES = {ArrivalKind.UPGRADE, ArrivalKind.UPGRADE_TOLD, ArrivalKind.UPGRADE_STOPPED}
-OF_ROUNDS = {ArrivalKind.ROUND_STOPPED, ArrivalKind.TEMPLATE_CHANGED}
+OF_ROUNDS = {ArrivalKind.DISRUPTION_STOPPED, ArrivalKind.TEMPLATE_CHANGED}
 
 SEEDS = range(40)
 HOUR = 3600

@@ -1,17 +1,17 @@
-"""A budget that rounds and upgrades share: each counts what the other one takes in the policy's groups (X9)."""
+"""A budget that runs and upgrades share: each counts what the other one takes in the policy's groups (X9)."""
 
 from leeward.policy.document import Budget
 from simulation.definitions import NODE_GROUP_UPGRADE
+from tests.simulation.disruption_stand_in import DECIDED, GROUP, OTHERS, Disrupted, a_fleet, deployment
 from tests.simulation.fleet_stand_in import GroupPlan
-from tests.simulation.round_stand_in import DECIDED, GROUP, OTHERS, Disrupted, a_fleet, deployment
 
-GATE_OPENS = 60.0  # seconds before the first decision: the new nodes are Ready when the round begins
+GATE_OPENS = 60.0  # seconds before the first decision: the new nodes are Ready when the run begins
 GROUPS = tuple(GroupPlan(name=name, spot=False, size=3, maximum=6) for name in (GROUP, OTHERS))
 FULL = (deployment("web", 18),)
 
 
 def side_by_side(*reasons):
-    """A round takes drifted nodes of one group while the other one is upgraded. `met`: nodes of the round that were on
+    """A run takes drifted nodes of one group while the other one is upgraded. `met`: nodes of the run that were on
     their way together with nodes of the upgrade.
     """
     shared = Budget(nodes=1, percent=False, reasons=reasons)
@@ -23,7 +23,7 @@ def side_by_side(*reasons):
 
     def seen():
         look()
-        found, upgrade = world.world.rounds.get("blue"), world.world.upgrades.get(GROUP)
+        found, upgrade = world.world.disruptions.get("blue"), world.world.upgrades.get(GROUP)
         if found is not None and found.open and upgrade is not None and upgrade.under_way:
             met.update(name for name, instance in found.going.items() if instance not in found.ends)
 
@@ -36,7 +36,7 @@ def test_an_upgrade_waits_while_a_round_of_another_group_holds_all_that_the_budg
     assert "the budgets for Upgrade are held by" in world.story
     assert met == set()
     assert "execution upgrade: SUCCEEDED Upgraded" in world.story
-    assert world.ends == ["RoundDone"] * 3
+    assert world.ends == ["DisruptionDone"] * 3
     assert world.untouched()
 
 

@@ -9,8 +9,8 @@ from leeward.model import well_known
 from leeward.policy.document import InterruptionPolicy
 from simulation.faults import Faults
 from simulation.world import World
+from tests.simulation.disruption_stand_in import WASTE, Disrupted, a_fleet, a_wasteful_fleet
 from tests.simulation.fleet_stand_in import SMALL, Arrival, deployment, policies
-from tests.simulation.round_stand_in import WASTE, Disrupted, a_fleet, a_wasteful_fleet
 
 EXPIRED = {"expire_after": timedelta(hours=1)}
 EMPTY = {"workloads": (), "consolidation_policy": "WhenEmpty", "consolidate_after": timedelta(minutes=1)}
@@ -22,8 +22,8 @@ def switched(fleet, **switches):
     return replace(fleet, policies=replace(fleet.policies, settings=settings))
 
 
-def rounds(world, *, drifting=False, hours=1.3):
-    """How many rounds there were."""
+def disruptions(world, *, drifting=False, hours=1.3):
+    """How many runs there were."""
     found = Disrupted(world)
     if drifting:
         found.drifting()
@@ -49,8 +49,8 @@ def rounds(world, *, drifting=False, hours=1.3):
     ],
 )
 def test_a_method_that_is_off_begins_no_round(on, off, drifting):
-    assert rounds(on, drifting=drifting) > 0
-    assert rounds(off, drifting=drifting) == 0
+    assert disruptions(on, drifting=drifting) > 0
+    assert disruptions(off, drifting=drifting) == 0
 
 
 @pytest.mark.parametrize("whose", ["cluster", "policy", "paused"])
@@ -92,4 +92,4 @@ def test_with_it_on_the_same_warning_is_handled():
 def test_wasteful_and_empty_are_two_switches():
     """Emptiness off leaves empty nodes alone, and not those that are merely half empty."""
     fleet = switched(a_fleet(size=2, workloads=(deployment("web", 4),), consolidation_policy=WASTE), emptiness=False)
-    assert rounds(fleet) > 0
+    assert disruptions(fleet) > 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from leeward.upgrade.run import MOST_ROUNDS
+from leeward.upgrade.run import MOST_PAUSES
 from simulation.definitions import NODE_GROUP_UPGRADE
 from simulation.machine import walk
 from simulation.machine.execution import DATA, HISTORY
@@ -22,10 +22,10 @@ OWN_STATE = 2048  # bytes: plans and verdicts stay out of what travels between t
 
 @dataclass(frozen=True, kw_only=True)
 class Counted:
-    """`events` of the longest history, `rounds` of that execution, `state` in bytes, `child`: of one node's end."""
+    """`events` of the longest history, `runs` of that execution, `state` in bytes, `child`: of one node's end."""
 
     events: int
-    rounds: int
+    pauses: int
     state: int
     child: int
 
@@ -50,26 +50,26 @@ def counted(size, monkeypatch, hours=1.0, **update):
     assert {world.ended(name) for name in world.executions} <= {"Continued", "Upgraded"}
     assert world.at_rest(size)
     longest = max(world.executions.values(), key=lambda execution: len(execution.history))
-    rounds = sum(event.type == "WaitStateEntered" for event in longest.history)
-    return Counted(events=len(longest.history), rounds=rounds, state=max(biggest), child=max(children))
+    disruptions = sum(event.type == "WaitStateEntered" for event in longest.history)
+    return Counted(events=len(longest.history), pauses=disruptions, state=max(biggest), child=max(children))
 
 
 def test_history_grows_by_rounds_and_not_by_nodes_and_state_does_not_grow_at_all(monkeypatch):
     small, large = counted(20, monkeypatch, **TENTH), counted(60, monkeypatch, **TENTH)
     for found in (small, large):
-        assert found.events / found.rounds < 13
+        assert found.events / found.disruptions < 13
         assert found.state < OWN_STATE
         assert found.child < 250
-    assert large.rounds < 3 * small.rounds
+    assert large.disruptions < 3 * small.disruptions
     assert large.state <= small.state + 64
 
 
 def test_a_full_execution_has_room_for_as_many_retries_again():
-    """A round is a task, a choice and a pause: nine events. Each of them may be tried twice more on the average."""
+    """A run is a task, a choice and a pause: nine events. Each of them may be tried twice more on the average."""
     graph = Graph(NODE_GROUP_UPGRADE)
-    a_round = {"Task": 5, "Choice": 2, "Wait": 2}
-    before = sum(a_round[state["Type"]] for state in graph.of_type(*a_round).values())
-    assert before + MOST_ROUNDS * sum(a_round.values()) <= 0.6 * HISTORY
+    a_disruption = {"Task": 5, "Choice": 2, "Wait": 2}
+    before = sum(a_disruption[state["Type"]] for state in graph.of_type(*a_disruption).values())
+    assert before + MOST_PAUSES * sum(a_disruption.values()) <= 0.6 * HISTORY
 
 
 @pytest.mark.long

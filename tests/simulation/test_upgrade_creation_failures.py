@@ -21,7 +21,7 @@ def test_started_again_what_never_joined_is_ended_and_others_are_launched():
     world.at(BEGIN + HOUR, world.template.bad.clear).start("again", at=BEGIN + HOUR + 60).run(2)
     assert (world.ended(), world.ended("again"), world.at_rest()) == ("NodeCreationFailure", "Upgraded", True)
     assert len(launched(world)) == 12
-    assert any("never joined the cluster and were ended" in remark for remark in world.record.remarks)
+    assert any("never joined the cluster and were ended" in warning for warning in world.record.warnings)
 
 
 def test_started_again_with_another_version_it_does_the_same():

@@ -84,7 +84,7 @@ def test_pods_that_stay_end_it_by_name_and_started_with_force_it_goes_on():
 def test_a_policy_that_forces_starts_it_again_by_force_at_once():
     world = Managed(forcing(a_fleet(workloads=IMPOSSIBLE))).start(launchTemplateVersion="2").run(5)
     assert (world.ended(), world.asked) == ("Upgraded", [(None, "2", False), (None, "2", True)])
-    assert "by force since update-1 failed" in world.record.remarks[0]
+    assert "by force since update-1 failed" in world.record.warnings[0]
 
 
 def test_what_holds_a_drain_is_told_by_status_and_event_while_it_happens():
@@ -156,7 +156,7 @@ def test_a_pause_while_eks_rolls_stops_nothing_and_says_so():
     assert (world.ended(), world.ended("pause")) == ("Upgraded", "ControlRequestRecorded")
     said = [line for line in world.world.story if "EKS cannot pause an update" in line]
     assert {line.split(" app:")[0].split()[-1] for line in said} == {"take-lease", "watch-managed"}
-    assert "pause came too late" in world.record.remarks[0]
+    assert "pause came too late" in world.record.warnings[0]
 
 
 def test_an_abort_before_eks_is_asked_ends_it():
@@ -168,14 +168,14 @@ def test_an_abort_before_eks_is_asked_ends_it():
 def test_an_abort_while_eks_rolls_waits_for_the_end():
     world = Managed().start(launchTemplateVersion="2").start("abort", at=ROLL, action="abort").run(2)
     assert (world.ended(), world.images) == ("Upgraded", ["2"])
-    assert "abort came too late" in world.record.remarks[0]
+    assert "abort came too late" in world.record.warnings[0]
 
 
 def test_an_aborted_update_that_fails_is_not_tried_again():
     world = Managed(forcing(a_fleet(workloads=IMPOSSIBLE))).start(launchTemplateVersion="2")
     world.start("abort", at=ROLL, action="abort").run(3)
     assert (world.ended(), len(world.asked)) == ("Aborted", 1)
-    assert "PodEvictionFailure" in world.record.remarks[0]
+    assert "PodEvictionFailure" in world.record.warnings[0]
 
 
 @pytest.mark.parametrize("at", [ROLL, BEGIN + 2 * 3600])
@@ -278,6 +278,6 @@ def test_another_target_asked_for_meanwhile_comes_after_the_one_that_rolls():
 
 
 def test_a_full_history_goes_on_in_another_execution(monkeypatch):
-    monkeypatch.setattr(run, "MOST_ROUNDS", 5)
+    monkeypatch.setattr(run, "MOST_PAUSES", 5)
     world = Managed().start(launchTemplateVersion="2").run(2)
     assert (world.ended(), len(world.asked), world.at_rest()) == ("Continued", 1, True)

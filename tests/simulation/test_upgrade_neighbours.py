@@ -63,8 +63,8 @@ def test_nodes_are_kept_from_it_while_the_upgrade_runs_and_no_longer(ended):
     if ended == "stopped":
         world.at(BEGIN + 200, lambda: world.machine.stop("first"))
     elif ended != "Upgraded":
-        wish = {"group": GROUP, "action": {"Aborted": "abort", "RolledBack": "rollback"}[ended]}
-        world.at(BEGIN + 200, lambda: world.machine.start("wish", wish))
+        control = {"group": GROUP, "action": {"Aborted": "abort", "RolledBack": "rollback"}[ended]}
+        world.at(BEGIN + 200, lambda: world.machine.start("control", control))
     world.run(2)
     assert ended in {"stopped", world.ended()}
     assert max(kept) > 0

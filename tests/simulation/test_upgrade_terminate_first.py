@@ -78,7 +78,7 @@ def test_an_abort_does_not_wait_for_what_the_hook_holds():
     assert (world.ended(), world.ended("abort")) == ("PodEvictionFailure", "Aborted")
     assert (world.group.suspended, world.group.desired) == ((), 6)
     assert world.cordoned == [f"node-{name}" for name in held(world)]
-    assert "end when their pods leave" in " ".join(world.record.remarks)
+    assert "end when their pods leave" in " ".join(world.record.warnings)
 
 
 def test_nor_does_an_abort_wait_for_it_where_nobody_has_written_down_that_it_pays():

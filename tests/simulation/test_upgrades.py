@@ -59,7 +59,7 @@ def test_where_launching_by_name_is_refused_the_desired_size_is_raised_once_and_
     world.run(1.5)
     assert (world.ended(), world.at_rest()) == ("Upgraded", True)
     assert [desired for group, desired, _ in world.world.system.changes.raised if group == GROUP] == [6, 12]
-    assert all(words in world.record.remarks[0] for words in (cause.value, fix_for(cause), "desired size is raised"))
+    assert all(words in world.record.warnings[0] for words in (cause.value, fix_for(cause), "desired size is raised"))
     assert any(cause.value in one["message"] for one in events)
 
 
@@ -251,7 +251,7 @@ def test_a_spot_interruption_in_the_middle_changes_nothing_at_the_end():
 
 
 def test_a_full_history_goes_on_in_another_execution(monkeypatch):
-    monkeypatch.setattr(run, "MOST_ROUNDS", 5)
+    monkeypatch.setattr(run, "MOST_PAUSES", 5)
     world = Upgraded().start(launchTemplateVersion="2").run()
     assert world.ended() == "Continued"
     assert world.at_rest()

@@ -143,8 +143,8 @@ SELF_MANAGED: dict[str, Story] = {
         versions=("1", "2"),
         hours=3,
     ),
-    "turn-round fails": Story(
-        plan=broken("turn-round", _rollback),
+    "start-rollback fails": Story(
+        plan=broken("start-rollback", _rollback),
         ends={"first": "UpgradeFailure", "back": TAKEN, "again": "RolledBack"},
         versions=("1",),
         hours=3,

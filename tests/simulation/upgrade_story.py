@@ -163,7 +163,7 @@ def full(step, world=an_upgrade):
 
         def fill():
             seen.append(step)
-            patch.setattr(run, "MOST_ROUNDS", 1 if len(seen) == 1 else 1500)
+            patch.setattr(run, "MOST_PAUSES", 1 if len(seen) == 1 else 1500)
 
         before(patch, step, fill)
         return world()

@@ -55,7 +55,7 @@ class World:
     ended: set = field(default_factory=set)
     upgrades: dict = field(default_factory=dict)
     upgrading: set = field(default_factory=set)
-    rounds: dict = field(default_factory=dict)
+    disruptions: dict = field(default_factory=dict)
     disrupting: set = field(default_factory=set)
     maxima: dict = field(default_factory=lambda: {GROUP: a_group(GROUP).maximum})
     replicas: dict = field(default_factory=dict)
@@ -74,6 +74,15 @@ class World:
     events_came: dict = field(default_factory=dict)
     time_outs: dict = field(default_factory=dict)
     forced_ones: set = field(default_factory=set)
+    images: dict = field(default_factory=dict)
+    launched_images: dict = field(default_factory=dict)
+    parameters: dict = field(default_factory=dict)
+    readable: bool = True
+    decided: list = field(default_factory=list)
+    ordered: list = field(default_factory=list)
+    written: list = field(default_factory=list)
+    updates: dict = field(default_factory=dict)
+    own_images: dict = field(default_factory=dict)
     only_kubernetes_fails: bool = False
     api_in_trouble: bool = False
 
@@ -141,6 +150,12 @@ class World:
 
     def ends(self, hook, group):
         return self.ours(hook, group) and hook not in self.launch_hooks
+
+    def image(self, instance):
+        return self.images.get(instance, "")
+
+    def images_of(self, nodegroup):
+        return self.own_images.get(nodegroup, ())
 
     def running(self, instance):
         return instance not in self.ended

@@ -7,7 +7,7 @@ import pytest
 
 from leeward.errors import AwsUnavailableError, ThrottledError
 from leeward.model.termination import CauseKind, Outcome, Status
-from leeward.termination.reconciler import sweep_once
+from leeward.termination.reconciler import reconcile_once
 from tests.fakes.builders import GROUP, our_hook
 from tests.fakes.clock import START
 from tests.state_machines.test_walks import I, a_pod, a_system, claim, ended, spot
@@ -31,7 +31,7 @@ def test_an_answer_that_fails_after_a_good_drain_is_given_again_and_the_heartbea
     beats = len(system.groups.heartbeats)
     for _ in range(5):  # nobody keeps an answered hook waiting
         system.clock.advance(minutes=5)
-        sweep_once(system.ports)
+        reconcile_once(system.ports)
     assert len(system.groups.heartbeats) == beats
 
 

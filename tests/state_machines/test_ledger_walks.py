@@ -124,8 +124,8 @@ def test_somebody_who_shrank_the_group_meanwhile_is_not_charged_twice():
 
     def meanwhile(state, _):
         if state == "Drain" and not system.groups.history:
-            wish = ScalingActivity(at=system.clock.now(), cause=SHRUNK, leaves="i-0other")
-            system.groups.history.append((GROUP, wish))
+            control = ScalingActivity(at=system.clock.now(), cause=SHRUNK, leaves="i-0other")
+            system.groups.history.append((GROUP, control))
             group = system.groups.by_name[GROUP]
             system.groups.by_name[GROUP] = replace(group, desired=group.desired - 1)
             system.groups.begin_terminating(GROUP, I)
@@ -151,8 +151,8 @@ def test_a_payer_is_spared_when_the_group_has_been_made_smaller_before_its_turn(
 
     def meanwhile(state, _):
         if state == "Terminate":
-            wish = ScalingActivity(at=system.clock.now(), cause=SHRUNK, leaves="i-0other")
-            system.groups.history.append((GROUP, wish))
+            control = ScalingActivity(at=system.clock.now(), cause=SHRUNK, leaves="i-0other")
+            system.groups.history.append((GROUP, control))
 
     payer, walk = run_the_payer(system, before=meanwhile)
     assert walk.ended == "Cancelled"

@@ -11,7 +11,7 @@ from leeward.model.launch_refusal import RefusalCause
 from leeward.model.maximum import RaisedMaximum
 from leeward.model.termination import Cause, CauseKind, Outcome
 from leeward.termination.maximum_size import ABANDONED, owners_maximum, put_back
-from leeward.termination.reconciler import sweep_once
+from leeward.termination.reconciler import reconcile_once
 from leeward.termination.replacing import ask_for_replacement
 from leeward.termination.run import Next, Run
 from leeward.upgrade.members import Target
@@ -20,8 +20,8 @@ from leeward.upgrade.scene import measured, owed_by_others
 from leeward.upgrade.surge_sizes import Strategy
 from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, a_subject, an_instance
 from tests.fakes.clock import START
+from tests.fakes.disruptions import a_disruption
 from tests.fakes.refusals import REFUSALS
-from tests.fakes.rounds import a_round
 from tests.fakes.system import FakeSystem
 from tests.state_machines.walker import Walker
 
@@ -95,10 +95,10 @@ def test_two_replacements_at_once_get_one_more_each():
     assert sizes(system) == (4, 4)
     assert item(system).before == 2
     pay(system, ONE)
-    sweep_once(system.ports)
+    reconcile_once(system.ports)
     assert (sizes(system), item(system).holders) == ((3, 4), (TWO,))
     pay(system, TWO)
-    assert GROUP in sweep_once(system.ports).restored
+    assert GROUP in reconcile_once(system.ports).restored
     assert (sizes(system), item(system).active) == ((2, 2), False)
 
 
@@ -120,7 +120,7 @@ def test_killed_around_any_of_its_calls_it_launches_once_and_max_size_comes_back
     setattr(port, cut, killed)
     with pytest.raises(KeyboardInterrupt):
         ask(system)
-    sweep_once(system.ports)
+    reconcile_once(system.ports)
     assert Walker(system).run(ONE).ended == "Terminated"
     assert len(system.groups.launches) == 1
     assert (sizes(system), item(system).active) == ((2, 2), False)
@@ -140,10 +140,10 @@ def test_killed_while_it_puts_back_the_sweep_does_it(cut):
         raise AwsUnavailableError("answer lost")
 
     setattr(port, cut, killed)
-    sweep_once(system.ports)
-    sweep_once(system.ports)
+    reconcile_once(system.ports)
+    reconcile_once(system.ports)
     system.clock.advance(seconds=ABANDONED.total_seconds() + 1)
-    sweep_once(system.ports)
+    reconcile_once(system.ports)
     assert (sizes(system), item(system).active) == ((2, 2), False)
 
 
@@ -161,7 +161,7 @@ def test_a_max_size_that_the_owner_has_chosen_meanwhile_stays():
     ask(system)
     system.groups.by_name[GROUP] = replace(system.groups.by_name[GROUP], maximum=7)
     pay(system, ONE)
-    sweep_once(system.ports)
+    reconcile_once(system.ports)
     assert (sizes(system), item(system).active) == ((2, 7), False)
 
 
@@ -170,10 +170,10 @@ def test_max_size_is_not_put_back_below_the_present_size():
     ask(system)
     pay(system, ONE)
     system.groups.by_name[GROUP] = replace(system.groups.by_name[GROUP], desired=3)
-    sweep_once(system.ports)
+    reconcile_once(system.ports)
     assert sizes(system) == (3, 3)
     system.groups.by_name[GROUP] = replace(system.groups.by_name[GROUP], desired=2)
-    sweep_once(system.ports)
+    reconcile_once(system.ports)
     assert sizes(system) == (2, 2)
 
 
@@ -191,7 +191,7 @@ def test_a_refusal_for_another_reason_raises_once_at_most():
     Walker(system).run(ONE)
     assert system.groups.asked["launch"] == 2
     assert system.groups.terminated == [(ONE, False)]
-    sweep_once(system.ports)
+    reconcile_once(system.ports)
     assert (sizes(system)[1], item(system).active) == (2, False)
 
 
@@ -239,7 +239,7 @@ def test_a_replacement_during_an_upgrade_takes_the_max_size_that_the_upgrade_rec
 
 def test_a_replacement_during_a_disruption_run_takes_the_max_size_that_the_run_recorded():
     system = a_full_group(maximum=3, desired=3)
-    system.rounds.records[CLUSTER] = a_round(cluster=CLUSTER, groups=(GROUP,), raised={GROUP: 2})
+    system.disruptions.records[CLUSTER] = a_disruption(cluster=CLUSTER, groups=(GROUP,), raised={GROUP: 2})
     ask(system)
     assert (sizes(system), item(system).before) == ((4, 4), 2)
 

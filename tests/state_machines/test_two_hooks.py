@@ -9,7 +9,7 @@ import pytest
 from leeward.errors import ClusterUnreachableError
 from leeward.model.group import TERMINATING, HookResult, LifecycleHook
 from leeward.model.termination import CauseKind
-from leeward.termination.reconciler import sweep_once
+from leeward.termination.reconciler import reconcile_once
 from tests.fakes.builders import GROUP, a_policy, our_hook, policies
 from tests.fakes.clock import START
 from tests.state_machines.test_joining_causes import join
@@ -120,6 +120,6 @@ def test_the_minute_reconciler_heartbeats_both_where_no_execution_does(hooks):
     system = a_held_system(hooks)
     system.executions.start = lambda *_: True
     for _ in range(6):
-        sweep_once(system.ports)
+        reconcile_once(system.ports)
         system.clock.advance(minutes=1)
     assert {hook for _, hook, _ in system.groups.heartbeats} == {"leeward-terminate", "short"}

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from leeward.model.termination import CauseKind, Outcome, Status
-from leeward.termination.reconciler import sweep_once
+from leeward.termination.reconciler import reconcile_once
 from tests.fakes.builders import GROUP, our_hook
 from tests.state_machines.test_joining_causes import join
 from tests.state_machines.test_walks import I, a_budget, a_pod, a_system
@@ -62,13 +62,13 @@ def test_a_taint_stays_while_the_node_waits_in_its_pool_and_goes_when_it_is_in_s
     system = returning(listed=False, ends_as="Warmed:Running")
     Walker(system).run(I)
     for _ in range(5):
-        assert sweep_once(system.ports).unmarked == []
+        assert reconcile_once(system.ports).unmarked == []
         system.clock.advance(minutes=1)
     del system.groups.lifecycle_of
     system.groups.set_lifecycle(GROUP, I, "InService")
     found = []
     for _ in range(3):
-        found += sweep_once(system.ports).unmarked
+        found += reconcile_once(system.ports).unmarked
         system.clock.advance(minutes=1)
     assert found == [f"node-{I}"]
 

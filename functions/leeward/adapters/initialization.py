@@ -40,17 +40,17 @@ NEEDS: Mapping[str, Need] = {
         ),
         services=(*_RECORDS, *_CLUSTERS, "elbv2"),
     ),
-    "leeward.termination.handler.sweep": Need(
+    "leeward.termination.handler.reconcile": Need(
         modules=(
             "leeward.policy.parse",
             "leeward.termination.reconciler",
             "leeward.upgrade.reconciler",
             "leeward.upgrade.scale_down_protection",
-            "leeward.disruption.sweep",
+            "leeward.disruption.reconciler",
             "leeward.disruption.scale_down_protection",
             "leeward.repair.scan",
             f"{_AWS}.maxima",
-            f"{_AWS}.rounds",
+            f"{_AWS}.disruptions",
             f"{_AWS}.upgrades",
         ),
         services=(*_RECORDS, *_CLUSTERS, "stepfunctions"),
@@ -77,12 +77,12 @@ NEEDS: Mapping[str, Need] = {
         ),
         services=(*_RECORDS, *_CLUSTERS, "stepfunctions"),
     ),
-    "leeward.disruption.handler.decide": Need(
-        modules=("leeward.policy.parse", "leeward.disruption.controller", f"{_AWS}.catalog", f"{_AWS}.rounds"),
+    "leeward.disruption.handler.plan_disruptions": Need(
+        modules=("leeward.policy.parse", "leeward.disruption.controller", f"{_AWS}.catalog", f"{_AWS}.disruptions"),
         services=(*_RECORDS, *_CLUSTERS, "stepfunctions"),
     ),
     "leeward.disruption.handler.disrupt": Need(
-        modules=("leeward.policy.parse", "leeward.disruption.steps", f"{_AWS}.catalog", f"{_AWS}.rounds"),
+        modules=("leeward.policy.parse", "leeward.disruption.steps", f"{_AWS}.catalog", f"{_AWS}.disruptions"),
         services=(*_RECORDS, *_CLUSTERS, "stepfunctions"),
     ),
 }

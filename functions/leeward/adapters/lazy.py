@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from leeward.ports.load_balancers import LoadBalancers
     from leeward.ports.monitoring import Alarms, ServiceLimits
     from leeward.ports.raw import RawAws
-    from leeward.ports.records import Catalog, Rounds, Upgrades
+    from leeward.ports.records import Catalog, Disruptions, Upgrades
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -143,11 +143,11 @@ def upgrades_of(table: Table) -> Upgrades:
     return DynamoUpgrades(table)
 
 
-def rounds_of(table: Table) -> Rounds:
+def disruptions_of(table: Table) -> Disruptions:
     """Build the store of disruption records."""
-    from leeward.adapters.aws.rounds import DynamoRounds
+    from leeward.adapters.aws.disruptions import DynamoDisruptions
 
-    return DynamoRounds(table)
+    return DynamoDisruptions(table)
 
 
 def past_executions_of(clients: AwsClients, machines: str) -> PastExecutions:

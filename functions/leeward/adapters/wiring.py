@@ -18,7 +18,7 @@ from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.clusters import EksClusters, cluster_client
 from leeward.adapters.aws.dead_letters import SqsDeadLetters
 from leeward.adapters.aws.errors import aws_call
-from leeward.adapters.aws.executions import StepFunctionsExecutions, StepFunctionsRounds, StepFunctionsUpgrades
+from leeward.adapters.aws.executions import StepFunctionsDisruptions, StepFunctionsExecutions, StepFunctionsUpgrades
 from leeward.adapters.aws.groups import AutoScalingGroups
 from leeward.adapters.aws.instances import Ec2Instances
 from leeward.adapters.aws.policies import ParameterStorePolicies
@@ -28,7 +28,7 @@ from leeward.adapters.clock import SystemClock
 from leeward.adapters.kubernetes.telemetry import event_lost
 from leeward.adapters.lazy import lazy
 from leeward.adapters.settings import KubernetesAccess, ServedCluster, Settings
-from leeward.model.deployment_names import ROUND, TERMINATION, UPGRADE, deployment_id, hook_mark, prefix
+from leeward.model.deployment_names import DISRUPTION, TERMINATION, UPGRADE, deployment_id, hook_mark, prefix
 from leeward.ports import Ports
 from leeward.telemetry import Telemetry
 from leeward.time_budget import TimeBudget
@@ -166,8 +166,8 @@ def build(
         alarms=lazy(adapters.alarms_of, clients),
         upgrades=lazy(adapters.upgrades_of, table),
         upgrade_executions=StepFunctionsUpgrades(clients, _beside(settings.state_machine_arn, UPGRADE)),
-        rounds=lazy(adapters.rounds_of, table),
-        round_executions=StepFunctionsRounds(clients, _beside(settings.state_machine_arn, ROUND)),
+        disruptions=lazy(adapters.disruptions_of, table),
+        disruption_executions=StepFunctionsDisruptions(clients, _beside(settings.state_machine_arn, DISRUPTION)),
         deployment=settings.deployment,
         queue_arns=settings.queue_arns,
         hook_mark=settings.hook_mark,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from leeward.blockers.blocker import Blocker
-from leeward.blockers.nodes import of_hooks, of_volumes, of_wishes
+from leeward.blockers.nodes import of_hooks, of_opt_outs, of_volumes
 from leeward.blockers.obstacles import of_record
 from leeward.blockers.pods import of_plan, of_pods
 from leeward.blockers.scene import NodeScene
@@ -21,7 +21,7 @@ def blockers(scene: NodeScene, now: datetime) -> tuple[Blocker, ...]:
     obstacle that a drain under way has recorded. Daemon pods and static pods block no drain, as in kubectl.
     """
     policy = scene.policy.drain if scene.policy else DrainPolicy()
-    found = [*of_volumes(scene, policy, now), *of_hooks(scene), *of_wishes(scene)]
+    found = [*of_volumes(scene, policy, now), *of_hooks(scene), *of_opt_outs(scene)]
     if not scene.gone:
         found += [*_planned(scene, policy, now), *of_record(scene, policy), *of_pods(scene, now)]
     return tuple(sorted(found, key=lambda one: (one.pod is None, one.pod or "", one.kind.value, one.object)))

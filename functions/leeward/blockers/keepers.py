@@ -1,24 +1,24 @@
-"""Blocker for a node that an upgrade or a round of ours protects from scale-down: a new one is half empty until its
+"""Blocker for a node that an upgrade or a run of ours protects from scale-down: a new one is half empty until its
 pods come."""
 
 from leeward.blockers import commands
 from leeward.blockers.blocker import Blocker, Kind
 from leeward.blockers.scene import Keeper, NodeScene
 from leeward.disruption.do_not_disrupt import OptOut
-from leeward.model.well_known import KEPT_FOR, OF_ROUND, SCALE_DOWN_DISABLED
+from leeward.model.well_known import KEPT_FOR, OF_DISRUPTION, SCALE_DOWN_DISABLED
 
 PAUSED = "paused"  # `leeward.upgrade.status.Phase`, which imports the blockers and so cannot be imported here
 
 
 def of_keeper(opt_out: OptOut, keeper: Keeper, scene: NodeScene) -> Blocker:
     """Return the blocker of annotation `scale-down-disabled`, added by the run that `leeward.dev/kept-for` names."""
-    _, of_round, number = keeper.name.partition(OF_ROUND)
-    what = f"disruption round {number}" if of_round else f"the upgrade of {keeper.name}"
-    way_out = _of_round(keeper) if of_round else _of_upgrade(keeper)
+    _, of_disruption, number = keeper.name.partition(OF_DISRUPTION)
+    what = f"disruption run {number}" if of_disruption else f"the upgrade of {keeper.name}"
+    way_out = _of_disruption(keeper) if of_disruption else _of_upgrade(keeper)
     return Blocker(
         node=scene.node.name,
         pod=None,
-        owner=f"Round/{number}" if of_round else f"Upgrade/{keeper.name}",
+        owner=f"Disruption/{number}" if of_disruption else f"Upgrade/{keeper.name}",
         kind=Kind.NODE_SCALE_DOWN_DISABLED,
         object=f"annotation {opt_out.key}={opt_out.value}, for {what}",
         until=keeper.until,
@@ -46,7 +46,7 @@ def _of_upgrade(keeper: Keeper) -> str:
     return f"{where}, and when that goes on {look} tells; it comes off when the upgrade has ended"
 
 
-def _of_round(keeper: Keeper) -> str:
+def _of_disruption(keeper: Keeper) -> str:
     if keeper.execution is None:
         return "it comes off when that has ended; leeward blockers --cluster NAME tells what it waits for"
     where = f"execution {keeper.execution}"

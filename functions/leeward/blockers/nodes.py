@@ -36,7 +36,7 @@ def of_hooks(scene: NodeScene) -> Iterator[Blocker]:
         yield _held_back(waiting, scene)
 
 
-def of_wishes(scene: NodeScene) -> Iterator[Blocker]:
+def of_opt_outs(scene: NodeScene) -> Iterator[Blocker]:
     """Yield the opt-outs: the node's annotations and its policy's `disruption.doNotDisrupt`."""
     owner = f"AutoScalingGroup/{scene.group}" if scene.group else f"Node/{scene.node.name}"
     for opt_out in node_opt_outs(scene.node):

@@ -33,11 +33,11 @@ class WaitingHook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keeper:
-    """Upgrade or disruption round of ours that has put `scale-down-disabled` on its new nodes until it has ended.
+    """Upgrade or disruption run of ours that has put `scale-down-disabled` on its new nodes until it has ended.
 
-    `name`: the value of `leeward.dev/kept-for`, a group's or `round:NUMBER`. `execution`: the one that works on it,
-    empty: none does any more, None: unknown (offline). `phase`: an upgrade's as `leeward upgrade status` shows it.
-    `until`: when it should end, an estimate; None where it is unknown. `going`: names of the nodes that a round waits
+    `name`: the value of `leeward.dev/kept-for`, a group's or `disruption:NUMBER`. `execution`: the one that works on
+    it, empty: none does any more, None: unknown (offline). `phase`: an upgrade's as `leeward upgrade status` shows it.
+    `until`: when it should end, an estimate; None where it is unknown. `going`: names of the nodes that a run waits
     for.
     """
 

@@ -49,7 +49,7 @@ class Capture:
         self._ports, self._aws, self._cluster, self._now = ports, aws, cluster, now
         self._known: dict[str, Any] = {}
         self._unreachable: ClusterUnreachableError | None = None
-        self.remarks: list[str] = []
+        self.warnings: list[str] = []
 
     def document(self, name: str) -> Any:
         """Return it, read once, a failure too. Raises LeewardError naming the call, NotReadError naming a file."""
@@ -118,7 +118,7 @@ class Capture:
             try:
                 found.append(self._aws.nodegroup(cluster, name))
             except LeewardError as error:
-                self.remarks.append(f"nodegroups.json is without {name}: {error}")
+                self.warnings.append(f"nodegroups.json is without {name}: {error}")
         return found
 
     def _version_output(self) -> Raw:
@@ -140,7 +140,9 @@ class Capture:
                 failures[name] = error
         if len(failures) > 1:
             raise next(iter(failures.values()))
-        self.remarks += [f"instances.json lacks what only {name}.json tells of, which is left out" for name in failures]
+        self.warnings += [
+            f"instances.json lacks what only {name}.json tells of, which is left out" for name in failures
+        ]
         return {"Reservations": list(self._aws.reservations(sorted(ids)))}
 
     def _members(self) -> set[str]:
@@ -188,7 +190,7 @@ class Capture:
         found = known_prices(self._ports, self._cluster, self._types, zones, self._now, told)
         if told and found == Prices():
             raise TerminalError("; ".join(told))
-        self.remarks += [f"prices.json: {remark}" for remark in told]
+        self.warnings += [f"prices.json: {warning}" for warning in told]
         return {"on-demand": dict(found.on_demand), "spot": {name: dict(by) for name, by in found.spot.items()}}
 
     def _type_output(self) -> Raw:

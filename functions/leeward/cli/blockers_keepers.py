@@ -1,4 +1,4 @@
-"""Upgrades and rounds that keep nodes from being scaled down, as `leeward blockers` shows them.
+"""Upgrades and runs that keep nodes from being scaled down, as `leeward blockers` shows them.
 
 Decides what is read about them, and only where a node names one as its keeper."""
 
@@ -10,11 +10,13 @@ from leeward.cli.upgrade_live import live_status
 from leeward.disruption.termination_tracking import under_way
 from leeward.errors import InvalidInputError, NotInSnapshotError
 from leeward.model.node import Node
-from leeward.model.well_known import KEPT_FOR, OF_ROUND
+from leeward.model.well_known import KEPT_FOR, OF_DISRUPTION
 from leeward.ports import Ports
 from leeward.upgrade.status import Phase
 
-SWEEP = timedelta(minutes=1)  # between two runs of the minute reconciler, which releases nodes without an execution
+RECONCILER = timedelta(
+    minutes=1
+)  # between two runs of the minute reconciler, which releases nodes without an execution
 _MOVES = {
     Phase.SCALING_UP,
     Phase.CORDONING,
@@ -26,7 +28,7 @@ _MOVES = {
 
 
 def keepers_of(nodes: Iterable[Node], cluster: str, ports: Ports) -> Mapping[str, Keeper]:
-    """Return the keepers by name, each with its state: one read of the group of an upgrade, one read of the round. From
+    """Return the keepers by name, each with its state: one read of the group of an upgrade, one read of the run. From
     a snapshot, which has no records, the name alone is known.
     """
     return {name: _keeper(name, cluster, ports) for name in _names(nodes)}
@@ -34,7 +36,7 @@ def keepers_of(nodes: Iterable[Node], cluster: str, ports: Ports) -> Mapping[str
 
 def _keeper(name: str, cluster: str, ports: Ports) -> Keeper:
     try:
-        return _round(name, cluster, ports) if name.startswith(OF_ROUND) else _upgrade(name, cluster, ports)
+        return _disruption(name, cluster, ports) if name.startswith(OF_DISRUPTION) else _upgrade(name, cluster, ports)
     except NotInSnapshotError:
         return Keeper(name=name)
 
@@ -55,12 +57,12 @@ def _upgrade(group: str, cluster: str, ports: Ports) -> Keeper:
     return Keeper(name=group, execution=status.execution, phase=status.phase.value, until=until)
 
 
-def _round(name: str, cluster: str, ports: Ports) -> Keeper:
-    """Return the keeper of a round. The reconciler that finds the execution of an open round dead ends the round: until
+def _disruption(name: str, cluster: str, ports: Ports) -> Keeper:
+    """Return the keeper of a run. The reconciler that finds the execution of an open run dead ends the run: until
     then it keeps its nodes.
     """
-    record = ports.rounds.read(cluster)
-    if record is None or not record.open or name != f"{OF_ROUND}{record.number}":
+    record = ports.disruptions.read(cluster)
+    if record is None or not record.open or name != f"{OF_DISRUPTION}{record.number}":
         return _left_behind(name, ports)
     going = under_way(record) if record.told else ()
     names = tuple(sorted(node for node, instance in record.nodes.items() if instance in going))
@@ -68,4 +70,4 @@ def _round(name: str, cluster: str, ports: Ports) -> Keeper:
 
 
 def _left_behind(name: str, ports: Ports) -> Keeper:
-    return Keeper(name=name, execution="", until=ports.clock.now() + SWEEP)
+    return Keeper(name=name, execution="", until=ports.clock.now() + RECONCILER)

@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Count and print the allowed disruptions."""
     _, snapshot = cluster_of(arguments, "budget")
     found = all_allowances(snapshot)
-    emit(to_json(found), arguments.output, lambda: _table(found, snapshot.remarks))
+    emit(to_json(found), arguments.output, lambda: _table(found, snapshot.warnings))
     return 0
 
 
@@ -49,11 +49,11 @@ def to_json(found: Sequence[Allowance]) -> dict[str, Any]:
     }
 
 
-def _table(found: Sequence[Allowance], remarks: Sequence[str]) -> RenderableType:
+def _table(found: Sequence[Allowance], warnings: Sequence[str]) -> RenderableType:
     table = Table(title="nodes that may be disrupted now", title_justify="left", title_style="bold")
     for column in ("policy", "reason", "zone", "allowed", "disrupting", "nodes"):
         table.add_column(column, overflow="fold")
     for one in found:
         allowed = "no limit" if one.allowed is None else "0 (freeze)" if one.frozen else str(one.allowed)
         table.add_row(one.policy, one.reason.value, one.zone or "all", allowed, str(one.disrupting), str(one.total))
-    return Rows(table, *remarks)
+    return Rows(table, *warnings)

@@ -21,13 +21,13 @@ NO_POLICY = (
 
 def cluster_of(arguments: argparse.Namespace, verb: str) -> tuple[ClusterContext, ClusterSnapshot]:
     """Return the cluster of --snapshot or --cluster, and its state. Raises InvalidInputError without either."""
-    remarks: list[str] = []
-    context = context_of(arguments, verb, remarks.append)
+    warnings: list[str] = []
+    context = context_of(arguments, verb, warnings.append)
     if context.folder is not None and not context.folder.has_policies:
-        remarks.append(NO_POLICY)
+        warnings.append(NO_POLICY)
     state = state_of(context, context.ports, arguments.now)
     name = state.cluster or state.policies.settings.name
-    return context, _with_rounds(replace(state, cluster=name, remarks=(*remarks, *state.remarks)), context)
+    return context, _with_disruptions(replace(state, cluster=name, warnings=(*warnings, *state.warnings)), context)
 
 
 def state_of(context: ClusterContext, ports: Ports, now: datetime, as_if: Group | None = None) -> ClusterSnapshot:
@@ -39,12 +39,12 @@ def state_of(context: ClusterContext, ports: Ports, now: datetime, as_if: Group 
     return gather(ports, context.cluster, now, as_if=as_if)
 
 
-def _with_rounds(state: ClusterSnapshot, context: ClusterContext) -> ClusterSnapshot:
-    """Add the table's rounds and upgrades; a table that cannot be read (Leeward is not installed) gives a remark."""
+def _with_disruptions(state: ClusterSnapshot, context: ClusterContext) -> ClusterSnapshot:
+    """Add the table's runs and upgrades; a table that cannot be read (Leeward is not installed) gives a remark."""
     try:
-        return with_the_table(state, context.ports, context.ports.rounds.read(state.cluster))
+        return with_the_table(state, context.ports, context.ports.disruptions.read(state.cluster))
     except NotInSnapshotError:
         return state
     except LeewardError as error:
-        remark = f"whether a round or an upgrade is under way cannot be read: {error}"
-        return replace(state, remarks=(*state.remarks, remark))
+        warning = f"whether a run or an upgrade is under way cannot be read: {error}"
+        return replace(state, warnings=(*state.warnings, warning))

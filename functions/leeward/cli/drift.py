@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Compare and print; return 0, whatever the report finds."""
     _, snapshot = cluster_of(arguments, "drift")
     found = all_drift(snapshot)
-    emit(to_json(found), arguments.output, lambda: _table(found, snapshot.remarks))
+    emit(to_json(found), arguments.output, lambda: _table(found, snapshot.warnings))
     return 0
 
 
@@ -53,11 +53,11 @@ def to_json(found: Sequence[Drifted]) -> dict[str, Any]:
     }
 
 
-def _table(found: Sequence[Drifted], remarks: Sequence[str]) -> RenderableType:
+def _table(found: Sequence[Drifted], warnings: Sequence[str]) -> RenderableType:
     drifted = [one for one in found if one.drifted]
     title = f"{len(drifted)} of {len(found)} nodes have drifted"
     if not drifted:
-        return Rows(title, *remarks)
+        return Rows(title, *warnings)
     table = Table(title=title, title_justify="left", title_style="bold")
     for column in ("node", "since", "remedy", "field", "class", "have", "want"):
         table.add_column(column, overflow="fold")
@@ -66,4 +66,4 @@ def _table(found: Sequence[Drifted], remarks: Sequence[str]) -> RenderableType:
         for place, why in enumerate(one.reasons):
             head = ("", "", "") if place else (one.node, since, one.remedy.value)
             table.add_row(*head, why.field.value, why.kind.value, why.have, why.want)
-    return Rows(table, *remarks)
+    return Rows(table, *warnings)

@@ -16,7 +16,7 @@ from rich.table import Table
 from leeward.cli.context import ClusterContext, context_of
 from leeward.cli.output import emit
 from leeward.errors import InvalidInputError, LeewardError
-from leeward.interruption.decide import decide, poison
+from leeward.interruption.decide import decide, malformed
 from leeward.interruption.decision import Action, Decision, HookAnswer, RecordOutcome
 from leeward.interruption.fields import MalformedMessageError
 from leeward.interruption.lookup import look_up
@@ -87,7 +87,7 @@ def _parse(body: str, now: datetime) -> Message | MalformedMessageError:
 
 
 def _decide(found: Message | MalformedMessageError, world: World, now: datetime) -> Decision:
-    return decide(found, world, now=now) if isinstance(found, Message) else poison(str(found))
+    return decide(found, world, now=now) if isinstance(found, Message) else malformed(str(found))
 
 
 def world_of(context: ClusterContext, messages: Sequence[Message], origins: frozenset[tuple[str, str]]) -> World:

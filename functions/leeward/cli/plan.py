@@ -1,4 +1,4 @@
-"""`leeward plan`: the next round of voluntary disruption, what it saves, and the reason why every other node stays.
+"""`leeward plan`: the next run of voluntary disruption, what it saves, and the reason why every other node stays.
 
 Decides how a plan is read and printed; `leeward.disruption` makes it."""
 
@@ -16,14 +16,14 @@ from leeward.cli.cluster_scene import cluster_of
 from leeward.cli.output import emit
 from leeward.cli.plan_file import read_plan
 from leeward.disruption.command import Command, MethodName, Plan, Verdict
-from leeward.disruption.plan import plan_round
+from leeward.disruption.plan import plan_disruption
 from leeward.disruption.savings import dollars
 from leeward.disruption.validation import validate
 from leeward.repair.plan import repair_plan
 
-_DESCRIPTION = """Shows the next round of voluntary disruption: which nodes would go, what is launched before, what that
-saves an hour, and for every other node why it stays. One method acts in a round, the first that has something to do:
-expiration, drift, emptiness, consolidation. With --method unhealthy it shows the nodes that the minute sweep would
+_DESCRIPTION = """Shows the next run of voluntary disruption: which nodes would go, what is launched before, what that
+saves an hour, and for every other node why it stays. One method acts in a run, the first that has something to do:
+expiration, drift, emptiness, consolidation. With --method unhealthy it shows the nodes that the minute reconciler would
 replace because they are NotReady or their instance is impaired. Nothing is changed. With --validate an earlier plan
 (the JSON of this command) is checked again: what still holds is printed."""
 
@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     elif earlier is not None:
         plan = validate(snapshot, earlier.method, earlier.commands)
     else:
-        plan = plan_round(snapshot, only=only)
+        plan = plan_disruption(snapshot, only=only)
     emit(to_json(plan), arguments.output, lambda: _tables(plan, arguments.method))
     return 0
 
@@ -101,7 +101,7 @@ def _tables(plan: Plan, asked: str | None) -> RenderableType:
         asked_for = {name: one for name, one in verdicts.items() if asked in {None, name.value}}
         for place, (names, verdict) in enumerate(_alike(asked_for)):
             stay.add_row("" if place else node, names, "yes" if verdict.candidate else "no", verdict.reason)
-    return Rows(_commands(plan), "", stay, *plan.remarks)
+    return Rows(_commands(plan), "", stay, *plan.warnings)
 
 
 def _alike(verdicts: Mapping[MethodName, Verdict]) -> Iterator[tuple[str, Verdict]]:
@@ -118,7 +118,7 @@ def _commands(plan: Plan) -> RenderableType:
     total = [command.savings for command in plan.commands if command.savings is not None]
     saves = f": saves {dollars(sum(total))} an hour" if sum(total) > 0 else ""
     table = Table(
-        title=f"next round, by {plan.method.value if plan.method else ''}{saves}",
+        title=f"next run, by {plan.method.value if plan.method else ''}{saves}",
         title_justify="left",
         title_style="bold",
     )

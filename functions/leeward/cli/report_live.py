@@ -19,7 +19,7 @@ from leeward.ports.kubernetes import Listed
 from leeward.report import affected_nodes
 from leeward.report.facts import Facts, SeenEvent, SeenNode, Story
 
-MOST_HISTORIES = 200  # of the terminations of one upgrade or round; each is a call
+MOST_HISTORIES = 200  # of the terminations of one upgrade or run; each is a call
 MOST_ATTEMPTS = 3  # of one termination, the last ones
 GOES = " (any more: it goes a week after the end)"
 
@@ -38,8 +38,8 @@ def gather(what: Wanted, cluster: str, now: datetime, ports: Ports, past: PastEx
             facts = _of_termination(facts, look)
         case Machine.UPGRADE:
             facts = _of_upgrade(facts, look)
-        case Machine.ROUND:
-            facts = _of_round(facts, look)
+        case Machine.DISRUPTION:
+            facts = _of_disruption(facts, look)
     _check_cluster(facts, cluster)
     facts = replace(facts, instances=look.mapping("EC2 instances", lambda: ports.instances.describe(facts.touched)))
     return replace(_with_the_cluster(facts, look), missing=tuple(look.missing))
@@ -89,7 +89,7 @@ def _cluster_of(facts: Facts) -> str:
             return record.subject.cluster if record is not None else ""
         case Machine.UPGRADE:
             return facts.upgrade.cluster if facts.upgrade is not None else ""
-        case Machine.ROUND:
+        case Machine.DISRUPTION:
             return str(facts.execution.given.get("cluster") or "")
 
 
@@ -132,16 +132,16 @@ def _of_upgrade(facts: Facts, look: _Look) -> Facts:
     return _with_terminations(replace(facts, touched=names), look)
 
 
-def _of_round(facts: Facts, look: _Look) -> Facts:
-    cluster, number = affected_nodes.round_of(facts.execution, facts.steps)
-    record = look.one("the round's record", lambda: look.ports.rounds.read(cluster) if cluster else None)
+def _of_disruption(facts: Facts, look: _Look) -> Facts:
+    cluster, number = affected_nodes.disruption_of(facts.execution, facts.steps)
+    record = look.one("the run's record", lambda: look.ports.disruptions.read(cluster) if cluster else None)
     facts = replace(facts, number=number)
     if record is not None and record.number == number:
-        facts = replace(facts, round=record, activities=_activities(record.groups, facts, look))
-        return _with_terminations(replace(facts, touched=affected_nodes.named_by_round(record)), look)
+        facts = replace(facts, disruption=record, activities=_activities(record.groups, facts, look))
+        return _with_terminations(replace(facts, touched=affected_nodes.named_by_disruption(record)), look)
     if number:
         look.missing.append(
-            f"The record of round {number} has made way for that of a later one: its nodes are found by their "
+            f"The record of run {number} has made way for that of a later one: its nodes are found by their "
             "termination records, what it launched by the histories of their groups."
         )
     groups = look.several(
@@ -152,7 +152,7 @@ def _of_round(facts: Facts, look: _Look) -> Facts:
         name for one in activities.values() for name in affected_nodes.moved(one, facts.execution.started, facts.end)
     ]
     records = look.mapping("termination records", lambda: look.ports.claims.read_all(candidates))
-    own = {name: one for name, one in records.items() if affected_nodes.of_round(one, cluster, number)}
+    own = {name: one for name, one in records.items() if affected_nodes.of_disruption(one, cluster, number)}
     its_groups = {one.subject.group for one in own.values()}
     kept = {name: one for name, one in activities.items() if name in its_groups}
     came = [name for one in kept.values() for name in _entered(one, facts)]

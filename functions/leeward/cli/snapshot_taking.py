@@ -90,9 +90,9 @@ def take(capture: Capture, folder: SnapshotFolder, progress: Progress) -> Taken:
             return folder.put(name, capture.document(name))
 
         _one(taken, f"{name}.json", file.command, write, folder, progress)
-        for remark in capture.remarks:
-            progress.warn(remark)
-        capture.remarks.clear()
+        for warning in capture.warnings:
+            progress.warn(warning)
+        capture.warnings.clear()
     _policies(taken, capture, folder, progress)
     for name in _strangers(capture):
         progress.warn(

@@ -51,8 +51,8 @@ def run(arguments: argparse.Namespace) -> int:
     context = context_of(arguments, "template")
     scene = scene_of(context, arguments.group, zone=arguments.zone, instance_type=arguments.instance_type)
     node = expected_node(scene.sources, scene.policy.precedence)
-    for remark in node.remarks:
-        print(f"leeward: {remark}", file=sys.stderr)
+    for warning in node.warnings:
+        print(f"leeward: {warning}", file=sys.stderr)
     document = node.to_json()
     emit(document, arguments.output, lambda: _table(scene, document))
     return 1 if unknown_type(scene.sources) else 0

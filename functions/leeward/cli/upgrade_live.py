@@ -12,7 +12,7 @@ from typing import Any
 from leeward.cli.output import emit
 from leeward.errors import InvalidInputError, RecordChangedError
 from leeward.ports import Ports
-from leeward.upgrade.control import wished
+from leeward.upgrade.control import with_control
 from leeward.upgrade.group_sequence import following, known
 from leeward.upgrade.lease import ACTIONS as WISHES
 from leeward.upgrade.lease import asked_for, held, written
@@ -50,7 +50,7 @@ def start(arguments: argparse.Namespace, ports: Ports) -> int:
     return _tell(arguments, _begin(arguments.group, record, _asked(arguments), ports), f"started{then}")
 
 
-def wish(arguments: argparse.Namespace, ports: Ports) -> int:
+def control(arguments: argparse.Namespace, ports: Ports) -> int:
     """Pause, resume, abort or roll back. Where nothing runs, start an execution that does it; a pause needs none."""
     record = _wished(arguments.group, arguments.action, ports)
     if record.ended is None and held(record, ports):
@@ -91,7 +91,7 @@ def running(group: str, record: UpgradeRecord | None, ports: Ports) -> Running:
     return Running(execution=name, new=bool(name))
 
 
-LIVE: Mapping[str, Callable[[argparse.Namespace, Ports], int]] = {"start": start, **dict.fromkeys(WISHES, wish)}
+LIVE: Mapping[str, Callable[[argparse.Namespace, Ports], int]] = {"start": start, **dict.fromkeys(WISHES, control)}
 
 
 def _wished(group: str, action: str, ports: Ports) -> UpgradeRecord:
@@ -102,7 +102,7 @@ def _wished(group: str, action: str, ports: Ports) -> UpgradeRecord:
         record = ports.upgrades.read(group)
         if record is None:
             raise InvalidInputError(f"upgrade of {group}: found none, expected one to {action}")
-        wanted = wished(record, WISHES[action])
+        wanted = with_control(record, WISHES[action])
         if wanted == record:
             return record
         try:

@@ -51,8 +51,8 @@ class _Assuming:
 def offline_preflight(arguments: argparse.Namespace) -> Preflight:
     """Build the pre-flight inputs from --snapshot. Raises InvalidInputError naming file, path, found and expected."""
     at_most_one(arguments)
-    remarks: list[str] = []
-    context = context_of(arguments, "upgrade", remarks.append)
+    warnings: list[str] = []
+    context = context_of(arguments, "upgrade", warnings.append)
     ports, policies = context.ports, context.ports.clusters.policies(context.cluster)
     given = context.group(arguments.group)
     policy = policy_for(policies.policies, given.name, given.tags)
@@ -62,7 +62,7 @@ def offline_preflight(arguments: argparse.Namespace) -> Preflight:
         ports = replace(ports, clusters=_Assuming(clusters=ports.clusters, assumed=assumed))
     group = _at_version(context, given, arguments.launch_template_version)
     world = state_of(context, ports, arguments.now, as_if=group)
-    world = replace(world, remarks=(*remarks, *world.remarks))
+    world = replace(world, warnings=(*warnings, *world.warnings))
     nodegroup = _nodegroup(context, group, chosen)
     beside = replace(
         _beside(arguments, context, nodegroup),

@@ -5,7 +5,7 @@ from contextlib import suppress
 from functools import partial
 
 from leeward.disruption.annotations import AnnotationChange
-from leeward.disruption.round import always
+from leeward.disruption.planning_state import always
 from leeward.errors import LeewardError, ObjectGoneError
 from leeward.isolation import isolate_errors, reraise
 from leeward.ports.kubernetes import Kubernetes

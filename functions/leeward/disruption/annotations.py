@@ -1,4 +1,4 @@
-"""Annotations on nodes of selected groups that show the findings to people and to the next round (docs/features.md, K6,
+"""Annotations on nodes of selected groups that show the findings to people and to the next run (docs/features.md, K6,
 K7, K15): since when a node is empty, whether it has expired, since when and in which fields it has drifted, and the
 hashes of its launch settings.
 
@@ -13,7 +13,7 @@ from leeward.disruption.candidates import workload_on
 from leeward.disruption.competing_groups import MARKS, foreign
 from leeward.disruption.methods.emptiness import empty_since, why_off
 from leeward.disruption.methods.expiration import expires, why_kept_forever
-from leeward.disruption.round import Round
+from leeward.disruption.planning_state import PlanningState
 from leeward.drift.detect import annotations
 from leeward.model import well_known
 from leeward.model.node import Node
@@ -40,11 +40,11 @@ class AnnotationChange:
 
 def annotation_changes(snapshot: ClusterSnapshot, now: datetime) -> Sequence[AnnotationChange]:
     """Return the required changes, sorted by node name; `now` is the moment that is written."""
-    return changes_in(Round(snapshot if snapshot.now == now else replace(snapshot, now=now)))
+    return changes_in(PlanningState(snapshot if snapshot.now == now else replace(snapshot, now=now)))
 
 
-def changes_in(found: Round) -> Sequence[AnnotationChange]:
-    """Return the changes of `annotation_changes` for an existing round, whose moment is the snapshot's."""
+def changes_in(found: PlanningState) -> Sequence[AnnotationChange]:
+    """Return the changes of `annotation_changes` for an existing run, whose moment is the snapshot's."""
     changes: list[AnnotationChange] = []
     for node in sorted(found.snapshot.nodes, key=lambda node: node.name):
         wanted = _wanted(found, node)
@@ -55,7 +55,7 @@ def changes_in(found: Round) -> Sequence[AnnotationChange]:
     return changes
 
 
-def _wanted(found: Round, node: Node) -> dict[str, str | None]:
+def _wanted(found: PlanningState, node: Node) -> dict[str, str | None]:
     """Return every annotation that this module manages; None: it must be absent."""
     policy = found.snapshot.policy_of_node(node)
     leaving = node.deleting or any(taint.key in MARKS for taint in node.taints)
@@ -68,7 +68,7 @@ def _wanted(found: Round, node: Node) -> dict[str, str | None]:
     }
 
 
-def _empty(found: Round, node: Node, policy: NodePolicy) -> str | None:
+def _empty(found: PlanningState, node: Node, policy: NodePolicy) -> str | None:
     """Keep the existing timestamp while the node is empty. A node that is not Ready does not become empty: no pod could
     land there yet.
     """

@@ -17,7 +17,7 @@ from leeward.snapshot.cluster import ClusterSnapshot
 
 MOST_TOLD = 50  # Events of one decision, about
 FEWEST_TURNS = 3
-TURN = 300  # seconds: the rate of fn decide
+TURN = 300  # seconds: the rate of fn disruption-planner
 UNCONSOLIDATABLE, DISRUPTION_BLOCKED = "Unconsolidatable", "DisruptionBlocked"  # reasons of Events
 LONGEST = 1000
 

@@ -58,7 +58,7 @@ def why_disrupting(node: Node) -> str:
 def counted(snapshot: ClusterSnapshot, policy: NodePolicy) -> tuple[Counted, ...]:
     """Return the nodes of the policy's groups. Instances that have not joined, that are already ending or that their
     owner has put into Standby are in neither number; a tainted node that a terminate hook holds is still being drained
-    and counts. A node whose termination an upgrade or a round has requested counts before it carries the taint.
+    and counts. A node whose termination an upgrade or a run has requested counts before it carries the taint.
     """
     return tuple(
         Counted(

@@ -1,4 +1,4 @@
-"""Remaining allowance of one round: the budgets of every policy and zone, and how far each group may shrink."""
+"""Remaining allowance of one run: the budgets of every policy and zone, and how far each group may shrink."""
 
 from collections.abc import Iterable, Mapping
 from typing import Self
@@ -22,7 +22,7 @@ class BudgetUsage:
 
     @classmethod
     def of(cls, snapshot: ClusterSnapshot) -> Self:
-        """Return the usage at the start of a round."""
+        """Return the usage at the start of a run."""
         left = {(one.policy, one.reason.value, one.zone): one.allowed for one in all_allowances(snapshot)}
         return cls(left, slack(snapshot))
 
@@ -64,7 +64,7 @@ class BudgetUsage:
         return all(count <= 0 or count <= self._slack.get(name, 0) for name, count in wanted.items())
 
     def resize(self, group: str, by: int) -> None:
-        """Record that a group loses (-1) or gets (1) a node in this round."""
+        """Record that a group loses (-1) or gets (1) a node in this run."""
         self._slack[group] = self._slack.get(group, 0) + by
 
 

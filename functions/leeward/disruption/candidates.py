@@ -117,11 +117,11 @@ def _why_leaving(snapshot: ClusterSnapshot, node: Node, group: Group) -> str:
 
 
 def _why_cooling(snapshot: ClusterSnapshot, group: Group, policy: NodePolicy) -> str:
-    ended = snapshot.last_rounds.get(group.name)
+    ended = snapshot.last_disruptions.get(group.name)
     if ended is None or snapshot.now - ended >= policy.disruption.cooldown:
         return ""
     left = int((ended + policy.disruption.cooldown - snapshot.now).total_seconds())
-    return f"its group {group.name} rests after the last round ({left} s of disruption.cooldown left)"
+    return f"its group {group.name} rests after the last run ({left} s of disruption.cooldown left)"
 
 
 def _why_pods_stay(snapshot: ClusterSnapshot, node: Node, index: BudgetIndex) -> tuple[str, str]:

@@ -73,7 +73,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """One round: the method that acts, None when none does, and the verdict of every method on every node.
+    """One run: the method that acts, None when none does, and the verdict of every method on every node.
 
     `verdicts`: by node, then by method in their order.
     """
@@ -81,4 +81,4 @@ class Plan:
     method: MethodName | None
     commands: tuple[Command, ...]
     verdicts: Mapping[str, Mapping[MethodName, Verdict]]
-    remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""End of a round: its nodes are gone, or it is given up and rolled back.
+"""End of a run: its nodes are gone, or it is given up and rolled back.
 
 In both cases the termination of surplus replacements is requested, AZRebalance is resumed and MaxSize restored, new
 nodes are no longer protected from Cluster Autoscaler, and the groups enter their cooldown."""
@@ -9,10 +9,10 @@ from typing import Any
 
 from leeward.disruption.launching import launch_all
 from leeward.disruption.lease import read, rest_after, written
-from leeward.disruption.record import GONE, STAYED, RoundOutcome, RoundRecord
+from leeward.disruption.record import GONE, STAYED, DisruptionOutcome, DisruptionRecord
 from leeward.disruption.replacement_sizes import adopt, raise_sizes
 from leeward.disruption.rollback import release
-from leeward.disruption.run import Next, RoundRun
+from leeward.disruption.run import DisruptionRun, Next
 from leeward.disruption.scale_down_protection import let_go
 from leeward.ports import Ports
 
@@ -21,8 +21,8 @@ REBALANCE = "AZRebalance"
 GROWTH_PAUSE = 30  # seconds between two checks for the launches of a raised desired size
 
 
-def end(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
-    """End a round whose terminations have all ended. A command of which at least one node is gone keeps its new nodes:
+def end(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun:
+    """End a run whose terminations have all ended. A command of which at least one node is gone keeps its new nodes:
     they have pods.
     """
     record = release(read(run, ports), ports)
@@ -35,33 +35,33 @@ def end(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
         why = f"{why}; {groups} has not launched what its raised desired size asks for: look at its scaling activities"
     record = give_back_groups(record, ports)
     let_go(record, ports)
-    outcome = RoundOutcome.DONE if record.told else RoundOutcome.GIVEN_UP
+    outcome = DisruptionOutcome.DONE if record.told else DisruptionOutcome.GIVEN_UP
     written(record.closed(outcome, why, ports.clock.now()), ports)
     return replace(run, next=Next.DONE, why=why)
 
 
-def give_up(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
-    """Roll a round back before any termination was requested: return its nodes to service and terminate its launches.
+def give_up(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun:
+    """Roll a run back before any termination was requested: return its nodes to service and terminate its launches.
     An order without a recorded answer is requested once more, so that no launch is forgotten.
     """
     record = read(run, ports)
     if record.told:
         return replace(run, next=Next.FOLLOW, why="its nodes were told to go: they are followed")
     record = adopt(_answered(record, ports), ports)
-    record = written(record.fell(dict.fromkeys(record.standing, run.why or "the round was given up")), ports)
+    record = written(record.fell(dict.fromkeys(record.standing, run.why or "the run was given up")), ports)
     record = release(record, ports)
     why = run.why or "given up"
     if record.outstanding():
         return replace(run, next=Next.FOLLOW, pause=GROWTH_PAUSE, why=f"{why}; the raised desired size is followed")
     record = give_back_groups(record, ports)
     let_go(record, ports)
-    written(record.closed(RoundOutcome.GIVEN_UP, why, ports.clock.now()), ports)
+    written(record.closed(DisruptionOutcome.GIVEN_UP, why, ports.clock.now()), ports)
     return replace(run, next=Next.GIVEN_UP, why=why)
 
 
-def note_failure(run: RoundRun, call: Mapping[str, Any], ports: Ports) -> RoundRun:
+def note_failure(run: DisruptionRun, call: Mapping[str, Any], ports: Ports) -> DisruptionRun:
     """Record that a step has used up its retries: the record says why and stays open, and the minute reconciler
-    restarts the round.
+    restarts the run.
     """
     record = read(run, ports)
     again = rest_after(record.attempt, ports.clock.now())
@@ -73,7 +73,7 @@ def note_failure(run: RoundRun, call: Mapping[str, Any], ports: Ports) -> RoundR
 STEPS = {"end": end, "give-up": give_up, "note-failure": note_failure}
 
 
-def give_back_groups(record: RoundRecord, ports: Ports) -> RoundRecord:
+def give_back_groups(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:
     """Restore the groups as soon as possible: MaxSize only once the desired size fits below it. The remaining changes
     stay in the record, and the minute reconciler tries them again.
     """
@@ -88,7 +88,7 @@ def give_back_groups(record: RoundRecord, ports: Ports) -> RoundRecord:
     return replace(record, suspended=(), raised=owed)
 
 
-def _answered(record: RoundRecord, ports: Ports) -> RoundRecord:
+def _answered(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:
     """Complete only orders that were written: a replacement that was never ordered is not launched now."""
     if not record.orders:
         raise_sizes(record, ports)

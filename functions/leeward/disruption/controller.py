@@ -1,8 +1,8 @@
-"""Function `decide`: computes what each cluster needs now, and starts the round that does it.
+"""Function `decide`: computes what each cluster needs now, and starts the run that does it.
 
-Annotations are written first (since when a node is empty, that it has expired or drifted). A plan becomes a round: its
+Annotations are written first (since when a node is empty, that it has expired or drifted). A plan becomes a run: its
 record is written, which claims the nodes, and its execution is started under a name derived from the record. A cluster
-has one round at a time."""
+has one run at a time."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -16,9 +16,9 @@ from leeward.disruption.blocked_events import tell_why_nodes_stay
 from leeward.disruption.command import Command, Plan
 from leeward.disruption.lease import revive, start
 from leeward.disruption.observation import for_seconds, look
-from leeward.disruption.plan import plan_in, plan_round
-from leeward.disruption.record import RoundRecord, groups_named
-from leeward.disruption.round import Round
+from leeward.disruption.plan import plan_disruption, plan_in
+from leeward.disruption.planning_state import PlanningState
+from leeward.disruption.record import DisruptionRecord, groups_named
 from leeward.errors import LeewardError
 from leeward.isolation import Executor, in_threads, isolate_errors
 from leeward.ports import Ports
@@ -30,8 +30,8 @@ CLUSTERS = 4  # at a time: each holds a snapshot
 CLUSTER_SECONDS = 240.0  # for all calls to one cluster's API, of the function's 300
 PAUSES = (1.0, 3.0)  # seconds between tries
 WRITE = 40.0  # seconds for annotations, and as many for Events
-LARGEST = 350_000  # bytes of a round's record, about: DynamoDB takes 400 KB an item
-A_NODE, A_TYPE = 900, 22  # bytes, with what the round will record about them
+LARGEST = 350_000  # bytes of a run's record, about: DynamoDB takes 400 KB an item
+A_NODE, A_TYPE = 900, 22  # bytes, with what the run will record about them
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class Decided:
 
     annotated: int = 0
     told: int = 0
-    rounds: list[str] = field(default_factory=list)
+    disruptions: list[str] = field(default_factory=list)
     revived: list[str] = field(default_factory=list)
     paused: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
@@ -53,7 +53,7 @@ class Decided:
         """Add the result of another cluster."""
         self.annotated += other.annotated
         self.told += other.told
-        for name in ("rounds", "revived", "paused", "errors"):
+        for name in ("disruptions", "revived", "paused", "errors"):
             getattr(self, name).extend(getattr(other, name))
 
     def to_json(self) -> dict[str, Any]:
@@ -91,13 +91,13 @@ class _Planner:
         if ports.clusters.policies(cluster).settings.paused:
             found.paused.append(cluster)
             return
-        record = ports.rounds.read(cluster)
+        record = ports.disruptions.read(cluster)
         name = revive(record, ports)
         if name is not None:
             found.revived.append(name)
         snapshot = look(cluster, ports, record)
         with self.planning:
-            seen = Round(snapshot)
+            seen = PlanningState(snapshot)
             changes = changes_in(seen)
             closed = record is None or not record.open
             plan = plan_in(seen.within(for_seconds(SEARCH * self.share, ports))) if closed else None
@@ -108,7 +108,7 @@ class _Planner:
             return
         claimed = _claim(plan, snapshot, record, ports)
         if claimed is not None:
-            found.rounds.append(start(claimed, ports))
+            found.disruptions.append(start(claimed, ports))
         found.told += tell_why_nodes_stay(snapshot, plan, for_seconds(writing, ports), ports, note)
 
 
@@ -116,16 +116,18 @@ def _note_node(found: Decided, cluster: str, node: str, error: LeewardError) -> 
     found.note(f"{cluster}: {node}", error)
 
 
-def claim_round(cluster: str, ports: Ports) -> RoundRecord | None:
-    """Decide now and claim the round; None where there is nothing to do, or another execution was faster."""
+def claim_disruption(cluster: str, ports: Ports) -> DisruptionRecord | None:
+    """Decide now and claim the run; None where there is nothing to do, or another execution was faster."""
     if ports.clusters.policies(cluster).settings.paused:
         return None
-    record = ports.rounds.read(cluster)
+    record = ports.disruptions.read(cluster)
     snapshot = look(cluster, ports, record)
-    return _claim(plan_round(snapshot, more=for_seconds(SEARCH, ports)), snapshot, record, ports)
+    return _claim(plan_disruption(snapshot, more=for_seconds(SEARCH, ports)), snapshot, record, ports)
 
 
-def _claim(plan: Plan, snapshot: ClusterSnapshot, last: RoundRecord | None, ports: Ports) -> RoundRecord | None:
+def _claim(
+    plan: Plan, snapshot: ClusterSnapshot, last: DisruptionRecord | None, ports: Ports
+) -> DisruptionRecord | None:
     """Claim the plan's nodes with one conditional write: a second writer finds the record of the first."""
     commands = tuple(that_fit(plan.commands))
     if plan.method is None or not commands:
@@ -134,7 +136,7 @@ def _claim(plan: Plan, snapshot: ClusterSnapshot, last: RoundRecord | None, port
     members = {
         name: group.name for name in nodes if (node := snapshot.node(name)) and (group := snapshot.group_of(node))
     }
-    record = RoundRecord(
+    record = DisruptionRecord(
         cluster=snapshot.cluster,
         number=last.number + 1 if last is not None else 1,
         method=plan.method,
@@ -147,11 +149,11 @@ def _claim(plan: Plan, snapshot: ClusterSnapshot, last: RoundRecord | None, port
         raised=last.raised if last is not None else {},
         suspended=last.suspended if last is not None else (),
     )
-    return ports.rounds.write(record)
+    return ports.disruptions.write(record)
 
 
 def that_fit(commands: Iterable[Command]) -> Iterator[Command]:
-    """Yield the commands that fit into the record; the rest comes with the next round. Placements of pods are not kept:
+    """Yield the commands that fit into the record; the rest comes with the next run. Placements of pods are not kept:
     they are computed again at every validation.
     """
     left = LARGEST

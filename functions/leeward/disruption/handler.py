@@ -1,4 +1,4 @@
-"""Entry points of the disruption package: `decide` on a schedule, `disrupt` for the steps of disruption-round.
+"""Entry points of the disruption package: `decide` on a schedule, `disrupt` for the steps of disruption.
 
 Two functions share this module; each imports its own half at its first call."""
 
@@ -8,11 +8,11 @@ from typing import Any
 from leeward.adapters import wiring
 from leeward.adapters.initialization import initialize
 from leeward.disruption import telemetry
-from leeward.disruption.run import RoundRun
+from leeward.disruption.run import DisruptionRun
 
 
-def decide(_event: Mapping[str, Any], context: object) -> dict[str, Any]:
-    """Decide every few minutes, and when an execution of disruption-round has died. The event is ignored: the function
+def plan_disruptions(_event: Mapping[str, Any], context: object) -> dict[str, Any]:
+    """Decide every few minutes, and when an execution of disruption has died. The event is ignored: the function
     reads the state itself.
 
     Raises LeewardError naming the clusters that could not be read, so that the alarm sees it.
@@ -27,7 +27,7 @@ def disrupt(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     """Run one step: `{"step", "run", "execution"?, "error"?, "cause"?}` -> the run document."""
     from leeward.disruption.steps import STEPS
 
-    run = RoundRun.from_json(event.get("run") or {})
+    run = DisruptionRun.from_json(event.get("run") or {})
     result = STEPS[event["step"]](run, event, wiring.invocation_ports(context))
     telemetry.stepped(event["step"], result)
     return result.to_json()

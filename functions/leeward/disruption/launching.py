@@ -1,6 +1,6 @@
-"""Launch of a round's replacements. Each is placed, ordered in the record, requested, and recorded.
+"""Launch of a run's replacements. Each is placed, ordered in the record, requested, and recorded.
 
-Each launch carries a client token made of the round, the command and the subnet, so requesting it twice is idempotent.
+Each launch carries a client token made of the run, the command and the subnet, so requesting it twice is idempotent.
 An order without a recorded answer is requested again before anything else is decided. Where LaunchInstances does not
 serve the group the desired size brings the replacement (`replacement_sizes`); a command without capacity for its
 replacement is dropped."""
@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from leeward.disruption.command import Command, Replacement
 from leeward.disruption.lease import written
-from leeward.disruption.record import RoundRecord, launch_token
+from leeward.disruption.record import DisruptionRecord, launch_token
 from leeward.disruption.replacement_sizes import await_growth, can_grow, raise_sizes
 from leeward.errors import LeewardError
 from leeward.model.facts import ClusterFacts
@@ -22,7 +22,7 @@ from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 
 
-def launch_all(record: RoundRecord, ports: Ports, *, may_grow: bool = True) -> RoundRecord:
+def launch_all(record: DisruptionRecord, ports: Ports, *, may_grow: bool = True) -> DisruptionRecord:
     """Launch every outstanding replacement, one after the other; each is recorded before the next. `may_grow`: where
     LaunchInstances is refused, raise the desired size; else the command is dropped.
     """
@@ -37,13 +37,13 @@ def launch_all(record: RoundRecord, ports: Ports, *, may_grow: bool = True) -> R
     return record
 
 
-def planned(record: RoundRecord, key: str) -> Replacement:
+def planned(record: DisruptionRecord, key: str) -> Replacement:
     """Return the replacement that was planned under the key `C.R`."""
     number, _, place = key.partition(".")
     return record.commands[int(number)].replacements[int(place)]
 
 
-def _ordered(record: RoundRecord, key: str, ports: Ports) -> RoundRecord:
+def _ordered(record: DisruptionRecord, key: str, ports: Ports) -> DisruptionRecord:
     """Place the replacement now, in the zones that the plan names; the order is written before the first call."""
     number = int(key.partition(".")[0])
     options, why = _places(record, key, ports)
@@ -52,7 +52,7 @@ def _ordered(record: RoundRecord, key: str, ports: Ports) -> RoundRecord:
     return written(replace(record, orders={**record.orders, key: ",".join(options)}), ports)
 
 
-def _fulfilled(record: RoundRecord, key: str, ports: Ports, *, may_grow: bool) -> RoundRecord:
+def _fulfilled(record: DisruptionRecord, key: str, ports: Ports, *, may_grow: bool) -> DisruptionRecord:
     number, wanted = int(key.partition(".")[0]), planned(record, key)
     while record.orders.get(key):
         where, _, others = record.orders[key].partition(",")
@@ -75,7 +75,7 @@ def _fulfilled(record: RoundRecord, key: str, ports: Ports, *, may_grow: bool) -
     return record
 
 
-def _places(record: RoundRecord, key: str, ports: Ports) -> tuple[list[str], str]:
+def _places(record: DisruptionRecord, key: str, ports: Ports) -> tuple[list[str], str]:
     """Return `zone/subnet` values, best first, and why there is none."""
     wanted, command = planned(record, key), record.commands[int(key.partition(".")[0])]
     group = ports.groups.describe([wanted.group]).get(wanted.group)
@@ -95,7 +95,7 @@ def _places(record: RoundRecord, key: str, ports: Ports) -> tuple[list[str], str
     return [f"{one.zone}/{one.subnet}" for one in plan.options if one.zone in wanted.zones], plan.nowhere
 
 
-def _leaving(record: RoundRecord, command: Command, wanted: Replacement, ports: Ports) -> Leaving:
+def _leaving(record: DisruptionRecord, command: Command, wanted: Replacement, ports: Ports) -> Leaving:
     """Return the pods that need capacity: at most those of the command's nodes. The cores of its first node are
     subtracted from that node's zone, so that zones stay balanced where no rule forbids it.
     """

@@ -1,55 +1,57 @@
-"""Lease of a round, and the takeover of a round whose execution is dead.
+"""Lease of a run, and the takeover of a run whose execution is dead.
 
 Any number of starts ends with one execution that works."""
 
 from datetime import datetime, timedelta
 
-from leeward.disruption.record import RoundRecord, execution_name
-from leeward.disruption.run import RoundRun
+from leeward.disruption.record import DisruptionRecord, execution_name
+from leeward.disruption.run import DisruptionRun
 from leeward.errors import RecordChangedError
 from leeward.ports import Ports
 
-STARTS = 20  # executions of one round that are tried at one time
+STARTS = 20  # executions of one run that are tried at one time
 
 
-class RoundLostError(RecordChangedError):
-    """Error of an execution whose round another execution has taken: it must stop."""
+class DisruptionLostError(RecordChangedError):
+    """Error of an execution whose run another execution has taken: it must stop."""
 
 
-def held(record: RoundRecord, ports: Ports) -> bool:
-    """Return whether an execution works on the round, or has been started and will take it."""
+def held(record: DisruptionRecord, ports: Ports) -> bool:
+    """Return whether an execution works on the run, or has been started and will take it."""
     name = record.execution or execution_name(record.cluster, record.number, 1)
-    return ports.round_executions.running(name)
+    return ports.disruption_executions.running(name)
 
 
-def read(run: RoundRun, ports: Ports) -> RoundRecord:
-    """Return the record if this execution still holds it. Raises RoundLostError."""
-    record = ports.rounds.read(run.cluster)
+def read(run: DisruptionRun, ports: Ports) -> DisruptionRecord:
+    """Return the record if this execution still holds it. Raises DisruptionLostError."""
+    record = ports.disruptions.read(run.cluster)
     if record is None or record.number != run.number or record.execution != run.execution or not record.open:
-        raise RoundLostError(f"round {run.number} of {run.cluster}: {record.execution if record else '?'} has it now")
+        raise DisruptionLostError(
+            f"run {run.number} of {run.cluster}: {record.execution if record else '?'} has it now"
+        )
     return record
 
 
-def written(record: RoundRecord, ports: Ports) -> RoundRecord:
+def written(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:
     """Write the record at the version that it carries. Raises RecordChangedError, and the step is run again."""
-    done = ports.rounds.write(record)
+    done = ports.disruptions.write(record)
     if done is None:
-        raise RecordChangedError(f"round of {record.cluster}: another writer was first at version {record.version}")
+        raise RecordChangedError(f"run of {record.cluster}: another writer was first at version {record.version}")
     return done
 
 
-def start(record: RoundRecord, ports: Ports) -> str:
-    """Start an execution for the round, under the first name that no closed execution has. Idempotent."""
+def start(record: DisruptionRecord, ports: Ports) -> str:
+    """Start an execution for the run, under the first name that no closed execution has. Idempotent."""
     for attempt in range(max(record.attempt, 1), record.attempt + STARTS):
         name = execution_name(record.cluster, record.number, attempt)
-        document = {"v": 1, "cluster": record.cluster, "round": record.number}
-        if ports.round_executions.start(name, document):
+        document = {"v": 1, "cluster": record.cluster, "disruption": record.number}
+        if ports.disruption_executions.start(name, document):
             return name
-    raise RecordChangedError(f"round {record.number} of {record.cluster}: {STARTS} executions have ended meanwhile")
+    raise RecordChangedError(f"run {record.number} of {record.cluster}: {STARTS} executions have ended meanwhile")
 
 
-def revive(record: RoundRecord | None, ports: Ports) -> str | None:
-    """Start an execution for an open round that no execution holds, and return its name; None where there is nothing to
+def revive(record: DisruptionRecord | None, ports: Ports) -> str | None:
+    """Start an execution for an open run that no execution holds, and return its name; None where there is nothing to
     do yet.
     """
     if record is None or not record.open or held(record, ports):
@@ -60,5 +62,5 @@ def revive(record: RoundRecord | None, ports: Ports) -> str | None:
 
 
 def rest_after(attempt: int, now: datetime) -> datetime:
-    """Return when a round whose step has failed is taken up again: after 1, 2, 4 ... at most 15 minutes."""
+    """Return when a run whose step has failed is taken up again: after 1, 2, 4 ... at most 15 minutes."""
     return now + timedelta(minutes=min(2 ** max(attempt - 1, 0), 15))

@@ -1,18 +1,18 @@
-"""Lookahead: computes what a command saves together with the rounds that can follow it.
+"""Lookahead: computes what a command saves together with the runs that can follow it.
 
 The command that saves most now may leave nodes that no later command can remove, and an empty node that is removed now
 may have been the free capacity for a more expensive one. So where candidates are few, each of the best commands is
 carried out in the world, followed each time by the command that saves most then, until no command is left. A command
 other than the first is chosen only where more is saved in the end, by at least the savings that its nodes' policies
-require of a command; the rounds after it decide again."""
+require of a command; the runs after it decide again."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from leeward.disruption.candidates import Candidate
 from leeward.disruption.node_sets import best_sets
+from leeward.disruption.planning_state import PlanningState
 from leeward.disruption.proposals import Proposal, with_spare
-from leeward.disruption.round import Round
 from leeward.disruption.savings import CENT_PARTS, threshold
 from leeward.disruption.targets import Target
 from leeward.scheduling.packing import pack
@@ -32,12 +32,12 @@ class Chosen:
 
 
 class Lookahead:
-    """Lookahead of one round. `empty`: the nodes that emptiness would delete; `near`: the targets that later commands
+    """Lookahead of one run. `empty`: the nodes that emptiness would delete; `near`: the targets that later commands
     may launch.
     """
 
     def __init__(
-        self, found: Round, candidates: Sequence[Candidate], empty: Sequence[Candidate], near: Sequence[Target]
+        self, found: PlanningState, candidates: Sequence[Candidate], empty: Sequence[Candidate], near: Sequence[Target]
     ) -> None:
         self._found, self._candidates, self._empty, self._near = found, candidates, empty, near
 
@@ -72,7 +72,7 @@ class Lookahead:
         with self._found.world.trial():
             return round(self._until_the_end(later, first), CENT_PARTS)
 
-    def _until_the_end(self, later: Round, step: Proposal | None) -> float:
+    def _until_the_end(self, later: PlanningState, step: Proposal | None) -> float:
         """Carry out all commands. Empty nodes that get no pod are removed last; without a `step`, first."""
         left, empty, total = list(self._candidates), list(self._empty), 0.0
         if step is None:
@@ -88,7 +88,7 @@ class Lookahead:
         return total + _price(one for one in empty if _emptied(later, one))
 
 
-def _next(later: Round, left: Sequence[Candidate], near: Sequence[Target]) -> Proposal | None:
+def _next(later: PlanningState, left: Sequence[Candidate], near: Sequence[Target]) -> Proposal | None:
     return next(iter(best_sets(later, left, near)), None)
 
 
@@ -97,7 +97,7 @@ def _clearly(total: float, other: float, proposal: Proposal) -> bool:
     return total > other and round(total - other, CENT_PARTS) >= threshold(proposal.nodes)
 
 
-def _carried_out(later: Round, step: Proposal) -> bool:
+def _carried_out(later: PlanningState, step: Proposal) -> bool:
     """Remove the nodes and put their pods where the scheduler does; False where it cannot place them all at once."""
     world, spending = later.world, later.spending
     pods = [pod for name in sorted(one.name for one in step.nodes) for pod in world.remove(name)]
@@ -113,7 +113,7 @@ def _carried_out(later: Round, step: Proposal) -> bool:
     return packing.complete
 
 
-def _emptied(later: Round, candidate: Candidate) -> bool:
+def _emptied(later: PlanningState, candidate: Candidate) -> bool:
     """Return whether the empty node can be removed, and remove it: no pod has come to it, and its group may shrink."""
     world, spending = later.world, later.spending
     if not all(pod.stays for pod in world.pods_on(candidate.name)) or spending.why_not_smaller(candidate):

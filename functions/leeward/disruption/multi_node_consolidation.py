@@ -14,9 +14,9 @@ from functools import partial
 from leeward.disruption.budget_usage import BudgetUsage
 from leeward.disruption.candidates import Candidate
 from leeward.disruption.node_sets import affordable, best_sets
+from leeward.disruption.planning_state import PlanningState
 from leeward.disruption.proposals import Miss, Proposal, deleted, replaced, suits, with_zones
 from leeward.disruption.removal import Removal, accepted
-from leeward.disruption.round import Round
 from leeward.disruption.savings import why_not_worth
 from leeward.disruption.targets import Target
 from leeward.policy.document import Reason
@@ -30,7 +30,7 @@ MOST_TARGETS = 8  # that the searches try, the cheapest
 
 
 def several(
-    found: Round, ordered: Sequence[Candidate], alone: Mapping[str, Removal], targets: Sequence[Target]
+    found: PlanningState, ordered: Sequence[Candidate], alone: Mapping[str, Removal], targets: Sequence[Target]
 ) -> list[Proposal]:
     """Return sets of two nodes or more, the best first: of a few candidates the `RUNNERS_UP` best, of many at most the
     best one. `alone`: the result of removing each node by itself: a node that cannot be removed alone on free capacity
@@ -57,10 +57,10 @@ def _worth(proposal: Proposal) -> tuple[float, float, int]:
 
 
 def _searched(
-    found: Round, looked_at: Sequence[Candidate], deletable: Sequence[Candidate], near: Sequence[Target]
+    found: PlanningState, looked_at: Sequence[Candidate], deletable: Sequence[Candidate], near: Sequence[Target]
 ) -> Iterator[Proposal | Miss | None]:
     """Yield the results of the searches, the simplest first."""
-    for order in (_calmest, _dearest):
+    for order in (_calmest, _most_expensive):
         bare = _greedy(found, sorted(deletable, key=order), (), None)
         firm, mixed = bare.nodes if bare else (), sorted(looked_at, key=order)
         yield bare
@@ -75,7 +75,7 @@ def _calmest(candidate: Candidate) -> tuple[float, int, str]:
     return candidate.rank
 
 
-def _dearest(candidate: Candidate) -> tuple[float, tuple[float, int, str]]:
+def _most_expensive(candidate: Candidate) -> tuple[float, tuple[float, int, str]]:
     """Sort key that puts the most expensive node first where budgets or capacity are short."""
     return -(candidate.price or 0.0), candidate.rank
 
@@ -97,7 +97,7 @@ def _longest(
 
 
 def _greedy(
-    found: Round, ordered: Iterable[Candidate], firm: Sequence[Candidate], target: Target | None
+    found: PlanningState, ordered: Iterable[Candidate], firm: Sequence[Candidate], target: Target | None
 ) -> Proposal | None:
     """Take node after node while all pods still have places; `firm` come first, they are known to fit together."""
     taking = _Taking(found, target)
@@ -115,7 +115,7 @@ def _greedy(
 class _Taking:
     """One greedy search, in a world that is rolled back afterwards."""
 
-    def __init__(self, found: Round, target: Target | None) -> None:
+    def __init__(self, found: PlanningState, target: Target | None) -> None:
         self._found, self._target = found, target
         self._spending: BudgetUsage = found.spending.copy()
         if target is not None:

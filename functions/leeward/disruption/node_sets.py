@@ -4,15 +4,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 
 from leeward.disruption.candidates import Candidate
+from leeward.disruption.planning_state import PlanningState
 from leeward.disruption.proposals import Miss, Proposal, deleted, replaced
-from leeward.disruption.round import Round
 from leeward.disruption.savings import price_of_all
 from leeward.disruption.targets import Target
 from leeward.policy.document import Reason
 
 
 def best_sets(
-    found: Round, candidates: Sequence[Candidate], near: Sequence[Target], *, smallest: int = 1, most: int = 1
+    found: PlanningState, candidates: Sequence[Candidate], near: Sequence[Target], *, smallest: int = 1, most: int = 1
 ) -> list[Proposal]:
     """Return up to `most` sets of `smallest` nodes or more, the best first.
 
@@ -21,9 +21,9 @@ def best_sets(
     best: list[Proposal] = []
     full: list[tuple[Target | None, list[frozenset[str]]]] = [(target, []) for target in (None, *near)]
     for nodes in _allowed(found, candidates):
-        dear, held = price_of_all(nodes) or 0.0, frozenset(one.name for one in nodes)
+        expensive, held = price_of_all(nodes) or 0.0, frozenset(one.name for one in nodes)
         for target, without_room in full:
-            hopeless = len(best) >= most and dear - (target.cheapest if target else 0.0) < best[-1].worth[0]
+            hopeless = len(best) >= most and expensive - (target.cheapest if target else 0.0) < best[-1].worth[0]
             if hopeless or any(one <= held for one in without_room):
                 continue
             tried = replaced(found, target, nodes) if target else deleted(found, nodes)
@@ -34,13 +34,13 @@ def best_sets(
     return best
 
 
-def _allowed(found: Round, candidates: Sequence[Candidate]) -> Iterator[tuple[Candidate, ...]]:
+def _allowed(found: PlanningState, candidates: Sequence[Candidate]) -> Iterator[tuple[Candidate, ...]]:
     """Yield the sets that budgets allow, the smallest first."""
     every = (nodes for size in range(1, len(candidates) + 1) for nodes in combinations(candidates, size))
     return (nodes for nodes in every if len(affordable(found, nodes)) == len(nodes))
 
 
-def affordable(found: Round, ordered: Iterable[Candidate]) -> list[Candidate]:
+def affordable(found: PlanningState, ordered: Iterable[Candidate]) -> list[Candidate]:
     """Return the candidates that budgets allow all together."""
     spending, taken = found.spending.copy(), list[Candidate]()
     for candidate in ordered:

@@ -1,4 +1,4 @@
-"""Observation of a cluster for a round: the snapshot, with the state that only the table holds.
+"""Observation of a cluster for a run: the snapshot, with the state that only the table holds.
 
 Decides nothing. Groups that an upgrade holds are named, so that none of their nodes is a candidate and none of them
 launches; old nodes whose termination the upgrade has requested count against budgets before they carry a taint."""
@@ -7,30 +7,30 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import timedelta
 
-from leeward.disruption.record import RoundRecord
+from leeward.disruption.record import DisruptionRecord
 from leeward.model.node import Node, disruption_taint, unmarked
 from leeward.ports import Ports
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.gather import gather
 
 
-def look(cluster: str, ports: Ports, record: RoundRecord | None) -> ClusterSnapshot:
-    """Return the current snapshot. Raises the errors of the ports: a round without an observation does nothing."""
+def look(cluster: str, ports: Ports, record: DisruptionRecord | None) -> ClusterSnapshot:
+    """Return the current snapshot. Raises the errors of the ports: a run without an observation does nothing."""
     return with_the_table(gather(ports, cluster, ports.clock.now()), ports, record)
 
 
-def with_the_table(snapshot: ClusterSnapshot, ports: Ports, record: RoundRecord | None) -> ClusterSnapshot:
-    """Return the snapshot with upgrades and the last round of each group. Raises the errors of the table."""
+def with_the_table(snapshot: ClusterSnapshot, ports: Ports, record: DisruptionRecord | None) -> ClusterSnapshot:
+    """Return the snapshot with upgrades and the last run of each group. Raises the errors of the table."""
     held, going = _upgrades((name for name, group in snapshot.groups.items() if snapshot.policy_of(group)), ports)
     rests = record.rests if record is not None else {}
     under_way = (_told(record),) if record is not None and record.open else ()
-    return replace(snapshot, last_rounds=rests, held=held, going=going, remarks=(*snapshot.remarks, *under_way))
+    return replace(snapshot, last_disruptions=rests, held=held, going=going, warnings=(*snapshot.warnings, *under_way))
 
 
-def _told(record: RoundRecord) -> str:
-    """Describe the round that runs now, as a remark for people."""
+def _told(record: DisruptionRecord) -> str:
+    """Describe the open run, as a warning for people."""
     done = "its nodes were told to go" if record.told else "no node was told to go yet"
-    return f"round {record.number} is under way (execution {record.execution}): {record.summary}; {done}"
+    return f"run {record.number} is under way (execution {record.execution}): {record.summary}; {done}"
 
 
 def _upgrades(groups: Iterable[str], ports: Ports) -> tuple[dict[str, str], frozenset[str]]:
@@ -51,8 +51,8 @@ def _upgrades(groups: Iterable[str], ports: Ports) -> tuple[dict[str, str], froz
     return held, frozenset(going)
 
 
-def without_our_marks(snapshot: ClusterSnapshot, record: RoundRecord, deployment: str) -> ClusterSnapshot:
-    """Return the snapshot as it would be without the round: its nodes are untainted, so that they can be validated
+def without_our_marks(snapshot: ClusterSnapshot, record: DisruptionRecord, deployment: str) -> ClusterSnapshot:
+    """Return the snapshot as it would be without the run: its nodes are untainted, so that they can be validated
     again. The specs keep the taint: no other pod is to land there.
     """
     claimed = record.nodes

@@ -1,4 +1,4 @@
-"""Plan of one round over all policies: the first method in the order that has a command, and why every node stays.
+"""Plan of one run over all policies: the first method in the order that has a command, and why every node stays.
 
 Nothing is executed here; the caller carries out the plan."""
 
@@ -6,21 +6,23 @@ from collections.abc import Callable, Mapping
 
 from leeward.disruption.command import MethodName, Outcome, Plan, Verdict
 from leeward.disruption.methods import ORDER
-from leeward.disruption.round import Round, always
+from leeward.disruption.planning_state import PlanningState, always
 from leeward.snapshot.cluster import ClusterSnapshot
 
 
-def plan_round(snapshot: ClusterSnapshot, *, only: MethodName | None = None, more: Callable[[], bool] = always) -> Plan:
-    """Plan one round. `only`: this method alone acts. `more` says whether there is time for another try: the results
+def plan_disruption(
+    snapshot: ClusterSnapshot, *, only: MethodName | None = None, more: Callable[[], bool] = always
+) -> Plan:
+    """Plan one run. `only`: this method alone acts. `more` says whether there is time for another try: the results
     until then are the plan; the candidates that are cheapest to disrupt are tried first.
 
     Every method gives its verdicts as if it were the one that acts, so that "why is it still here" has an answer.
     """
-    return plan_in(Round(snapshot, more), only=only)
+    return plan_in(PlanningState(snapshot, more), only=only)
 
 
-def plan_in(found: Round, *, only: MethodName | None = None) -> Plan:
-    """Plan one round on an observation that other code has used before."""
+def plan_in(found: PlanningState, *, only: MethodName | None = None) -> Plan:
+    """Plan one run on an observation that other code has used before."""
     snapshot = found.snapshot
     outcomes = {method.name: method.decide(found) for method in ORDER}
     if only is None:
@@ -31,12 +33,12 @@ def plan_in(found: Round, *, only: MethodName | None = None) -> Plan:
         method=method or only,
         commands=outcomes[method].commands if method else (),
         verdicts=by_node(snapshot, outcomes),
-        remarks=snapshot.remarks,
+        warnings=snapshot.warnings,
     )
 
 
 def _emptiness(outcomes: Mapping[MethodName, Outcome]) -> Outcome:
-    """Return the outcome of emptiness. It has no command in this round where a consolidation saves more with the empty
+    """Return the outcome of emptiness. It has no command in this run where a consolidation saves more with the empty
     nodes present than it would after their removal: pods are about to land on them (docs/designs/disruption.md).
     """
     found = outcomes[MethodName.EMPTINESS]

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from leeward.disruption.candidates import Candidate
+from leeward.disruption.planning_state import PlanningState
 from leeward.disruption.removal import Removal, in_zone, with_new, without
-from leeward.disruption.round import Round
 from leeward.disruption.savings import saved, why_not_worth
 from leeward.disruption.targets import Target, why_no_spot
 
@@ -37,7 +37,7 @@ class Miss(Enum):
     NO_ROOM = "a pod has no other place"
 
 
-def deleted(found: Round, nodes: Sequence[Candidate]) -> Proposal | Miss:
+def deleted(found: PlanningState, nodes: Sequence[Candidate]) -> Proposal | Miss:
     """Try the set on free capacity alone."""
     if not found.more() or not found.spending.may_shrink(nodes) or why_not_worth(nodes, 0.0):
         return Miss.NOT_NOW
@@ -45,7 +45,7 @@ def deleted(found: Round, nodes: Sequence[Candidate]) -> Proposal | Miss:
     return Miss.NO_ROOM if removal.why else Proposal(nodes=tuple(nodes), placements=removal.placements)
 
 
-def replaced(found: Round, target: Target, nodes: Sequence[Candidate]) -> Proposal | Miss:
+def replaced(found: PlanningState, target: Target, nodes: Sequence[Candidate]) -> Proposal | Miss:
     """Try the set with one new node of the target, which has to be needed."""
     if not found.more() or not _fair(found, nodes, target) or why_not_worth(nodes, target.cheapest):
         return Miss.NOT_NOW
@@ -57,7 +57,7 @@ def replaced(found: Round, target: Target, nodes: Sequence[Candidate]) -> Propos
     return with_zones(found, nodes, target, removal)
 
 
-def with_spare(found: Round, bare: Proposal, target: Target) -> Proposal | None:
+def with_spare(found: PlanningState, bare: Proposal, target: Target) -> Proposal | None:
     """Return a deletion, with a new node of the target for later commands; None where that is not worth it."""
     offerings = target.template.offerings
     price = max((one.price for one in offerings), default=0.0)
@@ -67,7 +67,7 @@ def with_spare(found: Round, bare: Proposal, target: Target) -> Proposal | None:
     return replace(bare, target=target, zones=zones, price=price, spare=True)
 
 
-def _fair(found: Round, nodes: Sequence[Candidate], target: Target) -> bool:
+def _fair(found: PlanningState, nodes: Sequence[Candidate], target: Target) -> bool:
     """Return whether sizes and rules of price allow the replacement, whatever the pods need."""
     fair = all(suits(one, target) for one in nodes)
     return fair and target.has_room(nodes) and found.spending.may_shrink(nodes, grows=target.group)
@@ -78,7 +78,7 @@ def suits(candidate: Candidate, target: Target) -> bool:
     return candidate.price is not None and not why_no_spot(candidate, target)
 
 
-def with_zones(found: Round, nodes: Sequence[Candidate], target: Target, removal: Removal) -> Proposal:
+def with_zones(found: PlanningState, nodes: Sequence[Candidate], target: Target, removal: Removal) -> Proposal:
     """Return the proposal with every zone in which the new node would be possible and still worth it: the price is that
     of the most expensive of these.
     """

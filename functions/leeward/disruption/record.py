@@ -1,6 +1,6 @@
-"""Record of a round, with which another execution can finish the round when its execution dies.
+"""Record of a run, with which another execution can finish the run when its execution dies.
 
-The record is the claim as well: one for each cluster, so that two rounds cannot spend one budget twice. Everything else
+The record is the claim as well: one for each cluster, so that two runs cannot spend one budget twice. Everything else
 is read from the cluster and the groups at each step. Writes are conditional on `version`, and come before the calls
 that they announce."""
 
@@ -26,20 +26,20 @@ CAUSES: Mapping[MethodName, CauseKind] = {
 _STRANGE = re.compile(r"[^0-9A-Za-z_-]+")
 
 
-class RoundOutcome(StrEnum):
-    """Outcome of a round."""
+class DisruptionOutcome(StrEnum):
+    """Outcome of a run."""
 
     DONE = "done"
     GIVEN_UP = "given-up"  # nothing was disrupted: the state changed, or a replacement did not come
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RoundRecord:
-    """One round of one cluster. `nodes`: name -> instance of every node that it claims; `members`: name -> its group;
+class DisruptionRecord:
+    """One run of one cluster. `nodes`: name -> instance of every node that it claims; `members`: name -> its group;
     `groups`: those of the nodes and those in which it launches. `fallen`: number of a dropped command -> why it is not
     carried out now.
 
-    `execution` holds the round, the `attempt`th of it. `suspended`: groups whose AZRebalance we have suspended;
+    `execution` holds the run, the `attempt`th of it. `suspended`: groups whose AZRebalance we have suspended;
     `raised`: group -> MaxSize before we raised it.
 
     `orders`: number of a command and of its replacement, `C.R` -> subnets that are still to be tried, `zone/subnet`
@@ -51,7 +51,7 @@ class RoundRecord:
     `refusals`: group -> why LaunchInstances does not serve it. `awaited`: `C.R` -> the group whose desired size,
     `sizes` by group, brings it instead; `before`: group -> its instances, comma between, before that.
 
-    `rests`: group -> when its last round ended, of this round and earlier ones. `retry`: not taken up again before.
+    `rests`: group -> when its last run ended, of this run and earlier ones. `retry`: not taken up again before.
     """
 
     cluster: str
@@ -81,12 +81,12 @@ class RoundRecord:
     rests: Mapping[str, datetime] = field(default_factory=dict)
     retry: datetime | None = None
     ended: datetime | None = None
-    outcome: RoundOutcome | None = None
+    outcome: DisruptionOutcome | None = None
     why: str = ""
 
     @property
     def open(self) -> bool:
-        """True if the round has not ended: an execution has to finish it."""
+        """True if the run has not ended: an execution has to finish it."""
         return self.ended is None
 
     @property
@@ -147,11 +147,11 @@ class RoundRecord:
                 kept.update(self.new_of(number))
         return tuple(new for new in self.launched if new not in kept and new not in self.handed)
 
-    def fell(self, why: Mapping[int, str]) -> "RoundRecord":
+    def fell(self, why: Mapping[int, str]) -> "DisruptionRecord":
         """Return the record without these commands."""
         return replace(self, fallen={**self.fallen, **{str(number): text[:300] for number, text in why.items()}})
 
-    def closed(self, outcome: RoundOutcome, why: str, now: datetime) -> "RoundRecord":
+    def closed(self, outcome: DisruptionOutcome, why: str, now: datetime) -> "DisruptionRecord":
         """Return the record as ended; the cooldown of its groups begins now."""
         rests = {group: at for group, at in self.rests.items() if now - at < LONGEST_REST}
         rests |= dict.fromkeys(self.groups, now)
@@ -169,22 +169,22 @@ def execution_name(cluster: str, number: int, attempt: int) -> str:
     return plain[: LONGEST_NAME - len(suffix)] + suffix
 
 
-def cause_id(record: RoundRecord, instance: str) -> str:
-    """Return the id of the cause with which a node of the round is terminated."""
-    return f"round#{record.cluster}#{record.number}#{instance}"
+def cause_id(record: DisruptionRecord, instance: str) -> str:
+    """Return the id of the cause with which a node of the run is terminated."""
+    return f"disruption#{record.cluster}#{record.number}#{instance}"
 
 
-def debt_name(record: RoundRecord, instance: str) -> str:
-    """Return the name of the debt that makes the termination shrink the group: each removal of a round is one
+def debt_name(record: DisruptionRecord, instance: str) -> str:
+    """Return the name of the debt that makes the termination shrink the group: each removal of a run is one
     terminate-with-decrement.
     """
-    return f"{instance}/round-{record.number}"
+    return f"{instance}/disruption-{record.number}"
 
 
-def launch_token(record: RoundRecord, key: str, subnet: str) -> str:
+def launch_token(record: DisruptionRecord, key: str, subnet: str) -> str:
     """Return the client token of one launch in one subnet (at most 64 characters): a repeated request is idempotent."""
     told = f"{record.cluster}/{record.number}/{record.began:%Y%m%dT%H%M%S}/{key}/{subnet}"
-    return f"leeward-round-{sha256(told.encode()).hexdigest()[:32]}"
+    return f"leeward-disruption-{sha256(told.encode()).hexdigest()[:32]}"
 
 
 def groups_named(groups: Iterable[str], commands: Iterable[Command]) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from leeward.disruption.candidates import Candidate
 from leeward.disruption.command import Replacement
-from leeward.disruption.round import Round
+from leeward.disruption.planning_state import PlanningState
 from leeward.disruption.targets import Target, accepted_everywhere
 from leeward.scheduling.outcome import NewNode, Packing
 from leeward.scheduling.packing import attempt
@@ -27,26 +27,26 @@ class Removal:
         return sum(node.price for node in self.new_nodes)
 
 
-def without(found: Round, removed: Sequence[Candidate]) -> Removal:
+def without(found: PlanningState, removed: Sequence[Candidate]) -> Removal:
     """Try the removal on free capacity alone."""
     return _told(attempt(found.world, (one.name for one in removed), whole=True))
 
 
-def with_new(found: Round, removed: Sequence[Candidate], target: Target, *, at_most: int | None = 1) -> Removal:
+def with_new(found: PlanningState, removed: Sequence[Candidate], target: Target, *, at_most: int | None = 1) -> Removal:
     """Try the removal with new nodes of the target: the zone is the scheduler's choice among the cheapest."""
     names = [one.name for one in removed]
     packing = attempt(found.world, names, templates=(target.template,), at_most=at_most, whole=True)
     return accepted(found, _told(packing), target)
 
 
-def in_zone(found: Round, removed: Sequence[Candidate], target: Target, zone: str) -> Removal:
+def in_zone(found: PlanningState, removed: Sequence[Candidate], target: Target, zone: str) -> Removal:
     """Try the removal with one new node in that zone."""
     names = [one.name for one in removed]
     packing = attempt(found.world, names, templates=(target.by_zone[zone],), at_most=1, whole=True)
     return accepted(found, _told(packing), target)
 
 
-def accepted(found: Round, removal: Removal, target: Target) -> Removal:
+def accepted(found: PlanningState, removal: Removal, target: Target) -> Removal:
     """Refuse the removal where a pod on a new node would not accept every type that may come up."""
     places = {one.zone: one for one in target.template.offerings}
     for node in removal.new_nodes:
@@ -56,7 +56,7 @@ def accepted(found: Round, removal: Removal, target: Target) -> Removal:
     return removal
 
 
-def carry_out(found: Round, removed: Sequence[Candidate], removal: Removal) -> None:
+def carry_out(found: PlanningState, removed: Sequence[Candidate], removal: Removal) -> None:
     """Leave the world as the removal leaves it, for later trials. Pods on new nodes are removed from it: no later trial
     may count on a node that does not exist yet.
     """
@@ -67,7 +67,9 @@ def carry_out(found: Round, removed: Sequence[Candidate], removal: Removal) -> N
             world.put(pod, world.kind(pod), number)
 
 
-def replacements(found: Round, removed: Sequence[Candidate], target: Target, removal: Removal) -> list[Replacement]:
+def replacements(
+    found: PlanningState, removed: Sequence[Candidate], target: Target, removal: Removal
+) -> list[Replacement]:
     """Return one replacement for each new node. A single one may come up in every zone where the pods fit as well."""
     if len(removal.new_nodes) != 1:
         return [replacement(target, (node.zone,)) for node in removal.new_nodes]

@@ -1,4 +1,4 @@
-"""Readiness of a round's replacements: whether they have come up as planned, checked before anything is drained.
+"""Readiness of a run's replacements: whether they have come up as planned, checked before anything is drained.
 
 Decides from the state that EC2 and the cluster report. A replacement that ends, does not join in time, or has another
 type, zone or capacity type causes its command to be dropped."""
@@ -32,7 +32,7 @@ def arrival(
     since: datetime,
     now: datetime,
 ) -> Arrival:
-    """Return the state of the replacements. `wanted`: new instance -> its planned replacement; `since`: when the round
+    """Return the state of the replacements. `wanted`: new instance -> its planned replacement; `since`: when the run
     began, used where EC2 does not know the instance yet.
     """
     joined = {node.instance_id: node for node in nodes}

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from leeward.disruption.command import Replacement
 from leeward.disruption.lease import written
-from leeward.disruption.record import RoundRecord
+from leeward.disruption.record import DisruptionRecord
 from leeward.disruption.replacement_readiness import unlike
 from leeward.errors import LeewardError
 from leeward.model.group import Group
@@ -29,7 +29,7 @@ def can_grow(group: Group) -> bool:
     return group.nodegroup is None and "Launch" not in group.suspended
 
 
-def await_growth(record: RoundRecord, key: str, group: Group, reason: str, ports: Ports) -> RoundRecord:
+def await_growth(record: DisruptionRecord, key: str, group: Group, reason: str, ports: Ports) -> DisruptionRecord:
     """Record that the desired size, raised by one, brings the replacement. `raise_sizes` requests it."""
     name = group.name
     size = record.sizes.get(name, group.desired) + 1
@@ -50,13 +50,13 @@ def await_growth(record: RoundRecord, key: str, group: Group, reason: str, ports
     )
 
 
-def raise_sizes(record: RoundRecord, ports: Ports) -> None:
+def raise_sizes(record: DisruptionRecord, ports: Ports) -> None:
     """Raise each group to the size in the record. Idempotent: a group that has it, or more, is left unchanged."""
     for name in sorted(set(record.outstanding().values())):
         ports.group_changes.raise_to(name, desired=record.sizes[name], maximum=record.sizes[name])
 
 
-def adopt(record: RoundRecord, ports: Ports) -> RoundRecord:
+def adopt(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:
     """Return the record with new members as launches, the one that matches the plan first, and without growth that
     others have cancelled by a smaller size.
     """
@@ -79,7 +79,7 @@ def adopt(record: RoundRecord, ports: Ports) -> RoundRecord:
     return written(after, ports) if after != record else record
 
 
-def announce(record: RoundRecord, before: RoundRecord, ports: Ports) -> str:
+def announce(record: DisruptionRecord, before: DisruptionRecord, ports: Ports) -> str:
     """Return the notice of groups refused since `before`, and write it as an Event of each node that waits for one."""
     told = {
         name: sentence(name, reason, DESIRED_SIZE)
@@ -102,7 +102,7 @@ def _members(group: Group) -> list[str]:
     return [member.id for member in group.instances if not member.lifecycle.startswith(LEAVING)]
 
 
-def _plans(record: RoundRecord) -> Mapping[str, Replacement]:
+def _plans(record: DisruptionRecord) -> Mapping[str, Replacement]:
     return {
         f"{number}.{place}": planned
         for number, command in enumerate(record.commands)

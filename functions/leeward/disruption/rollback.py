@@ -1,4 +1,4 @@
-"""Rollback of a round: nodes of dropped commands return to service, and their launches are terminated.
+"""Rollback of a run: nodes of dropped commands return to service, and their launches are terminated.
 
 The instance that offsets a launch is chosen once and recorded before any termination is requested: a retry after a
 failed step requests the same instance. A second choice would shrink the group twice for one launch
@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from leeward.disruption.lease import written
-from leeward.disruption.record import RoundRecord
+from leeward.disruption.record import DisruptionRecord
 from leeward.disruption.termination_requests import give_back
 from leeward.model.instance import CapacityType, Instance
 from leeward.model.termination import Cause, CauseKind, Status, Subject
@@ -20,9 +20,9 @@ from leeward.termination.execution import start
 UNDONE = ""  # in place of the instance that offsets a launch: its own instance has left with decrement
 
 
-def release(record: RoundRecord, ports: Ports) -> RoundRecord:
+def release(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:
     """Return the record as written. Idempotent. The instance that offsets a launch is claimed before the other nodes
-    return to service: a node of this round would otherwise take new pods and lose its taint between two steps towards
+    return to service: a node of this run would otherwise take new pods and lose its taint between two steps towards
     its end.
     """
     surplus = record.surplus()
@@ -37,20 +37,20 @@ def release(record: RoundRecord, ports: Ports) -> RoundRecord:
     return record
 
 
-def _ask(record: RoundRecord, ports: Ports) -> None:
+def _ask(record: DisruptionRecord, ports: Ports) -> None:
     """Request the termination of each payer; from then on that termination accounts for the group's size."""
     handed = {new: payer for new, payer in record.handed.items() if payer != UNDONE}
     known = ports.instances.describe(handed.values()) if handed else {}
     for new, payer in handed.items():
         now = ports.clock.now()
-        reason = f"round {record.number} launched {new} ahead, and no node goes for it"
+        reason = f"run {record.number} launched {new} ahead, and no node goes for it"
         cause = Cause(id=f"{capacity_ledger.DEBT}{new}/ahead", kind=CauseKind.SURPLUS, at=now, reason=reason)
         claimed = ports.claims.claim(_subject(record, new, payer, known.get(payer)), cause, now)
         if claimed.status is Status.OPEN:
             start(claimed, ports)
 
 
-def _undone(surplus: Collection[str], record: RoundRecord, ports: Ports) -> frozenset[str]:
+def _undone(surplus: Collection[str], record: DisruptionRecord, ports: Ports) -> frozenset[str]:
     """Return new instances that have ended and by whose end their group reports that it shrank: they need no offset."""
     instances = ports.instances.describe(surplus)
     ended = [new for new in surplus if new not in instances or instances[new].ended]
@@ -62,7 +62,7 @@ def _undone(surplus: Collection[str], record: RoundRecord, ports: Ports) -> froz
     )
 
 
-def _payer(new: str, record: RoundRecord, taken: Collection[str], ports: Ports) -> str:
+def _payer(new: str, record: DisruptionRecord, taken: Collection[str], ports: Ports) -> str:
     """Return the new node itself, else the youngest member of its group that stays; the new one where neither is known:
     its own termination then settles which instance pays.
     """
@@ -81,7 +81,7 @@ def _open(instance: str, ports: Ports) -> bool:
     return termination is not None and termination.status is Status.OPEN
 
 
-def _subject(record: RoundRecord, new: str, payer: str, known: Instance | None) -> Subject:
+def _subject(record: DisruptionRecord, new: str, payer: str, known: Instance | None) -> Subject:
     """Return the instance as EC2 knows it, else with the place of the launch."""
     group, zone, subnet = record.places[new].split("/")
     return Subject(

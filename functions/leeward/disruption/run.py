@@ -1,4 +1,4 @@
-"""Document passed between the steps of disruption-round: small, versioned, the same for every step."""
+"""Document passed between the steps of disruption: small, versioned, the same for every step."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ LONGEST_WHY = 500
 class Next(StrEnum):
     """Next action of the state machine; its Choice states compare with these words."""
 
-    HAND_OVER = "hand-over"  # another execution holds the round
-    NOTHING = "nothing"  # there is no such round, or it has ended
+    HAND_OVER = "hand-over"  # another execution holds the run
+    NOTHING = "nothing"  # there is no such run, or it has ended
     VALIDATE = "validate"
     MARK = "mark"
     LAUNCH = "launch"
@@ -32,8 +32,8 @@ class Next(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RoundRun:
-    """State of one execution between two steps. `number` 0: started manually, the round is computed from the current
+class DisruptionRun:
+    """State of one execution between two steps. `number` 0: started manually, the run is computed from the current
     state; `pause` in seconds; `judged`: when the commands were last validated.
     """
 
@@ -48,11 +48,11 @@ class RoundRun:
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
         """Parse the document. Raises InvalidInputError naming the invalid field: people start executions manually."""
-        cluster, number = raw.get("cluster"), raw.get("round") or 0
+        cluster, number = raw.get("cluster"), raw.get("disruption") or 0
         if not isinstance(cluster, str) or not cluster:
             raise InvalidInputError(f'input: found cluster {cluster!r}, expected {{"cluster": "NAME"}}')
         if not isinstance(number, int) or number < 0:
-            raise InvalidInputError(f"input: found round {number!r}, expected the number of a round, or none")
+            raise InvalidInputError(f"input: found run {number!r}, expected the number of a run, or none")
         return cls(
             cluster=cluster,
             number=number,
@@ -68,7 +68,7 @@ class RoundRun:
         return {
             "v": VERSION,
             "cluster": self.cluster,
-            "round": self.number,
+            "disruption": self.number,
             "execution": self.execution,
             "next": self.next.value,
             "pause": self.pause,

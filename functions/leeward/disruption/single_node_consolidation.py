@@ -3,19 +3,19 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from leeward.disruption.candidates import Candidate
+from leeward.disruption.planning_state import PlanningState
 from leeward.disruption.proposals import Proposal, with_zones
 from leeward.disruption.removal import Removal, with_new, without
-from leeward.disruption.round import Round
 from leeward.disruption.savings import dollars, why_not_worth
 from leeward.disruption.targets import Target, why_no_spot
 
 NO_TIME = "there was no time left to look at it"
 
 
-class Sweep:
-    """One round's pass over single nodes. `targets`: the cheapest first."""
+class SingleNodePass:
+    """One run's pass over single nodes. `targets`: the cheapest first."""
 
-    def __init__(self, found: Round, known: tuple[tuple[Target, ...], Mapping[str, str]]) -> None:
+    def __init__(self, found: PlanningState, known: tuple[tuple[Target, ...], Mapping[str, str]]) -> None:
         self._found = found
         self.targets, self._no_targets = known
 
@@ -65,10 +65,10 @@ class Sweep:
 
     def _why_not_by(self, candidate: Candidate, target: Target) -> str:
         """Return why the target is not possible, as far as that is known without a try."""
-        dear = why_not_worth([candidate], target.cheapest)
-        if dear:
+        expensive = why_not_worth([candidate], target.cheapest)
+        if expensive:
             cheapest = dollars(target.cheapest)
-            return f"{dear} ({target.group} costs {cheapest} or more an hour, the node {_price(candidate)})"
+            return f"{expensive} ({target.group} costs {cheapest} or more an hour, the node {_price(candidate)})"
         spot = why_no_spot(candidate, target)
         if spot:
             return spot
@@ -84,9 +84,9 @@ class Sweep:
             return f"with a new node of {target.group} too: {removal.why}"
         if not removal.new_nodes:
             return f"a new node of {target.group} would not be needed"
-        dear = why_not_worth([candidate], removal.price)
-        if dear:
-            return f"{dear} ({target.group} in {removal.new_nodes[0].zone} is {dollars(removal.price)})"
+        expensive = why_not_worth([candidate], removal.price)
+        if expensive:
+            return f"{expensive} ({target.group} in {removal.new_nodes[0].zone} is {dollars(removal.price)})"
         return with_zones(self._found, (candidate,), target, removal)
 
     def _nothing_to_launch(self) -> str:

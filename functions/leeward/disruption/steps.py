@@ -1,7 +1,7 @@
-"""Steps of disruption-round. Each reads the record, does one idempotent thing, and returns the run document; every
+"""Steps of disruption. Each reads the record, does one idempotent thing, and returns the run document; every
 effect is recorded before it is carried out.
 
-The end of a round, successful or given up, is in `completion.py`."""
+The end of a run, successful or given up, is in `completion.py`."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -11,21 +11,21 @@ from typing import Any
 from leeward.disruption import completion
 from leeward.disruption.command_checks import judged
 from leeward.disruption.launching import launch_all, planned
-from leeward.disruption.lease import RoundLostError, read, written
+from leeward.disruption.lease import DisruptionLostError, read, written
 from leeward.disruption.observation import look
-from leeward.disruption.record import RoundRecord
+from leeward.disruption.record import DisruptionRecord
 from leeward.disruption.replacement_readiness import JOINS_WITHIN, arrival
 from leeward.disruption.replacement_sizes import OWED_FOR, adopt, announce
 from leeward.disruption.rollback import release
-from leeward.disruption.run import Next, RoundRun
+from leeward.disruption.run import DisruptionRun, Next
 from leeward.disruption.scale_down_protection import keep
-from leeward.disruption.taking import take_round
+from leeward.disruption.taking import take_disruption
 from leeward.disruption.termination_requests import is_told, mark_all, tell
 from leeward.disruption.termination_tracking import concluded, under_way
 from leeward.ports import Ports
 from leeward.termination.maximum_size import owners_maximum
 
-Step = Callable[[RoundRun, Mapping[str, Any], Ports], RoundRun]
+Step = Callable[[DisruptionRun, Mapping[str, Any], Ports], DisruptionRun]
 REBALANCE = "AZRebalance"
 FIRST_LOOK, BOOT_PAUSE = 30, 15  # seconds until the first check for a new node, and between two checks at first
 LONGEST_PAUSE = 60  # between two checks: the longer it has taken, the longer
@@ -33,14 +33,14 @@ DRAIN_PAUSE = 30  # seconds between two checks of terminations
 FRESH = timedelta(minutes=1)  # validity of a validation: budgets, pods and nodes change in minutes
 
 
-def validate(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
+def validate(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun:
     """Validate the commands seconds after they were planned. Nothing has been touched yet."""
     record = read(run, ports)
     record = written(judged(record, look(run.cluster, ports, record), ports.deployment), ports)
     return _onward(replace(run, judged=ports.clock.now()), record, Next.MARK)
 
 
-def mark(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
+def mark(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun:
     """Taint and cordon the nodes; where nodes are launched, suspend AZRebalance and raise MaxSize for them."""
     record = read(run, ports)
     launching = record.to_launch()
@@ -50,7 +50,7 @@ def mark(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
     return replace(run, next=Next.LAUNCH if launching else Next.TELL, why=f"marked {count} nodes; {record.summary}")
 
 
-def launch(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
+def launch(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun:
     """Launch the replacements first. A command whose replacement has no place is dropped, the others continue."""
     before = read(run, ports)
     record = release(launch_all(before, ports), ports)
@@ -59,9 +59,9 @@ def launch(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
     return replace(after, why=f"{after.why}; {refused}") if refused else after
 
 
-def ready(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
+def ready(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun:
     """Check whether the replacements have joined and match the plan. A replacement that does not match causes its
-    command to be dropped. Until the round ends they are protected from Cluster Autoscaler.
+    command to be dropped. Until the run ends they are protected from Cluster Autoscaler.
     """
     before = read(run, ports)
     record = adopt(before, ports)
@@ -81,7 +81,7 @@ def ready(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
     return _onward(run, record, Next.READY)
 
 
-def validate_again(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
+def validate_again(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun:
     """Validate again once the new nodes are Ready: the pods fit on them and on free capacity, the method's reason still
     holds, and budgets still allow it. From here on nothing is undone.
     """
@@ -90,7 +90,7 @@ def validate_again(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRu
     return _onward(replace(run, judged=ports.clock.now()), release(record, ports), Next.TELL)
 
 
-def tell_nodes(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
+def tell_nodes(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun:
     """Claim each node for its own termination, which drains it and removes it from its group with decrement. Where an
     earlier step was retried, the last validation may be minutes old: no termination is requested on it.
     """
@@ -105,7 +105,7 @@ def tell_nodes(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
     return replace(run, next=Next.FOLLOW, pause=DRAIN_PAUSE, why=f"terminations requested: {', '.join(record.going)}")
 
 
-def follow(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
+def follow(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun:
     """Follow every termination to its end. One that was never claimed, because the step that requests it died, is
     claimed now.
     """
@@ -128,23 +128,23 @@ def follow(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
     return replace(run, next=Next.FOLLOW, pause=pause, why=f"{len(left)} of {len(record.going)} are on their way")
 
 
-def _pause(record: RoundRecord, least: int, ports: Ports) -> int:
-    """Return a pause that grows with the round's age: terminations that take hours need no check every few seconds."""
+def _pause(record: DisruptionRecord, least: int, ports: Ports) -> int:
+    """Return a pause that grows with the run's age: terminations that take hours need no check every few seconds."""
     waited = (ports.clock.now() - record.began).total_seconds()
     return int(min(max(waited / 6, least), LONGEST_PAUSE))
 
 
-def _onward(run: RoundRun, record: RoundRecord, onward: Next) -> RoundRun:
-    """Continue with the commands that stand; without any the round is given up."""
+def _onward(run: DisruptionRun, record: DisruptionRecord, onward: Next) -> DisruptionRun:
+    """Continue with the commands that stand; without any the run is given up."""
     fallen = "; ".join(f"command {number} fell: {why}" for number, why in record.fallen.items())
     if record.standing:
         return replace(run, next=onward, why=f"{record.summary}; {fallen}" if fallen else record.summary)
     return replace(run, next=Next.GIVE_UP, why=fallen)
 
 
-def _hold_groups(record: RoundRecord, launching: tuple[str, ...], ports: Ports) -> RoundRecord:
+def _hold_groups(record: DisruptionRecord, launching: tuple[str, ...], ports: Ports) -> DisruptionRecord:
     """Suspend AZRebalance and raise MaxSize; both are recorded first. Groups whose owners have suspended balancing
-    already are left unchanged.
+    already are left unchanged, and so is the MaxSize of a managed node group, which belongs to EKS.
     """
     wanted = [planned(record, key).group for key in launching]
     numbers = {int(key.partition(".")[0]) for key in launching}
@@ -152,8 +152,8 @@ def _hold_groups(record: RoundRecord, launching: tuple[str, ...], ports: Ports) 
     own = {record.members[name] for number in numbers for name in record.commands[number].nodes}
     touched = sorted({*wanted, *own} & groups.keys())
     suspended = [name for name in touched if REBALANCE not in groups[name].suspended]
-    most = {name: groups[name].desired + wanted.count(name) for name in touched}
-    raised = {name: owners_maximum(name, ports) for name in touched if most[name] > groups[name].maximum}
+    most = {n: groups[n].desired + wanted.count(n) for n in touched if groups[n].nodegroup is None}
+    raised = {name: owners_maximum(name, ports) for name, size in most.items() if size > groups[name].maximum}
     after = replace(
         record,
         suspended=tuple(sorted({*record.suspended, *suspended})),
@@ -168,11 +168,11 @@ def _hold_groups(record: RoundRecord, launching: tuple[str, ...], ports: Ports) 
     return record
 
 
-def _keys(record: RoundRecord, number: int) -> list[tuple[str, str]]:
+def _keys(record: DisruptionRecord, number: int) -> list[tuple[str, str]]:
     return [(new, record.launched[new]) for new in record.new_of(number)]
 
 
-def _grows(record: RoundRecord, fell: dict[int, str], ports: Ports) -> list[str]:
+def _grows(record: DisruptionRecord, fell: dict[int, str], ports: Ports) -> list[str]:
     """Return the launches that desired sizes have still to bring for commands that stand. Adds to `fell` those that are
     too late.
     """
@@ -189,7 +189,7 @@ def _grows(record: RoundRecord, fell: dict[int, str], ports: Ports) -> list[str]
     return [f"{group} launches by its desired size {record.sizes[group]}" for group in dict.fromkeys(waiting.values())]
 
 
-def _without_vanished(record: RoundRecord, unclaimed: Iterable[str], ports: Ports) -> RoundRecord:
+def _without_vanished(record: DisruptionRecord, unclaimed: Iterable[str], ports: Ports) -> DisruptionRecord:
     """Record instances that EC2 no longer knows as stayed: they cannot be terminated; their group has replaced them."""
     known = ports.instances.describe(unclaimed)
     gone = {name: completion.STAYED for name in unclaimed if name not in known or known[name].ended}
@@ -197,19 +197,19 @@ def _without_vanished(record: RoundRecord, unclaimed: Iterable[str], ports: Port
 
 
 def guarded(step: Step) -> Step:
-    """Wrap a step: an execution that has lost the round ends, and reports which execution holds it."""
+    """Wrap a step: an execution that has lost the run ends, and reports which execution holds it."""
 
-    def take(run: RoundRun, call: Mapping[str, Any], ports: Ports) -> RoundRun:
+    def take(run: DisruptionRun, call: Mapping[str, Any], ports: Ports) -> DisruptionRun:
         try:
             return step(run, call, ports)
-        except RoundLostError as lost:
+        except DisruptionLostError as lost:
             return replace(run, next=Next.HAND_OVER, why=str(lost))
 
     return take
 
 
 STEPS: Mapping[str, Step] = {
-    "take": take_round,
+    "take": take_disruption,
     **{
         name: guarded(step)
         for name, step in {

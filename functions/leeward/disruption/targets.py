@@ -23,7 +23,7 @@ from leeward.snapshot.launchable import Launchable
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
     """One group as a target. `template` has the zones that may be used, `by_zone` one template for each of them: a
-    world distinguishes templates by identity, so these are made once for a round.
+    world distinguishes templates by identity, so these are made once for a run.
     """
 
     launchable: Launchable
@@ -69,8 +69,9 @@ def _why_not(snapshot: ClusterSnapshot, launchable: Launchable, policy: NodePoli
         return snapshot.held.get(group.name, "no subnet of it is known")
     if not launchable.types or any(not _sized(launchable, name) for name in launchable.types):
         return "what it launches is not known"
-    if "Launch" in group.suspended:
-        return "its process Launch is suspended"
+    full = "it is at its MaxSize, which is EKS' own" if group.nodegroup and launchable.left == 0 else ""
+    if "Launch" in group.suspended or full:
+        return full or "its process Launch is suspended"
     unmet = _unmet(policy.requirements if policy else (), launchable)
     if unmet:
         return unmet

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from leeward.disruption.run import Next, RoundRun
+from leeward.disruption.run import DisruptionRun, Next
 from leeward.errors import LeewardError
 from leeward.telemetry import Telemetry
 
-if TYPE_CHECKING:  # the round's steps cold-start without the search for candidates
+if TYPE_CHECKING:  # the run's steps cold-start without the search for candidates
     from leeward.disruption.controller import Decided
 
-ROUNDS_DONE = "RoundsDone"
-ROUNDS_GIVEN_UP = "RoundsGivenUp"
+DISRUPTIONS_DONE = "DisruptionsDone"
+DISRUPTIONS_GIVEN_UP = "DisruptionsGivenUp"
 
 telemetry = Telemetry("disruption")
 
@@ -25,9 +25,9 @@ def decided(found: Decided) -> dict[str, Any]:
     return found.to_json()
 
 
-def stepped(step: str, result: RoundRun) -> None:
-    """Write one line per step; count a metric when a round has ended."""
+def stepped(step: str, result: DisruptionRun) -> None:
+    """Write one line per step; count a metric when a run has ended."""
     telemetry.info(result.why or result.next.value, {"step": step, **result.to_json()})
-    name = {Next.DONE: ROUNDS_DONE, Next.GIVEN_UP: ROUNDS_GIVEN_UP}.get(result.next)
+    name = {Next.DONE: DISRUPTIONS_DONE, Next.GIVEN_UP: DISRUPTIONS_GIVEN_UP}.get(result.next)
     if name is not None:
         telemetry.count({name: 1})

@@ -1,13 +1,13 @@
-"""Termination requests for the nodes of a round: taints the nodes, requests their terminations, and returns nodes that
+"""Termination requests for the nodes of a run: taints the nodes, requests their terminations, and returns nodes that
 stay to service.
 
-The round's record names every action before anything here is called; the causes' names derive from it, so requesting
+The run's record names every action before anything here is called; the causes' names derive from it, so requesting
 the same termination twice is idempotent."""
 
 from collections.abc import Iterable, Mapping
 
 from leeward.disruption.command import Command
-from leeward.disruption.record import RoundRecord, cause_id, debt_name
+from leeward.disruption.record import DisruptionRecord, cause_id, debt_name
 from leeward.errors import ObjectGoneError
 from leeward.model.instance import Instance
 from leeward.model.node import disruption_taint
@@ -18,7 +18,7 @@ from leeward.termination.execution import start
 from leeward.termination.subject import subject_of
 
 
-def mark_all(record: RoundRecord, ports: Ports) -> int:
+def mark_all(record: DisruptionRecord, ports: Ports) -> int:
     """Taint and cordon the nodes to be terminated; from then on budgets count them. A node that is gone is skipped."""
     kubernetes = ports.clusters.kubernetes(record.cluster)
     taint = disruption_taint(ports.deployment)
@@ -35,8 +35,8 @@ def mark_all(record: RoundRecord, ports: Ports) -> int:
     return count
 
 
-def give_back(record: RoundRecord, nodes: Mapping[str, str], ports: Ports) -> None:
-    """Remove our taint from nodes of the round that stay. A node with another open termination keeps it."""
+def give_back(record: DisruptionRecord, nodes: Mapping[str, str], ports: Ports) -> None:
+    """Remove our taint from nodes of the run that stay. A node with another open termination keeps it."""
     kubernetes = ports.clusters.kubernetes(record.cluster)
     for name, instance in nodes.items():
         node = kubernetes.node(name)
@@ -48,7 +48,7 @@ def give_back(record: RoundRecord, nodes: Mapping[str, str], ports: Ports) -> No
             continue
 
 
-def tell(record: RoundRecord, ports: Ports, only: Iterable[str] | None = None) -> None:
+def tell(record: DisruptionRecord, ports: Ports, only: Iterable[str] | None = None) -> None:
     """Claim each node for its method and for a decrement, then start its termination. `only`: these instances."""
     instances = ports.instances.describe(record.going.values() if only is None else only)
     for command in record.standing.values():
@@ -58,7 +58,7 @@ def tell(record: RoundRecord, ports: Ports, only: Iterable[str] | None = None) -
                 _tell_one(record, command, name, instance, ports)
 
 
-def is_told(record: RoundRecord, instance: str, termination: TerminationRecord | None) -> bool:
+def is_told(record: DisruptionRecord, instance: str, termination: TerminationRecord | None) -> bool:
     """Return whether both causes have joined the termination."""
     if termination is None:
         return False
@@ -66,7 +66,7 @@ def is_told(record: RoundRecord, instance: str, termination: TerminationRecord |
     return all(termination.knows(cause) for cause in wanted)
 
 
-def _tell_one(record: RoundRecord, command: Command, node: str, instance: Instance, ports: Ports) -> None:
+def _tell_one(record: DisruptionRecord, command: Command, node: str, instance: Instance, ports: Ports) -> None:
     now = ports.clock.now()
     subject = subject_of(instance, record.cluster, group=record.members[node], node=node)
     why = f"{record.method.value}: {command.reason}"

@@ -1,4 +1,4 @@
-"""Results of a round's terminations.
+"""Results of a run's terminations.
 
 Decides from their records alone: a node is gone when its end shrank its group, or that was written off; it stayed when
 it was returned to service, or when its group replaced it because another controller had ended it first."""
@@ -6,12 +6,12 @@ it was returned to service, or when its group replaced it because another contro
 from collections.abc import Mapping
 from dataclasses import replace
 
-from leeward.disruption.record import GONE, STAYED, RoundRecord, debt_name
+from leeward.disruption.record import GONE, STAYED, DisruptionRecord, debt_name
 from leeward.disruption.termination_requests import is_told
 from leeward.model.termination import RETURNED, Outcome, Status, TerminationRecord
 
 
-def concluded(record: RoundRecord, terminations: Mapping[str, TerminationRecord]) -> RoundRecord:
+def concluded(record: DisruptionRecord, terminations: Mapping[str, TerminationRecord]) -> DisruptionRecord:
     """Return the record with the ends that are known. Idempotent: run again on the result, it changes nothing."""
     found = dict(record.ends)
     for instance in record.going.values():
@@ -23,14 +23,14 @@ def concluded(record: RoundRecord, terminations: Mapping[str, TerminationRecord]
     return replace(record, ends=found) if found != record.ends else record
 
 
-def under_way(record: RoundRecord) -> tuple[str, ...]:
+def under_way(record: DisruptionRecord) -> tuple[str, ...]:
     """Return the instances whose end is not known yet."""
     return tuple(instance for instance in record.going.values() if instance not in record.ends)
 
 
-def _end(record: RoundRecord, instance: str, termination: TerminationRecord) -> str:
+def _end(record: DisruptionRecord, instance: str, termination: TerminationRecord) -> str:
     payer = termination.payers.get(debt_name(record, instance))
-    if termination.status is Status.OPEN:  # waits for a future maintenance, with the request of this round returned
+    if termination.status is Status.OPEN:  # waits for a future maintenance, with the request of this run returned
         waits = payer == RETURNED and termination.times.get("retry") is not None
         return STAYED if waits else ""
     if payer == RETURNED or (payer is None and termination.outcome is Outcome.GIVEN_BACK):

@@ -11,8 +11,8 @@ from leeward.disruption.candidates import Candidate
 from leeward.disruption.command import Command, Decision, MethodName, Plan, Replacement, Verdict
 from leeward.disruption.methods import ORDER, Method
 from leeward.disruption.plan import by_node
+from leeward.disruption.planning_state import PlanningState, always
 from leeward.disruption.removal import Removal, carry_out, in_zone, replacement, replacements, with_new, without
-from leeward.disruption.round import Round, always
 from leeward.disruption.savings import saved, why_not_worth
 from leeward.disruption.targets import Target, targets
 from leeward.snapshot.cluster import ClusterSnapshot
@@ -29,7 +29,7 @@ def validate(
 
     `method`: the earlier plan's, None where none acted.
     """
-    found = Round(snapshot, more)
+    found = PlanningState(snapshot, more)
     outcomes = {one.name: one.decide(found) for one in ORDER}
     verdicts = by_node(snapshot, outcomes)
     held: list[Command] = []
@@ -44,13 +44,13 @@ def validate(
                     said = f"the earlier command {'holds' if still and name in still.nodes else f'fell: {why}'}"
                     if name in verdicts:
                         verdicts[name][acting.name] = Verdict(candidate=name in found.candidates, reason=said)
-    return Plan(method=method, commands=tuple(held), verdicts=verdicts, remarks=snapshot.remarks)
+    return Plan(method=method, commands=tuple(held), verdicts=verdicts, warnings=snapshot.warnings)
 
 
 class _Check:
     """Check of one method's commands, each in the world that those before it leave behind."""
 
-    def __init__(self, found: Round, method: Method) -> None:
+    def __init__(self, found: PlanningState, method: Method) -> None:
         self._found, self._method = found, method
         self._spending: BudgetUsage = found.spending.copy()
         priced = method.name is MethodName.CONSOLIDATION

@@ -47,7 +47,7 @@ DEPLOYMENT: tuple[OfDeployment, ...] = (
     runs.executions,
     runs.records,
     runs.upgrades,
-    runs.rounds,
+    runs.disruptions,
     clusters.served,
 )
 CLUSTER: tuple[OfCluster, ...] = (

@@ -7,7 +7,17 @@ from leeward.doctor.facts import Rule
 
 FUNCTIONS = tuple(
     f"leeward-{name}"
-    for name in ("interruption", "terminate", "drain", "sweep", "upgrade", "decide", "disrupt", "sync", "telling")
+    for name in (
+        "interruption",
+        "terminate",
+        "drain",
+        "reconciler",
+        "upgrade",
+        "disruption-planner",
+        "disrupt",
+        "sync",
+        "notifications",
+    )
 )
 CAPPED = "leeward-drain"  # its throttles are intended: the state machine retries
 SYNC = "leeward-sync"
@@ -30,14 +40,14 @@ NICE_TO_HAVE = frozenset({"servicequotas", "pricing.api"})
 RESERVED = 52  # concurrent executions, by the defaults of the settings
 
 TERMINATIONS = "leeward-node-termination"
-MACHINES = (TERMINATIONS, "leeward-node-group-upgrade", "leeward-disruption-round")
+MACHINES = (TERMINATIONS, "leeward-node-group-upgrade", "leeward-disruption")
 
 TABLE = "leeward"
 INDEX = "open"
 QUEUE = "leeward-interruption"
 STATE_CHANGES = "leeward-state-changes"
 DEAD_LETTERS = "leeward-interruption-dead-letters"
-UNDELIVERED = "leeward-telling-undelivered"
+UNDELIVERED = "leeward-notifications-undelivered"
 READ_QUEUES = (QUEUE, STATE_CHANGES)  # by fn interruption
 QUEUES = (*READ_QUEUES, DEAD_LETTERS, UNDELIVERED)
 
@@ -57,15 +67,15 @@ QUEUE_RULES: Mapping[str, str] = {
 RULES: Mapping[str, str] = {
     **QUEUE_RULES,
     "leeward-upgrade-status": ":function:leeward-upgrade",
-    "leeward-round-status": ":function:leeward-decide",
+    "leeward-disruption-status": ":function:leeward-disruption-planner",
 }
 """Rule -> how the ARN of its target ends."""
 SCHEDULES: Mapping[str, str] = {
-    f"leeward-{name}-schedule": f":function:leeward-{name}" for name in ("sweep", "sync", "decide")
+    f"leeward-{name}-schedule": f":function:leeward-{name}" for name in ("reconciler", "sync", "disruption-planner")
 }
 SOURCES: Mapping[str, tuple[str, ...]] = {
     "leeward-interruption": tuple(f":{queue}" for queue in READ_QUEUES),
-    "leeward-telling": (f":table/{TABLE}/stream/",),
+    "leeward-notifications": (f":table/{TABLE}/stream/",),
 }
 """Function -> what the ARNs of its event sources contain."""
 
@@ -75,8 +85,12 @@ ALARMS = tuple(
         "dead-letters",
         "queue-age",
         "state-changes-age",
-        *(f"{machine}-{end}" for machine in ("termination", "upgrade", "round") for end in ("failed", "timed-out")),
-        *(f"{name}-stopped" for name in ("sweep", "decide", "sync")),
+        *(
+            f"{machine}-{end}"
+            for machine in ("termination", "upgrade", "disruption")
+            for end in ("failed", "timed-out")
+        ),
+        *(f"{name}-stopped" for name in ("reconciler", "disruption-planner", "sync")),
         "events-undelivered",
     )
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeAlias, TypeVar
 
-from leeward.disruption.record import RoundRecord
+from leeward.disruption.record import DisruptionRecord
 from leeward.model.concurrency import Concurrency
 from leeward.model.facts import FactKind
 from leeward.model.group import Group, LifecycleHook
@@ -166,10 +166,10 @@ class Upgrade:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Round:
-    """Disruption round of a cluster. `runs`: an execution works on it."""
+class Disruption:
+    """Disruption run of a cluster. `runs`: an execution works on it."""
 
-    record: RoundRecord
+    record: DisruptionRecord
     runs: bool
 
 
@@ -203,7 +203,7 @@ class Inside:
     hooks: Mapping[str, Read[tuple[LifecycleHook, ...]]]
     refreshes: Mapping[str, Read[tuple[str, ...]]]
     upgrades: Mapping[str, Read[Upgrade | None]]
-    round: Read[Round | None]
+    disruption: Read[Disruption | None]
     synced: Read[Mapping[FactKind, datetime]]
     queue_arns: frozenset[str] = frozenset()
 

@@ -56,7 +56,7 @@ class Check(StrEnum):
     EXECUTIONS = "executions"
     RECORD = "record"
     UPGRADE = "upgrade"
-    ROUND = "round"
+    DISRUPTION = "disruption"
     CLUSTER = "cluster"
     ACCESS_ENTRY = "access-entry"
     API_SERVER = "api-server"
@@ -89,7 +89,7 @@ _PARTS: Mapping[Part, tuple[Check, ...]] = {
     Part.EVENTS: (Check.RULE, Check.SCHEDULE, Check.EVENT_SOURCE),
     Part.QUEUES: (Check.QUEUE, Check.QUEUE_POLICY, Check.QUEUE_AGE, Check.DEAD_LETTERS),
     Part.ALARMS: (Check.ALARM, Check.ALARM_ACTIONS),
-    Part.RUNS: (Check.EXECUTIONS, Check.RECORD, Check.UPGRADE, Check.ROUND),
+    Part.RUNS: (Check.EXECUTIONS, Check.RECORD, Check.UPGRADE, Check.DISRUPTION),
     Part.CLUSTERS: (
         Check.CLUSTER,
         Check.ACCESS_ENTRY,

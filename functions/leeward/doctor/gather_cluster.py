@@ -6,7 +6,7 @@ from functools import partial
 from typing import TypeVar
 
 from leeward.doctor import expected
-from leeward.doctor.facts import Inside, Read, Refused, Round, Served, Unread, Upgrade
+from leeward.doctor.facts import Disruption, Inside, Read, Refused, Served, Unread, Upgrade
 from leeward.doctor.reading import read, read_each
 from leeward.errors import InvalidPolicyError
 from leeward.model.facts import FactKind
@@ -57,7 +57,7 @@ def look_inside(
         upgrades=_by_group(
             selected, "dynamodb:GetItem and states:DescribeExecution", lambda group: _upgrade(group, ports)
         ),
-        round=read("dynamodb:GetItem and states:DescribeExecution", lambda: _round(name, ports)),
+        disruption=read("dynamodb:GetItem and states:DescribeExecution", lambda: _disruption(name, ports)),
         synced=read("dynamodb:BatchGetItem", lambda: _synced(name, ports)),
         queue_arns=queue_arns or ports.queue_arns,
     )
@@ -136,12 +136,12 @@ def _upgrade(group: str, ports: Ports) -> Upgrade | None:
     return Upgrade(record=record, runs=runs)
 
 
-def _round(name: str, ports: Ports) -> Round | None:
-    record = ports.rounds.read(name)
+def _disruption(name: str, ports: Ports) -> Disruption | None:
+    record = ports.disruptions.read(name)
     if record is None:
         return None
-    runs = record.open and bool(record.execution) and ports.round_executions.running(record.execution)
-    return Round(record=record, runs=runs)
+    runs = record.open and bool(record.execution) and ports.disruption_executions.running(record.execution)
+    return Disruption(record=record, runs=runs)
 
 
 def _synced(name: str, ports: Ports) -> Mapping[FactKind, datetime]:

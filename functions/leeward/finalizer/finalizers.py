@@ -36,17 +36,17 @@ def let_go_of_the_gone(
     return released
 
 
-def keep_finalizers(sight: ClusterView, ports: Ports, found: ReconcileResult) -> None:
+def keep_finalizers(view: ClusterView, ports: Ports, found: ReconcileResult) -> None:
     """Carry out deletions, then remove and add finalizers. Deleted nodes come first: a user waits for them."""
-    kubernetes = ports.clusters.kubernetes(sight.cluster)
-    for node in to_carry_out(sight):
+    kubernetes = ports.clusters.kubernetes(view.cluster)
+    for node in to_carry_out(view):
         with apart(node.name, found):
-            found.deleted += carry_out(node, sight, ports)
-    for node in to_release(sight):
+            found.deleted += carry_out(node, view, ports)
+    for node in to_release(view):
         with apart(node.name, found):
             kubernetes.release(node, well_known.FINALIZER)
             found.let_go.append(node.name)
-    for node in to_hold(sight):
+    for node in to_hold(view):
         with apart(node.name, found):
             try:
                 kubernetes.hold(node, well_known.FINALIZER)
@@ -55,7 +55,7 @@ def keep_finalizers(sight: ClusterView, ports: Ports, found: ReconcileResult) ->
             found.held.append(node.name)
 
 
-def carry_out(node: Node, sight: ClusterView, ports: Ports) -> list[str]:
+def carry_out(node: Node, view: ClusterView, ports: Ports) -> list[str]:
     """Claim the instance and start its termination; return it. The group replaces it, unless another actor has scaled
     it down in between: a deleted Node requests the end of this machine, not a smaller group.
 
@@ -65,14 +65,14 @@ def carry_out(node: Node, sight: ClusterView, ports: Ports) -> list[str]:
     instance = ports.instances.describe([node.instance_id]).get(node.instance_id)
     if instance is None or instance.ended:
         return []
-    group, now, record = sight.group_of(instance.id), ports.clock.now(), ports.claims.read(instance.id)
+    group, now, record = view.group_of(instance.id), ports.clock.now(), ports.claims.read(instance.id)
     cause = Cause(
         id=f"deleted#{node.uid}#{record.attempt if record else 0}",
         kind=CauseKind.NODE_DELETED,
         at=now,
         reason=f"Node {node.name} was deleted: it is drained, then its instance is terminated",
     )
-    subject = subject_of(instance, sight.cluster, group=group.name if group else None, node=node.name)
+    subject = subject_of(instance, view.cluster, group=group.name if group else None, node=node.name)
     record = ports.claims.claim(subject, cause, now)
     if record.status is Status.CLOSED:
         return []

@@ -27,39 +27,39 @@ def carries(node: Node) -> bool:
     return well_known.FINALIZER in node.finalizers
 
 
-def wanted(node: Node, sight: ClusterView) -> bool:
+def wanted(node: Node, view: ClusterView) -> bool:
     """Return whether its group's policy asks for the finalizer."""
-    policy = sight.policy_of(sight.group_of(node.instance_id)) if node.instance_id else None
+    policy = view.policy_of(view.group_of(node.instance_id)) if node.instance_id else None
     return policy is not None and policy.finalizer
 
 
-def to_hold(sight: ClusterView) -> tuple[Node, ...]:
+def to_hold(view: ClusterView) -> tuple[Node, ...]:
     """Return the Nodes that are to get it; none in a paused cluster, none that is being deleted or is already tainted
     for termination.
     """
-    if sight.policies.settings.paused:
+    if view.policies.settings.paused:
         return ()
-    candidates = (sight.nodes or {}).values()
-    return tuple(n for n in candidates if not (carries(n) or n.deleting or n.marked) and wanted(n, sight))
+    candidates = (view.nodes or {}).values()
+    return tuple(n for n in candidates if not (carries(n) or n.deleting or n.marked) and wanted(n, view))
 
 
-def to_release(sight: ClusterView) -> tuple[Node, ...]:
+def to_release(view: ClusterView) -> tuple[Node, ...]:
     """Return the Nodes that carry it although no policy asks for it (any more), except deletions being carried out."""
-    carrying = (node for node in (sight.nodes or {}).values() if carries(node) and not wanted(node, sight))
-    return tuple(node for node in carrying if not (node.deleting and node.instance_id in sight.records))
+    carrying = (node for node in (view.nodes or {}).values() if carries(node) and not wanted(node, view))
+    return tuple(node for node in carrying if not (node.deleting and node.instance_id in view.records))
 
 
-def to_carry_out(sight: ClusterView) -> tuple[Node, ...]:
+def to_carry_out(view: ClusterView) -> tuple[Node, ...]:
     """Return the Nodes that were deleted and that our finalizer keeps: they are drained and their instances ended.
     Nodes whose group retains the instance are left out: another team may need it, and `leeward drain` ends it.
     """
-    if sight.policies.settings.paused:
+    if view.policies.settings.paused:
         return ()
-    deleted = (node for node in (sight.nodes or {}).values() if node.deleting and carries(node))
-    ours = (node for node in deleted if node.instance_id not in sight.records and wanted(node, sight))
-    return tuple(node for node in ours if not _retained(node, sight))
+    deleted = (node for node in (view.nodes or {}).values() if node.deleting and carries(node))
+    ours = (node for node in deleted if node.instance_id not in view.records and wanted(node, view))
+    return tuple(node for node in ours if not _retained(node, view))
 
 
-def _retained(node: Node, sight: ClusterView) -> bool:
-    group = sight.group_of(node.instance_id)
+def _retained(node: Node, view: ClusterView) -> bool:
+    group = view.group_of(node.instance_id)
     return group is not None and group.lifecycle_of(node.instance_id) == RETAINED

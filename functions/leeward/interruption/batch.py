@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import partial
 
 from leeward.errors import ClusterUnreachableError, LeewardError
-from leeward.interruption.decide import decide, poison
+from leeward.interruption.decide import decide, malformed
 from leeward.interruption.decision import Action, Decision, NodeDecision, RecordOutcome
 from leeward.interruption.effects import Done, Effect, actions_of, claim_key, events_of
 from leeward.interruption.fields import MalformedMessageError
@@ -159,7 +159,7 @@ class _Batch:
     def _decide(self, place: int, lookup: Lookup) -> _Work:
         record, message = self.records[place], self.parsed[place]
         if isinstance(message, MalformedMessageError):
-            return _Work(record=record, message=None, decision=poison(str(message)))
+            return _Work(record=record, message=None, decision=malformed(str(message)))
         if isinstance(message, LeewardError):
             return _Work(record=record, message=None, decision=_again(None, message))
         decision = attempt(lambda: _decision(message, record, lookup, self.ports))
@@ -230,7 +230,7 @@ def _again(message: Message | None, error: LeewardError) -> Decision:
 
 
 def _dead_letter(work: _Work, ports: Ports) -> dict[str, Effect]:
-    if work.decision.outcome is not RecordOutcome.POISON:
+    if work.decision.outcome is not RecordOutcome.MALFORMED:
         return {}
     record, reason = work.record, work.decision.reason
     return {f"dead letter {record.id}": partial(_bury, record, reason, ports)}

@@ -15,8 +15,8 @@ AGREES_WITHIN = timedelta(seconds=20)  # of delivery: the answers of EC2 and Aut
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contradiction:
-    """Reason not to act on the message. `outcome`: POISON if AWS cannot have written it, DONE if it is late. `lasting`:
-    no later answer of AWS can differ.
+    """Reason not to act on the message. `outcome`: MALFORMED if AWS cannot have written it, DONE if it is late.
+    `lasting`: no later answer of AWS can differ.
     """
 
     why: str
@@ -43,14 +43,14 @@ def _not_spot(message: Message, place: Place) -> Contradiction | None:
     if not place.confirmed or place.instance is None or place.instance.capacity_type is CapacityType.SPOT:
         return None
     why = f"{place.id}: {message.kind.value} of an instance that EC2 lists as {place.instance.capacity_type.value}"
-    return Contradiction(why=why, outcome=RecordOutcome.POISON, lasting=True)
+    return Contradiction(why=why, outcome=RecordOutcome.MALFORMED, lasting=True)
 
 
 def _runs(message: Message, place: Place) -> Contradiction | None:
     if not place.confirmed or place.instance is None or place.instance.state not in ALIVE:
         return None
     why = f"{place.id}: the message says {message.state}, EC2 says {place.instance.state}"
-    return Contradiction(why=why, outcome=RecordOutcome.POISON if message.state in ENDED else RecordOutcome.DONE)
+    return Contradiction(why=why, outcome=RecordOutcome.MALFORMED if message.state in ENDED else RecordOutcome.DONE)
 
 
 def _waits_no_longer(message: Message, place: Place) -> Contradiction | None:

@@ -71,9 +71,9 @@ def _against(message: Message, nodes: tuple[NodeDecision, ...], world: World) ->
     return contradiction(message, world.locate(nodes[0].instance, message.hook.group if message.hook else None))
 
 
-def poison(reason: str) -> Decision:
+def malformed(reason: str) -> Decision:
     """Return the decision about a malformed body."""
-    return Decision(kind=None, outcome=RecordOutcome.POISON, action=Action.NONE, reason=reason)
+    return Decision(kind=None, outcome=RecordOutcome.MALFORMED, action=Action.NONE, reason=reason)
 
 
 def _nothing(message: Message, reason: str) -> Decision:

@@ -25,7 +25,7 @@ def handled(result: BatchResult) -> None:
     telemetry.count(
         {
             MESSAGES: len(outcomes),
-            DEAD_LETTERED: outcomes.count(RecordOutcome.POISON),
+            DEAD_LETTERED: outcomes.count(RecordOutcome.MALFORMED),
             RETRIED: outcomes.count(RecordOutcome.RETRY),
             NODES_MARKED: len(result.marked),
         }

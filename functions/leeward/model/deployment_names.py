@@ -8,8 +8,8 @@ from leeward.model import well_known
 
 TERMINATION = "node-termination"  # our state machines
 UPGRADE = "node-group-upgrade"
-ROUND = "disruption-round"
-MACHINES = (TERMINATION, UPGRADE, ROUND)
+DISRUPTION = "disruption"
+MACHINES = (TERMINATION, UPGRADE, DISRUPTION)
 PREFIX = "leeward"  # of every physical name of the usual deployment, and the source of its events
 
 

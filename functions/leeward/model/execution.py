@@ -14,7 +14,7 @@ class Machine(StrEnum):
 
     TERMINATION = "node-termination"
     UPGRADE = "node-group-upgrade"
-    ROUND = "disruption-round"
+    DISRUPTION = "disruption"
 
     @property
     def named(self) -> str:

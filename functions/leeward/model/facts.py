@@ -51,7 +51,7 @@ class GroupTemplate:
     zones: tuple[str, ...]
     capacity: str | None
     node: Mapping[str, Any]
-    remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +146,7 @@ def _template_of(raw: Mapping[str, Any]) -> GroupTemplate:
         zones=tuple(raw["zones"]),
         capacity=raw["capacity"],
         node=raw["node"],
-        remarks=tuple(raw["remarks"]),
+        warnings=tuple(raw["warnings"]),
     )
 
 

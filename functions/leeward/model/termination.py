@@ -16,7 +16,7 @@ from leeward.model.seen import Seen
 class CauseKind(StrEnum):
     """Causes of a termination. The first seven come from messages, `manual` from a manual start, `surplus` from a
     launch of ours that is still to be paid (docs/designs/capacity-ledger.md), `upgrade` from its group's upgrade,
-    `expired` to `underutilized` from disruption rounds, by their methods; `unhealthy` and `node_deleted` from the
+    `expired` to `underutilized` from disruption runs, by their methods; `unhealthy` and `node_deleted` from the
     minute reconciler, because no event reports either.
     """
 
@@ -39,7 +39,7 @@ class CauseKind(StrEnum):
 
 
 NOBODY = "nobody"  # pays a debt that was forgiven
-RETURNED = "returned"  # to the upgrade or round that had asked this instance to pay: it settles the debt itself
+RETURNED = "returned"  # to the upgrade or run that had asked this instance to pay: it settles the debt itself
 
 
 class Status(StrEnum):

@@ -49,7 +49,7 @@ class ExpectedNode:
     taints: tuple[Taint, ...]
     capacity: Mapping[str, int]
     allocatable: Mapping[str, int]
-    remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return a Node object as `kubectl get node -o json` shows one (docs/schema/template.json); it is Ready."""
@@ -91,12 +91,12 @@ def expected_node(sources: Sources, precedence: str = TAGS_WIN) -> ExpectedNode:
         taints=_taints(sources.nodegroup, kubelet, tags, precedence),
         capacity=capacity,
         allocatable=allocatable,
-        remarks=(
+        warnings=(
             *(() if sources.launch else (unread,)),
-            *sources.choices.remarks,
-            *tags.remarks,
-            *kubelet.remarks,
-            *found.remarks,
+            *sources.choices.warnings,
+            *tags.warnings,
+            *kubelet.warnings,
+            *found.warnings,
         ),
     )
 
@@ -131,7 +131,7 @@ def _resources(sources: Sources, launch: LaunchSettings, kubelet: KubeletSetting
     known = [minima] if minima else [sources.types[name] for name in names if name in sources.types]
     if not known or (minima is None and names[0] not in sources.types):
         why = (f"instance type {names[0]} is not known: neither cpu nor memory is shown",) if names else ()
-        return Resources(remarks=why)
+        return Resources(warnings=why)
     return resources_of(
         known,
         kubelet,

@@ -23,7 +23,7 @@ class Choices:
     types: tuple[str, ...]
     zones: tuple[str, ...]
     capacity: CapacityType | None
-    remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     minima: InstanceType | None = None
 
 
@@ -38,16 +38,16 @@ def choices(
     """Return the choices. Types: of the overrides, else of the launch template or configuration, else of
     DescribeNodegroup, else those that the group runs. Requirements stand for all types in `known` that meet them.
     """
-    types, remarks = _types(group, settings, nodegroup, known)
+    types, warnings = _types(group, settings, nodegroup, known)
     minima = None if types else _minima(group, settings)
     types = types or (nodegroup.instance_types if nodegroup else ()) or tuple(sorted(running))
     if not types:
-        remarks.append(f"nothing tells which instance type {group.name} launches")
+        warnings.append(f"nothing tells which instance type {group.name} launches")
     return Choices(
         types=types,
         zones=group.zones,
         capacity=_capacity(group, settings, nodegroup),
-        remarks=tuple(remarks),
+        warnings=tuple(warnings),
         minima=minima,
     )
 
@@ -67,7 +67,7 @@ def _types(
 ) -> tuple[tuple[str, ...], list[str]]:
     """Return the types of the overrides, else of the launch template, with remarks."""
     types: list[str] = []
-    remarks: list[str] = []
+    warnings: list[str] = []
     wanted = [(one.instance_type, one.requirements) for one in group.launch.overrides]
     if settings is not None and not any(name or needs for name, needs in wanted):
         wanted = [(settings.instance_type, settings.requirements)]
@@ -78,8 +78,10 @@ def _types(
             found = matching(needs, known.values(), architecture_of(nodegroup))
             types += [kind.name for kind in found]
             if not found:
-                remarks.append(f"no known instance type meets the requirements of {group.name}: their minima are shown")
-    return tuple(dict.fromkeys(types)), remarks
+                warnings.append(
+                    f"no known instance type meets the requirements of {group.name}: their minima are shown"
+                )
+    return tuple(dict.fromkeys(types)), warnings
 
 
 def narrowed(found: Choices, *, zone: str | None = None, instance_type: str | None = None) -> Choices:

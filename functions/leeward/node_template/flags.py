@@ -32,21 +32,23 @@ def of_script(text: str) -> KubeletSettings:
 def of_flags(flags: Iterable[str]) -> KubeletSettings:
     """Read `--name=value` texts."""
     found: dict[str, str] = {}
-    remarks: list[str] = []
+    warnings: list[str] = []
     for flag in flags:
         name, _, value = flag.removeprefix("--").partition("=")
         if name not in _READERS:
             continue
         plain = value.strip().strip("\"'")
         if "$" in plain:
-            remarks.append(f"user data: --{name}: found {plain[:60]!r}, which only the script knows; it is passed over")
+            warnings.append(
+                f"user data: --{name}: found {plain[:60]!r}, which only the script knows; it is passed over"
+            )
         else:
             found[name] = plain
     fields: dict[str, Any] = {}
     for name, value in found.items():
         fields |= _READERS[name](value)
     replaces = frozenset(found) & {"kube-reserved", "eviction-hard"}
-    return KubeletSettings(replaces=replaces, remarks=tuple(remarks), **fields)
+    return KubeletSettings(replaces=replaces, warnings=tuple(warnings), **fields)
 
 
 def _labels(text: str) -> dict[str, Any]:

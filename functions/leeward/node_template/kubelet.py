@@ -48,7 +48,7 @@ class KubeletSettings:
     eviction_hard: Mapping[str, str] = field(default_factory=dict)
     replaces: frozenset[str] = frozenset()
     local_disks: bool = False
-    remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def joined(self, later: Self) -> Self:
         """Join both, the later one winning: parts of one user data come one after the other."""
@@ -64,7 +64,7 @@ class KubeletSettings:
             eviction_hard={**self.eviction_hard, **later.eviction_hard},
             replaces=self.replaces | later.replaces,
             local_disks=self.local_disks or later.local_disks,
-            remarks=(*self.remarks, *later.remarks),
+            warnings=(*self.warnings, *later.warnings),
         )
 
 
@@ -89,31 +89,31 @@ def withheld(
     Kube-reserved for `pods`, system-reserved (none unless set) and the hard eviction thresholds (100 MiB of memory, a
     tenth of the storage).
     """
-    remarks: list[str] = []
+    warnings: list[str] = []
     kept = {} if "kube-reserved" in settings.replaces else kube_reserved(vcpus=vcpus, pods=pods)
-    kept |= _amounts(settings.kube_reserved, "kube-reserved", remarks)
-    for name, value in _amounts(settings.system_reserved, "system-reserved", remarks).items():
+    kept |= _amounts(settings.kube_reserved, "kube-reserved", warnings)
+    for name, value in _amounts(settings.system_reserved, "system-reserved", warnings).items():
         kept[name] = kept.get(name, 0) + value
     told = settings.eviction_hard
     thresholds = dict(told) if "eviction-hard" in settings.replaces else {**EVICTION_HARD, **told}
     for signal, resource in ((EVICTION_MEMORY, MEMORY), (EVICTION_STORAGE, EPHEMERAL_STORAGE)):
         if signal in thresholds:
-            evicted = _threshold(signal, thresholds[signal], capacity.get(resource, 0), remarks)
+            evicted = _threshold(signal, thresholds[signal], capacity.get(resource, 0), warnings)
             kept[resource] = kept.get(resource, 0) + evicted
-    return kept, tuple(remarks)
+    return kept, tuple(warnings)
 
 
-def _amounts(texts: Mapping[str, str], what: str, remarks: list[str]) -> dict[str, int]:
+def _amounts(texts: Mapping[str, str], what: str, warnings: list[str]) -> dict[str, int]:
     found: dict[str, int] = {}
     for name, text in texts.items():
         try:
             found[name] = amount(name, text)
         except InvalidInputError as error:
-            remarks.append(f"user data: {what}: {error}; it is passed over")
+            warnings.append(f"user data: {what}: {error}; it is passed over")
     return found
 
 
-def _threshold(signal: str, text: str, capacity: int, remarks: list[str]) -> int:
+def _threshold(signal: str, text: str, capacity: int, warnings: list[str]) -> int:
     """Parse a quantity or a percentage of the capacity, rounded up; 100 % switches it off, as in kubelet."""
     try:
         if not text.endswith("%"):
@@ -123,5 +123,5 @@ def _threshold(signal: str, text: str, capacity: int, remarks: list[str]) -> int
         share = min(Fraction(text.removesuffix("%")) / 100, Fraction(1))
         return 0 if share == 1 else -int(-capacity * share // 1)
     except (InvalidInputError, ValueError):
-        remarks.append(f"user data: eviction-hard {signal}: found {text!r}, expected 100Mi or 5%; EKS' own is taken")
-        return _threshold(signal, EVICTION_HARD[signal], capacity, remarks)
+        warnings.append(f"user data: eviction-hard {signal}: found {text!r}, expected 100Mi or 5%; EKS' own is taken")
+        return _threshold(signal, EVICTION_HARD[signal], capacity, warnings)

@@ -31,7 +31,7 @@ class Resources:
 
     capacity: Mapping[str, int] = field(default_factory=dict)
     allocatable: Mapping[str, int] = field(default_factory=dict)
-    remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 def resources_of(
@@ -58,9 +58,9 @@ def resources_of(
     }
     capacity = {name: value for name, value in capacity.items() if value > 0}
     unknown = () if kind.memory_mib or not kind.name else (f"memory of {kind.name} is not known and not shown",)
-    kept, remarks = withheld(kubelet, capacity, vcpus=kind.vcpus, pods=reserved_pods(kind, kubelet, most))
+    kept, warnings = withheld(kubelet, capacity, vcpus=kind.vcpus, pods=reserved_pods(kind, kubelet, most))
     allocatable = {name: max(0, value - kept.get(name, 0)) for name, value in capacity.items()}
-    return Resources(capacity=capacity, allocatable=allocatable, remarks=(*unknown, *remarks))
+    return Resources(capacity=capacity, allocatable=allocatable, warnings=(*unknown, *warnings))
 
 
 def usable_memory(kind: InstanceType) -> int:

@@ -23,14 +23,14 @@ class TagFacts:
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Taint, ...] = ()
     resources: Amounts = field(default_factory=dict)
-    remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 def tag_facts(tags: Mapping[str, str]) -> TagFacts:
     """Read a group's tags. A taint is written `VALUE:EFFECT`; one without a known effect is skipped, as is a resource
     whose quantity cannot be read.
     """
-    labels, taints, remarks = {}, [], []
+    labels, taints, warnings = {}, [], []
     for key, value in tags.items():
         if name := _label(key):
             labels[name] = value
@@ -39,14 +39,14 @@ def tag_facts(tags: Mapping[str, str]) -> TagFacts:
             if ":" in value and effect in EFFECTS:
                 taints.append(Taint(key=name, value=content, effect=EFFECTS[effect]))
             else:
-                remarks.append(f"tag {key}: found {value!r}, expected VALUE:EFFECT; it is passed over")
+                warnings.append(f"tag {key}: found {value!r}, expected VALUE:EFFECT; it is passed over")
     amounts = resources(tags)
-    remarks += [
+    warnings += [
         f"tag {key}: found {value!r}, expected a quantity; it is passed over"
         for key, value in tags.items()
         if key.startswith(RESOURCE) and len(key) > len(RESOURCE) and key.removeprefix(RESOURCE) not in amounts
     ]
-    return TagFacts(labels=labels, taints=tuple(taints), resources=amounts, remarks=tuple(remarks))
+    return TagFacts(labels=labels, taints=tuple(taints), resources=amounts, warnings=tuple(warnings))
 
 
 def resources(tags: Mapping[str, str]) -> dict[str, int]:

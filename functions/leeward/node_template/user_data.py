@@ -34,7 +34,7 @@ def kubelet_settings(encoded: str) -> KubeletSettings:
         for kind, part in _parts(text):
             found = found.joined(_of_part(kind, part))
     except (InvalidInputError, RecursionError) as error:
-        return KubeletSettings(remarks=(f"user data: {error}; EKS' defaults are taken",))
+        return KubeletSettings(warnings=(f"user data: {error}; EKS' defaults are taken",))
     return found
 
 

@@ -1,4 +1,4 @@
-"""Entry point of fn telling: changes of termination records in, events on the bus out."""
+"""Entry point of fn notifications: changes of termination records in, events on the bus out."""
 
 import os
 from collections.abc import Mapping
@@ -13,10 +13,10 @@ from leeward.isolation import isolate_errors
 from leeward.notifications.events import SOURCE, NodeTerminationEvent, events_of_change
 from leeward.telemetry import Telemetry
 
-EVENTS_TOLD = "EventsTold"
+EVENTS_TOLD = "EventsPublished"
 CHANGES_UNREADABLE = "ChangesUnreadable"
 
-telemetry = Telemetry("telling")
+telemetry = Telemetry("notifications")
 
 
 @cache

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from leeward.ports.clock import Clock
     from leeward.ports.compute import Instances, LaunchSources, Network, PriceList, Templates
     from leeward.ports.eks import KnownNodegroups, ManagedUpdates
-    from leeward.ports.executions import Executions, RoundExecutions, UpgradeExecutions
+    from leeward.ports.executions import DisruptionExecutions, Executions, UpgradeExecutions
     from leeward.ports.kubernetes import Clusters
     from leeward.ports.load_balancers import LoadBalancers
     from leeward.ports.monitoring import Alarms, ServiceLimits
     from leeward.ports.queues import DeadLetters, Redelivery
-    from leeward.ports.records import Catalog, Claims, Rounds, Upgrades
+    from leeward.ports.records import Catalog, Claims, Disruptions, Upgrades
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +56,8 @@ class Ports:
     alarms: Alarms
     upgrades: Upgrades
     upgrade_executions: UpgradeExecutions
-    rounds: Rounds
-    round_executions: RoundExecutions
+    disruptions: Disruptions
+    disruption_executions: DisruptionExecutions
     deployment: str
     queue_arns: frozenset[str] = frozenset()
     hook_mark: str = well_known.HOOK_MARK

@@ -45,8 +45,8 @@ class UpgradeExecutions(Protocol):
         ...
 
 
-class RoundExecutions(Protocol):
-    """The disruption-round state machine."""
+class DisruptionExecutions(Protocol):
+    """The disruption state machine."""
 
     def start(self, name: str, document: Mapping[str, Any]) -> bool:
         """Start an execution; True when it runs (new or already open), False when a closed one holds the name."""

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from leeward.disruption.record import RoundRecord
+    from leeward.disruption.record import DisruptionRecord
     from leeward.model.facts import FactKind, Sheet
     from leeward.model.reservation import IpReservation, Pool, Promises
     from leeward.model.seen import Seen
@@ -129,16 +129,16 @@ class Upgrades(Protocol):
         ...
 
 
-class Rounds(Protocol):
-    """The table's records of rounds, one for each cluster: its claim. Writes are conditional: the loser reads again."""
+class Disruptions(Protocol):
+    """The table's records of runs, one for each cluster: its claim. Writes are conditional: the loser reads again."""
 
-    def read(self, cluster: str) -> RoundRecord | None:
+    def read(self, cluster: str) -> DisruptionRecord | None:
         """Return the cluster's latest record, open or ended, strongly consistent."""
         ...
 
-    def write(self, record: RoundRecord) -> RoundRecord | None:
+    def write(self, record: DisruptionRecord) -> DisruptionRecord | None:
         """Return the record with version + 1, written if the version that it carries is still the newest of the same
-        round (0: there is no record, or the last one has ended); None when another writer was faster.
+        run (0: there is no record, or the last one has ended); None when another writer was faster.
         """
         ...
 

@@ -39,23 +39,23 @@ class Storms:
     cluster: Share
 
     @classmethod
-    def of(cls, checkup: NodeHealth) -> "Storms":
+    def of(cls, health: NodeHealth) -> "Storms":
         """Count the nodes. Nodes whose instances are gone are not counted; those under repair count as unhealthy."""
-        alive = [node for node in checkup.nodes if not checkup.gone(node)]
+        alive = [node for node in health.nodes if not health.gone(node)]
         zones: dict[str, list[bool]] = {}
         for node in alive:
-            if zone := checkup.zone_of(node):
-                zones.setdefault(zone, []).append(ails(node, checkup))
+            if zone := health.zone_of(node):
+                zones.setdefault(zone, []).append(ails(node, health))
         return cls(
             all_not_ready=bool(alive) and not any(node.ready for node in alive),
             zones={zone: Share.of(ailing) for zone, ailing in zones.items()},
-            cluster=Share.of(ails(node, checkup) for node in alive),
+            cluster=Share.of(ails(node, health) for node in alive),
         )
 
-    def why_not(self, node: Node, rules: RepairPolicy, checkup: NodeHealth) -> str:
+    def why_not(self, node: Node, rules: RepairPolicy, health: NodeHealth) -> str:
         """Return the guard that holds the node's repair back, or an empty string if none does."""
-        zone = checkup.zone_of(node)
-        if self.all_not_ready and node.instance_id not in checkup.impaired:
+        zone = health.zone_of(node)
+        if self.all_not_ready and node.instance_id not in health.impaired:
             return "every node of the cluster is NotReady: the control plane or the network is in trouble, not the node"
         if zone in self.zones and _dark(self.zones[zone]):
             return f"every node of zone {zone} is unhealthy: the zone is in trouble, not the node"

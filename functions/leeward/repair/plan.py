@@ -18,18 +18,18 @@ def repair_plan(snapshot: ClusterSnapshot, impaired: Mapping[str, Impairment]) -
 
     A node whose instance is gone is deleted: its group has another already, or is to have fewer.
     """
-    found = verdicts(checkup_of(snapshot, impaired))
+    found = verdicts(health_of(snapshot, impaired))
     acting = [name for name, verdict in found.items() if verdict.act is Act.REPLACE]
     nodes = {node.name: node for node in snapshot.nodes}
     return Plan(
         method=MethodName.UNHEALTHY,
         commands=tuple(_command(nodes[name], found[name], snapshot) for name in acting),
         verdicts={name: {MethodName.UNHEALTHY: _told(verdict)} for name, verdict in found.items()},
-        remarks=snapshot.remarks,
+        warnings=snapshot.warnings,
     )
 
 
-def checkup_of(snapshot: ClusterSnapshot, impaired: Mapping[str, Impairment]) -> NodeHealth:
+def health_of(snapshot: ClusterSnapshot, impaired: Mapping[str, Impairment]) -> NodeHealth:
     """Take from the snapshot the inputs of the verdicts."""
     return NodeHealth(
         now=snapshot.now,

@@ -25,44 +25,44 @@ RESTS = timedelta(hours=1)  # cooldown: a node that was returned to service is l
 EVENT = "UnhealthyNode"  # reason of the Event on the Node
 
 
-def replace_unhealthy(sight: ClusterView, nodes: Mapping[str, Node], ports: Ports, found: ReconcileResult) -> None:
+def replace_unhealthy(view: ClusterView, nodes: Mapping[str, Node], ports: Ports, found: ReconcileResult) -> None:
     """Claim and start, one after the other: each repair that is begun counts for the guards of the next pass."""
-    if sight.policies.settings.paused or not any(_repairs(sight)):
+    if view.policies.settings.paused or not any(_repairs(view)):
         return
-    checkup = _check_up(sight, nodes, ports)
-    for name, verdict in verdicts(checkup).items():
+    health = _check_up(view, nodes, ports)
+    for name, verdict in verdicts(health).items():
         if verdict.act is Act.REPLACE:
-            node = next(node for node in checkup.nodes if node.name == name)
+            node = next(node for node in health.nodes if node.name == name)
             with apart(name, found):
-                found.repaired += _replace(node, verdict, sight, checkup, ports)
+                found.repaired += _replace(node, verdict, view, health, ports)
 
 
-def _repairs(sight: ClusterView) -> tuple[bool, ...]:
-    found = (sight.policy_of(group) for group in sight.selected)
+def _repairs(view: ClusterView) -> tuple[bool, ...]:
+    found = (view.policy_of(group) for group in view.selected)
     return tuple(policy.repair.enabled for policy in found if policy is not None)
 
 
-def _check_up(sight: ClusterView, nodes: Mapping[str, Node], ports: Ports) -> NodeHealth:
+def _check_up(view: ClusterView, nodes: Mapping[str, Node], ports: Ports) -> NodeHealth:
     """Build the health check. EC2 describes only the nodes in doubt and those whose checks fail."""
     impaired = {name: one for name, one in ports.instances.impaired().items() if name in nodes}
     suspects = sorted({name for name, node in nodes.items() if name and not node.ready} | impaired.keys())
     return NodeHealth(
         now=ports.clock.now(),
-        policies=sight.policies,
+        policies=view.policies,
         nodes=tuple(nodes.values()),
-        groups={group.name: group for group in sight.groups},
+        groups={group.name: group for group in view.groups},
         instances=ports.instances.describe(suspects) if suspects else {},
         impaired=impaired,
-        claimed=frozenset(sight.records),
+        claimed=frozenset(view.records),
     )
 
 
-def _replace(node: Node, verdict: Verdict, sight: ClusterView, checkup: NodeHealth, ports: Ports) -> list[str]:
+def _replace(node: Node, verdict: Verdict, view: ClusterView, health: NodeHealth, ports: Ports) -> list[str]:
     """Claim the instance and return it once it is claimed. The cause is named by the attempt before: repeated, it adds
     nothing, and a node that was returned to service is claimed again after its cooldown.
     """
-    now, instance = ports.clock.now(), checkup.instance_of(node)
-    if instance is None or not (verdict.gone or _sure(node, checkup.impaired, sight, ports)):
+    now, instance = ports.clock.now(), health.instance_of(node)
+    if instance is None or not (verdict.gone or _sure(node, health.impaired, view, ports)):
         return []
     record = ports.claims.read(instance.id)
     if record is not None and _rests(record, ports):
@@ -73,24 +73,24 @@ def _replace(node: Node, verdict: Verdict, sight: ClusterView, checkup: NodeHeal
         at=now,
         reason=verdict.reason,
     )
-    group = checkup.group_of(node)
-    subject = subject_of(instance, sight.cluster, group=group.name if group else None, node=node.name)
+    group = health.group_of(node)
+    subject = subject_of(instance, view.cluster, group=group.name if group else None, node=node.name)
     record = ports.claims.claim(subject, cause, now)
     if record.status is Status.CLOSED:
         return []
     start(record, ports)
     message = f"Leeward will {'remove' if verdict.gone else 'replace'} this node: {verdict.reason}"
-    ports.clusters.kubernetes(sight.cluster).event(node, reason=EVENT, message=message, warning=True, now=now)
+    ports.clusters.kubernetes(view.cluster).event(node, reason=EVENT, message=message, warning=True, now=now)
     return [instance.id]
 
 
-def _sure(node: Node, impaired: Mapping[str, Impairment], sight: ClusterView, ports: Ports) -> bool:
+def _sure(node: Node, impaired: Mapping[str, Impairment], view: ClusterView, ports: Ports) -> bool:
     """Return whether the node is unhealthy at the second observation, and after a read that no cache answers: the same
     node, still unhealthy since then.
     """
     if not _seen_before(node, ports):
         return False
-    fresh = ports.clusters.kubernetes(sight.cluster).node(node.name)
+    fresh = ports.clusters.kubernetes(view.cluster).node(node.name)
     if fresh is None or fresh.uid != node.uid or fresh.deleting:
         return False
     unchanged = (fresh.ready, fresh.not_ready_since) == (node.ready, node.not_ready_since)

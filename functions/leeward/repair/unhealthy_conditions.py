@@ -21,17 +21,17 @@ class Ailment:
     due: datetime | None
 
 
-def ailment(node: Node, rules: RepairPolicy, checkup: NodeHealth) -> Ailment | None:
+def ailment(node: Node, rules: RepairPolicy, health: NodeHealth) -> Ailment | None:
     """Return the condition that is due first, or None for a healthy node."""
-    found = [one for one in (_not_ready(node, rules), _impaired(node, rules, checkup)) if one is not None]
-    return min(found, key=lambda one: (one.due is None, one.due or checkup.now), default=None)
+    found = [one for one in (_not_ready(node, rules), _impaired(node, rules, health)) if one is not None]
+    return min(found, key=lambda one: (one.due is None, one.due or health.now), default=None)
 
 
-def ails(node: Node, checkup: NodeHealth) -> bool:
+def ails(node: Node, health: NodeHealth) -> bool:
     """Return whether the circuit breaker counts it: its instance runs, and it is NotReady or fails a check, however
     long.
     """
-    return not checkup.gone(node) and (not node.ready or node.instance_id in checkup.impaired)
+    return not health.gone(node) and (not node.ready or node.instance_id in health.impaired)
 
 
 def spoken(span: timedelta) -> str:
@@ -51,8 +51,8 @@ def _not_ready(node: Node, rules: RepairPolicy) -> Ailment | None:
     return Ailment(what=f"NotReady{why}", since=since, due=since + rules.not_ready_after)
 
 
-def _impaired(node: Node, rules: RepairPolicy, checkup: NodeHealth) -> Ailment | None:
-    found = checkup.impaired.get(node.instance_id)
+def _impaired(node: Node, rules: RepairPolicy, health: NodeHealth) -> Ailment | None:
+    found = health.impaired.get(node.instance_id)
     if found is None:
         return None
     due = found.since + rules.impaired_after if found.since else None

@@ -41,30 +41,30 @@ class Verdict:
     gone: bool = False
 
 
-def verdicts(checkup: NodeHealth) -> Mapping[str, Verdict]:
+def verdicts(health: NodeHealth) -> Mapping[str, Verdict]:
     """Return one verdict for every node, by name."""
-    storms = Storms.of(checkup)
-    return {node.name: _verdict(node, checkup, storms) for node in sorted(checkup.nodes, key=lambda node: node.name)}
+    storms = Storms.of(health)
+    return {node.name: _verdict(node, health, storms) for node in sorted(health.nodes, key=lambda node: node.name)}
 
 
-def _verdict(node: Node, checkup: NodeHealth, storms: Storms) -> Verdict:
-    group = checkup.group_of(node)
-    policy = checkup.policy_of(group)
+def _verdict(node: Node, health: NodeHealth, storms: Storms) -> Verdict:
+    group = health.group_of(node)
+    policy = health.policy_of(group)
     others = next(_why_not_ours(node, group, policy), "")
     if others or group is None or policy is None:
         return Verdict(act=Act.LEFT, reason=others)
-    left = next(_why_left(node, policy, checkup), "")
+    left = next(_why_left(node, policy, health), "")
     if left:
         return Verdict(act=Act.LEFT, reason=left)
-    if checkup.gone(node):
-        return _gone(node, checkup)
-    kept = next(_why_kept(node, group, checkup), "")
+    if health.gone(node):
+        return _gone(node, health)
+    kept = next(_why_kept(node, group, health), "")
     if kept:
         return Verdict(act=Act.LEFT, reason=kept)
-    found = ailment(node, policy.repair, checkup)
+    found = ailment(node, policy.repair, health)
     if found is None:
         return Verdict(act=Act.LEFT, reason="it is Ready and passes EC2's status checks")
-    return _timed(found, checkup) or _guarded(node, policy, found, checkup, storms)
+    return _timed(found, health) or _guarded(node, policy, found, health, storms)
 
 
 def _why_not_ours(node: Node, group: Group | None, policy: NodePolicy | None) -> Iterator[str]:
@@ -76,56 +76,56 @@ def _why_not_ours(node: Node, group: Group | None, policy: NodePolicy | None) ->
         yield f"no policy selects its group {group.name}"
 
 
-def _why_left(node: Node, policy: NodePolicy, checkup: NodeHealth) -> Iterator[str]:
-    if checkup.policies.settings.paused:
+def _why_left(node: Node, policy: NodePolicy, health: NodeHealth) -> Iterator[str]:
+    if health.policies.settings.paused:
         yield "the cluster is paused"
     if not policy.repair.enabled:
         yield f"policy {policy.name} says repair.enabled: false"
-    if node.instance_id in checkup.claimed:
+    if node.instance_id in health.claimed:
         yield "a termination of it is under way"
     if node.deleting:
         yield "its Node object is being deleted"
 
 
-def _why_kept(node: Node, group: Group, checkup: NodeHealth) -> Iterator[str]:
+def _why_kept(node: Node, group: Group, health: NodeHealth) -> Iterator[str]:
     """Yield the reasons to keep the node: another controller is ending it, or its owner keeps it."""
     if mark := mark_of(node):
         yield f"it is on its way out already (taint {mark})"
     lifecycle = group.lifecycle_of(node.instance_id) or "nothing of it"
     if lifecycle != IN_SERVICE:
         yield f"its group {group.name} says {lifecycle}"
-    instance = checkup.instance_of(node)
+    instance = health.instance_of(node)
     if instance is not None and instance.state != "running":
         yield f"EC2 says its instance is {instance.state}"
     if stays := why_node_stays(node):
         yield stays
 
 
-def _gone(node: Node, checkup: NodeHealth) -> Verdict:
-    instance = checkup.instance_of(node)
+def _gone(node: Node, health: NodeHealth) -> Verdict:
+    instance = health.instance_of(node)
     said = f"EC2 says its instance is {instance.state if instance else 'gone'}"
     if node.ready:
         return Verdict(act=Act.WAIT, reason=f"{said}, its kubelet still reports", gone=True)
     due = (node.not_ready_since or node.created) + LEFT_BEHIND
-    if checkup.now < due:
+    if health.now < due:
         reason = f"{said}: the cloud controller is about to remove its Node"
         return Verdict(act=Act.WAIT, reason=reason, until=due, gone=True)
     return Verdict(act=Act.REPLACE, reason=f"{said}: only its Node is left", gone=True)
 
 
-def _timed(found: Ailment, checkup: NodeHealth) -> Verdict | None:
+def _timed(found: Ailment, health: NodeHealth) -> Verdict | None:
     """Return the verdict to wait, or None once the condition has lasted long enough."""
     if found.due is None or found.since is None:
         return Verdict(act=Act.WAIT, reason=f"{found.what}, since when is not told")
-    if checkup.now < found.due:
-        lasted, wanted = spoken(checkup.now - found.since), spoken(found.due - found.since)
+    if health.now < found.due:
+        lasted, wanted = spoken(health.now - found.since), spoken(found.due - found.since)
         return Verdict(act=Act.WAIT, reason=f"{found.what} for {lasted} of {wanted}", until=found.due)
     return None
 
 
-def _guarded(node: Node, policy: NodePolicy, found: Ailment, checkup: NodeHealth, storms: Storms) -> Verdict:
-    lasted = spoken(checkup.now - (found.since or checkup.now))
-    held = storms.why_not(node, policy.repair, checkup)
+def _guarded(node: Node, policy: NodePolicy, found: Ailment, health: NodeHealth, storms: Storms) -> Verdict:
+    lasted = spoken(health.now - (found.since or health.now))
+    held = storms.why_not(node, policy.repair, health)
     if held:
         return Verdict(act=Act.LEFT, reason=f"{found.what} for {lasted}, but {held}")
     return Verdict(act=Act.REPLACE, reason=f"{found.what} for {lasted}")

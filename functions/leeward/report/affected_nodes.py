@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from leeward.disruption.record import RoundRecord
+from leeward.disruption.record import DisruptionRecord
 from leeward.model.execution import Execution, Machine, Step
 from leeward.model.group import Group, ScalingActivity
 from leeward.model.instance import Instance
@@ -39,10 +39,12 @@ def group_of(execution: Execution) -> str:
     return given if isinstance(given, str) else ""
 
 
-def round_of(execution: Execution, steps: Sequence[Step]) -> tuple[str, int]:
-    """Return (cluster, number of the round): a manually started one without a number has it in its first output."""
+def disruption_of(execution: Execution, steps: Sequence[Step]) -> tuple[str, int]:
+    """Return (cluster, number of the run): a manually started one without a number has it in its first output."""
     told = [execution.given, *(step.output for step in steps)]
-    number = next((int(one["round"]) for one in told if isinstance(one.get("round"), int) and one["round"]), 0)
+    number = next(
+        (int(one["disruption"]) for one in told if isinstance(one.get("disruption"), int) and one["disruption"]), 0
+    )
     return str(execution.given.get("cluster") or ""), number
 
 
@@ -66,7 +68,7 @@ def named_by_upgrade(record: UpgradeRecord | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*record.under_way, *record.debts, *record.places, *record.given_up)))
 
 
-def named_by_round(record: RoundRecord | None) -> tuple[str, ...]:
+def named_by_disruption(record: DisruptionRecord | None) -> tuple[str, ...]:
     """Return the instances to terminate, then those that were launched."""
     return (*record.nodes.values(), *record.launched) if record is not None else ()
 
@@ -87,17 +89,17 @@ def own_cause(cause: Cause, execution: Execution, group: str, cluster: str, numb
     match execution.machine:
         case Machine.UPGRADE:
             return cause.kind is CauseKind.UPGRADE and cause.id.startswith(f"upgrade#{group}#")
-        case Machine.ROUND:
-            return cause.id == _round_cause(cluster, number, instance)
+        case Machine.DISRUPTION:
+            return cause.id == _disruption_cause(cluster, number, instance)
         case _:
             return False
 
 
-def of_round(record: TerminationRecord, cluster: str, number: int) -> bool:
-    """Return whether that round requested the termination, also when the round's own record no longer exists."""
-    return any(cause.id == _round_cause(cluster, number, record.instance) for cause in record.all_causes)
+def of_disruption(record: TerminationRecord, cluster: str, number: int) -> bool:
+    """Return whether that run requested the termination, also when the run's own record no longer exists."""
+    return any(cause.id == _disruption_cause(cluster, number, record.instance) for cause in record.all_causes)
 
 
-def _round_cause(cluster: str, number: int, instance: str) -> str:
+def _disruption_cause(cluster: str, number: int, instance: str) -> str:
     """Return the id as `leeward.disruption.record.cause_id` makes it, without the record."""
-    return f"round#{cluster}#{number}#{instance}"
+    return f"disruption#{cluster}#{number}#{instance}"

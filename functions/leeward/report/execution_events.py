@@ -56,7 +56,7 @@ def marks_of(facts: Facts, start: datetime) -> tuple[Mark, ...]:
 
 def _causes(facts: Facts, start: datetime) -> Iterator[Mark]:
     """Yield the causes for which nodes are terminated; for a termination also those long before it. The own cause of an
-    upgrade or round is left out: the chart shows that itself.
+    upgrade or run is left out: the chart shows that itself.
     """
     alone = facts.execution.machine is Machine.TERMINATION
     where = (facts.group, facts.cluster, facts.number)
@@ -72,7 +72,7 @@ def _causes(facts: Facts, start: datetime) -> Iterator[Mark]:
 
 
 def _pays_for_its_own(cause: Cause, facts: Facts) -> bool:
-    """Return whether an old node's end offsets a new one of the upgrade or round: bookkeeping, not news."""
+    """Return whether an old node's end offsets a new one of the upgrade or run: bookkeeping, not news."""
     return cause.kind is CauseKind.SURPLUS and facts.execution.machine is not Machine.TERMINATION
 
 
@@ -90,7 +90,7 @@ def _said(cause: Cause) -> str:
 
 
 def _of_machine(facts: Facts) -> Iterator[Mark]:
-    """Yield the steps of an upgrade or a round, whenever one of them reports something new."""
+    """Yield the steps of an upgrade or a run, whenever one of them reports something new."""
     last: dict[str, str] = {}
     known: set[tuple[str, str]] = set()
     for step in facts.steps:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Self
 
-from leeward.disruption.record import RoundRecord
+from leeward.disruption.record import DisruptionRecord
 from leeward.model import well_known
 from leeward.model.execution import Execution, Step
 from leeward.model.group import ScalingActivity
@@ -83,7 +83,7 @@ class Story:
 class Facts:
     """Facts of one execution. `touched`: the affected instances, in the order in which they were found; `terminations`,
     `stories`, `instances` and `nodes` by instance, `activities` by group; `told`: Events of Leeward, `joined`: when
-    kubelets first reported NodeReady, by node. `upgrade`, `round`: the record, where it is still this execution's.
+    kubelets first reported NodeReady, by node. `upgrade`, `disruption`: the record, where it is still this execution's.
     """
 
     execution: Execution
@@ -101,7 +101,7 @@ class Facts:
     told: Sequence[SeenEvent] = ()
     joined: Mapping[str, datetime] = field(default_factory=dict)
     upgrade: UpgradeRecord | None = None
-    round: RoundRecord | None = None
+    disruption: DisruptionRecord | None = None
     missing: Sequence[str] = ()
 
     @property

@@ -17,7 +17,7 @@ from leeward.report.spans import PHASES_OF_TIMES, spans_of
 
 _NO_DATE = datetime.min.replace(tzinfo=UTC)
 _OUT_OF_SERVICE = frozenset({CauseKind.UNHEALTHY, CauseKind.STATE_CHANGE})  # before any of Leeward's
-_CORDONS = {Machine.UPGRADE: "CordonOldNodes", Machine.ROUND: "MarkNodes"}
+_CORDONS = {Machine.UPGRADE: "CordonOldNodes", Machine.DISRUPTION: "MarkNodes"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +178,7 @@ def _of_story(steps: Sequence[Step]) -> Leaving:
 
 
 def _cordoned(name: str, facts: Facts, found: list[Leaving]) -> list[Leaving]:
-    """Add the cordon: upgrades and rounds cordon their nodes long before these drain."""
+    """Add the cordon: upgrades and runs cordon their nodes long before these drain."""
     state = _CORDONS.get(facts.execution.machine)
     at = next((step.left for step in facts.steps if step.state == state and step.left), None)
     if at is None or not _was_cordoned(name, facts):
@@ -192,7 +192,7 @@ def _cordoned(name: str, facts: Facts, found: list[Leaving]) -> list[Leaving]:
 
 def _was_cordoned(name: str, facts: Facts) -> bool:
     record, node = facts.terminations.get(name), facts.nodes.get(name)
-    if facts.round is not None and name in facts.round.nodes.values():
+    if facts.disruption is not None and name in facts.disruption.nodes.values():
         return True
     if node is not None and facts.group and node.cordoned_for == facts.group:
         return True

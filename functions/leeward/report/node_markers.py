@@ -20,7 +20,7 @@ _VARIES = re.compile(r"i-[0-9a-f]+|\d+")
 
 
 def of_node(name: str, stories: Sequence[Story], facts: Facts) -> Iterator[Mark]:
-    """Yield all marks of a termination; for an upgrade or a round only those that it does not decide itself."""
+    """Yield all marks of a termination; for an upgrade or a run only those that it does not decide itself."""
     record, node = facts.terminations.get(name), facts.name_of(name)
     for story in stories:
         gives_up = None
@@ -102,7 +102,7 @@ def _decisions(steps: Iterable[Step], node: str) -> Iterator[Mark]:
 
 
 def _given_back(steps: Iterable[Step], node: str, record: TerminationRecord | None) -> Iterator[Mark]:
-    """Yield the returns to service: an upgrade or a round does not decide them itself."""
+    """Yield the returns to service: an upgrade or a run does not decide them itself."""
     for step in steps:
         if step.left is not None and step.state == "ReturnNodeToService":
             why = step.why or (record.failure if record else "")

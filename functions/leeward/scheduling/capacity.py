@@ -61,6 +61,6 @@ class Capacity:
 
 
 def _rounded(amount: int) -> int:
-    """Round down to six binary digits: 32 steps from one power of two to the next."""
+    """Run down to six binary digits: 32 steps from one power of two to the next."""
     shift = max(amount.bit_length() - 6, 0)
     return amount >> shift << shift

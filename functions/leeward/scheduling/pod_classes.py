@@ -157,13 +157,13 @@ class Kinds:
         heaviest.
         """
         needs, profile = kind.needs, kind.profile
-        wishes: list[Rule] = [OfNode(self._set(Welcoming(tolerations=needs.tolerations)))]
+        preferences: list[Rule] = [OfNode(self._set(Welcoming(tolerations=needs.tolerations)))]
         soft = [one for one in needs.spread if not one.required]
-        wishes += [self._spread(one, needs, profile, frozenset({one.key})) for one in soft]
-        wishes += [OfNode(self._set(Preferred(term=one.term))) for one in needs.preferred_nodes]
-        wishes += [Away([self._presence((term.group,), term.key)]) for term in needs.preferred_away]
-        wishes += [self._near((term,), profile) for term in needs.preferred_near]
-        return [Preference(wish) for wish in wishes]
+        preferences += [self._spread(one, needs, profile, frozenset({one.key})) for one in soft]
+        preferences += [OfNode(self._set(Preferred(term=one.term))) for one in needs.preferred_nodes]
+        preferences += [Away([self._presence((term.group,), term.key)]) for term in needs.preferred_away]
+        preferences += [self._near((term,), profile) for term in needs.preferred_near]
+        return [Preference(preference) for preference in preferences]
 
     def capacity(self, resource: str) -> Capacity:
         """Return one resource on all nodes; a node that does not name it has none of it, except for attach limits."""

@@ -31,7 +31,7 @@ class ClusterSnapshot:
     `node_specs`, `pod_specs` and `daemon_specs` are the input of `leeward.scheduling.World`: all nodes, all pods that
     have not finished, and the pod of each DaemonSet. `launchables` has only the selected groups. `launched_from`:
     launch settings by instance, where they can still be read. `claimed`: instances with a termination of ours;
-    `last_rounds`: when the last round of a group ended; `held`: group -> why no other run may disrupt its nodes now;
+    `last_disruptions`: when the last run of a group ended; `held`: group -> why no other run may disrupt its nodes now;
     `going`: instances whose termination is requested and that may not carry a taint yet. `remarks`: missing or assumed
     inputs, a sentence each.
     """
@@ -55,10 +55,10 @@ class ClusterSnapshot:
     launchables: Mapping[str, Launchable] = field(default_factory=dict)
     launched_from: Mapping[str, LaunchSettings] = field(default_factory=dict)
     claimed: frozenset[str] = frozenset()
-    last_rounds: Mapping[str, datetime] = field(default_factory=dict)
+    last_disruptions: Mapping[str, datetime] = field(default_factory=dict)
     held: Mapping[str, str] = field(default_factory=dict)
     going: frozenset[str] = frozenset()
-    remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     _pods_on: dict[str, list[Pod]] = field(init=False, repr=False, compare=False)
     _group_of: dict[str, str] = field(init=False, repr=False, compare=False)
     _node_named: dict[str, Node] = field(init=False, repr=False, compare=False)

@@ -47,9 +47,9 @@ def gather(ports: Ports, cluster: str, now: datetime, *, as_if: Group | None = N
     members = {member.id for group in groups.values() for member in group.instances}
     instances = ports.instances.describe(sorted(members | {node.instance_id for node in objects.nodes} - {""}))
     subnets = ports.network.subnets(sorted({name for group in selected for name in groups[group].subnets}))
-    remarks: list[str] = []
+    warnings: list[str] = []
     launches = _Launches(ports, cluster, groups, selected, instances, subnets, objects)
-    facts = launches.facts(known_prices(ports, cluster, launches.types, launches.zones, now, remarks))
+    facts = launches.facts(known_prices(ports, cluster, launches.types, launches.zones, now, warnings))
     return ClusterSnapshot(
         cluster=cluster,
         now=now,
@@ -69,8 +69,8 @@ def gather(ports: Ports, cluster: str, now: datetime, *, as_if: Group | None = N
         daemon_specs=tuple(objects.daemon_specs),
         launchables={name: launchable_of(launches.looked[name], policy, facts) for name, policy in selected.items()},
         launched_from=launched_from((groups[name] for name in selected), facts),
-        claimed=_claimed(ports, remarks),
-        remarks=tuple(remarks),
+        claimed=_claimed(ports, warnings),
+        warnings=tuple(warnings),
     )
 
 
@@ -206,7 +206,7 @@ class _Launches:
 
 
 def known_prices(
-    ports: Ports, cluster: str, types: Iterable[str], zones: Iterable[str], now: datetime, remarks: list[str]
+    ports: Ports, cluster: str, types: Iterable[str], zones: Iterable[str], now: datetime, warnings: list[str]
 ) -> Prices:
     """Return the prices that function sync has recorded; missing ones are requested. Without a price list nothing is
     known to be cheaper.
@@ -216,23 +216,23 @@ def known_prices(
     try:
         known = ClusterFacts.from_sheets(ports.catalog.read(cluster)).prices
     except LeewardError as error:
-        remarks.append(f"what fn sync has written down cannot be read: {error}")
+        warnings.append(f"what fn sync has written down cannot be read: {error}")
     try:
         missing = wanted - known.on_demand.keys()
         on_demand = {**known.on_demand, **(ports.price_list.on_demand(missing) if missing else {})}
         missing = wanted - known.spot.keys()
         spot = {**known.spot, **(ports.price_list.spot(missing, zones, now) if missing else {})}
     except LeewardError as error:
-        remarks.append(f"prices cannot be read: {error}")
+        warnings.append(f"prices cannot be read: {error}")
         return known
     return Prices(on_demand=on_demand, spot=spot)
 
 
-def _claimed(ports: Ports, remarks: list[str]) -> frozenset[str]:
+def _claimed(ports: Ports, warnings: list[str]) -> frozenset[str]:
     try:
         return frozenset(ports.claims.open_instances())
     except LeewardError as error:
-        remarks.append(f"whether terminations are under way cannot be read: {error}")
+        warnings.append(f"whether terminations are under way cannot be read: {error}")
         return frozenset()
 
 

@@ -43,7 +43,7 @@ class Launchable:
     prices: Mapping[str, float] = field(default_factory=dict)
     left: int = 0
     launches: Mapping[str, LaunchSettings | None] = field(default_factory=dict)
-    remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def launch_of(self, instance_type: str) -> LaunchSettings | None:
         """Return the launch settings of the type; of one that the group does not launch (any more), those of the
@@ -73,7 +73,9 @@ def launchable(
     nodes = dict(zip(choices.types, expected, strict=True))
     by_zone = _by_zone(group, subnets)
     zones = tuple(zone for zone in choices.zones or tuple(by_zone) if zone in by_zone)
-    dear = {zone: price for zone in zones if (price := dearest(choices.types, zone, choices.capacity, prices))}
+    expensive = {
+        zone: price for zone in zones if (price := most_expensive(choices.types, zone, choices.capacity, prices))
+    }
     left = max(group.maximum - group.desired, 0)
     return Launchable(
         group=group.name,
@@ -82,15 +84,15 @@ def launchable(
         subnets=by_zone,
         capacity=choices.capacity,
         expected=nodes,
-        template=_template(group.name, tuple(nodes.values()), zones, by_zone, dear, left),
-        prices=dear,
+        template=_template(group.name, tuple(nodes.values()), zones, by_zone, expensive, left),
+        prices=expensive,
         left=left,
         launches=launches or {},
-        remarks=tuple(dict.fromkeys(remark for node in nodes.values() for remark in node.remarks)),
+        warnings=tuple(dict.fromkeys(warning for node in nodes.values() for warning in node.warnings)),
     )
 
 
-def dearest(types: Sequence[str], zone: str, capacity: CapacityType | None, prices: Prices) -> float | None:
+def most_expensive(types: Sequence[str], zone: str, capacity: CapacityType | None, prices: Prices) -> float | None:
     """Return the dollars an hour of the most expensive type in the zone, None where the price of one is not known.
 
     A group that mixes both capacity types may launch the more expensive one.

@@ -56,5 +56,5 @@ def _template(group: Group, cluster: str, policy: NodePolicy, before: ClusterFac
         zones=looked.choices.zones,
         capacity=capacity.value if capacity else None,
         node=node.to_json(),
-        remarks=node.remarks,
+        warnings=node.warnings,
     )

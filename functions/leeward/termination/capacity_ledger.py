@@ -16,7 +16,7 @@ from leeward.model.termination import Cause, CauseKind, TerminationRecord
 
 DEBT = "debt#"  # a surplus cause is DEBT + the instance for which the launch was made
 OF_UPGRADE = "/upgrade-"  # in the name of a debt: an upgrade launched it ahead; an unpaid debt returns to the upgrade
-OF_ROUND = "/round-"  # the same for a disruption round, which also deletes nodes this way
+OF_DISRUPTION = "/disruption-"  # the same for a disruption run, which also deletes nodes this way
 STAYING = ("Pending", "InService")
 LATEST_WORD = timedelta(minutes=15)  # no activity of the group by then: nothing is terminated on a guess
 MARGIN = timedelta(minutes=5)  # between our clock and the group's
@@ -43,8 +43,8 @@ def debts(record: TerminationRecord) -> tuple[str, ...]:
 
 
 def of_upgrade(debt: str) -> bool:
-    """Return whether an upgrade or a disruption round accounts for the debt: returned there, never passed on here."""
-    return OF_UPGRADE in debt or OF_ROUND in debt
+    """Return whether an upgrade or a disruption run accounts for the debt: returned there, never passed on here."""
+    return OF_UPGRADE in debt or OF_DISRUPTION in debt
 
 
 def passed_on(record: TerminationRecord) -> Mapping[str, str]:
@@ -106,9 +106,12 @@ def candidates(group: Group, instances: Mapping[str, Instance]) -> tuple[GroupIn
     return tuple(sorted(known, key=lambda member: (instances[member.id].launched, member.id), reverse=True))
 
 
-def launches_yet(group: Group) -> bool:
-    """Return whether fewer members stay than the desired size: the group launches more."""
-    return sum(member.lifecycle.startswith(STAYING) for member in group.instances) < group.desired
+def launches_yet(group: Group, *, without: str) -> bool:
+    """Return whether fewer members stay than the desired size: the group launches more. `without`: the instance that
+    has left, which a description from a moment before still lists.
+    """
+    others = (member for member in group.instances if member.id != without)
+    return sum(member.lifecycle.startswith(STAYING) for member in others) < group.desired
 
 
 def surplus(debt: str, now: datetime) -> Cause:

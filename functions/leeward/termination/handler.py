@@ -1,4 +1,5 @@
-"""Entry points of the termination package: `terminate` (steps on AWS) and `sweep`; `drain` is in `drain_handler.py`."""
+"""Entry points of the termination package: `terminate` (steps on AWS) and `reconciler`; `drain` is in
+`drain_handler.py`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,11 +17,13 @@ def terminate(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     return take_step(event, steps.STEPS, wiring.invocation_ports(context))
 
 
-def sweep(_event: Mapping[str, Any], context: object) -> dict[str, Any]:
+def reconcile(_event: Mapping[str, Any], context: object) -> dict[str, Any]:
     """Finish, once a minute, work that no Catch can finish."""
-    from leeward.termination.reconciler import sweep_once  # late: the steps share this module and start cold without it
+    from leeward.termination.reconciler import (
+        reconcile_once,
+    )  # late: the steps share this module and start cold without it
 
-    found = sweep_once(wiring.invocation_ports(context))
+    found = reconcile_once(wiring.invocation_ports(context))
     telemetry.swept(found)
     return found.to_json()
 

@@ -28,77 +28,77 @@ AGAIN_AFTER = 2.0  # seconds
 BOOTS_WITHIN = timedelta(minutes=15)  # as in termination.placement_inputs and upgrades: a later boot is not expected
 
 
-def settle_hooks(sight: ClusterView, running: frozenset[str], ports: Ports, found: ReconcileResult) -> None:
+def settle_hooks(view: ClusterView, running: frozenset[str], ports: Ports, found: ReconcileResult) -> None:
     """Settle hooks, the most urgent first: those whose time is known to run out, those without an open record, launches
     where interruption handling is off. `running`: names of open executions. Needs no nodes, so that no heartbeat waits
     for an API server.
 
     Calls are batched where possible: a whole zone may end in one minute, and each call is one that can fail.
     """
-    for group, members in _in(TERMINATE_WAIT, sight.groups):
+    for group, members in _in(TERMINATE_WAIT, view.groups):
         with apart(group.name, found):
-            _keep_waiting(sight, group, [one for one in members if one.id in sight.records], running, ports, found)
+            _keep_waiting(view, group, [one for one in members if one.id in view.records], running, ports, found)
     ending = {
-        group.name: [one for one in members if one.id not in sight.records]
-        for group, members in _in(TERMINATE_WAIT, sight.selected)
+        group.name: [one for one in members if one.id not in view.records]
+        for group, members in _in(TERMINATE_WAIT, view.selected)
     }
-    with apart(f"{sight.cluster}: orphaned hooks", found):
-        _settle_endings(ending, sight, ports, found)
-    for group, members in _in(LAUNCH_WAIT, sight.selected):
+    with apart(f"{view.cluster}: orphaned hooks", found):
+        _settle_endings(ending, view, ports, found)
+    for group, members in _in(LAUNCH_WAIT, view.selected):
         with apart(group.name, found):
-            _answer_switched_off(sight, group, members, ports, found)
+            _answer_switched_off(view, group, members, ports, found)
 
 
-def settle_launches(sight: ClusterView, ports: Ports, found: ReconcileResult) -> None:
+def settle_launches(view: ClusterView, ports: Ports, found: ReconcileResult) -> None:
     """Complete launches whose nodes are Ready. The hooks of the other members are kept waiting for as long as a boot
     may take, and beyond that while the API server cannot say whether the node has joined. Throttled members are tried
     once more a moment later, all of a group after one pause: a short hook does not outlast two passes. An answer that
     is repeated finds nothing waiting; a heartbeat only extends.
     """
-    for group, members in _in(LAUNCH_WAIT, sight.selected):
+    for group, members in _in(LAUNCH_WAIT, view.selected):
         with apart(group.name, found):
-            ours = () if _off(sight, group) else _ours(LAUNCHING, sight, group, ports)
+            ours = () if _off(view, group) else _ours(LAUNCHING, view, group, ports)
             if ours:
-                _settle_members(ours, sight, group, members, ports, found)
+                _settle_members(ours, view, group, members, ports, found)
 
 
 def _settle_members(
     ours: Sequence[LifecycleHook],
-    sight: ClusterView,
+    view: ClusterView,
     group: Group,
     members: Sequence[GroupInstance],
     ports: Ports,
     found: ReconcileResult,
 ) -> None:
-    instances, again = _booting(sight, members, ports), list[GroupInstance]()
+    instances, again = _booting(view, members, ports), list[GroupInstance]()
     for member in members:
         with apart(member.id, found):
             try:
-                _settle_member(ours, sight, group, member, instances.get(member.id), ports, found)
+                _settle_member(ours, view, group, member, instances.get(member.id), ports, found)
             except RetryableError:
                 again.append(member)
     if again:
         ports.clock.sleep(AGAIN_AFTER)
     for member in again:
         with apart(member.id, found):
-            _settle_member(ours, sight, group, member, instances.get(member.id), ports, found)
+            _settle_member(ours, view, group, member, instances.get(member.id), ports, found)
 
 
 def _settle_member(
     ours: Sequence[LifecycleHook],
-    sight: ClusterView,
+    view: ClusterView,
     group: Group,
     member: GroupInstance,
     instance: Instance | None,
     ports: Ports,
     found: ReconcileResult,
 ) -> None:
-    node = sight.node_of(member.id)
+    node = view.node_of(member.id)
     if node is not None and node.ready:
         _answer(ours, group, member, ports, found)
         return
     for hook in ours:
-        if _may_boot(hook, instance, sight, ports.clock.now()):
+        if _may_boot(hook, instance, view, ports.clock.now()):
             ports.groups.heartbeat(group=group.name, hook=hook.name, instance=member.id)
 
 
@@ -110,7 +110,7 @@ def _in(lifecycle: str, groups: Sequence[Group]) -> Iterator[tuple[Group, list[G
 
 
 def _keep_waiting(
-    sight: ClusterView,
+    view: ClusterView,
     group: Group,
     members: Sequence[GroupInstance],
     running: frozenset[str],
@@ -118,16 +118,16 @@ def _keep_waiting(
     found: ReconcileResult,
 ) -> None:
     """Heartbeat for runs under way too: a run heartbeats by itself, but its retries may delay it."""
-    hooks, policy = _hooks(group, ports) if members else (), sight.policy_of(group)
+    hooks, policy = _hooks(group, ports) if members else (), view.policy_of(group)
     for member in members:
-        record = sight.records[member.id]
+        record = view.records[member.id]
         ahead = timedelta() if execution_name(member.id, record.attempt) in running else AT_EVERY_CHANCE
         with apart(member.id, found):
             keep_waiting(record, group.name, of_ours(hooks, record, policy, ports), policy, ports, ahead)
 
 
 def _settle_endings(
-    ending: Mapping[str, Sequence[GroupInstance]], sight: ClusterView, ports: Ports, found: ReconcileResult
+    ending: Mapping[str, Sequence[GroupInstance]], view: ClusterView, ports: Ports, found: ReconcileResult
 ) -> None:
     """Settle members, by group, that had no open record when the pass began: one may have been opened since."""
     names = [member.id for members in ending.values() for member in members]
@@ -135,16 +135,16 @@ def _settle_endings(
         return
     records = read_records(names, ports, found)
     instances = patiently(lambda: ports.instances.describe(names), ports.clock)
-    for group in sight.selected:
+    for group in view.selected:
         orphans = [one for one in ending.get(group.name, ()) if one.id not in records.unreadable]
         orphans = [one for one in orphans if not _is_open(records.read.get(one.id))]
         if orphans:
             with apart(group.name, found):
-                _settle_group(sight, group, orphans, instances, records.read, ports, found)
+                _settle_group(view, group, orphans, instances, records.read, ports, found)
 
 
 def _settle_group(
-    sight: ClusterView,
+    view: ClusterView,
     group: Group,
     orphans: Sequence[GroupInstance],
     instances: Mapping[str, Instance],
@@ -152,13 +152,13 @@ def _settle_group(
     ports: Ports,
     found: ReconcileResult,
 ) -> None:
-    ours = _ours(TERMINATING, sight, group, ports)
+    ours = _ours(TERMINATING, view, group, ports)
     for member in orphans if ours else ():
         with apart(member.id, found):
             instance = instances.get(member.id)
             known = records.get(member.id)
-            done = instance is None or _off(sight, group) or _is_over(known, instance)
-            record = None if instance is None or done else _adopted(instance, known, ours, sight, group, ports)
+            done = instance is None or _off(view, group) or _is_over(known, instance)
+            record = None if instance is None or done else _adopted(instance, known, ours, view, group, ports)
             if record is not None and _is_open(record):
                 start(record, ports)
                 found.claimed.append(member.id)
@@ -170,7 +170,7 @@ def _adopted(
     instance: Instance,
     known: TerminationRecord | None,
     hooks: Sequence[LifecycleHook],
-    sight: ClusterView,
+    view: ClusterView,
     group: Group,
     ports: Ports,
 ) -> TerminationRecord:
@@ -182,16 +182,16 @@ def _adopted(
     for hook in hooks:
         ports.groups.heartbeat(group=group.name, hook=hook.name, instance=instance.id)
     now = ports.clock.now()
-    node = sight.node_of(instance.id)
-    subject = subject_of(instance, sight.cluster, group=group.name, node=node.name if node else None)
+    node = view.node_of(instance.id)
+    subject = subject_of(instance, view.cluster, group=group.name, node=node.name if node else None)
     return ports.claims.claim(subject, _cause(hooks[0], instance.id, known.attempt if known else 0, now), now)
 
 
 def _answer_switched_off(
-    sight: ClusterView, group: Group, members: Sequence[GroupInstance], ports: Ports, found: ReconcileResult
+    view: ClusterView, group: Group, members: Sequence[GroupInstance], ports: Ports, found: ReconcileResult
 ) -> None:
     """Complete launches at once where interruption handling is off; a drain that has begun is finished."""
-    ours = _ours(LAUNCHING, sight, group, ports) if _off(sight, group) else []
+    ours = _ours(LAUNCHING, view, group, ports) if _off(view, group) else []
     records = ports.claims.read_all([member.id for member in members]) if ours else {}
     for member in members if ours else ():
         with apart(member.id, found):
@@ -199,24 +199,24 @@ def _answer_switched_off(
                 _answer(ours, group, member, ports, found)
 
 
-def _booting(sight: ClusterView, members: Sequence[GroupInstance], ports: Ports) -> Mapping[str, Instance]:
+def _booting(view: ClusterView, members: Sequence[GroupInstance], ports: Ports) -> Mapping[str, Instance]:
     """Describe members whose nodes are not Ready. Nothing is read while the API server does not answer."""
-    names = [member.id for member in members if (node := sight.node_of(member.id)) is None or not node.ready]
-    return patiently(lambda: ports.instances.describe(names), ports.clock) if names and sight.nodes is not None else {}
+    names = [member.id for member in members if (node := view.node_of(member.id)) is None or not node.ready]
+    return patiently(lambda: ports.instances.describe(names), ports.clock) if names and view.nodes is not None else {}
 
 
-def _may_boot(hook: LifecycleHook, instance: Instance | None, sight: ClusterView, now: datetime) -> bool:
+def _may_boot(hook: LifecycleHook, instance: Instance | None, view: ClusterView, now: datetime) -> bool:
     """Return whether one more heartbeat ends within the time that a boot may take. A hook with a longer time-out of its
     own is not heartbeaten at all: its owner has set how long a boot may take. An API server that does not answer says
     nothing about the node, and must not end it.
     """
-    if sight.nodes is None or instance is None:
+    if view.nodes is None or instance is None:
         return True
     return now + timedelta(seconds=hook.heartbeat_timeout) < instance.launched + BOOTS_WITHIN
 
 
-def _ours(transition: str, sight: ClusterView, group: Group, ports: Ports) -> list[LifecycleHook]:
-    policy = sight.policy_of(group)
+def _ours(transition: str, view: ClusterView, group: Group, ports: Ports) -> list[LifecycleHook]:
+    policy = view.policy_of(group)
     return [
         hook
         for hook in _hooks(group, ports)
@@ -228,9 +228,9 @@ def _hooks(group: Group, ports: Ports) -> Sequence[LifecycleHook]:
     return patiently(lambda: ports.groups.hooks(group.name), ports.clock)
 
 
-def _off(sight: ClusterView, group: Group) -> bool:
+def _off(view: ClusterView, group: Group) -> bool:
     """Return whether interruption handling is off (docs/features.md, K16): hooks of ours are answered at once there."""
-    settings, policy = sight.policies.settings, sight.policy_of(group)
+    settings, policy = view.policies.settings, view.policy_of(group)
     return settings.paused or not settings.interruption or policy is None or not policy.interruption.enabled
 
 

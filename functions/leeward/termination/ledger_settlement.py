@@ -87,7 +87,7 @@ def _payer(debt: str, situation: InstanceState, ports: Ports) -> str | None:
         case Ending.UNKNOWN if not already_paid:
             return NOBODY if over else None
     payer = _somebody_else(record, debt, group, ports)
-    if payer != NOBODY or ended is None or over or not capacity_ledger.launches_yet(group):
+    if payer != NOBODY or ended is None or over or not capacity_ledger.launches_yet(group, without=record.instance):
         return payer
     return payer if forgiven(record, debt, group, ports) else None
 

@@ -100,7 +100,7 @@ def _recorded(name: str, cluster: str, ports: Ports) -> tuple[int, int] | None:
     upgrade = ports.upgrades.read(name)
     if upgrade is not None and upgrade.raised_maximum:
         return upgrade.maximum, upgrade.raised_to or sys.maxsize
-    run = ports.rounds.read(cluster)
+    run = ports.disruptions.read(cluster)
     return (run.raised[name], sys.maxsize) if run is not None and name in run.raised else None
 
 
@@ -165,5 +165,5 @@ def _in_use(name: str, cluster: str, ports: Ports, works: Callable[[UpgradeRecor
     upgrade = ports.upgrades.read(name)
     if upgrade is not None and works(upgrade):
         return True
-    run = ports.rounds.read(cluster)
+    run = ports.disruptions.read(cluster)
     return run is not None and run.open and name in run.groups

@@ -34,10 +34,10 @@ CLUSTERS = 32  # at a time
 NODES_SECONDS = 10.0  # for the nodes of a cluster and the finalizers of those that are gone
 KUBERNETES_SECONDS = 25.0  # for everything else in a cluster in one pass, of the function's 55
 
-__all__ = ["ReconcileResult", "sweep_once"]
+__all__ = ["ReconcileResult", "reconcile_once"]
 
 
-def sweep_once(ports: Ports, each: Executor = in_threads) -> ReconcileResult:
+def reconcile_once(ports: Ports, each: Executor = in_threads) -> ReconcileResult:
     """Run one pass over all clusters, concurrently. A part that fails is named in `errors` and does not stop the
     others.
 
@@ -55,15 +55,17 @@ def sweep_once(ports: Ports, each: Executor = in_threads) -> ReconcileResult:
     strays = [record for record in records.values() if record.subject.cluster not in served]
     with apart("clusters that are not served any more", found):
         _revive_all(strays, running, ports, found)
-    sweeps = tuple(_ClusterSweep(cluster=one, records=records, running=running, ports=ports) for one in served)
-    each(lambda one: one.run(each), sweeps, CLUSTERS)
-    for one in sweeps:
+    reconcilers = tuple(
+        _ClusterReconciler(cluster=one, records=records, running=running, ports=ports) for one in served
+    )
+    each(lambda one: one.run(each), reconcilers, CLUSTERS)
+    for one in reconcilers:
         found.add(one.found)
     return found
 
 
 @dataclass(slots=True, kw_only=True)
-class _ClusterSweep:
+class _ClusterReconciler:
     """Part of a pass for one cluster. `records`: the open ones of all clusters."""
 
     cluster: str
@@ -76,21 +78,21 @@ class _ClusterSweep:
         """Do the work that needs AWS alone while the nodes are read, then the rest. Raises nothing."""
         with apart(self.cluster, self.found):
             seen: dict[str, Mapping[str, Node]] = {}
-            sight = self._sight()
-            each(lambda part: part(), (partial(self._without_nodes, sight), partial(self._read_nodes, seen)), 2)
-            if sight is not None:
-                self._with_nodes(replace(sight, nodes=seen.get(self.cluster)))
+            view = self._sight()
+            each(lambda part: part(), (partial(self._without_nodes, view), partial(self._read_nodes, seen)), 2)
+            if view is not None:
+                self._with_nodes(replace(view, nodes=seen.get(self.cluster)))
 
     def _sight(self) -> ClusterView | None:
         with apart(self.cluster, self.found):
             return _look(self.cluster, None, self.records, self.ports)
         return None
 
-    def _without_nodes(self, sight: ClusterView | None) -> None:
+    def _without_nodes(self, view: ClusterView | None) -> None:
         """Settle hooks, then start executions again. Records are handled even if policies or groups are unreadable."""
-        if sight is not None:
+        if view is not None:
             with apart(f"{self.cluster}: hooks", self.found):
-                settle_hooks(sight, self.running, self.ports, self.found)
+                settle_hooks(view, self.running, self.ports, self.found)
         now = self.ports.clock.now()
         urgent = [record for record in self._own() if not paced(record, now)]
         _revive_all(urgent, self.running, self.ports, self.found)
@@ -100,12 +102,12 @@ class _ClusterSweep:
         if nodes is not None:
             seen[self.cluster] = nodes
 
-    def _with_nodes(self, sight: ClusterView) -> None:
+    def _with_nodes(self, view: ClusterView) -> None:
         ports, found = self.ports.for_seconds(KUBERNETES_SECONDS), self.found
-        settle_launches(sight, ports, found)
+        settle_launches(view, ports, found)
         now = ports.clock.now()
         _revive_all([record for record in self._own() if paced(record, now)], self.running, ports, found)
-        _sweep_cluster(sight, ports, found)
+        _reconcile_cluster(view, ports, found)
 
     def _own(self) -> list[TerminationRecord]:
         return [record for record in self.records.values() if record.subject.cluster == self.cluster]
@@ -177,93 +179,97 @@ def _look(
     )
 
 
-def _sweep_cluster(sight: ClusterView, ports: Ports, found: ReconcileResult) -> None:
+def _reconcile_cluster(view: ClusterView, ports: Ports, found: ReconcileResult) -> None:
     """Do the work of a cluster that is not urgent within minutes."""
-    cluster = sight.cluster
+    cluster = view.cluster
     with apart(f"{cluster}: upgrades", found):
         from leeward.upgrade.reconciler import (
-            sweep_upgrades,  # late: drains share this handler and start cold without it
+            reconcile_upgrades,  # late: drains share this handler and start cold without it
         )
 
-        found.restored += sweep_upgrades(sight.groups, ports, found.note)
+        found.restored += reconcile_upgrades(view.groups, ports, found.note)
     with apart(f"{cluster}: maximum sizes", found):
-        _put_back_maxima(sight, ports, found)
-    in_round: frozenset[str] | None = None
-    with apart(f"{cluster}: rounds", found):
-        from leeward.disruption.sweep import sweep_round  # late, as above
+        _put_back_maxima(view, ports, found)
+    in_disruption: frozenset[str] | None = None
+    with apart(f"{cluster}: runs", found):
+        from leeward.disruption.reconciler import reconcile_disruption  # late, as above
 
-        in_round, begun = sweep_round(cluster, ports)
+        in_disruption, begun = reconcile_disruption(cluster, ports)
         found.restarted += [begun] if begun else []
-    if sight.nodes is not None:
-        _sweep_nodes(sight, sight.nodes, in_round, ports, found)
+    if view.nodes is not None:
+        _reconcile_nodes(view, view.nodes, in_disruption, ports, found)
 
 
-def _put_back_maxima(sight: ClusterView, ports: Ports, found: ReconcileResult) -> None:
+def _put_back_maxima(view: ClusterView, ports: Ports, found: ReconcileResult) -> None:
     """Put back MaxSize of groups that replacements have raised, also of those that no policy selects any more. One read
     serves a hundred groups.
     """
-    for item in ports.maxima.read_all(group.name for group in sight.groups).values():
+    for item in ports.maxima.read_all(group.name for group in view.groups).values():
         if not item.active:
             continue
         from leeward.upgrade.lease import held  # late, as above
 
         with apart(item.group, found):
-            if put_back(item, sight.cluster, ports, lambda one: one.ended is None and held(one, ports)):
+            if put_back(item, view.cluster, ports, lambda one: one.ended is None and held(one, ports)):
                 found.restored.append(item.group)
 
 
-def _sweep_nodes(
-    sight: ClusterView, nodes: Mapping[str, Node], in_round: frozenset[str] | None, ports: Ports, found: ReconcileResult
+def _reconcile_nodes(
+    view: ClusterView,
+    nodes: Mapping[str, Node],
+    in_disruption: frozenset[str] | None,
+    ports: Ports,
+    found: ReconcileResult,
 ) -> None:
-    """Reconcile the nodes. This needs an API server that answers: without one nothing is ended. `in_round`: instances
-    of the open disruption round, whose nodes carry our taint before they are claimed; None: the round could not be
-    read.
+    """Reconcile the nodes. This needs an API server that answers: without one nothing is ended. `in_disruption`:
+    instances of the open disruption run, whose nodes carry our taint before they are claimed; None: the run could not
+    be read.
     """
-    cluster = sight.cluster
-    if not sight.policies.settings.paused:
+    cluster = view.cluster
+    if not view.policies.settings.paused:
         with apart(f"{cluster}: labels", found):
-            found.labelled += label_nodes(cluster, sight.selected, nodes.values(), ports, found.note)
+            found.labelled += label_nodes(cluster, view.selected, nodes.values(), ports, found.note)
     with apart(f"{cluster}: finalizers", found):
-        keep_finalizers(sight, ports, found)
+        keep_finalizers(view, ports, found)
     with apart(f"{cluster}: kept nodes", found):
         if any(well_known.KEPT_FOR in node.annotations for node in nodes.values()):
-            from leeward.disruption.scale_down_protection import sweep_kept_for_rounds  # late, as above
-            from leeward.upgrade.scale_down_protection import sweep_kept
+            from leeward.disruption.scale_down_protection import unprotect_after_disruptions  # late, as above
+            from leeward.upgrade.scale_down_protection import unprotect_after_upgrades
 
-            found.restored += sweep_kept(cluster, nodes.values(), ports)
-            found.restored += sweep_kept_for_rounds(cluster, nodes.values(), ports)
+            found.restored += unprotect_after_upgrades(cluster, nodes.values(), ports)
+            found.restored += unprotect_after_disruptions(cluster, nodes.values(), ports)
     with apart(f"{cluster}: repair", found):
         from leeward.repair.scan import replace_unhealthy  # late, as above
 
-        replace_unhealthy(sight, nodes, ports, found)
-    if in_round is not None:
+        replace_unhealthy(view, nodes, ports, found)
+    if in_disruption is not None:
         with apart(f"{cluster}: stale taints", found):
-            marked = [node for name, node in nodes.items() if node.taken_out and name not in in_round]
+            marked = [node for name, node in nodes.items() if node.taken_out and name not in in_disruption]
             ours = [node for node in marked if not node.is_foreign(ports.deployment)]
-            _unmark_stale(ours, sight, ports, found)
+            _unmark_stale(ours, view, ports, found)
     foreign = sorted((node for node in nodes.values() if node.is_foreign(ports.deployment)), key=lambda node: node.name)
     found.foreign += [f"{node.name}: {node.disrupted_by or 'no owner'}" for node in foreign]
 
 
-def _pooled(node: Node, sight: ClusterView, ports: Ports) -> bool:
+def _pooled(node: Node, view: ClusterView, ports: Ports) -> bool:
     """Return whether a node that runs on in its warm pool keeps its taint: a group does not list such instances."""
-    if sight.group_of(node.instance_id) is not None:
+    if view.group_of(node.instance_id) is not None:
         return False
     member = ports.groups.lifecycle_of(node.instance_id)
     return member is not None and member[1].startswith(WARMED)
 
 
-def _unmark_stale(marked: Iterable[Node], sight: ClusterView, ports: Ports, found: ReconcileResult) -> None:
+def _unmark_stale(marked: Iterable[Node], view: ClusterView, ports: Ports, found: ReconcileResult) -> None:
     """Remove the taint of this deployment from nodes without an open record, at the second observation: fn interruption
     may be about to claim them. Idempotent: a repeat finds no taint.
     """
-    for node in _unclaimed(marked, sight.records, ports, found):
+    for node in _unclaimed(marked, view.records, ports, found):
         with apart(node.name, found):
-            if _pooled(node, sight, ports):
+            if _pooled(node, view, ports):
                 continue
             if ports.claims.once(f"stale-mark#{node.uid}", SECOND_SIGHT, ports.clock.now()):
                 continue
-            ports.clusters.kubernetes(sight.cluster).unmark(node, disruption_taint(ports.deployment))
+            ports.clusters.kubernetes(view.cluster).unmark(node, disruption_taint(ports.deployment))
             found.unmarked.append(node.name)
 
 

@@ -119,7 +119,7 @@ def _paid(record: UpgradeRecord, old: str, termination: TerminationRecord) -> Up
     if payer == old:
         return replace(without(record, [debt]), gone=record.gone + 1)
     if payer == NOBODY:
-        return remarked(without(record, [debt]), f"the launch of {debt} was forgiven when {old} ended")
+        return with_warning(without(record, [debt]), f"the launch of {debt} was forgiven when {old} ended")
     return replace(record, debts={**record.debts, debt: ""})
 
 
@@ -173,12 +173,12 @@ def without(record: UpgradeRecord, new: Iterable[str]) -> UpgradeRecord:
     )
 
 
-def remarked(record: UpgradeRecord, remark: str) -> UpgradeRecord:
+def with_warning(record: UpgradeRecord, warning: str) -> UpgradeRecord:
     """Add a remark for operators: an event that they may wonder about."""
-    remark = remark[:LONGEST_REMARK]
-    if remark in record.remarks:
+    warning = warning[:LONGEST_REMARK]
+    if warning in record.warnings:
         return record
-    return replace(record, remarks=(*record.remarks, remark)[-MOST_REMARKS:])
+    return replace(record, warnings=(*record.warnings, warning)[-MOST_REMARKS:])
 
 
 def seen_sizes(
@@ -203,5 +203,5 @@ def seen_sizes(
         if now - record.others_seen < SECOND_SIGHT:
             return record
     what = "made it smaller" if shrunk else f"scaled it up: desired is {desired}, {explained} are explained"
-    remark = f"others {what}; the rest goes without decrement and the size stays"
-    return remarked(replace(without(record, record.unassigned), others_scaled=now), remark)
+    warning = f"others {what}; the rest goes without decrement and the size stays"
+    return with_warning(replace(without(record, record.unassigned), others_scaled=now), warning)

@@ -13,7 +13,7 @@ from leeward.model.termination import Status, TerminationRecord
 from leeward.ports import Ports
 from leeward.termination import capacity_ledger
 from leeward.upgrade.budget_arbitration import still_allowed
-from leeward.upgrade.capacity_ledger import conclude, debt_of, held_back, parted, remarked, without
+from leeward.upgrade.capacity_ledger import conclude, debt_of, held_back, parted, with_warning, without
 from leeward.upgrade.cluster_constraints import has_to_leave
 from leeward.upgrade.group_sequence import begin_next
 from leeward.upgrade.lease import read, written
@@ -76,7 +76,9 @@ def undo(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         return nodes_finish(run, record, held, scene, ports)
     if held:
         record = _parted(record, {old: ends[old] for old in held}, ports)
-        record = remarked(record, f"{', '.join(sorted(held))} end when their pods leave: the group was told already")
+        record = with_warning(
+            record, f"{', '.join(sorted(held))} end when their pods leave: the group was told already"
+        )
     record = _hand_on(record, scene, scene.preflight.members, ports)
     return settled(run, record, scene, ports)
 
@@ -88,27 +90,27 @@ def _rollback_aborted(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
     wanted, before = record.target.template, record.previous.template if record.previous is not None else None
     if not record.rolling_back or wanted is None or before is None:
         return record
-    remark = (
+    warning = (
         f"the rollback was aborted: {record.group} launches {before.told}, the version that was rolled back from; to "
         f"finish it: leeward upgrade start {record.group} --launch-template-version {wanted.version}"
     )
-    found = remarked(record, remark)
+    found = with_warning(record, warning)
     return written(found, ports) if found != record else record
 
 
-def turn_round(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+def start_rollback(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Begin the rollback: the same workflow with the previous version as the target. Old and new members follow from
     the target; debts stay what they are. Killed after the write, the repeated step changes nothing.
     """
     record = read(run, ports)
-    if record.wish is not ControlRequest.ROLLBACK or record.previous is None:
+    if record.control is not ControlRequest.ROLLBACK or record.previous is None:
         return replace(run, next=Next.POINT, why="turned round")
     group = ports.groups.describe([record.group])[record.group]
     turned = replace(
         record,
         target=record.previous,
         previous=record.target,
-        wish=ControlRequest.RUN,
+        control=ControlRequest.RUN,
         rolling_back=not record.rolling_back,
         prepared=True,
         checked=True,
@@ -140,7 +142,7 @@ def restore(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     record = give_back_group(record, ports)
     how = (
         Next.ABORTED
-        if record.wish is ControlRequest.ABORT
+        if record.control is ControlRequest.ABORT
         else Next.ROLLED_BACK
         if record.rolling_back
         else Next.UPGRADED
@@ -149,7 +151,7 @@ def restore(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     why = f"{record.finished} nodes replaced, {len(scene.preflight.members)} members{target}"
     then = begin_next(record, ports) if how is Next.UPGRADED else ""
     out = "" if how is Next.ABORTED else _left_out(scene)
-    said = "; ".join(part for part in (why, out, then, *record.remarks) if part)
+    said = "; ".join(part for part in (why, out, then, *record.warnings) if part)
     left = () if how is not Next.UPGRADED else record.then
     written(replace(record, ended=ports.clock.now(), error="", why=said[:500], then=left), ports)
     return replace(run, next=how, why=said)
@@ -192,7 +194,7 @@ def go_on(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
 STEPS = {
     "scale-down": scale_down,
     "undo": undo,
-    "turn-round": turn_round,
+    "start-rollback": start_rollback,
     "restore": restore,
     "note-failure": note_failure,
     "continue": go_on,
@@ -253,7 +255,7 @@ def _hand_on(
     """
     if record.unassigned and scene.group.desired <= record.desired:
         what = f"{', '.join(record.unassigned)}: launched ahead, and the desired size is no larger than it was"
-        record = written(remarked(without(record, record.unassigned), what), ports)
+        record = written(with_warning(without(record, record.unassigned), what), ports)
     taken = set(record.debts.values())
     free = sorted(
         (one for one in among if one.instance.id not in taken and _may_go(one, record) and not _leaving(one, ports)),
@@ -267,8 +269,8 @@ def _hand_on(
         ask_to_pay(record, new, payer, scene, ports)
     if not asked:
         return record
-    remark = f"{', '.join(sorted(asked.values()))} were asked to go for launches that no old node was left to pay"
-    return written(remarked(without(record, asked), remark), ports)
+    warning = f"{', '.join(sorted(asked.values()))} were asked to go for launches that no old node was left to pay"
+    return written(with_warning(without(record, asked), warning), ports)
 
 
 def _adopted(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord:

@@ -62,7 +62,7 @@ def permission(
     `finished`: old nodes that are gone; `alarms`: names of the canary's CloudWatch alarms in state ALARM now. Windows
     and freezes hold neither an abort nor a rollback: these end what has begun.
     """
-    match record.wish:
+    match record.control:
         case ControlRequest.ABORT:
             return Permission(move=Move.UNDO, why="the operator has asked to abort")
         case ControlRequest.ROLLBACK:
@@ -116,23 +116,23 @@ def _canary(
     return Permission(move=Move.HOLD, hold=Hold.CANARY, why=f"canary: {finished} of {canary.nodes} nodes finished")
 
 
-def wished(record: UpgradeRecord, wish: ControlRequest) -> UpgradeRecord:
+def with_control(record: UpgradeRecord, control: ControlRequest) -> UpgradeRecord:
     """Return the record with the operator's control request; a repeat gives the same. Raises InvalidInputError for a
     request that does not apply now: an upgrade that has ended well can only be rolled back, one that is being undone
     can only go on with that.
     """
-    if wish is record.wish:
+    if control is record.control:
         return record
     name = f"upgrade of {record.group}"
-    if wish is ControlRequest.ROLLBACK and record.previous is None and record.target.nodegroup is not None:
+    if control is ControlRequest.ROLLBACK and record.previous is None and record.target.nodegroup is not None:
         raise InvalidInputError(
             f"{name}: found no earlier version of a launch template of its own, expected one: EKS takes no managed "
             "node group back to an earlier Kubernetes version or release; make another node group of that version"
         )
-    if wish is ControlRequest.ROLLBACK and record.previous is None:
+    if control is ControlRequest.ROLLBACK and record.previous is None:
         raise InvalidInputError(f"{name}: found no earlier template version, expected one to roll back to")
-    if record.ended is not None and not record.error and wish is not ControlRequest.ROLLBACK:
+    if record.ended is not None and not record.error and control is not ControlRequest.ROLLBACK:
         raise InvalidInputError(f"{name}: found it ended at {format_instant(record.ended)}, expected one that runs")
-    if record.ended is None and record.wish in {ControlRequest.ABORT, ControlRequest.ROLLBACK}:
-        raise InvalidInputError(f"{name}: found {record.wish.value} under way, expected one that runs or is paused")
-    return replace(record, wish=wish)
+    if record.ended is None and record.control in {ControlRequest.ABORT, ControlRequest.ROLLBACK}:
+        raise InvalidInputError(f"{name}: found {record.control.value} under way, expected one that runs or is paused")
+    return replace(record, control=control)

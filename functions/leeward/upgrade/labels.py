@@ -33,8 +33,8 @@ def labelled(record: UpgradeRecord, group: Group, nodes: Iterable[Node], ports: 
 def _with_labels(target: Target, group: Group, old: Iterable[Node], ports: Ports) -> Target:
     known = [node.labels for node in old]
     tagged = tag_facts({key: value for key, value in group.tags.items() if key.startswith(LABEL)}).labels
-    wished = {key: value for key, value in tagged.items() if not known or any(key in labels for labels in known)}
-    return replace(target, node_labels={**_of_user_data(target, group, ports), **wished})
+    with_control = {key: value for key, value in tagged.items() if not known or any(key in labels for labels in known)}
+    return replace(target, node_labels={**_of_user_data(target, group, ports), **with_control})
 
 
 def _of_user_data(target: Target, group: Group, ports: Ports) -> Mapping[str, str]:

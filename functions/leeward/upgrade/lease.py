@@ -12,7 +12,7 @@ from leeward.model.instance import cluster_of
 from leeward.policy.document import NodePolicy, Selector
 from leeward.ports import Ports
 from leeward.ports.eks import ManagedState
-from leeward.upgrade.control import wished
+from leeward.upgrade.control import with_control
 from leeward.upgrade.group_sequence import following, known
 from leeward.upgrade.managed_controls import limits
 from leeward.upgrade.record import Asked, ControlRequest, UpgradeRecord
@@ -40,7 +40,7 @@ def take_lease(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     record = ports.upgrades.read(run.group)
     action = given.get("action")
     if action is not None:
-        record = _wish(record, run.group, str(action), ports)
+        record = _with_request(record, run.group, str(action), ports)
     handed = record is not None and bool(record.execution) and given.get("after") == record.execution
     if record is not None and record.ended is None and not handed and record.execution != name and held(record, ports):
         if follows:  # the execution that holds the group starts them
@@ -102,13 +102,13 @@ def read(run: Run, ports: Ports) -> UpgradeRecord:
     return record
 
 
-def _wish(record: UpgradeRecord | None, group: str, action: str, ports: Ports) -> UpgradeRecord:
+def _with_request(record: UpgradeRecord | None, group: str, action: str, ports: Ports) -> UpgradeRecord:
     """Record the control request. Raises InvalidInputError for an unknown action, or one that does not apply now."""
     if action not in ACTIONS:
         raise InvalidInputError(f"input: found action {action!r}, expected one of {', '.join(ACTIONS)}")
     if record is None:
         raise InvalidInputError(f"upgrade of {group}: found none, expected one to {action}")
-    wanted = wished(record, ACTIONS[action])
+    wanted = with_control(record, ACTIONS[action])
     return written(wanted, ports) if wanted != record else record
 
 
@@ -119,7 +119,7 @@ def _take(
     if record is not None and record.execution == run.execution and record.ended is None:
         return record  # this step ran before and its response was lost
     attempt = record.attempt + 1 if record is not None else 1
-    if record is not None and (record.resumable or record.wish is ControlRequest.ROLLBACK):
+    if record is not None and (record.resumable or record.control is ControlRequest.ROLLBACK):
         again = replace(
             record, execution=run.execution, attempt=attempt, ended=None, error="", then=follows or record.then
         )
@@ -165,7 +165,7 @@ def _eks_works_on(record: UpgradeRecord, ports: Ports) -> bool:
 def _first(record: UpgradeRecord) -> Next:
     if record.target.nodegroup is not None:
         return Next.MANAGED
-    match record.wish:
+    match record.control:
         case ControlRequest.ABORT:
             return Next.ABORT
         case ControlRequest.ROLLBACK:

@@ -17,14 +17,14 @@ from leeward.policy.durations import format_duration
 from leeward.ports import Ports
 from leeward.ports.eks import ManagedState, ManagedUpdate
 from leeward.upgrade import managed_target
-from leeward.upgrade.capacity_ledger import LONGEST_REASON, MOST_REASONS, remarked
+from leeward.upgrade.capacity_ledger import LONGEST_REASON, MOST_REASONS, with_warning
 from leeward.upgrade.control import Move, Permission, permission
+from leeward.upgrade.disruption_wait import wait_for_disruption
 from leeward.upgrade.lease import read, written
 from leeward.upgrade.managed_controls import limits
 from leeward.upgrade.managed_ends import is_creation, is_eviction, why_no_nodes, why_pods_stay
 from leeward.upgrade.pause import HELD, seconds_until
 from leeward.upgrade.record import Asked, ControlRequest, UpgradeRecord, update_token
-from leeward.upgrade.rounds import wait_for_round
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.scene import Scene, described, look, policy_of
 from leeward.upgrade.stalled import waited
@@ -46,10 +46,10 @@ def start(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     record = read(run, ports)
     if record.update:
         return replace(run, next=Next.WAIT, why=f"update {record.update} goes on")
-    wait_for_round(record, ports)
-    if record.wish is ControlRequest.ABORT:
+    wait_for_disruption(record, ports)
+    if record.control is ControlRequest.ABORT:
         return replace(run, next=Next.RESTORE, why="aborted before EKS was asked for anything more")
-    if record.wish is ControlRequest.ROLLBACK:
+    if record.control is ControlRequest.ROLLBACK:
         record = written(_turned(record), ports)
     if record.prepared and _updating(record, ports):
         return _begin(run, record, ports)  # it was started, and the response was lost
@@ -61,7 +61,7 @@ def start(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         record = written(replace(record, checked=True), ports)
     if hold is not None and hold.hold is not None:
         pause = max(seconds_until(hold.until, ports.clock.now()), 1)
-        return replace(run, next=HELD[hold.hold], pause=pause, rounds=run.rounds + 1, why=hold.why)
+        return replace(run, next=HELD[hold.hold], pause=pause, pauses=run.pauses + 1, why=hold.why)
     return _begin(run, record, ports)
 
 
@@ -163,15 +163,15 @@ def _rolls(run: Run, record: UpgradeRecord, scene: Scene, ports: Ports) -> Run:
     if stands:
         told.append(f"nothing has moved for {format_duration(STALLED)}, {_WAY_OUT}")
         return replace(run, next=Next.UPDATE_FAILURE, why="; ".join(told))
-    return replace(run, next=Next.WAIT, pause=PAUSE, rounds=run.rounds + 1, why="; ".join(told))
+    return replace(run, next=Next.WAIT, pause=PAUSE, pauses=run.pauses + 1, why="; ".join(told))
 
 
 def _succeeded(run: Run, record: UpgradeRecord, ports: Ports) -> Run:
-    if record.wish is ControlRequest.ROLLBACK or not record.prepared:
+    if record.control is ControlRequest.ROLLBACK or not record.prepared:
         return _next_one(run, record, f"update {record.update} has ended", ports)
-    if record.wish is not ControlRequest.RUN:
-        late = f"{record.wish.value} came too late: EKS had finished update {record.update}"
-        record = remarked(replace(record, wish=ControlRequest.RUN), late)
+    if record.control is not ControlRequest.RUN:
+        late = f"{record.control.value} came too late: EKS had finished update {record.update}"
+        record = with_warning(replace(record, control=ControlRequest.RUN), late)
     written(replace(record, reasons={}, finished=sum(record.zones.values())), ports)
     return replace(run, next=Next.RESTORE, why=f"update {record.update} succeeded")
 
@@ -181,17 +181,19 @@ def _failed(run: Run, record: UpgradeRecord, update: ManagedUpdate, scene: Scene
     failure by its name.
     """
     said = "; ".join(update.errors) or f"update {update.id} is {update.state.value}"
-    if record.wish is ControlRequest.ABORT:
-        remark = f"EKS' update {update.id} failed: {said}: new nodes stay, old ones that are left stay as EKS left them"
-        written(remarked(replace(record, reasons={}), remark), ports)
+    if record.control is ControlRequest.ABORT:
+        warning = (
+            f"EKS' update {update.id} failed: {said}: new nodes stay, old ones that are left stay as EKS left them"
+        )
+        written(with_warning(replace(record, reasons={}), warning), ports)
         return replace(run, next=Next.RESTORE, why=said)
-    if record.wish is ControlRequest.ROLLBACK or not record.prepared:
+    if record.control is ControlRequest.ROLLBACK or not record.prepared:
         return _next_one(run, record, said, ports)
     if is_eviction(update):
         why = why_pods_stay(update, scene)
         if scene.policy.drain.force and not record.asked.force:
             forced = replace(_afresh(record), asked=replace(record.asked, force=True))
-            written(remarked(forced, f"by force since {update.id} failed: {why}"), ports)
+            written(with_warning(forced, f"by force since {update.id} failed: {why}"), ports)
             return replace(run, next=Next.MANAGED, why=f"{why}; the policy says force")
         return replace(run, next=Next.EVICTION_FAILURE, why=why)
     if is_creation(update):
@@ -203,7 +205,7 @@ def _next_one(run: Run, record: UpgradeRecord, said: str, ports: Ports) -> Run:
     """Return to the version before, or go on to another target that a later start has asked for."""
     written(_afresh(record), ports)
     return replace(
-        run, next=Next.MANAGED, why=f"{said}: {'back' if record.wish is ControlRequest.ROLLBACK else 'on'} from here"
+        run, next=Next.MANAGED, why=f"{said}: {'back' if record.control is ControlRequest.ROLLBACK else 'on'} from here"
     )
 
 
@@ -223,7 +225,7 @@ def _turned(record: UpgradeRecord) -> UpgradeRecord:
         record,
         target=back,
         previous=replace(record.target, template=None),
-        wish=ControlRequest.RUN,
+        control=ControlRequest.RUN,
         rolling_back=not record.rolling_back,
         asked=Asked(template_version=back.source[1], force=record.asked.force),
         checked=True,

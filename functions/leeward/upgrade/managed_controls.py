@@ -16,4 +16,4 @@ def limits(record: UpgradeRecord) -> str:
     """
     if record.target.nodegroup is None or not record.update or record.ended is not None:
         return ""
-    return _LATER.get(record.wish, "")
+    return _LATER.get(record.control, "")

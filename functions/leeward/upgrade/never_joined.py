@@ -12,7 +12,7 @@ from leeward.ports import Ports
 from leeward.termination import capacity_ledger
 from leeward.termination.execution import start
 from leeward.termination.subject import subject_of
-from leeward.upgrade.capacity_ledger import remarked, without
+from leeward.upgrade.capacity_ledger import with_warning, without
 from leeward.upgrade.cluster_constraints import has_to_leave
 from leeward.upgrade.lease import written
 from leeward.upgrade.members import Age, Member
@@ -37,7 +37,7 @@ def end_never_joined(record: UpgradeRecord, scene: Scene, ports: Ports) -> Upgra
         return record
     if late:
         named = replace(record, debts={**record.debts, **own}, given_up=(*record.given_up, *late)[-MOST_GIVEN_UP:])
-        record = written(remarked(named, f"{', '.join(late)} never joined the cluster and were ended"), ports)
+        record = written(with_warning(named, f"{', '.join(late)} never joined the cluster and were ended"), ports)
     for name in sorted(going):
         if not scene.instances[name].ended:
             _end(scene.instances[name], record, ports, pays=name in own)

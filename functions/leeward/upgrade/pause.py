@@ -67,5 +67,5 @@ def resumed(run: Run, record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
 
 
 def again(run: Run, onward: Next, pause: int, why: str) -> Run:
-    """Return the run with one more round after a pause."""
-    return replace(run, next=onward, pause=max(pause, 1), rounds=run.rounds + 1, why=why)
+    """Return the run with one more run after a pause."""
+    return replace(run, next=onward, pause=max(pause, 1), pauses=run.pauses + 1, why=why)

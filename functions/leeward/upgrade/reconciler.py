@@ -20,7 +20,7 @@ from leeward.upgrade.lease import held
 from leeward.upgrade.record import UpgradeRecord
 
 
-def sweep_upgrades(
+def reconcile_upgrades(
     groups: Iterable[Group], ports: Ports, note: Callable[[str, LeewardError], object] = reraise
 ) -> list[str]:
     """Restore groups and return their names: one read of the table for a hundred groups, one for each where that fails.

@@ -103,7 +103,7 @@ class UpgradeRecord:
     cluster: str = ""
     version: int = 0
     previous: Target | None = None
-    wish: ControlRequest = ControlRequest.RUN
+    control: ControlRequest = ControlRequest.RUN
     launched: int = 0
     gone: int = 0
     finished: int = 0
@@ -114,7 +114,7 @@ class UpgradeRecord:
     canary_done: datetime | None = None
     ended: datetime | None = None
     error: str = ""
-    remarks: tuple[str, ...] = field(default=())
+    warnings: tuple[str, ...] = field(default=())
     surge: int = 0
     zones: Mapping[str, int] = field(default_factory=dict)
     asked: Asked = field(default_factory=Asked)

@@ -8,7 +8,7 @@ from typing import Any, Self
 from leeward.errors import InvalidInputError
 
 VERSION = 1
-MOST_ROUNDS = 1500  # of one execution: about ten events each, of the 25,000 that its history may have
+MOST_PAUSES = 1500  # of one execution: about ten events each, of the 25,000 that its history may have
 LONGEST_WHY = 500
 
 
@@ -47,7 +47,7 @@ class Next(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """State of one execution between two steps. `pause` in seconds; `rounds`: pauses so far, which bound the history of
+    """State of one execution between two steps. `pause` in seconds; `runs`: pauses so far, which bound the history of
     the execution; `full`: there were so many that another execution goes on.
     """
 
@@ -56,7 +56,7 @@ class Run:
     next: Next
     attempt: int = 0
     pause: int = 0
-    rounds: int = 0
+    pauses: int = 0
     why: str = ""
 
     @classmethod
@@ -73,7 +73,7 @@ class Run:
             next=Next(raw.get("next") or Next.CHECK),
             attempt=int(raw.get("attempt") or 0),
             pause=int(raw.get("pause") or 0),
-            rounds=int(raw.get("rounds") or 0),
+            pauses=int(raw.get("pauses") or 0),
             why=str(raw.get("why") or ""),
         )
 
@@ -86,7 +86,7 @@ class Run:
             "attempt": self.attempt,
             "next": self.next.value,
             "pause": self.pause,
-            "rounds": self.rounds,
-            "full": self.rounds >= MOST_ROUNDS,
+            "pauses": self.pauses,
+            "full": self.pauses >= MOST_PAUSES,
             "why": self.why[:LONGEST_WHY],
         }

@@ -38,12 +38,12 @@ def let_go(record: UpgradeRecord, ports: Ports) -> None:
         _release(record.group, kubernetes.nodes(), kubernetes)
 
 
-def sweep_kept(cluster: str, nodes: Iterable[Node], ports: Ports) -> list[str]:
+def unprotect_after_upgrades(cluster: str, nodes: Iterable[Node], ports: Ports) -> list[str]:
     """Remove the protection of nodes whose upgrade has no execution any more, or is unknown, and return their names."""
     kept = [
         node
         for node in nodes
-        if not node.annotations.get(well_known.KEPT_FOR, well_known.OF_ROUND).startswith(well_known.OF_ROUND)
+        if not node.annotations.get(well_known.KEPT_FOR, well_known.OF_DISRUPTION).startswith(well_known.OF_DISRUPTION)
     ]
     found: list[str] = []
     for group in sorted({node.annotations[well_known.KEPT_FOR] for node in kept}):

@@ -56,7 +56,7 @@ def policy_of(cluster: str, group: Group, ports: Ports) -> NodePolicy | None:
 
 def look(record: UpgradeRecord, ports: Ports, beside: Beside | None = None) -> Scene:
     """Observe with three lists of the cluster, one DescribeAutoScalingGroups, one DescribeInstances; with budgets for
-    Upgrade, the cluster's groups, and one read of the table for its round and for each other group of the policy.
+    Upgrade, the cluster's groups, and one read of the table for its run and for each other group of the policy.
     """
     group = described(record.group, ports)
     policies = ports.clusters.policies(record.cluster)

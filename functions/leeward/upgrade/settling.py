@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from leeward.policy.durations import format_duration
 from leeward.ports import Ports
-from leeward.upgrade.capacity_ledger import remarked
+from leeward.upgrade.capacity_ledger import with_warning
 from leeward.upgrade.lease import written
 from leeward.upgrade.pause import again
 from leeward.upgrade.record import UpgradeRecord
@@ -43,7 +43,7 @@ def settled(run: Run, record: UpgradeRecord, scene: Scene, ports: Ports) -> Run:
         record = written(replace(record, phase_since=now, why="scaling down"), ports)
     if now - (record.phase_since or now) < PATIENCE:
         return again(run, Next.WAIT, PAUSE, f"desired size is {scene.group.desired}, it was {record.desired}")
-    written(remarked(record, f"the desired size is {scene.group.desired}, it was {record.desired}"), ports)
+    written(with_warning(record, f"the desired size is {scene.group.desired}, it was {record.desired}"), ports)
     return replace(run, next=Next.RESTORE, why="others still owe what is left")
 
 

@@ -1,5 +1,5 @@
 """Sharing of budgets that name the reason Upgrade: they are the policy's, for the upgrades of its groups and the
-cluster's round.
+cluster's run.
 
 Decides nothing: returns which other groups there are, and which of their instances have a termination request of
 others."""
@@ -25,7 +25,7 @@ class Going:
 
     @property
     def all(self) -> frozenset[str]:
-        """Instances of both, whichever upgrade or round requested them."""
+        """Instances of both, whichever upgrade or run requested them."""
         return self.before | self.later
 
 
@@ -41,12 +41,12 @@ def others_of(policy: NodePolicy, group: Group, cluster: str, ports: Ports) -> d
 
 
 def going_elsewhere(record: UpgradeRecord, others: Collection[str], ports: Ports) -> Going:
-    """Return the instances of these groups, by their upgrades and by the cluster's open round: one read of the table
+    """Return the instances of these groups, by their upgrades and by the cluster's open run: one read of the table
     for each.
     """
     if not others:
         return Going()
-    before, later = set(_by_round(record.cluster, ports)), set[str]()
+    before, later = set(_by_disruption(record.cluster, ports)), set[str]()
     for name in others:
         other = ports.upgrades.read(name)
         if other is not None:
@@ -65,8 +65,8 @@ def _by(other: UpgradeRecord, ports: Ports) -> Iterator[str]:
     yield from (instance for instance, record in told.items() if record.status is Status.OPEN)
 
 
-def _by_round(cluster: str, ports: Ports) -> list[str]:
-    found = ports.rounds.read(cluster)
+def _by_disruption(cluster: str, ports: Ports) -> list[str]:
+    found = ports.disruptions.read(cluster)
     if found is None or not found.open:
         return []
     return [instance for instance in found.going.values() if instance not in found.ends]

@@ -144,7 +144,7 @@ def _of_execution(record: UpgradeRecord | None, running: Running | None) -> Phas
         return Phase.STARTING
     if record is None or record.ended is not None or running.execution:
         return None
-    return Phase.PAUSED if record.wish is ControlRequest.PAUSE else Phase.STOPPED
+    return Phase.PAUSED if record.control is ControlRequest.PAUSE else Phase.STOPPED
 
 
 def blocking_drains(preflight: Preflight) -> tuple[Blocker, ...]:
@@ -215,10 +215,10 @@ def _seen(members: Sequence[Member], old: Sequence[Member], gate: Gate, *, begun
 
 def _told(record: UpgradeRecord) -> Phase | None:
     if record.ended is not None:
-        return Phase.FAILED if record.error else Phase.ABORTED if record.wish is ControlRequest.ABORT else Phase.DONE
-    if record.rolling_back and record.wish is ControlRequest.RUN:
+        return Phase.FAILED if record.error else Phase.ABORTED if record.control is ControlRequest.ABORT else Phase.DONE
+    if record.rolling_back and record.control is ControlRequest.RUN:
         return Phase.ROLLING_BACK
-    return {ControlRequest.ABORT: Phase.ABORTING, ControlRequest.ROLLBACK: Phase.ROLLING_BACK}.get(record.wish)
+    return {ControlRequest.ABORT: Phase.ABORTING, ControlRequest.ROLLBACK: Phase.ROLLING_BACK}.get(record.control)
 
 
 def _blocking(preflight: Preflight, member: Member) -> list[Blocker]:

@@ -15,6 +15,7 @@ from leeward.ports import Ports
 from leeward.upgrade import completion, managed
 from leeward.upgrade.control import Hold, Move
 from leeward.upgrade.cordoning import cordon
+from leeward.upgrade.disruption_wait import wait_for_disruption
 from leeward.upgrade.drains import BOOT_PAUSE, drain
 from leeward.upgrade.labels import labelled
 from leeward.upgrade.lease import LeaseLostError, read, take_lease, written
@@ -22,7 +23,6 @@ from leeward.upgrade.never_joined import end_never_joined
 from leeward.upgrade.pause import again, held, resumed
 from leeward.upgrade.pod_placement_failures import creation_failures
 from leeward.upgrade.rollout import take_turn
-from leeward.upgrade.rounds import wait_for_round
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.scene import described, look, measured
 from leeward.upgrade.stalled import STALLED, waited
@@ -39,7 +39,7 @@ REBALANCE = "AZRebalance"
 def check(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Run pre-flight: blockers that are not overridden by name stop the upgrade before anything is changed."""
     record = read(run, ports)
-    wait_for_round(record, ports)
+    wait_for_disruption(record, ports)
     if record.checked:
         return replace(run, next=Next.PREPARE, why="pre-flight was passed before; going on")
     verdict = judge(record, ports)

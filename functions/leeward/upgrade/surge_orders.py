@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from leeward.model.launch_refusal import sentence
 from leeward.ports import Ports
-from leeward.upgrade.capacity_ledger import remarked
+from leeward.upgrade.capacity_ledger import with_warning
 from leeward.upgrade.lease import written
 from leeward.upgrade.record import Order, UpgradeRecord, launch_token
 from leeward.upgrade.scene import Scene, described
@@ -73,4 +73,4 @@ def _noted(record: UpgradeRecord, found: Mapping[str, str], short: Mapping[str, 
         short=dict(short),
         refusal=refusal or record.refusal,
     )
-    return remarked(record, sentence(record.group, refusal, DESIRED_SIZE)) if refusal else record
+    return with_warning(record, sentence(record.group, refusal, DESIRED_SIZE)) if refusal else record

@@ -115,7 +115,7 @@ def _beside(
     nodegroup: Nodegroup | None,
     ports: Ports,
 ) -> Beside:
-    unread: list[str] = list(world.remarks)
+    unread: list[str] = list(world.warnings)
     asked, ask = record.asked, ports.service_limits
     launchable = world.launchables.get(group.name)
     spot = launchable is not None and launchable.capacity is CapacityType.SPOT

@@ -31,8 +31,8 @@ class Preferences:
             there = placed.on_nodes([spread_query(pod, constraint)], leaving=False)
             self._domains.append((constraint["topologyKey"], _crowds(there, constraint["topologyKey"], store)))
         for kind, sign in (("podAffinity", -1), ("podAntiAffinity", 1)):
-            for wish in (affinity.get(kind) or {}).get(_PREFERRED) or []:
-                term, points = wish["podAffinityTerm"], sign * int(wish["weight"])
+            for preference in (affinity.get(kind) or {}).get(_PREFERRED) or []:
+                term, points = preference["podAffinityTerm"], sign * int(preference["weight"])
                 there = placed.on_nodes([query_for(pod, term, store)], leaving=True)
                 domains = domains_of(there, term["topologyKey"], store)
                 self._domains.append((term["topologyKey"], dict.fromkeys(sorted(domains), points)))
@@ -41,7 +41,9 @@ class Preferences:
         """Return the points against the node."""
         labels = labels_of(node)
         points = sum(domains.get(labels.get(key, ""), 0) for key, domains in self._domains)
-        return points - sum(int(wish["weight"]) for wish in self._nodes if term_matches(wish["preference"], node))
+        return points - sum(
+            int(preference["weight"]) for preference in self._nodes if term_matches(preference["preference"], node)
+        )
 
 
 def taint_penalty(pod: Obj, node: Obj) -> int:

@@ -218,7 +218,7 @@ def test_ninety_nine_warnings_are_handled_beside_a_body_that_the_parser_does_not
     records = [record(0, body), *(replace(one, id=f"w{n}") for n, one in enumerate(warnings_for(*[BLUE] * 99)))]
     result = process_batch(records, two_clusters().ports)
     outcomes = [one.decision.outcome for one in result.results]
-    assert outcomes == [RecordOutcome.POISON, *[RecordOutcome.DONE] * 99]
+    assert outcomes == [RecordOutcome.MALFORMED, *[RecordOutcome.DONE] * 99]
 
 
 def test_a_message_about_two_clusters_is_handled_once_in_each():

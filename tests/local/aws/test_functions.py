@@ -214,14 +214,14 @@ def test_a_queue_is_read_in_large_batches_and_poison_goes_to_the_dead_letter_que
     )
     sizes = []
 
-    def poison():
+    def malformed():
         got = sqs.receive_message(QueueUrl=answers, MaxNumberOfMessages=10).get("Messages", [])
         sizes.extend(int(message["Body"]) for message in got)
         for message in got:
             sqs.delete_message(QueueUrl=answers, ReceiptHandle=message["ReceiptHandle"])
         return sqs.receive_message(QueueUrl=dead).get("Messages")
 
-    assert eventually(poison)[0]["Body"] == "poison"
+    assert eventually(malformed)[0]["Body"] == "poison"
     functions.delete_event_source_mapping(UUID=mapping["UUID"])
     assert sizes == [50, 1]
 

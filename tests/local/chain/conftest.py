@@ -95,13 +95,13 @@ class Crew:
         members = fleet.instances_of(self.stack, self.group)
         return [str(one["InstanceId"]) for one in members if one["LifecycleState"] == lifecycle]
 
-    def sweep(self) -> dict[str, Any]:
+    def reconcile(self) -> dict[str, Any]:
         """What the schedule does once a minute."""
-        return called(self.stack, "sweep")
+        return called(self.stack, "reconciler")
 
 
 def called(stack: LocalStack, function: str) -> dict[str, Any]:
-    """What a function answers that a schedule calls: `sync`, `sweep`, `decide`."""
+    """What a function answers that a schedule calls: `sync`, `reconciler`, `decide`."""
     answer = stack.client("lambda").invoke(FunctionName=f"leeward-{function}")
     found: dict[str, Any] = json.loads(answer["Payload"].read())
     assert "FunctionError" not in answer, found
@@ -137,18 +137,18 @@ def stack(tmp_path_factory: pytest.TempPathFactory, webhook: Webhook) -> Iterato
         for document in sorted((ROOT / "manifests").glob("*.yaml")):
             running.kubectl("apply", "-f", str(document))
         # At a moment of their own choosing fn sync would put a hook on a group that a test means to have none on, fn
-        # decide find nodes that are empty, fn sweep do first what a test calls it for.
-        for name in ("sync", "decide", "sweep"):
+        # decide find nodes that are empty, fn reconciler do first what a test calls it for.
+        for name in ("sync", "disruption-planner", "reconciler"):
             running.client("events").disable_rule(Name=f"leeward-{name}-schedule")
         yield running
 
 
 @pytest.fixture
 def swept_by_schedule(stack: LocalStack) -> Iterator[None]:
-    """The sweeper runs once a minute meanwhile, as it does on AWS."""
-    stack.client("events").enable_rule(Name="leeward-sweep-schedule")
+    """The reconciler runs once a minute meanwhile, as it does on AWS."""
+    stack.client("events").enable_rule(Name="leeward-reconciler-schedule")
     yield
-    stack.client("events").disable_rule(Name="leeward-sweep-schedule")
+    stack.client("events").disable_rule(Name="leeward-reconciler-schedule")
 
 
 @pytest.fixture(scope="package")

@@ -15,9 +15,9 @@ JUDGED_IN = {
     "interruption": ENDINGS,
     "terminate": ENDINGS,
     "drain": ENDINGS,
-    "sweep": ENDINGS,
-    "telling": ENDINGS,
-    "decide": GROUPS,
+    "reconciler": ENDINGS,
+    "notifications": ENDINGS,
+    "disruption-planner": GROUPS,
     "disrupt": GROUPS,
     "upgrade": GROUPS,
     "sync": GROUPS,
@@ -27,21 +27,24 @@ JUDGED_IN = {
 RARELY = {
     ("interruption", "states:DescribeExecution"): "an execution that ended badly, or a name that is taken",
     ("terminate", "states:DescribeExecution"): "a run by hand whose execution's name is taken",
-    ("sweep", "dynamodb:UpdateItem"): "a run that ended badly and that the event did not start again before the sweep",
+    (
+        "reconciler",
+        "dynamodb:UpdateItem",
+    ): "a run that ended badly and that the event did not start again before the reconciler",
     ("terminate", "autoscaling:RecordLifecycleActionHeartbeat"): "a run that failed while a hook holds its instance",
-    ("sweep", "autoscaling:RecordLifecycleActionHeartbeat"): "a launch whose node is not Ready, a run that rests",
+    ("reconciler", "autoscaling:RecordLifecycleActionHeartbeat"): "a launch whose node is not Ready, a run that rests",
     ("interruption", "autoscaling:CompleteLifecycleAction"): "a hook of ours whose instance is gone or in a warm pool",
     ("interruption", "autoscaling:RecordLifecycleActionHeartbeat"): "a run that died three times while a hook waits",
     **{
         (function, "autoscaling:DescribeAutoScalingInstances"): "an instance of a warm pool; no local group has one"
-        for function in ("interruption", "drain", "sweep")
+        for function in ("interruption", "drain", "reconciler")
     },
-    ("sweep", "autoscaling:UpdateAutoScalingGroup"): "an upgrade that was stopped while MaxSize was raised",
+    ("reconciler", "autoscaling:UpdateAutoScalingGroup"): "an upgrade that was stopped while MaxSize was raised",
     ("drain", "autoscaling:UpdateAutoScalingGroup"): "a replacement in a group at MaxSize",
     ("drain", "dynamodb:PutItem"): "a replacement in a group at MaxSize",
     ("terminate", "autoscaling:UpdateAutoScalingGroup"): "a replacement in a group that was at MaxSize",
     ("terminate", "dynamodb:BatchGetItem"): "a replacement in a group that was at MaxSize",
-    ("sweep", "autoscaling:ResumeProcesses"): "an upgrade that was stopped while AZRebalance was suspended",
+    ("reconciler", "autoscaling:ResumeProcesses"): "an upgrade that was stopped while AZRebalance was suspended",
     ("upgrade", "states:DescribeExecution"): "an upgrade that another execution holds, or was left behind",
     ("upgrade", "cloudwatch:DescribeAlarms"): "a policy with a canary",
     ("upgrade", "ssm:GetParameter"): "an image by its alias, or a Kubernetes version",
@@ -51,7 +54,7 @@ RARELY = {
     ("upgrade", "pricing:GetProducts"): "a price that fn sync has not written down yet",
     **{
         (function, action): reason
-        for function in ("decide", "disrupt")
+        for function in ("disruption-planner", "disrupt")
         for action, reason in (
             ("autoscaling:DescribeLaunchConfigurations", "a group that still has a launch configuration"),
             ("eks:DescribeNodegroup", "a managed node group"),
@@ -59,7 +62,7 @@ RARELY = {
             ("ec2:DescribeSpotPriceHistory", "a type whose spot price fn sync has not written down yet"),
         )
     },
-    ("decide", "states:DescribeExecution"): "a round that is open when the next decision is due",
+    ("disruption-planner", "states:DescribeExecution"): "a run that is open when the next decision is due",
     ("disrupt", "autoscaling:UpdateAutoScalingGroup"): "a group at its MaxSize",
     ("sync", "autoscaling:DeleteLifecycleHook"): "a group that no policy selects any more",
     ("drain", "elasticloadbalancing:DescribeInstanceHealth"): "a classic load balancer",

@@ -124,9 +124,9 @@ def test_match_label_keys_tell_revisions_apart(lab):
 
 def test_preferences_decide_between_nodes_that_fit(lab):
     on(lab, "host", "n1")
-    wish = {"weight": 50, "podAffinityTerm": term("web", ZONE)}
-    lab.create("pods", a_pod("friend", app="x", affinity={"podAffinity": {_PREFERRED: [wish]}}))
-    lab.create("pods", a_pod("loner", app="x", affinity={"podAntiAffinity": {_PREFERRED: [wish]}}))
+    preference = {"weight": 50, "podAffinityTerm": term("web", ZONE)}
+    lab.create("pods", a_pod("friend", app="x", affinity={"podAffinity": {_PREFERRED: [preference]}}))
+    lab.create("pods", a_pod("loner", app="x", affinity={"podAntiAffinity": {_PREFERRED: [preference]}}))
     zone_c = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["us-east-1c"]}]}
     node_wish = {"nodeAffinity": {_PREFERRED: [{"weight": 10, "preference": zone_c}]}}
     lab.create("pods", a_pod("southerner", app="x", affinity=node_wish))
@@ -136,8 +136,8 @@ def test_preferences_decide_between_nodes_that_fit(lab):
 
 
 def test_no_node_is_refused_for_a_preference(lab):
-    wish = {"weight": 100, "podAffinityTerm": term("nobody", ZONE)}
-    lab.create("pods", a_pod("friend", affinity={"podAffinity": {_PREFERRED: [wish]}}))
+    preference = {"weight": 100, "podAffinityTerm": term("nobody", ZONE)}
+    lab.create("pods", a_pod("friend", affinity={"podAffinity": {_PREFERRED: [preference]}}))
     assert node_of(lab, "friend") is not None
 
 

@@ -24,8 +24,8 @@ def a_day(seed: int = 0) -> str:
     lab.create("jobs", a_job(seconds=100, spec={"completions": 6, "parallelism": 3}))
     even = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": SHY}
     apart = [{"weight": 1, "podAffinityTerm": {"topologyKey": ZONE, "labelSelector": SHY, "namespaceSelector": {}}}]
-    wish = {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": apart}}
-    lab.create("deployments", a_workload("shy", 4, topologySpreadConstraints=[even], affinity=wish))
+    preference = {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": apart}}
+    lab.create("deployments", a_workload("shy", 4, topologySpreadConstraints=[even], affinity=preference))
     lab.run(20)
     lab.cluster.evict(pods[0])
     lab.cluster.evict("db-1")

@@ -45,7 +45,7 @@ def test_requests_side_by_side_read_the_types_of_different_kinds():
 def test_unknown_fields_are_named_by_their_path():
     decoder = Decoder(BY_PLURAL["pods"])
     containers = [{"name": "main", "ports": [{"containerPort": 80, "colour": "red"}]}]
-    kept = decoder.decoded({"metadata": {"name": "web"}, "spec": {"containers": containers, "shape": "round"}})
+    kept = decoder.decoded({"metadata": {"name": "web"}, "spec": {"containers": containers, "shape": "disruption"}})
     assert decoder.unknown == ["spec.containers[0].ports[0].colour", "spec.shape"]
     assert kept["spec"] == {"containers": [{"name": "main", "ports": [{"containerPort": 80}]}]}
 

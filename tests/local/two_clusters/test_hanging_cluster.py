@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 pytestmark = pytest.mark.local
 
 FROZEN = "frozen"
-SWEEP_SECONDS = 55  # fn sweep's time-out (infra/termination.py)
+SWEEP_SECONDS = 55  # fn reconciler's time-out (infra/termination.py)
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def stack(tmp_path_factory, frozen):
         running.deploy(settings)
         for document in sorted((ROOT / "manifests").glob("*.yaml")):
             running.kubectl("apply", "-f", str(document))
-        for name in ("sync", "decide", "sweep"):
+        for name in ("sync", "disruption-planner", "reconciler"):
             running.client("events").disable_rule(Name=f"leeward-{name}-schedule")
         yield running
 
@@ -83,7 +83,7 @@ def test_a_cluster_that_hangs_delays_neither_the_reconciler_nor_a_spot_warning_o
     drained = time.monotonic() - began
 
     swept_from = time.monotonic()
-    swept = called(stack, "sweep")
+    swept = called(stack, "reconciler")
     took = time.monotonic() - swept_from
     times = {"claimed": claimed, "claimed where it hangs": theirs_claimed, "drained": drained, "swept": took}
     log.info("seconds: %s", {name: round(seconds, 1) for name, seconds in times.items()})

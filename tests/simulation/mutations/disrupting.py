@@ -62,7 +62,7 @@ OF_DISRUPTION = (
         name="a stopped disruption run is never taken up again",
         story="relies on the execution that was started",
         breaks=edited(edit(f"{DISRUPTION}.lease.revive", "return start(record, ports)", "return None")),
-        rules=frozenset({Rule.ROUND, Rule.MARK}),
+        rules=frozenset({Rule.DISRUPTION, Rule.MARK}),
         scenario=ROUNDS_HARSH,
     ),
     Mutation(
@@ -81,7 +81,7 @@ OF_DISRUPTION = (
                 "kubernetes.unmark(node, disruption_taint(ports.deployment))",
                 "pass",
             ),
-            edit(f"{DISRUPTION}.sweep.sweep_round", "if record.open:", "if True:"),
+            edit(f"{DISRUPTION}.reconciler.reconcile_disruption", "if record.open:", "if True:"),
         ),
         rules=frozenset({Rule.MARK}),
         scenario=ROUNDS,
@@ -92,7 +92,7 @@ OF_DISRUPTION = (
         breaks=edited(
             edit(f"{DISRUPTION}.termination_requests._tell_one", "for cause in causes:", "for cause in causes[:1]:")
         ),
-        rules=frozenset({Rule.DEBT, Rule.SIZE, Rule.ROUND}),
+        rules=frozenset({Rule.DEBT, Rule.SIZE, Rule.DISRUPTION}),
         scenario=ROUNDS,
     ),
     Mutation(

@@ -6,14 +6,26 @@ from pathlib import Path
 
 from tests.simulation.mutations.build import Mutation
 from tests.simulation.mutations.capacity import OF_CAPACITY
+from tests.simulation.mutations.clusters import OF_CLUSTERS
 from tests.simulation.mutations.disrupting import OF_DISRUPTION
 from tests.simulation.mutations.draining import OF_DRAINS
+from tests.simulation.mutations.imaging import OF_ALIASES
+from tests.simulation.mutations.managing import OF_MANAGED_GROUPS
 from tests.simulation.mutations.plant import Planted
 from tests.simulation.mutations.planted import PLANTED
 from tests.simulation.mutations.sweeping import OF_SWEEPS
 from tests.simulation.mutations.upgrading import OF_UPGRADES
 
-EVERY: tuple[Mutation, ...] = (*OF_DRAINS, *OF_CAPACITY, *OF_SWEEPS, *OF_UPGRADES, *OF_DISRUPTION)
+EVERY: tuple[Mutation, ...] = (
+    *OF_DRAINS,
+    *OF_CAPACITY,
+    *OF_SWEEPS,
+    *OF_UPGRADES,
+    *OF_DISRUPTION,
+    *OF_MANAGED_GROUPS,
+    *OF_ALIASES,
+    *OF_CLUSTERS,
+)
 VERSION = tomllib.loads(Path("pyproject.toml").read_text())["project"]["version"]
 
 

@@ -39,7 +39,7 @@ OF_DRAINS = (
         tests=("tests/unit/termination/test_reconciler.py",),
     ),
     Planted(
-        name="doctor passes over terminate hooks that outlast no failed sweep",
+        name="doctor passes over terminate hooks that outlast no failed reconciliation",
         story="thinks of launch hooks alone",
         edits=(
             edit(

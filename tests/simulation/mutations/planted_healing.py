@@ -49,7 +49,7 @@ OF_REPAIR = (
         tests=("tests/unit/termination/test_repair_scan.py",),
     ),
     Planted(
-        name="repair rounds maxUnhealthy up",
+        name="repair runs maxUnhealthy up",
         story="counts percentages as disruption budgets do",
         edits=(
             edit(

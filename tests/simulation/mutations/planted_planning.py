@@ -14,7 +14,7 @@ OF_PLANNING = (
                 "waiting = dict[str, str]()",
             ),
         ),
-        tests=("tests/simulation/test_round_growth.py",),
+        tests=("tests/simulation/test_disruption_growth.py",),
     ),
     Planted(
         name="disruption shrinks a group below its MinSize",
@@ -47,7 +47,7 @@ OF_PLANNING = (
         tests=("tests/unit/disruption/test_consolidation.py", "tests/unit/disruption/test_methods.py"),
     ),
     Planted(
-        name="budgets round a share down",
+        name="budgets run a share down",
         story="divides whole numbers, so that 10 % of nine nodes is none",
         edits=(
             edit("leeward.disruption.budgets.limit", "-(-total * budget.nodes // 100)", "total * budget.nodes // 100"),

@@ -80,7 +80,7 @@ OF_REQUESTS = (
         tests=("tests/handlers/interruption/test_isolation.py",),
     ),
     Planted(
-        name="an unexpected error of one cluster stops the sweep of the others",
+        name="an unexpected error of one cluster stops the reconciler of the others",
         story="catches the errors that it knows",
         edits=(
             edit("leeward.isolation.isolate_errors", "except Exception as error:", "except ArithmeticError as error:"),

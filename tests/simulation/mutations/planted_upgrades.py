@@ -38,12 +38,12 @@ OF_UPGRADE_EDGES = (
     ),
     Planted(
         name="MaxSize stays raised in a group that no policy selects",
-        story="sweeps the groups that the policies select now",
+        story="reconciliations the groups that the policies select now",
         edits=(
             edit(
-                "leeward.termination.reconciler._sweep_cluster",
-                "sweep_upgrades(sight.groups,",
-                "sweep_upgrades(sight.selected,",
+                "leeward.termination.reconciler._reconcile_cluster",
+                "reconcile_upgrades(sight.groups,",
+                "reconcile_upgrades(sight.selected,",
             ),
         ),
         tests=("tests/unit/upgrade/test_endings.py",),

@@ -1,4 +1,4 @@
-"""Broken builds: messages and the sweeper."""
+"""Broken builds: messages and the reconciler."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from tests.simulation.mutations.build import CROWDED, Mutation, Workshop
 from tests.simulation.mutations.editing import edit, edited
 
 BATCH = "leeward.interruption.batch"
-SWEEP = "leeward.termination.reconciler"
+RECONCILER = "leeward.termination.reconciler"
 
 
 def _malformed_is_dropped(shop: Workshop) -> None:
@@ -28,7 +28,7 @@ def _never_adopts(shop: Workshop) -> None:
 
 
 def _never_revives(shop: Workshop) -> None:
-    shop.replace(f"{SWEEP}._revive", lambda *_: None)
+    shop.replace(f"{RECONCILER}._revive", lambda *_: None)
 
 
 def _never_unmarks(shop: Workshop) -> None:

@@ -256,7 +256,7 @@ class TestOptOuts:
 
 
 class TestKeepers:
-    """A new node of an upgrade or a round carries Cluster Autoscaler's annotation, and beside it whose it is."""
+    """A new node of an upgrade or a run carries Cluster Autoscaler's annotation, and beside it whose it is."""
 
     KEPT = replace(NODE, annotations={SCALE_DOWN_DISABLED: "true", KEPT_FOR: "web"})
 
@@ -307,9 +307,9 @@ class TestKeepers:
         ],
     )
     def test_a_round_is_named_with_what_it_waits_for(self, known, fix):
-        (blocker,) = found(node=self.KEPT, keeper=Keeper(name="round:7", **known))
-        assert (blocker.kind, blocker.owner) == (Kind.NODE_SCALE_DOWN_DISABLED, "Round/7")
-        assert blocker.object == f"annotation {SCALE_DOWN_DISABLED}=true, for disruption round 7"
+        (blocker,) = found(node=self.KEPT, keeper=Keeper(name="disruption:7", **known))
+        assert (blocker.kind, blocker.owner) == (Kind.NODE_SCALE_DOWN_DISABLED, "Disruption/7")
+        assert blocker.object == f"annotation {SCALE_DOWN_DISABLED}=true, for disruption run 7"
         assert blocker.until == known.get("until")
         assert fix in blocker.fix
 

@@ -87,10 +87,10 @@ def _stand_for(present: tuple[float, ...], left: tuple[float, ...], together: in
     """
     if not left:
         return True
-    *others, dearest = left
+    *others, most_expensive = left
     for count in range(1, min(together, len(present)) + 1):
         for taken in set(combinations(present, count)):
-            if taken == (dearest,) or sum(taken) > dearest + CENT:
+            if taken == (most_expensive,) or sum(taken) > most_expensive + CENT:
                 rest = list(present)
                 for price in taken:
                     rest.remove(price)

@@ -5,8 +5,8 @@ import pytest
 from leeward.disruption import multi_node_consolidation
 from leeward.disruption.command import Decision, MethodName
 from leeward.disruption.methods.consolidation import Consolidation
-from leeward.disruption.plan import plan_round
-from leeward.disruption.round import Round
+from leeward.disruption.plan import plan_disruption
+from leeward.disruption.planning_state import PlanningState
 from leeward.disruption.validation import validate
 from leeward.policy.document import Reason
 from tests.unit.disruption.fleet import a_budget, a_fleet, a_policy, rules
@@ -47,7 +47,7 @@ def three_huge():
 
 
 def the_command(fleet, **how):
-    plan = plan_round(fleet.snapshot(), **how)
+    plan = plan_disruption(fleet.snapshot(), **how)
     (command,) = plan.commands
     return command
 
@@ -72,7 +72,7 @@ def test_what_saves_most_comes_first_where_the_end_is_not_better_by_the_minimum_
 
 
 def test_an_empty_node_stays_while_a_consolidation_saves_more_with_it():
-    plan = plan_round(half_used().snapshot())
+    plan = plan_disruption(half_used().snapshot())
     (command,) = plan.commands
     assert (plan.method, command.nodes, command.replacements[0].group) == (
         MethodName.CONSOLIDATION,
@@ -96,13 +96,13 @@ def test_an_empty_node_does_not_wait_for_a_consolidation_that_may_not_come(held)
     fleet = half_used()
     fleet.policies = (a_policy(disruption=rules(budgets=budgets)),)
     fleet.settings = {"consolidation": False} if held == "switched off" else {}
-    plan = plan_round(fleet.snapshot())
+    plan = plan_disruption(fleet.snapshot())
     assert (plan.method, plan.commands[0].nodes) == (MethodName.EMPTINESS, ("medium-2",))
 
 
 def test_an_empty_node_goes_first_where_as_much_can_be_saved_after_it():
     fleet = with_pods(in_groups("medium"), medium_1=[500], medium_2=[500], medium_3=[])
-    assert plan_round(fleet.snapshot()).method is MethodName.EMPTINESS
+    assert plan_disruption(fleet.snapshot()).method is MethodName.EMPTINESS
 
 
 def test_a_node_comes_before_it_is_needed_where_the_next_command_needs_two(monkeypatch):
@@ -117,11 +117,11 @@ def test_a_node_comes_before_it_is_needed_where_the_next_command_needs_two(monke
 
 @pytest.mark.parametrize("fleet", [crowded, half_used, three_huge])
 def test_what_was_tried_leaves_the_world_as_it_was(fleet):
-    found = Round(fleet().snapshot())
+    found = PlanningState(fleet().snapshot())
     before = rooms(found.world)
     first, second = (Consolidation().decide(found).commands for _ in range(2))
     assert rooms(found.world) == before
-    assert first == second == plan_round(fleet().snapshot()).commands
+    assert first == second == plan_disruption(fleet().snapshot()).commands
 
 
 def rooms(world):

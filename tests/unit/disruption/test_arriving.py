@@ -1,4 +1,4 @@
-"""Replacements of a round: what is waited for, and what will not do."""
+"""Replacements of a run: what is waited for, and what will not do."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -9,7 +9,7 @@ from leeward.disruption.command import Replacement
 from leeward.disruption.replacement_readiness import JOINS_WITHIN, arrival
 from leeward.model.instance import CapacityType
 from tests.fakes.builders import a_node, an_instance
-from tests.fakes.rounds import NOW
+from tests.fakes.disruptions import NOW
 
 PLANNED = Replacement(
     group="web-a", types=("m5.large", "m5a.large"), zones=("us-east-1a",), capacity=CapacityType.ON_DEMAND

@@ -99,9 +99,9 @@ def test_what_a_drain_would_refuse_holds_the_node():
 
 
 def test_a_group_rests_after_a_round():
-    fleet = a_fleet().node("n1").having(last_rounds={"web": NOON - timedelta(minutes=4)})
-    assert why(fleet) == "its group web rests after the last round (360 s of disruption.cooldown left)"
-    assert why(a_fleet().node("n1").having(last_rounds={"web": NOON - timedelta(minutes=10)})) == ""
+    fleet = a_fleet().node("n1").having(last_disruptions={"web": NOON - timedelta(minutes=4)})
+    assert why(fleet) == "its group web rests after the last run (360 s of disruption.cooldown left)"
+    assert why(a_fleet().node("n1").having(last_disruptions={"web": NOON - timedelta(minutes=10)})) == ""
 
 
 def test_a_node_whose_termination_is_under_way_is_none():

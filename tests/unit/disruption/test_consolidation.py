@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from leeward.disruption.command import Decision, MethodName
-from leeward.disruption.plan import plan_round
+from leeward.disruption.plan import plan_disruption
 from leeward.disruption.targets import targets
 from leeward.policy.document import Requirement
 from leeward.scheduling.volumes import VolumeNeeds
@@ -14,7 +14,7 @@ from tests.unit.disruption.fleet import ZONES, a_budget, a_fleet, a_policy, rule
 
 
 def plan(fleet):
-    return plan_round(fleet.snapshot(), only=MethodName.CONSOLIDATION)
+    return plan_disruption(fleet.snapshot(), only=MethodName.CONSOLIDATION)
 
 
 def reason(fleet, node):
@@ -207,9 +207,9 @@ def test_of_nodes_that_can_only_go_one_by_one_the_one_that_disturbs_least_goes_f
     fleet = a_fleet(a_policy(disruption=rules(budgets=(a_budget(1),)))).node("keeper", type="huge")
     fleet.pod("rest", "keeper", cpu="1", annotations={"leeward.dev/do-not-disrupt": "true"})
     fleet.node("calm", type="small").pod("a", "calm", cpu="300m")
-    fleet.node("dear", type="huge").pod("b", "dear", cpu="300m").pod("c", "dear", cpu="300m")
+    fleet.node("expensive", type="huge").pod("b", "expensive", cpu="300m").pod("c", "expensive", cpu="300m")
     assert going(fleet) == [("calm",)]
-    assert reason(fleet, "dear").startswith("it could go")
+    assert reason(fleet, "expensive").startswith("it could go")
 
 
 def test_when_time_runs_out_what_was_found_until_then_is_the_plan():
@@ -217,7 +217,7 @@ def test_when_time_runs_out_what_was_found_until_then_is_the_plan():
     for number in range(6):
         fleet.node(f"n{number}").pod(f"p{number}", f"n{number}", cpu="300m")
     left = iter([True] * 3)
-    found = plan_round(fleet.snapshot(), only=MethodName.CONSOLIDATION, more=lambda: next(left, False))
+    found = plan_disruption(fleet.snapshot(), only=MethodName.CONSOLIDATION, more=lambda: next(left, False))
     reasons = [verdicts[MethodName.CONSOLIDATION].reason for verdicts in found.verdicts.values()]
     assert reasons.count("there was no time left to look at it") == 3
 
@@ -228,7 +228,7 @@ def test_twice_the_nodes_take_about_twice_the_tries():
         fleet = a_fleet().group("web", "medium").group("batch", "small").group("big", "large")
         for number in range(count):
             fleet.node(f"n{number}").pod(f"p{number}", f"n{number}", cpu=f"{300 + 100 * (number % 7)}m")
-        plan_round(fleet.snapshot(), only=MethodName.CONSOLIDATION, more=lambda: not asked.append(1))
+        plan_disruption(fleet.snapshot(), only=MethodName.CONSOLIDATION, more=lambda: not asked.append(1))
         return len(asked)
 
     assert tries(60) <= 2.2 * tries(30)
@@ -275,7 +275,7 @@ def test_a_new_node_takes_no_more_volumes_than_it_can_attach():
         node = replace(small.template.node, attach_limits={"ebs.csi.aws.com": most})
         limited = replace(small, template=replace(small.template, node=node))
         launchables = {**snapshot.launchables, "small": limited}
-        return plan_round(replace(snapshot, pod_specs=specs, node_specs=full, launchables=launchables))
+        return plan_disruption(replace(snapshot, pod_specs=specs, node_specs=full, launchables=launchables))
 
     assert [command.nodes for command in planned(2).commands] == [("n1",)]
     assert planned(1).commands == ()

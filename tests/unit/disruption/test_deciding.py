@@ -1,4 +1,4 @@
-"""fn decide over fakes: one round at a time, dead rounds taken up again, clusters apart from each other."""
+"""fn disruption-planner over fakes: one run at a time, dead runs taken up again, clusters apart from each other."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -6,15 +6,15 @@ from datetime import timedelta
 import pytest
 
 from leeward.disruption.controller import decide_once
-from leeward.disruption.record import RoundOutcome
-from leeward.disruption.sweep import sweep_round
+from leeward.disruption.reconciler import reconcile_disruption
+from leeward.disruption.record import DisruptionOutcome
 from leeward.errors import AccessDeniedError, ClusterUnreachableError, ThrottledError
 from leeward.ports.kubernetes import Listed
 from leeward.scheduling.world import World
 from tests.cli.snapshots.disruption import a_node as a_raw_node
 from tests.cli.snapshots.disruption import a_pod as a_raw_pod
 from tests.fakes.builders import a_group, a_policy, an_instance, policies
-from tests.fakes.rounds import a_round
+from tests.fakes.disruptions import a_disruption
 from tests.fakes.system import FakeSystem
 
 
@@ -37,10 +37,10 @@ def system():
 
 def test_a_plan_becomes_a_round_and_its_execution_is_named_after_it(system):
     found = decide_once(system.ports)
-    assert (found.rounds, found.errors) == (["blue-1-1"], [])
-    record = system.rounds.records["blue"]
+    assert (found.disruptions, found.errors) == (["blue-1-1"], [])
+    record = system.disruptions.records["blue"]
     assert (record.number, record.method.value, len(record.nodes)) == (1, "consolidation", 1)
-    assert system.round_executions.running("blue-1-1")
+    assert system.disruption_executions.running("blue-1-1")
 
 
 def test_the_world_is_built_once_for_annotations_and_plan(system, monkeypatch):
@@ -51,57 +51,59 @@ def test_the_world_is_built_once_for_annotations_and_plan(system, monkeypatch):
             built.append(1)
             super().__init__(*given, **named)
 
-    monkeypatch.setattr("leeward.disruption.round.World", Counted)
-    assert decide_once(system.ports).rounds == ["blue-1-1"]
+    monkeypatch.setattr("leeward.disruption.planning_state.World", Counted)
+    assert decide_once(system.ports).disruptions == ["blue-1-1"]
     assert built == [1]
 
 
 def test_while_a_round_is_open_no_other_is_planned(system):
     decide_once(system.ports)
     again = decide_once(system.ports)
-    assert (again.rounds, again.revived) == ([], [])
-    assert system.rounds.records["blue"].number == 1
+    assert (again.disruptions, again.revived) == ([], [])
+    assert system.disruptions.records["blue"].number == 1
 
 
 def test_who_is_second_to_write_starts_nothing(system):
-    write = system.rounds.write
+    write = system.disruptions.write
 
     def beaten(record):
         write(replace(record, why="the other one"))
         return write(record)
 
-    system.rounds.write = beaten
-    assert decide_once(system.ports).rounds == []
-    assert system.rounds.records["blue"].why == "the other one"
+    system.disruptions.write = beaten
+    assert decide_once(system.ports).disruptions == []
+    assert system.disruptions.records["blue"].why == "the other one"
 
 
 def test_a_round_whose_execution_was_never_started_is_started(system):
-    system.rounds.write(a_round(cluster="blue", retry=None))
+    system.disruptions.write(a_disruption(cluster="blue", retry=None))
     assert decide_once(system.ports).revived == ["blue-3-1"]
 
 
 def test_a_round_whose_execution_is_closed_gets_the_next_one_from_whoever_looks_first(system):
-    system.rounds.write(a_round(cluster="blue", retry=None, execution="blue-3-1", attempt=1))
-    system.round_executions.closed.add("blue-3-1")
-    held, started = sweep_round("blue", system.ports)
+    system.disruptions.write(a_disruption(cluster="blue", retry=None, execution="blue-3-1", attempt=1))
+    system.disruption_executions.closed.add("blue-3-1")
+    held, started = reconcile_disruption("blue", system.ports)
     assert (held, started) == (frozenset({"i-1", "i-2", "i-3"}), "blue-3-2")
 
 
 def test_a_round_that_rests_after_a_failure_is_not_taken_up_before_its_time(system):
     now = system.clock.now()
-    system.rounds.write(a_round(cluster="blue", execution="blue-3-1", attempt=1, retry=now + timedelta(minutes=2)))
-    system.round_executions.closed.add("blue-3-1")
-    assert sweep_round("blue", system.ports)[1] is None
+    system.disruptions.write(
+        a_disruption(cluster="blue", execution="blue-3-1", attempt=1, retry=now + timedelta(minutes=2))
+    )
+    system.disruption_executions.closed.add("blue-3-1")
+    assert reconcile_disruption("blue", system.ports)[1] is None
     system.clock.advance(seconds=121)
-    assert sweep_round("blue", system.ports)[1] == "blue-3-2"
+    assert reconcile_disruption("blue", system.ports)[1] == "blue-3-2"
 
 
 def test_what_could_not_be_given_back_is_given_back_by_the_sweeper(system):
-    record = a_round(cluster="blue", groups=("web-a",), suspended=("web-a",), raised={"web-a": 2})
-    system.rounds.write(record.closed(RoundOutcome.DONE, "done", system.clock.now()))
+    record = a_disruption(cluster="blue", groups=("web-a",), suspended=("web-a",), raised={"web-a": 2})
+    system.disruptions.write(record.closed(DisruptionOutcome.DONE, "done", system.clock.now()))
     system.group_changes.suspend("web-a", "AZRebalance")
-    assert sweep_round("blue", system.ports) == (frozenset(), None)
-    after = system.rounds.records["blue"]
+    assert reconcile_disruption("blue", system.ports) == (frozenset(), None)
+    after = system.disruptions.records["blue"]
     assert (after.suspended, after.raised) == ((), {})
     assert system.groups.by_name["web-a"].suspended == ()
 
@@ -117,10 +119,10 @@ def test_a_cluster_that_cannot_be_looked_at_is_named_and_gets_no_round(system, e
     system.kubernetes.fail("budgets", error)
     found = decide_once(system.ports)
     assert found.errors == [f"blue: {type(error).__name__}: {error}"]
-    assert system.rounds.records == {}
+    assert system.disruptions.records == {}
 
 
 def test_one_throttled_call_is_no_reason_to_wait_for_the_next_schedule(system):
     system.kubernetes.fail("budgets", ThrottledError("too many requests"), times=2)
     found = decide_once(system.ports)
-    assert (found.rounds, found.errors) == (["blue-1-1"], [])
+    assert (found.disruptions, found.errors) == (["blue-1-1"], [])

@@ -1,4 +1,4 @@
-"""New nodes of a round that are kept from Cluster Autoscaler, once it is no longer open."""
+"""New nodes of a run that are kept from Cluster Autoscaler, once it is no longer open."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -7,19 +7,19 @@ import pytest
 
 from leeward.disruption.command import Command, Decision, MethodName, Replacement
 from leeward.disruption.completion import end, give_up
-from leeward.disruption.record import RoundOutcome, RoundRecord
-from leeward.disruption.run import Next, RoundRun
+from leeward.disruption.record import DisruptionOutcome, DisruptionRecord
+from leeward.disruption.run import DisruptionRun, Next
 from leeward.disruption.scale_down_protection import keep
 from leeward.model.instance import CapacityType
 from leeward.model.well_known import KEPT_FOR, SCALE_DOWN_DISABLED
-from leeward.termination.reconciler import sweep_once
+from leeward.termination.reconciler import reconcile_once
 from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, an_instance
 from tests.fakes.system import FakeSystem
 
 OLD, NEW, THEIRS, OTHER = "i-0abc", "i-0def", "i-0aaa", "i-0bbb"
 HELD = {SCALE_DOWN_DISABLED: "true"}
-KEPT = {**HELD, KEPT_FOR: "round:3"}
-RUN = RoundRun(cluster=CLUSTER, number=3, next=Next.END, execution="blue-3-1")
+KEPT = {**HELD, KEPT_FOR: "disruption:3"}
+RUN = DisruptionRun(cluster=CLUSTER, number=3, next=Next.END, execution="blue-3-1")
 
 
 def a_record(**given):
@@ -38,7 +38,7 @@ def a_record(**given):
         "launched": {NEW: "0.0"},
         "places": {NEW: f"{GROUP}/us-east-1a/subnet-a"},
     }
-    return RoundRecord(**{**fields, **given})
+    return DisruptionRecord(**{**fields, **given})
 
 
 @pytest.fixture
@@ -69,27 +69,27 @@ def test_only_new_nodes_of_commands_that_stand_are_kept_and_what_others_keep_sta
     keep(a_record(launched={NEW: "0.0", THEIRS: "0.0"}), system.kubernetes.nodes(), system.ports)
     assert all_notes(system) == [{}, KEPT, HELD]
     put(system, NEW, {})
-    keep(a_record(fallen={"0": "too dear"}), system.kubernetes.nodes(), system.ports)
+    keep(a_record(fallen={"0": "too expensive"}), system.kubernetes.nodes(), system.ports)
     assert all_notes(system) == [{}, {}, HELD]
 
 
 @pytest.mark.parametrize("ending", [end, give_up])
 def test_the_end_of_a_round_lets_go_of_its_nodes_and_of_no_others(system, ending):
     put(system, NEW, KEPT)
-    put(system, OTHER, {**HELD, KEPT_FOR: "round:4"})
+    put(system, OTHER, {**HELD, KEPT_FOR: "disruption:4"})
     told = ending is end
-    system.rounds.write(a_record(told=told, ends={OLD: "gone"} if told else {}))
+    system.disruptions.write(a_record(told=told, ends={OLD: "gone"} if told else {}))
     after = ending(RUN, {}, system.ports)
     assert after.next is (Next.DONE if told else Next.GIVEN_UP)
     assert all_notes(system) == [{}, {}, HELD]
-    assert notes(system, OTHER)[KEPT_FOR] == "round:4"
+    assert notes(system, OTHER)[KEPT_FOR] == "disruption:4"
 
 
 def test_the_sweep_leaves_those_of_the_open_round(system):
     put(system, NEW, KEPT)
-    system.rounds.write(a_record())
-    system.round_executions.open.add(RUN.execution)
-    assert sweep_once(system.ports).restored == []
+    system.disruptions.write(a_record())
+    system.disruption_executions.open.add(RUN.execution)
+    assert reconcile_once(system.ports).restored == []
     assert notes(system, NEW) == KEPT
 
 
@@ -98,18 +98,20 @@ def test_the_sweep_lets_go_of_those_of_any_other_round_and_of_nothing_else(syste
     put(system, NEW, KEPT)
     record = a_record(number=4 if left == "the next one" else 3)
     if left != "nothing":
-        system.rounds.write(record.closed(RoundOutcome.DONE, "done", system.clock.now()) if left == "ended" else record)
-        system.round_executions.open.add(RUN.execution)
-    assert sweep_once(system.ports).restored == [f"node-{NEW}"]
+        system.disruptions.write(
+            record.closed(DisruptionOutcome.DONE, "done", system.clock.now()) if left == "ended" else record
+        )
+        system.disruption_executions.open.add(RUN.execution)
+    assert reconcile_once(system.ports).restored == [f"node-{NEW}"]
     assert all_notes(system) == [{}, {}, HELD]
-    assert sweep_once(system.ports).restored == []
+    assert reconcile_once(system.ports).restored == []
 
 
 def test_a_cluster_that_does_not_answer_keeps_no_end_from_coming_and_the_sweep_comes_after_it(system):
     put(system, NEW, KEPT)
-    system.rounds.write(a_record(told=True, ends={OLD: "gone"}))
+    system.disruptions.write(a_record(told=True, ends={OLD: "gone"}))
     system.kubernetes.down = True
     assert end(RUN, {}, system.ports).next is Next.DONE
     system.kubernetes.down = False
-    assert sweep_once(system.ports).restored == [f"node-{NEW}"]
+    assert reconcile_once(system.ports).restored == [f"node-{NEW}"]
     assert notes(system, NEW) == {}

@@ -6,7 +6,7 @@ import pytest
 
 from leeward.disruption.command import Decision, MethodName
 from leeward.disruption.methods import ORDER
-from leeward.disruption.plan import plan_round
+from leeward.disruption.plan import plan_disruption
 from leeward.model.launch import LaunchSettings
 from tests.unit.disruption.fleet import ZONES, a_budget, a_fleet, a_policy, rules
 
@@ -18,7 +18,7 @@ OLD = {"image": "ami-1"}
 
 
 def plan(fleet, only=None):
-    return plan_round(fleet.snapshot(), only=only)
+    return plan_disruption(fleet.snapshot(), only=only)
 
 
 def reason(fleet, node, method):

@@ -8,7 +8,7 @@ import pytest
 from leeward.disruption import rollback
 from leeward.disruption.command import Command, Decision, MethodName, Replacement
 from leeward.disruption.lease import written
-from leeward.disruption.record import RoundRecord
+from leeward.disruption.record import DisruptionRecord
 from leeward.disruption.rollback import release
 from leeward.model.instance import CapacityType
 from leeward.model.node import disruption_taint
@@ -39,7 +39,7 @@ def system():
 def a_record(system, **given):
     new = Replacement(group=GROUP, types=("m5.large",), zones=("us-east-1a",), capacity=CapacityType.ON_DEMAND)
     replaced = Command(decision=Decision.REPLACE, nodes=(f"node-{OLD}",), reason="drifted", replacements=(new,))
-    record = RoundRecord(
+    record = DisruptionRecord(
         cluster=CLUSTER,
         number=3,
         method=MethodName.DRIFT,
@@ -121,5 +121,5 @@ def test_killed_once_it_has_asked_it_asks_nobody_else_afterwards(system, monkeyp
         with pytest.raises(DiedError):
             release(record, system.ports)
     ended(system, NEW)
-    release(system.rounds.read(CLUSTER), system.ports)
+    release(system.disruptions.read(CLUSTER), system.ports)
     assert payers(system) == [NEW]

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from leeward.disruption.command import Decision, MethodName
-from leeward.disruption.plan import plan_round
+from leeward.disruption.plan import plan_disruption
 from leeward.disruption.validation import validate
 from tests.unit.disruption.fleet import ZONES, a_budget, a_fleet, a_policy, rules
 
@@ -30,7 +30,7 @@ def three_replicas(*policies, key=ZONE, spare=(), **more):
 
 
 def commands(fleet, method=MethodName.CONSOLIDATION):
-    return plan_round(fleet.snapshot(), only=method).commands
+    return plan_disruption(fleet.snapshot(), only=method).commands
 
 
 @pytest.mark.parametrize("key", [ZONE, HOST])

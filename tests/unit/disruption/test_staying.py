@@ -3,8 +3,8 @@
 from datetime import timedelta
 
 from leeward.disruption.blocked_events import DISRUPTION_BLOCKED, UNCONSOLIDATABLE, tell_why_nodes_stay, why_it_stays
-from leeward.disruption.plan import plan_round
-from leeward.disruption.round import always
+from leeward.disruption.plan import plan_disruption
+from leeward.disruption.planning_state import always
 from tests.fakes.system import FakeSystem
 from tests.unit.disruption.fleet import NOON, a_fleet
 
@@ -15,7 +15,7 @@ def told(fleet, now=NOON, more=always):
     snapshot = fleet.snapshot()
     object.__setattr__(snapshot, "now", now)
     object.__setattr__(snapshot, "cluster", "blue")
-    count = tell_why_nodes_stay(snapshot, plan_round(snapshot), more, system.ports)
+    count = tell_why_nodes_stay(snapshot, plan_disruption(snapshot), more, system.ports)
     found = [(event.about, event.reason) for event in system.kubernetes.events]
     assert len(found) == count
     return found
@@ -30,7 +30,7 @@ def full(count):
 
 
 def test_a_node_that_consolidation_has_looked_at_is_unconsolidatable():
-    plan = plan_round(full(2).snapshot())
+    plan = plan_disruption(full(2).snapshot())
     reason, said = why_it_stays(plan, "n000")
     assert reason == UNCONSOLIDATABLE
     assert "pod shop/a0 has no other place" in said
@@ -38,7 +38,7 @@ def test_a_node_that_consolidation_has_looked_at_is_unconsolidatable():
 
 def test_a_node_that_no_method_may_touch_is_blocked_with_what_blocks_it():
     fleet = full(1).node("kept").pod("b", "kept", annotations={"karpenter.sh/do-not-disrupt": "true"})
-    reason, said = why_it_stays(plan_round(fleet.snapshot()), "kept")
+    reason, said = why_it_stays(plan_disruption(fleet.snapshot()), "kept")
     assert reason == DISRUPTION_BLOCKED
     assert "shop/b" in said
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from leeward.disruption.command import MethodName
-from leeward.disruption.plan import plan_round
+from leeward.disruption.plan import plan_disruption
 from leeward.policy.document import DrainPolicy
 from tests.unit.disruption.fleet import a_fleet, a_policy, rules
 
@@ -28,7 +28,9 @@ def a_held_fleet(policy, held):
 
 def methods(fleet):
     """The methods that would take n1."""
-    found = {name: plan_round(fleet.snapshot(), only=name) for name in MethodName if name is not MethodName.UNHEALTHY}
+    found = {
+        name: plan_disruption(fleet.snapshot(), only=name) for name in MethodName if name is not MethodName.UNHEALTHY
+    }
     return {name.value for name, plan in found.items() if plan.commands}
 
 
@@ -41,7 +43,7 @@ def test_expiration_takes_a_node_whose_pods_are_held_only_with_a_termination_gra
 @pytest.mark.parametrize("held", ["pdb", "do-not-disrupt"])
 def test_consolidation_and_emptiness_never_take_a_node_whose_pods_are_held(held):
     fleet = a_held_fleet(a_policy_of(hours=1), held).node("n2").pod("b", "n2", cpu="100m", annotations=KEPT)
-    verdicts = plan_round(fleet.snapshot()).verdicts["n1"]
+    verdicts = plan_disruption(fleet.snapshot()).verdicts["n1"]
     for method in (MethodName.CONSOLIDATION, MethodName.EMPTINESS):
         assert not verdicts[method].candidate
         assert "shop/a" in verdicts[method].reason

@@ -3,13 +3,13 @@
 from datetime import timedelta
 
 from leeward.disruption.command import MethodName
-from leeward.disruption.plan import plan_round
+from leeward.disruption.plan import plan_disruption
 from leeward.disruption.validation import validate
 from tests.unit.disruption.fleet import a_budget, a_fleet, a_policy, rules
 
 
 def again(earlier, fleet):
-    plan = plan_round(earlier.snapshot())
+    plan = plan_disruption(earlier.snapshot())
     assert plan.commands
     return validate(fleet.snapshot(), plan.method, plan.commands)
 

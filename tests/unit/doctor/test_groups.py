@@ -13,8 +13,8 @@ from leeward.model.launch_refusal import RefusalCause, fix_for
 from leeward.model.termination import Cause, CauseKind, Replacement
 from tests.fakes.builders import CLUSTER, GROUP, PUT_BY_SYNC, ZONE, a_group, a_policy, a_subject, our_hook, policies
 from tests.fakes.clock import START
+from tests.fakes.disruptions import a_disruption
 from tests.fakes.refusals import REFUSALS
-from tests.fakes.rounds import a_round
 from tests.unit.doctor.patient import NODE, Patient
 from tests.unit.doctor.upgrades import an_upgrade
 
@@ -206,7 +206,7 @@ def test_an_instance_that_our_hook_holds_and_nobody_leads_out(patient):
     found = patient.trouble(Check.LIFECYCLE)
     assert (found.object, found.state) == (f"instance {NODE}", State.WARNING)
     assert "leeward-terminate" in found.found
-    assert "sweep" in found.fix
+    assert "reconciler" in found.fix
 
 
 def test_one_that_a_termination_of_ours_leads_out_is_in_order(patient):
@@ -251,7 +251,7 @@ class TestLaunches:
 
     @pytest.mark.parametrize(("cause", "refusal"), REFUSALS.items())
     def test_as_a_disruption_run_met_it(self, patient, cause, refusal):
-        patient.system.rounds.records[CLUSTER] = a_round(refusals={GROUP: refusal}, ended=START)
+        patient.system.disruptions.records[CLUSTER] = a_disruption(refusals={GROUP: refusal}, ended=START)
         assert_told(patient.trouble(Check.LAUNCHES), cause, refusal)
 
     def test_a_launch_configuration_is_known_beforehand(self, patient):

@@ -66,10 +66,10 @@ def test_an_idle_function_and_one_with_reserved_concurrency_are_in_order(patient
 
 
 def test_errors_are_a_warning_that_names_the_log(patient):
-    patient.deployment.counted["leeward-sweep"] = Counts(errors=3)
+    patient.deployment.counted["leeward-reconciler"] = Counts(errors=3)
     found = patient.trouble(Check.FUNCTION_ERRORS)
     assert (found.state, found.found) == (State.WARNING, "3 errors and 0 throttles in the last hour")
-    assert "aws logs tail /aws/lambda/leeward-sweep" in found.fix
+    assert "aws logs tail /aws/lambda/leeward-reconciler" in found.fix
 
 
 def test_throttles_of_the_capped_function_are_meant(patient):
@@ -107,8 +107,8 @@ def test_a_rule_that_is_switched_off(patient):
 
 
 def test_a_schedule_that_is_switched_off(patient):
-    patient.deployment.enabled["leeward-sweep-schedule"] = False
-    assert patient.trouble(Check.SCHEDULE).fix == "aws events enable-rule --name leeward-sweep-schedule"
+    patient.deployment.enabled["leeward-reconciler-schedule"] = False
+    assert patient.trouble(Check.SCHEDULE).fix == "aws events enable-rule --name leeward-reconciler-schedule"
 
 
 @pytest.mark.parametrize(
@@ -299,7 +299,12 @@ def test_every_read_is_denied_and_nothing_but_unknowns_is_told(patient):
     for fake in (patient.deployment, patient.rbac, patient.system.claims, patient.system.groups):
         for method in [name for name in dir(fake) if not name.startswith("_") and callable(getattr(fake, name))]:
             fake.fail(method, AccessDeniedError(f"{method}: not allowed"))
-    for fake in (patient.system.kubernetes, patient.system.catalog, patient.system.upgrades, patient.system.rounds):
+    for fake in (
+        patient.system.kubernetes,
+        patient.system.catalog,
+        patient.system.upgrades,
+        patient.system.disruptions,
+    ):
         fake.fail("nodes", AccessDeniedError("nodes: not allowed"))
         fake.fail("read", AccessDeniedError("read: not allowed"))
     findings = patient.findings(asked="blue")

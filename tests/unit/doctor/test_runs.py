@@ -12,7 +12,7 @@ from leeward.model.termination import Cause, CauseKind
 from leeward.upgrade.record import ControlRequest
 from tests.fakes.builders import CLUSTER, GROUP, a_policy, a_subject, policies
 from tests.fakes.clock import START
-from tests.fakes.rounds import a_round
+from tests.fakes.disruptions import a_disruption
 from tests.unit.doctor.patient import NODE, Patient
 
 HOUR = timedelta(hours=1)
@@ -104,15 +104,15 @@ def test_records_that_may_not_be_read(patient):
 
 
 def test_a_round_without_an_execution(patient):
-    record = a_round(began=START - HOUR, retry=None, execution="blue-3-1")
-    patient.system.rounds.records[CLUSTER] = record
-    assert patient.trouble(Check.ROUND).state is State.FAILED
-    patient.system.rounds.records[CLUSTER] = replace(record, retry=START + timedelta(minutes=1))
+    record = a_disruption(began=START - HOUR, retry=None, execution="blue-3-1")
+    patient.system.disruptions.records[CLUSTER] = record
+    assert patient.trouble(Check.DISRUPTION).state is State.FAILED
+    patient.system.disruptions.records[CLUSTER] = replace(record, retry=START + timedelta(minutes=1))
     assert patient.troubles() == []
-    patient.system.round_executions.open.add("blue-3-1")
-    patient.system.rounds.records[CLUSTER] = replace(record, began=START - 30 * HOUR)
-    assert patient.trouble(Check.ROUND).state is State.WARNING
-    patient.system.rounds.records[CLUSTER] = replace(record, ended=START)
+    patient.system.disruption_executions.open.add("blue-3-1")
+    patient.system.disruptions.records[CLUSTER] = replace(record, began=START - 30 * HOUR)
+    assert patient.trouble(Check.DISRUPTION).state is State.WARNING
+    patient.system.disruptions.records[CLUSTER] = replace(record, ended=START)
     assert patient.troubles() == []
 
 
@@ -143,5 +143,5 @@ def test_an_upgrade_on_which_nothing_works(upgraded):
         f"leeward upgrade start {GROUP} --cluster {CLUSTER}, or abort",
     )
     record = upgraded.system.upgrades.records[GROUP]
-    upgraded.system.upgrades.records[GROUP] = replace(record, wish=ControlRequest.PAUSE)
+    upgraded.system.upgrades.records[GROUP] = replace(record, control=ControlRequest.PAUSE)
     assert upgraded.trouble(Check.UPGRADE).found == "its upgrade is paused"

@@ -99,7 +99,7 @@ class TestTypes:
         needs = {"VCpuCount": {"Min": 1000}, "MemoryMiB": {"Min": 0}}
         found = choices(a_group(), a_launch("", InstanceRequirements=needs), known=TYPES)
         assert found.types == ()
-        assert any("no known instance type meets the requirements of eks-web-1" in one for one in found.remarks)
+        assert any("no known instance type meets the requirements of eks-web-1" in one for one in found.warnings)
 
     def test_the_node_groups_types_and_then_the_running_ones_fill_in(self):
         group = a_group(managed=True)

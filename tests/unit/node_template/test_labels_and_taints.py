@@ -145,13 +145,13 @@ class TestTags:
     def test_a_taint_without_a_known_effect_is_passed_over_and_said(self, value):
         node = an_expected_node(group=tagged(taint_a=value))
         assert node.taints == ()
-        assert [remark for remark in node.remarks if "taint/a" in remark and "VALUE:EFFECT" in remark]
+        assert [warning for warning in node.warnings if "taint/a" in warning and "VALUE:EFFECT" in warning]
 
     @pytest.mark.parametrize("value", ["much", "", "1e", "-1Gi", "1e999999999"])
     def test_a_resource_without_a_quantity_is_passed_over_and_said(self, value):
         node = an_expected_node(group=tagged(resources_memory=value))
         assert node.capacity["memory"] == 7577 * 1024**2
-        assert [remark for remark in node.remarks if "resources/memory" in remark]
+        assert [warning for warning in node.warnings if "resources/memory" in warning]
 
     def test_a_quantity_beyond_every_node_is_capped_as_kubernetes_caps_it(self):
         node = an_expected_node(group=tagged(resources_memory="1e99"))
@@ -253,5 +253,5 @@ class TestTheObject:
         group = a_group()
         node = expected_node(Sources(group=group, choices=choices(group, None, known={})))
         assert node.capacity == {}
-        assert "the launch template of eks-web-1 is not known: EKS' defaults are taken" in node.remarks
-        assert "nothing tells which instance type eks-web-1 launches" in node.remarks
+        assert "the launch template of eks-web-1 is not known: EKS' defaults are taken" in node.warnings
+        assert "nothing tells which instance type eks-web-1 launches" in node.warnings

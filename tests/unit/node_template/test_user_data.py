@@ -96,7 +96,7 @@ def taints(settings):
 class TestNodeConfig:
     def test_every_part_of_it(self):
         found = read(NODE_CONFIG)
-        assert (found.family, found.max_pods, found.remarks) == (Family.AMAZON_LINUX, 42, ())
+        assert (found.family, found.max_pods, found.warnings) == (Family.AMAZON_LINUX, 42, ())
         assert found.labels == {"team": "web", "eks.amazonaws.com/capacityType": "SPOT"}
         assert taints(found) == ["dedicated=gpu:NoSchedule"]
         assert found.kube_reserved == {"cpu": "150m", "memory": "1Gi"}
@@ -130,8 +130,8 @@ class TestNodeConfig:
 
     def test_yaml_that_is_not_understood_is_said_and_says_nothing(self):
         found = read("apiVersion: node.eks.aws/v1alpha1\nspec: &anchor\n  kubelet: {}\n")
-        assert found == KubeletSettings(remarks=found.remarks)
-        assert "NodeConfig: line 2: found 'spec: &anchor'" in found.remarks[0]
+        assert found == KubeletSettings(warnings=found.warnings)
+        assert "NodeConfig: line 2: found 'spec: &anchor'" in found.warnings[0]
 
 
 class TestScripts:
@@ -158,7 +158,7 @@ class TestScripts:
             "#!/bin/bash\n/etc/eks/bootstrap.sh blue --kubelet-extra-args '--max-pods=$MAX --node-labels=a=b'\n"
         )
         assert (found.max_pods, found.labels) == (None, {"a": "b"})
-        assert "--max-pods: found '$MAX'" in found.remarks[0]
+        assert "--max-pods: found '$MAX'" in found.warnings[0]
 
     @pytest.mark.parametrize("line", ["export USE_MAX_PODS=false", 'echo "USE_MAX_PODS=false" >> /etc/profile.d/b.sh'])
     def test_the_switch_of_bootstrap_in_the_environment(self, line):
@@ -177,7 +177,7 @@ class TestBottlerocket:
         assert found.eviction_hard == {"memory.available": "15%"}
 
     def test_broken_toml_is_said(self):
-        assert "Bottlerocket settings" in read("[settings.kubernetes]\nmax-pods =\n").remarks[0]
+        assert "Bottlerocket settings" in read("[settings.kubernetes]\nmax-pods =\n").warnings[0]
 
 
 class TestNonsense:
@@ -186,23 +186,23 @@ class TestNonsense:
 
     @pytest.mark.parametrize("encoded", ["%%%", "A", "é"])
     def test_what_is_no_base64_is_said(self, encoded):
-        assert "expected base64" in kubelet_settings(encoded).remarks[0]
+        assert "expected base64" in kubelet_settings(encoded).warnings[0]
 
     def test_more_than_ec2_takes_is_not_read(self):
-        assert "expected at most" in kubelet_settings("A" * (2 * LARGEST + 1)).remarks[0]
+        assert "expected at most" in kubelet_settings("A" * (2 * LARGEST + 1)).warnings[0]
 
     def test_packed_data_is_unpacked_no_further_than_that(self):
         bomb = gzip.compress(b" " * 300 * LARGEST)
         tracemalloc.start()
         try:
-            assert "expected at most" in read(bomb).remarks[0]
+            assert "expected at most" in read(bomb).warnings[0]
             assert tracemalloc.get_traced_memory()[1] < 10 * LARGEST
         finally:
             tracemalloc.stop()
 
     @pytest.mark.parametrize("text", ["apiVersion: node.eks.aws/\na: " + "[" * 20000, "[settings]\na = " + "[" * 20000])
     def test_nesting_without_end_is_said(self, text):
-        assert read(text).remarks
+        assert read(text).warnings
 
     @given(some.binary(max_size=400))
     def test_any_bytes_give_an_answer(self, raw):
@@ -226,9 +226,9 @@ class TestWithheld:
         return withheld(read(text), self.CAPACITY, vcpus=2, pods=29)
 
     def test_the_config_joins_eks_own_values(self):
-        kept, remarks = self.of(NODE_CONFIG)
+        kept, warnings = self.of(NODE_CONFIG)
         assert kept == {CPU: 150, MEMORY: 1024 * MIB + -(-7577 * MIB // 20), EPHEMERAL_STORAGE: 3 * GIB}
-        assert remarks == ()
+        assert warnings == ()
 
     def test_a_flag_replaces_them(self):
         kept, _ = self.of("#!/bin/bash\nx --kube-reserved=cpu=200m --eviction-hard='nodefs.available<5%'\n")
@@ -243,11 +243,11 @@ class TestWithheld:
 
     @pytest.mark.parametrize("threshold", ["lots", "-5%", "1e999999999%", "%", "1e999999999"])
     def test_a_threshold_that_cannot_be_read_is_said_and_eks_own_counts(self, threshold):
-        kept, remarks = self.of(f"#!/bin/bash\nx --eviction-hard=memory.available<{threshold}\n")
+        kept, warnings = self.of(f"#!/bin/bash\nx --eviction-hard=memory.available<{threshold}\n")
         assert kept[MEMORY] == (574 + 100) * MIB
-        assert "eviction-hard memory.available" in remarks[0]
+        assert "eviction-hard memory.available" in warnings[0]
 
     def test_a_quantity_that_cannot_be_read_is_said(self):
-        kept, remarks = self.of(NODE_CONFIG.replace("150m", "some"))
+        kept, warnings = self.of(NODE_CONFIG.replace("150m", "some"))
         assert kept[CPU] == 70
-        assert "kube-reserved: cpu: found 'some'" in remarks[0]
+        assert "kube-reserved: cpu: found 'some'" in warnings[0]

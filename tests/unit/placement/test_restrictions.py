@@ -18,7 +18,7 @@ def affinity(*terms):
     return {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}}
 
 
-def wish(key, operator, *values):
+def preference(key, operator, *values):
     return {"key": key, "operator": operator, "values": list(values)}
 
 
@@ -37,13 +37,13 @@ def test_a_node_selector_on_the_zone_is_honoured(key):
 @pytest.mark.parametrize(
     ("expression", "expected"),
     [
-        (wish("topology.cast.ai/subnet-id", "In", "subnet-a", "subnet-x"), ["subnet-a"]),
-        (wish("leeward.dev/subnet-id", "NotIn", "subnet-a"), ["subnet-b"]),
-        (wish("topology.kubernetes.io/zone", "In", "us-east-1b"), ["subnet-b"]),
-        (wish("leeward.dev/subnet-id", "Exists"), ["subnet-a", "subnet-b"]),
-        (wish("leeward.dev/subnet-id", "DoesNotExist"), []),
-        (wish("leeward.dev/subnet-id", "Gt", "1"), []),
-        (wish("disk", "In", "ssd"), ["subnet-a", "subnet-b"]),
+        (preference("topology.cast.ai/subnet-id", "In", "subnet-a", "subnet-x"), ["subnet-a"]),
+        (preference("leeward.dev/subnet-id", "NotIn", "subnet-a"), ["subnet-b"]),
+        (preference("topology.kubernetes.io/zone", "In", "us-east-1b"), ["subnet-b"]),
+        (preference("leeward.dev/subnet-id", "Exists"), ["subnet-a", "subnet-b"]),
+        (preference("leeward.dev/subnet-id", "DoesNotExist"), []),
+        (preference("leeward.dev/subnet-id", "Gt", "1"), []),
+        (preference("disk", "In", "ssd"), ["subnet-a", "subnet-b"]),
     ],
 )
 def test_node_affinity_on_subnet_and_zone_is_honoured(expression, expected):
@@ -51,14 +51,22 @@ def test_node_affinity_on_subnet_and_zone_is_honoured(expression, expected):
 
 
 def test_terms_are_alternatives_and_expressions_of_a_term_all_hold():
-    both = [wish("topology.kubernetes.io/zone", "In", "us-east-1a"), wish("leeward.dev/subnet-id", "In", "subnet-b")]
+    both = [
+        preference("topology.kubernetes.io/zone", "In", "us-east-1a"),
+        preference("leeward.dev/subnet-id", "In", "subnet-b"),
+    ]
     assert allowed(of_pod("shop/db-0", affinity(both))) == []
     assert allowed(of_pod("shop/db-0", affinity(both, [both[1]]))) == ["subnet-b"]
-    assert allowed(of_pod("shop/db-0", affinity([both[0]], [wish("disk", "In", "ssd")]))) == ["subnet-a", "subnet-b"]
+    assert allowed(of_pod("shop/db-0", affinity([both[0]], [preference("disk", "In", "ssd")]))) == [
+        "subnet-a",
+        "subnet-b",
+    ]
 
 
 def test_an_empty_term_matches_no_node():
-    assert allowed(of_pod("shop/db-0", affinity([], [wish("leeward.dev/subnet-id", "In", "subnet-b")]))) == ["subnet-b"]
+    assert allowed(of_pod("shop/db-0", affinity([], [preference("leeward.dev/subnet-id", "In", "subnet-b")]))) == [
+        "subnet-b"
+    ]
 
 
 def test_only_empty_terms_match_no_node_at_all():
@@ -66,14 +74,16 @@ def test_only_empty_terms_match_no_node_at_all():
 
 
 def test_preferred_affinity_binds_nobody():
-    preferred = [{"weight": 1, "preference": {"matchExpressions": [wish("leeward.dev/subnet-id", "In", "subnet-b")]}}]
+    preferred = [
+        {"weight": 1, "preference": {"matchExpressions": [preference("leeward.dev/subnet-id", "In", "subnet-b")]}}
+    ]
     spec = {"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}}
     assert of_pod("shop/db-0", spec) == ()
 
 
 @pytest.mark.parametrize("key", ["topology.ebs.csi.aws.com/zone", "topology.kubernetes.io/zone"])
 def test_a_volume_binds_its_pod_to_its_zone(key):
-    required = {"nodeSelectorTerms": [{"matchExpressions": [wish(key, "In", "us-east-1b")]}]}
+    required = {"nodeSelectorTerms": [{"matchExpressions": [preference(key, "In", "us-east-1b")]}]}
     found = of_volume("shop/db-0", {"metadata": {"name": "pv-1"}, "spec": {"nodeAffinity": {"required": required}}})
     assert allowed(found) == ["subnet-b"]
     assert found[0].source == "volume pv-1 of pod shop/db-0"

@@ -71,7 +71,7 @@ def policies(*of, repair=REPAIR, **settings):
     return ClusterPolicies(settings=ClusterSettings(name="blue", **settings), policies=of or (one,))
 
 
-def a_checkup(nodes, *, groups=None, states=None, lifecycles=None, failing=(), **rest):
+def a_node_health(nodes, *, groups=None, states=None, lifecycles=None, failing=(), **rest):
     """All nodes in one group `web` unless told; `states`: EC2's word by node name."""
     nodes = tuple(nodes)
     fields = {
@@ -89,4 +89,4 @@ def a_cluster(size, *, ill=None, failing=(), **rest):
     """Nodes a1, b2, c3, a4 ... over three zones; `ill`: minutes NotReady by name."""
     names = [f"{'abc'[number % 3]}{number + 1}" for number in range(size)]
     nodes = [a_node(name, ill=(ill or {}).get(name), zone=ZONES["abc".index(name[0])]) for name in names]
-    return a_checkup(nodes, failing=failing, **rest)
+    return a_node_health(nodes, failing=failing, **rest)

@@ -16,7 +16,7 @@ from leeward.report.building import build
 from leeward.report.facts import SeenEvent, SeenNode, Story
 from leeward.report.record import MarkKind, RunRecord, Source
 from tests.fakes.builders import GROUP, an_instance
-from tests.fakes.rounds import a_round
+from tests.fakes.disruptions import a_disruption
 from tests.unit.report.execution import (
     BLOCKED,
     NEW,
@@ -404,20 +404,20 @@ class TestAnUpgrade:
 
 class TestARound:
     def test_its_nodes_are_marked_together_and_leave_one_by_one(self):
-        record = a_round()
+        record = a_disruption()
         nodes = dict(record.nodes)
         (name, old), *_ = nodes.items()
-        cause = Cause(id=f"round#{record.cluster}#{record.number}#{old}", kind=CauseKind.UNDERUTILIZED, at=at(30))
+        cause = Cause(id=f"disruption#{record.cluster}#{record.number}#{old}", kind=CauseKind.UNDERUTILIZED, at=at(30))
         termination = a_termination(old, causes=[cause])
         termination = replace(termination, subject=replace(termination.subject, node=name))
-        given = {"cluster": record.cluster, "round": record.number}
-        execution = an_execution(Machine.ROUND, f"{record.cluster}-{record.number}-1", given=given)
+        given = {"cluster": record.cluster, "disruption": record.number}
+        execution = an_execution(Machine.DISRUPTION, f"{record.cluster}-{record.number}-1", given=given)
         steps = [
             a_step("MarkNodes", 1, 2, next="launch", why="marked 3 nodes"),
             a_step("FollowTerminations", 80, 90, next="end", why="3 terminations have come to their end"),
-            a_step("RoundDone", 99, 100, next="done", why="done"),
+            a_step("DisruptionDone", 99, 100, next="done", why="done"),
         ]
-        facts = facts_of(execution, steps, records=[termination], stories={}, touched=(old,), round=record)
+        facts = facts_of(execution, steps, records=[termination], stories={}, touched=(old,), disruption=record)
         found = drawn(replace(facts, cluster=record.cluster, number=record.number))
         assert spans(found, old)[:3] == [("ready", -2, 2), ("cordoned", 2, 6), ("draining", 6, 40)]
         assert texts(found, MarkKind.EVENT) == []
@@ -438,7 +438,7 @@ def test_ec2_names_group_and_kind_where_no_record_does():
 @pytest.mark.parametrize("room", ["termination", "upgrade", "disruption"])
 def test_every_state_that_is_looked_for_exists(room):
     machine = read_definition(Path(f"functions/leeward/{room}/state_machine.asl.yaml"))
-    of_room = {"termination": Machine.TERMINATION, "upgrade": Machine.UPGRADE, "disruption": Machine.ROUND}[room]
+    of_room = {"termination": Machine.TERMINATION, "upgrade": Machine.UPGRADE, "disruption": Machine.DISRUPTION}[room]
     wanted = {lanes._CORDONS[of_room]} if of_room in lanes._CORDONS else set()
     if room == "termination":
         wanted |= node_markers.PAUSES | node_markers.SAID_ONCE | {"Drain", "AnswerHooks", "RemoveNode", "Finish"}

@@ -107,8 +107,8 @@ def test_new_nodes_of_a_try_that_did_not_win_are_there_again():
 
 
 def test_preferences_come_before_the_least_allocated_node():
-    wish = {"weight": 1, "preference": {"matchExpressions": [a_line(HOST, "In", "n1")]}}
-    fond = a_pod("fond", cpu="1", affinity={"nodeAffinity": {PREFERRED: [wish]}})
+    preference = {"weight": 1, "preference": {"matchExpressions": [a_line(HOST, "In", "n1")]}}
+    fond = a_pod("fond", cpu="1", affinity={"nodeAffinity": {PREFERRED: [preference]}})
     pods = [a_pod("there", node="n1", cpu="2"), aged(fond, 0), *(aged(a_pod(f"f{i}", cpu="4"), 1 + i) for i in (0, 1))]
     assert went([a_node("n1"), a_node("n2")], pods)["fond"] == "n1"
 

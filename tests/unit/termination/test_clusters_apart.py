@@ -1,4 +1,4 @@
-"""One cluster's trouble, one malformed record or one broken node stops nothing else in a sweep."""
+"""One cluster's trouble, one malformed record or one broken node stops nothing else in a reconciliation."""
 
 import threading
 import time
@@ -15,7 +15,7 @@ from leeward.errors import ClusterUnreachableError
 from leeward.model.termination import Cause, CauseKind
 from leeward.sync.once import sync_once
 from leeward.termination import reconciler
-from leeward.termination.reconciler import sweep_once
+from leeward.termination.reconciler import reconcile_once
 from tests.adapters.conftest import OpenDoor
 from tests.adapters.hanging_server import HangingServer
 from tests.fakes.builders import a_group, a_node, a_policy, a_subject, an_instance, our_hook, policies
@@ -97,7 +97,7 @@ def test_an_api_server_that_hangs_delays_no_execution_and_no_heartbeat_of_any_cl
         return heartbeat(**named)
 
     system.executions.start, system.groups.heartbeat = starting, beating
-    found = sweep_once(behind(system, hanging))
+    found = reconcile_once(behind(system, hanging))
     assert started.keys() == beaten.keys() == {BLUE, GREEN}
     assert max(*started.values(), *beaten.values()) < 1
     assert time.monotonic() - began < 8
@@ -135,7 +135,7 @@ class TestUnexpectedErrors:
             return start(name, attempt)
 
         system.executions.start = broken
-        found = sweep_once(system.ports)
+        found = reconcile_once(system.ports)
         assert found.restarted == [GREEN]
         assert any(f"{BLUE}: UnexpectedError: {type(error).__name__}" in one for one in found.errors)
 
@@ -154,7 +154,7 @@ class TestUnexpectedErrors:
             return read(name)
 
         system.claims.read_all, system.claims.read = together, alone
-        found = sweep_once(system.ports)
+        found = reconcile_once(system.ports)
         assert found.restarted == [GREEN]
         assert any(one.startswith(f"the record of {BLUE}") for one in found.errors)
 
@@ -168,7 +168,7 @@ class TestUnexpectedErrors:
 
         system.clusters.policies = broken
         assert sync_once(system.ports).labelled == [f"node-{GREEN}"]
-        assert sorted(sweep_once(system.ports).restarted) == sorted([BLUE, GREEN])
+        assert sorted(reconcile_once(system.ports).restarted) == sorted([BLUE, GREEN])
         assert all(one.startswith("blue") for one in decide_once(system.ports).errors)
 
     def test_of_one_node_leave_the_other_nodes_labelled(self, system, error):
@@ -189,4 +189,4 @@ class TestUnexpectedErrors:
 
 def test_an_api_server_that_is_away_leaves_executions_and_hooks_to_aws(system):
     system.kubernetes.fail("nodes", ClusterUnreachableError("refused"))
-    assert sorted(sweep_once(system.ports).restarted) == sorted([BLUE, GREEN])
+    assert sorted(reconcile_once(system.ports).restarted) == sorted([BLUE, GREEN])

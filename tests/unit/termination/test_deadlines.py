@@ -113,7 +113,7 @@ def test_the_time_out_of_our_hook_is_counted_from_its_own_cause():
     ("seconds", "passed", "due"), [(60, 0, 1), (60, 10, 1), (120, 20, 0), (120, 30, 1), (300, 149, 0)]
 )
 def test_a_hook_that_ends_before_the_next_chance_is_heartbeaten_before_half_of_its_time_out(seconds, passed, due):
-    """A step may hang until its function ends, and sweeps are a minute apart."""
+    """A step may hang until its function ends, and reconciliations are a minute apart."""
     hook = our_hook(heartbeat_timeout=seconds)
     record = a_record(Cause(id="token", kind=CauseKind.ASG_TERMINATE, at=NOW, hook=hook.name, hook_ours=True))
     now = NOW + timedelta(seconds=passed)

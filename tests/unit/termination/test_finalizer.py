@@ -10,7 +10,7 @@ from leeward.model import well_known
 from leeward.model.node import disruption_taint
 from leeward.model.termination import CauseKind, Outcome
 from leeward.policy.document import DrainPolicy
-from leeward.termination.reconciler import sweep_once
+from leeward.termination.reconciler import reconcile_once
 from tests.fakes.builders import DEPLOYMENT, GROUP, a_group, a_node, a_policy, an_instance, our_hook, policies
 from tests.fakes.system import FakeSystem
 from tests.state_machines.test_walks import a_budget, a_pod
@@ -57,30 +57,30 @@ def ends(system, instance=I, state="terminated"):
 class TestWhoGetsIt:
     def test_nodes_of_groups_whose_policy_asks_for_it(self):
         system = a_system(held=False)
-        assert sorted(sweep_once(system.ports).held) == [NODE, f"node-{OTHER}"]
+        assert sorted(reconcile_once(system.ports).held) == [NODE, f"node-{OTHER}"]
         assert finalizers(system) == HELD
-        assert sweep_once(system.ports).held == []
+        assert reconcile_once(system.ports).held == []
 
     def test_nobody_by_default(self):
         system = a_system(policy=WITHOUT, held=False)
-        assert sweep_once(system.ports).held == []
+        assert reconcile_once(system.ports).held == []
         assert finalizers(system) == ()
 
     def test_nobody_in_a_paused_cluster(self):
         system = a_system(held=False, paused=True)
-        assert sweep_once(system.ports).held == []
+        assert reconcile_once(system.ports).held == []
 
     def test_no_node_that_is_on_its_way_out(self):
         system = a_system(held=False)
         mark = disruption_taint(DEPLOYMENT)
         system.kubernetes.put_node(replace(a_node(I), taints=(mark,)))
         system.kubernetes.put_node(replace(a_node(OTHER), deleting=True, finalizers=("other.dev/backup",)))
-        assert sweep_once(system.ports).held == []
+        assert reconcile_once(system.ports).held == []
 
     def test_no_node_of_a_lone_instance(self):
         system = a_system(held=False)
         system.kubernetes.put_node(a_node("i-0lone"))
-        sweep_once(system.ports)
+        reconcile_once(system.ports)
         assert finalizers(system, "node-i-0lone") == ()
 
 
@@ -90,20 +90,20 @@ class TestWhoLosesIt:
     def test_a_node_whose_instance_is_gone_also_in_a_paused_cluster(self, policy, paused):
         system = a_system(policy=policy, paused=paused)
         ends(system)
-        assert NODE in sweep_once(system.ports).let_go
+        assert NODE in reconcile_once(system.ports).let_go
         assert finalizers(system) == ()
 
     def test_one_whose_instance_ec2_has_forgotten(self):
         system = a_system()
         ends(system)
         system.instances.forget(I)
-        assert sweep_once(system.ports).let_go == [NODE]
+        assert reconcile_once(system.ports).let_go == [NODE]
 
     def test_a_deleted_node_goes_with_it(self):
         system = a_system()
         ends(system)
         delete_node(system)
-        assert sweep_once(system.ports).let_go == [NODE]
+        assert reconcile_once(system.ports).let_go == [NODE]
         assert NODE not in system.kubernetes.by_name
 
     def test_before_all_else(self):
@@ -111,50 +111,50 @@ class TestWhoLosesIt:
         ends(system)
         system.claims.fail("open_instances", AwsUnavailableError("the table is away"))
         with pytest.raises(AwsUnavailableError):
-            sweep_once(system.ports)
+            reconcile_once(system.ports)
         assert finalizers(system) == ()
 
     def test_nobody_whose_kubelet_reports_and_ec2_is_not_even_asked(self):
         system = a_system()
-        sweep_once(system.ports)
+        reconcile_once(system.ports)
         asked = system.instances.asked["describe"]  # for the labels of new nodes
-        sweep_once(system.ports)
+        reconcile_once(system.ports)
         assert finalizers(system) == HELD
         assert system.instances.asked["describe"] == asked
 
     def test_nobody_whose_instance_merely_stops(self):
         system = a_system()
         ends(system, state="stopping")
-        sweep_once(system.ports)
+        reconcile_once(system.ports)
         assert finalizers(system) == HELD
 
     def test_everybody_once_the_policy_does_not_ask_for_it_any_more(self):
         system = a_system(policy=WITHOUT)
-        assert sorted(sweep_once(system.ports).let_go) == [NODE, f"node-{OTHER}"]
+        assert sorted(reconcile_once(system.ports).let_go) == [NODE, f"node-{OTHER}"]
         assert finalizers(system) == ()
 
     def test_everybody_once_no_policy_selects_the_group_any_more(self):
         system = a_system(policy=a_policy("other", "batch-*"))
-        assert len(sweep_once(system.ports).let_go) == 2
+        assert len(reconcile_once(system.ports).let_go) == 2
 
     def test_other_finalizers_stay(self):
         system = a_system(policy=WITHOUT)
         system.kubernetes.put_node(replace(a_node(I), finalizers=("other.dev/backup", *HELD)))
-        sweep_once(system.ports)
+        reconcile_once(system.ports)
         assert finalizers(system) == ("other.dev/backup",)
 
     def test_nobody_whose_deletion_is_being_carried_out_though_the_policy_is_gone(self):
         system = a_system()
         delete_node(system)
-        sweep_once(system.ports)
+        reconcile_once(system.ports)
         system.clusters.policies_of["blue"] = policies(WITHOUT)
-        assert NODE not in sweep_once(system.ports).let_go
+        assert NODE not in reconcile_once(system.ports).let_go
         assert finalizers(system) == HELD
 
     def test_nobody_while_the_api_server_is_away(self):
         system = a_system(policy=WITHOUT)
         system.kubernetes.down = True
-        found = sweep_once(system.ports)
+        found = reconcile_once(system.ports)
         assert (found.let_go, len(found.errors)) == ([], 1)
 
 
@@ -162,34 +162,34 @@ class TestADeletedNode:
     def test_is_claimed_and_its_termination_started(self):
         system = a_system()
         delete_node(system)
-        assert sweep_once(system.ports).deleted == [I]
+        assert reconcile_once(system.ports).deleted == [I]
         (cause,) = system.claims.records[I].causes
         assert (cause.kind, NODE in cause.reason) == (CauseKind.NODE_DELETED, True)
         assert system.executions.open == {f"{I}-1"}
-        assert sweep_once(system.ports).deleted == []
+        assert reconcile_once(system.ports).deleted == []
 
     def test_waits_in_a_paused_cluster(self):
         system = a_system(paused=True)
         delete_node(system)
-        assert sweep_once(system.ports).deleted == []
+        assert reconcile_once(system.ports).deleted == []
         assert NODE in system.kubernetes.by_name
 
     def test_without_the_finalizer_is_none_of_our_business(self):
         system = a_system(policy=WITHOUT, held=False)
         system.kubernetes.put_node(replace(a_node(I), deleting=True, finalizers=("other.dev/backup",)))
-        assert sweep_once(system.ports).deleted == []
+        assert reconcile_once(system.ports).deleted == []
 
     def test_of_an_instance_that_ended_meanwhile_only_goes(self):
         system = a_system()
         delete_node(system)
         system.instances.set_state(I, "shutting-down")
-        found = sweep_once(system.ports)
+        found = reconcile_once(system.ports)
         assert (found.deleted, found.let_go) == ([], [NODE])
 
     def test_is_drained_and_ended_and_the_group_replaces_it(self):
         system = a_system(hooks=[our_hook()], pods=[a_pod()])
         delete_node(system)
-        sweep_once(system.ports)
+        reconcile_once(system.ports)
         walk = Walker(system).run(I)
         assert walk.error == ""
         assert system.kubernetes.done == ["evict shop/web-1"]
@@ -202,15 +202,15 @@ class TestADeletedNode:
         policy = replace(WITH, drain=DrainPolicy(timeout=timedelta(minutes=2)))
         system = a_system(policy=policy, pods=[a_pod()], budgets=[a_budget(0)])
         delete_node(system)
-        sweep_once(system.ports)
+        reconcile_once(system.ports)
         walk = Walker(system).run(I)
         assert walk.error == "PodEvictionFailure"
         node = system.kubernetes.by_name[NODE]
         assert (node.deleting, node.marked, node.unschedulable, node.finalizers) == (True, True, True, HELD)
-        assert sweep_once(system.ports).restarted == []  # it rests
+        assert reconcile_once(system.ports).restarted == []  # it rests
         system.kubernetes.set_allowed("shop/web", 1)
         system.clock.advance(minutes=15)
-        assert sweep_once(system.ports).restarted == [I]
+        assert reconcile_once(system.ports).restarted == [I]
         assert Walker(system).run(I, 2).error == ""
         assert NODE not in system.kubernetes.by_name
 
@@ -218,13 +218,13 @@ class TestADeletedNode:
         system = a_system()
         for name in (NODE, f"node-{OTHER}"):
             delete_node(system, name)
-        assert sorted(sweep_once(system.ports).deleted) == [I, OTHER]
+        assert sorted(reconcile_once(system.ports).deleted) == [I, OTHER]
 
     def test_of_an_instance_that_its_group_retains_waits_for_somebody_to_drain_it(self):
         system = a_system()
         delete_node(system)
         system.groups.set_lifecycle(GROUP, I, "Terminating:Retained")
-        found = sweep_once(system.ports)
+        found = reconcile_once(system.ports)
         assert (found.deleted, found.let_go) == ([], [])
 
     def test_of_a_detached_instance_is_let_go(self):
@@ -232,13 +232,13 @@ class TestADeletedNode:
         system = a_system()
         delete_node(system)
         system.groups.by_name[GROUP] = a_group(GROUP, OTHER)
-        found = sweep_once(system.ports)
+        found = reconcile_once(system.ports)
         assert (found.deleted, found.let_go) == ([], [NODE])
 
 
 def test_every_other_end_of_a_node_takes_the_finalizer_off():
     system = a_system(hooks=[our_hook()], pods=[a_pod()])
     system.groups.begin_terminating(GROUP, I)
-    sweep_once(system.ports)
+    reconcile_once(system.ports)
     assert Walker(system).run(I).error == ""
     assert NODE not in system.kubernetes.by_name

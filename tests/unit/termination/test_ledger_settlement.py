@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.model.termination import Cause, CauseKind, Replacement
+from leeward.model.termination import Cause, CauseKind, Outcome, Replacement
 from leeward.termination.instance_state import read, survey
 from leeward.termination.ledger_settlement import settle
 from tests.fakes.builders import GROUP, a_group, a_subject, an_instance
@@ -41,3 +41,34 @@ def test_an_owner_s_decrement_from_before_the_launch_leaves_it_to_the_youngest_m
     assert settle(situation, system.ports) is None
     assert system.claims.records[OLD].payers == {OLD: NEW}
     assert system.claims.records[NEW].has(CauseKind.SURPLUS)
+
+
+def surplus_ended_by_its_owner(system):
+    """NEW was to pay for the launch made for OLD, which was returned to service. Its owner ends it at EC2; what is
+    surveyed is from before the group has noticed.
+    """
+    now = system.clock.now()
+    warning = Cause(id="rebalance#1", kind=CauseKind.REBALANCE_RECOMMENDATION, at=now)
+    system.claims.claim(a_subject(OLD), warning, now)
+    system.claims.note(OLD, replacement=Replacement(launched=(NEW,)), times={"replacement": now}, payers={OLD: NEW})
+    version = system.claims.records[OLD].version
+    system.claims.close(OLD, version=version, outcome=Outcome.GIVEN_BACK, now=now)
+    surplus = Cause(id=f"debt#{OLD}", kind=CauseKind.SURPLUS, at=now)
+    system.claims.claim(a_subject(NEW), surplus, now)
+    system.instances.put(replace(system.instances.known[NEW], state="shutting-down"))
+    system.claims.note(NEW, times={"terminated": now})
+    return survey(read(NEW, system.ports), system.ports)
+
+
+@pytest.fixture
+def pair():
+    instances = [an_instance(OLD), an_instance(NEW)]
+    return FakeSystem(instances=instances, groups=[a_group(GROUP, OLD, NEW)])
+
+
+def test_the_group_s_report_read_after_its_members_leaves_no_launch_without_a_payer(pair):
+    """The members were read before the health check, the group's report after it: another member is on its way."""
+    situation = surplus_ended_by_its_owner(pair)
+    pair.groups.begin_terminating(GROUP, NEW)
+    assert "has still to launch the member that can pay" in (settle(situation, pair.ports) or "")
+    assert pair.claims.records[NEW].payers == {}

@@ -11,7 +11,7 @@ from leeward.model.group import LAUNCHING, LifecycleHook
 from leeward.model.node import disruption_taint
 from leeward.model.termination import Cause, CauseKind, Outcome
 from leeward.policy.document import Budget, DisruptionPolicy
-from leeward.termination.reconciler import sweep_once
+from leeward.termination.reconciler import reconcile_once
 from tests.fakes.builders import (
     DEPLOYMENT,
     GROUP,
@@ -50,7 +50,7 @@ def claim(system, kind=CauseKind.SPOT_INTERRUPTION, *, instance=NODE, deadline=N
 def test_a_claim_whose_start_was_lost_is_started():
     system = a_system()
     claim(system)
-    assert sweep_once(system.ports).restarted == [NODE]
+    assert reconcile_once(system.ports).restarted == [NODE]
     assert system.executions.open == {"i-0abc-1"}
 
 
@@ -58,16 +58,16 @@ def test_a_running_execution_is_left_alone():
     system = a_system()
     claim(system)
     system.executions.start(NODE, 1)
-    assert sweep_once(system.ports).restarted == []
+    assert reconcile_once(system.ports).restarted == []
 
 
 def test_an_execution_that_was_stopped_is_started_again_under_the_next_name():
     system = a_system()
     claim(system)
     system.executions.end(NODE, 1)
-    assert sweep_once(system.ports).restarted == [NODE]
+    assert reconcile_once(system.ports).restarted == [NODE]
     assert system.executions.open == {"i-0abc-2"}
-    assert sweep_once(system.ports).restarted == []
+    assert reconcile_once(system.ports).restarted == []
 
 
 def test_after_a_failure_it_rests_until_its_time_and_its_hooks_are_heartbeaten_meanwhile():
@@ -77,30 +77,30 @@ def test_after_a_failure_it_rests_until_its_time_and_its_hooks_are_heartbeaten_m
     system.executions.end(NODE, 1)
     system.claims.note(NODE, times={"retry": START + timedelta(minutes=10)})
     system.clock.advance(minutes=4)
-    assert sweep_once(system.ports).restarted == []
+    assert reconcile_once(system.ports).restarted == []
     assert system.groups.heartbeats == [(GROUP, "leeward-terminate", NODE)]
     system.clock.advance(minutes=6)
-    assert sweep_once(system.ports).restarted == [NODE]
+    assert reconcile_once(system.ports).restarted == [NODE]
 
 
 def test_an_instance_held_by_a_hook_of_ours_whose_event_was_lost_is_claimed_and_drained():
     system = a_system(hooks=[our_hook()])
     system.groups.begin_terminating(GROUP, NODE)
-    assert sweep_once(system.ports).claimed == [NODE]
+    assert reconcile_once(system.ports).claimed == [NODE]
     record = system.claims.records[NODE]
     assert record.causes[0].kind is CauseKind.ASG_TERMINATE
     assert system.groups.heartbeats == [(GROUP, "leeward-terminate", NODE)]  # nobody knows how long it has waited
     assert system.executions.open == {"i-0abc-1"}
-    assert sweep_once(system.ports).claimed == []
+    assert reconcile_once(system.ports).claimed == []
 
 
 def test_a_hook_of_ours_is_answered_where_the_termination_was_already_brought_to_an_end():
     system = a_system(hooks=[our_hook()])
     system.groups.begin_terminating(GROUP, NODE)
-    sweep_once(system.ports)
+    reconcile_once(system.ports)
     system.claims.close(NODE, version=1, outcome=Outcome.TERMINATED, now=START)
     system.instances.set_state(NODE, "shutting-down")
-    assert sweep_once(system.ports).answered == [NODE]
+    assert reconcile_once(system.ports).answered == [NODE]
     assert [hook for _, hook, _, _ in system.groups.answered] == ["leeward-terminate"]
 
 
@@ -109,7 +109,7 @@ def test_an_instance_that_came_back_from_its_warm_pool_is_drained_again_whatever
     system = a_system(hooks=[our_hook()])
     for attempt in (1, 2, 3):
         system.groups.begin_terminating(GROUP, NODE)
-        assert sweep_once(system.ports).claimed == [NODE]
+        assert reconcile_once(system.ports).claimed == [NODE]
         assert system.executions.open == {f"i-0abc-{attempt}"}
         record = system.claims.records[NODE]
         system.executions.end(NODE, attempt)
@@ -122,7 +122,7 @@ def test_with_interruption_handling_off_a_hook_of_ours_is_answered_and_nothing_i
     policy = a_policy(enabled=bool(switch))
     system = a_system(hooks=[our_hook()], policy=policy, **switch)
     system.groups.begin_terminating(GROUP, NODE)
-    assert sweep_once(system.ports).answered == [NODE]
+    assert reconcile_once(system.ports).answered == [NODE]
     assert [(hook, result) for _, hook, _, result in system.groups.answered] == [("leeward-terminate", "CONTINUE")]
     assert NODE not in system.claims.records
 
@@ -131,14 +131,14 @@ def test_but_a_drain_that_has_begun_is_brought_to_its_end():
     system = a_system(hooks=[our_hook()], paused=True)
     system.groups.begin_terminating(GROUP, NODE)
     claim(system, CauseKind.ASG_TERMINATE)
-    assert sweep_once(system.ports).restarted == [NODE]
+    assert reconcile_once(system.ports).restarted == [NODE]
     assert system.groups.answered == []
 
 
 def test_a_foreign_hook_is_never_touched():
     system = a_system(hooks=[FOREIGN])
     system.groups.begin_terminating(GROUP, NODE)
-    found = sweep_once(system.ports)
+    found = reconcile_once(system.ports)
     assert (found.claimed, found.answered) == ([], [])
     assert system.groups.answered == []
     assert system.groups.heartbeats == []
@@ -147,7 +147,7 @@ def test_a_foreign_hook_is_never_touched():
 def test_a_group_that_no_policy_selects_is_never_looked_at():
     system = a_system(hooks=[our_hook()], policy=a_policy("other", "batch-*"))
     system.groups.begin_terminating(GROUP, NODE)
-    found = sweep_once(system.ports)
+    found = reconcile_once(system.ports)
     assert (found.claimed, found.answered) == ([], [])
 
 
@@ -156,19 +156,19 @@ def test_a_launch_hook_is_answered_when_the_node_is_ready_and_kept_waiting_befor
     system.instances.put(replace(an_instance(NODE), launched=START))
     system.groups.begin_launching(GROUP, NODE)
     system.kubernetes.put_node(a_node(NODE, ready=False))
-    sweep_once(system.ports)
+    reconcile_once(system.ports)
     assert system.groups.answered == []
     assert len(system.groups.heartbeats) == 1
     system.kubernetes.put_node(a_node(NODE))
-    assert sweep_once(system.ports).answered == [NODE]
+    assert reconcile_once(system.ports).answered == [NODE]
 
 
 def test_a_mark_that_nobody_claims_comes_off_at_second_sight():
     """fn interruption marks before it claims: the first sight proves nothing."""
     system = a_system(marked=True)
-    assert sweep_once(system.ports).unmarked == []
+    assert reconcile_once(system.ports).unmarked == []
     system.clock.advance(minutes=1)
-    assert sweep_once(system.ports).unmarked == ["node-i-0abc"]
+    assert reconcile_once(system.ports).unmarked == ["node-i-0abc"]
     assert not system.kubernetes.by_name["node-i-0abc"].marked
 
 
@@ -177,25 +177,25 @@ def test_a_label_of_ours_comes_off_though_somebody_has_taken_the_taint_away():
     system = a_system(marked=True)
     left = system.kubernetes.mark(system.kubernetes.by_name["node-i-0abc"], MARK, exclude=True)
     system.kubernetes.put_node(replace(left, taints=(), unschedulable=False))
-    assert sweep_once(system.ports).unmarked == []
+    assert reconcile_once(system.ports).unmarked == []
     system.clock.advance(minutes=1)
-    assert sweep_once(system.ports).unmarked == ["node-i-0abc"]
+    assert reconcile_once(system.ports).unmarked == ["node-i-0abc"]
     assert not system.kubernetes.by_name["node-i-0abc"].taken_out
 
 
-@pytest.mark.parametrize("known", [True, False], ids=["of an open round", "while rounds cannot be read"])
+@pytest.mark.parametrize("known", [True, False], ids=["of an open run", "while runs cannot be read"])
 def test_the_mark_stays_on_nodes(known, monkeypatch):
-    """A round marks its nodes while their replacements come, long before it claims them."""
+    """A run marks its nodes while their replacements come, long before it claims them."""
 
-    def sweep_round(_cluster, _ports):
+    def reconcile_disruption(_cluster, _ports):
         if not known:
             raise ThrottledError("rate exceeded")
         return frozenset({NODE}), None
 
-    monkeypatch.setattr("leeward.disruption.sweep.sweep_round", sweep_round)
+    monkeypatch.setattr("leeward.disruption.reconciler.reconcile_disruption", reconcile_disruption)
     system = a_system(marked=True)
     for _ in range(3):
-        sweep_once(system.ports)
+        reconcile_once(system.ports)
         system.clock.advance(minutes=1)
     assert system.kubernetes.by_name["node-i-0abc"].marked
 
@@ -204,7 +204,7 @@ def test_the_mark_of_an_open_record_stays():
     system = a_system(marked=True)
     claim(system)
     for _ in range(3):
-        sweep_once(system.ports)
+        reconcile_once(system.ports)
         system.clock.advance(minutes=1)
     assert system.kubernetes.by_name["node-i-0abc"].marked
 
@@ -215,12 +215,12 @@ def test_maintenance_more_than_a_day_away_is_paced_by_the_budgets():
     system = a_system(ids=ids, policy=one)
     for name in ids:
         claim(system, CauseKind.SCHEDULED_CHANGE, instance=name, deadline=START + timedelta(days=5))
-    first = sweep_once(system.ports)
+    first = reconcile_once(system.ports)
     assert len(first.restarted) == 1
     assert len(first.paced) == 2
     (begun,) = first.restarted
     system.kubernetes.mark(system.kubernetes.by_name[f"node-{begun}"], MARK)
-    assert sweep_once(system.ports).restarted == []
+    assert reconcile_once(system.ports).restarted == []
 
 
 def test_maintenance_whose_start_failed_behind_its_mark_does_not_wait_for_itself():
@@ -228,9 +228,9 @@ def test_maintenance_whose_start_failed_behind_its_mark_does_not_wait_for_itself
     system = a_system(policy=one)
     claim(system, CauseKind.SCHEDULED_CHANGE, deadline=START + timedelta(days=5))
     system.executions.fail("start", ThrottledError("rate exceeded"), times=1)
-    assert sweep_once(system.ports).restarted == []
+    assert reconcile_once(system.ports).restarted == []
     assert system.kubernetes.by_name["node-i-0abc"].marked
-    found = sweep_once(system.ports)
+    found = reconcile_once(system.ports)
     assert (found.restarted, found.paced) == ([NODE], [])
 
 
@@ -239,9 +239,9 @@ def test_maintenance_of_an_instance_that_has_ended_waits_for_no_budget():
     one = replace(a_policy(), disruption=DisruptionPolicy(budgets=(Budget(nodes=0, percent=False),)))
     system = a_system(policy=one)
     claim(system, CauseKind.SCHEDULED_CHANGE, deadline=START + timedelta(days=5))
-    assert sweep_once(system.ports).restarted == []
+    assert reconcile_once(system.ports).restarted == []
     system.instances.set_state(NODE, "terminated")
-    found = sweep_once(system.ports)
+    found = reconcile_once(system.ports)
     assert (found.restarted, found.paced) == ([NODE], [])
 
 
@@ -249,14 +249,14 @@ def test_maintenance_within_a_day_does_not_wait():
     one = replace(a_policy(), disruption=DisruptionPolicy(budgets=(Budget(nodes=0, percent=False),)))
     system = a_system(policy=one)
     claim(system, CauseKind.SCHEDULED_CHANGE, deadline=START + timedelta(hours=20))
-    assert sweep_once(system.ports).restarted == [NODE]
+    assert reconcile_once(system.ports).restarted == [NODE]
 
 
 def test_an_unreachable_cluster_is_named_and_ends_nothing():
     system = a_system(hooks=[our_hook()], marked=True)
     system.groups.begin_terminating(GROUP, NODE)
     system.kubernetes.fail("nodes", ClusterUnreachableError("no answer"))
-    found = sweep_once(system.ports)
+    found = reconcile_once(system.ports)
     assert found.errors == ["blue: ClusterUnreachableError: no answer"]
     assert system.groups.answered == []
 
@@ -266,7 +266,7 @@ def test_an_execution_that_cannot_be_started_does_not_keep_the_others_from_it():
     claim(system, CauseKind.MANUAL)
     system.claims.claim(a_subject("i-0def"), Cause(id="x", kind=CauseKind.MANUAL, at=START), START)
     system.executions.fail("start", ThrottledError("rate exceeded"), times=1)
-    found = sweep_once(system.ports)
+    found = reconcile_once(system.ports)
     assert [len(found.errors), len(found.restarted)] == [1, 1]
 
 
@@ -276,7 +276,7 @@ def test_while_records_cannot_be_read_nobody_takes_what_is_under_way_for_left_ov
     claim(system)
     system.claims.fail("read_all", ThrottledError("rate exceeded"))
     with pytest.raises(ThrottledError):
-        sweep_once(system.ports)
+        reconcile_once(system.ports)
     assert system.kubernetes.by_name["node-i-0abc"].marked
     assert system.groups.answered == []
 
@@ -287,7 +287,7 @@ def test_while_executions_cannot_be_listed_each_is_asked_for():
     claim(system, instance="i-0def")
     system.executions.start(NODE, 1)
     system.executions.fail("all_running", AccessDeniedError("states:ListExecutions"))
-    found = sweep_once(system.ports)
+    found = reconcile_once(system.ports)
     assert found.restarted == ["i-0def"]
     assert len(found.errors) == 1
 
@@ -297,7 +297,7 @@ def test_one_that_began_after_the_list_was_made_is_not_started_again(monkeypatch
     claim(system)
     system.executions.start(NODE, 1)
     monkeypatch.setattr(system.executions, "all_running", frozenset)
-    assert sweep_once(system.ports).restarted == []
+    assert reconcile_once(system.ports).restarted == []
 
 
 def test_a_hook_whose_run_is_held_up_is_heartbeaten_once_that_is_due():
@@ -307,22 +307,22 @@ def test_a_hook_whose_run_is_held_up_is_heartbeaten_once_that_is_due():
     claim(system, CauseKind.ASG_TERMINATE)
     system.executions.start(NODE, 1)
     system.clock.advance(minutes=2)
-    sweep_once(system.ports)
+    reconcile_once(system.ports)
     assert system.groups.heartbeats == []
     system.clock.advance(minutes=1)
-    sweep_once(system.ports)
-    sweep_once(system.ports)
+    reconcile_once(system.ports)
+    reconcile_once(system.ports)
     assert system.groups.heartbeats == [(GROUP, "leeward-terminate", NODE)]
 
 
 def test_a_hook_of_a_minute_is_heartbeaten_by_the_sweep_although_its_execution_runs():
-    """Its step may hang on an API server that does not answer, and the next sweep would come too late."""
+    """Its step may hang on an API server that does not answer, and the next reconciliation would come too late."""
     system = a_system(hooks=[our_hook(heartbeat_timeout=60)])
     system.groups.begin_terminating(GROUP, NODE)
     claim(system, CauseKind.ASG_TERMINATE)
     system.executions.start(NODE, 1)
     system.clock.advance(seconds=10)
-    sweep_once(system.ports)
+    reconcile_once(system.ports)
     assert system.groups.heartbeats == [(GROUP, "leeward-terminate", NODE)]
 
 
@@ -340,7 +340,7 @@ def test_a_sweep_that_dies_over_its_records_has_settled_the_hooks_before():
 
     system.executions.start = start
     with pytest.raises(SystemExit):
-        sweep_once(system.ports)
+        reconcile_once(system.ports)
     assert system.executions.open == {"i-0abc-1"}
 
 
@@ -352,7 +352,7 @@ def test_what_a_storm_costs_beside_what_each_hook_needs_does_not_grow():
         claim(system, CauseKind.ASG_TERMINATE, instance=name)
         system.executions.start(name, 1)
     before = [Counter(port.asked) for port in (system.claims, system.executions, system.groups, system.instances)]
-    sweep_once(system.ports)
+    reconcile_once(system.ports)
     after = [Counter(port.asked) for port in (system.claims, system.executions, system.groups, system.instances)]
     assert sum(((now - then).total() for now, then in zip(after, before, strict=True)), 0) < 20
 
@@ -365,7 +365,7 @@ def test_each_minute_begins_with_another_record():
     firsts = []
     for _ in range(3):
         system.executions.open.clear()
-        firsts.append(sweep_once(system.ports).restarted[0])
+        firsts.append(reconcile_once(system.ports).restarted[0])
         system.clock.advance(minutes=1)
     assert sorted(firsts) == ["i-00", "i-01", "i-02"]
 
@@ -374,7 +374,7 @@ def test_an_orphan_hook_is_claimed_and_heartbeaten_while_the_api_server_is_away(
     system = a_system(hooks=[our_hook()])
     system.groups.begin_terminating(GROUP, NODE)
     system.kubernetes.down = True
-    found = sweep_once(system.ports)
+    found = reconcile_once(system.ports)
     assert found.claimed == [NODE]
     assert len(found.errors) == 1
     assert system.groups.heartbeats == [(GROUP, "leeward-terminate", NODE)]
@@ -384,7 +384,7 @@ def test_a_launch_hook_is_kept_waiting_while_the_api_server_is_away():
     system = a_system(hooks=[our_hook(transition=LAUNCHING)])
     system.groups.begin_launching(GROUP, NODE)
     system.kubernetes.down = True
-    assert sweep_once(system.ports).answered == []
+    assert reconcile_once(system.ports).answered == []
     assert [instance for _, _, instance in system.groups.heartbeats] == [NODE]
 
 
@@ -406,7 +406,7 @@ class TestLaunchHooks:
         """Minutes after the launch, None without one."""
         last, sent = None, 0
         for _ in range(minutes):
-            sweep_once(system.ports)
+            reconcile_once(system.ports)
             if len(system.groups.heartbeats) > sent:
                 sent, last = len(system.groups.heartbeats), (system.clock.now() - START) / timedelta(minutes=1)
             system.clock.advance(minutes=1)
@@ -434,13 +434,13 @@ class TestLaunchHooks:
         system = self.waiting(600)
         self.last_heartbeat(system, minutes=14)
         system.kubernetes.put_node(a_node(NODE))
-        assert sweep_once(system.ports).answered == [NODE]
+        assert reconcile_once(system.ports).answered == [NODE]
 
     @pytest.mark.parametrize(
         ("ready", "call", "answered"), [(False, "heartbeat", []), (True, "complete", [NODE])], ids=["waits", "is Ready"]
     )
     def test_a_call_that_is_throttled_once_is_tried_again_in_the_same_sweep(self, ready, call, answered, monkeypatch):
-        """Of a hook of two minutes the next sweep is the last, or comes too late."""
+        """Of a hook of two minutes the next reconciliation is the last, or comes too late."""
         system = self.waiting(120, joined=True)
         system.kubernetes.put_node(a_node(NODE, ready=ready))
         there, calls = getattr(system.groups, call), list[str]()
@@ -452,5 +452,5 @@ class TestLaunchHooks:
             return there(**given)
 
         monkeypatch.setattr(system.groups, call, throttled_once)
-        found = sweep_once(system.ports)
+        found = reconcile_once(system.ports)
         assert (calls, found.errors, found.answered) == ([NODE, NODE], [], answered)

@@ -1,4 +1,4 @@
-"""The sweep claims unhealthy nodes, once it is sure of them."""
+"""The reconciler claims unhealthy nodes, once it is sure of them."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -9,7 +9,7 @@ from leeward.errors import ClusterUnreachableError, ThrottledError
 from leeward.model.impairment import Impairment
 from leeward.model.termination import Cause, CauseKind, Outcome, Status
 from leeward.policy.document import RepairPolicy
-from leeward.termination.reconciler import sweep_once
+from leeward.termination.reconciler import reconcile_once
 from tests.fakes.builders import GROUP, a_group, a_node, a_policy, a_subject, an_instance, policies
 from tests.fakes.clock import START
 from tests.fakes.system import FakeSystem
@@ -35,17 +35,17 @@ def a_system(*ill, policy=None, **settings):
     )
 
 
-def sweeps(system, times=2):
+def reconcilers(system, times=2):
     found = []
     for _ in range(times):
-        found.append(sweep_once(system.ports))
+        found.append(reconcile_once(system.ports))
         system.clock.advance(minutes=1)
     return found
 
 
 def test_a_silent_node_is_claimed_at_second_sight_and_its_termination_started():
     system = a_system(silent(ILL))
-    first, second, third = sweeps(system, 3)
+    first, second, third = reconcilers(system, 3)
     assert (first.repaired, second.repaired, third.repaired) == ([], [ILL], [])
     record = system.claims.records[ILL]
     assert [cause.kind for cause in record.causes] == [CauseKind.UNHEALTHY]
@@ -57,15 +57,15 @@ def test_a_silent_node_is_claimed_at_second_sight_and_its_termination_started():
 def test_a_schedule_that_fires_twice_is_no_second_sight():
     system = a_system(silent(ILL))
     for _ in range(3):
-        assert sweep_once(system.ports).repaired == []
+        assert reconcile_once(system.ports).repaired == []
         system.clock.advance(seconds=5)
     system.clock.advance(seconds=45)
-    assert sweep_once(system.ports).repaired == [ILL]
+    assert reconcile_once(system.ports).repaired == [ILL]
 
 
 def test_whoever_looks_at_the_node_reads_why():
     system = a_system(silent(ILL))
-    sweeps(system)
+    reconcilers(system)
     (event,) = system.kubernetes.events
     assert (event.about, event.reason, event.warning) == (f"node-{ILL}", "UnhealthyNode", True)
     assert "NotReady (NodeStatusUnknown) for 41 min" in event.message
@@ -74,14 +74,14 @@ def test_whoever_looks_at_the_node_reads_why():
 def test_a_failing_status_check_is_enough():
     system = a_system()
     system.instances.failing[ILL] = Impairment(instance=ILL, checks=("system",), since=START - timedelta(minutes=5))
-    assert [found.repaired for found in sweeps(system)] == [[], [ILL]]
+    assert [found.repaired for found in reconcilers(system)] == [[], [ILL]]
 
 
 def test_a_node_that_comes_back_is_let_be():
     system = a_system(silent(ILL))
-    sweeps(system, 1)
+    reconcilers(system, 1)
     system.kubernetes.put_node(a_node(ILL))
-    assert sweeps(system, 1)[0].repaired == []
+    assert reconcilers(system, 1)[0].repaired == []
     assert ILL not in system.claims.records
 
 
@@ -91,7 +91,7 @@ def test_a_stale_list_ends_nothing():
     listed = tuple(system.kubernetes.nodes())
     system.kubernetes.put_node(a_node(ILL))
     system.kubernetes.nodes = lambda: listed
-    assert [found.repaired for found in sweeps(system, 3)] == [[], [], []]
+    assert [found.repaired for found in reconcilers(system, 3)] == [[], [], []]
 
 
 def test_a_node_of_the_same_name_is_another_node():
@@ -99,14 +99,14 @@ def test_a_node_of_the_same_name_is_another_node():
     listed = tuple(system.kubernetes.nodes())
     system.kubernetes.put_node(silent(ILL, uid="its-successor"))
     system.kubernetes.nodes = lambda: listed
-    assert [found.repaired for found in sweeps(system, 3)] == [[], [], []]
+    assert [found.repaired for found in reconcilers(system, 3)] == [[], [], []]
 
 
 def test_an_api_server_that_does_not_answer_ends_nothing():
     system = a_system(silent(ILL))
-    sweeps(system, 1)
+    reconcilers(system, 1)
     system.kubernetes.down = True
-    found = sweeps(system, 15)
+    found = reconcilers(system, 15)
     assert [one.repaired for one in found] == [[]] * 15
     assert all(len(one.errors) == 1 for one in found)
 
@@ -115,19 +115,19 @@ def test_after_an_outage_its_word_is_first_checked_again():
     """While it was away nobody heard the kubelets: what it says first may be older than its trouble."""
     system = a_system()
     system.kubernetes.down = True
-    sweeps(system, 40)
+    reconcilers(system, 40)
     system.kubernetes.down = False
     system.kubernetes.put_node(silent(ILL, minutes=1))
-    assert sweeps(system, 1)[0].repaired == []
+    assert reconcilers(system, 1)[0].repaired == []
     system.kubernetes.put_node(a_node(ILL))
-    assert sweeps(system, 1)[0].repaired == []
+    assert reconcilers(system, 1)[0].repaired == []
 
 
 def test_an_api_server_that_fails_at_the_second_look_ends_nothing():
     system = a_system(silent(ILL))
-    sweeps(system, 1)
+    reconcilers(system, 1)
     system.kubernetes.fail("node", ClusterUnreachableError("no answer"), times=1)
-    broken, fine = sweeps(system)
+    broken, fine = reconcilers(system)
     assert (broken.repaired, len(broken.errors)) == ([], 1)
     assert fine.repaired == [ILL]
 
@@ -135,7 +135,7 @@ def test_an_api_server_that_fails_at_the_second_look_ends_nothing():
 def test_status_checks_that_cannot_be_read_hold_up_nothing_else():
     system = a_system(silent(ILL))
     system.instances.fail("impaired", ThrottledError("rate exceeded"))
-    found = sweeps(system, 1)[0]
+    found = reconcilers(system, 1)[0]
     assert found.repaired == []
     assert found.errors == ["blue: repair: ThrottledError: rate exceeded"]
 
@@ -151,31 +151,31 @@ def test_status_checks_that_cannot_be_read_hold_up_nothing_else():
 )
 def test_nobody_is_even_asked_where_nothing_may_be_replaced(policy, settings):
     system = a_system(silent(ILL), policy=policy, **settings)
-    assert [found.repaired for found in sweeps(system, 3)] == [[], [], []]
+    assert [found.repaired for found in reconcilers(system, 3)] == [[], [], []]
     assert system.instances.asked["impaired"] == 0
 
 
 def test_a_storm_ends_nothing():
     system = a_system(*(silent(name) for name in IDS[:3]))
-    assert [found.repaired for found in sweeps(system, 3)] == [[], [], []]
+    assert [found.repaired for found in reconcilers(system, 3)] == [[], [], []]
     assert not system.claims.records
 
 
 def test_those_that_are_being_replaced_count_for_the_guard():
     third = replace(a_policy(), repair=RepairPolicy(max_unhealthy=40))
     system = a_system(*(silent(name) for name in IDS[:2]), policy=third)
-    assert sorted(sweeps(system)[1].repaired) == sorted(IDS[:2])
+    assert sorted(reconcilers(system)[1].repaired) == sorted(IDS[:2])
     system.kubernetes.put_node(silent(IDS[2]))
-    assert [found.repaired for found in sweeps(system, 3)] == [[], [], []]
+    assert [found.repaired for found in reconcilers(system, 3)] == [[], [], []]
 
 
 def test_a_node_that_was_given_back_rests_for_an_hour_and_is_then_claimed_anew():
     system = a_system(silent(ILL))
-    sweeps(system)
+    reconcilers(system)
     system.executions.end(ILL, 1)
     system.claims.close(ILL, version=1, outcome=Outcome.GIVEN_BACK, now=system.clock.now())
-    assert [found.repaired for found in sweeps(system, 59)] == [[]] * 59
-    assert [found.repaired for found in sweeps(system, 3)].count([ILL]) == 1
+    assert [found.repaired for found in reconcilers(system, 59)] == [[]] * 59
+    assert [found.repaired for found in reconcilers(system, 3)].count([ILL]) == 1
     record = system.claims.records[ILL]
     assert (record.status, record.attempt) == (Status.OPEN, 2)
 
@@ -184,7 +184,7 @@ def test_a_node_that_something_else_ends_already_is_not_claimed_again():
     system = a_system(silent(ILL))
     cause = Cause(id="event", kind=CauseKind.SPOT_INTERRUPTION, at=START)
     system.claims.claim(a_subject(ILL, node=f"node-{ILL}"), cause, START)
-    sweeps(system, 3)
+    reconcilers(system, 3)
     assert [cause.kind for cause in system.claims.records[ILL].causes] == [CauseKind.SPOT_INTERRUPTION]
 
 
@@ -192,7 +192,7 @@ def test_the_node_of_an_instance_that_is_gone_is_claimed_at_first_sight():
     """Its event was lost, and the cloud controller has not removed it either: nothing is left but to do that."""
     system = a_system(silent(ILL, minutes=6))
     system.instances.set_state(ILL, "terminated")
-    assert sweeps(system, 1)[0].repaired == [ILL]
+    assert reconcilers(system, 1)[0].repaired == [ILL]
     assert "remove this node" in system.kubernetes.events[0].message
 
 
@@ -200,4 +200,4 @@ def test_a_node_that_ec2_does_not_know_is_left_to_the_cloud_controller():
     system = a_system(silent(ILL))
     system.instances.forget(ILL)
     system.groups.by_name[GROUP] = a_group(GROUP, *IDS[1:])
-    assert [found.repaired for found in sweeps(system, 3)] == [[], [], []]
+    assert [found.repaired for found in reconcilers(system, 3)] == [[], [], []]

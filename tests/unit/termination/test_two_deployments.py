@@ -8,7 +8,7 @@ from leeward.model import well_known
 from leeward.model.node import disruption_taint, marked, stripped, unmarked
 from leeward.termination.drain_step import drain
 from leeward.termination.node_removal import give_back
-from leeward.termination.reconciler import sweep_once
+from leeward.termination.reconciler import reconcile_once
 from leeward.termination.run import Next, Run
 from leeward.termination.steps import Status
 from tests.fakes.builders import CLUSTER, DEPLOYMENT, GROUP, a_group, a_node, an_instance, policies
@@ -38,10 +38,10 @@ def pair():
     return both
 
 
-def sweep_for_minutes(system, minutes=30):
+def reconcile_for_minutes(system, minutes=30):
     swept = []
     for _ in range(minutes):
-        swept.append(sweep_once(system.ports))
+        swept.append(reconcile_once(system.ports))
         system.clock.advance(minutes=1)
     return swept
 
@@ -51,21 +51,21 @@ def test_the_taint_of_the_deployment_that_drains_a_node_outlives_the_sweeps_of_t
     draining, sweeping = pair[first], pair[1 - first]
     draining.kubernetes.mark(draining.kubernetes.by_name[NAME], disruption_taint(draining.ports.deployment))
     claim(draining)
-    swept = sweep_for_minutes(sweeping)
+    swept = reconcile_for_minutes(sweeping)
     assert all(found.unmarked == [] for found in swept)
     assert swept[-1].foreign == [f"{NAME}: {draining.ports.deployment}"]
     node = draining.kubernetes.by_name[NAME]
     assert node.unschedulable
     assert node.disrupted_by == draining.ports.deployment
-    assert sweep_once(draining.ports).foreign == []
+    assert reconcile_once(draining.ports).foreign == []
 
 
 @pytest.mark.parametrize("first", [0, 1], ids=["ours", "theirs"])
 def test_a_taint_without_a_record_is_taken_off_by_its_owner_alone(pair, first):
     owner, other = pair[first], pair[1 - first]
     owner.kubernetes.mark(owner.kubernetes.by_name[NAME], disruption_taint(owner.ports.deployment))
-    assert all(found.unmarked == [] for found in sweep_for_minutes(other, 3))
-    assert [name for found in sweep_for_minutes(owner, 3) for name in found.unmarked] == [NAME]
+    assert all(found.unmarked == [] for found in reconcile_for_minutes(other, 3))
+    assert [name for found in reconcile_for_minutes(owner, 3) for name in found.unmarked] == [NAME]
     assert not owner.kubernetes.by_name[NAME].unschedulable
 
 

@@ -109,7 +109,7 @@ def test_a_debt_that_the_end_did_not_pay_waits_for_another_payer(payers):
 def test_a_forgiven_debt_is_gone_and_told():
     found = concluded(a_termination(status=Status.CLOSED, outcome=Outcome.TERMINATED, payers={NAME: NOBODY})).record
     assert (found.debts, found.gone) == ({}, 0)
-    assert "was forgiven" in found.remarks[0]
+    assert "was forgiven" in found.warnings[0]
 
 
 def test_one_that_was_given_back_has_failed_and_says_why():
@@ -166,7 +166,7 @@ def test_a_larger_size_is_believed_at_second_sight():
     assert sizes(4, record=first).others_seen is None
     second = sizes(5, record=first, now=NOON + timedelta(seconds=61))
     assert second.others_scaled is not None
-    assert "desired is 5, 4 are explained" in second.remarks[0]
+    assert "desired is 5, 4 are explained" in second.warnings[0]
 
 
 def test_who_was_not_told_to_pay_need_not_pay_any_more():

@@ -7,7 +7,7 @@ import pytest
 
 from leeward.errors import InvalidInputError
 from leeward.policy.document import Canary, ClusterSettings, UpdatePolicy, Window
-from leeward.upgrade.control import Hold, Move, permission, wished
+from leeward.upgrade.control import Hold, Move, permission, with_control
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.surge_sizes import Strategy
@@ -40,9 +40,9 @@ def test_nothing_holds_an_upgrade_without_wishes_windows_and_canary():
 
 
 def test_a_pause_starts_nothing_new_until_somebody_resumes():
-    found = may(replace(RECORD, wish=ControlRequest.PAUSE))
+    found = may(replace(RECORD, control=ControlRequest.PAUSE))
     assert (found.move, found.hold, found.until) == (Move.HOLD, Hold.PAUSED, None)
-    assert may(wished(wished(RECORD, ControlRequest.PAUSE), ControlRequest.RUN)).move is Move.GO
+    assert may(with_control(with_control(RECORD, ControlRequest.PAUSE), ControlRequest.RUN)).move is Move.GO
 
 
 def test_a_paused_cluster_holds_every_upgrade():
@@ -62,8 +62,8 @@ def test_a_freeze_wins_over_an_open_window():
 
 def test_windows_and_freezes_hold_neither_an_abort_nor_a_rollback():
     frozen = ClusterSettings(name="blue", freeze=(MAY,), paused=True)
-    assert may(replace(RECORD, wish=ControlRequest.ABORT), settings=frozen).move is Move.UNDO
-    assert may(replace(RECORD, wish=ControlRequest.ROLLBACK), settings=frozen).move is Move.ROLL_BACK
+    assert may(replace(RECORD, control=ControlRequest.ABORT), settings=frozen).move is Move.UNDO
+    assert may(replace(RECORD, control=ControlRequest.ROLLBACK), settings=frozen).move is Move.ROLL_BACK
 
 
 def test_windows_follow_their_own_time_zone():
@@ -114,15 +114,15 @@ def test_an_alarm_that_rings_before_the_first_node_is_no_verdict_on_the_canary()
 
 
 def test_a_wish_asked_twice_is_the_same():
-    paused = wished(RECORD, ControlRequest.PAUSE)
-    assert wished(paused, ControlRequest.PAUSE) is paused
+    paused = with_control(RECORD, ControlRequest.PAUSE)
+    assert with_control(paused, ControlRequest.PAUSE) is paused
 
 
 def test_wishes_that_make_no_sense_are_refused_with_what_was_found():
     with pytest.raises(InvalidInputError, match="found no earlier template version"):
-        wished(replace(RECORD, previous=None), ControlRequest.ROLLBACK)
+        with_control(replace(RECORD, previous=None), ControlRequest.ROLLBACK)
     with pytest.raises(InvalidInputError, match="found it ended at 2024-05-06T12:00:00Z"):
-        wished(replace(RECORD, ended=NOON), ControlRequest.PAUSE)
+        with_control(replace(RECORD, ended=NOON), ControlRequest.PAUSE)
     with pytest.raises(InvalidInputError, match="found abort under way"):
-        wished(replace(RECORD, wish=ControlRequest.ABORT), ControlRequest.RUN)
-    assert wished(replace(RECORD, ended=NOON), ControlRequest.ROLLBACK).wish is ControlRequest.ROLLBACK
+        with_control(replace(RECORD, control=ControlRequest.ABORT), ControlRequest.RUN)
+    assert with_control(replace(RECORD, ended=NOON), ControlRequest.ROLLBACK).control is ControlRequest.ROLLBACK

@@ -8,9 +8,9 @@ from leeward.errors import AwsUnavailableError
 from leeward.model import well_known
 from leeward.model.launch import LaunchSource
 from leeward.model.termination import CauseKind
-from leeward.termination.reconciler import sweep_once
+from leeward.termination.reconciler import reconcile_once
 from leeward.upgrade.members import Target
-from leeward.upgrade.reconciler import sweep_upgrades
+from leeward.upgrade.reconciler import reconcile_upgrades
 from leeward.upgrade.record import ControlRequest
 from leeward.upgrade.run import Next
 from leeward.upgrade.steps import STEPS
@@ -110,7 +110,7 @@ def test_maxsize_stays_until_the_desired_size_fits_below_it_and_the_sweep_puts_i
     assert record(system).raised_maximum
     change(system, desired=10)
     system.upgrade_executions.open.clear()
-    assert sweep_upgrades([group(system)], system.ports) == [GROUP]
+    assert reconcile_upgrades([group(system)], system.ports) == [GROUP]
     assert given_back(system)
 
 
@@ -128,14 +128,14 @@ def test_the_sweep_puts_maxsize_back_in_a_group_that_no_policy_selects():
     """Its upgrade was started with that finding overridden, or the policy has changed since."""
     system = owing()
     system.clusters.policies_of["blue"] = policies(a_policy("other", "batch-*"))
-    assert GROUP in sweep_once(system.ports).restored
+    assert GROUP in reconcile_once(system.ports).restored
     assert given_back(system)
 
 
 def test_where_records_cannot_be_read_together_each_is_read():
     system = owing()
     system.upgrades.fail("read_all", AwsUnavailableError("503"))
-    assert sweep_upgrades([group(system)], system.ports) == [GROUP]
+    assert reconcile_upgrades([group(system)], system.ports) == [GROUP]
     assert given_back(system)
 
 
@@ -153,7 +153,7 @@ def test_an_upgrade_is_not_complete_while_the_desired_size_is_larger_than_before
     system.clock.advance(seconds=16 * 60)
     done = step(system, "scale-down")
     assert done.next is Next.RESTORE
-    assert "the desired size is 3, it was 2" in record(system).remarks
+    assert "the desired size is 3, it was 2" in record(system).warnings
 
 
 def test_a_surplus_launch_is_paid_for_by_itself_and_by_no_node_in_service():
@@ -167,7 +167,7 @@ def test_a_surplus_launch_is_paid_for_by_itself_and_by_no_node_in_service():
 
 
 def test_an_abort_points_the_group_back_uncordons_old_nodes_and_restores():
-    system = rolling(wish=ControlRequest.ABORT)
+    system = rolling(control=ControlRequest.ABORT)
     assert step(system, "undo").next is Next.RESTORE
     assert group(system).launch.template == V1
     assert not system.kubernetes.by_name[f"node-{OLD}"].unschedulable
@@ -176,12 +176,12 @@ def test_an_abort_points_the_group_back_uncordons_old_nodes_and_restores():
 
 
 def test_a_rollback_turns_the_target_round_once():
-    system = rolling(wish=ControlRequest.ROLLBACK, failed=(OLD,), reasons={OLD: "pods"})
-    step(system, "turn-round")
+    system = rolling(control=ControlRequest.ROLLBACK, failed=(OLD,), reasons={OLD: "pods"})
+    step(system, "start-rollback")
     turned = record(system)
     assert (turned.target.template, turned.previous.template) == (V1, V2)
-    assert (turned.rolling_back, turned.wish, turned.failed, turned.reasons) == (True, ControlRequest.RUN, (), {})
-    step(system, "turn-round")
+    assert (turned.rolling_back, turned.control, turned.failed, turned.reasons) == (True, ControlRequest.RUN, (), {})
+    step(system, "start-rollback")
     assert record(system) == turned
     assert step(system, "restore").next is Next.ROLLED_BACK
 
@@ -215,11 +215,11 @@ def test_the_next_execution_is_named_by_the_attempt_so_that_asking_twice_starts_
 
 def test_an_abort_of_a_rollback_says_that_the_group_launches_the_version_that_was_rolled_back_from():
     system = rolling(
-        wish=ControlRequest.ABORT, rolling_back=True, target=Target(template=V2), previous=Target(template=V1)
+        control=ControlRequest.ABORT, rolling_back=True, target=Target(template=V2), previous=Target(template=V1)
     )
     step(system, "undo")
-    (remark,) = record(system).remarks
-    assert f"launches {V1.told}, the version that was rolled back from" in remark
-    assert "--launch-template-version 2" in remark
+    (warning,) = record(system).warnings
+    assert f"launches {V1.told}, the version that was rolled back from" in warning
+    assert "--launch-template-version 2" in warning
     step(system, "undo")
-    assert record(system).remarks == (remark,)
+    assert record(system).warnings == (warning,)

@@ -70,5 +70,5 @@ def test_whether_an_execution_is_open_decides_what_is_told():
     assert status_of(upgrade, None, running=Running(execution="web-1", new=True)).phase is Phase.STARTING
     assert status_of(upgrade, RECORD, running=Running(execution="web-1")).phase is Phase.SCALING_UP
     assert status_of(upgrade, RECORD, running=Running()).phase is Phase.STOPPED
-    assert status_of(upgrade, replace(RECORD, wish=ControlRequest.PAUSE), running=Running()).phase is Phase.PAUSED
+    assert status_of(upgrade, replace(RECORD, control=ControlRequest.PAUSE), running=Running()).phase is Phase.PAUSED
     assert status_of(upgrade, replace(RECORD, ended=NOON), running=Running()).phase is Phase.DONE

@@ -110,6 +110,6 @@ def test_no_protected_node_is_terminated_for_a_launch_that_no_old_node_is_left_t
     there = system.groups.by_name["web-a"]
     instances = tuple(replace(one, protected=True) for one in there.instances)
     system.groups.by_name["web-a"] = replace(there, instances=instances, desired=3)
-    draining(system, wish=ControlRequest.ABORT, debts={"i-0ccc": ""})
+    draining(system, control=ControlRequest.ABORT, debts={"i-0ccc": ""})
     assert STEPS["undo"](RUN, {}, system.ports).next is Next.WAIT
     assert not system.claims.records

@@ -137,13 +137,13 @@ def test_a_refusal_of_eks_is_told(system):
     assert (refused.next, "it is being updated" in refused.why) == (Next.UPDATE_FAILURE, True)
 
 
-@pytest.mark.parametrize("wish", [ControlRequest.PAUSE, ControlRequest.ABORT, ControlRequest.ROLLBACK])
-def test_what_a_wish_has_to_wait_for_is_said_only_while_eks_rolls(system, wish):
+@pytest.mark.parametrize("control", [ControlRequest.PAUSE, ControlRequest.ABORT, ControlRequest.ROLLBACK])
+def test_what_a_wish_has_to_wait_for_is_said_only_while_eks_rolls(system, control):
     step(system, "start-managed", begun(system))
-    rolling = replace(system.upgrades.records[GROUP], wish=wish)
+    rolling = replace(system.upgrades.records[GROUP], control=control)
     assert "EKS cannot" in limits(rolling)
     assert limits(replace(rolling, update="")) == ""
-    assert limits(replace(rolling, wish=ControlRequest.RUN)) == ""
+    assert limits(replace(rolling, control=ControlRequest.RUN)) == ""
 
 
 def test_any_other_failure_is_told_in_eks_own_words(system):

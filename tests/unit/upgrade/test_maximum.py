@@ -6,9 +6,9 @@ import pytest
 
 from leeward.disruption.completion import give_back_groups
 from leeward.upgrade.completion import give_back_group
-from leeward.upgrade.reconciler import sweep_upgrades
+from leeward.upgrade.reconciler import reconcile_upgrades
 from tests.fakes.builders import GROUP, a_group, an_instance
-from tests.fakes.rounds import a_round
+from tests.fakes.disruptions import a_disruption
 from tests.fakes.system import FakeSystem
 from tests.unit.upgrade.builders import a_record
 
@@ -57,19 +57,19 @@ def test_the_minute_reconciler_puts_it_back_after_an_upgrade_that_does_not_run_a
     if runs:
         system.upgrade_executions.start("web-a-1", {})
     assert written is not None
-    sweep_upgrades(system.groups.by_name.values(), system.ports)
+    reconcile_upgrades(system.groups.by_name.values(), system.ports)
     assert maximum(system) == (RAISED if runs else BEFORE)
 
 
 def test_a_disruption_run_puts_the_maximum_size_back():
     system = a_system()
-    record = give_back_groups(replace(a_round(), raised={GROUP: BEFORE}), system.ports)
+    record = give_back_groups(replace(a_disruption(), raised={GROUP: BEFORE}), system.ports)
     assert maximum(system) == BEFORE
     assert record.raised == {}
 
 
 def test_a_disruption_run_owes_it_while_the_group_is_larger():
     system = a_system(desired=4)
-    record = give_back_groups(replace(a_round(), raised={GROUP: BEFORE}), system.ports)
+    record = give_back_groups(replace(a_disruption(), raised={GROUP: BEFORE}), system.ports)
     assert maximum(system) == RAISED
     assert record.raised == {GROUP: BEFORE}

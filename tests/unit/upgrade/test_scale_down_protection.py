@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from leeward.model.well_known import KEPT_FOR, SCALE_DOWN_DISABLED
-from leeward.termination.reconciler import sweep_once
+from leeward.termination.reconciler import reconcile_once
 from leeward.upgrade.completion import give_back_group
 from tests.fakes.builders import GROUP, a_group, a_node, an_instance
 from tests.fakes.system import FakeSystem
@@ -34,7 +34,7 @@ def notes(system):
 
 def test_the_sweep_leaves_those_of_an_upgrade_that_runs(system):
     system.upgrade_executions.open.add(NAME)
-    assert sweep_once(system.ports).restored == []
+    assert reconcile_once(system.ports).restored == []
     assert notes(system) == [KEPT, {SCALE_DOWN_DISABLED: "true"}]
 
 
@@ -45,14 +45,14 @@ def test_the_sweep_lets_go_of_those_of_any_other_and_of_nothing_else(system, lef
     elif left == "ended":  # the execution's last step is still on its way
         system.upgrade_executions.open.add(NAME)
         system.upgrades.records[GROUP] = a_record(system, execution=NAME, ended=system.clock.now())
-    assert sweep_once(system.ports).restored == [f"node-{NODE}"]
+    assert reconcile_once(system.ports).restored == [f"node-{NODE}"]
     assert notes(system) == [{}, {SCALE_DOWN_DISABLED: "true"}]
-    assert sweep_once(system.ports).restored == []
+    assert reconcile_once(system.ports).restored == []
 
 
 def test_a_cluster_that_does_not_answer_keeps_no_end_from_coming_and_the_sweep_comes_after_it(system):
     system.kubernetes.down = True
     assert give_back_group(a_record(system, execution=NAME, suspended=True), system.ports).suspended is False
     system.kubernetes.down = False
-    assert sweep_once(system.ports).restored == [f"node-{NODE}"]
+    assert reconcile_once(system.ports).restored == [f"node-{NODE}"]
     assert notes(system)[0] == {}

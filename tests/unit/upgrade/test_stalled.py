@@ -172,7 +172,7 @@ def test_a_budget_that_a_node_of_another_group_holds_ends_the_upgrade_and_names_
 
 def test_a_pause_is_waited_for_without_a_limit():
     system = a_rolling_group()
-    draining(system, wish=ControlRequest.PAUSE)
+    draining(system, control=ControlRequest.PAUSE)
     mark(system)
     for _ in range(100):
         assert STEPS["drain"](RUN, {}, system.ports).next is Next.PAUSED
@@ -181,7 +181,7 @@ def test_a_pause_is_waited_for_without_a_limit():
 
 def test_an_abort_names_the_node_that_does_not_finish():
     system = a_rolling_group()
-    draining(system, wish=ControlRequest.ABORT, under_way={OLD: "t.1"}, started=1)
+    draining(system, control=ControlRequest.ABORT, under_way={OLD: "t.1"}, started=1)
     cause = Cause(id=f"upgrade#{GROUP}#t.1", kind=CauseKind.UPGRADE, at=system.clock.now())
     system.claims.claim(a_subject(OLD), cause, system.clock.now())
     mark(system)

@@ -56,9 +56,9 @@ def test_without_old_nodes_it_is_done_or_still_gives_back_what_it_launched():
 
 def test_what_the_operator_wants_and_how_it_ended_come_first():
     told = {
-        Phase.ABORTING: {"wish": ControlRequest.ABORT},
-        Phase.ABORTED: {"wish": ControlRequest.ABORT, "ended": NOON},
-        Phase.ROLLING_BACK: {"wish": ControlRequest.ROLLBACK},
+        Phase.ABORTING: {"control": ControlRequest.ABORT},
+        Phase.ABORTED: {"control": ControlRequest.ABORT, "ended": NOON},
+        Phase.ROLLING_BACK: {"control": ControlRequest.ROLLBACK},
         Phase.FAILED: {"ended": NOON, "error": "PodEvictionFailure"},
         Phase.DONE: {"ended": NOON},
     }

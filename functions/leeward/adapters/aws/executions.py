@@ -1,5 +1,5 @@
-"""`ports.executions.Executions`, `ports.executions.UpgradeExecutions` and `ports.executions.RoundExecutions` on Step
-Functions."""
+"""`ports.executions.Executions`, `ports.executions.UpgradeExecutions` and `ports.executions.DisruptionExecutions` on
+Step Functions."""
 
 import json
 from collections.abc import Mapping
@@ -73,8 +73,8 @@ class StepFunctionsUpgrades:
         return _running(self._clients, self._state_machine_arn, name)
 
 
-class StepFunctionsRounds(StepFunctionsUpgrades):
-    """Executions of the disruption-round state machine, named in the same way."""
+class StepFunctionsDisruptions(StepFunctionsUpgrades):
+    """Executions of the disruption state machine, named in the same way."""
 
 
 def _start(clients: AwsClients, state_machine_arn: str, name: str, document: Mapping[str, Any]) -> bool:

@@ -32,8 +32,8 @@ _ABSENT = {
     "alarms": "it has no alarms",
     "upgrades": "it has no records of upgrades",
     "upgrade_executions": "it has no executions",
-    "rounds": "it has no records of rounds",
-    "round_executions": "it has no executions",
+    "disruptions": "it has no records of disruption runs",
+    "disruption_executions": "it has no executions",
 }
 
 

@@ -14,23 +14,23 @@ from leeward.disruption.methods.emptiness import UNDERUTILIZED, Emptiness
 from leeward.disruption.methods.method import considered, in_order
 from leeward.disruption.methods.replace_nodes import NO_TIME
 from leeward.disruption.multi_node_consolidation import MOST_TARGETS, RUNNERS_UP, few, several
+from leeward.disruption.planning_state import PlanningState
 from leeward.disruption.proposals import Proposal
-from leeward.disruption.round import Round
 from leeward.disruption.savings import dollars, price_of_all, saved
-from leeward.disruption.single_node_consolidation import Sweep
+from leeward.disruption.single_node_consolidation import SingleNodePass
 from leeward.disruption.targets import targets
 from leeward.policy.document import Reason
 
 
 class Consolidation:
-    """Method that deletes or replaces; at most one command a round, because a command changes the state in which all
+    """Method that deletes or replaces; at most one command a run, because a command changes the state in which all
     others were tried.
     """
 
     name = MethodName.CONSOLIDATION
     reason = Reason.UNDERUTILIZED
 
-    def why_not(self, found: Round, candidate: Candidate) -> str:
+    def why_not(self, found: PlanningState, candidate: Candidate) -> str:
         """Return why not: switched off, held by its pods, empty, kept, about to get pods, or not quiet long enough."""
         landing = found.arrivals.get(candidate.name, "")
         return (
@@ -42,7 +42,7 @@ class Consolidation:
             or _why_not_quiet(found, candidate)
         )
 
-    def decide(self, found: Round) -> Outcome:
+    def decide(self, found: PlanningState) -> Outcome:
         """Return one command; `docs/designs/disruption.md` describes the search."""
         ordered, verdicts = considered(self, found)
         ready: list[Candidate] = []
@@ -52,13 +52,13 @@ class Consolidation:
                 verdicts[candidate.name] = Verdict(candidate=True, reason=why)
             else:
                 ready.append(candidate)
-        sweep = Sweep(found, targets(found.snapshot, priced=True))
-        deletable = sweep.deletions(ready)
-        sets = several(found, ready, deletable, sweep.targets)
-        singles = sweep.all(ready, deletable)
+        reconcile = SingleNodePass(found, targets(found.snapshot, priced=True))
+        deletable = reconcile.deletions(ready)
+        sets = several(found, ready, deletable, reconcile.targets)
+        singles = reconcile.all(ready, deletable)
         alone = [one for one in singles.values() if isinstance(one, Proposal)]
         best = _best(sets, alone)
-        chosen = _chosen(found, ready, sweep, best, [*sets, *alone]) if best else None
+        chosen = _chosen(found, ready, reconcile, best, [*sets, *alone]) if best else None
         for candidate in ready:
             verdicts[candidate.name] = Verdict(candidate=True, reason=_said(candidate, singles, chosen))
         return Outcome(
@@ -78,14 +78,18 @@ def _best(sets: Sequence[Proposal], singles: Sequence[Proposal]) -> Proposal | N
 
 
 def _chosen(
-    found: Round, ready: Sequence[Candidate], sweep: Sweep, best: Proposal, known: Sequence[Proposal]
+    found: PlanningState,
+    ready: Sequence[Candidate],
+    reconcile: SingleNodePass,
+    best: Proposal,
+    known: Sequence[Proposal],
 ) -> Chosen:
     """Return the proposal that saves most in the end, computed for few candidates only."""
     if not few(ready):
         return Chosen(proposal=best)
     emptiness = Emptiness()
     empty = [one for one in found.candidates.values() if not emptiness.why_not(found, one)]
-    ahead = Lookahead(found, ready, empty, sweep.targets[:MOST_TARGETS])
+    ahead = Lookahead(found, ready, empty, reconcile.targets[:MOST_TARGETS])
     others = sorted((one for one in known if one is not best), key=lambda one: one.worth, reverse=True)
     return ahead.choose(best, others[:RUNNERS_UP])
 
@@ -96,7 +100,7 @@ def _said(candidate: Candidate, singles: dict[str, Proposal | str], chosen: Chos
     alone = singles.get(candidate.name, NO_TIME)
     if isinstance(alone, str):
         return alone
-    return f"it could go ({_what(alone)}), but another command comes first in this round"
+    return f"it could go ({_what(alone)}), but another command comes first in this run"
 
 
 def _command(chosen: Chosen) -> Command:
@@ -148,7 +152,7 @@ def _new(best: Proposal) -> str:
     return f", one of {group} is for what can follow" if best.spare else f" and a cheaper one of {group}"
 
 
-def _why_off(found: Round, candidate: Candidate) -> str:
+def _why_off(found: PlanningState, candidate: Candidate) -> str:
     rules = candidate.policy.disruption
     if not found.snapshot.policies.settings.consolidation:
         return "consolidation is switched off for the cluster"
@@ -157,7 +161,7 @@ def _why_off(found: Round, candidate: Candidate) -> str:
     return f"policy {candidate.policy.name} says consolidateAfter Never" if rules.consolidate_after is None else ""
 
 
-def _why_not_quiet(found: Round, candidate: Candidate) -> str:
+def _why_not_quiet(found: PlanningState, candidate: Candidate) -> str:
     """Return how long the node has still to be quiet, empty when it has been. The time counts from the newest start of
     a pod there, else from the node's creation; daemon and static pods come and go with the node and do not count, as in
     Karpenter (pkg/controllers/nodeclaim/podevents).

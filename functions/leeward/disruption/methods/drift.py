@@ -8,7 +8,7 @@ from datetime import datetime
 from leeward.disruption.candidates import Candidate
 from leeward.disruption.command import MethodName, Outcome
 from leeward.disruption.methods.replace_nodes import replace_in_turn
-from leeward.disruption.round import Round
+from leeward.disruption.planning_state import PlanningState
 from leeward.drift.detect import Remedy
 from leeward.policy.document import Reason
 
@@ -19,7 +19,7 @@ class Drift:
     name = MethodName.DRIFT
     reason = Reason.DRIFTED
 
-    def why_not(self, found: Round, candidate: Candidate) -> str:
+    def why_not(self, found: PlanningState, candidate: Candidate) -> str:
         """Return why not: switched off, not drifted, or only an upgrade can fix it."""
         if not found.snapshot.policies.settings.drift:
             return "drift is switched off for the cluster"
@@ -32,14 +32,14 @@ class Drift:
             return f"{drifted.told}; a new node of {candidate.group.name} would drift as well: leeward upgrade"
         return ""
 
-    def decide(self, found: Round) -> Outcome:
+    def decide(self, found: PlanningState) -> Outcome:
         """Return as many commands as budgets allow."""
         return replace_in_turn(self, found, rank=lambda one: _since(found, one), said=_said)
 
 
-def _since(found: Round, candidate: Candidate) -> datetime:
+def _since(found: PlanningState, candidate: Candidate) -> datetime:
     return found.drift[candidate.name].since or found.snapshot.now
 
 
-def _said(found: Round, candidate: Candidate) -> str:
+def _said(found: PlanningState, candidate: Candidate) -> str:
     return found.drift[candidate.name].told

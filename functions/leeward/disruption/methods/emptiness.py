@@ -10,7 +10,7 @@ from leeward.disruption.candidates import Candidate
 from leeward.disruption.command import Command, Decision, MethodName, Outcome, Verdict
 from leeward.disruption.do_not_disrupt import TRUE, why_node_is_kept
 from leeward.disruption.methods.method import considered, in_order
-from leeward.disruption.round import Round
+from leeward.disruption.planning_state import PlanningState
 from leeward.disruption.savings import saved
 from leeward.model import well_known
 from leeward.model.node import Node
@@ -28,7 +28,7 @@ class Emptiness:
     name = MethodName.EMPTINESS
     reason = Reason.EMPTY
 
-    def why_not(self, found: Round, candidate: Candidate) -> str:
+    def why_not(self, found: PlanningState, candidate: Candidate) -> str:
         """Return why not: off, held by its pods, not empty, kept, not empty long enough, or its group cannot shrink."""
         return (
             why_off(found.snapshot, candidate.policy)
@@ -39,7 +39,7 @@ class Emptiness:
             or found.spending.why_not_smaller(candidate)
         )
 
-    def decide(self, found: Round) -> Outcome:
+    def decide(self, found: PlanningState) -> Outcome:
         """Return all empty nodes in one command, as far as budgets and group sizes allow: the most expensive first."""
         empty, verdicts = considered(self, found)
         spending, going = found.spending.copy(), list[Candidate]()
@@ -80,7 +80,7 @@ def why_off(snapshot: ClusterSnapshot, policy: NodePolicy) -> str:
     return ""
 
 
-def why_not_empty(found: Round, candidate: Candidate) -> str:
+def why_not_empty(found: PlanningState, candidate: Candidate) -> str:
     """Return which pod runs there, or has no node and will land there; empty when there is none."""
     if candidate.workload:
         return f"it is not empty: pod {candidate.workload} runs there"

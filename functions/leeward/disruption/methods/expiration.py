@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from leeward.disruption.candidates import Candidate
 from leeward.disruption.command import MethodName, Outcome
 from leeward.disruption.methods.replace_nodes import replace_in_turn
-from leeward.disruption.round import Round
+from leeward.disruption.planning_state import PlanningState
 from leeward.model.node import Node
 from leeward.policy.document import NodePolicy, Reason
 from leeward.policy.durations import format_duration
@@ -23,13 +23,13 @@ class Expiration:
     name = MethodName.EXPIRATION
     reason = Reason.EXPIRED
 
-    def why_not(self, found: Round, candidate: Candidate) -> str:
+    def why_not(self, found: PlanningState, candidate: Candidate) -> str:
         """Return why not: switched off, or not old enough."""
         forever = why_kept_forever(found.snapshot, candidate.node, candidate.policy)
         left = timedelta() if forever else _expires(candidate) - found.snapshot.now
         return forever or (f"it expires in {_rounded(left)}" if left > timedelta() else "")
 
-    def decide(self, found: Round) -> Outcome:
+    def decide(self, found: PlanningState) -> Outcome:
         """Return as many commands as budgets allow."""
         return replace_in_turn(self, found, rank=_expires, said=_said)
 
@@ -56,7 +56,7 @@ def _expires(candidate: Candidate) -> datetime:
     return datetime.max.replace(tzinfo=UTC) if after is None else expires(candidate.node, after)
 
 
-def _said(found: Round, candidate: Candidate) -> str:
+def _said(found: PlanningState, candidate: Candidate) -> str:
     return f"it expired {_rounded(found.snapshot.now - _expires(candidate))} ago"
 
 

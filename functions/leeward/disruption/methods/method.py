@@ -5,12 +5,12 @@ from typing import Protocol
 
 from leeward.disruption.candidates import Candidate
 from leeward.disruption.command import MethodName, Outcome, Verdict
-from leeward.disruption.round import Round
+from leeward.disruption.planning_state import PlanningState
 from leeward.policy.document import Reason
 
 
 class Method(Protocol):
-    """One disruption method. It leaves the round's world and budgets unchanged."""
+    """One disruption method. It leaves the run's world and budgets unchanged."""
 
     @property
     def name(self) -> MethodName:
@@ -22,16 +22,16 @@ class Method(Protocol):
         """Reason whose budgets the method spends."""
         ...
 
-    def why_not(self, found: Round, candidate: Candidate) -> str:
+    def why_not(self, found: PlanningState, candidate: Candidate) -> str:
         """Return why the method skips the candidate, empty when it considers it."""
         ...
 
-    def decide(self, found: Round) -> Outcome:
-        """Return the commands of this round, and a verdict on every node."""
+    def decide(self, found: PlanningState) -> Outcome:
+        """Return the commands of this run, and a verdict on every node."""
         ...
 
 
-def considered(method: Method, found: Round) -> tuple[list[Candidate], dict[str, Verdict]]:
+def considered(method: Method, found: PlanningState) -> tuple[list[Candidate], dict[str, Verdict]]:
     """Return the considered candidates, the cheapest to disrupt first, and the verdicts on all other nodes."""
     verdicts = {node: Verdict(candidate=False, reason=why) for node, why in found.why_not.items()}
     taken: list[Candidate] = []
@@ -44,6 +44,6 @@ def considered(method: Method, found: Round) -> tuple[list[Candidate], dict[str,
     return sorted(taken, key=lambda candidate: candidate.rank), verdicts
 
 
-def in_order(found: Round, verdicts: Mapping[str, Verdict]) -> dict[str, Verdict]:
+def in_order(found: PlanningState, verdicts: Mapping[str, Verdict]) -> dict[str, Verdict]:
     """Return the verdicts sorted by the names of all nodes."""
     return {name: verdicts[name] for name in sorted(node.name for node in found.snapshot.nodes)}

@@ -13,16 +13,18 @@ from leeward.disruption.candidates import Candidate
 from leeward.disruption.command import Command, Decision, Outcome, Replacement, Verdict
 from leeward.disruption.do_not_disrupt import why_node_is_kept
 from leeward.disruption.methods.method import Method, considered, in_order
+from leeward.disruption.planning_state import PlanningState
 from leeward.disruption.removal import Removal, carry_out, replacement, replacements, with_new, without
-from leeward.disruption.round import Round
 from leeward.disruption.savings import saved
 from leeward.disruption.targets import Target, targets
 
 NO_TIME = "there was no time left to look at it"
-Said = Callable[[Round, Candidate], str]
+Said = Callable[[PlanningState, Candidate], str]
 
 
-def replace_in_turn(method: Method, found: Round, *, rank: Callable[[Candidate], datetime], said: Said) -> Outcome:
+def replace_in_turn(
+    method: Method, found: PlanningState, *, rank: Callable[[Candidate], datetime], said: Said
+) -> Outcome:
     """Decide about the candidates one after the other. `rank`: their order; `said`: why a node is disrupted."""
     taken, verdicts = considered(method, found)
     ordered = sorted(taken, key=lambda one: (bool(one.pods), rank(one), one.rank))
@@ -34,9 +36,9 @@ def replace_in_turn(method: Method, found: Round, *, rank: Callable[[Candidate],
 
 
 class _Turn:
-    """Decisions of one method's round so far."""
+    """Decisions of one method's run so far."""
 
-    def __init__(self, method: Method, found: Round, said: Said) -> None:
+    def __init__(self, method: Method, found: PlanningState, said: Said) -> None:
         self._method, self._found, self._said = method, found, said
         self._spending: BudgetUsage = found.spending.copy()
         known, self._no_targets = targets(found.snapshot, priced=False)

@@ -12,7 +12,7 @@ from leeward.policy.selection import is_ours
 
 NEEDED = ("Launch", "Terminate")  # processes without which no node comes or goes
 HELD: Mapping[str, str] = {"Terminating:Wait": TERMINATING, "Pending:Wait": LAUNCHING}  # state -> the hook's transition
-_SWEEP_LOG = "aws logs tail /aws/lambda/leeward-sweep --since 30m"
+_RECONCILER_LOG = "aws logs tail /aws/lambda/leeward-reconciler --since 30m"
 
 
 def processes(facts: Facts, inside: Inside) -> Iterator[Finding]:
@@ -85,9 +85,7 @@ def _named(hooks: Sequence[LifecycleHook]) -> str:
 def _answered(inside: Inside, policy: NodePolicy, hooks: Sequence[LifecycleHook]) -> str:
     """Return the fix: the minute reconciler answers Leeward's hooks, the owner of any other hook answers that one."""
     if any(is_ours(hook, policy, inside.queue_arns) for hook in hooks):
-        return (
-            f"the sweep takes it up within a minute, a launch when its node is Ready; where it stays so, {_SWEEP_LOG}"
-        )
+        return f"the reconciler resumes it within a minute, a launch when its node is Ready; if not, {_RECONCILER_LOG}"
     return (
         "none of these hooks is ours: check the controller that answers them, or name them in interruption.hooks of "
         "the policy"

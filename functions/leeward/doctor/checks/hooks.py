@@ -17,8 +17,8 @@ from leeward.sync.hooks import left_over_hook, missing_hook
 
 SHORTEST = 300  # seconds: the reconciler runs once a minute, and some runs fail (docs/designs/which-hooks-are-ours.md)
 _SHORT = {
-    True: ("launch", "an instance that boots longer ends where a sweep fails"),
-    False: ("terminate", "an instance ends with its pods where its event is lost and a sweep fails"),
+    True: ("launch", "an instance that boots longer ends where a reconciliation fails"),
+    False: ("terminate", "an instance ends with its pods where its event is lost and a reconciliation fails"),
 }
 _NOW = "aws lambda invoke --function-name leeward-sync /dev/stdout"
 _PUT = f"fn sync puts it there within five minutes; if it does not, {_NOW} says why"

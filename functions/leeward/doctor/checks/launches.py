@@ -32,7 +32,7 @@ def _refusal(facts: Facts, inside: Inside, group: Group) -> str:
         answer = record.replacement
         if record.subject.group == group.name and answer is not None and answer.refused:
             return answer.reason
-    upgrade, run = inside.upgrades.get(group.name), inside.round
+    upgrade, run = inside.upgrades.get(group.name), inside.disruption
     if upgrade is not None and not isinstance(upgrade, Unread) and upgrade.record.refusal:
         return upgrade.record.refusal
     if run is not None and not isinstance(run, Unread):

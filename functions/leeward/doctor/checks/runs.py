@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from leeward.doctor import expected
-from leeward.doctor.facts import Facts, FailedExecution, Inside, Refused, Round, Unread, Upgrade
+from leeward.doctor.facts import Disruption, Facts, FailedExecution, Inside, Refused, Unread, Upgrade
 from leeward.doctor.finding import About, Check, Finding
 from leeward.model.deadlines import maintenance
 from leeward.model.termination import CauseKind, TerminationRecord, execution_name
@@ -15,8 +15,8 @@ from leeward.upgrade.record import ControlRequest
 
 SWEPT = timedelta(minutes=20)  # the reconciler runs every minute, and pauses up to fifteen after failures
 LAUNCH_AND_END = timedelta(minutes=30)  # time of a termination beside its policy's own times
-LONGEST_ROUND = timedelta(days=1)
-_SWEEP_LOG = "aws logs tail /aws/lambda/leeward-sweep --since 1h: it says why it does not"
+LONGEST_DISRUPTION = timedelta(days=1)
+_RECONCILER_LOG = "aws logs tail /aws/lambda/leeward-reconciler --since 1h: it says why it does not"
 _SHOWN = 160  # characters of a cause
 
 
@@ -79,7 +79,7 @@ def _record(facts: Facts, record: TerminationRecord, running: frozenset[str]) ->
     elif facts.now - max(record.times.values(), default=claimed) > SWEPT:  # one in cooldown has a time in the future
         since = format_instant(claimed)
         why = f": {record.failure}" if record.failure else ""
-        yield about.failed(f"its termination is open since {since} and no execution works on it{why}", _SWEEP_LOG)
+        yield about.failed(f"its termination is open since {since} and no execution works on it{why}", _RECONCILER_LOG)
 
 
 def _waits(record: TerminationRecord, now: datetime) -> bool:
@@ -124,31 +124,31 @@ def _upgrade(about: About, inside: Inside, found: Upgrade) -> Finding:
     if found.runs:
         return about.ok(f"execution {record.execution} works on it")
     command = f"leeward upgrade {{}} {record.group} --cluster {inside.name}"
-    if record.wish is ControlRequest.PAUSE:
+    if record.control is ControlRequest.PAUSE:
         return about.warning("its upgrade is paused", command.format("resume"))
     said = f"its upgrade of {format_instant(record.began)} has not ended and nothing works on it"
     return about.warning(f"{said}: {record.why}" if record.why else said, f"{command.format('start')}, or abort")
 
 
-def rounds(facts: Facts) -> Iterator[Finding]:
-    """Check the open round: it takes minutes, or hours where drains are blocked."""
+def disruptions(facts: Facts) -> Iterator[Finding]:
+    """Check the open run: it takes minutes, or hours where drains are blocked."""
     for inside in facts.clusters:
-        about = About(Check.ROUND, f"cluster {inside.name}")
-        if isinstance(inside.round, Unread):
-            yield about.unknown(inside.round)
-        elif inside.round is None or not inside.round.record.open:
+        about = About(Check.DISRUPTION, f"cluster {inside.name}")
+        if isinstance(inside.disruption, Unread):
+            yield about.unknown(inside.disruption)
+        elif inside.disruption is None or not inside.disruption.record.open:
             yield about.ok("none is open")
         else:
-            yield _round(about, inside.round, facts.now)
+            yield _disruption(about, inside.disruption, facts.now)
 
 
-def _round(about: About, found: Round, now: datetime) -> Finding:
+def _disruption(about: About, found: Disruption, now: datetime) -> Finding:
     record, began = found.record, format_instant(found.record.began)
-    if found.runs and now - record.began > LONGEST_ROUND:
+    if found.runs and now - record.began > LONGEST_DISRUPTION:
         fix = f"look at what its terminations wait for: execution {record.execution} of {expected.MACHINES[2]}"
-        return about.warning(f"round {record.number} runs since {began}", fix)
+        return about.warning(f"run {record.number} runs since {began}", fix)
     resting = record.retry is not None and record.retry > now
     if not found.runs and not resting and now - record.began > SWEPT:
-        said = f"round {record.number} is open since {began} and no execution works on it"
-        return about.failed(f"{said}: {record.why}" if record.why else said, _SWEEP_LOG)
-    return about.ok(f"round {record.number} is open since {began}")
+        said = f"run {record.number} is open since {began} and no execution works on it"
+        return about.failed(f"{said}: {record.why}" if record.why else said, _RECONCILER_LOG)
+    return about.ok(f"run {record.number} is open since {began}")

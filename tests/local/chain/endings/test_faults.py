@@ -97,7 +97,7 @@ def test_a_stopped_execution_is_taken_up_again_at_once(stack, stopped):
 def test_a_stopped_execution_is_taken_up_again_by_the_sweeper_where_that_event_is_lost(stack, stopped):
     with events_lost(stack, "execution status change"):
         team, victim = stopped("stopped-app")
-        assert team.sweep()["restarted"] == [victim]
+        assert team.reconcile()["restarted"] == [victim]
     assert team.closed(victim).outcome == "terminated"
     assert f"{victim}-2" in ledger.executions(stack)
 
@@ -111,7 +111,7 @@ def test_a_lost_lifecycle_event_is_found_by_the_sweeper(stack, crew):
         )
         time.sleep(2)
         assert team.record(victim) is None
-        assert victim in team.sweep()["claimed"]
+        assert victim in team.reconcile()["claimed"]
     assert team.closed(victim).outcome == "terminated"
 
 
@@ -147,7 +147,7 @@ def test_a_permission_to_launch_that_is_missing_does_not_hold_up_a_spot_drain(st
 
 @pytest.mark.long
 def test_a_permission_that_is_missing_is_named_and_the_run_goes_on_once_it_is_there(stack, crew, swept_by_schedule):
-    """The schedule's own sweep starts it again, after the minute that a failed run rests."""
+    """The schedule's own reconciler starts it again, after the minute that a failed run rests."""
     team = crew(1)
     victim = team.instances[0]
     deny(stack, "autoscaling", "TerminateInstanceInAutoScalingGroup", 1)

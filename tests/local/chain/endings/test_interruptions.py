@@ -133,10 +133,10 @@ def test_a_launch_hook_that_notifies_our_queue_is_answered_once_the_node_is_read
     autoscaling.set_desired_capacity(AutoScalingGroupName=team.group, DesiredCapacity=2)
     (newcomer,) = team.until(lambda: team.in_state("Pending:Wait"), "the newcomer held by the hook")
     team.until(lambda: logged(stack, "interruption", newcomer), "its message read, which finds no node")
-    assert newcomer not in team.sweep()["answered"]
+    assert newcomer not in team.reconcile()["answered"]
     stack.client("ec2").delete_tags(Resources=[newcomer], Tags=[{"Key": NEVER_JOIN}])
     team.until(lambda: scenario.is_ready(ledger.nodes(stack).get(newcomer, {})), "its node Ready")
-    assert newcomer in team.sweep()["answered"]
+    assert newcomer in team.reconcile()["answered"]
     team.until(lambda: lifecycle(stack, newcomer) == "InService", "the newcomer in service")
 
 
@@ -175,7 +175,7 @@ def test_a_foreign_hook_and_a_group_that_no_policy_selects_stay_untouched(stack,
     assert [hook["LifecycleHookName"] for hook in hooks] == ["backup"]
     autoscaling.terminate_instance_in_auto_scaling_group(InstanceId=victim, ShouldDecrementDesiredCapacity=True)
     team.until(lambda: ledger.queue_depth(stack) == 0, "the queue empty")
-    team.sweep()
+    team.reconcile()
     assert lifecycle(stack, victim) == "Terminating:Wait"
     assert team.record(victim) is None
     assert not ledger.is_marked(ledger.nodes(stack)[victim])

@@ -104,7 +104,7 @@ def test_somebody_without_access_gets_one_sentence(stack, crew, leeward):
 def test_what_an_uninstall_would_take_off_is_told_and_a_cluster_that_is_not_paused_is_left(stack, crew, leeward):
     team = crew(1, name="kept", hook=True)
     node = team.node_name(team.instances[0])
-    team.sweep()
+    team.reconcile()
     for options in (("--dry-run",), ()):
         code, out, err = leeward("uninstall", *options)
         assert (code, err) == (1, "")

@@ -7,7 +7,7 @@ import pytest
 from local import fleet
 from local.demo import ledger
 from tests.local.chain.conftest import called
-from tests.local.chain.groups.test_disruption import closed_round, decided
+from tests.local.chain.groups.test_disruption import closed_disruption, decided
 from tests.local.chain.pod_watch import watched_pods
 
 pytestmark = pytest.mark.local
@@ -62,13 +62,13 @@ def test_replicas_that_are_spread_over_zones_stay_spread_while_their_neighbour_i
         team.run_pods(lone, instance=neighbour)
 
         decided(stack, team)
-        record = closed_round(stack, team)
+        record = closed_disruption(stack, team)
 
         team.until(lambda: ledger.group_size(stack, team.group) == (ZONES, ZONES), "one node less")
         left = set(team.instances) & set(ledger.nodes(stack))
         kept = [team.node_name(one) for one in left]
         team.until(lambda: kept_for_their_spread(leeward, kept), "a plan after the cooldown that keeps the other nodes")
-        assert called(stack, "decide")["rounds"] == []
+        assert called(stack, "disruption-planner")["disruptions"] == []
     assert (record.groups, len(record.nodes), record.launched) == ((team.group,), 1, {}), record
     assert {zone_of[one] for one in left} == set(first)
     assert pods.longest_pending() < SHORT

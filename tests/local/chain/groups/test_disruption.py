@@ -1,10 +1,11 @@
-"""A disruption round on the deployed stack: fn decide called as its schedule calls it, drifted nodes replaced."""
+"""A disruption run on the deployed stack: fn disruption-planner called as its schedule calls it, drifted nodes
+replaced."""
 
 import pytest
 
-from leeward.adapters.aws.rounds import DynamoRounds
+from leeward.adapters.aws.disruptions import DynamoDisruptions
 from leeward.adapters.aws.table import Table
-from leeward.disruption.record import RoundOutcome
+from leeward.disruption.record import DisruptionOutcome
 from local.demo import ledger
 from tests.local.chain.conftest import called
 from tests.local.chain.groups.test_node_group_upgrade import another_image, group_of
@@ -13,7 +14,7 @@ pytestmark = pytest.mark.local
 
 
 class Clients:
-    """For the adapter of the rounds' record."""
+    """For the adapter of the runs' record."""
 
     def __init__(self, stack):
         self._stack = stack
@@ -23,23 +24,23 @@ class Clients:
 
 
 def decided(stack, team):
-    """The executions of the next decision that comes to a round: after the last one the group rests for a second."""
-    return team.until(lambda: called(stack, "decide")["rounds"], "a round")
+    """The executions of the next decision that comes to a run: after the last one the group rests for a second."""
+    return team.until(lambda: called(stack, "disruption-planner")["disruptions"], "a run")
 
 
-def round_of(stack):
-    return DynamoRounds(Table(Clients(stack), "leeward")).read(stack.cluster)
+def disruption_of(stack):
+    return DynamoDisruptions(Table(Clients(stack), "leeward")).read(stack.cluster)
 
 
-def closed_round(stack, team, meanwhile=lambda: None):
-    """The record of the last round, once it is closed."""
+def closed_disruption(stack, team, meanwhile=lambda: None):
+    """The record of the last run, once it is closed."""
 
     def look():
         meanwhile()
-        record = round_of(stack)
+        record = disruption_of(stack)
         return record if not record.open else None
 
-    return team.until(look, "the end of the round")
+    return team.until(look, "the end of the run")
 
 
 def launch_from_another_image(stack, group):
@@ -65,8 +66,8 @@ def test_drifted_nodes_are_replaced_one_by_one_and_the_group_keeps_its_size(stac
     image = launch_from_another_image(stack, team.group)
     for _ in team.instances:
         decided(stack, team)
-        record = closed_round(stack, team)
-        assert (record.outcome, record.groups) == (RoundOutcome.DONE, (team.group,)), record
+        record = closed_disruption(stack, team)
+        assert (record.outcome, record.groups) == (DisruptionOutcome.DONE, (team.group,)), record
         assert record.ends == dict.fromkeys(record.nodes.values(), "gone")
     after = group_of(stack, team.group)
     members = {member["InstanceId"] for member in after["Instances"]}
@@ -76,7 +77,7 @@ def test_drifted_nodes_are_replaced_one_by_one_and_the_group_keeps_its_size(stac
     assert after["SuspendedProcesses"] == []
     nodes = ledger.nodes(stack)
     assert not [name for name in members if nodes[name]["spec"].get("taints")]
-    assert called(stack, "decide")["rounds"] == []
+    assert called(stack, "disruption-planner")["disruptions"] == []
 
 
 def test_a_round_whose_execution_is_stopped_is_ended_and_nothing_of_it_is_left(stack, crew):
@@ -84,12 +85,12 @@ def test_a_round_whose_execution_is_stopped_is_ended_and_nothing_of_it_is_left(s
     called(stack, "sync")
     launch_from_another_image(stack, team.group)
     (execution,) = decided(stack, team)
-    team.until(lambda: bool(round_of(stack).launched), "a launch")
-    arn = f"arn:aws:states:{stack.region}:{stack.account}:execution:leeward-disruption-round:{execution}"
+    team.until(lambda: bool(disruption_of(stack).launched), "a launch")
+    arn = f"arn:aws:states:{stack.region}:{stack.account}:execution:leeward-disruption:{execution}"
     stack.client("stepfunctions").stop_execution(executionArn=arn, cause="somebody stops it")
 
-    record = closed_round(stack, team, meanwhile=team.sweep)
-    assert record.outcome is RoundOutcome.GIVEN_UP, record
+    record = closed_disruption(stack, team, meanwhile=team.reconcile)
+    assert record.outcome is DisruptionOutcome.GIVEN_UP, record
     team.until(lambda: ledger.group_size(stack, team.group) == (2, 2), "the group at its size")
     nodes = ledger.nodes(stack)
     assert not [name for name in team.instances if nodes[name]["spec"].get("taints")]

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.local
 
 SCHEMA = json.loads(Path("docs/schema/doctor.json").read_text())
 SPOT = "leeward-spot-interruption"
-SCHEDULED = ("sync", "decide", "sweep")
+SCHEDULED = ("sync", "disruption-planner", "reconciler")
 RBAC = "rbac.authorization.k8s.io"
 READER = {
     "apiVersion": f"{RBAC}/v1",

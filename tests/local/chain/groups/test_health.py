@@ -17,7 +17,7 @@ def finalizers(stack, instance):
 
 @pytest.mark.long
 def test_a_silent_node_and_an_impaired_instance_are_replaced(stack, crew, swept_by_schedule):
-    """At second sight: the schedule's own sweeps find them."""
+    """At second sight: the schedule's own reconciliations find them."""
     team = crew(4, name="ill")
     silent, impaired, *others = team.instances
     team.run_pods(fleet.deployment("ill-app", 2, grace=1), instance=impaired)
@@ -38,12 +38,12 @@ def test_an_api_server_that_fails_ends_nothing(stack, crew):
     team = crew(4, name="ill")
     silent = team.instances[0]
     stack.cluster_control("PUT", f"nodes/{team.node_name(silent)}/ready", {"status": "Unknown"})
-    team.sweep()
+    team.reconcile()
     stack.cluster_control("POST", "faults", {"status": 500, "seconds": 3600})
-    assert team.sweep()["repaired"] == []
+    assert team.reconcile()["repaired"] == []
     stack.cluster_control("DELETE", "faults")
     stack.cluster_control("PUT", f"nodes/{team.node_name(silent)}/ready", {"status": "True"})
-    assert silent not in team.sweep()["repaired"]
+    assert silent not in team.reconcile()["repaired"]
     assert team.record(silent) is None
 
 
@@ -51,12 +51,12 @@ def test_a_deleted_node_is_drained_and_ended_before_it_goes(stack, crew):
     team = crew(2, name="kept", hook=True)
     victim, other = team.instances
     team.run_pods(fleet.deployment("kept-app", 2, grace=3), instance=victim)
-    team.sweep()
+    team.reconcile()
     team.until(lambda: finalizers(stack, victim) == [FINALIZER], "the finalizer")
     stack.kubectl("delete", "node", team.node_name(victim), "--wait=false")
     assert victim in ledger.nodes(stack)
     assert len(team.pods_on(team.node_name(victim))) == 2
-    team.sweep()
+    team.reconcile()
     record = team.closed(victim)
     assert record.outcome == "terminated"
     assert "node_deleted" in record.causes
@@ -69,7 +69,7 @@ def test_a_deleted_node_is_drained_and_ended_before_it_goes(stack, crew):
 def test_the_node_of_an_instance_that_is_gone_does_not_stay_behind(stack, crew):
     team = crew(1, name="kept")
     victim = team.instances[0]
-    team.sweep()
+    team.reconcile()
     team.until(lambda: finalizers(stack, victim) == [FINALIZER], "the finalizer")
     stack.client("ec2").terminate_instances(InstanceIds=[victim])
     team.until(lambda: victim not in ledger.nodes(stack), "its Node gone")

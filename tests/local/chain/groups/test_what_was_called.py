@@ -6,7 +6,10 @@ from tests.local.chain import roles
 
 pytestmark = pytest.mark.local
 
-OF_ROUNDS = {"decide", "disrupt"}  # the round that launches and drains is one of the long tests, and so is this of them
+OF_ROUNDS = {
+    "disruption-planner",
+    "disrupt",
+}  # the run that launches and drains is one of the long tests, and so is this of them
 
 
 @pytest.fixture

@@ -1,0 +1,189 @@
+"""The notification package: the table's stream becomes events on the default bus, and if a cluster's settings name a
+webhook, the same events reach it.
+
+EventBridge calls the webhook (an API destination): it retries for a day, keeps no order, and puts undelivered events
+into this package's dead-letter queue. No code of ours holds the address.
+"""
+
+import json
+from collections.abc import Mapping
+
+from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_events as events
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from infra.alarms import Alarms, Threshold
+from infra.function import FunctionDefaults, FunctionShape, LeewardFunction
+from infra.names import Names
+from infra.scopes import Scopes
+from leeward.notifications.events import EventType
+
+SHAPE = FunctionShape(
+    name="notifications",
+    handler="leeward.notifications.handler.handle",
+    room="notifications",
+    description="Puts an event on the bus for each turn that a termination takes",
+    timeout=30,
+    memory=256,
+)
+BATCH = 100
+GIVEN_UP_AFTER = 6 * 3600  # seconds: by then an event is obsolete
+CALLS_PER_SECOND = 20  # the highest rate of calls to one webhook; EventBridge queues the rest
+_TERMINATIONS = {"dynamodb": {"Keys": {"pk": {"S": [{"prefix": "termination#"}]}}}}
+
+
+class Notifications(Construct):
+    """fn notifications, its event source, and the webhooks."""
+
+    def __init__(
+        self, scope: Construct, *, table: dynamodb.Table, surroundings: FunctionDefaults, alarms: Alarms
+    ) -> None:
+        super().__init__(scope, "Telling")
+        self.function = LeewardFunction(self, SHAPE, surroundings)
+        self.undelivered = sqs.Queue(
+            self,
+            "Undelivered",
+            queue_name=surroundings.settings.names.undelivered,
+            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            enforce_ssl=True,
+            retention_period=Duration.days(14),
+            removal_policy=RemovalPolicy.DESTROY,
+        )
+        self._read(table)
+        told = {each.name: each.webhook for each in surroundings.settings.clusters if each.webhook}
+        if told:
+            self._webhooks(told, surroundings.scopes)
+        alarms.add(
+            "events-undelivered",
+            self.undelivered.metric_approximate_number_of_messages_visible(
+                statistic="Maximum", period=Duration.minutes(5)
+            ),
+            Threshold(at_least=1),
+            "Events of Leeward reached neither bus nor webhook: nodes are not affected; each message names its error.",
+        )
+
+    def _read(self, table: dynamodb.Table) -> None:
+        """Add the event source. A batch that fails is halved and retried, so that one bad record holds up only
+        itself.
+        """
+        lambda_.CfnEventSourceMapping(
+            self,
+            "Changes",
+            function_name=self.function.function.function_name,
+            event_source_arn=table.table_stream_arn,
+            starting_position="TRIM_HORIZON",
+            batch_size=BATCH,
+            maximum_batching_window_in_seconds=1,
+            bisect_batch_on_function_error=True,
+            maximum_record_age_in_seconds=GIVEN_UP_AFTER,
+            filter_criteria=lambda_.CfnEventSourceMapping.FilterCriteriaProperty(
+                filters=[lambda_.CfnEventSourceMapping.FilterProperty(pattern=json.dumps(_TERMINATIONS))]
+            ),
+            destination_config=lambda_.CfnEventSourceMapping.DestinationConfigProperty(
+                on_failure=lambda_.CfnEventSourceMapping.OnFailureProperty(destination=self.undelivered.queue_arn)
+            ),
+        )
+
+    def _webhooks(self, urls: Mapping[str, str], scopes: Scopes) -> None:
+        """Add the webhooks; `urls` by cluster. A connection must authorize somehow; the header names the caller and is
+        no secret. A webhook's secret is part of its URL.
+        """
+        connection = events.CfnConnection(
+            self,
+            "Connection",
+            name=scopes.names.connection,
+            description="What Leeward's webhooks are called with",
+            authorization_type="API_KEY",
+            auth_parameters=events.CfnConnection.AuthParametersProperty(
+                api_key_auth_parameters=events.CfnConnection.ApiKeyAuthParametersProperty(
+                    api_key_name="Leeward-Event", api_key_value="1"
+                )
+            ),
+        )
+        rules = {cluster: scopes.rule(scopes.names.webhook_rule(cluster)) for cluster in urls}
+        destinations = {
+            cluster: _destination(self, scopes.names.webhook(cluster), (cluster, url), connection)
+            for cluster, url in urls.items()
+        }
+        role = _caller(self, list(rules.values()), list(destinations.values()))
+        for name, destination in destinations.items():
+            _rule(self, (name, scopes.names), destination, role, self.undelivered)
+        self.undelivered.add_to_resource_policy(
+            iam.PolicyStatement(
+                sid="OurRules",
+                principals=[iam.ServicePrincipal("events.amazonaws.com")],
+                actions=["sqs:SendMessage"],
+                resources=[self.undelivered.queue_arn],
+                conditions={"ArnEquals": {"aws:SourceArn": list(rules.values())}},
+            )
+        )
+
+
+def _destination(
+    scope: Construct, name: str, called: tuple[str, str], connection: events.CfnConnection
+) -> events.CfnApiDestination:
+    cluster, url = called
+    return events.CfnApiDestination(
+        scope,
+        f"Webhook{cluster}",
+        name=name,
+        description=f"Who is told of terminations in cluster {cluster}",
+        connection_arn=connection.attr_arn,
+        invocation_endpoint=url,
+        http_method="POST",
+        invocation_rate_limit_per_second=CALLS_PER_SECOND,
+    )
+
+
+def _caller(scope: Construct, rules: list[str], destinations: list[events.CfnApiDestination]) -> iam.Role:
+    """Return a role that only our rules may assume and that may call only our webhooks."""
+    call = iam.PolicyStatement(
+        actions=["events:InvokeApiDestination"], resources=[each.attr_arn for each in destinations]
+    )
+    return iam.Role(
+        scope,
+        "WebhookRole",
+        assumed_by=iam.PrincipalWithConditions(
+            iam.ServicePrincipal("events.amazonaws.com"), {"ArnEquals": {"aws:SourceArn": rules}}
+        ),
+        description="Leeward's rules call its webhooks",
+        inline_policies={"leeward": iam.PolicyDocument(statements=[call])},
+    )
+
+
+def _rule(
+    scope: Construct,
+    of: tuple[str, Names],
+    destination: events.CfnApiDestination,
+    role: iam.Role,
+    undelivered: sqs.Queue,
+) -> None:
+    """Add the rule of a webhook, which receives the event's `detail` as docs/operations.md shows it. `of`: the cluster,
+    and our names.
+    """
+    cluster, names = of
+    events.CfnRule(
+        scope,
+        f"Rule{cluster}",
+        name=names.webhook_rule(cluster),
+        description=f"Terminations in cluster {cluster} are told to its webhook",
+        event_pattern={
+            "source": [names.prefix],
+            "detail-type": [turn.value for turn in EventType],
+            "detail": {"cluster": [cluster]},
+        },
+        state="ENABLED",
+        targets=[
+            events.CfnRule.TargetProperty(
+                id="webhook",
+                arn=destination.attr_arn,
+                role_arn=role.role_arn,
+                input_path="$.detail",
+                dead_letter_config=events.CfnRule.DeadLetterConfigProperty(arn=undelivered.queue_arn),
+            )
+        ],
+    )

@@ -1,0 +1,66 @@
+"""Images behind SSM parameters: launch templates that name one (`resolve:ssm:…`), parameters that move, and a role
+that for some minutes may not read them.
+
+EC2 resolves the parameter at each launch, whoever may read it. Source: Amazon EC2 user guide, "Create a launch template
+that uses a Systems Manager parameter instead of an AMI ID"."""
+
+from random import Random
+
+from simulation.aws.templates import ALIAS, FIRST_IMAGE, SimTemplates
+from simulation.scene import Scene
+
+OWN, NEXT = "/golden/{group}", "/golden/{group}/next"
+VERSION = "1.33"
+_EKS = "/aws/service/eks/optimized-ami/{version}/amazon-linux-2023/{arch}/standard/recommended/image_id"
+PUBLIC = {
+    "amd64": _EKS.format(version=VERSION, arch="x86_64"),
+    "arm64": _EKS.format(version=VERSION, arch="arm64"),
+}
+SHARE = 0.6  # of the groups
+PUBLIC_SHARE = 0.4  # of the moves: EKS' own parameters, which upgrades name
+MOVES_EVERY, DENIED_EVERY, DENIED_FOR = 710.0, 1490.0, (60.0, 900.0)
+NEWER = 1000  # first number of an image that a parameter moves to
+
+
+class ImageAliases:
+    """Parameters of one world. `begin` before it runs; `move` and `deny` when something happens."""
+
+    def __init__(self, scene: Scene, random: Random) -> None:
+        self._scene, self._random, self._number = scene, random, NEWER
+
+    @property
+    def _templates(self) -> SimTemplates:
+        return self._scene.system.templates
+
+    def begin(self) -> None:
+        """Put the first version of some groups' templates behind a parameter; one group at least."""
+        parameters = self._templates.parameters
+        parameters.update(dict.fromkeys(PUBLIC.values(), FIRST_IMAGE))
+        groups = list(self._scene.fleet.groups.values())
+        chosen = [group for group in groups if self._random.random() < SHARE] or [self._random.choice(groups)]
+        for group in chosen:
+            own, following = OWN.format(group=group.name), NEXT.format(group=group.name)
+            parameters.update({own: FIRST_IMAGE, following: f"ami-{NEWER - 1:017d}"})
+            group.template.parameters, group.template.images[0] = parameters, ALIAS + own
+
+    def move(self) -> None:
+        """Publish a newer image under one of the parameters."""
+        parameters = self._templates.parameters
+        among = PUBLIC.values() if self._random.random() < PUBLIC_SHARE else sorted(parameters)
+        parameter, image = self._random.choice(list(among)), f"ami-{self._number:017d}"
+        self._number += 1
+        self._scene.say(f"SSM parameter {parameter} names {image} now")
+        parameters[parameter] = image
+
+    def deny(self) -> None:
+        """Deny our role the parameters for some minutes."""
+        templates = self._templates
+        if not templates.readable:
+            return
+        self._scene.say("our role may not read SSM parameters")
+        templates.readable = False
+
+        def allow() -> None:
+            templates.readable = True
+
+        self._scene.timeline.after(self._random.uniform(*DENIED_FOR), allow, "parameters may be read")

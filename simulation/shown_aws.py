@@ -1,0 +1,63 @@
+"""View of a world's images, parameters and managed node groups (`aws_view.AwsView`)."""
+
+from collections.abc import Mapping, Sequence
+
+from simulation.aws.fleet import SimFleet
+from simulation.aws.managed import SimUpdate
+from simulation.ordered import Ordered
+from simulation.system import System
+
+
+class ShownAws:
+    """View over the models of its subclass."""
+
+    fleet: SimFleet
+    system: System
+
+    def image(self, instance: str) -> str:
+        """Return the image that the fleet remembers."""
+        there = self.fleet.instances.get(instance)
+        return there.image if there is not None else ""
+
+    @property
+    def launched_images(self) -> Mapping[str, str]:
+        """Image of the version from which each group launches."""
+        return {name: group.template.image(group.version) for name, group in self.fleet.groups.items()}
+
+    @property
+    def parameters(self) -> Mapping[str, str]:
+        """Image by parameter."""
+        return self.system.templates.parameters
+
+    @property
+    def readable(self) -> bool:
+        """True unless our role is denied the parameters."""
+        return self.system.templates.readable
+
+    @property
+    def decided(self) -> Sequence[tuple[float, float]]:
+        """Runs as (begin, end)."""
+        return self.system.decided
+
+    @property
+    def ordered(self) -> Sequence[Ordered]:
+        """Starts of upgrades, and actions on them."""
+        return self.system.upgrades.ordered
+
+    @property
+    def written(self) -> Sequence[tuple[str, str]]:
+        """Changes of ours through Auto Scaling that had an effect."""
+        return self.system.changes.written
+
+    @property
+    def updates(self) -> Mapping[str, SimUpdate]:
+        """Updates of EKS."""
+        return self.system.managed_updates.updates
+
+    def images_of(self, nodegroup: str) -> Sequence[str]:
+        """Return the images as the versions of the template name them."""
+        described = self.system.managed_updates.described.values()
+        found = next((one for one in described if one.name == nodegroup), None)
+        if found is None or found.template is None:
+            return ()
+        return tuple(self.system.templates.template(found.template[0]).images)

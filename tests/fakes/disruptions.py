@@ -1,0 +1,69 @@
+"""The record of a cluster's disruption run: the simulation's model, with calls counted and failures planned."""
+
+from datetime import UTC, datetime, timedelta
+from threading import RLock
+from typing import Any
+
+from leeward.disruption.command import Command, Decision, MethodName, Replacement
+from leeward.disruption.record import DisruptionRecord
+from leeward.model.instance import CapacityType
+from simulation.aws.disruptions import SimDisruptions
+from tests.fakes.calls import Calls
+
+NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
+
+
+class FakeDisruptions(Calls):
+    """`records` by cluster."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._table = SimDisruptions()
+        self._lock = RLock()
+        self.records = self._table.records
+
+    def read(self, cluster: str) -> DisruptionRecord | None:
+        """The latest."""
+        self._call("read")
+        return self._table.read(cluster)
+
+    def write(self, record: DisruptionRecord) -> DisruptionRecord | None:
+        """None when somebody was faster."""
+        with self._lock:
+            self._call("write")
+            return self._table.write(record)
+
+
+def a_disruption(**more: Any) -> DisruptionRecord:
+    """Two nodes become one of another group, a third one goes for good."""
+    coming = Replacement(
+        group="web-b", types=("m5.large",), zones=("us-east-1a",), capacity=CapacityType.SPOT, price=0.0312
+    )
+    commands = (
+        Command(
+            decision=Decision.REPLACE,
+            nodes=("node-a", "node-b"),
+            reason="cheaper",
+            replacements=(coming,),
+            savings=0.1688,
+            cost=4.25,
+        ),
+        Command(decision=Decision.DELETE, nodes=("node-c",), reason="its pods fit on other nodes"),
+    )
+    given: dict[str, Any] = {
+        "cluster": "blue",
+        "number": 3,
+        "method": MethodName.CONSOLIDATION,
+        "began": NOW,
+        "commands": commands,
+        "nodes": {"node-a": "i-1", "node-b": "i-2", "node-c": "i-3"},
+        "members": {"node-a": "web-a", "node-b": "web-a", "node-c": "web-b"},
+        "groups": ("web-a", "web-b"),
+        "raised": {"web-b": 4},
+        "orders": {"0.0": "us-east-1a/subnet-1"},
+        "rests": {"web-c": NOW - timedelta(minutes=3)},
+        "ends": {"i-3": "gone"},
+        "handed": {"i-9": "i-9"},
+        "retry": NOW + timedelta(minutes=1),
+    }
+    return DisruptionRecord(**{**given, **more})

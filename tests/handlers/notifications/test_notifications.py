@@ -1,0 +1,100 @@
+"""fn notifications: a batch of the table's stream in, events on the bus out."""
+
+import boto3
+import pytest
+from botocore.stub import ANY, Stubber
+
+from leeward.adapters.aws.event_bus import EventBridgeBus
+from leeward.adapters.aws.record_items import new_record
+from leeward.adapters.aws.table import to_wire
+from leeward.errors import AccessDeniedError, AwsUnavailableError
+from leeward.notifications import handler
+from tests.fakes.builders import a_subject
+from tests.unit.notifications.test_events import HOOK, NOW, SPOT
+
+
+class OneClient:
+    """`AwsClients` with one stubbed client."""
+
+    def __init__(self, client):
+        self.client = client
+
+    def get(self, service):
+        assert service == "events"
+        return self.client
+
+
+@pytest.fixture
+def bus(monkeypatch):
+    client = boto3.client("events", region_name="us-east-1", aws_access_key_id="x", aws_secret_access_key="x")
+    with Stubber(client) as stub:
+        monkeypatch.setattr(handler, "bus", lambda: EventBridgeBus(OneClient(client)))
+        yield stub
+        stub.assert_no_pending_responses()
+
+
+def written(item, before=None, key="termination#i-0abc"):
+    change = {"Keys": {"pk": {"S": key}}, "ApproximateCreationDateTime": NOW.timestamp()}
+    if item is not None:
+        change["NewImage"] = {name: to_wire(value) for name, value in item.items()}
+    if before is not None:
+        change["OldImage"] = {name: to_wire(value) for name, value in before.items()}
+    return {"eventName": "MODIFY" if before else "INSERT", "dynamodb": change}
+
+
+def joined():
+    item = new_record(a_subject(), SPOT, NOW, deployment="")
+    return {**item, "causes": {**item["causes"], **new_record(a_subject(), HOOK, NOW, deployment="")["causes"]}}
+
+
+TAKEN = {"FailedEntryCount": 0, "Entries": [{"EventId": "1"}]}
+
+
+def test_a_new_claim_is_an_event_of_ours_on_the_default_bus(bus):
+    bus.add_response("put_events", TAKEN, {"Entries": [entry("Node Termination Detected")]})
+    assert handler.handle({"Records": [written(new_record(a_subject(), SPOT, NOW, deployment=""))]}, None) == {
+        "told": 1
+    }
+
+
+def entry(kind):
+    return {"Source": "leeward", "DetailType": kind, "Time": ANY, "Detail": ANY, "Resources": ["i-0abc"]}
+
+
+def test_a_cause_that_joins_is_told_alone(bus):
+    bus.add_response("put_events", TAKEN, {"Entries": [entry("Node Termination Detected")]})
+    change = written(joined(), before=new_record(a_subject(), SPOT, NOW, deployment=""))
+    assert handler.handle({"Records": [change]}, None) == {"told": 1}
+
+
+def test_what_is_no_termination_and_what_time_to_live_took_tells_nothing(bus):
+    gone = written(None, before=new_record(a_subject(), SPOT, NOW, deployment=""))
+    other = written({"pk": "facts#blue", "body": "x"}, key="facts#blue")
+    assert handler.handle({"Records": [gone, other]}, None) == {"told": 0}
+
+
+def test_a_record_that_cannot_be_read_does_not_hold_up_the_others(bus):
+    bus.add_response("put_events", TAKEN, {"Entries": [entry("Node Termination Detected")]})
+    broken = written({"pk": "termination#i-0bad", "status": "open"}, key="termination#i-0bad")
+    told = handler.handle({"Records": [broken, written(new_record(a_subject(), SPOT, NOW, deployment=""))]}, None)
+    assert told == {"told": 1}
+
+
+@pytest.mark.parametrize(
+    ("code", "error"), [("InternalFailure", AwsUnavailableError), ("AccessDeniedException", AccessDeniedError)]
+)
+def test_what_the_bus_does_not_take_fails_the_batch_so_that_it_comes_again(bus, code, error):
+    bus.add_response("put_events", {"FailedEntryCount": 1, "Entries": [{"ErrorCode": code}]}, {"Entries": ANY})
+    with pytest.raises(error, match=code):
+        handler.handle({"Records": [written(new_record(a_subject(), SPOT, NOW, deployment=""))]}, None)
+
+
+def test_more_than_ten_events_go_in_tens(bus):
+    for size in (10, 2):
+        answer = {"FailedEntryCount": 0, "Entries": [{"EventId": str(n)} for n in range(size)]}
+        bus.add_response("put_events", answer, {"Entries": [ANY] * size})
+    records = [
+        written(new_record(a_subject(f"i-{n:04}"), SPOT, NOW, deployment=""), key=f"termination#i-{n:04}")
+        for n in range(12)
+    ]
+    assert handler.handle({"Records": records}, None) == {"told": 12}

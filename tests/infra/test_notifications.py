@@ -1,0 +1,100 @@
+"""Events on the bus, and the webhook that a cluster's settings name: who calls it and what becomes of a failure."""
+
+import json
+
+import pytest
+
+from leeward.errors import InvalidInputError
+from leeward.notifications.events import EventType
+from tests.infra.conftest import synthesize
+from tests.infra.event_pattern import matches
+
+URL = "https://hooks.example.com/T1"
+QUEUE_URL = "https://sqs.us-east-1.amazonaws.com/111122223333/leeward-notifications-undelivered"
+QUEUE = "arn:aws:sqs:us-east-1:111122223333:leeward-notifications-undelivered"
+
+
+def settings_file(folder, url):
+    path = folder / "settings.yaml"
+    head = "apiVersion: leeward.dev/v1\nkind: ClusterSettings\nmetadata: {name: blue}\n"
+    path.write_text(f"{head}spec: {{webhook: '{url}'}}\n")
+    return str(path)
+
+
+def deployment(folder, url=URL):
+    blue = {"name": "blue", "policies": ["policies/default.yaml", settings_file(folder, url)]}
+    green = {"name": "green", "policies": ["policies/default.yaml"]}
+    home = {"account": "111122223333", "region": "us-east-1"}
+    return synthesize(folder / "out", leeward={"clusters": [blue | home, green | home]})
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    return deployment(tmp_path_factory.mktemp("webhook"))
+
+
+def event(cluster, turn=EventType.DETECTED, source="leeward"):
+    return {"source": source, "detail-type": turn.value, "detail": {"cluster": cluster}}
+
+
+@pytest.mark.parametrize("turn", EventType)
+def test_every_event_of_the_cluster_goes_to_its_webhook_and_no_other(told, turn):
+    rule = told.named("AWS::Events::Rule")["leeward-blue-told"]
+    assert matches(rule["EventPattern"], event("blue", turn))
+    assert not matches(rule["EventPattern"], event("green", turn))
+    assert not matches(rule["EventPattern"], event("blue", turn, source="forged"))
+    assert "leeward-green-told" not in told.named("AWS::Events::Rule")
+
+
+def test_the_webhook_gets_the_detail_and_what_it_does_not_take_is_kept(told):
+    (target,) = told.named("AWS::Events::Rule")["leeward-blue-told"]["Targets"]
+    assert (target["InputPath"], target["DeadLetterConfig"]) == ("$.detail", {"Arn": QUEUE})
+    destination = told.one("AWS::Events::ApiDestination")
+    assert (destination["InvocationEndpoint"], destination["HttpMethod"]) == (URL, "POST")
+    policies = told.resources("AWS::SQS::QueuePolicy").values()
+    (policy,) = [p for p in policies if p["Queues"] == [QUEUE_URL]]
+    (ours,) = [s for s in policy["PolicyDocument"]["Statement"] if s.get("Sid") == "OurRules"]
+    assert ours["Condition"] == {
+        "ArnEquals": {"aws:SourceArn": ["arn:aws:events:us-east-1:111122223333:rule/leeward-blue-told"]}
+    }
+
+
+def test_only_our_rule_may_wear_the_role_that_calls_it(told):
+    (role,) = [r for r in told.resources("AWS::IAM::Role").values() if "webhooks" in r.get("Description", "")]
+    (trust,) = role["AssumeRolePolicyDocument"]["Statement"]
+    assert trust["Principal"] == {"Service": "events.amazonaws.com"}
+    assert trust["Condition"]["ArnEquals"]["aws:SourceArn"] == [
+        "arn:aws:events:us-east-1:111122223333:rule/leeward-blue-told"
+    ]
+    (policy,) = role["Policies"]
+    (statement,) = policy["PolicyDocument"]["Statement"]
+    assert statement["Action"] == "events:InvokeApiDestination"
+
+
+def test_without_a_webhook_there_is_nothing_of_it(template):
+    assert not template.resources("AWS::Events::ApiDestination")
+    assert not template.resources("AWS::Events::Connection")
+
+
+def test_a_webhook_that_eventbridge_cannot_call_is_refused_at_synth(tmp_path):
+    with pytest.raises(InvalidInputError, match=r"http://hooks\.example\.com.*https://"):
+        deployment(tmp_path, "http://hooks.example.com/T1")
+
+
+def test_the_table_tells_its_changes_and_the_function_reads_terminations_alone(template):
+    table = template.named("AWS::DynamoDB::Table")["leeward"]
+    assert table["StreamSpecification"] == {"StreamViewType": "NEW_AND_OLD_IMAGES"}
+    mappings = template.resources("AWS::Lambda::EventSourceMapping").values()
+    (mapping,) = [m for m in mappings if m["FunctionName"] == "leeward-notifications"]
+    (filter_,) = mapping["FilterCriteria"]["Filters"]
+    assert json.loads(filter_["Pattern"]) == {"dynamodb": {"Keys": {"pk": {"S": [{"prefix": "termination#"}]}}}}
+    assert mapping["StartingPosition"] == "TRIM_HORIZON"
+    assert mapping["BisectBatchOnFunctionError"] is True
+    assert mapping["DestinationConfig"] == {"OnFailure": {"Destination": QUEUE}}
+
+
+def test_what_the_function_puts_on_the_bus_comes_from_leeward_alone(template):
+    role = template.named("AWS::Lambda::Function")["leeward-notifications"]["Role"]
+    (statement,) = [s for s in template.statements(role) if s.actions == ("events:PutEvents",)]
+    assert statement.conditions == {"StringEquals": {"events:source": "leeward"}}
+    assert statement.resources == ("arn:aws:events:us-east-1:111122223333:event-bus/default",)

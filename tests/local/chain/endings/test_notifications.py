@@ -1,0 +1,91 @@
+"""Events of our own: on the bus for whoever listens, and at the webhook that the cluster's settings name."""
+
+import json
+
+import pytest
+
+from local import fleet
+from local.demo import scenario
+
+pytestmark = pytest.mark.local
+
+DETECTED, STARTED = "Node Termination Detected", "Node Termination Started"
+BLOCKED, FINISHED = "Node Termination Blocked", "Node Termination Finished"
+
+
+@pytest.fixture
+def bus(stack):
+    """A queue of somebody who listens to us on the default bus."""
+    sqs, events = stack.client("sqs"), stack.client("events")
+    url = sqs.create_queue(QueueName="somebody")["QueueUrl"]
+    arn = f"arn:aws:sqs:{stack.region}:{stack.account}:somebody"
+    events.put_rule(Name="somebody", EventPattern=json.dumps({"source": ["leeward"]}))
+    events.put_targets(Rule="somebody", Targets=[{"Id": "queue", "Arn": arn}])
+
+    def read():
+        found = []
+        while messages := sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages"):
+            for message in messages:
+                found.append(json.loads(message["Body"]))
+                sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+        return found
+
+    yield read
+    events.remove_targets(Rule="somebody", Ids=["queue"])
+    events.delete_rule(Name="somebody")
+    sqs.delete_queue(QueueUrl=url)
+
+
+def test_a_termination_is_told_from_its_warning_to_its_end(stack, crew, webhook, bus):
+    team = crew(1, spot=True, hook=True)
+    victim = team.instances[0]
+    node = team.node_name(victim)
+    team.run_pods(fleet.deployment("told", 1, grace=1), fleet.budget("told", maxUnavailable=0), instance=victim)
+    webhook.refuse_once(BLOCKED)
+    stack.emit(scenario.spot_warning(stack, victim))
+    team.until(lambda: any(t["event"] == BLOCKED for t in webhook.about(victim)), "the block told")
+    stack.kubectl("delete", "pdb", "told")
+    record = team.closed(victim)
+    team.until(lambda: any(t["event"] == FINISHED for t in webhook.about(victim)), "the end told")
+    told = {event["event"]: event for event in reversed(webhook.about(victim))}
+    assert {DETECTED, STARTED, BLOCKED, FINISHED} <= set(told)
+    for event in told.values():
+        assert (event["cluster"], event["group"]) == (stack.cluster, team.group)
+        assert event["execution"] == f"{victim}-1"
+    first, blocked, last = told[DETECTED], told[BLOCKED], told[FINISHED]
+    assert [cause["kind"] for cause in first["causes"]] == ["spot_interruption"]
+    assert first["deadline"] == blocked["deadline"] is not None
+    (blocker,) = blocked["blockers"]
+    assert blocker["pod"].startswith("default/told-")
+    assert "told" in blocker["why"]
+    assert first["at"] < blocker["until"] <= blocked["deadline"]
+    assert (last["outcome"], last["node"], last["replacements"]) == ("terminated", node, list(record.launched))
+    assert [event["id"] for event in webhook.refused] == [blocked["id"]]
+    heard = []
+
+    def all_heard():
+        heard.extend(event for event in bus() if event["detail"]["instance"] == victim)
+        return {event["detail"]["id"] for event in heard} >= {event["id"] for event in webhook.about(victim)}
+
+    team.until(all_heard, "the same on the bus")
+    assert {event["detail"]["id"] for event in heard} == {event["id"] for event in webhook.about(victim)}
+    assert {event["source"] for event in heard} == {"leeward"}
+    assert all(event["detail-type"] == event["detail"]["event"] for event in heard)
+
+
+def test_a_webhook_that_never_answers_well_leaves_its_events_in_the_queue_of_the_undelivered(stack, crew, webhook):
+    """EventBridge tries for a day; the local one for some seconds."""
+    sqs, events = stack.client("sqs"), stack.client("events")
+    url = sqs.get_queue_url(QueueName="leeward-notifications-undelivered")["QueueUrl"]
+    sqs.purge_queue(QueueUrl=url)
+    nowhere = {"cluster": stack.cluster, "event": "Node Termination Failed", "instance": "i-0nowhere"}
+    take, webhook.take = webhook.take, lambda _headers, _body: 500
+    try:
+        entry = {"Source": "leeward", "DetailType": "Node Termination Failed", "Detail": json.dumps(nowhere)}
+        events.put_events(Entries=[entry])
+        answer = crew(0).until(lambda: sqs.receive_message(QueueUrl=url).get("Messages"), "the event given up")
+        (left,) = answer
+    finally:
+        webhook.take = take
+    assert json.loads(left["Body"]) == nowhere
+    sqs.purge_queue(QueueUrl=url)

@@ -1,0 +1,85 @@
+"""Broken builds: managed node groups, which EKS rolls and whose template and sizes are its own."""
+
+from simulation.features import Feature
+from simulation.view import Rule
+from tests.simulation.mutations.build import Mutation, with_features
+from tests.simulation.mutations.editing import edit, edited
+
+UPGRADE = "leeward.upgrade"
+ROLLED = with_features(Feature.MANAGED, hours=1, per_hour=10, upgrades=12)
+AT_THE_LIMIT = with_features(Feature.MANAGED, Feature.MAX_SIZE)
+ROUNDS_AT_THE_LIMIT = with_features(
+    Feature.MANAGED, Feature.MAX_SIZE, Feature.MIN_SIZE, hours=1, per_hour=10, disruption=True
+)
+
+OF_MANAGED_GROUPS = (
+    Mutation(
+        name="MaxSize of a managed node group is raised for a replacement",
+        story="raises MaxSize of every group that is full, and knows no group that belongs to EKS",
+        breaks=edited(edit("leeward.termination.maximum_size.launch", "if group.nodegroup:", "if False:")),
+        rules=frozenset({Rule.MANAGED}),
+        scenario=AT_THE_LIMIT,
+    ),
+    Mutation(
+        name="MaxSize of a managed node group is raised for a disruption run",
+        story="raises MaxSize for the replacement, and knows no group that belongs to EKS",
+        breaks=edited(
+            edit("leeward.disruption.steps._hold_groups", " if groups[n].nodegroup is None", ""),
+            edit("leeward.disruption.targets._why_not", "group.nodegroup and launchable.left == 0", "False"),
+        ),
+        rules=frozenset({Rule.MANAGED}),
+        scenario=ROUNDS_AT_THE_LIMIT,
+    ),
+    Mutation(
+        name="EKS is asked by force from the start",
+        story="saves the second update, for pods that stay with the first",
+        breaks=edited(edit(f"{UPGRADE}.managed._begin", "force=asked.force,", "force=True,")),
+        rules=frozenset({Rule.MANAGED_ASKED}),
+        scenario=ROLLED,
+    ),
+    Mutation(
+        name="EKS is asked for the version that the node group has",
+        story="repeats the launch template as EKS describes it",
+        breaks=edited(
+            edit(
+                f"{UPGRADE}.managed._begin",
+                "target.source[1] if target.source is not None else None",
+                "nodegroup.template[1] if target.source is not None and nodegroup.template else None",
+            )
+        ),
+        rules=frozenset({Rule.MANAGED_ASKED}),
+        scenario=ROLLED,
+    ),
+    Mutation(
+        name="an upgrade is done once EKS has taken it",
+        story="takes the answer of UpdateNodegroupVersion for its end",
+        breaks=edited(
+            edit(f"{UPGRADE}.managed.watch", "case ManagedState.IN_PROGRESS:", "case ManagedState.CANCELLED:"),
+            edit(
+                f"{UPGRADE}.managed.watch",
+                "case ManagedState.SUCCESSFUL:",
+                "case ManagedState.SUCCESSFUL | ManagedState.IN_PROGRESS:",
+            ),
+            edit(
+                f"{UPGRADE}.managed.watch",
+                "case ManagedState.FAILED | ManagedState.CANCELLED:",
+                "case ManagedState.FAILED:",
+            ),
+        ),
+        rules=frozenset({Rule.MANAGED_DONE}),
+        scenario=ROLLED,
+    ),
+    Mutation(
+        name="an update that EKS has failed counts as done",
+        story="looks whether the update has ended, and not how",
+        breaks=edited(
+            edit(
+                f"{UPGRADE}.managed.watch",
+                "return _failed(run, record, update, scene, ports)",
+                "return _succeeded(run, record, ports)",
+            )
+        ),
+        rules=frozenset({Rule.MANAGED_DONE}),
+        scenario=ROLLED,
+    ),
+)

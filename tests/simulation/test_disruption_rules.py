@@ -1,0 +1,142 @@
+"""Each rule about disruption runs finds what breaks it."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from leeward.disruption.command import Command, Decision
+from leeward.disruption.record import GONE, STAYED, DisruptionOutcome
+from leeward.policy.document import Budget, DisruptionPolicy
+from simulation.aws.books import Book
+from simulation.aws.disruption_books import DisruptionBooks
+from simulation.disruption_rules import STUCK
+from simulation.invariants import Checker, Rule
+from tests.fakes.builders import GROUP, ZONE
+from tests.fakes.disruptions import a_disruption
+from tests.simulation.view_stand_in import INSTANCE, NODE, World
+
+MINE = {Rule.SPENT, Rule.DISRUPTION, Rule.RESTORED, Rule.MARK}
+GOES = (Command(decision=Decision.DELETE, nodes=(NODE,), reason="empty"),)
+
+
+def a_world(nodes=1, **record):
+    """With a run that has begun now, and a budget of so many nodes."""
+    world = World()
+    rules = DisruptionPolicy(budgets=(Budget(nodes=nodes, percent=False),))
+    chain = tuple(replace(one, disruption=rules) for one in world.policies.policies)
+    world.policies = replace(world.policies, policies=chain)
+    given = {
+        "commands": GOES,
+        "nodes": {NODE: INSTANCE},
+        "members": {NODE: GROUP},
+        "groups": (GROUP,),
+        "began": datetime.fromtimestamp(world.now, UTC),
+        "execution": "blue-3-1",
+        "retry": None,
+        "ends": {},
+        "handed": {},
+        "orders": {},
+        "raised": {},
+        "rests": {},
+    }
+    world.disruptions, world.disrupting = {"blue": a_disruption(**{**given, **record})}, {"blue-3-1"}
+    return world
+
+
+def broken(world, checker=None):
+    """Of the rules about runs, each once."""
+    found = (checker or Checker()).at_the_end(world)
+    return sorted({violation.rule for violation in found} & MINE)
+
+
+def test_a_round_that_runs_within_its_budget_breaks_nothing():
+    assert broken(a_world(told=True)) == []
+
+
+def test_more_nodes_than_the_budget_allows_are_found_when_they_are_told():
+    world = a_world(nodes=0)
+    checker = Checker()
+    assert broken(world, checker) == []
+    world.disruptions["blue"] = replace(world.disruptions["blue"], told=True)
+    assert broken(world, checker) == [Rule.SPENT]
+    assert broken(world, checker) == []  # told once
+
+
+@pytest.mark.parametrize(("zone", "found"), [(ZONE, [Rule.SPENT]), ("us-east-1f", [])])
+def test_a_budget_of_a_zone_limits_the_nodes_there_and_no_others(zone, found):
+    world = a_world(told=True)
+    budgets = (Budget(nodes=100), Budget(nodes=0, percent=False, zone=zone))
+    chain = tuple(replace(one, disruption=DisruptionPolicy(budgets=budgets)) for one in world.policies.policies)
+    world.policies = replace(world.policies, policies=chain)
+    assert broken(world) == found
+
+
+def test_a_node_that_is_unavailable_already_counts_and_one_that_is_cordoned_does_not():
+    world = a_world(told=False)
+    world.cluster.patch("nodes", NODE, {"spec": {"unschedulable": True}})
+    world.disruptions["blue"] = replace(world.disruptions["blue"], told=True)
+    assert broken(world) == []
+
+
+def test_a_round_that_nobody_works_on_is_found_unless_it_rests_after_a_failure():
+    world = a_world()
+    world.disrupting = set()
+    assert broken(world) == [Rule.DISRUPTION]
+    soon = datetime.fromtimestamp(world.now, UTC) + timedelta(minutes=1)
+    world.disruptions["blue"] = replace(world.disruptions["blue"], retry=soon)
+    assert broken(world) == []
+
+
+def test_a_round_that_does_not_come_to_its_end_is_found():
+    world = a_world()
+    world.clock.advance(seconds=STUCK + 1)
+    assert broken(world) == [Rule.DISRUPTION]
+
+
+def test_what_an_ended_round_has_not_given_back_is_found():
+    world = a_world()
+    group = world.groups[GROUP]
+    world.groups[GROUP] = replace(group, suspended=("AZRebalance",))
+    assert broken(world) == []  # it holds the group
+    ended = world.disruptions["blue"].closed(DisruptionOutcome.DONE, "done", datetime.fromtimestamp(world.now, UTC))
+    world.disruptions["blue"] = ended
+    assert broken(world) == [Rule.RESTORED]
+    world.groups[GROUP] = replace(group, maximum=group.maximum + 1)
+    assert broken(world) == [Rule.RESTORED]
+
+
+def test_a_mark_is_the_rounds_as_long_as_it_is_open():
+    world = a_world()
+    world.mark()
+    assert broken(world) == []
+    world.disruptions["blue"] = world.disruptions["blue"].closed(
+        DisruptionOutcome.DONE, "", datetime.fromtimestamp(world.now, UTC)
+    )
+    assert broken(world) == [Rule.MARK]
+
+
+def test_a_round_may_shrink_a_group_by_the_nodes_it_tells_and_no_further():
+    book = Book()
+    record = a_world().disruptions["blue"]
+    books = DisruptionBooks({GROUP: book})
+    books.wrote(record, replace(record, told=True))
+    book.paid()
+    assert (book.least, book.most, book.overpaid) == (0, 0, 0)
+    book.paid()
+    assert book.overpaid == 1
+
+
+@pytest.mark.parametrize(("end", "owed"), [(GONE, 0), (STAYED, 1)])
+def test_a_launch_is_meant_to_stay_when_a_node_went_for_it_and_owed_when_none_did(end, owed):
+    other, own = Book(), Book()
+    record = a_world(launched={"i-9": "0.0"}, places={"i-9": "web-b/a/s"}).disruptions["blue"]
+    books = DisruptionBooks({GROUP: own, "web-b": other})
+    other.launched()
+    told = replace(record, told=True)
+    books.wrote(record, told)
+    if end == GONE:
+        own.paid()
+    done = replace(told, ends={INSTANCE: end})
+    books.wrote(done, done.closed(DisruptionOutcome.DONE, "", record.began))
+    assert (other.least, own.overpaid, own.most) == (owed, 0, 0)

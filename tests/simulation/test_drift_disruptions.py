@@ -1,0 +1,88 @@
+"""Drift on the running system: what counts as drift, what is said of it on the node, and what is done about it."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from leeward.policy.document import Budget, DesiredNode, Requirement
+from tests.simulation.disruption_stand_in import CHANGED, DECIDED, GROUP, Disrupted, a_fleet
+
+REASONS = "leeward.dev/drift-reasons"
+PARAMETER = "/golden/images/web"
+NEWER = "ami-00000000000000002"
+
+
+def wanting(**policy):
+    """A cluster whose policy asks more of its nodes."""
+    fleet = a_fleet()
+    written = tuple(replace(one, **policy) for one in fleet.policies.policies)
+    return Disrupted(replace(fleet, policies=replace(fleet.policies, policies=written)))
+
+
+def told(world):
+    """Node -> the fields in which it says that it has drifted, of those that say so."""
+    nodes = {node["metadata"]["name"]: node for node in world.world.cluster.store.each("nodes")}
+    notes = {name: (node["metadata"].get("annotations") or {}).get(REASONS) for name, node in nodes.items()}
+    return {name: said for name, said in notes.items() if said}
+
+
+def images(world):
+    members = world.world.groups[GROUP].instances
+    return {world.world.fleet.instances[one.id].image for one in members}
+
+
+def test_a_newer_image_behind_the_alias_of_the_same_template_version_drifts_every_node_and_each_is_replaced():
+    world = Disrupted()
+    seen = []
+
+    template = world.world.fleet.groups[GROUP].template
+    template.parameters[PARAMETER] = template.images[0]
+    template.images[0] = f"resolve:ssm:{PARAMETER}"  # before the first instance is launched
+
+    def publish():
+        template.parameters[PARAMETER] = NEWER
+
+    world.at(CHANGED, publish).at(DECIDED + 5, lambda: seen.append(told(world))).run()
+    assert set(seen[0].values()) == {"ami"}
+    assert (images(world), world.versions, world.ends) == ({NEWER}, ["1", "1", "1"], ["DisruptionDone"] * 3)
+    assert told(world) == {}
+    assert world.untouched()
+
+
+def test_a_parameter_that_does_not_move_is_no_drift():
+    world = Disrupted()
+    template = world.world.fleet.groups[GROUP].template
+    template.parameters |= {PARAMETER: template.images[0], "/another": template.images[0]}
+    template.images[0] = f"resolve:ssm:{PARAMETER}"
+    world.at(CHANGED, lambda: template.parameters.update({"/another": NEWER})).run()
+    assert (told(world), world.ends, world.launches) == ({}, [], 0)
+
+
+def test_a_label_that_no_launch_would_bring_is_told_and_nothing_is_rolled():
+    world = wanting(node=DesiredNode(labels={"tier": "front"})).run()
+    assert list(told(world).values()) == ["labels"] * 3
+    assert (world.ends, world.launches) == ([], 0)
+
+
+def test_only_nodes_that_are_incompatible_with_a_requirement_have_drifted():
+    elsewhere = Requirement(key="topology.kubernetes.io/zone", operator="NotIn", values=("us-east-1c",))
+    world = wanting(requirements=(elsewhere,)).run()
+    (there,) = [node for node in world.world.cluster.store.each("nodes") if zone_of(node) == "us-east-1c"]
+    assert told(world) == {there["metadata"]["name"]: "requirements"}
+    assert (world.ends, world.launches) == ([], 0), "its group would launch the next one there as well"
+
+
+def test_other_times_to_live_budgets_and_savings_are_no_drift():
+    world = Disrupted()
+    rules = {"expire_after": timedelta(days=9), "budgets": (Budget(nodes=3, percent=False),), "savings_percent": 50.0}
+
+    def write_anew():
+        there = world.world.system.clusters
+        changed = (replace(one, disruption=replace(one.disruption, **rules)) for one in there.written.policies)
+        there.written = replace(there.written, policies=tuple(changed))
+
+    world.at(CHANGED, write_anew).run()
+    assert (told(world), world.ends, world.launches) == ({}, [], 0)
+
+
+def zone_of(node):
+    return node["metadata"]["labels"]["topology.kubernetes.io/zone"]

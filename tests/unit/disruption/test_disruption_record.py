@@ -1,0 +1,156 @@
+"""The record of a run: which commands stand, what is still to be launched, what is left over."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from leeward.disruption.record import (
+    GONE,
+    STAYED,
+    DisruptionOutcome,
+    cause_id,
+    debt_name,
+    execution_name,
+    launch_token,
+)
+from leeward.disruption.termination_tracking import concluded, under_way
+from leeward.model.termination import (
+    NOBODY,
+    RETURNED,
+    Cause,
+    CauseKind,
+    Outcome,
+    Status,
+    Subject,
+    TerminationRecord,
+)
+from leeward.termination import capacity_ledger
+from tests.fakes.disruptions import NOW, a_disruption
+
+
+def a_termination(instance, record, **more):
+    kinds = {
+        cause_id(record, instance): record.cause,
+        capacity_ledger.DEBT + debt_name(record, instance): CauseKind.SURPLUS,
+    }
+    subject = Subject(
+        instance=instance,
+        cluster="blue",
+        group="web-a",
+        zone="us-east-1a",
+        subnet="subnet-1",
+        instance_type="m5.large",
+        capacity_type="on-demand",
+    )
+    given = {
+        "subject": subject,
+        "status": Status.CLOSED,
+        "attempt": 1,
+        "version": 2,
+        "causes": tuple(Cause(id=name, kind=kind, at=NOW) for name, kind in kinds.items()),
+        "outcome": Outcome.TERMINATED,
+    }
+    return TerminationRecord(**{**given, **more})
+
+
+def paid_by(payer, instance, record):
+    return {"payers": {debt_name(record, instance): payer}}
+
+
+def a_requested_disruption(**more):
+    return a_disruption(
+        told=True, orders={}, ends={}, handed={}, launched={"i-9": "0.0"}, places={"i-9": "web-b/a/s"}, **more
+    )
+
+
+def test_every_removal_is_one_debt_that_its_termination_returns_when_it_is_not_paid():
+    record = a_disruption()
+    assert capacity_ledger.of_upgrade(debt_name(record, "i-1"))
+
+
+def test_names_of_executions_follow_from_the_round_and_fit():
+    assert execution_name("blue", 3, 1) == "blue-3-1"
+    long = execution_name("c" * 100, 123456, 12)
+    assert len(long) <= 80
+    assert long.endswith("-123456-12")
+    assert execution_name("a.b", 1, 1) != execution_name("a-b", 1, 1)
+
+
+def test_a_launch_has_a_token_of_its_own_for_each_subnet_command_and_round():
+    record = a_disruption()
+    tokens = {
+        launch_token(record, "0.0", "subnet-1"),
+        launch_token(record, "0.0", "subnet-2"),
+        launch_token(record, "0.1", "subnet-1"),
+        launch_token(replace(record, number=4), "0.0", "subnet-1"),
+    }
+    assert len(tokens) == 4
+    assert all(len(token) <= 64 for token in tokens)
+    assert launch_token(record, "0.0", "subnet-1") in tokens
+
+
+def test_only_replacements_of_standing_commands_that_have_not_come_are_launched():
+    record = a_disruption()
+    assert record.to_launch() == ("0.0",)
+    assert replace(record, launched={"i-9": "0.0"}).to_launch() == ()
+    assert record.fell({0: "the world moved"}).to_launch() == ()
+
+
+def test_nodes_of_a_command_that_fell_are_released():
+    record = a_disruption().fell({0: "the world moved"})
+    assert record.going == {"node-c": "i-3"}
+    assert record.released == {"node-a": "i-1", "node-b": "i-2"}
+
+
+def test_what_was_launched_for_a_command_that_fell_is_surplus_and_is_asked_to_go_once():
+    record = replace(a_disruption(handed={}), launched={"i-9": "0.0"}).fell({0: "expensive"})
+    assert record.surplus() == ("i-9",)
+    assert replace(record, handed={"i-9": "i-9"}).surplus() == ()
+
+
+def test_a_new_node_stays_when_at_least_one_node_went_for_it():
+    record = a_requested_disruption()
+    assert record.surplus() == ()  # nobody knows yet
+    assert replace(record, ends={"i-1": GONE, "i-2": STAYED}).surplus() == ()
+    assert replace(record, ends={"i-1": STAYED, "i-2": STAYED}).surplus() == ("i-9",)
+
+
+def test_groups_rest_from_the_end_and_rests_of_long_ago_are_forgotten():
+    record = replace(a_disruption(), rests={"old": NOW - timedelta(days=8), "web-a": NOW - timedelta(hours=1)})
+    closed = record.closed(DisruptionOutcome.DONE, "done", NOW)
+    assert closed.rests == {"web-a": NOW, "web-b": NOW}
+
+
+def test_ends_are_read_off_the_terminations():
+    record = a_requested_disruption()
+    found = {
+        "i-1": a_termination("i-1", record, **paid_by("i-1", "i-1", record)),
+        "i-2": a_termination("i-2", record, outcome=Outcome.GIVEN_BACK, **paid_by(RETURNED, "i-2", record)),
+        "i-3": a_termination("i-3", record, status=Status.OPEN, outcome=None),
+    }
+    after = concluded(record, found)
+    assert after.ends == {"i-1": GONE, "i-2": STAYED}
+    assert under_way(after) == ("i-3",)
+    assert concluded(after, found) is after
+
+
+def test_one_that_its_group_replaced_has_not_gone_and_one_that_was_forgiven_has():
+    record = a_requested_disruption()
+    found = {
+        "i-1": a_termination("i-1", record, **paid_by(RETURNED, "i-1", record)),
+        "i-2": a_termination("i-2", record, **paid_by(NOBODY, "i-2", record)),
+    }
+    assert concluded(record, found).ends == {"i-1": STAYED, "i-2": GONE}
+
+
+def test_one_that_is_kept_for_a_maintenance_ahead_is_not_waited_for():
+    record = a_requested_disruption()
+    kept = a_termination(
+        "i-1", record, status=Status.OPEN, outcome=None, times={"retry": NOW}, **paid_by(RETURNED, "i-1", record)
+    )
+    assert concluded(record, {"i-1": kept}).ends == {"i-1": STAYED}
+
+
+def test_a_termination_of_another_cause_alone_says_nothing():
+    record = a_requested_disruption()
+    other = a_termination("i-1", record, causes=(Cause(id="spot", kind=CauseKind.SPOT_INTERRUPTION, at=NOW),))
+    assert concluded(record, {"i-1": other}).ends == {}
