@@ -97,8 +97,13 @@ def _heard(context: Context, seen: Recording, victim: str) -> Mapping[str, Any]:
 
 
 def upgrade(context: Context, seen: Recording) -> None:
-    """Start the upgrade as in the console: {"group", "launchTemplateVersion"}."""
+    """Start the upgrade of a self-managed group as in the console: {"group", "launchTemplateVersion"}."""
     _start(context, seen, naming.UPGRADE, {"group": seen.group, "launchTemplateVersion": "2"})
+
+
+def upgrade_managed(context: Context, seen: Recording) -> None:
+    """Start the upgrade of a managed node group in the same way."""
+    _start(context, seen, naming.MANAGED_UPGRADE, {"group": seen.group, "launchTemplateVersion": "2"})
 
 
 def consolidate(context: Context, seen: Recording) -> None:

@@ -132,7 +132,7 @@ PLAYS = (
         name="managed upgrade",
         proves="EKS rolls a managed node group; Leeward starts the update, watches it and writes no size",
         plan=GroupPlan(part="ours-eks", size=1, managed=True),
-        act=acts.upgrade,
+        act=acts.upgrade_managed,
         over=acts.managed_over,
         promises=(
             *(judge.ended, judge.machine_succeeded, judge.all_new("2"), judge.nothing_marked, judge.sized(1)),

@@ -18,7 +18,7 @@ from leeward.report.building import build
 from leeward.report.page import page
 from leeward.report.record import Mark, MarkKind, NodeLane, RunRecord, Source
 
-MACHINES = (Machine.TERMINATION, Machine.UPGRADE, Machine.DISRUPTION)
+MACHINES = tuple(Machine)
 
 
 def names_of(context: Context, machine: Machine) -> list[str]:

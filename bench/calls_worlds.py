@@ -17,7 +17,7 @@ from leeward.policy.document import (
     NodePolicy,
     Selector,
 )
-from leeward.upgrade.record import execution_name
+from leeward.workflow.executions import execution_name
 from simulation import fleets
 from simulation.aws.compute import IN_SERVICE
 from simulation.definitions import NODE_GROUP_UPGRADE

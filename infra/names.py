@@ -11,7 +11,8 @@ from hashlib import sha256
 from leeward.model.deployment_names import MACHINES as OF_THE_MODEL
 from leeward.model.deployment_names import prefix
 
-MACHINES = TERMINATION, UPGRADE, DISRUPTION = OF_THE_MODEL
+MACHINES = TERMINATION, UPGRADE, MANAGED_UPGRADE, DISRUPTION = OF_THE_MODEL
+UPGRADES = UPGRADE, MANAGED_UPGRADE
 OPEN_INDEX = "open"
 METRICS = "Leeward"  # the CloudWatch namespace
 

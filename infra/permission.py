@@ -21,9 +21,9 @@ class Scope(StrEnum):
     STATE_MACHINE = "state-machine"
     EXECUTIONS = "executions"
     STEP_FUNCTIONS = "step-functions"  # the two Lambda functions that the state machine calls
-    UPGRADE_MACHINE = "upgrade-machine"
-    UPGRADE_EXECUTIONS = "upgrade-executions"
-    UPGRADE_FUNCTION = "upgrade-function"  # the one that node-group-upgrade calls
+    UPGRADE_MACHINES = "upgrade-machines"  # node-group-upgrade and managed-node-group-upgrade
+    UPGRADE_EXECUTIONS = "upgrade-executions"  # of both
+    UPGRADE_FUNCTION = "upgrade-function"  # the one that both call
     DISRUPTION_MACHINE = "disruption-machine"
     DISRUPTION_EXECUTIONS = "disruption-executions"
     DISRUPTION_FUNCTION = "disruption-function"  # the one that disruption calls

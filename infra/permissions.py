@@ -94,7 +94,7 @@ _PREFLIGHT = tuple(
 _LOOK_AT_UPGRADE = Permission(
     action="states:DescribeExecution",
     on=Scope.UPGRADE_EXECUTIONS,
-    reason="executions of this state machine are named after groups, or by whoever starts them by hand",
+    reason="executions of these state machines are named after groups, or by whoever starts them by hand",
 )
 _RESIZE = Permission(action="autoscaling:UpdateAutoScalingGroup", on=Scope.CLUSTER_GROUPS, reason=_ONLY_TAGGED)
 _RESUME = Permission(action="autoscaling:ResumeProcesses", on=Scope.CLUSTER_GROUPS, reason=_ONLY_TAGGED)
@@ -233,7 +233,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         _OPEN_RECORDS,
         _START,
         _LOOK_AT_RUN,
-        Permission(action="states:StartExecution", on=Scope.UPGRADE_MACHINE),
+        Permission(action="states:StartExecution", on=Scope.UPGRADE_MACHINES),
         _LOOK_AT_UPGRADE,
         _READ_POLICIES,
         Permission(action="eks:DescribeCluster", on=Scope.CLUSTERS),

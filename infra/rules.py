@@ -74,15 +74,15 @@ STATE_CHANGE = EventRule(
 """Of every instance of the account: EventBridge knows no tags of instances."""
 
 
-def execution_rule(name: str, machine: str, arn: str) -> EventRule:
-    """Return the rule for executions of the state machine with this ARN that ended where no Catch could act. `machine`:
-    its name in the description."""
+def execution_rule(name: str, machine: str, *arns: str) -> EventRule:
+    """Return the rule for executions of the state machines with these ARNs that ended where no Catch could act.
+    `machine`: their name in the description."""
     return EventRule(
         name=name,
         description=f"An execution of {machine} failed, timed out or was stopped by somebody",
         pattern={
             "source": ["aws.states"],
             "detail-type": ["Step Functions Execution Status Change"],
-            "detail": {"status": ["FAILED", "TIMED_OUT", "ABORTED"], "stateMachineArn": [arn]},
+            "detail": {"status": ["FAILED", "TIMED_OUT", "ABORTED"], "stateMachineArn": list(arns)},
         },
     )

@@ -59,15 +59,15 @@ class Scopes:
             Scope.STREAM: [f"{table}/stream/*"],
             Scope.BUS: [self._arn("events", "event-bus/default")],
             Scope.STATE_MACHINE: [self.machine(naming.TERMINATION)],
-            Scope.EXECUTIONS: [self._arn("states", f"execution:{self.names.machine(naming.TERMINATION)}:*")],
+            Scope.EXECUTIONS: [self._executions(naming.TERMINATION)],
             Scope.STEP_FUNCTIONS: [
                 self._arn("lambda", f"function:{self.names.function(name)}") for name in ("terminate", "drain")
             ],
-            Scope.UPGRADE_MACHINE: [self.machine(naming.UPGRADE)],
-            Scope.UPGRADE_EXECUTIONS: [self._arn("states", f"execution:{self.names.machine(naming.UPGRADE)}:*")],
+            Scope.UPGRADE_MACHINES: [self.machine(name) for name in naming.UPGRADES],
+            Scope.UPGRADE_EXECUTIONS: [self._executions(name) for name in naming.UPGRADES],
             Scope.UPGRADE_FUNCTION: [self._arn("lambda", f"function:{self.names.function('upgrade')}")],
             Scope.DISRUPTION_MACHINE: [self.machine(naming.DISRUPTION)],
-            Scope.DISRUPTION_EXECUTIONS: [self._arn("states", f"execution:{self.names.machine(naming.DISRUPTION)}:*")],
+            Scope.DISRUPTION_EXECUTIONS: [self._executions(naming.DISRUPTION)],
             Scope.DISRUPTION_FUNCTION: [self._arn("lambda", f"function:{self.names.function('disrupt')}")],
             Scope.GROUP_TEMPLATES: [self._arn("ec2", "launch-template/*")],
             Scope.IMAGES: [
@@ -99,6 +99,9 @@ class Scopes:
     def machine(self, name: str) -> str:
         """Return the ARN of one of our state machines, `name` one of `names.MACHINES`."""
         return self._arn("states", f"stateMachine:{self.names.machine(name)}")
+
+    def _executions(self, machine: str) -> str:
+        return self._arn("states", f"execution:{self.names.machine(machine)}:*")
 
     def rule(self, name: str) -> str:
         """Return the ARN of one of our rules."""

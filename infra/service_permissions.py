@@ -71,7 +71,7 @@ STATE_MACHINE = (
 """What node-termination's own role may do."""
 
 UPGRADE_MACHINE = (Permission(action="lambda:InvokeFunction", on=Scope.UPGRADE_FUNCTION), *_TRACES_AND_LOGS)
-"""What node-group-upgrade's own role may do."""
+"""What the own roles of node-group-upgrade and managed-node-group-upgrade may do: both call fn upgrade."""
 
 DISRUPTION_MACHINE = (Permission(action="lambda:InvokeFunction", on=Scope.DISRUPTION_FUNCTION), *_TRACES_AND_LOGS)
 """What disruption's own role may do."""

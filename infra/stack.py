@@ -61,7 +61,12 @@ class LeewardStack(Stack):
         policy_parameters(self, settings)
         operators_dashboard(self, queue=queue, termination=self.termination, functions=self.functions, alarms=alarms)
         self._outputs(queue, settings.names.dashboard(self.region))
-        machines = (self.termination.machine, self.upgrade.machine, self.disruption.machine)
+        machines = (
+            self.termination.machine,
+            self.upgrade.machine,
+            self.upgrade.managed_machine,
+            self.disruption.machine,
+        )
         accept(
             app,
             scopes,
@@ -91,6 +96,7 @@ class LeewardStack(Stack):
             ("DeadLetterQueueUrl", queue.dead_letters.queue_url, "What could not be read or handled"),
             ("StateMachineArn", self.termination.machine.arn, 'Start by hand: {"instance": "i-…"}'),
             ("UpgradeMachineArn", self.upgrade.machine.arn, 'Start by hand: {"group": "NAME"}'),
+            ("ManagedUpgradeMachineArn", self.upgrade.managed_machine.arn, 'Start by hand: {"group": "NAME"}'),
             ("DisruptionMachineArn", self.disruption.machine.arn, 'Start by hand: {"cluster": "NAME"}'),
             ("DashboardName", dashboard, "In CloudWatch"),
         ):

@@ -54,7 +54,8 @@ class Machine:
 def machine(
     scope: Construct, shape: MachineShape, *, root: Path, scopes: Scopes, alarms: Alarms, values: Mapping[str, str]
 ) -> Machine:
-    """Create the state machine. `values`: values of the definition's `${...}`, besides the partition."""
+    """Create the state machine in a scope of its own. `values`: values of the definition's `${...}`, besides the
+    partition."""
     role, name = _role(scope, shape, scopes), scopes.names.machine(shape.name)
     log_group = logs.LogGroup(
         scope,

@@ -1,4 +1,5 @@
-"""The upgrade package: the state machine node-group-upgrade and the function that runs its steps."""
+"""The upgrade package: the state machines node-group-upgrade and managed-node-group-upgrade, and the function that runs
+the steps of both."""
 
 from pathlib import Path
 
@@ -20,6 +21,16 @@ MACHINE = MachineShape(
     "goes on.",
     timed_out="A node group upgrade ran for thirty days: look at what it waits for; started again it goes on.",
 )
+MANAGED_MACHINE = MachineShape(
+    name=names.MANAGED_UPGRADE,
+    definition="functions/leeward/upgrade/managed/state_machine.asl.yaml",
+    permissions=UPGRADE_MACHINE,
+    alarms="managed-upgrade",
+    failed="The upgrade of a managed node group has stopped: the execution's error and cause say why, in EKS' words "
+    "where it is EKS that failed, and what to do; started again it goes on.",
+    timed_out="The upgrade of a managed node group ran for thirty days: look at what EKS waits for; started again it "
+    "goes on.",
+)
 
 TOO_LATE = 5  # minutes, for an event that could not be delivered: the minute reconciler has run several times by then
 
@@ -27,7 +38,7 @@ UPGRADE = FunctionShape(
     name="upgrade",
     handler="leeward.upgrade.handler.upgrade",
     room="upgrade",
-    description="Takes the steps of node-group-upgrade: pre-flight, launches, waves, restore",
+    description="Takes the steps of node-group-upgrade and of managed-node-group-upgrade",
     timeout=300,
     memory=1769,  # one vCPU: it plans over a whole cluster
     access=KubernetesAccess.ACT,
@@ -35,13 +46,16 @@ UPGRADE = FunctionShape(
 
 
 class Upgrade(Construct):
-    """The state machine node-group-upgrade and its function, rule and alarms."""
+    """The state machines of upgrades and their function, rule and alarms."""
 
     def __init__(self, scope: Construct, *, root: Path, surroundings: FunctionDefaults, alarms: Alarms) -> None:
         super().__init__(scope, "Upgrade")
         self.function = LeewardFunction(self, UPGRADE, surroundings)
         values = {"UpgradeFunctionArn": self.function.function.function_arn}
-        self.machine = machine(self, MACHINE, root=root, scopes=surroundings.scopes, alarms=alarms, values=values)
+        scopes = surroundings.scopes
+        self.machine = machine(self, MACHINE, root=root, scopes=scopes, alarms=alarms, values=values)
+        managed = Construct(self, "Managed")
+        self.managed_machine = machine(managed, MANAGED_MACHINE, root=root, scopes=scopes, alarms=alarms, values=values)
         # fn upgrade reverts at once the changes of a dead execution in its group; so does the minute reconciler.
-        dead = execution_rule("upgrade-status", "node-group-upgrade", surroundings.scopes.machine(names.UPGRADE))
+        dead = execution_rule("upgrade-status", "an upgrade", *map(scopes.machine, names.UPGRADES))
         call_at_deaths(self, "DeadUpgrades", dead, self.function, retries=2, minutes=TOO_LATE)

@@ -11,10 +11,12 @@ import leeward
 from infra.asl import read_definition
 
 NODE_TERMINATION, NODE_GROUP_UPGRADE = "node-termination", "node-group-upgrade"
-DISRUPTION_ROUND = "disruption"
+MANAGED_NODE_GROUP_UPGRADE, DISRUPTION_ROUND = "managed-node-group-upgrade", "disruption"
+UPGRADES = (NODE_GROUP_UPGRADE, MANAGED_NODE_GROUP_UPGRADE)
 FILES = {
     NODE_TERMINATION: "termination/state_machine.asl.yaml",
     NODE_GROUP_UPGRADE: "upgrade/state_machine.asl.yaml",
+    MANAGED_NODE_GROUP_UPGRADE: "upgrade/managed/state_machine.asl.yaml",
     DISRUPTION_ROUND: "disruption/state_machine.asl.yaml",
 }
 SUBSTITUTIONS = {

@@ -19,6 +19,7 @@ from leeward.sync.once import sync_once
 from leeward.termination import drain_step, steps
 from leeward.termination.reconciler import reconcile_once
 from leeward.termination.run import Run
+from leeward.workflow.steps import take_step
 from simulation.aws.queue import Queued
 
 TIMEOUTS = {
@@ -72,22 +73,20 @@ def step(function: str, call: Mapping[str, Any], ports: Ports) -> dict[str, Any]
     if function == "upgrade":
         return _upgrade_step(call, ports)
     if function == "disrupt":
-        disruption_run = DisruptionRun.from_json(call.get("run") or {})
-        return disruptions.STEPS[call["step"]](disruption_run, call, ports).to_json()
-    run = Run.from_json(call.get("run") or {})
-    return STEPS[function][call["step"]](run, call, ports).to_json()
+        return take_step(call, disruptions.STEPS, DisruptionRun.from_json, ports).to_json()
+    return take_step(call, STEPS[function], Run.from_json, ports).to_json()
 
 
 def _upgrade_step(call: Mapping[str, Any], ports: Ports) -> dict[str, Any]:
     """Run a step of an upgrade, found by name, for the steps come with their state machine."""
     document, known = import_module("leeward.upgrade.run"), import_module("leeward.upgrade.steps")
-    run = document.Run.from_json(call.get("run") or {})
-    answer: dict[str, Any] = known.STEPS[call["step"]](run, call, ports).to_json()
+    managed = import_module("leeward.upgrade.managed.steps")
+    answer: dict[str, Any] = take_step(call, {**known.STEPS, **managed.STEPS}, document.Run.from_json, ports).to_json()
     return answer
 
 
 def upgrade_ended(detail: Mapping[str, Any], ports: Ports) -> dict[str, str]:
-    """Handle EventBridge's event on how an execution of node-group-upgrade ended."""
+    """Handle EventBridge's event on how an execution of an upgrade ended."""
     return {"next": "rule", "why": import_module("leeward.upgrade.reconciler").ended_badly(detail, ports)}
 
 

@@ -16,7 +16,7 @@ from simulation.aws.fleet import SimFleet
 from simulation.aws.hook_waits import global_time_out
 from simulation.aws.queue import DeadLetter, Queue
 from simulation.aws.table import SimClaims
-from simulation.definitions import DISRUPTION_ROUND, NODE_GROUP_UPGRADE
+from simulation.definitions import DISRUPTION_ROUND, UPGRADES
 from simulation.faults import Crowd, Injector
 from simulation.kubernetes import Deletion, Eviction, Removal, SimKubernetes
 from simulation.machine import Execution
@@ -81,7 +81,7 @@ class Shown(ShownAws):
     @property
     def upgrading(self) -> Set[str]:
         """Names of open executions."""
-        return self.system.machines[NODE_GROUP_UPGRADE].executions.keys()
+        return {name for machine in UPGRADES for name in self.system.machines[machine].executions}
 
     @property
     def maxima(self) -> Mapping[str, int]:
@@ -298,7 +298,7 @@ class Shown(ShownAws):
         if there is None or there.lifecycle != IN_SERVICE or self.disrupting:
             return False
         node = self.cluster.store.find("nodes", there.node)
-        upgrades = self.system.machines[NODE_GROUP_UPGRADE].executions.values()
+        upgrades = (one for name in UPGRADES for one in self.system.machines[name].executions.values())
         upgraded = any(str(one.input.get("group")) == there.group for one in upgrades)
         return node is not None and is_ready(node) and "deletionTimestamp" not in node["metadata"] and not upgraded
 

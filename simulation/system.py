@@ -16,7 +16,7 @@ from leeward.ports import Ports
 from leeward.ports.autoscaling import GroupChanges, Groups, Maxima
 from leeward.ports.compute import Instances, LaunchSources, Network, PriceList, Templates
 from leeward.ports.eks import ManagedUpdates, Nodegroups
-from leeward.ports.executions import DisruptionExecutions, Executions, UpgradeExecutions
+from leeward.ports.executions import Executions, NamedExecutions
 from leeward.ports.kubernetes import Kubernetes
 from leeward.ports.load_balancers import LoadBalancers
 from leeward.ports.monitoring import Alarms, ServiceLimits
@@ -34,7 +34,7 @@ from simulation.aws.catalog import SimCatalog
 from simulation.aws.changes import SimGroupChanges
 from simulation.aws.disruption_books import DisruptionBooks
 from simulation.aws.disruptions import SimDisruptions
-from simulation.aws.executions import SimExecutions, SimUpgradeExecutions
+from simulation.aws.executions import SimExecutions, SimNamedExecutions
 from simulation.aws.fleet import SimFleet
 from simulation.aws.managed import SimManagedUpdates
 from simulation.aws.maxima import SimMaxima
@@ -46,7 +46,14 @@ from simulation.aws.table import SimClaims
 from simulation.aws.templates import SimTemplates
 from simulation.aws.upgrade_books import UpgradeBooks
 from simulation.aws.upgrades import SimUpgrades
-from simulation.definitions import DISRUPTION_ROUND, NODE_GROUP_UPGRADE, NODE_TERMINATION, definitions
+from simulation.definitions import (
+    DISRUPTION_ROUND,
+    MANAGED_NODE_GROUP_UPGRADE,
+    NODE_GROUP_UPGRADE,
+    NODE_TERMINATION,
+    UPGRADES,
+    definitions,
+)
 from simulation.faults import FaultyPort, Injector
 from simulation.invocations import Ended, Invocations, SimClock
 from simulation.journal import Journal
@@ -150,7 +157,7 @@ class System:
             parts.streams.stream("state machine" if first else f"state machine {name}"),
             invoke=self._invoke,
             pause=self._pause,
-            ended=self._ended if first else self._upgrade_ended if name == NODE_GROUP_UPGRADE else self._told,
+            ended=self._ended if first else self._upgrade_ended if name in UPGRADES else self._told,
             name=f"leeward-{name}",
             account=self.states,
         )
@@ -159,6 +166,9 @@ class System:
         """Make AWS' lists of open items not quite up to date."""
         for listed in (self.claims.index, self.machine.listed):
             listed.behind(self._timeline.now, self._injector)
+
+    def _executions(self, machine: str, name: str) -> NamedExecutions:
+        return cast(NamedExecutions, FaultyPort(SimNamedExecutions(self.machines.get(machine)), name, self._injector))
 
     def serve(
         self, name: str, policies: ClusterPolicies, cluster: Cluster, gate: Injector | None = None
@@ -180,8 +190,6 @@ class System:
         kubernetes = self.serve(name, policies, cluster)
         gate, clusters, true_time = self._injector, self.clusters, SimClock(self._timeline, self._invocations)
         local = {"names": clusters.names, "kubernetes": clusters.kubernetes, "policies": clusters.policies}
-        upgrade_runs = SimUpgradeExecutions(self.machines.get(NODE_GROUP_UPGRADE))
-        disruption_runs = SimUpgradeExecutions(self.machines.get(DISRUPTION_ROUND))
         self._fall_behind()
         described = cast(Nodegroups, FaultyPort(SimNodegroups(self.managed_updates.nodegroup), "nodegroups", gate))
         self.ports = Ports(
@@ -211,10 +219,11 @@ class System:
             service_limits=cast(ServiceLimits, FaultyPort(self.service_limits, "service_limits", gate)),
             alarms=cast(Alarms, FaultyPort(self.alarms, "alarms", gate)),
             upgrades=cast(Upgrades, FaultyPort(self.upgrades, "upgrades", gate)),
-            upgrade_executions=cast(UpgradeExecutions, FaultyPort(upgrade_runs, "upgrade executions", gate)),
+            upgrade_executions=self._executions(NODE_GROUP_UPGRADE, "upgrade executions"),
+            managed_upgrade_executions=self._executions(MANAGED_NODE_GROUP_UPGRADE, "upgrade executions"),
             maxima=cast(Maxima, FaultyPort(self.maxima, "maxima", gate)),
             disruptions=cast(Disruptions, FaultyPort(self.disruptions, "disruptions", gate)),
-            disruption_executions=cast(DisruptionExecutions, FaultyPort(disruption_runs, "run executions", gate)),
+            disruption_executions=self._executions(DISRUPTION_ROUND, "run executions"),
             deployment=events.DEPLOYMENT,
             queue_arns=frozenset({events.QUEUE_ARN}),
             origins=frozenset({(events.ACCOUNT, events.REGION)}),

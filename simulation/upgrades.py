@@ -5,9 +5,9 @@ Half of them know the command line, which names its executions; the others start
 from typing import Any
 
 from leeward.upgrade.findings import Code
-from leeward.upgrade.record import execution_name
+from leeward.workflow.executions import execution_name
 from simulation.aws.compute import SimGroup
-from simulation.definitions import NODE_GROUP_UPGRADE
+from simulation.definitions import NODE_GROUP_UPGRADE, UPGRADES
 from simulation.ordered import Ordered
 from simulation.scene import Scene
 from simulation.upgrade_targets import asked_target, own_template
@@ -47,11 +47,16 @@ class Upgraders:
 
     def stop(self, pick: int) -> None:
         """Stop one of the open executions; it is started again some minutes later."""
-        machine = self._scene.system.machines[NODE_GROUP_UPGRADE]
+        machines = [self._scene.system.machines[name] for name in UPGRADES]
         groups = self._scene.fleet.groups
-        names = sorted(name for name, one in machine.executions.items() if str(one.input.get("group")) in groups)
-        if names:
-            name = names[pick % len(names)]
+        open_ = [
+            (name, machine)
+            for machine in machines
+            for name, one in sorted(machine.executions.items())
+            if str(one.input.get("group")) in groups
+        ]
+        if open_:
+            name, machine = open_[pick % len(open_)]
             group = str(machine.executions[name].input.get("group"))
             self._scene.say(f"{WHO} stops {name}")
             machine.stop(name)

@@ -223,7 +223,7 @@ class WorldView(AwsView, Protocol):
 
     @property
     def upgrading(self) -> Set[str]:
-        """Names of open executions of node-group-upgrade."""
+        """Names of open executions of node-group-upgrade and managed-node-group-upgrade."""
         ...
 
     @property

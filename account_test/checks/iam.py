@@ -19,7 +19,12 @@ from infra.service_permissions import DISRUPTION_MACHINE, EVERY_FUNCTION, STATE_
 
 PROVES = "IAM itself allows every row of the table of permissions on the deployed roles, and denies what is beside it"
 NEVER = "iam:CreateUser"  # no role of ours may do this: an endpoint that allows it evaluates nothing
-MACHINES = {naming.TERMINATION: STATE_MACHINE, naming.UPGRADE: UPGRADE_MACHINE, naming.DISRUPTION: DISRUPTION_MACHINE}
+MACHINES = {
+    naming.TERMINATION: STATE_MACHINE,
+    naming.UPGRADE: UPGRADE_MACHINE,
+    naming.MANAGED_UPGRADE: UPGRADE_MACHINE,
+    naming.DISRUPTION: DISRUPTION_MACHINE,
+}
 SAMPLE = "0123456789abcdef0"
 CALL = "iam:SimulatePrincipalPolicy"
 

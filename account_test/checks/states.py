@@ -15,7 +15,7 @@ from account_test.judge import Finding
 from account_test.results import Result
 from infra import names as naming
 
-PROVES = "Step Functions finds nothing wrong with the three definitions"
+PROVES = "Step Functions finds nothing wrong with the definitions"
 PROVES_STATES = "each state goes where it went in this run's executions, when TestState evaluates it alone"
 VALIDATE, TEST = "states:ValidateStateMachineDefinition", "states:TestState"
 INVALID = json.dumps({"StartAt": "Nowhere", "States": {"Here": {"Type": "Pass", "Next": "Elsewhere"}}})

@@ -1,4 +1,4 @@
-"""`ports.executions.Executions` and `ports.executions.UpgradeExecutions` on the state machines' runner."""
+"""`ports.executions.Executions` and `ports.executions.NamedExecutions` on the state machines' runner."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -34,8 +34,8 @@ class SimExecutions:
         self._machine.succeed(token)
 
 
-class SimUpgradeExecutions:
-    """`ports.executions.UpgradeExecutions`: operators and the upgrades themselves name these."""
+class SimNamedExecutions:
+    """Executions that their starters name: operators, upgrades and fn disruption-planner."""
 
     def __init__(self, machine: StateMachine | None) -> None:
         self._machine = machine

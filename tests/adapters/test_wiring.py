@@ -9,7 +9,7 @@ import pytest
 from leeward.adapters import wiring
 from leeward.adapters.aws.clients import AwsClients
 from leeward.errors import AccessDeniedError, InvalidInputError
-from leeward.model.deployment_names import DISRUPTION, TERMINATION, UPGRADE
+from leeward.model.deployment_names import MACHINES
 from leeward.model.execution import Machine
 from tests.adapters.test_settings import GOOD
 
@@ -73,7 +73,7 @@ def test_a_report_finds_the_state_machines_beside_the_same_ports(aws_environment
     assert past._arn(Machine.DISRUPTION, "blue-3-1") == (
         "arn:aws-cn:states:cn-north-1:111122223333:execution:leeward-disruption:blue-3-1"
     )
-    assert {machine.value for machine in Machine} == {TERMINATION, UPGRADE, DISRUPTION}
+    assert {machine.value for machine in Machine} == set(MACHINES)
 
 
 def test_a_named_deployment_is_found_by_names_of_its_own(aws_environment, no_clients):

@@ -7,6 +7,7 @@ import pytest
 
 from leeward.cli import upgrade, upgrade_live
 from leeward.errors import InvalidInputError
+from leeward.model import well_known
 from leeward.model.launch import LaunchSource, LaunchTemplateRef
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
@@ -182,3 +183,15 @@ def test_without_a_cluster_nothing_is_asked():
 
     with pytest.raises(InvalidInputError, match="found no --cluster"):
         upgrade_live.live_ports(Given())
+
+
+def test_a_managed_group_is_upgraded_by_the_state_machine_of_its_own(say, system):
+    group = system.groups.by_name[GROUP]
+    system.groups.by_name[GROUP] = replace(group, tags={**group.tags, well_known.NODEGROUP_TAG: "ng"})
+    assert say("start", GROUP)["execution"] == f"{GROUP}-1"
+    assert system.managed_upgrade_executions.started == [(f"{GROUP}-1", {"group": GROUP, "cluster": CLUSTER})]
+    a_record(system)
+    assert say("start", GROUP)["said"] == "it runs already"
+    system.managed_upgrade_executions.open.clear()
+    assert say("abort", GROUP)["execution"] == f"{GROUP}-2"
+    assert not system.upgrade_executions.started

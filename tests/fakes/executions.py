@@ -49,8 +49,8 @@ class FakeExecutions(Calls):
         self.closed.add(name)
 
 
-class FakeUpgradeExecutions(Calls):
-    """The node-group-upgrade state machine: `open` and `closed` names, `started` with the documents."""
+class FakeNamedExecutions(Calls):
+    """A state machine whose executions callers name: `open` and `closed` names, `started` with the documents."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -15,7 +15,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.clusters import FakeClusters
 from tests.fakes.dead_letters import FakeDeadLetters
 from tests.fakes.disruptions import FakeDisruptions
-from tests.fakes.executions import FakeExecutions, FakeUpgradeExecutions
+from tests.fakes.executions import FakeExecutions, FakeNamedExecutions
 from tests.fakes.groups import FakeGroups
 from tests.fakes.instances import FakeInstances
 from tests.fakes.kubernetes import FakeKubernetes
@@ -74,9 +74,10 @@ class FakeSystem:
         self.service_limits = FakeServiceLimits()
         self.alarms = FakeAlarms()
         self.upgrades = FakeUpgrades()
-        self.upgrade_executions = FakeUpgradeExecutions()
+        self.upgrade_executions = FakeNamedExecutions()
+        self.managed_upgrade_executions = FakeNamedExecutions()
         self.disruptions = FakeDisruptions()
-        self.disruption_executions = FakeUpgradeExecutions()
+        self.disruption_executions = FakeNamedExecutions()
         self.ports = Ports(
             clock=self.clock,
             clusters=self.clusters,
@@ -100,6 +101,7 @@ class FakeSystem:
             alarms=self.alarms,
             upgrades=self.upgrades,
             upgrade_executions=self.upgrade_executions,
+            managed_upgrade_executions=self.managed_upgrade_executions,
             disruptions=self.disruptions,
             disruption_executions=self.disruption_executions,
             deployment=deployment,

@@ -11,6 +11,7 @@ from tests.infra.conftest import EVERYTHING
 
 ALARM = "AWS::CloudWatch::Alarm"
 UPGRADES = "arn:aws:states:us-east-1:111122223333:stateMachine:leeward-node-group-upgrade"
+MANAGED = "arn:aws:states:us-east-1:111122223333:stateMachine:leeward-managed-node-group-upgrade"
 ROUNDS = "arn:aws:states:us-east-1:111122223333:stateMachine:leeward-disruption"
 ROOMS = Path("functions/leeward")
 
@@ -44,6 +45,8 @@ def dimensions(alarm):
         ("termination-timed-out", "ExecutionsTimedOut", None, 1, "notBreaching"),
         ("upgrade-failed", "ExecutionsFailed", {"StateMachineArn": UPGRADES}, 1, "notBreaching"),
         ("upgrade-timed-out", "ExecutionsTimedOut", {"StateMachineArn": UPGRADES}, 1, "notBreaching"),
+        ("managed-upgrade-failed", "ExecutionsFailed", {"StateMachineArn": MANAGED}, 1, "notBreaching"),
+        ("managed-upgrade-timed-out", "ExecutionsTimedOut", {"StateMachineArn": MANAGED}, 1, "notBreaching"),
         ("disruption-failed", "ExecutionsFailed", {"StateMachineArn": ROUNDS}, 1, "notBreaching"),
         ("disruption-timed-out", "ExecutionsTimedOut", {"StateMachineArn": ROUNDS}, 1, "notBreaching"),
         ("disruption-planner-stopped", "Errors", {"FunctionName": "leeward-disruption-planner"}, 1, "missing"),
@@ -71,7 +74,7 @@ def test_an_alarm_watches_what_its_name_says(template, name, metric, dimension, 
 
 
 def test_there_are_no_other_alarms(template):
-    assert len(alarms(template)) == 13
+    assert len(alarms(template)) == 15
 
 
 def test_a_sweep_that_has_not_come_to_a_good_end_for_five_minutes_alarms(template):

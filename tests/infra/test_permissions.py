@@ -10,6 +10,7 @@ from tests.infra.conftest import LONG_NAME, NODES
 MACHINES = {
     "leeward-node-termination": STATE_MACHINE,
     "leeward-node-group-upgrade": UPGRADE_MACHINE,
+    "leeward-managed-node-group-upgrade": UPGRADE_MACHINE,
     "leeward-disruption": DISRUPTION_MACHINE,
 }
 TABLES = {**PERMISSIONS, "every function": EVERY_FUNCTION, "in a vpc": IN_A_VPC, **MACHINES}
@@ -111,7 +112,11 @@ def test_roles_are_passed_to_ec2_only_and_only_those_named(template, everything)
 
 @pytest.mark.parametrize(
     ("machine", "function"),
-    [("leeward-node-group-upgrade", "leeward-upgrade"), ("leeward-disruption", "leeward-disrupt")],
+    [
+        ("leeward-node-group-upgrade", "leeward-upgrade"),
+        ("leeward-managed-node-group-upgrade", "leeward-upgrade"),
+        ("leeward-disruption", "leeward-disrupt"),
+    ],
 )
 def test_upgrades_and_rounds_call_their_function_and_write_nothing_themselves(template, machine, function):
     machines = template.resources("AWS::StepFunctions::StateMachine").values()

@@ -12,13 +12,14 @@ from tests.infra.template import substituted_definition
 
 MACHINE = "AWS::StepFunctions::StateMachine"
 TERMINATION, UPGRADE = "leeward-node-termination", "leeward-node-group-upgrade"
-DISRUPTION = "leeward-disruption"
+MANAGED, DISRUPTION = "leeward-managed-node-group-upgrade", "leeward-disruption"
 FUNCTIONS = {
     TERMINATION: {"leeward-terminate", "leeward-drain"},
     UPGRADE: {"leeward-upgrade"},
+    MANAGED: {"leeward-upgrade"},
     DISRUPTION: {"leeward-disrupt"},
 }
-each_machine = pytest.mark.parametrize("name", [TERMINATION, UPGRADE, DISRUPTION])
+each_machine = pytest.mark.parametrize("name", [TERMINATION, UPGRADE, MANAGED, DISRUPTION])
 VALIDATOR = ROOT / "node_modules" / "asl-validator" / "dist" / "bin" / "asl-validator.js"
 
 
@@ -71,7 +72,7 @@ def test_it_is_a_standard_machine_that_traces_everything_and_logs_what_fails(tem
 
 @each_machine
 def test_only_its_own_executions_wear_its_role(template, name):
-    prefix = {UPGRADE: "Upgrade", DISRUPTION: "Disruption"}.get(name, "Termination")
+    prefix = {UPGRADE: "Upgrade", MANAGED: "UpgradeManaged", DISRUPTION: "Disruption"}.get(name, "Termination")
     (role,) = [r for n, r in template.resources("AWS::IAM::Role").items() if n.startswith(f"{prefix}StateMachine")]
     (statement,) = role["AssumeRolePolicyDocument"]["Statement"]
     own = f"arn:aws:states:us-east-1:111122223333:stateMachine:{name}"

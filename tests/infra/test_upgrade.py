@@ -2,19 +2,23 @@
 
 import json
 
+import pytest
+
 from tests.events import event
 from tests.infra.event_pattern import matches
 
 FUNCTION = "arn:aws:lambda:us-east-1:111122223333:function:leeward-upgrade"
 UPGRADES = "arn:aws:states:us-east-1:111122223333:stateMachine:leeward-node-group-upgrade"
+MANAGED = "arn:aws:states:us-east-1:111122223333:stateMachine:leeward-managed-node-group-upgrade"
 RULE = "leeward-upgrade-status"
 
 
-def test_a_dead_upgrade_calls_it_and_one_that_ended_well_does_not(template):
+@pytest.mark.parametrize("machine", [UPGRADES, MANAGED])
+def test_a_dead_upgrade_calls_it_and_one_that_ended_well_does_not(template, machine):
     rule = template.named("AWS::Events::Rule")[RULE]
     assert [target["Arn"] for target in rule["Targets"]] == [FUNCTION]
     for status, called in (("FAILED", True), ("TIMED_OUT", True), ("ABORTED", True), ("SUCCEEDED", False)):
-        body = event("execution_aborted", detail__status=status, detail__stateMachineArn=UPGRADES)
+        body = event("execution_aborted", detail__status=status, detail__stateMachineArn=machine)
         assert matches(rule["EventPattern"], json.loads(body)) is called
 
 

@@ -4,6 +4,7 @@ from random import Random
 
 from simulation.aws.managed_groups import ManagedGroups
 from simulation.aws.templates import SimTemplate
+from simulation.definitions import MANAGED_NODE_GROUP_UPGRADE
 from tests.simulation.upgrade_stand_in import GROUP, Upgraded
 
 NODEGROUP = "web"
@@ -15,7 +16,7 @@ class Managed(Upgraded):
     """
 
     def __init__(self, fleet=None, *, own=True, user_data_breaks=False, at_once=1, **more):
-        super().__init__(fleet, **more)
+        super().__init__(fleet, machine=MANAGED_NODE_GROUP_UPGRADE, **more)
         world = self.world
         del self.template.images[1:]  # versions of EKS' own copy come with its updates
         self.own = SimTemplate(id="lt-own", name="own", images=["ami-own-1", "ami-own-2"]) if own else None

@@ -1,4 +1,5 @@
-"""Upgrades of managed node groups whose ways through node-group-upgrade, taken together, are all that there are."""
+"""Upgrades of managed node groups whose ways through managed-node-group-upgrade, taken together, are all that there
+are, and starts in the state machine of the other kind of group."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -9,7 +10,7 @@ from simulation.aws.managed import ManagedState
 from tests.simulation.fleet_stand_in import budget, deployment
 from tests.simulation.managed_stand_in import Managed
 from tests.simulation.upgrade_stand_in import BEGIN, GROUP, a_fleet
-from tests.simulation.upgrade_story import LONG, Story, broken, full, robbed
+from tests.simulation.upgrade_story import LONG, Story, an_upgrade, broken, full, robbed
 
 IMPOSSIBLE = (deployment("web", 8), budget("web", 0))
 HOURLY = Window(schedule="0 * * * *", duration=timedelta(minutes=10))  # a world begins at midnight
@@ -17,8 +18,16 @@ LATE = 1200.0  # seconds: it is closed
 ROLLS = BEGIN + 240
 
 
-def _managed(fleet=None, at=BEGIN, **more):
-    return Managed(fleet, **more).start(launchTemplateVersion="2", at=at)
+def _managed(fleet=None, at=BEGIN, *, elsewhere=False, **more):
+    return Managed(fleet, **more).start(launchTemplateVersion="2", at=at, elsewhere=elsewhere)
+
+
+def _managed_elsewhere():
+    return _managed(elsewhere=True)
+
+
+def _self_managed_elsewhere():
+    return an_upgrade(elsewhere=True)
 
 
 def _forcing():
@@ -44,8 +53,7 @@ def _pods_stay():
 def _blocked():
     world = _managed(a_fleet(workloads=IMPOSSIBLE))
     change = {"spec": {"maxUnavailable": 1}}
-    world.at(BEGIN + 60, lambda: world.world.cluster.patch("poddisruptionbudgets", "web", change, "default"))
-    return world.start("again", at=BEGIN + 120)
+    return world.at(BEGIN + 60, lambda: world.world.cluster.patch("poddisruptionbudgets", "web", change, "default"))
 
 
 def _refused():
@@ -110,17 +118,68 @@ MANAGED: dict[str, Story] = {
         plan=lambda _: _pods_stay(), ends={"first": "PodEvictionFailure", "again": "Upgraded"}, hours=5
     ),
     "blocked before EKS is asked": Story(
-        plan=lambda _: _blocked(), ends={"first": "PreflightBlocked", "again": "Upgraded"}, hours=2
+        plan=lambda _: _blocked().start("again", at=BEGIN + 120),
+        ends={"first": "PreflightBlocked", "again": "Upgraded"},
+        hours=2,
     ),
     "EKS refuses": Story(plan=lambda _: _refused(), ends=REFUSED, hours=2),
     "EKS fails": Story(plan=lambda _: _failed(), ends=REFUSED, hours=3),
     "EKS' nodes never join": Story(
         plan=lambda _: _never_joined(), ends={"first": "NodeCreationFailure", "again": "Upgraded"}, hours=3
     ),
-    "start-managed fails": Story(plan=broken("start-managed", _managed), ends=MENDED, hours=4),
-    "watch-managed fails": Story(plan=broken("watch-managed", _managed), ends=MENDED, hours=4),
-    "robbed before start-managed": Story(plan=robbed("start-managed", _managed), ends=AGAIN, hours=3),
-    "robbed before watch-managed": Story(plan=robbed("watch-managed", _managed), ends=AGAIN, hours=3),
+    "started twice while EKS rolls": Story(
+        plan=lambda _: _managed().start("second", at=ROLLS), ends={**UPGRADED, "second": "Delegated"}, hours=2
+    ),
+    "EKS rolls it back": Story(
+        plan=lambda _: _managed().start("back", at=ROLLS, action="rollback"),
+        ends={"first": "RolledBack", "back": TAKEN},
+        versions=("3",),
+        hours=5,
+    ),
+    **{
+        f"{step} fails": Story(plan=broken(step, _managed), ends=MENDED, hours=4)
+        for step in ("start-managed", "watch-managed", "restore")
+    },
+    "take-lease fails": Story(
+        plan=broken("take-lease", _managed, launchTemplateVersion="2"),
+        ends={"first": "LeaseNotAcquired", "again": "Upgraded"},
+        hours=4,
+    ),
+    "nothing can be written down": Story(
+        plan=broken("start-managed", _managed, also=("note-failure",)), ends=MENDED, hours=4
+    ),
+    "not even that it is blocked": Story(plan=broken("note-failure", _blocked), ends=MENDED, hours=4),
+    **{
+        f"robbed before {step}": Story(plan=robbed(step, _managed), ends=AGAIN, hours=3)
+        for step in ("start-managed", "watch-managed", "restore")
+    },
+    "robbed before note-failure": Story(plan=robbed("note-failure", _blocked), ends=AGAIN, hours=3),
     "full before EKS may start": Story(plan=full("start-managed", _held), ends=CONTINUED, hours=3),
     "full while EKS rolls": Story(plan=full("watch-managed", _managed), ends=CONTINUED, hours=2),
+    "full, and nobody can go on": Story(
+        plan=lambda patch: broken("continue", lambda: full("watch-managed", _managed)(patch))(patch),
+        ends=MENDED,
+        hours=4,
+    ),
+    "full, and robbed": Story(
+        plan=lambda patch: robbed("continue", lambda: full("watch-managed", _managed)(patch))(patch),
+        ends=AGAIN,
+        hours=3,
+    ),
 }
+MANAGED_ELSEWHERE: dict[str, Story] = {
+    "a managed group, started as a self-managed one": Story(
+        plan=lambda _: _managed_elsewhere(), ends=CONTINUED, hours=2
+    ),
+    "a managed group that cannot be passed on": Story(
+        plan=broken("continue", _managed_elsewhere), ends=MENDED, hours=4
+    ),
+}
+"""Stories that begin in node-group-upgrade."""
+SELF_MANAGED_ELSEWHERE: dict[str, Story] = {
+    "a self-managed group, started as a managed one": Story(plan=lambda _: _self_managed_elsewhere(), ends=CONTINUED),
+    "a self-managed group that cannot be passed on": Story(
+        plan=broken("continue", _self_managed_elsewhere), ends=MENDED, hours=3
+    ),
+}
+"""Stories that begin in managed-node-group-upgrade."""

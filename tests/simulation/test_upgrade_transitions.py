@@ -1,45 +1,48 @@
-"""Every way through node-group-upgrade is taken by an upgrade in virtual time, and each of them comes to its end."""
+"""Every way through the two state machines of upgrades is taken in virtual time, and each of them comes to its end."""
 
 from functools import cache
 
 import pytest
 
-from simulation.definitions import NODE_GROUP_UPGRADE
+from simulation.definitions import MANAGED_NODE_GROUP_UPGRADE, NODE_GROUP_UPGRADE
 from tests.simulation import upgrade_story
-from tests.simulation.managed_stories import MANAGED
+from tests.simulation.managed_stories import MANAGED, MANAGED_ELSEWHERE, SELF_MANAGED_ELSEWHERE
 from tests.simulation.upgrade_stories import SELF_MANAGED
 from tests.state_machines.graph import Graph, targets
 
-GRAPH = Graph(NODE_GROUP_UPGRADE)
-STORIES = {**SELF_MANAGED, **MANAGED}
+STORIES = {
+    NODE_GROUP_UPGRADE: {**SELF_MANAGED, **MANAGED_ELSEWHERE},
+    MANAGED_NODE_GROUP_UPGRADE: {**MANAGED, **SELF_MANAGED_ELSEWHERE},
+}
 
 
 @cache
-def told(name):
-    return upgrade_story.tell(STORIES[name])
+def told(machine, name):
+    return upgrade_story.tell(STORIES[machine][name])
 
 
-@pytest.mark.parametrize("name", STORIES)
-def test_each_execution_ends_where_it_should_and_leaves_everything_in_order(name):
-    found, story = told(name), STORIES[name]
+@pytest.mark.parametrize(("machine", "name"), [(machine, name) for machine in STORIES for name in STORIES[machine]])
+def test_each_execution_ends_where_it_should_and_leaves_everything_in_order(machine, name):
+    found, story = told(machine, name), STORIES[machine][name]
     assert found.ends == story.ends
     assert found.world.at_rest(story.size, story.versions)
 
 
-def all_ways():
+def all_ways(graph):
     """(state, next state) of every state, and (state, condition) of every choice, the default's condition empty."""
-    found = GRAPH.transitions()
-    for name, state in GRAPH.of_type("Choice").items():
+    found = graph.transitions()
+    for name, state in graph.of_type("Choice").items():
         found -= {(name, to) for to in targets(state)}
         found |= {(name, choice["Condition"]) for choice in state["Choices"]} | {(name, "")}
     return found
 
 
-def taken():
-    names = {state["Comment"]: name for name, state in GRAPH.of_type("Choice").items()}
-    ways = {way for name in STORIES for way in told(name).ways}
+def taken(graph):
+    names = {state["Comment"]: name for name, state in graph.of_type("Choice").items()}
+    ways = {way for name in STORIES[graph.name] for way in told(graph.name, name).ways}
     return {(names.get(state, state), by) for state, by in ways}
 
 
-def test_every_transition_is_taken_by_one_of_these_stories():
-    assert sorted(all_ways() - taken()) == []
+@pytest.mark.parametrize("machine", STORIES)
+def test_every_transition_is_taken_by_one_of_these_stories(machine):
+    assert sorted(all_ways(Graph(machine)) - taken(Graph(machine))) == []

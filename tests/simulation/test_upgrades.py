@@ -69,7 +69,7 @@ def test_new_nodes_that_are_ready_within_seconds_open_the_gate_of_the_next_start
     quick = world.world.fleet.groups[GROUP]
     quick.boots, quick.joins = (0.5, 1), (0.5, 1)
     world.start(launchTemplateVersion="2")
-    stop_in(monkeypatch, world, "NewNodesBoot", again_after=2.5)
+    stop_in(monkeypatch, world, "WaitForNewNodes", again_after=2.5)
     world.run()
     assert (world.ended("again"), world.at_rest()) == ("Upgraded", True)
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from leeward.policy.document import Canary, ClusterPolicies, UpdatePolicy
-from simulation.definitions import NODE_GROUP_UPGRADE
+from simulation.definitions import NODE_GROUP_UPGRADE, UPGRADES
 from simulation.faults import Faults
 from simulation.machine import Execution
 from simulation.world import World
@@ -36,18 +36,20 @@ def a_fleet(size=6, *, maximum=6, spot=False, workloads=None, **update):
 
 @dataclass
 class Upgraded:
-    """A world in which group `app` has a second launch template version. `executions` of node-group-upgrade by name,
-    those that have ended too.
+    """A world in which group `app` has a second launch template version. `machine`: the state machine of its upgrades;
+    `executions` of it by name, those that have ended too, `others` those of the other machine of upgrades.
     """
 
     world: World
 
-    def __init__(self, fleet=None, faults=None, seed=1):
+    def __init__(self, fleet=None, faults=None, seed=1, machine=NODE_GROUP_UPGRADE):
         self.world = World(seed, fleet or a_fleet(), faults or Faults.none(), ())
         self.template = self.world.fleet.groups[GROUP].template
         self.template.add("ami-00000000000000002")
-        self.machine = self.world.system.machines[NODE_GROUP_UPGRADE]
+        self.machine = self.world.system.machines[machine]
+        self.other_machine = self.world.system.machines[next(name for name in UPGRADES if name != machine)]
         self.executions: dict[str, Execution] = {}
+        self.others: dict[str, Execution] = {}
         self.watch(lambda: None)
         self.world.seen = self._look
         self.started = 0
@@ -61,13 +63,14 @@ class Upgraded:
         self.looks = look
         return self
 
-    def start(self, name="first", at=BEGIN, **asked):
+    def start(self, name="first", at=BEGIN, *, elsewhere=False, **asked):
+        """`elsewhere`: in the state machine for groups of the other kind."""
         document = {"group": GROUP, **asked}
 
         def begin():
             if asked.get("force"):
                 self.world.forced_upgrades.append((GROUP, self.world.timeline.now()))
-            self.machine.start(name, document)
+            (self.other_machine if elsewhere else self.machine).start(name, document)
 
         return self.at(at, begin)
 
@@ -83,6 +86,11 @@ class Upgraded:
 
     def why(self, name="first"):
         return next(line for line in self.world.story if f"execution {name}: " in line)
+
+    @property
+    def everywhere(self):
+        """Executions of both state machines."""
+        return {**self.others, **self.executions}
 
     @property
     def group(self):
@@ -122,6 +130,8 @@ class Upgraded:
     def _look(self):
         for name, execution in self.machine.executions.items():
             self.executions.setdefault(name, execution)
+        for name, execution in self.other_machine.executions.items():
+            self.others.setdefault(name, execution)
         self.looks()
 
 

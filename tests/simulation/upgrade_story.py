@@ -38,7 +38,7 @@ class Told:
 
     @property
     def ends(self) -> dict[str, str]:
-        return {name: entered(execution)[-1] for name, execution in self.world.executions.items()}
+        return {name: entered(execution)[-1] for name, execution in self.world.everywhere.items()}
 
 
 def tell(story: Story) -> Told:
@@ -46,7 +46,7 @@ def tell(story: Story) -> Told:
     with pytest.MonkeyPatch.context() as patch:
         ways = _choices_made(patch)
         world = story.plan(patch).run(story.hours)
-    for execution in world.executions.values():
+    for execution in world.everywhere.values():
         states = entered(execution)
         ways |= set(pairwise(states))
     return Told(world=world, ways=frozenset(ways))
@@ -99,6 +99,7 @@ def stop_in(patch, world, state, *, again_after=200.0, **asked):
             stopped.append(state)
             world.at(again_after, lambda: world.machine.start("again", {"group": GROUP, **asked}))
             world.machine.stop("first")
+            world.other_machine.stop("first")
             raise ExecutionOverError
 
     patch.setattr(MachineRun, "step", step)
@@ -128,7 +129,7 @@ def broken(step, world=an_upgrade, also=(), **asked):
         found = world()
 
         def fail():
-            if "first" in found.machine.executions:
+            if any("first" in machine.executions for machine in (found.machine, found.other_machine)):
                 raise ClusterUnreachableError("connection refused")
 
         for name in (step, *also):

@@ -1,4 +1,4 @@
-"""What node-group-upgrade and disruption share: one function takes all their steps, and says what is next."""
+"""What upgrades and disruption share: one function takes all their steps, and says what is next."""
 
 import re
 
@@ -8,10 +8,12 @@ from leeward.disruption import run as disruption_run
 from leeward.disruption import steps as round_steps
 from leeward.upgrade import run as upgrade_run
 from leeward.upgrade import steps as upgrade_steps
+from leeward.upgrade.managed import steps as managed_steps
 from tests.state_machines.graph import Graph
 
 DISRUPTION, UPGRADE = Graph("disruption"), Graph("node-group-upgrade")
-machines = pytest.mark.parametrize("graph", [DISRUPTION, UPGRADE], ids=lambda graph: graph.name)
+MANAGED = Graph("managed-node-group-upgrade")
+machines = pytest.mark.parametrize("graph", [DISRUPTION, UPGRADE, MANAGED], ids=lambda graph: graph.name)
 
 
 @machines
@@ -25,12 +27,17 @@ def test_a_record_that_somebody_else_has_changed_is_read_again(graph):
         assert "RecordChangedError" in {error for retry in task["Retry"] for error in retry["ErrorEquals"]}
 
 
-@pytest.mark.parametrize(("graph", "steps"), [(DISRUPTION, round_steps.STEPS), (UPGRADE, upgrade_steps.STEPS)])
+@pytest.mark.parametrize(
+    ("graph", "steps"),
+    [(DISRUPTION, round_steps.STEPS), (UPGRADE, upgrade_steps.STEPS), (MANAGED, managed_steps.STEPS)],
+)
 def test_the_states_take_every_step_and_no_other(graph, steps):
     assert {task["Arguments"]["Payload"]["step"] for task in graph.tasks.values()} == set(steps)
 
 
-@pytest.mark.parametrize(("graph", "words"), [(DISRUPTION, disruption_run.Next), (UPGRADE, upgrade_run.Next)])
+@pytest.mark.parametrize(
+    ("graph", "words"), [(DISRUPTION, disruption_run.Next), (UPGRADE, upgrade_run.Next), (MANAGED, upgrade_run.Next)]
+)
 def test_the_choices_compare_with_words_that_steps_say(graph, words):
     said = set(re.findall(r"\.next = '([a-z-]+)'", graph.text))
     assert said

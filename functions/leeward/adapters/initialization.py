@@ -69,6 +69,7 @@ NEEDS: Mapping[str, Need] = {
     "leeward.upgrade.handler.upgrade": Need(
         modules=(
             "leeward.policy.parse",
+            "leeward.upgrade.managed.steps",
             "leeward.upgrade.steps",
             f"{_AWS}.catalog",
             f"{_AWS}.group_changes",

@@ -18,7 +18,7 @@ from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.clusters import EksClusters, cluster_client
 from leeward.adapters.aws.dead_letters import SqsDeadLetters
 from leeward.adapters.aws.errors import aws_call
-from leeward.adapters.aws.executions import StepFunctionsDisruptions, StepFunctionsExecutions, StepFunctionsUpgrades
+from leeward.adapters.aws.executions import StepFunctionsExecutions, StepFunctionsNamedExecutions
 from leeward.adapters.aws.groups import AutoScalingGroups
 from leeward.adapters.aws.instances import Ec2Instances
 from leeward.adapters.aws.policies import ParameterStorePolicies
@@ -28,7 +28,15 @@ from leeward.adapters.clock import SystemClock
 from leeward.adapters.kubernetes.telemetry import event_lost
 from leeward.adapters.lazy import lazy
 from leeward.adapters.settings import KubernetesAccess, ServedCluster, Settings
-from leeward.model.deployment_names import DISRUPTION, TERMINATION, UPGRADE, deployment_id, hook_mark, prefix
+from leeward.model.deployment_names import (
+    DISRUPTION,
+    MANAGED_UPGRADE,
+    TERMINATION,
+    UPGRADE,
+    deployment_id,
+    hook_mark,
+    prefix,
+)
 from leeward.ports import Ports
 from leeward.telemetry import Telemetry
 from leeward.time_budget import TimeBudget
@@ -165,9 +173,10 @@ def build(
         service_limits=lazy(adapters.service_limits_of, clients),
         alarms=lazy(adapters.alarms_of, clients),
         upgrades=lazy(adapters.upgrades_of, table),
-        upgrade_executions=StepFunctionsUpgrades(clients, _beside(settings.state_machine_arn, UPGRADE)),
+        upgrade_executions=_executions_of(UPGRADE, settings, clients),
+        managed_upgrade_executions=_executions_of(MANAGED_UPGRADE, settings, clients),
         disruptions=lazy(adapters.disruptions_of, table),
-        disruption_executions=StepFunctionsDisruptions(clients, _beside(settings.state_machine_arn, DISRUPTION)),
+        disruption_executions=_executions_of(DISRUPTION, settings, clients),
         deployment=settings.deployment,
         queue_arns=settings.queue_arns,
         hook_mark=settings.hook_mark,
@@ -175,9 +184,9 @@ def build(
     )
 
 
-def _beside(state_machine_arn: str, machine: str) -> str:
-    """Return the ARN of another state machine of the same deployment."""
-    return state_machine_arn.removesuffix(TERMINATION) + machine
+def _executions_of(machine: str, settings: Settings, clients: AwsClients) -> StepFunctionsNamedExecutions:
+    """Build the executions of another state machine of the same deployment."""
+    return StepFunctionsNamedExecutions(clients, settings.state_machine_arn.removesuffix(TERMINATION) + machine)
 
 
 def _log(sentence: str) -> None:

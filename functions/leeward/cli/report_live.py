@@ -36,7 +36,7 @@ def gather(what: Wanted, cluster: str, now: datetime, ports: Ports, past: PastEx
     match execution.machine:
         case Machine.TERMINATION:
             facts = _of_termination(facts, look)
-        case Machine.UPGRADE:
+        case Machine.UPGRADE | Machine.MANAGED_UPGRADE:
             facts = _of_upgrade(facts, look)
         case Machine.DISRUPTION:
             facts = _of_disruption(facts, look)
@@ -87,7 +87,7 @@ def _cluster_of(facts: Facts) -> str:
         case Machine.TERMINATION:
             record = next((facts.terminations.get(name) for name in facts.touched[:1]), None)
             return record.subject.cluster if record is not None else ""
-        case Machine.UPGRADE:
+        case Machine.UPGRADE | Machine.MANAGED_UPGRADE:
             return facts.upgrade.cluster if facts.upgrade is not None else ""
         case Machine.DISRUPTION:
             return str(facts.execution.given.get("cluster") or "")

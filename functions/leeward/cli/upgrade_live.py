@@ -11,17 +11,20 @@ from typing import Any
 
 from leeward.cli.output import emit
 from leeward.errors import InvalidInputError, RecordChangedError
+from leeward.model.group import Group
 from leeward.ports import Ports
 from leeward.upgrade.control import with_control
+from leeward.upgrade.executions import is_running, start_next
 from leeward.upgrade.group_sequence import following, known
 from leeward.upgrade.lease import ACTIONS as WISHES
 from leeward.upgrade.lease import asked_for, held, written
-from leeward.upgrade.managed_controls import limits
+from leeward.upgrade.managed.controls import limits
 from leeward.upgrade.pause import allowed
-from leeward.upgrade.record import Asked, UpgradeRecord, execution_name
+from leeward.upgrade.record import Asked, UpgradeRecord
 from leeward.upgrade.scene import described, fresh_record, look, policy_of
 from leeward.upgrade.status import Running, Status, status_of
 from leeward.upgrade.templates import expected
+from leeward.workflow.executions import execution_name
 
 RACES = 5
 
@@ -40,14 +43,15 @@ def start(arguments: argparse.Namespace, ports: Ports) -> int:
     are recorded there.
     """
     follows = known(following({"groups": [arguments.group, *arguments.then]}), ports)
-    described(arguments.group, ports)
+    group = described(arguments.group, ports)
     then = f", then {', '.join(follows)}" if follows else ""
     record = ports.upgrades.read(arguments.group)
     if record is not None and record.ended is None and held(record, ports):
         if follows:
             written(replace(record, then=follows), ports)
         return _tell(arguments, record.execution, f"it runs already{then}")
-    return _tell(arguments, _begin(arguments.group, record, _asked(arguments), ports), f"started{then}")
+    name = _begin(group, record, _asked(arguments), ports)
+    return _tell(arguments, name, f"started{then}")
 
 
 def control(arguments: argparse.Namespace, ports: Ports) -> int:
@@ -58,7 +62,8 @@ def control(arguments: argparse.Namespace, ports: Ports) -> int:
         return _tell(arguments, record.execution, f"{arguments.action}: it is read within half a minute{later}")
     if arguments.action == "pause":
         return _tell(arguments, "", "paused; nothing runs")
-    return _tell(arguments, _begin(arguments.group, record, {}, ports), f"{arguments.action} begun")
+    name = _begin(described(arguments.group, ports), record, {}, ports)
+    return _tell(arguments, name, f"{arguments.action} begun")
 
 
 def live_status(name: str, cluster: str, ports: Ports) -> Status:
@@ -87,7 +92,7 @@ def running(group: str, record: UpgradeRecord | None, ports: Ports) -> Running:
         return Running(execution=record.execution, terminations=ports.claims.read_all(record.under_way))
     attempt = record.attempt if record is not None else 0
     names = (execution_name(group, attempt + more) for more in (1, 2, 3))
-    name = next((name for name in names if ports.upgrade_executions.running(name)), "")
+    name = next((name for name in names if is_running(name, ports)), "")
     return Running(execution=name, new=bool(name))
 
 
@@ -112,15 +117,10 @@ def _wished(group: str, action: str, ports: Ports) -> UpgradeRecord:
     raise RecordChangedError(f"upgrade of {group}: others wrote {RACES} times meanwhile; say it again")
 
 
-def _begin(group: str, record: UpgradeRecord | None, asked: Mapping[str, Any], ports: Ports) -> str:
-    """Start an execution and return its name: the next attempt whose name is free."""
+def _begin(group: Group, record: UpgradeRecord | None, asked: Mapping[str, Any], ports: Ports) -> str:
+    """Start an execution of the group's state machine and return its name: the next attempt whose name is free."""
     attempt = record.attempt if record is not None else 0
-    for _ in range(100):
-        attempt += 1
-        name = execution_name(group, attempt)
-        if ports.upgrade_executions.start(name, {"group": group, **asked}):
-            return name
-    raise RecordChangedError(f"upgrade of {group}: a hundred names of executions are taken")
+    return start_next(group.name, group.nodegroup, attempt, {"group": group.name, **asked}, ports)
 
 
 def _asked(arguments: argparse.Namespace) -> dict[str, Any]:

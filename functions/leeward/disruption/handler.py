@@ -9,6 +9,7 @@ from leeward.adapters import wiring
 from leeward.adapters.initialization import initialize
 from leeward.disruption import telemetry
 from leeward.disruption.run import DisruptionRun
+from leeward.workflow.steps import take_step
 
 
 def plan_disruptions(_event: Mapping[str, Any], context: object) -> dict[str, Any]:
@@ -27,8 +28,7 @@ def disrupt(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     """Run one step: `{"step", "run", "execution"?, "error"?, "cause"?}` -> the run document."""
     from leeward.disruption.steps import STEPS
 
-    run = DisruptionRun.from_json(event.get("run") or {})
-    result = STEPS[event["step"]](run, event, wiring.invocation_ports(context))
+    result = take_step(event, STEPS, DisruptionRun.from_json, wiring.invocation_ports(context))
     telemetry.stepped(event["step"], result)
     return result.to_json()
 

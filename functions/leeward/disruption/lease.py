@@ -4,16 +4,13 @@ Any number of starts ends with one execution that works."""
 
 from datetime import datetime, timedelta
 
-from leeward.disruption.record import DisruptionRecord, execution_name
+from leeward.disruption.record import DisruptionRecord
 from leeward.disruption.run import DisruptionRun
-from leeward.errors import RecordChangedError
 from leeward.ports import Ports
+from leeward.workflow.executions import execution_name, start_first_free
+from leeward.workflow.lease import LeaseLostError, write_version
 
 STARTS = 20  # executions of one run that are tried at one time
-
-
-class DisruptionLostError(RecordChangedError):
-    """Error of an execution whose run another execution has taken: it must stop."""
 
 
 def held(record: DisruptionRecord, ports: Ports) -> bool:
@@ -23,31 +20,24 @@ def held(record: DisruptionRecord, ports: Ports) -> bool:
 
 
 def read(run: DisruptionRun, ports: Ports) -> DisruptionRecord:
-    """Return the record if this execution still holds it. Raises DisruptionLostError."""
+    """Return the record if this execution still holds it. Raises LeaseLostError."""
     record = ports.disruptions.read(run.cluster)
     if record is None or record.number != run.number or record.execution != run.execution or not record.open:
-        raise DisruptionLostError(
-            f"run {run.number} of {run.cluster}: {record.execution if record else '?'} has it now"
-        )
+        raise LeaseLostError(f"run {run.number} of {run.cluster}: {record.execution if record else '?'} has it now")
     return record
 
 
 def written(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:
-    """Write the record at the version that it carries. Raises RecordChangedError, and the step is run again."""
-    done = ports.disruptions.write(record)
-    if done is None:
-        raise RecordChangedError(f"run of {record.cluster}: another writer was first at version {record.version}")
-    return done
+    """Write the record and return it. Raises RecordChangedError, and the step is run again."""
+    return write_version(record, ports.disruptions.write, f"run of {record.cluster}")
 
 
 def start(record: DisruptionRecord, ports: Ports) -> str:
-    """Start an execution for the run, under the first name that no closed execution has. Idempotent."""
-    for attempt in range(max(record.attempt, 1), record.attempt + STARTS):
-        name = execution_name(record.cluster, record.number, attempt)
-        document = {"v": 1, "cluster": record.cluster, "disruption": record.number}
-        if ports.disruption_executions.start(name, document):
-            return name
-    raise RecordChangedError(f"run {record.number} of {record.cluster}: {STARTS} executions have ended meanwhile")
+    """Start an execution for the run. Idempotent. Raises RecordChangedError if `STARTS` of them have ended."""
+    attempts = range(max(record.attempt, 1), record.attempt + STARTS)
+    names = (execution_name(record.cluster, record.number, attempt) for attempt in attempts)
+    document = {"v": 1, "cluster": record.cluster, "disruption": record.number}
+    return start_first_free(ports.disruption_executions, names, document)
 
 
 def revive(record: DisruptionRecord | None, ports: Ports) -> str | None:

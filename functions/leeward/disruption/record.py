@@ -4,7 +4,6 @@ The record is the claim as well: one for each cluster, so that two runs cannot s
 is read from the cluster and the groups at each step. Writes are conditional on `version`, and come before the calls
 that they announce."""
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -14,7 +13,6 @@ from hashlib import sha256
 from leeward.disruption.command import Command, Decision, MethodName
 from leeward.model.termination import CauseKind
 
-LONGEST_NAME = 80  # of an execution
 LONGEST_REST = timedelta(days=7)  # a cooldown that is longer is dropped
 GONE, STAYED = "gone", "stayed"
 CAUSES: Mapping[MethodName, CauseKind] = {
@@ -23,7 +21,6 @@ CAUSES: Mapping[MethodName, CauseKind] = {
     MethodName.EMPTINESS: CauseKind.EMPTY,
     MethodName.CONSOLIDATION: CauseKind.UNDERUTILIZED,
 }
-_STRANGE = re.compile(r"[^0-9A-Za-z_-]+")
 
 
 class DisruptionOutcome(StrEnum):
@@ -156,17 +153,6 @@ class DisruptionRecord:
         rests = {group: at for group, at in self.rests.items() if now - at < LONGEST_REST}
         rests |= dict.fromkeys(self.groups, now)
         return replace(self, ended=now, outcome=outcome, why=why[:500], rests=rests, retry=None)
-
-
-def execution_name(cluster: str, number: int, attempt: int) -> str:
-    """Return `CLUSTER-NUMBER-ATTEMPT` in characters that Step Functions accepts; a name that does not fit is cut and
-    gets a hash.
-    """
-    suffix = f"-{number}-{attempt}"
-    plain = _STRANGE.sub("-", cluster)
-    if plain != cluster or len(plain) + len(suffix) > LONGEST_NAME:
-        suffix = f"-{sha256(cluster.encode()).hexdigest()[:8]}{suffix}"
-    return plain[: LONGEST_NAME - len(suffix)] + suffix
 
 
 def cause_id(record: DisruptionRecord, instance: str) -> str:

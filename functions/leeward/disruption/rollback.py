@@ -12,10 +12,10 @@ from leeward.disruption.lease import written
 from leeward.disruption.record import DisruptionRecord
 from leeward.disruption.termination_requests import give_back
 from leeward.model.instance import CapacityType, Instance
-from leeward.model.termination import Cause, CauseKind, Status, Subject
+from leeward.model.termination import Cause, CauseKind, Subject
 from leeward.ports import Ports
 from leeward.termination import capacity_ledger
-from leeward.termination.execution import start
+from leeward.termination.execution import is_open, request
 
 UNDONE = ""  # in place of the instance that offsets a launch: its own instance has left with decrement
 
@@ -45,9 +45,7 @@ def _ask(record: DisruptionRecord, ports: Ports) -> None:
         now = ports.clock.now()
         reason = f"run {record.number} launched {new} ahead, and no node goes for it"
         cause = Cause(id=f"{capacity_ledger.DEBT}{new}/ahead", kind=CauseKind.SURPLUS, at=now, reason=reason)
-        claimed = ports.claims.claim(_subject(record, new, payer, known.get(payer)), cause, now)
-        if claimed.status is Status.OPEN:
-            start(claimed, ports)
+        request(_subject(record, new, payer, known.get(payer)), [cause], ports)
 
 
 def _undone(surplus: Collection[str], record: DisruptionRecord, ports: Ports) -> frozenset[str]:
@@ -73,12 +71,7 @@ def _payer(new: str, record: DisruptionRecord, taken: Collection[str], ports: Po
     if new in instances and not instances[new].ended:
         return new
     staying = capacity_ledger.candidates(described, instances) if described is not None else ()
-    return next((one.id for one in staying if one.id not in taken and not _open(one.id, ports)), new)
-
-
-def _open(instance: str, ports: Ports) -> bool:
-    termination = ports.claims.read(instance)
-    return termination is not None and termination.status is Status.OPEN
+    return next((one.id for one in staying if one.id not in taken and not is_open(one.id, ports)), new)
 
 
 def _subject(record: DisruptionRecord, new: str, payer: str, known: Instance | None) -> Subject:

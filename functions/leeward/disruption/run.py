@@ -1,7 +1,7 @@
 """Document passed between the steps of disruption: small, versioned, the same for every step."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Self
@@ -62,6 +62,10 @@ class DisruptionRun:
             judged=_moment(raw.get("judged") or ""),
             why=str(raw.get("why") or ""),
         )
+
+    def handed_over(self, why: str) -> Self:
+        """Return the document of an execution that ends because another one has the run."""
+        return replace(self, next=Next.HAND_OVER, why=why)
 
     def to_json(self) -> dict[str, Any]:
         """Return the document that the state machine carries."""

@@ -3,7 +3,7 @@ effect is recorded before it is carried out.
 
 The end of a run, successful or given up, is in `completion.py`."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from leeward.disruption import completion
 from leeward.disruption.command_checks import judged
 from leeward.disruption.launching import launch_all, planned
-from leeward.disruption.lease import DisruptionLostError, read, written
+from leeward.disruption.lease import read, written
 from leeward.disruption.observation import look
 from leeward.disruption.record import DisruptionRecord
 from leeward.disruption.replacement_readiness import JOINS_WITHIN, arrival
@@ -24,8 +24,9 @@ from leeward.disruption.termination_requests import is_told, mark_all, tell
 from leeward.disruption.termination_tracking import concluded, under_way
 from leeward.ports import Ports
 from leeward.termination.maximum_size import owners_maximum
+from leeward.workflow.lease import guarded
+from leeward.workflow.steps import Step
 
-Step = Callable[[DisruptionRun, Mapping[str, Any], Ports], DisruptionRun]
 REBALANCE = "AZRebalance"
 FIRST_LOOK, BOOT_PAUSE = 30, 15  # seconds until the first check for a new node, and between two checks at first
 LONGEST_PAUSE = 60  # between two checks: the longer it has taken, the longer
@@ -196,23 +197,10 @@ def _without_vanished(record: DisruptionRecord, unclaimed: Iterable[str], ports:
     return written(replace(record, ends={**record.ends, **gone}), ports) if gone else record
 
 
-def guarded(step: Step) -> Step:
-    """Wrap a step: an execution that has lost the run ends, and reports which execution holds it."""
-
-    def take(run: DisruptionRun, call: Mapping[str, Any], ports: Ports) -> DisruptionRun:
-        try:
-            return step(run, call, ports)
-        except DisruptionLostError as lost:
-            return replace(run, next=Next.HAND_OVER, why=str(lost))
-
-    return take
-
-
-STEPS: Mapping[str, Step] = {
+STEPS: Mapping[str, Step[DisruptionRun]] = {
     "take": take_disruption,
-    **{
-        name: guarded(step)
-        for name, step in {
+    **guarded(
+        {
             "validate": validate,
             "mark": mark,
             "launch": launch,
@@ -221,6 +209,7 @@ STEPS: Mapping[str, Step] = {
             "tell": tell_nodes,
             "follow": follow,
             **completion.STEPS,
-        }.items()
-    },
+        }
+    ),
 }
+"""Steps of disruption by the name in its definition."""

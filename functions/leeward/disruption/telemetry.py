@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from leeward.disruption.run import DisruptionRun, Next
 from leeward.errors import LeewardError
 from leeward.telemetry import Telemetry
+from leeward.workflow.steps import log_step
 
 if TYPE_CHECKING:  # the run's steps cold-start without the search for candidates
     from leeward.disruption.controller import Decided
@@ -27,7 +28,7 @@ def decided(found: Decided) -> dict[str, Any]:
 
 def stepped(step: str, result: DisruptionRun) -> None:
     """Write one line per step; count a metric when a run has ended."""
-    telemetry.info(result.why or result.next.value, {"step": step, **result.to_json()})
+    log_step(telemetry, step, result)
     name = {Next.DONE: DISRUPTIONS_DONE, Next.GIVEN_UP: DISRUPTIONS_GIVEN_UP}.get(result.next)
     if name is not None:
         telemetry.count({name: 1})

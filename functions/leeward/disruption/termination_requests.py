@@ -11,10 +11,10 @@ from leeward.disruption.record import DisruptionRecord, cause_id, debt_name
 from leeward.errors import ObjectGoneError
 from leeward.model.instance import Instance
 from leeward.model.node import disruption_taint
-from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
+from leeward.model.termination import Cause, CauseKind, TerminationRecord
 from leeward.ports import Ports
 from leeward.termination import capacity_ledger
-from leeward.termination.execution import start
+from leeward.termination.execution import is_open, request
 from leeward.termination.subject import subject_of
 
 
@@ -40,7 +40,7 @@ def give_back(record: DisruptionRecord, nodes: Mapping[str, str], ports: Ports) 
     kubernetes = ports.clusters.kubernetes(record.cluster)
     for name, instance in nodes.items():
         node = kubernetes.node(name)
-        if node is None or node.instance_id != instance or not node.marked or _open(instance, ports):
+        if node is None or node.instance_id != instance or not node.marked or is_open(instance, ports):
             continue
         try:
             kubernetes.unmark(node, disruption_taint(ports.deployment))
@@ -75,12 +75,4 @@ def _tell_one(record: DisruptionRecord, command: Command, node: str, instance: I
         Cause(id=cause_id(record, instance.id), kind=record.cause, at=now, reason=why),
         Cause(id=capacity_ledger.DEBT + debt_name(record, instance.id), kind=CauseKind.SURPLUS, at=now, reason=said),
     )
-    for cause in causes:
-        claimed = ports.claims.claim(subject, cause, now)
-    if claimed.status is Status.OPEN:
-        start(claimed, ports)
-
-
-def _open(instance: str, ports: Ports) -> bool:
-    termination = ports.claims.read(instance)
-    return termination is not None and termination.status is Status.OPEN
+    request(subject, causes, ports)

@@ -40,7 +40,12 @@ NICE_TO_HAVE = frozenset({"servicequotas", "pricing.api"})
 RESERVED = 52  # concurrent executions, by the defaults of the settings
 
 TERMINATIONS = "leeward-node-termination"
-MACHINES = (TERMINATIONS, "leeward-node-group-upgrade", "leeward-disruption")
+MACHINES = (
+    TERMINATIONS,
+    "leeward-node-group-upgrade",
+    "leeward-managed-node-group-upgrade",
+    "leeward-disruption",
+)
 
 TABLE = "leeward"
 INDEX = "open"
@@ -87,7 +92,7 @@ ALARMS = tuple(
         "state-changes-age",
         *(
             f"{machine}-{end}"
-            for machine in ("termination", "upgrade", "disruption")
+            for machine in ("termination", "upgrade", "managed-upgrade", "disruption")
             for end in ("failed", "timed-out")
         ),
         *(f"{name}-stopped" for name in ("reconciler", "disruption-planner", "sync")),

@@ -17,6 +17,7 @@ from leeward.policy.document import ClusterPolicies
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 from leeward.ports.doctor import Deployment, Rbac
+from leeward.upgrade.executions import is_running
 
 NO_ROLE = Unread(
     permission="lambda:GetFunction", why="the role that enters the cluster is not known: no function could be read"
@@ -132,7 +133,7 @@ def _upgrade(group: str, ports: Ports) -> Upgrade | None:
     record = ports.upgrades.read(group)
     if record is None:
         return None
-    runs = record.ended is None and bool(record.execution) and ports.upgrade_executions.running(record.execution)
+    runs = record.ended is None and is_running(record.execution, ports)
     return Upgrade(record=record, runs=runs)
 
 

@@ -8,8 +8,9 @@ from leeward.model import well_known
 
 TERMINATION = "node-termination"  # our state machines
 UPGRADE = "node-group-upgrade"
+MANAGED_UPGRADE = "managed-node-group-upgrade"
 DISRUPTION = "disruption"
-MACHINES = (TERMINATION, UPGRADE, DISRUPTION)
+MACHINES = (TERMINATION, UPGRADE, MANAGED_UPGRADE, DISRUPTION)
 PREFIX = "leeward"  # of every physical name of the usual deployment, and the source of its events
 
 

@@ -14,6 +14,7 @@ class Machine(StrEnum):
 
     TERMINATION = "node-termination"
     UPGRADE = "node-group-upgrade"
+    MANAGED_UPGRADE = "managed-node-group-upgrade"
     DISRUPTION = "disruption"
 
     @property

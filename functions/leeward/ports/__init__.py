@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from leeward.ports.clock import Clock
     from leeward.ports.compute import Instances, LaunchSources, Network, PriceList, Templates
     from leeward.ports.eks import KnownNodegroups, ManagedUpdates
-    from leeward.ports.executions import DisruptionExecutions, Executions, UpgradeExecutions
+    from leeward.ports.executions import Executions, NamedExecutions
     from leeward.ports.kubernetes import Clusters
     from leeward.ports.load_balancers import LoadBalancers
     from leeward.ports.monitoring import Alarms, ServiceLimits
@@ -55,9 +55,10 @@ class Ports:
     service_limits: ServiceLimits
     alarms: Alarms
     upgrades: Upgrades
-    upgrade_executions: UpgradeExecutions
+    upgrade_executions: NamedExecutions
+    managed_upgrade_executions: NamedExecutions
     disruptions: Disruptions
-    disruption_executions: DisruptionExecutions
+    disruption_executions: NamedExecutions
     deployment: str
     queue_arns: frozenset[str] = frozenset()
     hook_mark: str = well_known.HOOK_MARK

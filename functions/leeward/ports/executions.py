@@ -33,20 +33,8 @@ class Executions(Protocol):
         ...
 
 
-class UpgradeExecutions(Protocol):
-    """The node-group-upgrade state machine."""
-
-    def start(self, name: str, document: Mapping[str, Any]) -> bool:
-        """Start an execution; True when it runs (new or already open), False when a closed one holds the name."""
-        ...
-
-    def running(self, name: str) -> bool:
-        """Return whether the execution is open."""
-        ...
-
-
-class DisruptionExecutions(Protocol):
-    """The disruption state machine."""
+class NamedExecutions(Protocol):
+    """A state machine whose executions its callers name: both of upgrades, and that of disruption."""
 
     def start(self, name: str, document: Mapping[str, Any]) -> bool:
         """Start an execution; True when it runs (new or already open), False when a closed one holds the name."""

@@ -87,7 +87,7 @@ def launched_for(records: Iterable[TerminationRecord]) -> tuple[str, ...]:
 def own_cause(cause: Cause, execution: Execution, group: str, cluster: str, number: int, instance: str) -> bool:
     """Return whether the execution itself is the source of the cause."""
     match execution.machine:
-        case Machine.UPGRADE:
+        case Machine.UPGRADE | Machine.MANAGED_UPGRADE:
             return cause.kind is CauseKind.UPGRADE and cause.id.startswith(f"upgrade#{group}#")
         case Machine.DISRUPTION:
             return cause.id == _disruption_cause(cluster, number, instance)

@@ -117,7 +117,7 @@ def _served(name: str, facts: Facts) -> bool:
     record, node = facts.terminations.get(name), facts.nodes.get(name)
     if record is not None and record.causes and record.causes[0].kind in _OUT_OF_SERVICE:
         return False
-    if facts.execution.machine is Machine.UPGRADE and _attempt(facts.steps) > 1:
+    if facts.execution.machine in {Machine.UPGRADE, Machine.MANAGED_UPGRADE} and _attempt(facts.steps) > 1:
         return False
     return bool((record and record.subject.node) or node)
 

@@ -8,12 +8,12 @@ from typing import Any
 from leeward.adapters import wiring
 from leeward.adapters.initialization import initialize
 from leeward.termination import drain_step
-from leeward.termination.handler import take_step
+from leeward.termination.handler import answer
 
 
 def drain(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     """Run one step: `{"step", "run"}` -> the run document."""
-    return take_step(event, drain_step.STEPS, wiring.invocation_ports(context))
+    return answer(event, drain_step.STEPS, wiring.invocation_ports(context))
 
 
 initialize()

@@ -31,8 +31,8 @@ from leeward.termination.progress import Progress, leaving, longest_grace, moved
 from leeward.termination.prompt_eviction import survey_or_evict, turn_in_storm
 from leeward.termination.replica_surge import put_back
 from leeward.termination.run import Next, Run
-from leeward.termination.steps import Step
 from leeward.termination.target_deregistration import Awaited
+from leeward.workflow.steps import Step
 
 DEREGISTERING, DETACHING = "AwaitingDeregistration", "AwaitingVolumeDetachment"  # reasons of Events
 BLOCKED_AFTER = timedelta(seconds=30)  # without a pod that moved: until then a drain is only waiting for its turn
@@ -121,7 +121,7 @@ def replace_ahead(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     return ask_for_replacement(run, call, ports)
 
 
-STEPS: Mapping[str, Step] = {
+STEPS: Mapping[str, Step[Run]] = {
     "replace": replace_ahead,
     "drain": drain,
     "give-back": give_back,

@@ -1,10 +1,29 @@
 """Start of the execution of a claim: any number of callers end with one open execution, awake."""
 
+from collections.abc import Iterable
+
 from leeward.errors import RecordChangedError
-from leeward.model.termination import Status, TerminationRecord
+from leeward.model.termination import Cause, Status, Subject, TerminationRecord
 from leeward.ports import Ports
 
 PROBES = 20  # names that are tried in one call: with doubling steps enough for a million closed executions
+
+
+def is_open(instance: str, ports: Ports) -> bool:
+    """Return whether a termination of the instance is open."""
+    record = ports.claims.read(instance)
+    return record is not None and record.status is Status.OPEN
+
+
+def request(subject: Subject, causes: Iterable[Cause], ports: Ports) -> None:
+    """Claim the instance for each cause, at least one, then start its execution; an instance that has ended is left
+    alone. The order of causes does not matter to a later reader: a termination that runs before a debt has joined
+    returns the debt. Idempotent by the causes' ids.
+    """
+    for cause in causes:
+        claimed = ports.claims.claim(subject, cause, cause.at)
+    if claimed.status is Status.OPEN:
+        start(claimed, ports)
 
 
 def start(record: TerminationRecord, ports: Ports) -> TerminationRecord:

@@ -9,12 +9,12 @@ from leeward.adapters.initialization import initialize
 from leeward.ports import Ports
 from leeward.termination import steps, telemetry
 from leeward.termination.run import Run
-from leeward.termination.steps import Step
+from leeward.workflow.steps import Step, take_step
 
 
 def terminate(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     """Run one step: `{"step", "run", "execution"?, "error"?, "cause"?}` -> the run document."""
-    return take_step(event, steps.STEPS, wiring.invocation_ports(context))
+    return answer(event, steps.STEPS, wiring.invocation_ports(context))
 
 
 def reconcile(_event: Mapping[str, Any], context: object) -> dict[str, Any]:
@@ -28,10 +28,9 @@ def reconcile(_event: Mapping[str, Any], context: object) -> dict[str, Any]:
     return found.to_json()
 
 
-def take_step(event: Mapping[str, Any], known: Mapping[str, Step], ports: Ports) -> dict[str, Any]:
-    """Run one named step and log its result in one line."""
-    run = Run.from_json(event.get("run") or {})
-    result = known[event["step"]](run, event, ports)
+def answer(event: Mapping[str, Any], known: Mapping[str, Step[Run]], ports: Ports) -> dict[str, Any]:
+    """Run one step of either function and log its result in one line."""
+    result = take_step(event, known, Run.from_json, ports)
     telemetry.stepped(event["step"], result)
     return result.to_json()
 

@@ -13,7 +13,7 @@ from leeward.model.termination import NOBODY, RETURNED, CauseKind, Status, Termi
 from leeward.ports import Ports
 from leeward.termination import capacity_ledger
 from leeward.termination.capacity_ledger import Ending
-from leeward.termination.execution import start
+from leeward.termination.execution import request
 from leeward.termination.instance_state import InstanceState, read
 from leeward.termination.subject import subject_of
 
@@ -135,6 +135,4 @@ def _ask(payer: str, debt: str, record: TerminationRecord, ports: Ports) -> None
         return
     cluster = cluster_of(instance.tags, ports.clusters.names()) or record.subject.cluster
     subject = subject_of(instance, cluster, group=record.subject.group)
-    claimed = ports.claims.claim(subject, capacity_ledger.surplus(debt, ports.clock.now()), ports.clock.now())
-    if claimed.status is Status.OPEN:
-        start(claimed, ports)
+    request(subject, [capacity_ledger.surplus(debt, ports.clock.now())], ports)

@@ -4,7 +4,7 @@ Each reads the record again, does at most one thing that is idempotent, and retu
 the step can be run again: a termination first checks whether it has begun, and completing an answered hook again
 changes nothing."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -45,8 +45,7 @@ from leeward.termination.maximum_size import put_back
 from leeward.termination.run import Next, Run
 from leeward.termination.storm import in_storm
 from leeward.termination.subject import subject_of
-
-Step = Callable[[Run, Mapping[str, Any], Ports], Run]
+from leeward.workflow.steps import Step
 
 
 def claim(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
@@ -175,7 +174,7 @@ def note_failure(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     return replace(run, version=record.version, next=Next.FAILED, why=f"{failure}; tried again at {again:%H:%M:%SZ}")
 
 
-STEPS: Mapping[str, Step] = {
+STEPS: Mapping[str, Step[Run]] = {
     "claim": claim,
     "terminate": terminate,
     "answer": answer_hooks,

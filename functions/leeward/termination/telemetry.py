@@ -3,6 +3,7 @@
 from leeward.telemetry import Telemetry
 from leeward.termination.reconcile_result import ReconcileResult
 from leeward.termination.run import Next, NoticeKind, Run
+from leeward.workflow.steps import log_step
 
 NODES_TERMINATED = "NodesTerminated"
 DRAINS_BLOCKED = "DrainsBlocked"
@@ -31,7 +32,7 @@ telemetry = Telemetry("termination")
 
 def stepped(step: str, result: Run) -> None:
     """Log one line per step, and count one metric if the operator needs it."""
-    telemetry.info(result.why or result.next.value, {"step": step, **result.to_json()})
+    log_step(telemetry, step, result)
     name = {
         ("finish", Next.DONE): NODES_TERMINATED,
         ("drain", Next.WAIT): DRAINS_BLOCKED if any(word in result.why for word in BLOCKED) else None,

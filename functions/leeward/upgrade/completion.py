@@ -9,25 +9,28 @@ from typing import Any
 from leeward.errors import ObjectGoneError
 from leeward.model import well_known
 from leeward.model.node import Node
-from leeward.model.termination import Status, TerminationRecord
+from leeward.model.termination import TerminationRecord
 from leeward.ports import Ports
 from leeward.termination import capacity_ledger
+from leeward.termination.execution import is_open
 from leeward.upgrade.budget_arbitration import still_allowed
 from leeward.upgrade.capacity_ledger import conclude, debt_of, held_back, parted, with_warning, without
 from leeward.upgrade.cluster_constraints import has_to_leave
+from leeward.upgrade.executions import start_next
 from leeward.upgrade.group_sequence import begin_next
 from leeward.upgrade.lease import read, written
 from leeward.upgrade.members import Age, Member
-from leeward.upgrade.record import ControlRequest, UpgradeRecord, execution_name
+from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.rollout import adopted
 from leeward.upgrade.run import Next, Run
-from leeward.upgrade.scale_down_protection import let_go
 from leeward.upgrade.scene import Scene, look, measured
 from leeward.upgrade.settling import nodes_finish, settled
 from leeward.upgrade.stalled import MOST_NAMED
 from leeward.upgrade.surge_orders import fulfil
 from leeward.upgrade.templates import points_at
 from leeward.upgrade.termination_requests import ask_to_pay, tell
+from leeward.workflow.scale_down_protection import release_all
+from leeward.workflow.steps import Step
 
 REBALANCE = "AZRebalance"
 ERRORS = {
@@ -178,27 +181,17 @@ def note_failure(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
 
 
 def go_on(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """Start the next execution, which takes the lease, because the history of this one is nearly full. Its name follows
-    from the record, so a repeat starts one.
+    """Start the next execution, which takes over the lease: the history of this one is nearly full, or the group is one
+    of the other state machine. Its name follows from the record, so a repeat starts one.
     """
     record = read(run, ports)
-    attempt = record.attempt + 1
-    while not ports.upgrade_executions.start(
-        execution_name(record.group, attempt),
-        {"v": 1, "group": record.group, "attempt": attempt, "after": run.execution},
-    ):
-        attempt += 1
-    return replace(run, next=Next.CONTINUED, why=f"execution {execution_name(record.group, attempt)} goes on")
+    document = {"v": 1, "group": record.group, "attempt": record.attempt + 1, "after": run.execution}
+    name = start_next(record.group, record.target.nodegroup, record.attempt, document, ports)
+    return replace(run, next=Next.CONTINUED, why=f"execution {name} goes on")
 
 
-STEPS = {
-    "scale-down": scale_down,
-    "undo": undo,
-    "start-rollback": start_rollback,
-    "restore": restore,
-    "note-failure": note_failure,
-    "continue": go_on,
-}
+STEPS: Mapping[str, Step[Run]] = {"restore": restore, "note-failure": note_failure, "continue": go_on}
+"""Steps of both state machines of upgrades."""
 
 
 def give_back_group(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
@@ -206,7 +199,7 @@ def give_back_group(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
     first: what is recorded as Leeward's is undone again by the next execution, or at the latest by the minute
     reconciler.
     """
-    let_go(record, ports)
+    release_all(record.group, record.cluster, ports)
     if record.suspended:
         ports.group_changes.resume(record.group, REBALANCE)
     back = record.raised_maximum and (
@@ -258,7 +251,7 @@ def _hand_on(
         record = written(with_warning(without(record, record.unassigned), what), ports)
     taken = set(record.debts.values())
     free = sorted(
-        (one for one in among if one.instance.id not in taken and _may_go(one, record) and not _leaving(one, ports)),
+        (one for one in among if one.instance.id not in taken and _may_go(one, record, ports)),
         key=lambda one: (one.age is Age.OLD and one.instance.id not in record.debts, _pods(scene, one), one.name),
     )
     payers = dict(zip(record.unassigned, (one.instance.id for one in free), strict=False))
@@ -279,17 +272,12 @@ def _adopted(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord
     return written(found, ports) if found != record else record
 
 
-def _may_go(member: Member, record: UpgradeRecord) -> bool:
+def _may_go(member: Member, record: UpgradeRecord, ports: Ports) -> bool:
     """Return whether the member may be terminated: an operator's scale-in protection holds; launches of the upgrade may
-    be terminated.
+    be terminated. One whose termination is open already is left alone.
     """
-    return not member.instance.protected or member.instance.id in record.debts
-
-
-def _leaving(member: Member, ports: Ports) -> bool:
-    """Return whether a termination of the member is open already."""
-    termination = ports.claims.read(member.instance.id)
-    return termination is not None and termination.status is Status.OPEN
+    free = not member.instance.protected or member.instance.id in record.debts
+    return free and not is_open(member.instance.id, ports)
 
 
 def _pods(scene: Scene, member: Member) -> int:

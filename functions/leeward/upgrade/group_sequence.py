@@ -9,8 +9,9 @@ from typing import Any
 
 from leeward.errors import InvalidInputError
 from leeward.ports import Ports
-from leeward.upgrade.record import Asked, UpgradeRecord, execution_name
+from leeward.upgrade.record import Asked, UpgradeRecord
 from leeward.upgrade.scene import described
+from leeward.workflow.executions import execution_name
 
 MOST_GROUPS = 50
 

@@ -1,4 +1,5 @@
-"""Entry point of the upgrade package: the steps of node-group-upgrade, and executions of it that have died.
+"""Entry point of the upgrade package: the steps of node-group-upgrade and of managed-node-group-upgrade, and
+executions of both that have died.
 
 The planner is imported at the first call: an execution that has died is cleaned up without it."""
 
@@ -9,6 +10,7 @@ from leeward.adapters import wiring
 from leeward.adapters.initialization import initialize
 from leeward.upgrade import telemetry
 from leeward.upgrade.run import Run
+from leeward.workflow.steps import take_step
 
 ENDED = "Step Functions Execution Status Change"  # the detail-type of EventBridge's events
 
@@ -21,10 +23,11 @@ def upgrade(event: Mapping[str, Any], context: object) -> dict[str, Any]:
         from leeward.upgrade.reconciler import ended_badly
 
         return telemetry.died(ended_badly(event["detail"], wiring.invocation_ports(context)))
+    from leeward.upgrade.managed.steps import STEPS as MANAGED_STEPS
     from leeward.upgrade.steps import STEPS
 
-    run = Run.from_json(event.get("run") or {})
-    result = STEPS[event["step"]](run, event, wiring.invocation_ports(context))
+    ports = wiring.invocation_ports(context)
+    result = take_step(event, {**STEPS, **MANAGED_STEPS}, Run.from_json, ports)
     telemetry.stepped(event["step"], result)
     return result.to_json()
 

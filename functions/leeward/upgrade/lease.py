@@ -7,17 +7,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from leeward.errors import InvalidInputError, ObjectGoneError, RecordChangedError
+from leeward.errors import InvalidInputError, ObjectGoneError
 from leeward.model.instance import cluster_of
 from leeward.policy.document import NodePolicy, Selector
 from leeward.ports import Ports
 from leeward.ports.eks import ManagedState
 from leeward.upgrade.control import with_control
+from leeward.upgrade.executions import is_running
 from leeward.upgrade.group_sequence import following, known
-from leeward.upgrade.managed_controls import limits
+from leeward.upgrade.managed.controls import limits
 from leeward.upgrade.record import Asked, ControlRequest, UpgradeRecord
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.scene import described, fresh_record, policy_of
+from leeward.workflow.lease import LeaseLostError, write_version
 
 READABLE = "/aws/service/eks/"  # public SSM parameters that the function's role may read (infra/scopes.py)
 ACTIONS = {
@@ -26,10 +28,6 @@ ACTIONS = {
     "abort": ControlRequest.ABORT,
     "rollback": ControlRequest.ROLLBACK,
 }
-
-
-class LeaseLostError(RecordChangedError):
-    """Another execution has taken the group's lease: this one must not write any more."""
 
 
 def take_lease(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
@@ -58,7 +56,7 @@ def take_lease(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
 
 def held(record: UpgradeRecord, ports: Ports) -> bool:
     """Return whether an execution works on the upgrade."""
-    return bool(record.execution) and ports.upgrade_executions.running(record.execution)
+    return is_running(record.execution, ports)
 
 
 def asked_for(given: Mapping[str, Any]) -> Asked:
@@ -85,13 +83,8 @@ def asked_for(given: Mapping[str, Any]) -> Asked:
 
 
 def written(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
-    """Write the record at the version that it carries and return it. Raises RecordChangedError, and the step is run
-    again.
-    """
-    done = ports.upgrades.write(record)
-    if done is None:
-        raise RecordChangedError(f"upgrade of {record.group}: another writer was first at version {record.version}")
-    return done
+    """Write the record and return it. Raises RecordChangedError, and the step is run again."""
+    return write_version(record, ports.upgrades.write, f"upgrade of {record.group}")
 
 
 def read(run: Run, ports: Ports) -> UpgradeRecord:

@@ -7,10 +7,10 @@ has ever served on them."""
 from dataclasses import replace
 
 from leeward.model.instance import Instance
-from leeward.model.termination import Cause, CauseKind, Status
+from leeward.model.termination import Cause, CauseKind
 from leeward.ports import Ports
 from leeward.termination import capacity_ledger
-from leeward.termination.execution import start
+from leeward.termination.execution import request
 from leeward.termination.subject import subject_of
 from leeward.upgrade.capacity_ledger import with_warning, without
 from leeward.upgrade.cluster_constraints import has_to_leave
@@ -66,7 +66,4 @@ def _end(instance: Instance, record: UpgradeRecord, ports: Ports, *, pays: bool)
     if pays:
         name = f"{capacity_ledger.DEBT}{instance.id}/ahead"
         causes.append(Cause(id=name, kind=CauseKind.SURPLUS, at=now, reason="it pays for its own launch"))
-    for cause in causes:
-        claimed = ports.claims.claim(subject, cause, now)
-    if claimed.status is Status.OPEN:
-        start(claimed, ports)
+    request(subject, causes, ports)

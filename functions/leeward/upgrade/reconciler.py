@@ -11,12 +11,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from leeward.errors import LeewardError, RecordChangedError
+from leeward.errors import LeewardError
 from leeward.isolation import attempt, isolate_errors, reraise
 from leeward.model.group import Group
 from leeward.ports import Ports
 from leeward.upgrade.completion import give_back_group
-from leeward.upgrade.lease import held
+from leeward.upgrade.lease import held, written
 from leeward.upgrade.record import UpgradeRecord
 
 
@@ -53,8 +53,7 @@ def ended_badly(detail: Mapping[str, Any], ports: Ports) -> str:
     if record is None or record.execution != name or record.ended is not None or held(record, ports):
         return f"execution {name} ended with {status} and left nothing"
     why = f"execution {name} ended with {status}: start the upgrade of {record.group} again, and it goes on"
-    if ports.upgrades.write(replace(give_back_group(record, ports), why=why)) is None:
-        raise RecordChangedError(f"upgrade of {record.group}: another writer was first at version {record.version}")
+    written(replace(give_back_group(record, ports), why=why), ports)
     return why
 
 

@@ -4,7 +4,6 @@ it was.
 The record is the lease as well: one for each group. Everything else is read from the group and the cluster at each
 step. Writes are conditional on `version`, and come before the calls that they announce."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,9 +13,6 @@ from typing import Self
 
 from leeward.upgrade.members import Target
 from leeward.upgrade.surge_sizes import Strategy
-
-LONGEST_NAME = 80  # of an execution
-_STRANGE = re.compile(r"[^0-9A-Za-z_-]+")
 
 
 class ControlRequest(StrEnum):
@@ -181,17 +177,6 @@ class UpgradeRecord:
     def stamp(self) -> str:
         """Part of names and tokens that distinguishes this upgrade from every other one of the group."""
         return f"{self.began:%Y%m%dT%H%M%S}"
-
-
-def execution_name(group: str, attempt: int) -> str:
-    """Return `GROUP-ATTEMPT` in characters that Step Functions takes; a group's name that does not fit is cut and gets
-    a hash.
-    """
-    plain = _STRANGE.sub("-", group)
-    suffix = f"-{attempt}"
-    if plain != group or len(plain) + len(suffix) > LONGEST_NAME:
-        suffix = f"-{sha256(group.encode()).hexdigest()[:8]}{suffix}"
-    return plain[: LONGEST_NAME - len(suffix)] + suffix
 
 
 def tag_for(record: UpgradeRecord, number: int) -> str:

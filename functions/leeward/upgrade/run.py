@@ -1,7 +1,7 @@
 """Run document that travels between the steps of node-group-upgrade: small, versioned, the same for every step."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Self
 
@@ -76,6 +76,10 @@ class Run:
             pauses=int(raw.get("pauses") or 0),
             why=str(raw.get("why") or ""),
         )
+
+    def handed_over(self, why: str) -> Self:
+        """Return the document of an execution that ends because another one has the lease."""
+        return replace(self, next=Next.HAND_OVER, why=why)
 
     def to_json(self) -> dict[str, Any]:
         """Return the document that the state machine carries."""

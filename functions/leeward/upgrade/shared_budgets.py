@@ -12,6 +12,7 @@ from leeward.model.termination import Status
 from leeward.policy.document import NodePolicy
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
+from leeward.upgrade.executions import is_running
 from leeward.upgrade.preflight import upgrade_budgets
 from leeward.upgrade.record import UpgradeRecord
 
@@ -58,7 +59,7 @@ def _by(other: UpgradeRecord, ports: Ports) -> Iterator[str]:
     """Yield the instances of an upgrade. Where no execution works on it, only those with a termination request: the
     others are requested when it is started again.
     """
-    if other.ended is None and ports.upgrade_executions.running(other.execution):
+    if other.ended is None and is_running(other.execution, ports):
         yield from other.under_way
         return
     told = ports.claims.read_all(other.under_way)

@@ -1,24 +1,25 @@
 """The steps of node-group-upgrade before the first drain.
 
-The drains are in `drains.py`, the ends in `completion.py`, managed groups in `managed.py`.
+The drains are in `drains.py`, the ends in `completion.py`. Managed groups have a state machine of their own, whose
+steps are in `managed/`.
 
 A reconciler: each step reads the record and the cluster's state, calls the pure modules, records what it is about to
 do, does it, and returns the run document. Killed anywhere, the step can be run again; an execution that was stopped,
 failed or timed out and is started again resumes where it was."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from leeward.model.launch_refusal import sentence
 from leeward.ports import Ports
-from leeward.upgrade import completion, managed
+from leeward.upgrade import completion
 from leeward.upgrade.control import Hold, Move
 from leeward.upgrade.cordoning import cordon
 from leeward.upgrade.disruption_wait import wait_for_disruption
 from leeward.upgrade.drains import BOOT_PAUSE, drain
 from leeward.upgrade.labels import labelled
-from leeward.upgrade.lease import LeaseLostError, read, take_lease, written
+from leeward.upgrade.lease import read, take_lease, written
 from leeward.upgrade.never_joined import end_never_joined
 from leeward.upgrade.pause import again, held, resumed
 from leeward.upgrade.pod_placement_failures import creation_failures
@@ -31,8 +32,9 @@ from leeward.upgrade.surge_orders import DESIRED_SIZE
 from leeward.upgrade.surge_sizes import most_extra, parallelism, surge
 from leeward.upgrade.survey import judge
 from leeward.upgrade.templates import points_at, prepared
+from leeward.workflow.lease import guarded
+from leeward.workflow.steps import Step
 
-Step = Callable[[Run, Mapping[str, Any], Ports], Run]
 REBALANCE = "AZRebalance"
 
 
@@ -133,23 +135,10 @@ def gate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     return again(run, Next.WAIT, BOOT_PAUSE, missing)
 
 
-def guarded(step: Step) -> Step:
-    """Wrap the step: an execution that has lost the lease ends, and names the one that has it."""
-
-    def take(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
-        try:
-            return step(run, call, ports)
-        except LeaseLostError as lost:
-            return replace(run, next=Next.HAND_OVER, why=str(lost))
-
-    return take
-
-
-STEPS: Mapping[str, Step] = {
+STEPS: Mapping[str, Step[Run]] = {
     "take-lease": take_lease,
-    **{
-        name: guarded(step)
-        for name, step in {
+    **guarded(
+        {
             "check": check,
             "prepare": prepare,
             "point": point,
@@ -157,8 +146,11 @@ STEPS: Mapping[str, Step] = {
             "gate": gate,
             "cordon": cordon,
             "drain": drain,
+            "scale-down": completion.scale_down,
+            "undo": completion.undo,
+            "start-rollback": completion.start_rollback,
             **completion.STEPS,
-            **managed.STEPS,
-        }.items()
-    },
+        }
+    ),
 }
+"""Steps of node-group-upgrade by the name in its definition."""

@@ -19,8 +19,8 @@ from leeward.ports import Ports
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.gather import gather
 from leeward.termination.replica_surge import surged
-from leeward.upgrade import managed_target
 from leeward.upgrade.findings import Code, blocking
+from leeward.upgrade.managed import target as managed_target
 from leeward.upgrade.plan import Plan, plan_upgrade
 from leeward.upgrade.preflight import Beside, Preflight, held_lone_pods
 from leeward.upgrade.record import UpgradeRecord

@@ -2,6 +2,7 @@
 
 from leeward.telemetry import Telemetry
 from leeward.upgrade.run import Next, Run
+from leeward.workflow.steps import log_step
 
 GROUPS_UPGRADED = "GroupsUpgraded"
 UPGRADES_FAILED = "UpgradesFailed"
@@ -11,7 +12,7 @@ telemetry = Telemetry("upgrade")
 
 def stepped(step: str, result: Run) -> None:
     """Write one line a step; a metric when an upgrade has come to an end."""
-    telemetry.info(result.why or result.next.value, {"step": step, **result.to_json()})
+    log_step(telemetry, step, result)
     ended = result.next in {Next.UPGRADED, Next.ROLLED_BACK}
     name = GROUPS_UPGRADED if ended else UPGRADES_FAILED if step == "note-failure" else None
     if name is not None:

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from leeward.errors import ObjectGoneError
-from leeward.model.termination import Cause, CauseKind, Status
+from leeward.model.termination import Cause, CauseKind
 from leeward.ports import Ports
 from leeward.termination import capacity_ledger
-from leeward.termination.execution import start
+from leeward.termination.execution import request
 from leeward.termination.subject import subject_of
 from leeward.upgrade.capacity_ledger import debt_of
 from leeward.upgrade.record import UpgradeRecord, cause_id, debt_name
@@ -19,9 +19,7 @@ from leeward.upgrade.scene import Scene
 
 
 def tell(record: UpgradeRecord, old: Iterable[str], scene: Scene, ports: Ports) -> None:
-    """Cordon, take out of load balancers, claim for both causes, start. The order does not matter to a later reader: a
-    termination that runs before the debt has joined returns the debt.
-    """
+    """Cordon, take out of load balancers, request the termination for both causes."""
     kubernetes = ports.clusters.kubernetes(record.cluster)
     nodes = {node.instance_id: node for node in scene.preflight.world.nodes}
     for name in old:
@@ -31,12 +29,7 @@ def tell(record: UpgradeRecord, old: Iterable[str], scene: Scene, ports: Ports) 
         if name in nodes:
             with suppress(ObjectGoneError):  # its termination finds no Node, and nothing to drain
                 kubernetes.cordon(nodes[name], record.group, exclude=True)
-        for cause in _causes(record, name, ports):
-            claimed = ports.claims.claim(
-                subject_of(instance, record.cluster, group=record.group), cause, ports.clock.now()
-            )
-        if claimed.status is Status.OPEN:
-            start(claimed, ports)
+        request(subject_of(instance, record.cluster, group=record.group), _causes(record, name, ports), ports)
 
 
 def force(record: UpgradeRecord, old: Iterable[str], scene: Scene, ports: Ports) -> None:
@@ -48,9 +41,7 @@ def force(record: UpgradeRecord, old: Iterable[str], scene: Scene, ports: Ports)
             continue
         reason = f"the upgrade of {record.group} was started again with force"
         cause = Cause(id=f"{cause_id(record, name)}#force", kind=CauseKind.UPGRADE, at=now, reason=reason, force=True)
-        claimed = ports.claims.claim(subject_of(instance, record.cluster, group=record.group), cause, now)
-        if claimed.status is Status.OPEN:
-            start(claimed, ports)
+        request(subject_of(instance, record.cluster, group=record.group), [cause], ports)
 
 
 def ask_to_pay(record: UpgradeRecord, new: str, payer: str, scene: Scene, ports: Ports) -> None:
@@ -63,9 +54,7 @@ def ask_to_pay(record: UpgradeRecord, new: str, payer: str, scene: Scene, ports:
     now = ports.clock.now()
     reason = f"the upgrade of {record.group} launched {new} ahead, and no old node is left to go for it"
     cause = Cause(id=f"{capacity_ledger.DEBT}{new}/ahead", kind=CauseKind.SURPLUS, at=now, reason=reason)
-    claimed = ports.claims.claim(subject_of(instance, record.cluster, group=record.group), cause, now)
-    if claimed.status is Status.OPEN:
-        start(claimed, ports)
+    request(subject_of(instance, record.cluster, group=record.group), [cause], ports)
 
 
 def _causes(record: UpgradeRecord, old: str, ports: Ports) -> list[Cause]:

@@ -105,7 +105,7 @@ OF_UPGRADE_EDGES = (
     Planted(
         name="an upgrade watches an update of EKS without an end",
         story="polls until EKS says that it has ended",
-        edits=(edit(f"{UPGRADE}.managed._rolls", "if stands:", "if False:"),),
+        edits=(edit(f"{UPGRADE}.managed.steps._rolls", "if stands:", "if False:"),),
         tests=("tests/unit/upgrade/test_managed.py",),
     ),
     Planted(

@@ -51,8 +51,8 @@ OF_UPGRADES = (
         story="annotates new nodes and never takes the annotation off",
         breaks=edited(
             edit(
-                f"{UPGRADE}.scale_down_protection._release",
-                "kubernetes.annotate(node, {well_known.SCALE_DOWN_DISABLED: None, well_known.KEPT_FOR: None})",
+                "leeward.workflow.scale_down_protection.release",
+                "kubernetes.annotate(node, {SCALE_DOWN_DISABLED: None, KEPT_FOR: None})",
                 "pass",
             )
         ),

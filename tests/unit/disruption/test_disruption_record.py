@@ -9,7 +9,6 @@ from leeward.disruption.record import (
     DisruptionOutcome,
     cause_id,
     debt_name,
-    execution_name,
     launch_token,
 )
 from leeward.disruption.termination_tracking import concluded, under_way
@@ -24,6 +23,7 @@ from leeward.model.termination import (
     TerminationRecord,
 )
 from leeward.termination import capacity_ledger
+from leeward.workflow.executions import execution_name
 from tests.fakes.disruptions import NOW, a_disruption
 
 

@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from leeward.disruption import rollback
 from leeward.disruption.command import Command, Decision, MethodName, Replacement
 from leeward.disruption.lease import written
 from leeward.disruption.record import DisruptionRecord
@@ -13,6 +12,7 @@ from leeward.disruption.rollback import release
 from leeward.model.instance import CapacityType
 from leeward.model.node import disruption_taint
 from leeward.model.termination import CauseKind
+from leeward.termination import execution
 from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, an_instance
 from tests.fakes.system import FakeSystem
 
@@ -117,7 +117,7 @@ def test_killed_once_it_has_asked_it_asks_nobody_else_afterwards(system, monkeyp
 
     record = a_record(system)
     with monkeypatch.context() as context:
-        context.setattr(rollback, "start", dies)
+        context.setattr(execution, "start", dies)
         with pytest.raises(DiedError):
             release(record, system.ports)
     ended(system, NEW)

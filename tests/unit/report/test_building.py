@@ -261,8 +261,8 @@ def an_upgrade_of_two(**more):
     steps = [
         a_step("TakeLease", 0, 1, next="check", why="attempt 1 of 20260302T100000", attempt=1),
         a_step("LaunchSurge", 2, 5, next="wait", why=f"new nodes ahead of the drains: {NEW}", attempt=1),
-        a_step("WaitForNewNodes", 5, 6, next="wait", why=f"{NEW} has not joined", attempt=1),
-        a_step("WaitForNewNodes", 26, 27, next="ready", why="every new node is Ready", attempt=1),
+        a_step("CheckNewNodes", 5, 6, next="wait", why=f"{NEW} has not joined", attempt=1),
+        a_step("CheckNewNodes", 26, 27, next="ready", why="every new node is Ready", attempt=1),
         a_step("CordonOldNodes", 27, 30, next="cordoned", why="cordoned 2 nodes", attempt=1),
         *(
             a_step("ChooseNodes", n, n + 1, next="wait", why=f"{n} old nodes wait, 1 are on their way", attempt=1)
@@ -272,7 +272,7 @@ def an_upgrade_of_two(**more):
         a_step("ChooseNodes", 71, 72, next="wait", why="1 old nodes wait, 1 are on their way", attempt=1),
         a_step("ChooseNodes", 81, 82, next="paused", why="paused by the operator", attempt=1),
         a_step("RestoreGroup", 290, 298, next="upgraded", why="2 nodes replaced", attempt=1),
-        a_step("HowItEnded", 298, 299, works=False, next="upgraded", why="2 nodes replaced"),
+        a_step("RouteOutcome", 298, 299, works=False, next="upgraded", why="2 nodes replaced"),
         a_step("Upgraded", 299, 300, works=False, next="upgraded", why="2 nodes replaced"),
     ]
     late = {name: seconds + 100 for name, seconds in TIMES.items()}
@@ -316,8 +316,8 @@ class TestAnUpgrade:
         assert [text.partition(":")[0] for text in texts(record) if ": " in text and "web-1" not in text] == [
             "TakeLease",
             "LaunchSurge",
-            "WaitForNewNodes",
-            "WaitForNewNodes",
+            "CheckNewNodes",
+            "CheckNewNodes",
             "CordonOldNodes",
             "ChooseNodes",
             "ChooseNodes",
@@ -362,14 +362,14 @@ class TestAnUpgrade:
         )
         tries = [an_activity(seconds, failed="no capacity") for seconds in (20, 60, 90)]
         steps = [
-            a_step("WaitForNewNodes", 5, 290, next="creation-failure", why="none came: look"),
+            a_step("CheckNewNodes", 5, 290, next="creation-failure", why="none came: look"),
             a_step("NodeCreationFailure", 299),
         ]
         facts = an_upgrade_of_two(activities={GROUP: tries}, records=[], stories={}, touched=(OLD,))
         record = drawn(replace(facts, execution=failed, steps=steps, nodes={OLD: a_seen_node(OLD, ready=-900)}))
         assert texts(record, MarkKind.FAULT) == [
             f"{GROUP}: no capacity",
-            "WaitForNewNodes: none came: look",
+            "CheckNewNodes: none came: look",
             "the execution failed: NodeCreationFailure: none came",
         ]
         assert spans(record, OLD) == [("ready", -6, 300)]

@@ -19,8 +19,9 @@ from leeward.model.termination import (
 )
 from leeward.upgrade.capacity_ledger import conclude, parted, seen_sizes
 from leeward.upgrade.members import Target
-from leeward.upgrade.record import UpgradeRecord, cause_id, debt_name, execution_name, launch_token
+from leeward.upgrade.record import UpgradeRecord, cause_id, debt_name, launch_token
 from leeward.upgrade.surge_sizes import Strategy
+from leeward.workflow.executions import execution_name
 
 NOON = datetime(2026, 5, 6, 12, 0, tzinfo=UTC)
 OLD, NEW, TAG = "i-01d", "i-0e3", "20260506T120000.1"

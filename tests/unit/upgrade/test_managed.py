@@ -1,5 +1,6 @@
 """Managed node groups: EKS rolls them, we start, watch and name what blocks (U10, U12, U14)."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -10,10 +11,12 @@ from leeward.model.node import disruption_taint
 from leeward.model.pod import Owner, Pod, PodDisruptionBudget
 from leeward.policy.document import DrainPolicy
 from leeward.ports.eks import ManagedState
-from leeward.upgrade.managed_controls import limits
+from leeward.upgrade.managed.controls import limits
+from leeward.upgrade.managed.steps import STEPS
+from leeward.upgrade.reconciler import ended_badly
 from leeward.upgrade.record import ControlRequest
 from leeward.upgrade.run import Next, Run
-from leeward.upgrade.steps import STEPS
+from leeward.upgrade.steps import STEPS as SELF_MANAGED_STEPS
 from tests.fakes.builders import CLUSTER, DEPLOYMENT, GROUP, a_group, a_node, a_policy, an_instance, policies
 from tests.fakes.system import FakeSystem
 
@@ -54,6 +57,31 @@ def test_a_managed_group_is_handed_to_eks_and_nothing_is_written_through_auto_sc
     assert step(system, "restore", run).next is Next.UPGRADED
     assert not system.group_changes.asked
     assert not system.groups.launches
+
+
+def test_started_as_a_self_managed_group_it_is_passed_on_once(system):
+    run = begun(system)
+    for _ in range(2):  # as if the first answer had got lost
+        passed = SELF_MANAGED_STEPS["continue"](run, {"step": "continue"}, system.ports)
+        assert (passed.next, passed.why) == (Next.CONTINUED, f"execution {GROUP}-2 goes on")
+    assert not system.upgrade_executions.started
+    assert system.managed_upgrade_executions.open == {f"{GROUP}-2"}
+    (given, *_) = [document for _, document in system.managed_upgrade_executions.started]
+    taken = STEPS["take-lease"](Run.from_json(given), {"run": given, "execution": f"{GROUP}-2"}, system.ports)
+    assert (taken.next, taken.attempt, system.upgrades.records[GROUP].execution) == (Next.MANAGED, 2, f"{GROUP}-2")
+    lost = SELF_MANAGED_STEPS["continue"](run, {"step": "continue"}, system.ports)
+    assert lost.next is Next.HAND_OVER
+
+
+@pytest.mark.parametrize("machine", ["upgrade_executions", "managed_upgrade_executions"])
+def test_an_execution_of_either_state_machine_holds_the_lease(system, machine):
+    begun(system)
+    getattr(system, machine).open.add(NAME)
+    run = Run(group=GROUP, execution="second", next=Next.CHECK)
+    second = STEPS["take-lease"](run, {"run": run.to_json(), "execution": "second"}, system.ports)
+    assert (second.next, second.why) == (Next.HAND_OVER, f"execution {NAME} has the group")
+    ended = {"name": NAME, "status": "ABORTED", "input": json.dumps({"group": GROUP})}
+    assert ended_badly(ended, system.ports).endswith("and left nothing")
 
 
 def test_starting_it_again_starts_no_second_update(system):

@@ -1,8 +1,6 @@
 """`ports.records.Runs` on DynamoDB: one item a cluster, `disruption#CLUSTER`, written at the version that was read."""
 
-import uuid
 from dataclasses import replace
-from typing import Any
 
 from leeward.adapters.aws.table import Table
 from leeward.adapters.aws.upgrade_items import made, plain
@@ -24,19 +22,10 @@ class DynamoDisruptions:
         return found
 
     def write(self, record: DisruptionRecord) -> DisruptionRecord | None:
-        """Write the record with one conditional PutItem. Versions restart with each run, so its number must be the
-        same.
-
-        A writer whose answer got lost recognizes its own mark when botocore repeats the write.
-        """
-        written, mark = replace(record, version=record.version + 1), uuid.uuid4().hex
-        condition, values = "attribute_not_exists(pk) OR attribute_exists(#ended)", dict[str, Any]()
-        if record.version:
-            condition = "#version = :version AND #number = :number"
-            values = {":version": record.version, ":number": record.number}
-        item = {"pk": _key(record.cluster), "by": mark, **plain(written)}
-        done, there = self._table.put(item, condition=condition, values=values)
-        return written if done or (there is not None and there.get("by") == mark) else None
+        """Write the record with one conditional PutItem, at the version that was read of the same run."""
+        written = replace(record, version=record.version + 1)
+        item = {"pk": _key(record.cluster), **plain(written)}
+        return written if self._table.put_version(item, version=record.version, same="number") else None
 
 
 def _key(cluster: str) -> str:

@@ -1,5 +1,4 @@
-"""`ports.executions.Executions`, `ports.executions.UpgradeExecutions` and `ports.executions.DisruptionExecutions` on
-Step Functions."""
+"""`ports.executions.Executions` and `ports.executions.NamedExecutions` on Step Functions."""
 
 import json
 from collections.abc import Mapping
@@ -57,8 +56,8 @@ class StepFunctionsExecutions:
                     raise
 
 
-class StepFunctionsUpgrades:
-    """Executions of the node-group-upgrade state machine."""
+class StepFunctionsNamedExecutions:
+    """Executions of a state machine whose callers name them."""
 
     def __init__(self, clients: AwsClients, state_machine_arn: str) -> None:
         self._clients = clients
@@ -71,10 +70,6 @@ class StepFunctionsUpgrades:
     def running(self, name: str) -> bool:
         """Return whether it is open now."""
         return _running(self._clients, self._state_machine_arn, name)
-
-
-class StepFunctionsDisruptions(StepFunctionsUpgrades):
-    """Executions of the disruption state machine, named in the same way."""
 
 
 def _start(clients: AwsClients, state_machine_arn: str, name: str, document: Mapping[str, Any]) -> bool:

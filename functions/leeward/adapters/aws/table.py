@@ -2,6 +2,7 @@
 
 Texts, whole numbers, booleans, lists and maps are the only values of the records."""
 
+import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -73,6 +74,21 @@ class Table:
                 there: Any = error.response.get("Item")
                 return False, _plain(there) if there else None
         return True, None
+
+    def put_version(self, item: Item, *, version: int, same: str) -> bool:
+        """Write the next version of a record, its hash key among the attributes; return whether it is there. `version`:
+        the one that was read, 0 for a new record, which may follow one that has ended. Versions restart with each
+        record, so the attribute `same` must be the same.
+
+        A writer whose answer got lost recognizes its own mark when botocore repeats the write.
+        """
+        mark = uuid.uuid4().hex
+        condition, values = "attribute_not_exists(pk) OR attribute_exists(#ended)", dict[str, Any]()
+        if version:
+            condition = f"#version = :version AND #{same} = :same"
+            values = {":version": version, ":same": item[same]}
+        done, there = self.put({"by": mark, **item}, condition=condition, values=values)
+        return done or (there is not None and there.get("by") == mark)
 
     def update(
         self,

@@ -2,7 +2,6 @@
 one beside it, `plan#GROUP`, with the result of pre-flight."""
 
 import json
-import uuid
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -34,21 +33,10 @@ class DynamoUpgrades:
         return {record.group: record for record in records}
 
     def write(self, record: UpgradeRecord) -> UpgradeRecord | None:
-        """Write the record with one conditional PutItem. Versions restart with each upgrade, so its beginning must be
-        the same.
-
-        A writer whose answer got lost recognizes its own mark when botocore repeats the write.
-        """
-        written, mark = replace(record, version=record.version + 1), uuid.uuid4().hex
-        item = upgrade_item(written)
-        condition, values = "attribute_not_exists(pk) OR attribute_exists(#ended)", dict[str, Any]()
-        if record.version:
-            condition = "#version = :version AND #began = :began"
-            values = {":version": record.version, ":began": item["began"]}
-        done, there = self._table.put(
-            {"pk": upgrade_key(record.group), "by": mark, **item}, condition=condition, values=values
-        )
-        return written if done or (there is not None and there.get("by") == mark) else None
+        """Write the record with one conditional PutItem, at the version that was read of the same upgrade."""
+        written = replace(record, version=record.version + 1)
+        item = {"pk": upgrade_key(record.group), **upgrade_item(written)}
+        return written if self._table.put_version(item, version=record.version, same="began") else None
 
     def keep_plan(self, group: str, document: Mapping[str, Any]) -> None:
         """Store the plan with one PutItem of at most 400 KB. As JSON: it has numbers that the records have not. The

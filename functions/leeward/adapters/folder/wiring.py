@@ -19,22 +19,7 @@ from leeward.adapters.folder.records import FolderCatalog, FolderClaims, FolderC
 from leeward.adapters.folder.refusals import NotInFolder
 from leeward.ports import Ports
 
-_ABSENT = {
-    "executions": "it has no executions",
-    "dead_letters": "it has no queues",
-    "redelivery": "it has no queues",
-    "load_balancers": "it has no load balancers",
-    "group_changes": "it can only be read",
-    "maxima": "it has no records of sizes",
-    "templates": "it can only be read",
-    "managed_updates": "it has no updates of EKS",
-    "service_limits": "it has no quotas, instance refreshes and scheduled actions",
-    "alarms": "it has no alarms",
-    "upgrades": "it has no records of upgrades",
-    "upgrade_executions": "it has no executions",
-    "disruptions": "it has no records of disruption runs",
-    "disruption_executions": "it has no executions",
-}
+EXECUTIONS, QUEUES, READ_ONLY = "it has no executions", "it has no queues", "it can only be read"
 
 
 def folder_ports(folder: Folder, now: datetime, say: Callable[[str], None]) -> Ports:
@@ -42,21 +27,39 @@ def folder_ports(folder: Folder, now: datetime, say: Callable[[str], None]) -> P
     matter although nothing fails. A folder is of no deployment: its `deployment` is empty, and no origin is checked.
     """
     groups, clusters, clock = FolderGroups(folder), FolderClusters(folder), FolderClock(now)
-    absent: dict[str, Any] = {name: NotInFolder(holds) for name, holds in _ABSENT.items()}
-    readers: dict[str, Any] = {  # mypy cannot see that the methods which they lack are refused
-        "groups": groups,
-        "instances": FolderInstances(folder, groups),
-        "claims": FolderClaims(),
-        "catalog": FolderCatalog(clusters, clock),
-    }
+    instances: Any = FolderInstances(folder, groups)  # Any: mypy cannot see that the methods it lacks are refused
+    changeable: Any = groups
+    claims: Any = FolderClaims()
+    catalog: Any = FolderCatalog(clusters, clock)
     return Ports(
         clock=clock,
         clusters=clusters,
+        instances=instances,
         network=FolderNetwork(folder),
         price_list=FolderPriceList(folder),
+        catalog=catalog,
         nodegroups=FolderKnownNodegroups(folder, clock, say),
         launches=FolderLaunchSources(folder),
+        groups=changeable,
+        claims=claims,
+        executions=_absent(EXECUTIONS),
+        dead_letters=_absent(QUEUES),
+        redelivery=_absent(QUEUES),
+        load_balancers=_absent("it has no load balancers"),
+        group_changes=_absent(READ_ONLY),
+        maxima=_absent("it has no records of sizes"),
+        templates=_absent(READ_ONLY),
+        managed_updates=_absent("it has no updates of EKS"),
+        service_limits=_absent("it has no quotas, instance refreshes and scheduled actions"),
+        alarms=_absent("it has no alarms"),
+        upgrades=_absent("it has no records of upgrades"),
+        upgrade_executions=_absent(EXECUTIONS),
+        managed_upgrade_executions=_absent(EXECUTIONS),
+        disruptions=_absent("it has no records of disruption runs"),
+        disruption_executions=_absent(EXECUTIONS),
         deployment="",
-        **readers,
-        **absent,
     )
+
+
+def _absent(holds: str) -> Any:
+    return NotInFolder(holds)

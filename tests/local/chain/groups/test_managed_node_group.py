@@ -1,5 +1,8 @@
 """A managed node group on the deployed stack: EKS rolls it; Leeward starts its update, watches, names what blocks."""
 
+import json
+import re
+
 import pytest
 
 from local import fleet
@@ -9,7 +12,7 @@ from tests.local.chain.groups.test_node_group_upgrade import ended, group_of, st
 
 pytestmark = pytest.mark.local
 
-NODEGROUP = "web-managed"
+MACHINE, NODEGROUP = "leeward-managed-node-group-upgrade", "web-managed"
 LABEL = "eks.amazonaws.com/sourceLaunchTemplateVersion"
 
 
@@ -72,22 +75,33 @@ def writes(stack):
     return {name: calls[name] for name in changing}
 
 
+def passed_on(stack, team, execution):
+    """The execution of the other state machine that goes on, as the end of this one names it."""
+    outcome = ended(stack, team, execution)
+    assert outcome["status"] == "SUCCEEDED", outcome
+    document = json.loads(outcome["output"])
+    assert document["next"] == "continued", document
+    name = re.fullmatch("execution (.+) goes on", document["why"])[1]
+    return f"arn:aws:states:{stack.region}:{stack.account}:execution:{MACHINE}:{name}"
+
+
 def test_eks_rolls_it_to_the_version_asked_for_and_a_blocked_drain_is_named_then_forced(stack, managed):
     group, before = managed.group, writes(stack)
     run_held_pod(stack, managed)
 
-    outcome = ended(stack, managed, start(stack, f"{NODEGROUP}-1", group=group, launchTemplateVersion="2"))
+    begun = start(stack, f"{NODEGROUP}-1", group=group, launchTemplateVersion="2")
+    outcome = ended(stack, managed, passed_on(stack, managed, begun))
     assert outcome["error"] == "PreflightBlocked"
     assert "PdbNeverAllows (pdb default/held)" in outcome["cause"]
     assert versions(stack, group) == ["1", "1"]
 
     override = {"group": group, "launchTemplateVersion": "2", "override": ["PdbNeverAllows"]}
-    outcome = ended(stack, managed, start(stack, f"{NODEGROUP}-2", **override))
+    outcome = ended(stack, managed, start(stack, f"{NODEGROUP}-2", MACHINE, **override))
     assert outcome["error"] == "PodEvictionFailure", outcome["cause"]
     assert "default/held-" in outcome["cause"]
     assert "pdb default/held" in outcome["cause"]
 
-    outcome = ended(stack, managed, start(stack, f"{NODEGROUP}-3", **override, force=True))
+    outcome = ended(stack, managed, start(stack, f"{NODEGROUP}-3", MACHINE, **override, force=True))
     assert outcome["status"] == "SUCCEEDED", outcome
     managed.until(lambda: versions(stack, group) == ["2", "2"], "two nodes of the second version")
     after = group_of(stack, group)

@@ -31,8 +31,8 @@ def rolled(stack, crew):
     stack.kubectl("delete", "deployment,pdb", "rolled")
 
 
-def start(stack, name, **asked):
-    machine = f"arn:aws:states:{stack.region}:{stack.account}:stateMachine:{MACHINE}"
+def start(stack, name, state_machine=MACHINE, **asked):
+    machine = f"arn:aws:states:{stack.region}:{stack.account}:stateMachine:{state_machine}"
     answer = stack.client("stepfunctions").start_execution(stateMachineArn=machine, name=name, input=json.dumps(asked))
     return answer["executionArn"]
 

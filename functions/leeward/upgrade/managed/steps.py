@@ -1,5 +1,5 @@
-"""Managed node groups: EKS rolls them; Leeward decides when that may start, starts the update, watches it and
-reports what blocks it.
+"""The steps of managed-node-group-upgrade: EKS rolls the group; Leeward decides when that may start, starts the
+update, watches it and reports what blocks it.
 
 Nothing here writes the group through Auto Scaling, nor the node group's configuration. EKS can neither pause nor
 cancel the update of a node group: control requests take effect before it starts and when it has ended. An update
@@ -16,13 +16,14 @@ from leeward.policy.document import Canary, UpdatePolicy
 from leeward.policy.durations import format_duration
 from leeward.ports import Ports
 from leeward.ports.eks import ManagedState, ManagedUpdate
-from leeward.upgrade import managed_target
+from leeward.upgrade import completion
 from leeward.upgrade.capacity_ledger import LONGEST_REASON, MOST_REASONS, with_warning
 from leeward.upgrade.control import Move, Permission, permission
 from leeward.upgrade.disruption_wait import wait_for_disruption
-from leeward.upgrade.lease import read, written
-from leeward.upgrade.managed_controls import limits
-from leeward.upgrade.managed_ends import is_creation, is_eviction, why_no_nodes, why_pods_stay
+from leeward.upgrade.lease import read, take_lease, written
+from leeward.upgrade.managed import target as managed_target
+from leeward.upgrade.managed.controls import limits
+from leeward.upgrade.managed.failures import is_creation, is_eviction, why_no_nodes, why_pods_stay
 from leeward.upgrade.pause import HELD, seconds_until
 from leeward.upgrade.record import Asked, ControlRequest, UpgradeRecord, update_token
 from leeward.upgrade.run import Next, Run
@@ -30,6 +31,8 @@ from leeward.upgrade.scene import Scene, described, look, policy_of
 from leeward.upgrade.stalled import waited
 from leeward.upgrade.status import blocking_drains
 from leeward.upgrade.survey import judge
+from leeward.workflow.lease import guarded
+from leeward.workflow.steps import Step
 
 PAUSE = 30  # seconds
 MOST_EVENTS = 20  # of one observation
@@ -87,7 +90,11 @@ def watch(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
             assert_never(update.state)
 
 
-STEPS = {"start-managed": start, "watch-managed": watch}
+STEPS: Mapping[str, Step[Run]] = {
+    "take-lease": take_lease,
+    **guarded({"start-managed": start, "watch-managed": watch, **completion.STEPS}),
+}
+"""Steps of managed-node-group-upgrade by the name in its definition."""
 
 
 def _hold(record: UpgradeRecord, ports: Ports) -> Permission | None:

@@ -1,0 +1,29 @@
+"""Executions of upgrades, in two state machines: node-group-upgrade replaces the nodes of self-managed groups,
+managed-node-group-upgrade supervises EKS, which rolls managed node groups.
+
+Both take the same lease, that of the group's record, so the execution that the record names may be one of either. An
+execution of the wrong state machine passes the lease on to one of the other."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from leeward.ports import Ports
+from leeward.workflow.executions import execution_name, start_first_free
+
+MOST_NAMES = 100  # that are tried
+
+
+def is_running(name: str, ports: Ports) -> bool:
+    """Return whether the execution is open, in either state machine."""
+    machines = (ports.upgrade_executions, ports.managed_upgrade_executions)
+    return bool(name) and any(executions.running(name) for executions in machines)
+
+
+def start_next(group: str, nodegroup: str | None, attempt: int, document: Mapping[str, Any], ports: Ports) -> str:
+    """Start an execution for the attempt after this one, and return its name; the next attempts follow where that name
+    is taken. `nodegroup`: EKS' name of a managed group, which has the other state machine. Idempotent while the
+    execution is open. Raises RecordChangedError.
+    """
+    executions = ports.upgrade_executions if nodegroup is None else ports.managed_upgrade_executions
+    names = (execution_name(group, attempt + number) for number in range(1, MOST_NAMES + 1))
+    return start_first_free(executions, names, document)

@@ -1,0 +1,1 @@
+"""Upgrades of managed node groups, which EKS rolls: target, start and observation of its update."""

@@ -1,0 +1,57 @@
+"""Lease of an execution on its record: a record names the execution that works on it, and each write is conditional on
+the version that was read, so that of any number of executions one goes on and the others end."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, Self, TypeVar
+
+from leeward.errors import RecordChangedError
+from leeward.ports import Ports
+from leeward.workflow.steps import RunDocument, Step
+
+
+class LeaseLostError(RecordChangedError):
+    """Another execution has taken the lease: this one must not write any more."""
+
+
+class LeasedRun(RunDocument, Protocol):
+    """Run document of an execution with a lease."""
+
+    def handed_over(self, why: str) -> Self:
+        """Return the document of an execution that ends because another one has the lease."""
+        ...
+
+
+class Versioned(Protocol):
+    """Record with the version that it was read at."""
+
+    @property
+    def version(self) -> int: ...
+
+
+R = TypeVar("R", bound=LeasedRun)
+V = TypeVar("V", bound=Versioned)
+
+
+def guarded(steps: Mapping[str, Step[R]]) -> dict[str, Step[R]]:
+    """Wrap the steps: an execution that has lost the lease ends, and names the one that has it."""
+
+    def wrapped(step: Step[R]) -> Step[R]:
+        def take(run: R, call: Mapping[str, Any], ports: Ports) -> R:
+            try:
+                return step(run, call, ports)
+            except LeaseLostError as lost:
+                return run.handed_over(str(lost))
+
+        return take
+
+    return {name: wrapped(step) for name, step in steps.items()}
+
+
+def write_version(record: V, write: Callable[[V], V | None], subject: str) -> V:
+    """Write the record and return it. `write` returns None where the record is of another version by now. Raises
+    RecordChangedError, and the step is run again.
+    """
+    done = write(record)
+    if done is None:
+        raise RecordChangedError(f"{subject}: another writer was first at version {record.version}")
+    return done

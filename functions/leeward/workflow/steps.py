@@ -1,0 +1,39 @@
+"""Steps of a workflow: functions by the names that its state machine's definition gives them.
+
+A step takes the run document, does at most one thing that is idempotent, and returns the document with the next
+transition."""
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Any, Protocol, TypeVar
+
+from leeward.ports import Ports
+from leeward.telemetry import Telemetry
+
+
+class RunDocument(Protocol):
+    """Document that travels between the steps of one execution. `next`: the word with which the definition's Choice
+    states compare; `why`: a sentence for the operator.
+    """
+
+    @property
+    def next(self) -> StrEnum: ...
+    @property
+    def why(self) -> str: ...
+    def to_json(self) -> dict[str, Any]: ...
+
+
+R = TypeVar("R", bound=RunDocument)
+Step = Callable[[R, Mapping[str, Any], Ports], R]
+
+
+def take_step(
+    call: Mapping[str, Any], steps: Mapping[str, Step[R]], parse: Callable[[Mapping[str, Any]], R], ports: Ports
+) -> R:
+    """Run the step that a call of the state machine names: `{"step", "run", "execution"?, "error"?, "cause"?}`."""
+    return steps[call["step"]](parse(call.get("run") or {}), call, ports)
+
+
+def log_step(telemetry: Telemetry, step: str, result: RunDocument) -> None:
+    """Write one line: the sentence of the step, and its document."""
+    telemetry.info(result.why or result.next.value, {"step": step, **result.to_json()})
