@@ -35,6 +35,7 @@ _LEFT_OUT = (
     "capture",
     "cli",
     "doctor",
+    "folder",
     "report",
     "__pycache__",
     "*.pyc",

@@ -15,7 +15,7 @@ import yaml
 
 from infra.names import Names
 from infra.reading import Reader
-from leeward.cli.policy_files import canonical_parameters
+from leeward.adapters.folder.policy_files import canonical_parameters
 from leeward.errors import InvalidInputError
 
 LARGEST_STANDARD_PARAMETER = 4096  # bytes; larger documents need SSM's advanced tier and costs a little every month

@@ -12,6 +12,7 @@ LeewardError
     ├── AccessDeniedError         a permission is missing, the message names the call
     ├── ObjectGoneError           the object named is not there (any more)
     ├── RecordChangedError        a conditional write lost: another writer changed the record first
+    ├── NotInSnapshotError        a snapshot folder cannot answer or do what was asked
     ├── InvalidPolicyError        a policy document is wrong: file, path, found, expected
     └── InvalidInputError         settings, an argument or a file is wrong, in one sentence
 """
@@ -69,6 +70,10 @@ class ObjectGoneError(TerminalError):
 
 class RecordChangedError(TerminalError):
     """Lost conditional write: another writer changed the record first. The caller reads again."""
+
+
+class NotInSnapshotError(TerminalError):
+    """Request that a snapshot folder cannot answer, or a change of one; a live cluster could."""
 
 
 class InvalidInputError(TerminalError):

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import pytest
 
-from leeward.adapters import wiring
+from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.launch_templates import Ec2LaunchSources
 from leeward.adapters.aws.nodegroups import EksNodegroups
 from leeward.errors import AccessDeniedError, InvalidInputError, ObjectGoneError
@@ -174,14 +174,14 @@ class TestOnLocalAws:
 
     def node(self, group, cache):
         """The template as a caller makes it: from what the group says, through the cache."""
-        _, launches = wiring.command_line_templates()
+        launches = Ec2LaunchSources(AwsClients())
         launch, nodegroup = launches.settings(group), cache.get(group.cluster, group.nodegroup, MINUTE)
         found = choices(group, launch, nodegroup, known={})
         types = launches.instance_types(found.types)
         return expected_node(Sources(group=group, choices=found, launch=launch, nodegroup=nodegroup, types=types))
 
     def cache(self, said):
-        nodegroups, _ = wiring.command_line_templates()
+        nodegroups = EksNodegroups(AwsClients())
         return NodegroupCache(nodegroups, FakeClock(), chance=lambda: 0.0, say=said.append)
 
     def test_a_group_at_zero_with_more_labels_than_tags_allow_yields_the_right_node(self, local_aws, ours):
@@ -234,7 +234,7 @@ class TestOnLocalAws:
     @pytest.mark.parametrize("kind", ["fake", "aws"])
     def test_the_fake_and_the_adapter_answer_alike(self, ours, kind):
         """The contract of `ports.eks.Nodegroups`: known as described, unknown is ObjectGoneError."""
-        real, _ = wiring.command_line_templates()
+        real = EksNodegroups(AwsClients())
         port = FakeNodegroups([real.describe(ours, "web")]) if kind == "fake" else real
         found = port.describe(ours, "web")
         assert isinstance(found, Nodegroup)

@@ -1,6 +1,7 @@
 """`leeward blockers`, offline on a folder with every kind of blockage that people meet, and live on fakes."""
 
 import json
+import shutil
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -128,6 +129,13 @@ def test_bad_input_is_told_in_one_sentence(leeward):
     assert told == "blockers: found neither --cluster nor --snapshot, expected --cluster NAME (live) or --snapshot DIR"
 
 
+def test_without_instances_the_listing_of_a_group_tells_whose_a_node_is(blockers, tmp_path):
+    """The hook of a terminating instance is found by its group, which selects the policy as well."""
+    shutil.copytree(FOLDER, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "instances.json").unlink()
+    assert "lifecycle-hook" in {one["kind"] for one in blockers("node-a", snapshot=tmp_path)}
+
+
 def test_the_table_is_for_people(leeward):
     out = leeward("blockers", "--snapshot", FOLDER, "--now", NOON).out
     assert "10 on 1 of 2 nodes" in out
@@ -184,6 +192,11 @@ def test_live_a_blocked_spot_drain_says_until_when(leeward, system):
         "pdb shop/web",
         "2026-05-01T12:01:55Z",
     )
+
+
+def test_live_an_unknown_node_is_told_with_those_that_are_there(leeward, system):
+    told = leeward.refuses("blockers", "node-x", *LIVE)
+    assert told == "cluster blue: nodes: found no node 'node-x', expected one of its nodes: node-i-0a, node-i-0b"
 
 
 def test_live_hooks_and_volumes_are_looked_up(leeward, system):

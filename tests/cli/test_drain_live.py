@@ -60,6 +60,12 @@ def test_a_group_is_drained_node_by_node(leeward, system):
     assert [document["execution"] for document in result.json] == ["i-0a-1", "i-0b-1"]
 
 
+def test_a_group_that_is_gone_is_known_by_the_tags_of_its_instances(leeward, system):
+    del system.groups.by_name["web-a"]
+    result = leeward("drain", "--group", "web-a", "--dry-run", *LIVE)
+    assert [document["node"] for document in result.json] == ["node-i-0a", "node-i-0b"]
+
+
 def test_a_second_drain_joins_the_first_and_there_is_one_execution(leeward, system):
     leeward("drain", "node-i-0a", *LIVE)
     again = leeward("drain", "node-i-0a", "--cluster", "blue", "--now", "2026-05-01T12:01:00Z", "-o", "json")

@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from leeward.cli.policy_files import canonical_parameters, load_policies, read_documents
+from leeward.adapters.folder.policy_files import canonical_parameters, load_policies, read_documents
 from leeward.errors import InvalidPolicyError
 from tests.cli.command import a_snapshot
 

@@ -8,9 +8,9 @@ import jsonschema
 import pytest
 
 from leeward.adapters import wiring
+from leeward.adapters.folder.files import FILES, read_elements
+from leeward.adapters.folder.policy_files import load_policies
 from leeward.capture import taking
-from leeward.cli.policy_files import load_policies
-from leeward.cli.raw_files import FILES, read_elements
 from leeward.cli.snapshot_taking import Progress
 from leeward.errors import AccessDeniedError, ClusterUnreachableError, ObjectGoneError
 from leeward.ports.kubernetes import Listed
@@ -83,8 +83,7 @@ def test_every_file_is_written_and_counted(snapshot):
     ],
     ids=lambda verb: " ".join(map(str, verb)),
 )
-def test_offline_says_what_live_says(leeward, snapshot, verb, monkeypatch, world):
-    monkeypatch.setattr(wiring, "command_line_templates", lambda *_: (world.system.nodegroups, world.system.launches))
+def test_offline_says_what_live_says(leeward, snapshot, verb):
     _, _, folder = snapshot()
     asked = (*verb, "--now", NOON, "-o", "json")
     live, offline = leeward(*asked, *LIVE), leeward(*asked, *LIVE, "--snapshot", folder)

@@ -297,4 +297,5 @@ def test_maxima_outside_one_to_a_hundred_are_bad_input(refuses, update):
 
 
 def test_without_a_snapshot_it_says_what_it_wants(leeward):
-    assert "upgrade: found no --snapshot, expected --snapshot DIR" in leeward.refuses("upgrade", "plan", "web")
+    told = leeward.refuses("upgrade", "plan", "web")
+    assert told == "upgrade: found neither --cluster nor --snapshot, expected --cluster NAME (live) or --snapshot DIR"

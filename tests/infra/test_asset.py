@@ -60,6 +60,7 @@ def test_without_the_runtime_s_python_the_asset_is_not_compiled_and_says_so(tree
 def test_it_leaves_out_what_lambda_brings_and_what_stays_home(asset):
     assert not [name for name in ("boto3", "botocore", "urllib3", "yaml", "rich") if (asset / name).exists()]
     assert not (asset / "leeward" / "cli").exists()
+    assert not (asset / "leeward" / "adapters" / "folder").exists()
     assert not (asset / "leeward" / "report").exists()
     assert not (asset / "leeward" / "doctor").exists()
     assert not (asset / "leeward" / "adapters" / "doctor").exists()

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from leeward.cli.policy_files import load_policies
+from leeward.adapters.folder.policy_files import load_policies
 from tests.infra.conftest import ROOT
 
 FILE = ROOT / "policies" / "default.yaml"

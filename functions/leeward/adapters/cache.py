@@ -1,11 +1,15 @@
 """Values that are cached for a time, per process."""
 
+from __future__ import annotations
+
 import threading
 from collections.abc import Callable, Hashable
 from datetime import datetime, timedelta
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from leeward.ports.clock import Clock
+if TYPE_CHECKING:
+    from leeward.ports.clock import Clock
+
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")

@@ -43,9 +43,7 @@ from leeward.time_budget import TimeBudget
 
 if TYPE_CHECKING:
     from leeward.ports.clock import Clock
-    from leeward.ports.compute import LaunchSources
     from leeward.ports.doctor import Deployment
-    from leeward.ports.eks import Nodegroups
     from leeward.ports.executions import PastExecutions
     from leeward.ports.raw import RawAws
 
@@ -122,12 +120,6 @@ def command_line_deployment(region: str | None = None) -> Deployment:
     )
 
 
-def command_line_templates(region: str | None = None) -> tuple[Nodegroups, LaunchSources]:
-    """Build what `leeward template` reads beside the other ports, with the caller's own credentials."""
-    clients = AwsClients(region)
-    return lazy(adapters.nodegroups_of, clients), lazy(adapters.launches_of, clients)
-
-
 def _command_line_ports(settings: Settings, clients: AwsClients) -> Ports:
     own = OwnCredentials(clients)
     return build(settings, clients, SystemClock(), access=lambda _: own, say=_print, event_lost=_print)
@@ -202,7 +194,7 @@ def _log(sentence: str) -> None:
 
 
 def _print(sentence: str) -> None:
-    sys.stderr.write(f"{sentence}\n")
+    sys.stderr.write(f"leeward: {sentence}\n")
 
 
 def _role_of(access: KubernetesAccess, clients: AwsClients, clock: Clock) -> Callable[[ServedCluster], Access]:

@@ -10,10 +10,9 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from leeward.blockers.find import blockers
-from leeward.cli.blockers_scene import live_scenes, offline_scenes
+from leeward.cli.blockers_scene import scenes_of
+from leeward.cli.context import context_of
 from leeward.cli.output import emit
-from leeward.cli.snapshot import Snapshot
-from leeward.errors import InvalidInputError
 
 _DESCRIPTION = """Shows everything that holds up a node (or all nodes): budgets that allow no eviction, now or ever,
 pods and nodes that ask to be left alone, pods that would come back or do not end, volumes that do not leave, lifecycle
@@ -30,18 +29,10 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Find and print the blockers; return 0, whatever the list holds. Raises InvalidInputError for an unknown node."""
-    if arguments.snapshot is not None:
-        snapshot = Snapshot.read(arguments.snapshot, cluster=arguments.cluster)
-        scenes = offline_scenes(snapshot, arguments.node, arguments.now)
-    elif arguments.cluster is not None:
-        from leeward.adapters.wiring import command_line_ports  # late: offline needs no AWS library
-
-        ports = command_line_ports(arguments.cluster, arguments.region, arguments.account)
-        scenes = live_scenes(ports, arguments.cluster, arguments.node, arguments.now)
-    else:
-        raise InvalidInputError(
-            "blockers: found neither --cluster nor --snapshot, expected --cluster NAME (live) or --snapshot DIR"
-        )
+    context = context_of(arguments, "blockers")
+    scenes = scenes_of(context.ports, context.cluster, arguments.node, arguments.now)
+    if arguments.node is not None and not scenes:
+        raise context.unknown_node(arguments.node)
     found = [blocker.to_json() for scene in scenes for blocker in blockers(scene, arguments.now)]
     looked_at = [scene.node.name for scene in scenes]
     emit({"blockers": found}, arguments.output, lambda: _table(found, looked_at))

@@ -8,7 +8,7 @@ from datetime import timedelta
 from leeward.blockers.scene import Keeper
 from leeward.cli.upgrade_live import live_status
 from leeward.disruption.termination_tracking import under_way
-from leeward.errors import InvalidInputError
+from leeward.errors import InvalidInputError, NotInSnapshotError
 from leeward.model.node import Node
 from leeward.model.well_known import KEPT_FOR, OF_DISRUPTION
 from leeward.ports import Ports
@@ -27,17 +27,18 @@ _MOVES = {
 }  # the other phases wait for a window, a canary or an operator, or have ended
 
 
-def offline_keepers(nodes: Iterable[Node]) -> Mapping[str, Keeper]:
-    """Return the keepers by name, from the nodes alone."""
-    return {name: Keeper(name=name) for name in _names(nodes)}
+def keepers_of(nodes: Iterable[Node], cluster: str, ports: Ports) -> Mapping[str, Keeper]:
+    """Return the keepers by name, each with its state: one read of the group of an upgrade, one read of the run. From
+    a snapshot, which has no records, the name alone is known.
+    """
+    return {name: _keeper(name, cluster, ports) for name in _names(nodes)}
 
 
-def live_keepers(nodes: Iterable[Node], cluster: str, ports: Ports) -> Mapping[str, Keeper]:
-    """Return the keepers by name, each with its state: one read of the group of an upgrade, one read of the run."""
-    return {
-        name: _disruption(name, cluster, ports) if name.startswith(OF_DISRUPTION) else _upgrade(name, cluster, ports)
-        for name in _names(nodes)
-    }
+def _keeper(name: str, cluster: str, ports: Ports) -> Keeper:
+    try:
+        return _disruption(name, cluster, ports) if name.startswith(OF_DISRUPTION) else _upgrade(name, cluster, ports)
+    except NotInSnapshotError:
+        return Keeper(name=name)
 
 
 def _names(nodes: Iterable[Node]) -> list[str]:

@@ -1,6 +1,6 @@
-"""Inputs from which the blockers of nodes are found, offline or live.
+"""Inputs from which the blockers of nodes are found.
 
-Decides where each part comes from; `leeward.blockers` decides what blocks."""
+Decides what is read and how it is joined; `leeward.blockers` decides what blocks."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -8,10 +8,8 @@ from datetime import datetime
 from typing import TypeVar
 
 from leeward.blockers.scene import Keeper, NodeScene, gives_up_at, waiting_hooks
-from leeward.cli.blockers_keepers import live_keepers, offline_keepers
-from leeward.cli.snapshot import Snapshot
+from leeward.cli.blockers_keepers import keepers_of
 from leeward.disruption.budget_index import BudgetIndex
-from leeward.errors import InvalidInputError
 from leeward.model.attachment import VolumeAttachment, claims_of
 from leeward.model.drain_options import BY_POLICY
 from leeward.model.group import LEAVING, Group, LifecycleHook
@@ -109,44 +107,21 @@ class Surroundings:
         )
 
 
-def offline_scenes(snapshot: Snapshot, node: str | None, now: datetime) -> list[NodeScene]:
-    """Return the scene of the node, or of all nodes. Raises InvalidInputError when there is no such node."""
-    chosen = [one for one in snapshot.nodes if node in {None, one.name}]
-    if node is not None and not chosen:
-        names = ", ".join(sorted(known.name for known in snapshot.nodes)[:10]) or "none at all"
-        file = snapshot.directory / "nodes.json"
-        raise InvalidInputError(f"{file}: items: found no node {node!r}, expected one of its nodes: {names}")
-    around = Surroundings(
-        pods=snapshot.pods,
-        budgets=snapshot.budgets,
-        daemon_sets=snapshot.daemon_sets,
-        attachments=tuple(VolumeAttachment.from_json(raw) for raw in snapshot.raw("volumeattachments")),
-        claims=claims_of(snapshot.raw("pvs"), snapshot.raw("pvcs")),
-        instances=snapshot.instances,
-        groups=snapshot.groups,
-        hooks=snapshot.hooks,
-        policies=snapshot.policies.policies if snapshot.policies else (),
-        keepers=offline_keepers(chosen),
-    )
-    return [_surging(scene, around.pods) for scene in around.scenes(chosen, now)]
-
-
-def live_scenes(ports: Ports, cluster: str, node: str | None, now: datetime) -> list[NodeScene]:
-    """Return the same as `offline_scenes`, from the cluster's API, EC2, Auto Scaling and the table."""
+def scenes_of(ports: Ports, cluster: str, name: str | None, now: datetime) -> list[NodeScene]:
+    """Return the scene of the node of this name, of all nodes without a name; none where there is no such node."""
     kubernetes = ports.clusters.kubernetes(cluster)
-    one = kubernetes.node(node) if node is not None else None
-    if node is not None and one is None:
-        raise InvalidInputError(f"cluster {cluster}: nodes: found no node {node!r}, expected one of its nodes")
-    nodes = [one] if one is not None else list(kubernetes.nodes())
-    instances = ports.instances.describe(node.instance_id for node in nodes if node.instance_id.startswith("i-"))
-    groups = ports.groups.describe(sorted({known.group for known in instances.values() if known.group}))
+    named = kubernetes.node(name) if name is not None else None
+    nodes = list(kubernetes.nodes()) if name is None else [named] if named is not None else []
+    there = {node.name for node in nodes}
+    on_ec2 = {node.instance_id for node in nodes if node.instance_id.startswith("i-")}
+    instances = ports.instances.describe(sorted(on_ec2))
+    groups = ports.groups.describe(sorted(_groups_of(on_ec2, instances, ports)))
     leaving = {
         member.id: group.name
         for group in groups.values()
         for member in group.instances
         if member.lifecycle.startswith(LEAVING)
     }
-    there = {node.name for node in nodes}
     attachments = tuple(one for one in kubernetes.attachments() if one.node in there)
     around = Surroundings(
         pods=tuple(kubernetes.pods()),
@@ -156,21 +131,27 @@ def live_scenes(ports: Ports, cluster: str, node: str | None, now: datetime) -> 
         claims=claims_of(kubernetes.volumes()) if attachments else {},
         instances=instances,
         groups=groups,
-        hooks={name: ports.groups.hooks(name) for name in sorted({leaving[i] for i in leaving if i in instances})},
+        hooks={name: ports.groups.hooks(name) for name in sorted({leaving[i] for i in leaving if i in on_ec2})},
         policies=ports.clusters.policies(cluster).policies,
         queues=ports.queue_arns,
         records=_open_records(ports, [node for node in nodes if node.marked or node.instance_id in leaving]),
-        keepers=live_keepers(nodes, cluster, ports),
+        keepers=keepers_of(nodes, cluster, ports),
     )
     return [_surging(scene, around.pods, kubernetes) for scene in around.scenes(nodes, now)]
 
 
-def _surging(scene: NodeScene, pods: tuple[Pod, ...], kubernetes: Kubernetes | None = None) -> NodeScene:
-    """Add the pods that get a second replica first; live, only those that a budget forbids evicting as they are."""
+def _groups_of(on_ec2: Iterable[str], instances: Mapping[str, Instance], ports: Ports) -> set[str]:
+    """Return the groups that the instances' tags name, and those that list an instance which EC2 does not know."""
+    listed = [ports.groups.lifecycle_of(name) for name in on_ec2 if name not in instances]
+    return {one.group for one in instances.values() if one.group} | {found[0] for found in listed if found}
+
+
+def _surging(scene: NodeScene, pods: tuple[Pod, ...], kubernetes: Kubernetes) -> NodeScene:
+    """Add the pods that get a second replica first: only those that a budget forbids evicting as they are."""
     if scene.policy is None or not scene.policy.drain.surge_single_replicas:
         return scene
     lone = [pod for pod in lone_pods(scene.pods, pods) if refusal(pod, scene.budgets)]
-    return replace(scene, surged=surged(lone, kubernetes) if kubernetes else frozenset(pod.key for pod in lone))
+    return replace(scene, surged=surged(lone, kubernetes))
 
 
 def _open_records(ports: Ports, nodes: Iterable[Node]) -> dict[str, TerminationRecord]:

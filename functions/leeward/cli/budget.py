@@ -26,7 +26,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Count and print the allowed disruptions."""
-    snapshot = cluster_of(arguments, "budget")
+    _, snapshot = cluster_of(arguments, "budget")
     found = all_allowances(snapshot)
     emit(to_json(found), arguments.output, lambda: _table(found, snapshot.warnings))
     return 0

@@ -14,12 +14,12 @@ from rich.console import Group as Rows
 from rich.console import RenderableType
 from rich.table import Table
 
+from leeward.cli.context import context_of
 from leeward.cli.drain_follow import follow, print_progress
-from leeward.cli.drain_scene import Scene, live_scenes, offline_scenes
+from leeward.cli.drain_scene import Scene, scenes_of
 from leeward.cli.drain_start import Order, RefusedError, node_of, start, why_not
 from leeward.cli.options import instant
 from leeward.cli.output import Output, emit
-from leeward.cli.snapshot import Snapshot
 from leeward.errors import InvalidInputError
 from leeward.model.drain_options import BY_POLICY, NEVER, DrainOptions
 from leeward.model.times import format_instant
@@ -90,42 +90,23 @@ def run(arguments: argparse.Namespace) -> int:
     if (arguments.node is None) == (arguments.group is None):
         found = "neither NODE nor" if arguments.node is None else "both NODE and"
         raise InvalidInputError(f"drain: found {found} --group, expected one of them (see leeward drain --help)")
-    if arguments.snapshot is not None:
-        return _run_offline(arguments)
-    if arguments.cluster is None:
-        raise InvalidInputError(
-            "drain: found neither --cluster nor --snapshot, expected --cluster NAME (live) or --snapshot DIR"
-        )
-    return _run_live(arguments)
-
-
-def _run_offline(arguments: argparse.Namespace) -> int:
-    snapshot = Snapshot.read(arguments.snapshot, cluster=arguments.cluster)
-    scenes = offline_scenes(snapshot, node=arguments.node, group=arguments.group)
-    plans = [_plan(scene, arguments) for scene in scenes]
-    _print(arguments, [to_json(scene, plan, arguments.now) for scene, plan in zip(scenes, plans, strict=True)])
-    return int(any(plan.refuse for plan in plans))
-
-
-def _run_live(arguments: argparse.Namespace) -> int:
-    from leeward.adapters.wiring import command_line_ports  # late: offline needs no AWS library
-
-    ports = command_line_ports(arguments.cluster, arguments.region, arguments.account)
-    scenes = live_scenes(ports, arguments.cluster, node=arguments.node, group=arguments.group)
+    context = context_of(arguments, "drain")
+    dry = arguments.dry_run or context.folder is not None
+    scenes = scenes_of(context, node=arguments.node, group=arguments.group)
     plans = [_plan(scene, arguments) for scene in scenes]
     documents = [to_json(scene, plan, arguments.now) for scene, plan in zip(scenes, plans, strict=True)]
-    reasons = [] if arguments.dry_run else [reason for scene in scenes if (reason := why_not(scene))]
+    reasons = [] if dry else [reason for scene in scenes if (reason := why_not(scene))]
     blocked = bool(reasons) or any(plan.refuse for plan in plans)
-    if arguments.dry_run or blocked:
+    if dry or blocked:
         _print(arguments, documents)
         if reasons:
             raise RefusedError(f"refused: {'; '.join(reasons)}; nothing was started (--dry-run shows the plan)")
         return int(blocked)
     for scene, document in zip(scenes, documents, strict=True):
-        document["execution"] = start(scene, ports, _order(arguments))
+        document["execution"] = start(scene, context.ports, _order(arguments))
     _print(arguments, documents)
     followed = arguments.output == Output.TABLE.value if arguments.wait is None else arguments.wait
-    return follow([node_of(scene) for scene in scenes], ports, print_progress) if followed else 0
+    return follow([node_of(scene) for scene in scenes], context.ports, print_progress) if followed else 0
 
 
 def _order(arguments: argparse.Namespace) -> Order:

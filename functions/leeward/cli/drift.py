@@ -28,7 +28,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Compare and print; return 0, whatever the report finds."""
-    snapshot = cluster_of(arguments, "drift")
+    _, snapshot = cluster_of(arguments, "drift")
     found = all_drift(snapshot)
     emit(to_json(found), arguments.output, lambda: _table(found, snapshot.warnings))
     return 0

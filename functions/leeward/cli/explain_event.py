@@ -13,8 +13,8 @@ from typing import Any
 from rich.console import RenderableType
 from rich.table import Table
 
+from leeward.cli.context import ClusterContext, context_of
 from leeward.cli.output import emit
-from leeward.cli.snapshot import Snapshot
 from leeward.errors import InvalidInputError, LeewardError
 from leeward.interruption.decide import decide, malformed
 from leeward.interruption.decision import Action, Decision, HookAnswer, RecordOutcome
@@ -22,7 +22,7 @@ from leeward.interruption.fields import MalformedMessageError
 from leeward.interruption.lookup import look_up
 from leeward.interruption.parse import parse
 from leeward.interruption.world import World
-from leeward.model.message import InterruptionMessage, Kind, Message
+from leeward.model.message import InterruptionMessage, Kind, Message, hook_of
 from leeward.model.termination import Status, TerminationRecord, execution_name
 from leeward.model.times import format_instant
 from leeward.ports import Ports
@@ -75,8 +75,7 @@ def _explain(bodies: Sequence[str], arguments: argparse.Namespace) -> list[dict[
     if arguments.snapshot is None:
         world = World(complete=False, origins=origins)
     else:
-        snapshot = Snapshot.read(arguments.snapshot, cluster=arguments.cluster)
-        world = world_of(snapshot, arguments.cluster or "", origins)
+        world = world_of(context_of(arguments, "explain-event"), messages, origins)
     return [document_of(_decide(found, world, arguments.now), found, arguments.now) for found in parsed]
 
 
@@ -91,17 +90,25 @@ def _decide(found: InterruptionMessage | MalformedMessageError, world: World, no
     return decide(found, world, now=now) if isinstance(found, Message) else malformed(str(found))
 
 
-def world_of(snapshot: Snapshot, cluster: str, origins: frozenset[tuple[str, str]]) -> World:
-    """Return a snapshot as the interruption package reads it: the cluster's groups are those that a policy selects."""
-    name = cluster or (snapshot.policies.settings.name if snapshot.policies else "") or "snapshot"
-    targets = [hook.target_arn for hooks in snapshot.hooks.values() for hook in hooks if hook.target_arn]
+def world_of(
+    context: ClusterContext, messages: Sequence[InterruptionMessage], origins: frozenset[tuple[str, str]]
+) -> World:
+    """Return a folder as the interruption package reads it: the cluster's groups are those that a policy selects."""
+    ports = context.ports
+    policies = ports.clusters.policies(context.cluster)
+    name = context.cluster or policies.settings.name or "snapshot"
+    groups = {group.name: group for group in ports.groups.of_clusters([name])}
+    named = {hook.group for message in messages if (hook := hook_of(message)) is not None}
+    hooks = {group: tuple(ports.groups.hooks(group)) for group in groups.keys() | named}
+    targets = [hook.target_arn for found in hooks.values() for hook in found if hook.target_arn]
+    nodes = ports.clusters.kubernetes(name).nodes()
     return World(
         clusters=(name,),
-        policies={name: snapshot.policies} if snapshot.policies else {},
-        instances=snapshot.instances,
-        groups=snapshot.groups,
-        hooks={group: tuple(hooks) for group, hooks in snapshot.hooks.items()},
-        nodes={node.instance_id: node for node in snapshot.nodes if node.instance_id},
+        policies={name: policies} if context.folder is not None and context.folder.has_policies else {},
+        instances=ports.instances.describe({instance for message in messages for instance in message.instances}),
+        groups=groups,
+        hooks=hooks,
+        nodes={node.instance_id: node for node in nodes if node.instance_id},
         queue_arns=frozenset(target for target in targets if target.endswith(f":{QUEUE_NAME}")),
         origins=origins,
         tagged=False,
@@ -113,9 +120,7 @@ def _live(
     messages: Sequence[InterruptionMessage],
     arguments: argparse.Namespace,
 ) -> list[dict[str, Any]]:
-    from leeward.adapters import wiring
-
-    ports = wiring.command_line_ports(arguments.cluster, arguments.region, arguments.account)
+    ports = context_of(arguments, "explain-event").ports
     if arguments.account or arguments.region:
         ports = replace(ports, origins=frozenset({(arguments.account or "", arguments.region or "")}))
     lookup = look_up(messages, ports)

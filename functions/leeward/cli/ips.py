@@ -9,10 +9,9 @@ from typing import Any
 
 from rich.table import Table
 
-from leeward.cli.ips_limits import limits_of
+from leeward.adapters.folder.network_limits import built_in
+from leeward.cli.context import ClusterContext, context_of
 from leeward.cli.output import emit
-from leeward.cli.place_scene import cni_variables, read_snapshot
-from leeward.cli.snapshot import Snapshot
 from leeward.errors import InvalidInputError
 from leeward.model.instance_type import InstanceType
 from leeward.placement.accounting import Accounting, accounting_of
@@ -58,12 +57,13 @@ def _setting(text: str) -> str:
 
 def run(arguments: argparse.Namespace) -> int:
     """Count and print the addresses."""
-    snapshot = None
+    context = None
     if arguments.snapshot is not None or arguments.cluster is not None:
-        snapshot = read_snapshot(arguments, "ips")
-    kind = _limits(arguments.instance_type, snapshot)
-    policies = snapshot.policies.policies if snapshot is not None and snapshot.policies is not None else ()
-    variables = {} if snapshot is None else cni_variables(snapshot, policies)
+        if arguments.snapshot is None:
+            raise InvalidInputError("ips: found no --snapshot, expected --snapshot DIR")
+        context = context_of(arguments, "ips")
+    kind = _limits(arguments.instance_type, context)
+    variables = {} if context is None else _variables(context)
     given = {name: value for name in FLAGS if (value := getattr(arguments, name)) is not None}
     settings = CniSettings.from_variables({**variables, **given})
     held = node_ips(settings, kind, arguments.pods, arguments.host_network_pods)
@@ -72,16 +72,23 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _limits(name: str, snapshot: Snapshot | None) -> InstanceType:
-    kind = limits_of(name, snapshot)
+def _limits(name: str, context: ClusterContext | None) -> InstanceType:
+    kind = built_in(name) if context is None else context.ports.launches.instance_types([name]).get(name)
     if kind is None:
-        where = (
-            "the built-in table" if snapshot is None else f"{snapshot.directory / 'instance-types.json'} or the table"
-        )
+        folder = None if context is None else context.folder
+        where = "the built-in table" if folder is None else f"{folder.path('instance-types')} or the table"
         raise InvalidInputError(
             f"ips: --instance-type: found {name!r}, expected an EC2 instance type that is in {where}"
         )
     return kind
+
+
+def _variables(context: ClusterContext) -> dict[str, str]:
+    """Return the CNI's settings; the first policy that names one overrides it (docs/policy.md)."""
+    overrides: dict[str, str] = {}
+    for policy in context.ports.clusters.policies(context.cluster).policies:
+        overrides = {**policy.cni, **overrides}
+    return {**(context.facts().cni or {}), **overrides}
 
 
 def to_json(held: NodeIps, accounting: Accounting) -> dict[str, Any]:

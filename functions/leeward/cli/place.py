@@ -11,10 +11,10 @@ from rich.console import Group as Rows
 from rich.console import RenderableType
 from rich.table import Table
 
+from leeward.cli.context import context_of
 from leeward.cli.ips import count
 from leeward.cli.output import emit
-from leeward.cli.place_live import live_group_scene, open_live
-from leeward.cli.place_scene import group_scene, known_group, read_snapshot
+from leeward.cli.place_scene import Inputs, group_scene
 from leeward.placement.subnets import place
 from leeward.placement.verdict import Choice, Placement
 
@@ -51,15 +51,11 @@ def _zones(text: str) -> tuple[str, ...]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Choose and print the subnets; return 1 when no node can be placed."""
-    live = None if arguments.snapshot is not None else open_live(arguments, "place")
-    if live is not None:
-        scene = live_group_scene(live, arguments.group, arguments.pods, arguments.zones)
-    else:
-        snapshot = read_snapshot(arguments, "place")
-        scene = group_scene(snapshot, known_group(snapshot, arguments.group), arguments.pods, arguments.zones)
+    inputs = Inputs.of(context_of(arguments, "place"))
+    scene = group_scene(inputs, arguments.group, arguments.pods, arguments.zones)
     placement = place(scene, arguments.count, random.Random(arguments.seed))
-    document = to_json(placement) | ({} if live is None else {"facts": live.ages()})
-    ages = () if live is None else (live.told(arguments.now),)
+    document = to_json(placement) | inputs.ages()
+    ages = inputs.told(arguments.now)
     emit(document, arguments.output, lambda: _table(arguments.group, document, placement, ages))
     return int(not placement.choices)
 

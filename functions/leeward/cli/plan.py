@@ -12,7 +12,7 @@ from rich.console import Group as Rows
 from rich.console import RenderableType
 from rich.table import Table
 
-from leeward.cli.cluster_scene import cluster_of, impaired_of
+from leeward.cli.cluster_scene import cluster_of
 from leeward.cli.output import emit
 from leeward.cli.plan_file import read_plan
 from leeward.disruption.command import Command, MethodName, Plan, Verdict
@@ -42,9 +42,9 @@ def run(arguments: argparse.Namespace) -> int:
     earlier = read_plan(arguments.validate) if arguments.validate is not None else None
     only = MethodName(arguments.method) if arguments.method else None
     method = earlier.method if earlier is not None else only
-    snapshot = cluster_of(arguments, "plan")
+    context, snapshot = cluster_of(arguments, "plan")
     if method is MethodName.UNHEALTHY:
-        plan = repair_plan(snapshot, impaired_of(arguments, "plan"))
+        plan = repair_plan(snapshot, context.ports.instances.impaired())
         if earlier is not None:
             known = {command.nodes for command in earlier.commands}
             plan = replace(plan, commands=tuple(one for one in plan.commands if one.nodes in known))

@@ -4,47 +4,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from leeward.cli.raw_files import load_json
-from leeward.cli.shapes import Shape, ShapeError, list_of, name, record, text, word
-from leeward.cli.template_shapes import number
+from leeward.adapters.folder.files import load_json
+from leeward.adapters.folder.schema import SchemaError, check_of
 from leeward.disruption.command import Command, Decision, MethodName, Plan, Replacement
 from leeward.errors import InvalidInputError
 from leeward.model.instance import CapacityType
 
 _COMMAND = "leeward plan -o json"
-_REPLACEMENT = record(
-    {"group": name, "instanceTypes": list_of(name), "zones": list_of(name)},
-    {"capacityType": word(*(kind.value for kind in CapacityType))},
-)
-
-
-def _needed(shape: Shape) -> Shape:
-    """Return the shape of a list with at least one element."""
-
-    def check(value: Any, path: str) -> None:
-        list_of(shape)(value, path)
-        if not value:
-            raise ShapeError(path, "an empty list", "at least one")
-
-    return check
-
-
-_PLAN = record(
-    {
-        "commands": list_of(
-            record(
-                {"decision": word(*(one.value for one in Decision)), "nodes": _needed(name)},
-                {
-                    "replacements": list_of(_REPLACEMENT),
-                    "savingsPerHour": number,
-                    "disruptionCost": number,
-                    "reason": text,
-                },
-            )
-        )
-    },
-    {"method": word(*(one.value for one in MethodName))},
-)
 
 
 def read_plan(path: Path) -> Plan:
@@ -55,11 +21,11 @@ def read_plan(path: Path) -> Plan:
         raise InvalidInputError(f"{path}: document: found {found}, expected one plan, the output of: {_COMMAND}")
     raw = documents[0]
     try:
-        _PLAN(raw, "")
+        check_of("plan")(raw, "")
         for place, command in enumerate(raw["commands"]):
             if command["decision"] == Decision.REPLACE and not command.get("replacements"):
-                raise ShapeError(f"commands[{place}].replacements", "nothing", "at least one, the decision is replace")
-    except ShapeError as error:
+                raise SchemaError(f"commands[{place}].replacements", "nothing", "at least one, the decision is replace")
+    except SchemaError as error:
         raise InvalidInputError(f"{path}: {error} (the output of: {_COMMAND})") from error
     method = raw.get("method")
     if method is None and raw["commands"]:

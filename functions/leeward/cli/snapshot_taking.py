@@ -14,11 +14,10 @@ from rich.console import Group as Rows
 from rich.console import RenderableType
 from rich.table import Table
 
+from leeward.adapters.folder.files import FILES, POLICY_FILE
+from leeward.adapters.folder.writer import SnapshotFolder, UnusableFolderError
 from leeward.capture.taking import Capture
 from leeward.cli.output import emit
-from leeward.cli.raw_files import FILES
-from leeward.cli.snapshot import POLICY_FILE
-from leeward.cli.snapshot_folder import SnapshotFolder, UnusableFolderError
 from leeward.errors import InvalidInputError, LeewardError, ObjectGoneError
 
 LONG_SECONDS = 5.0  # then every file is reported as it is written, also without a terminal

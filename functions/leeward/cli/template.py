@@ -1,24 +1,36 @@
 """`leeward template`: the next node of a group, as a Node object.
 
-Decides how the node is printed; `leeward.node_template.build` builds it."""
+Decides what is read and how the node is printed; `leeward.node_template` builds it."""
 
 import argparse
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Group as Rows
 from rich.console import RenderableType
 from rich.table import Table
 
+from leeward.cli.context import ClusterContext, context_of
 from leeward.cli.output import Output, emit
-from leeward.cli.template_scene import Scene, live_scene, offline_scene
 from leeward.errors import InvalidInputError
-from leeward.node_template.build import expected_node, unknown_type
+from leeward.node_template.build import Sources, expected_node, unknown_type
+from leeward.node_template.gathering import look_up, sources_of
+from leeward.policy.document import TemplatePolicy
+from leeward.policy.selection import policy_for
 
 _DESCRIPTION = """Shows the node that an Auto Scaling group would launch next, also when it has none: labels, taints,
 capacity and allocatable, from its launch template, its tags and, for an EKS managed node group, DescribeNodegroup.
 Of several instance types and zones the first is shown, unless told. Output is YAML unless told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """Sources and policy of a template."""
+
+    sources: Sources
+    policy: TemplatePolicy
 
 
 def add_parser(subparsers: Any) -> None:
@@ -36,24 +48,44 @@ def run(arguments: argparse.Namespace) -> int:
     """Build the node and print it; assumptions and skipped inputs go to standard error. Return 1 where the instance
     type is not known: the node lacks cpu and memory.
     """
-    scene = _scene(arguments)
+    context = context_of(arguments, "template")
+    scene = scene_of(context, arguments.group, zone=arguments.zone, instance_type=arguments.instance_type)
     node = expected_node(scene.sources, scene.policy.precedence)
-    for warning in (*scene.warnings, *node.warnings):
+    for warning in node.warnings:
         print(f"leeward: {warning}", file=sys.stderr)
     document = node.to_json()
     emit(document, arguments.output, lambda: _table(scene, document))
     return 1 if unknown_type(scene.sources) else 0
 
 
-def _scene(arguments: argparse.Namespace) -> Scene:
-    wanted = {"zone": arguments.zone, "instance_type": arguments.instance_type}
-    if arguments.snapshot is not None:
-        return offline_scene(arguments.snapshot, arguments.cluster, arguments.group, **wanted)
-    if arguments.cluster is None:
-        raise InvalidInputError(
-            "template: found neither --cluster nor --snapshot, expected --cluster NAME (live) or --snapshot DIR"
-        )
-    return live_scene(arguments.cluster, arguments.region, arguments.account, arguments.group, **wanted)
+def scene_of(context: ClusterContext, name: str, *, zone: str | None, instance_type: str | None) -> Scene:
+    """Build the scene of the group with this name; the cluster's own API is not called. Raises InvalidInputError for an
+    unknown group, and for a zone or a type that it cannot launch.
+    """
+    ports, group = context.ports, context.group(name)
+    members = ports.instances.describe([one.id for one in group.instances]).values()
+    policy = policy_for(ports.clusters.policies(context.cluster).policies, group.name, group.tags)
+    template = policy.template if policy else TemplatePolicy()
+    looked = look_up(
+        group,
+        context.cluster,
+        template,
+        nodegroups=ports.nodegroups,
+        launches=ports.launches,
+        running={member.type for member in members} - {""},
+    )
+    _check("zone", zone, looked.choices.zones)
+    _check("instance type", instance_type, looked.choices.types)
+    variables = {**(context.facts().cni or {}), **(policy.cni if policy else {})}
+    sources = sources_of(looked, ports.launches, variables, zone=zone, instance_type=instance_type)
+    return Scene(sources=sources, policy=template)
+
+
+def _check(what: str, asked: str | None, allowed: tuple[str, ...]) -> None:
+    """Refuse a choice that the group cannot launch; where the group's choices are unknown, any value is accepted."""
+    if asked is not None and allowed and asked not in allowed:
+        shown = ", ".join(allowed[:10]) + (" …" if len(allowed) > 10 else "")
+        raise InvalidInputError(f"template: found {what} {asked!r}, expected one of the group's: {shown}")
 
 
 def _table(scene: Scene, document: Mapping[str, Any]) -> RenderableType:

@@ -9,9 +9,9 @@ from rich.console import Group as Rows
 from rich.console import RenderableType
 from rich.table import Table
 
+from leeward.cli.context import context_of
 from leeward.cli.output import emit
-from leeward.cli.uninstall_steps import Removal, live, offline
-from leeward.errors import InvalidInputError
+from leeward.cli.uninstall_steps import Removal, remove
 
 _DESCRIPTION = """Takes off all that Leeward has put on the cluster: on nodes marks, cordons, labels, annotations and
 finalizers, on groups its lifecycle hooks. Pause the cluster before (spec.paused of ClusterSettings, deployed a minute
@@ -29,7 +29,9 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Remove and report; return 1 where an object had to be left."""
-    removal = _removal(arguments)
+    context = context_of(arguments, "uninstall")
+    dry_run = arguments.dry_run or context.folder is not None
+    removal = remove(context.ports, context.cluster, dry_run=dry_run)
     emit(to_json(removal), arguments.output, lambda: _table(removal))
     return 1 if removal.left else 0
 
@@ -42,21 +44,6 @@ def to_json(removal: Removal) -> dict[str, Any]:
         "hooks": [{"group": group, "hook": hook} for group, hook in removal.hooks],
         "left": [{"what": what, "why": why} for what, why in removal.left],
     }
-
-
-def _removal(arguments: argparse.Namespace) -> Removal:
-    if arguments.snapshot is not None:
-        from leeward.cli.place_scene import read_snapshot  # late: live needs no shapes of files
-
-        return offline(read_snapshot(arguments, "uninstall"), arguments.cluster)
-    if arguments.cluster is None:
-        raise InvalidInputError(
-            "uninstall: found neither --cluster nor --snapshot, expected --cluster NAME (live) or --snapshot DIR"
-        )
-    from leeward.adapters.wiring import command_line_ports  # late: offline needs no AWS library
-
-    ports = command_line_ports(arguments.cluster, arguments.region, arguments.account)
-    return live(ports, arguments.cluster, dry_run=arguments.dry_run)
 
 
 def _table(removal: Removal) -> RenderableType:

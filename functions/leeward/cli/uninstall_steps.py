@@ -6,7 +6,6 @@ is left behind keeps a Node forever, a hook only until its time-out."""
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from leeward.cli.snapshot import Snapshot
 from leeward.errors import AccessDeniedError, InvalidPolicyError, TerminalError
 from leeward.model import well_known
 from leeward.model.group import Group, LifecycleHook
@@ -30,25 +29,32 @@ class Removal:
     left: list[tuple[str, str]] = field(default_factory=list)
 
 
-def offline(snapshot: Snapshot, cluster: str | None) -> Removal:
-    """Report a removal from a folder. Without `cluster` it covers all its groups."""
-    groups = [g for g in snapshot.groups.values() if cluster is None or cluster_of(g.tags, [cluster])]
-    return Removal(
-        done=False,
-        nodes=_on_nodes(snapshot.nodes, None),
-        hooks=list(_on_groups(groups, snapshot.hooks)),
-    )
-
-
-def live(ports: Ports, cluster: str, *, dry_run: bool) -> Removal:
-    """Find what is Leeward's and remove it unless it is a dry run. A repeated call finds what was left."""
+def remove(ports: Ports, cluster: str, *, dry_run: bool) -> Removal:
+    """Find what is Leeward's and remove it unless it is a dry run. A repeated call finds what was left. Ports of no
+    deployment (a folder) show what any deployment has put there; without `cluster` all of a folder's groups count.
+    """
     kubernetes = ports.clusters.kubernetes(cluster)
     nodes = {node.name: node for node in kubernetes.nodes()}
-    groups = ports.groups.of_clusters([cluster])
+    found = ports.groups.of_clusters([cluster])
+    groups = [group for group in found if not cluster or cluster_of(group.tags, [cluster])]
     hooks = {group.name: ports.groups.hooks(group.name) for group in groups}
     removal = Removal(
         done=not dry_run, nodes=_on_nodes(nodes.values(), ports.deployment), hooks=list(_on_groups(groups, hooks))
     )
+    if ports.deployment:
+        _keep(removal, nodes, groups, ports, cluster)
+    if removal.done:
+        for name in removal.nodes:
+            kubernetes.strip(nodes[name], ports.deployment)
+        for group, hook in removal.hooks:
+            ports.groups.delete_hook(group=group, hook=hook)
+    return removal
+
+
+def _keep(removal: Removal, nodes: Mapping[str, Node], groups: Iterable[Group], ports: Ports, cluster: str) -> None:
+    """Move to `left` what another deployment has put there and what is still at work; everything while the cluster is
+    not paused.
+    """
     removal.left += [
         (name, f"deployment {node.disrupted_by or '?'} is terminating it")
         for name, node in nodes.items()
@@ -58,16 +64,10 @@ def live(ports: Ports, cluster: str, *, dry_run: bool) -> Removal:
         removal.done = False
         removal.left.append((f"cluster {cluster}", NOT_PAUSED))
     _leave(removal, nodes, dict(_at_work(ports, cluster, groups)))
-    if removal.done:
-        for name in removal.nodes:
-            kubernetes.strip(nodes[name], ports.deployment)
-        for group, hook in removal.hooks:
-            ports.groups.delete_hook(group=group, hook=hook)
-    return removal
 
 
-def things_of(node: Node, deployment: str | None) -> tuple[str, ...]:
-    """Return Leeward's settings on the node, each with kind and name. `deployment` None: those of every deployment."""
+def things_of(node: Node, deployment: str) -> tuple[str, ...]:
+    """Return Leeward's settings on the node, each with kind and name. `deployment` empty: those of every deployment."""
     bare = stripped(node, deployment or node.disrupted_by or "")
     found = [f"finalizer {name}" for name in node.finalizers if name not in bare.finalizers]
     found += [f"taint {taint.key}" for taint in node.taints if taint not in bare.taints]
@@ -77,7 +77,7 @@ def things_of(node: Node, deployment: str | None) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _on_nodes(nodes: Iterable[Node], deployment: str | None) -> dict[str, tuple[str, ...]]:
+def _on_nodes(nodes: Iterable[Node], deployment: str) -> dict[str, tuple[str, ...]]:
     found = {node.name: things_of(node, deployment) for node in sorted(nodes, key=lambda node: node.name)}
     return {name: things for name, things in found.items() if things}
 

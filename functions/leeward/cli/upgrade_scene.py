@@ -3,59 +3,93 @@
 Decides what the target is; `leeward.upgrade` decides what follows. A live scene gives the same `Preflight`."""
 
 import argparse
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from leeward.cli.cluster_scene import offline_cluster
-from leeward.cli.ips_limits import types_named
-from leeward.cli.place_scene import cni_variables, known_group, read_snapshot
-from leeward.cli.snapshot import Snapshot
-from leeward.cli.template_scene import SnapshotLaunchSources
+from leeward.adapters.folder.reader import Folder
+from leeward.cli.cluster_scene import state_of
+from leeward.cli.context import ClusterContext, context_of
 from leeward.errors import InvalidInputError
 from leeward.model.group import Group
 from leeward.model.launch import LaunchSettings, LaunchTemplateRef
 from leeward.model.nodegroup import Nodegroup
 from leeward.node_template.choices import architecture_of
-from leeward.policy.document import ClusterPolicies, ClusterSettings, NodePolicy, Selector
+from leeward.placement.cni import variables_of
+from leeward.policy.document import ClusterPolicies, NodePolicy, Selector
+from leeward.policy.selection import policy_for
+from leeward.ports import Ports
+from leeward.ports.kubernetes import Clusters, Kubernetes
+from leeward.time_budget import TimeBudget
 from leeward.upgrade.members import Target
 from leeward.upgrade.preflight import Beside, Preflight, held_lone_pods
 from leeward.upgrade.templates import architecture_named
 
+VERSIONS = "launch-template-versions"
 _ASKED = ("ami", "launch_template_version", "kubernetes_version")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Assuming:
+    """Clusters of a folder with other policies than those that stand in it."""
+
+    clusters: Clusters
+    assumed: ClusterPolicies
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the clusters."""
+        return self.clusters.names()
+
+    def policies(self, cluster: str) -> ClusterPolicies:
+        """Return the assumed policies."""
+        del cluster
+        return self.assumed
+
+    def kubernetes(self, cluster: str, *, within: TimeBudget | None = None) -> Kubernetes:
+        """Return the cluster's API."""
+        return self.clusters.kubernetes(cluster, within=within)
 
 
 def offline_preflight(arguments: argparse.Namespace) -> Preflight:
     """Build the pre-flight inputs from --snapshot. Raises InvalidInputError naming file, path, found and expected."""
     at_most_one(arguments)
-    snapshot = read_snapshot(arguments, "upgrade")
-    given = known_group(snapshot, arguments.group)
-    policy = snapshot.policy_of(given.name)
+    warnings: list[str] = []
+    context = context_of(arguments, "upgrade", warnings.append)
+    ports, policies = context.ports, context.ports.clusters.policies(context.cluster)
+    given = context.group(arguments.group)
+    policy = policy_for(policies.policies, given.name, given.tags)
     chosen = policy or NodePolicy(name="(defaults)", selector=Selector(groups=(given.name,)))
-    group = _at_version(snapshot, given, arguments.launch_template_version)
-    policies = snapshot.policies or ClusterPolicies(settings=ClusterSettings(name=arguments.cluster or ""))
     if policy is None:
-        policies = replace(policies, policies=(*policies.policies, chosen))
-    changed = replace(snapshot, groups={**snapshot.groups, group.name: group}, policies=policies)
-    world = offline_cluster(changed, arguments.cluster or "", arguments.now)
-    launch = SnapshotLaunchSources(snapshot).settings(group)
-    nodegroup = _nodegroup(snapshot, group)
-    launchable = world.launchables.get(group.name)
-    beside = Beside(
+        assumed = replace(policies, policies=(*policies.policies, chosen))
+        ports = replace(ports, clusters=_Assuming(clusters=ports.clusters, assumed=assumed))
+    group = _at_version(context, given, arguments.launch_template_version)
+    world = state_of(context, ports, arguments.now, as_if=group)
+    world = replace(world, warnings=(*warnings, *world.warnings))
+    nodegroup = _nodegroup(context, group, chosen)
+    beside = replace(
+        _beside(arguments, context, nodegroup),
+        cni={**variables_of(ports.clusters.kubernetes(context.cluster).aws_node() or {}), **chosen.cni},
+        types=world.types,
+        selected=policy is not None,
+        surged=frozenset(pod.key for pod in held_lone_pods(world, group, chosen)),
+    )
+    wanted = _target(arguments, ports, group, nodegroup)
+    return Preflight.of(world, world.groups[group.name], chosen, wanted, beside)
+
+
+def _beside(arguments: argparse.Namespace, context: ClusterContext, nodegroup: Nodegroup | None) -> Beside:
+    """Return the inputs that follow from the arguments, the node group and the files of EKS alone."""
+    folder = context.folder
+    clusters = folder.elements("cluster") if folder is not None else ()
+    return Beside(
         force=arguments.force,
         image=arguments.ami or "",
         image_by_eks=nodegroup is not None and nodegroup.template is None,
         asked_version=arguments.kubernetes_version is not None,
         version=arguments.kubernetes_version or (nodegroup.version if nodegroup else ""),
-        control_plane=next((raw["cluster"].get("version", "") for raw in snapshot.raw("cluster")), ""),
+        control_plane=next((raw["cluster"].get("version", "") for raw in clusters), ""),
         architecture=architecture_named(arguments.ami or "") or architecture_of(nodegroup) or "",
-        cni=cni_variables(snapshot, (chosen,)),
-        types={kind.name: kind for kind in types_named(launchable.types if launchable else (), snapshot)},
-        selected=policy is not None,
-        no_policies=snapshot.policies is None,
+        no_policies=folder is not None and not folder.has_policies,
         nodegroup=nodegroup,
-        surged=frozenset(pod.key for pod in held_lone_pods(world, group, chosen)),
     )
-    target = _target(arguments, snapshot, group, launch, nodegroup)
-    return Preflight.of(world, world.groups[group.name], chosen, target, beside)
 
 
 def at_most_one(arguments: argparse.Namespace) -> None:
@@ -65,7 +99,7 @@ def at_most_one(arguments: argparse.Namespace) -> None:
         raise InvalidInputError(f"upgrade: found {' and '.join(given)}, expected one of them at most")
 
 
-def _at_version(snapshot: Snapshot, group: Group, version: str | None) -> Group:
+def _at_version(context: ClusterContext, group: Group, version: str | None) -> Group:
     """Return the group as it would be with that version of its launch template."""
     if version is None:
         return group
@@ -76,50 +110,41 @@ def _at_version(snapshot: Snapshot, group: Group, version: str | None) -> Group:
             f"{group.name} has none"
         )
     changed = replace(group, launch=replace(group.launch, template=replace(template, version=version)))
-    if snapshot.has("launch-template-versions") and SnapshotLaunchSources(snapshot).settings(changed) is None:
-        file = snapshot.directory / "launch-template-versions.json"
+    folder = context.folder
+    if folder is not None and folder.has(VERSIONS) and context.ports.launches.settings(changed) is None:
         raise InvalidInputError(
-            f"{file}: LaunchTemplateVersions: found no version {version} of {template.id or template.name}, "
-            f"expected one of {_versions(snapshot, template) or 'its versions'}"
+            f"{folder.path(VERSIONS)}: LaunchTemplateVersions: found no version {version} of "
+            f"{template.id or template.name}, expected one of {_versions(folder, template) or 'its versions'}"
         )
     return changed
 
 
-def _versions(snapshot: Snapshot, template: LaunchTemplateRef) -> str:
+def _versions(folder: Folder, template: LaunchTemplateRef) -> str:
     known = [
         one.get("VersionNumber", 0)
-        for one in snapshot.raw("launch-template-versions")
+        for one in folder.elements(VERSIONS)
         if template.id == one.get("LaunchTemplateId")
         or (template.name and template.name == one.get("LaunchTemplateName"))
     ]
     return ", ".join(str(number) for number in sorted(known))
 
 
-def _nodegroup(snapshot: Snapshot, group: Group) -> Nodegroup | None:
-    raw = (one["nodegroup"] for one in snapshot.raw("nodegroups"))
-    found = (one for one in raw if group.nodegroup is not None and one["nodegroupName"] == group.nodegroup)
-    try:
-        return next((Nodegroup.from_json(one) for one in found), None)
-    except InvalidInputError:  # an unknown taint effect voids the answer, as in `leeward template`
+def _nodegroup(context: ClusterContext, group: Group, policy: NodePolicy) -> Nodegroup | None:
+    if group.nodegroup is None:
         return None
+    return context.ports.nodegroups.get(group.cluster or context.cluster, group.nodegroup, policy.template.ttl)
 
 
-def _target(
-    arguments: argparse.Namespace,
-    snapshot: Snapshot,
-    group: Group,
-    launch: LaunchSettings | None,
-    nodegroup: Nodegroup | None,
-) -> Target:
+def _target(arguments: argparse.Namespace, ports: Ports, group: Group, nodegroup: Nodegroup | None) -> Target:
     """Return the target. An image or a Kubernetes version stands for a launch template version that is yet to be made,
     unless the present one has that image already: then an earlier run has made it.
     """
-    template = group.launch.template
+    template, launch = group.launch.template, ports.launches.settings(group)
     made = arguments.kubernetes_version is None and (
         arguments.ami is None or (launch and launch.image == arguments.ami)
     )
     overrides = {
-        one.instance_type: _resolved(snapshot, group, one.template)
+        one.instance_type: _resolved(ports, group, one.template)
         for one in group.launch.overrides
         if one.template is not None and one.instance_type
     }
@@ -132,10 +157,10 @@ def _target(
     )
 
 
-def _resolved(snapshot: Snapshot, group: Group, template: LaunchTemplateRef) -> LaunchTemplateRef:
+def _resolved(ports: Ports, group: Group, template: LaunchTemplateRef) -> LaunchTemplateRef:
     """Resolve the template of an override that brings its own."""
     launched = replace(group, launch=replace(group.launch, template=template))
-    return _numbered(template, SnapshotLaunchSources(snapshot).settings(launched))
+    return _numbered(template, ports.launches.settings(launched))
 
 
 def _numbered(template: LaunchTemplateRef, launch: LaunchSettings | None) -> LaunchTemplateRef:

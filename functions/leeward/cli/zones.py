@@ -11,14 +11,11 @@ from rich.console import Group as Rows
 from rich.console import RenderableType
 from rich.table import Table
 
+from leeward.cli.context import context_of
 from leeward.cli.ips import count
 from leeward.cli.output import emit
-from leeward.cli.place_live import live_cluster_scene, live_zone_facts, open_live
-from leeward.cli.place_scene import cluster_scene, node_type_cores, read_snapshot
-from leeward.cli.snapshot import Snapshot
-from leeward.placement.explain import ZoneFacts, explain_zone, imbalance, typical_node, zone_facts
-from leeward.placement.restrictions import of_volumes
-from leeward.placement.scene import PlacementScene
+from leeward.cli.place_scene import Inputs, cluster_scene, facts_by_zone
+from leeward.placement.explain import ZoneFacts, explain_zone, imbalance, typical_node
 from leeward.placement.verdict import ZoneVerdict
 from leeward.placement.zones import judge_zones
 
@@ -40,29 +37,14 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Judge and print; return 0, also where no zone can take a node."""
-    live = None if arguments.snapshot is not None else open_live(arguments, "zones")
-    if live is not None:
-        scene = live_cluster_scene(live, arguments.instance_type, arguments.pods)
-        facts = live_zone_facts(live, scene)
-    else:
-        snapshot = read_snapshot(arguments, "zones")
-        scene = cluster_scene(snapshot, arguments.instance_type, arguments.pods)
-        facts = facts_of(snapshot, scene)
+    inputs = Inputs.of(context_of(arguments, "zones"))
+    scene = cluster_scene(inputs, arguments.instance_type, arguments.pods)
+    facts = facts_by_zone(inputs, scene)
     verdicts = judge_zones(scene, random.Random(arguments.seed))
-    document = to_json(verdicts, facts) | ({} if live is None else {"facts": live.ages()})
-    sentences = (*imbalance(verdicts, facts), *(() if live is None else (live.told(arguments.now),)))
+    document = to_json(verdicts, facts) | inputs.ages()
+    sentences = (*imbalance(verdicts, facts), *inputs.told(arguments.now))
     emit(document, arguments.output, lambda: _table(document, sentences))
     return 0
-
-
-def facts_of(snapshot: Snapshot, scene: PlacementScene) -> dict[str, ZoneFacts]:
-    """Return what each zone of the scene holds, without finished pods."""
-    claims = {
-        f"{raw['metadata'].get('namespace', 'default')}/{raw['metadata']['name']}": raw for raw in snapshot.raw("pvcs")
-    }
-    volumes = {raw["metadata"]["name"]: raw for raw in snapshot.raw("pvs")}
-    demands = [of_volumes(pod, claims, volumes) for pod in snapshot.pods if not pod.finished]
-    return zone_facts(scene.zones, snapshot.nodes, demands, node_type_cores(snapshot))
 
 
 def to_json(verdicts: Sequence[ZoneVerdict], facts: Mapping[str, ZoneFacts]) -> dict[str, Any]:

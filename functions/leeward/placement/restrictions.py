@@ -79,19 +79,6 @@ def of_pod(name: str, spec: Mapping[str, Any]) -> tuple[Restriction, ...]:
     return tuple(found)
 
 
-def of_volumes(
-    pod: Pod, claims: Mapping[str, Mapping[str, Any]], volumes: Mapping[str, Mapping[str, Any]]
-) -> tuple[Restriction, ...]:
-    """Return the restrictions of the pod's bound volumes; `claims` by namespace/name and `volumes` by name, as raw
-    JSON.
-
-    A claim that is not bound yet restricts nothing: its volume is made where the pod runs.
-    """
-    bound = ((claims.get(f"{pod.namespace}/{name}") or {}).get("spec") or {} for name in pod.claims)
-    names = [spec["volumeName"] for spec in bound if spec.get("volumeName") in volumes]
-    return tuple(restriction for name in names for restriction in of_volume(pod.key, volumes[name]))
-
-
 def by_claim(volumes: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
     """Return raw PersistentVolumes by the claim (namespace/name) that each is bound to."""
     claims = (((volume.get("spec") or {}).get("claimRef") or {}, volume) for volume in volumes)
@@ -99,8 +86,8 @@ def by_claim(volumes: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any
 
 
 def of_claimed(pod: Pod, volumes: Mapping[str, Mapping[str, Any]]) -> tuple[Restriction, ...]:
-    """Return the same as `of_volumes`, with the volumes by claim (`by_claim`): a caller that lists volumes needs no
-    claims.
+    """Return the restrictions of the pod's bound volumes; `volumes` by claim, as `by_claim` gives them. A claim that is
+    not bound yet restricts nothing: its volume is made where the pod runs.
     """
     names = [f"{pod.namespace}/{name}" for name in pod.claims]
     return tuple(found for name in names if name in volumes for found in of_volume(pod.key, volumes[name]))

@@ -1,4 +1,4 @@
-"""Inputs of a choice of subnets, gathered before it: offline from a snapshot, live from the cluster and EC2."""
+"""Inputs of a choice of subnets, gathered before it from the cluster and EC2, or from a snapshot folder."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,7 @@
 """Cluster at one moment, with everything joined: the input of pure decisions.
 
-Decides how nodes, instances, groups, policies and pods belong together. The builder decides on the sources:
-`leeward.snapshot.gather` live, the command line from a folder."""
+Decides how nodes, instances, groups, policies and pods belong together. `leeward.snapshot.gather` reads them from the
+ports, of a live cluster or of a snapshot folder."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -133,7 +133,8 @@ def _read_all(kubernetes: Kubernetes, *, specs_only: bool) -> _Objects:
             found.pod_specs.append(pod_spec)
     for raw in kubernetes.read(Listed.DAEMON_SETS, dict):
         found.daemon_sets.append(f"{raw['metadata'].get('namespace', 'default')}/{raw['metadata']['name']}")
-        found.daemon_specs.append(reader.daemon(raw))
+        if "template" in (raw.get("spec") or {}):  # a list that was cut down may lack it, the API never does
+            found.daemon_specs.append(reader.daemon(raw))
         if found.daemon_sets[-1] == DAEMON_SET:
             found.variables.update(variables_of(raw))
     return found
@@ -184,7 +185,8 @@ class _Launches:
         self.looked: dict[str, Looked] = {}
         running: set[str] = set()
         for name, policy in selected.items():
-            mine = {instances[one.id].type for one in groups[name].instances if one.id in instances} - {""}
+            mine = {instances[one.id].type for one in groups[name].instances if one.id in instances}
+            mine = {*mine, *groups[name].running_types} - {""}
             self.looked[name] = looked_up(groups[name], policy, self.facts(Prices()), mine)
             running |= mine
         self.types = sorted(running.union(*(found.choices.types for found in self.looked.values())))

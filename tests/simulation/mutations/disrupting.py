@@ -88,9 +88,13 @@ OF_DISRUPTION = (
     ),
     Mutation(
         name="a node of a disruption run goes without its launch",
-        story="claims the node for its method and forgets what it has to pay for",
+        story="claims the node for its method and forgets the launch that it offsets",
         breaks=edited(
-            edit(f"{DISRUPTION}.termination_requests._tell_one", "for cause in causes:", "for cause in causes[:1]:")
+            edit(
+                f"{DISRUPTION}.termination_requests._tell_one",
+                "request(subject, causes, ports)",
+                "request(subject, causes[:1], ports)",
+            )
         ),
         rules=frozenset({Rule.DEBT, Rule.SIZE, Rule.DISRUPTION}),
         scenario=ROUNDS,

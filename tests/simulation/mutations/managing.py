@@ -33,7 +33,7 @@ OF_MANAGED_GROUPS = (
     Mutation(
         name="EKS is asked by force from the start",
         story="saves the second update, for pods that stay with the first",
-        breaks=edited(edit(f"{UPGRADE}.managed._begin", "force=asked.force,", "force=True,")),
+        breaks=edited(edit(f"{UPGRADE}.managed.steps._begin", "force=asked.force,", "force=True,")),
         rules=frozenset({Rule.MANAGED_ASKED}),
         scenario=ROLLED,
     ),
@@ -42,7 +42,7 @@ OF_MANAGED_GROUPS = (
         story="repeats the launch template as EKS describes it",
         breaks=edited(
             edit(
-                f"{UPGRADE}.managed._begin",
+                f"{UPGRADE}.managed.steps._begin",
                 "target.source[1] if target.source is not None else None",
                 "nodegroup.template[1] if target.source is not None and nodegroup.template else None",
             )
@@ -54,14 +54,14 @@ OF_MANAGED_GROUPS = (
         name="an upgrade is done once EKS has taken it",
         story="takes the answer of UpdateNodegroupVersion for its end",
         breaks=edited(
-            edit(f"{UPGRADE}.managed.watch", "case ManagedState.IN_PROGRESS:", "case ManagedState.CANCELLED:"),
+            edit(f"{UPGRADE}.managed.steps.watch", "case ManagedState.IN_PROGRESS:", "case ManagedState.CANCELLED:"),
             edit(
-                f"{UPGRADE}.managed.watch",
+                f"{UPGRADE}.managed.steps.watch",
                 "case ManagedState.SUCCESSFUL:",
                 "case ManagedState.SUCCESSFUL | ManagedState.IN_PROGRESS:",
             ),
             edit(
-                f"{UPGRADE}.managed.watch",
+                f"{UPGRADE}.managed.steps.watch",
                 "case ManagedState.FAILED | ManagedState.CANCELLED:",
                 "case ManagedState.FAILED:",
             ),
@@ -74,7 +74,7 @@ OF_MANAGED_GROUPS = (
         story="looks whether the update has ended, and not how",
         breaks=edited(
             edit(
-                f"{UPGRADE}.managed.watch",
+                f"{UPGRADE}.managed.steps.watch",
                 "return _failed(run, record, update, scene, ports)",
                 "return _succeeded(run, record, ports)",
             )

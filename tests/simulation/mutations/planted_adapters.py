@@ -37,9 +37,9 @@ OF_ADAPTERS = (
         story="writes without the condition on the version",
         edits=(
             edit(
-                "leeward.adapters.aws.upgrades.DynamoUpgrades.write",
-                "#version = :version AND #began",
-                "(#version = :version OR attribute_exists(pk)) AND #began",
+                "leeward.adapters.aws.table.Table.put_version",
+                "#version = :version AND #{same}",
+                "(#version = :version OR attribute_exists(pk)) AND #{same}",
             ),
         ),
         tests=("tests/contract/test_upgrades.py",),
@@ -127,7 +127,7 @@ OF_THE_COMMAND_LINE = (
     Planted(
         name="leeward drain exits 0 although pods refuse",
         story="prints what refuses and reports success",
-        edits=(edit("leeward.cli.drain._run_offline", "return ", "return 0 and "),),
+        edits=(edit("leeward.cli.drain.run", "return int(blocked)", "return 0"),),
         tests=("tests/cli/test_drain.py",),
     ),
 )

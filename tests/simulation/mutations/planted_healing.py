@@ -33,19 +33,19 @@ OF_REPAIR = (
     Planted(
         name="repair replaces a node at once",
         story="does not wait until the condition has lasted long enough",
-        edits=(edit(f"{REPAIR}.verdicts._timed", "if checkup.now < found.due:", "if False:"),),
+        edits=(edit(f"{REPAIR}.verdicts._timed", "if health.now < found.due:", "if False:"),),
         tests=("tests/unit/repair/test_verdicts.py",),
     ),
     Planted(
         name="repair acts in a paused cluster",
         story="asks the policy and not the pause switch",
-        edits=(edit(f"{REPAIR}.verdicts._why_left", "if checkup.policies.settings.paused:", "if False:"),),
+        edits=(edit(f"{REPAIR}.verdicts._why_left", "if health.policies.settings.paused:", "if False:"),),
         tests=("tests/unit/repair/test_verdicts.py",),
     ),
     Planted(
         name="repair terminates at first sight",
         story="believes one look at a list from the API server's cache",
-        edits=(edit(f"{REPAIR}.scan._replace", "or _sure(node, checkup.impaired, sight, ports)", "or True"),),
+        edits=(edit(f"{REPAIR}.scan._replace", "or _sure(node, health.impaired, view, ports)", "or True"),),
         tests=("tests/unit/termination/test_repair_scan.py",),
     ),
     Planted(
@@ -81,7 +81,7 @@ OF_FINALIZERS = (
         edits=(
             edit(
                 "leeward.finalizer.selection.to_release",
-                "if not (node.deleting and node.instance_id in sight.records)",
+                "if not (node.deleting and node.instance_id in view.records)",
                 "if True",
             ),
         ),

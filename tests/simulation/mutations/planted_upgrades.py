@@ -42,8 +42,8 @@ OF_UPGRADE_EDGES = (
         edits=(
             edit(
                 "leeward.termination.reconciler._reconcile_cluster",
-                "reconcile_upgrades(sight.groups,",
-                "reconcile_upgrades(sight.selected,",
+                "reconcile_upgrades(view.groups,",
+                "reconcile_upgrades(view.selected,",
             ),
         ),
         tests=("tests/unit/upgrade/test_endings.py",),

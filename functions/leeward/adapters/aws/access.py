@@ -1,14 +1,18 @@
 """Credentials for a cluster: those of the role that the function assumes there, or the caller's own."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.errors import aws_call
 from leeward.errors import AccessDeniedError
 from leeward.model.times import as_instant
-from leeward.ports.clock import Clock
+
+if TYPE_CHECKING:
+    from leeward.ports.clock import Clock
 
 RENEW_BEFORE = timedelta(minutes=5)
 SESSION_NAME = "leeward"

@@ -1,11 +1,13 @@
 """`ports.records.Claims` on DynamoDB: conditional writes; a caller that loses one reads again and retries from the new
 state."""
 
+from __future__ import annotations
+
 import math
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from leeward.adapters.aws.ledger_items import offset_item
 from leeward.adapters.aws.record_items import (
@@ -27,7 +29,9 @@ from leeward.model.seen import Seen
 from leeward.model.surge_instance import Settlement, SurgeInstance
 from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, Status, Subject, TerminationRecord
 from leeward.model.times import format_instant
-from leeward.ports.clock import Clock
+
+if TYPE_CHECKING:
+    from leeward.ports.clock import Clock
 
 ROUNDS = 8  # lost races and repeated reads, before the caller has to retry
 KEPT = timedelta(days=7)  # a closed record, for later questions about what happened
@@ -197,7 +201,7 @@ class DynamoClaims:
         )
         return written or (there is not None and there.get("by") == mark)
 
-    def _write(self, instance: str, change: "_Change", attempt: int | None = None) -> None:
+    def _write(self, instance: str, change: _Change, attempt: int | None = None) -> None:
         expression, names, values = change.written()
         condition = "attribute_exists(pk)"
         if attempt is not None:

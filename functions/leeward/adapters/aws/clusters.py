@@ -1,7 +1,10 @@
 """`ports.kubernetes.Clusters`: the clusters, their policies, and the access to each."""
 
+from __future__ import annotations
+
 import base64
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from leeward.adapters.aws.access import Access
 from leeward.adapters.aws.clients import AwsClients
@@ -13,9 +16,11 @@ from leeward.adapters.kubernetes.token import TokenSource
 from leeward.adapters.settings import ServedCluster
 from leeward.errors import ClusterUnreachableError, InvalidInputError
 from leeward.policy.document import ClusterPolicies
-from leeward.ports.clock import Clock
 from leeward.ports.kubernetes import Kubernetes
 from leeward.time_budget import TimeBudget
+
+if TYPE_CHECKING:
+    from leeward.ports.clock import Clock
 
 
 class EksDoor:

@@ -1,8 +1,10 @@
 """`ports.autoscaling.Groups` on Auto Scaling."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
@@ -14,7 +16,9 @@ from leeward.model import well_known
 from leeward.model.group import Group, HookResult, LifecycleHook, ScalingActivity, may_be_ended
 from leeward.model.instance import cluster_of
 from leeward.model.termination import Replacement
-from leeward.ports.clock import Clock
+
+if TYPE_CHECKING:
+    from leeward.ports.clock import Clock
 
 NAMES_PER_CALL = 100  # 50 without MaxRecords, which may be 100
 TAG_KEYS_PER_CALL = 50

@@ -1,8 +1,10 @@
 """Policy documents from the Parameter Store: one parameter each, canonical JSON, in the order of their names."""
 
+from __future__ import annotations
+
 import json
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from leeward.adapters.aws.batches import pages
 from leeward.adapters.aws.clients import AwsClients
@@ -10,7 +12,9 @@ from leeward.adapters.aws.errors import aws_call
 from leeward.adapters.cache import ExpiringCache
 from leeward.errors import InvalidPolicyError
 from leeward.policy.document import ClusterPolicies
-from leeward.ports.clock import Clock
+
+if TYPE_CHECKING:
+    from leeward.ports.clock import Clock
 
 POLICIES_LAST = timedelta(seconds=60)
 

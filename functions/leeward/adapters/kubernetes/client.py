@@ -6,13 +6,15 @@ that changes something carries a precondition or a deterministic name, so that s
 A time-out bounds the whole answer (`connection`). `within` bounds all requests of a caller together: of several tries,
 none begins and none lasts beyond it."""
 
+from __future__ import annotations
+
 import json
 import random
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import urlencode
 
 import urllib3
@@ -20,8 +22,10 @@ import urllib3
 from leeward.adapters.kubernetes.answers import Answer, Request, as_error
 from leeward.adapters.kubernetes.connection import pool
 from leeward.errors import ClusterUnreachableError, TerminalError, ThrottledError
-from leeward.ports.clock import Clock
 from leeward.time_budget import TimeBudget
+
+if TYPE_CHECKING:
+    from leeward.ports.clock import Clock
 
 CONNECT_SECONDS = 3.0
 READ_SECONDS = 10.0  # from the request to the last byte of its answer
@@ -84,7 +88,7 @@ class ClusterClient:
         self._budget = budget
         self._connected = connected or _Connected()
 
-    def within(self, budget: TimeBudget) -> "ClusterClient":
+    def within(self, budget: TimeBudget) -> ClusterClient:
         """Return the same client, over the same connections, whose requests end with the budget."""
         return ClusterClient(self.cluster, self._door, self._clock, budget=budget, connected=self._connected)
 

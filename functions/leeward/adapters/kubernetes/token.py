@@ -3,10 +3,12 @@
 EKS calls the URL and maps the caller by the cluster's access entries. A token is good for 15 minutes from its date
 (aws-iam-authenticator, pkg/token), so it is kept for ten at most, and never beyond the credentials that signed it."""
 
+from __future__ import annotations
+
 import base64
 import threading
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from botocore.credentials import Credentials
 from botocore.hooks import HierarchicalEmitter
@@ -15,7 +17,9 @@ from botocore.signers import RequestSigner
 
 from leeward.adapters.aws.access import Access, Grant
 from leeward.adapters.aws.clients import AwsClients
-from leeward.ports.clock import Clock
+
+if TYPE_CHECKING:
+    from leeward.ports.clock import Clock
 
 PREFIX = "k8s-aws-v1."
 CLUSTER_HEADER = "x-k8s-aws-id"

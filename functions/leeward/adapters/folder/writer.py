@@ -12,9 +12,8 @@ from typing import Any
 
 import yaml
 
-from leeward.cli.policy_files import read_documents
-from leeward.cli.raw_files import FILES, read_elements
-from leeward.cli.snapshot import POLICY_FILE
+from leeward.adapters.folder.files import FILES, POLICY_FILE, read_elements
+from leeward.adapters.folder.policy_files import read_documents
 from leeward.errors import InvalidInputError
 
 MARK = "# written by leeward snapshot: the policies that are deployed\n"  # any other policy.yaml is the user's own

@@ -1,4 +1,4 @@
-"""Files of a snapshot folder: their names, the command each one comes from, and the shape of the fields that are read.
+"""Files of a snapshot folder: their names and the command each one comes from.
 
 Decides how a file is opened and split into elements; the models interpret the objects."""
 
@@ -8,115 +8,59 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from leeward.cli.attachment_shapes import ATTACHMENT_SPEC, ATTACHMENT_STATUS, VOLUME_SPEC
-from leeward.cli.aws_shapes import GROUP, HOOK, INSTANCE, INSTANCE_STATUS
-from leeward.cli.kubernetes_shapes import BUDGET, NODE, POD, POD_TEMPLATE, kubernetes_object
-from leeward.cli.place_shapes import CLAIM_SPEC, DAEMON_SET_SPEC, SUBNET
-from leeward.cli.scheduling_shapes import CSI_NODE_SPEC, PRICES, STORAGE_CLASS
-from leeward.cli.shapes import (
-    Shape,
-    ShapeError,
-    inside,
-    record,
-)
-from leeward.cli.template_shapes import (
-    INSTANCE_TYPE,
-    LAUNCH_CONFIGURATION,
-    LAUNCH_TEMPLATE_VERSION,
-    NODEGROUP,
-    every,
-)
-from leeward.cli.upgrade_shapes import CLUSTER
+from leeward.adapters.folder.schema import SchemaError, check_of, inside
 from leeward.errors import InvalidInputError
 from leeward.policy.fields import shown
 
-_OBJECT = record({})
+POLICY_FILE = "policy.yaml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawFile:
-    """One file: `NAME.json`, the output of `command`; `keys` lead to its elements, lists at every step."""
+    """One file: `NAME.json`, the output of `command`; `keys` lead to its elements, lists at every step. `schema.json`
+    defines an element by the file's name."""
 
     name: str
     command: str
     keys: tuple[str, ...] = ("items",)
-    shape: Shape = _OBJECT
 
 
 FILES: Mapping[str, RawFile] = {
     file.name: file
     for file in (
-        RawFile(name="nodes", command="kubectl get nodes -o json", shape=NODE),
-        RawFile(name="pods", command="kubectl get pods -A -o json", shape=POD),
-        RawFile(name="pdbs", command="kubectl get pdb -A -o json", shape=BUDGET),
-        RawFile(
-            name="daemonsets",
-            command="kubectl get daemonsets -A -o json",
-            shape=kubernetes_object("DaemonSet", every(DAEMON_SET_SPEC, POD_TEMPLATE)),
-        ),
-        RawFile(name="pvs", command="kubectl get pv -o json", shape=kubernetes_object("PersistentVolume", VOLUME_SPEC)),
-        RawFile(
-            name="pvcs",
-            command="kubectl get pvc -A -o json",
-            shape=kubernetes_object("PersistentVolumeClaim", CLAIM_SPEC),
-        ),
-        RawFile(
-            name="volumeattachments",
-            command="kubectl get volumeattachments -o json",
-            shape=kubernetes_object("VolumeAttachment", ATTACHMENT_SPEC, ATTACHMENT_STATUS),
-        ),
+        RawFile(name="nodes", command="kubectl get nodes -o json"),
+        RawFile(name="pods", command="kubectl get pods -A -o json"),
+        RawFile(name="pdbs", command="kubectl get pdb -A -o json"),
+        RawFile(name="daemonsets", command="kubectl get daemonsets -A -o json"),
+        RawFile(name="pvs", command="kubectl get pv -o json"),
+        RawFile(name="pvcs", command="kubectl get pvc -A -o json"),
+        RawFile(name="volumeattachments", command="kubectl get volumeattachments -o json"),
         RawFile(
             name="auto-scaling-groups",
             command="aws autoscaling describe-auto-scaling-groups",
             keys=("AutoScalingGroups",),
-            shape=GROUP,
         ),
-        RawFile(
-            name="lifecycle-hooks",
-            command="aws autoscaling describe-lifecycle-hooks",
-            keys=("LifecycleHooks",),
-            shape=HOOK,
-        ),
+        RawFile(name="lifecycle-hooks", command="aws autoscaling describe-lifecycle-hooks", keys=("LifecycleHooks",)),
         RawFile(
             name="launch-configurations",
             command="aws autoscaling describe-launch-configurations",
             keys=("LaunchConfigurations",),
-            shape=LAUNCH_CONFIGURATION,
         ),
         RawFile(
             name="launch-template-versions",
             command="aws ec2 describe-launch-template-versions",
             keys=("LaunchTemplateVersions",),
-            shape=LAUNCH_TEMPLATE_VERSION,
         ),
-        RawFile(
-            name="instances", command="aws ec2 describe-instances", keys=("Reservations", "Instances"), shape=INSTANCE
-        ),
-        RawFile(
-            name="instance-types",
-            command="aws ec2 describe-instance-types",
-            keys=("InstanceTypes",),
-            shape=INSTANCE_TYPE,
-        ),
-        RawFile(
-            name="instance-status",
-            command="aws ec2 describe-instance-status",
-            keys=("InstanceStatuses",),
-            shape=INSTANCE_STATUS,
-        ),
-        RawFile(name="subnets", command="aws ec2 describe-subnets", keys=("Subnets",), shape=SUBNET),
-        RawFile(name="cluster", command="aws eks describe-cluster", keys=(), shape=CLUSTER),
-        RawFile(name="nodegroups", command="aws eks describe-nodegroup", keys=(), shape=NODEGROUP),
-        RawFile(name="prices", command="prices", keys=(), shape=PRICES),
-        RawFile(
-            name="storageclasses",
-            command="kubectl get storageclasses -o json",
-            shape=every(kubernetes_object("StorageClass"), record({}, STORAGE_CLASS)),
-        ),
-        RawFile(
-            name="csinodes", command="kubectl get csinodes -o json", shape=kubernetes_object("CSINode", CSI_NODE_SPEC)
-        ),
-        RawFile(name="namespaces", command="kubectl get namespaces -o json", shape=kubernetes_object("Namespace")),
+        RawFile(name="instances", command="aws ec2 describe-instances", keys=("Reservations", "Instances")),
+        RawFile(name="instance-types", command="aws ec2 describe-instance-types", keys=("InstanceTypes",)),
+        RawFile(name="instance-status", command="aws ec2 describe-instance-status", keys=("InstanceStatuses",)),
+        RawFile(name="subnets", command="aws ec2 describe-subnets", keys=("Subnets",)),
+        RawFile(name="cluster", command="aws eks describe-cluster", keys=()),
+        RawFile(name="nodegroups", command="aws eks describe-nodegroup", keys=()),
+        RawFile(name="prices", command="prices", keys=()),
+        RawFile(name="storageclasses", command="kubectl get storageclasses -o json"),
+        RawFile(name="csinodes", command="kubectl get csinodes -o json"),
+        RawFile(name="namespaces", command="kubectl get namespaces -o json"),
     )
 }
 
@@ -128,13 +72,13 @@ def read_elements(directory: Path, file: RawFile) -> tuple[Mapping[str, Any], ..
     other. Raises InvalidInputError naming file, path, found and expected.
     """
     path = directory / f"{file.name}.json"
-    found: list[Mapping[str, Any]] = []
+    check, found = check_of(file.name), list[Mapping[str, Any]]()
     try:
         for place, document in _documents(path, file):
             for inner, element in _descend(place, document, file.keys):
-                file.shape(element, inner)
+                check(element, inner)
                 found.append(element)
-    except ShapeError as error:
+    except SchemaError as error:
         raise InvalidInputError(f"{path}: {error} (the output of: {file.command})") from error
     return tuple(found)
 
@@ -154,11 +98,11 @@ def _descend(path: str, value: Any, keys: tuple[str, ...]) -> list[tuple[str, An
     if not keys:
         return [(path, value)]
     if not isinstance(value, Mapping) or keys[0] not in value:
-        raise ShapeError(path, shown(value), f"a mapping with {keys[0]}")
+        raise SchemaError(path, shown(value), f"a mapping with {keys[0]}")
     inner = inside(path, keys[0])
     items = value[keys[0]]
     if not isinstance(items, list):
-        raise ShapeError(inner, shown(items), "a list")
+        raise SchemaError(inner, shown(items), "a list")
     return [found for index, item in enumerate(items) for found in _descend(f"{inner}[{index}]", item, keys[1:])]
 
 

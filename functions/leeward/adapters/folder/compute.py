@@ -1,0 +1,125 @@
+"""Subnets, prices, launch templates, instance types and node groups of a snapshot folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import cached_property
+
+from leeward.adapters.folder.network_limits import built_in
+from leeward.adapters.folder.reader import Folder
+from leeward.errors import ObjectGoneError
+from leeward.model.group import Group
+from leeward.model.instance_type import InstanceType
+from leeward.model.launch import LaunchSettings, among_configurations, among_versions
+from leeward.model.nodegroup import Nodegroup
+from leeward.model.subnet import Subnet
+from leeward.node_template.cache import NodegroupCache
+from leeward.ports.clock import Clock
+
+
+class FolderNetwork:
+    """`ports.compute.Network` of a folder. Raises InvalidInputError."""
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+
+    def subnets(self, ids: Iterable[str]) -> Mapping[str, Subnet]:
+        """Return the subnets by id; an unknown one is absent."""
+        return {name: self._subnets[name] for name in ids if name in self._subnets}
+
+    def subnets_tagged(self, vpcs: Iterable[str], key: str) -> Mapping[str, Subnet]:
+        """Return the VPCs' subnets that carry a tag with the key, by id; one without a VPC counts as of any."""
+        known = {*vpcs, ""}
+        return {name: one for name, one in self._subnets.items() if one.vpc in known and key in one.tags}
+
+    @cached_property
+    def _subnets(self) -> Mapping[str, Subnet]:
+        return {subnet.id: subnet for subnet in map(Subnet.from_json, self._folder.elements("subnets"))}
+
+
+class FolderPriceList:
+    """`ports.compute.PriceList` of a folder: of several documents the later wins. Raises InvalidInputError."""
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+
+    def on_demand(self, types: Iterable[str]) -> Mapping[str, float]:
+        """Return the prices by type; those without a price are absent."""
+        wanted, found = set(types), dict[str, float]()
+        for document in self._folder.elements("prices"):
+            found |= {name: price for name, price in (document.get("on-demand") or {}).items() if name in wanted}
+        return found
+
+    def spot(self, types: Iterable[str], zones: Iterable[str], now: datetime) -> Mapping[str, Mapping[str, float]]:
+        """Return the prices by type and zone, of all zones."""
+        del zones, now
+        wanted, found = set(types), dict[str, dict[str, float]]()
+        for document in self._folder.elements("prices"):
+            for name, by_zone in (document.get("spot") or {}).items():
+                if name in wanted:
+                    found.setdefault(name, {}).update(by_zone)
+        return found
+
+
+class FolderLaunchSources:
+    """`ports.compute.LaunchSources` of a folder; types that its file lacks come from the built-in table of interfaces
+    and cores, without memory. Raises InvalidInputError.
+    """
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+
+    def settings(self, group: Group) -> LaunchSettings | None:
+        """Return the group's launch settings, or None when the files do not hold them."""
+        wanted = group.launch.template
+        if wanted is not None:
+            return among_versions(wanted, self._folder.elements("launch-template-versions"))
+        return among_configurations(group.launch.configuration or "", self._folder.elements("launch-configurations"))
+
+    def instance_types(self, names: Iterable[str]) -> Mapping[str, InstanceType]:
+        """Return the types of the file, and those of `names` that the built-in table has."""
+        types = self.all_instance_types()
+        others = {name: built_in(name) for name in names if name not in types}
+        # the table has neither memory nor architecture: nothing may be read out of their defaults
+        return {**types, **{name: replace(kind, architectures=()) for name, kind in others.items() if kind}}
+
+    def all_instance_types(self) -> Mapping[str, InstanceType]:
+        """Return the types of instance-types.json."""
+        return self._types
+
+    @cached_property
+    def _types(self) -> Mapping[str, InstanceType]:
+        return {one.name: one for one in map(InstanceType.from_json, self._folder.elements("instance-types"))}
+
+
+class FolderNodegroups:
+    """`ports.eks.Nodegroups` of a folder. A node group that it lacks stands for a call that failed."""
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+
+    def describe(self, cluster: str, name: str) -> Nodegroup:
+        """Return the node group. Raises ObjectGoneError for an absent one, InvalidInputError for an unknown taint
+        effect.
+        """
+        for raw in (element["nodegroup"] for element in self._folder.elements("nodegroups")):
+            if raw["nodegroupName"] == name and (not cluster or raw.get("clusterName", cluster) == cluster):
+                return Nodegroup.from_json(raw)
+        raise ObjectGoneError(f"{self._folder.path('nodegroups')} does not hold it")
+
+
+class FolderKnownNodegroups:
+    """`ports.eks.KnownNodegroups` of a folder. `say` takes one sentence for each node group that it lacks."""
+
+    def __init__(self, folder: Folder, clock: Clock, say: Callable[[str], None]) -> None:
+        self._folder = folder
+        self._cache = NodegroupCache(FolderNodegroups(folder), clock, chance=lambda: 0.0, say=say)
+
+    def get(self, cluster: str, name: str, lasts: timedelta) -> Nodegroup | None:
+        """Return the node group, None when the folder lacks it. Raises InvalidInputError for a broken file, which is no
+        failed call.
+        """
+        self._folder.elements("nodegroups")
+        return self._cache.get(cluster, name, lasts)

@@ -1,0 +1,67 @@
+"""Records of a deployment, of which a snapshot folder holds none, and the clock of a folder.
+
+Decides which reads answer "nothing is recorded" (as where Leeward is not installed) and which refuse: what a command
+would tell wrongly from an empty answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from leeward.adapters.folder.refusals import Refusing
+from leeward.model.facts import FactKind, Sheet, cni_content
+from leeward.placement.cni import variables_of
+
+if TYPE_CHECKING:
+    from leeward.adapters.folder.kubernetes import FolderClusters
+    from leeward.model.termination import TerminationRecord
+
+
+class FolderClock:
+    """`ports.clock.Clock` that stands still at the time at which the folder is judged."""
+
+    def __init__(self, now: datetime) -> None:
+        self._now = now
+
+    def now(self) -> datetime:
+        """Return that time."""
+        return self._now
+
+    def sleep(self, seconds: float) -> None:
+        """Return at once: nothing changes in a folder."""
+
+
+class FolderClaims(Refusing):
+    """Reads of `ports.records.Claims`: no termination is recorded."""
+
+    holds = "it has no termination records"
+
+    def read(self, instance: str) -> TerminationRecord | None:
+        """Return no record."""
+        del instance
+        return None
+
+    def read_all(self, instances: Iterable[str]) -> Mapping[str, TerminationRecord]:
+        """Return no records."""
+        del instances
+        return {}
+
+    def open_instances(self) -> Sequence[str]:
+        """Return no instances."""
+        return ()
+
+
+class FolderCatalog(Refusing):
+    """Reads of `ports.records.Catalog`: of the facts that function sync records, the settings of the VPC CNI."""
+
+    holds = "it has no facts of function sync"
+
+    def __init__(self, clusters: FolderClusters, clock: FolderClock) -> None:
+        self._clusters, self._clock = clusters, clock
+
+    def read(self, cluster: str) -> Mapping[FactKind, Sheet]:
+        """Return the sheet of the CNI, from its DaemonSet. Raises InvalidInputError."""
+        found = self._clusters.kubernetes(cluster).aws_node()
+        variables = None if found is None else variables_of(found)
+        return {FactKind.CNI: Sheet(synced=self._clock.now(), content=cni_content(variables))}

@@ -1,0 +1,95 @@
+"""Cluster that a command works on: the ports of --cluster NAME or those of --snapshot DIR.
+
+Decides which of the two is meant, and how a missing object is named; the command is the same for both."""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from leeward.adapters.folder.reader import Folder
+from leeward.errors import InvalidInputError, LeewardError
+from leeward.model.facts import ClusterFacts
+from leeward.model.group import Group
+from leeward.ports import Ports
+
+MOST_NAMES = 10  # that a message lists
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterContext:
+    """One cluster. `cluster`: its name, may be empty for a folder; `folder` None: the cluster is live."""
+
+    ports: Ports
+    cluster: str
+    folder: Folder | None = None
+
+    @property
+    def knows_instances(self) -> bool:
+        """False for a folder without instances.json: an instance that is not in it may well run."""
+        return self.folder is None or self.folder.has("instances")
+
+    def facts(self) -> ClusterFacts:
+        """Return the facts that function sync has recorded: none before it has run, or without a table that can be
+        read. Raises InvalidInputError for a broken file.
+        """
+        try:
+            return ClusterFacts.from_sheets(self.ports.catalog.read(self.cluster))
+        except InvalidInputError:
+            raise
+        except LeewardError:
+            return ClusterFacts()
+
+    def group(self, name: str) -> Group:
+        """Return the Auto Scaling group. Raises InvalidInputError when there is none."""
+        found = self.ports.groups.describe([name]).get(name)
+        if found is None:
+            raise self.unknown_group(name)
+        return found
+
+    def unknown_node(self, name: str) -> InvalidInputError:
+        """Return the error for a node that the cluster does not have."""
+        where = f"cluster {self.cluster}: nodes" if self.folder is None else f"{self.folder.path('nodes')}: items"
+        known = self.ports.clusters.kubernetes(self.cluster).nodes()
+        names = _listed(node.name for node in known)
+        return InvalidInputError(f"{where}: found no node {name!r}, expected one of its nodes: {names}")
+
+    def unknown_group(self, name: str) -> InvalidInputError:
+        """Return the error for an Auto Scaling group that does not exist."""
+        if self.folder is None:
+            expected = "one of the Region's groups"
+            return InvalidInputError(f"AutoScalingGroups: found no group {name!r}, expected {expected}")
+        names = _listed(group.name for group in self.ports.groups.of_clusters([self.cluster]))
+        file = self.folder.path("auto-scaling-groups")
+        return InvalidInputError(
+            f"{file}: AutoScalingGroups: found no group {name!r}, expected one of its groups: {names}"
+        )
+
+
+def context_of(arguments: argparse.Namespace, verb: str, say: Callable[[str], None] | None = None) -> ClusterContext:
+    """Return the cluster of --snapshot or --cluster. `say` takes what matters of a folder although nothing fails,
+    standard error without it. Raises InvalidInputError with neither option, or for a folder that does not exist.
+    """
+    if arguments.snapshot is not None:
+        from leeward.adapters.folder.wiring import folder_ports  # late: live needs no parsers of files
+
+        folder = Folder(arguments.snapshot, arguments.cluster or "")
+        return ClusterContext(
+            ports=folder_ports(folder, arguments.now, say or _warn), cluster=arguments.cluster or "", folder=folder
+        )
+    if arguments.cluster is None:
+        raise InvalidInputError(
+            f"{verb}: found neither --cluster nor --snapshot, expected --cluster NAME (live) or --snapshot DIR"
+        )
+    from leeward.adapters import wiring  # late: offline needs no AWS library
+
+    ports = wiring.command_line_ports(arguments.cluster, arguments.region, arguments.account)
+    return ClusterContext(ports=ports, cluster=arguments.cluster)
+
+
+def _warn(sentence: str) -> None:
+    print(f"leeward: {sentence}", file=sys.stderr)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)[:MOST_NAMES]) or "none at all"
