@@ -15,8 +15,8 @@ def planned(world):
     """The plan for version 2, as it is before the start."""
     ports, group = world.world.system.ports, world.world.fleet.groups[GROUP].described()
     policy = world.world.policies.policies[0]
-    record = fresh_record(group, "blue", policy, Asked(template_version="2"), ports)
-    return plan_upgrade(look(replace(record, target=expected(record, group, ports)), ports).preflight).sizes
+    record = fresh_record(group, "blue", policy, Asked(template_version="2"), ports.clock)
+    return plan_upgrade(look(replace(record, target=expected(record, group, ports.templates)), ports).preflight).sizes
 
 
 @pytest.mark.parametrize("strategy", ["DEFAULT", "MINIMAL", "INCREMENTAL"])

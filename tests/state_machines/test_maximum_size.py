@@ -216,7 +216,7 @@ def test_an_upgrade_that_begins_meanwhile_takes_the_owners_max_size_for_the_one_
     ask(system)
     record = an_upgrade(raised_maximum=False)
     assert measured(record, system.groups.by_name[GROUP], system.ports).maximum == 2
-    assert owners_maximum(GROUP, system.ports) == 2
+    assert owners_maximum(GROUP, system.ports.groups, system.ports.maxima) == 2
 
 
 def test_an_upgrade_measures_without_a_launch_whose_record_the_index_does_not_list_yet(monkeypatch):

@@ -187,7 +187,9 @@ class Capture:
         """Return prices as live commands know them: those that fn sync has recorded, and the missing ones from AWS."""
         zones = sorted({str(raw["AvailabilityZone"]) for raw in self._needed("subnets")["Subnets"]})
         told: list[str] = []
-        found = known_prices(self._ports, self._cluster, self._types, zones, self._now, told)
+        found = known_prices(
+            self._ports.price_list, self._ports.catalog, self._cluster, self._types, zones, self._now, told
+        )
         if told and found == Prices():
             raise TerminalError("; ".join(told))
         self.warnings += [f"prices.json: {warning}" for warning in told]

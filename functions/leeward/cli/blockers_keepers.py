@@ -12,6 +12,8 @@ from leeward.errors import InvalidInputError, NotInSnapshotError
 from leeward.model.node import Node
 from leeward.model.well_known import KEPT_FOR, OF_DISRUPTION
 from leeward.ports import Ports
+from leeward.ports.clock import Clock
+from leeward.ports.records import Disruptions
 from leeward.upgrade.status import Phase
 
 RECONCILER = timedelta(
@@ -36,7 +38,11 @@ def keepers_of(nodes: Iterable[Node], cluster: str, ports: Ports) -> Mapping[str
 
 def _keeper(name: str, cluster: str, ports: Ports) -> Keeper:
     try:
-        return _disruption(name, cluster, ports) if name.startswith(OF_DISRUPTION) else _upgrade(name, cluster, ports)
+        return (
+            _disruption(name, cluster, ports.clock, ports.disruptions)
+            if name.startswith(OF_DISRUPTION)
+            else _upgrade(name, cluster, ports)
+        )
     except NotInSnapshotError:
         return Keeper(name=name)
 
@@ -52,22 +58,22 @@ def _upgrade(group: str, cluster: str, ports: Ports) -> Keeper:
     except InvalidInputError:  # the group is gone, or no policy selects it and no upgrade is known
         return Keeper(name=group)
     if not status.execution or status.phase is Phase.STARTING:
-        return _left_behind(group, ports)
+        return _left_behind(group, ports.clock)
     until = status.eta if status.phase in _MOVES else None
     return Keeper(name=group, execution=status.execution, phase=status.phase.value, until=until)
 
 
-def _disruption(name: str, cluster: str, ports: Ports) -> Keeper:
+def _disruption(name: str, cluster: str, clock: Clock, disruptions: Disruptions) -> Keeper:
     """Return the keeper of a run. The reconciler that finds the execution of an open run dead ends the run: until
     then it keeps its nodes.
     """
-    record = ports.disruptions.read(cluster)
+    record = disruptions.read(cluster)
     if record is None or not record.open or name != f"{OF_DISRUPTION}{record.number}":
-        return _left_behind(name, ports)
+        return _left_behind(name, clock)
     going = under_way(record) if record.told else ()
     names = tuple(sorted(node for node, instance in record.nodes.items() if instance in going))
     return Keeper(name=name, execution=record.execution or None, going=names)
 
 
-def _left_behind(name: str, ports: Ports) -> Keeper:
-    return Keeper(name=name, execution="", until=ports.clock.now() + RECONCILER)
+def _left_behind(name: str, clock: Clock) -> Keeper:
+    return Keeper(name=name, execution="", until=clock.now() + RECONCILER)

@@ -21,7 +21,9 @@ from leeward.model.well_known import KEPT_FOR
 from leeward.policy.document import NodePolicy
 from leeward.policy.selection import is_ours, policy_for
 from leeward.ports import Ports
+from leeward.ports.autoscaling import Groups
 from leeward.ports.kubernetes import Kubernetes
+from leeward.ports.records import Claims
 from leeward.termination import deadlines
 from leeward.termination.budgets import refusal
 from leeward.termination.instance_state import UNSELECTED
@@ -115,7 +117,7 @@ def scenes_of(ports: Ports, cluster: str, name: str | None, now: datetime) -> li
     there = {node.name for node in nodes}
     on_ec2 = {node.instance_id for node in nodes if node.instance_id.startswith("i-")}
     instances = ports.instances.describe(sorted(on_ec2))
-    groups = ports.groups.describe(sorted(_groups_of(on_ec2, instances, ports)))
+    groups = ports.groups.describe(sorted(_groups_of(on_ec2, instances, ports.groups)))
     leaving = {
         member.id: group.name
         for group in groups.values()
@@ -134,15 +136,15 @@ def scenes_of(ports: Ports, cluster: str, name: str | None, now: datetime) -> li
         hooks={name: ports.groups.hooks(name) for name in sorted({leaving[i] for i in leaving if i in on_ec2})},
         policies=ports.clusters.policies(cluster).policies,
         queues=ports.queue_arns,
-        records=_open_records(ports, [node for node in nodes if node.marked or node.instance_id in leaving]),
+        records=_open_records(ports.claims, [node for node in nodes if node.marked or node.instance_id in leaving]),
         keepers=keepers_of(nodes, cluster, ports),
     )
     return [_surging(scene, around.pods, kubernetes) for scene in around.scenes(nodes, now)]
 
 
-def _groups_of(on_ec2: Iterable[str], instances: Mapping[str, Instance], ports: Ports) -> set[str]:
+def _groups_of(on_ec2: Iterable[str], instances: Mapping[str, Instance], groups: Groups) -> set[str]:
     """Return the groups that the instances' tags name, and those that list an instance which EC2 does not know."""
-    listed = [ports.groups.lifecycle_of(name) for name in on_ec2 if name not in instances]
+    listed = [groups.lifecycle_of(name) for name in on_ec2 if name not in instances]
     return {one.group for one in instances.values() if one.group} | {found[0] for found in listed if found}
 
 
@@ -154,9 +156,9 @@ def _surging(scene: NodeScene, pods: tuple[Pod, ...], kubernetes: Kubernetes) ->
     return replace(scene, surged=surged(lone, kubernetes))
 
 
-def _open_records(ports: Ports, nodes: Iterable[Node]) -> dict[str, TerminationRecord]:
+def _open_records(claims: Claims, nodes: Iterable[Node]) -> dict[str, TerminationRecord]:
     """Return the open records of nodes that are tainted or terminating: the others have no termination under way."""
-    records = ports.claims.read_all(node.instance_id for node in nodes if node.instance_id.startswith("i-"))
+    records = claims.read_all(node.instance_id for node in nodes if node.instance_id.startswith("i-"))
     return {instance: record for instance, record in records.items() if record.status is Status.OPEN}
 
 

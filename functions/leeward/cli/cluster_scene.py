@@ -42,7 +42,7 @@ def state_of(context: ClusterContext, ports: Ports, now: datetime, as_if: Group 
 def _with_disruptions(state: ClusterSnapshot, context: ClusterContext) -> ClusterSnapshot:
     """Add the table's runs and upgrades; a table that cannot be read (Leeward is not installed) gives a remark."""
     try:
-        return with_the_table(state, context.ports, context.ports.disruptions.read(state.cluster))
+        return with_the_table(state, context.ports.upgrades, context.ports.disruptions.read(state.cluster))
     except NotInSnapshotError:
         return state
     except LeewardError as error:

@@ -106,7 +106,11 @@ def run(arguments: argparse.Namespace) -> int:
         document["execution"] = start(scene, context.ports, _order(arguments))
     _print(arguments, documents)
     followed = arguments.output == Output.TABLE.value if arguments.wait is None else arguments.wait
-    return follow([node_of(scene) for scene in scenes], context.ports, print_progress) if followed else 0
+    return (
+        follow([node_of(scene) for scene in scenes], context.ports.clock, context.ports.claims, print_progress)
+        if followed
+        else 0
+    )
 
 
 def _order(arguments: argparse.Namespace) -> Order:

@@ -8,7 +8,8 @@ from types import MappingProxyType
 
 from leeward.model.termination import Outcome, Status, TerminationRecord
 from leeward.model.times import format_instant
-from leeward.ports import Ports
+from leeward.ports.clock import Clock
+from leeward.ports.records import Claims
 
 LOOK_AGAIN_SECONDS = 2.0
 INTERRUPTED = 130
@@ -26,7 +27,7 @@ PHASES: Mapping[str, str] = MappingProxyType(
 Say = Callable[[str], None]
 
 
-def follow(nodes: Sequence[tuple[str, str]], ports: Ports, say: Say) -> int:
+def follow(nodes: Sequence[tuple[str, str]], clock: Clock, claims: Claims, say: Say) -> int:
     """Print a line for every change of `nodes`, pairs (name, instance). Return 0 when every node is terminated, 1 when
     one was returned to service or could not be terminated by now, 130 after a Ctrl-C, which leaves everything running.
     """
@@ -36,16 +37,16 @@ def follow(nodes: Sequence[tuple[str, str]], ports: Ports, say: Say) -> int:
     try:
         while True:
             for name, instance in list(left.items()):
-                line, ended = _look(ports.claims.read(instance))
+                line, ended = _look(claims.read(instance))
                 if known.get(name) != line:
                     known[name] = line
-                    say(f"{format_instant(ports.clock.now())} {name}: {line}")
+                    say(f"{format_instant(clock.now())} {name}: {line}")
                 if ended is not None:
                     del left[name]
                     failed = failed or not ended
             if not left:
                 return int(failed)
-            ports.clock.sleep(LOOK_AGAIN_SECONDS)
+            clock.sleep(LOOK_AGAIN_SECONDS)
     except KeyboardInterrupt:
         say(f"not followed any more, and still under way: {', '.join(left)}")
         return INTERRUPTED

@@ -13,7 +13,7 @@ from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.model.termination import Status, TerminationRecord
 from leeward.policy.document import DrainPolicy, NodePolicy
 from leeward.policy.selection import policy_for
-from leeward.ports import Ports
+from leeward.ports.autoscaling import Groups
 from leeward.ports.kubernetes import Kubernetes
 from leeward.termination.lone_pods import lone_pods
 from leeward.termination.replica_surge import surged
@@ -75,7 +75,7 @@ def _members(context: ClusterContext, nodes: Iterable[Node], name: str) -> list[
 def _scene(context: ClusterContext, kubernetes: Kubernetes, node: Node) -> Scene:
     ports, on_ec2 = context.ports, node.instance_id.startswith("i-")
     instance = ports.instances.describe([node.instance_id]).get(node.instance_id) if on_ec2 else None
-    group = _group_of(node, instance, ports) if on_ec2 else None
+    group = _group_of(node, instance, ports.groups) if on_ec2 else None
     known = ports.groups.describe([group]).get(group) if group else None
     policies = ports.clusters.policies(context.cluster).policies
     selected = policy_for(policies, group, known.tags if known else {}) if group else None
@@ -99,6 +99,6 @@ def _scene(context: ClusterContext, kubernetes: Kubernetes, node: Node) -> Scene
     )
 
 
-def _group_of(node: Node, instance: Instance | None, ports: Ports) -> str | None:
+def _group_of(node: Node, instance: Instance | None, groups: Groups) -> str | None:
     """Return the group that the instance's tag names; of an instance that EC2 does not know, the one that lists it."""
-    return instance.group if instance else next(iter(ports.groups.lifecycle_of(node.instance_id) or ()), None)
+    return instance.group if instance else next(iter(groups.lifecycle_of(node.instance_id) or ()), None)

@@ -25,7 +25,7 @@ from leeward.interruption.world import World
 from leeward.model.message import InterruptionMessage, Kind, Message, hook_of
 from leeward.model.termination import Status, TerminationRecord, execution_name
 from leeward.model.times import format_instant
-from leeward.ports import Ports
+from leeward.ports.records import Claims
 
 STDIN = "-"
 QUEUE_NAME = "leeward-interruption"  # its hooks are Leeward's; offline the account is not known
@@ -128,7 +128,7 @@ def _live(
     for found in parsed:
         error = lookup.error_for(found) if isinstance(found, Message) else None
         decision = _again(error) if error else _decide(found, lookup.world, arguments.now)
-        documents.append(document_of(decision, found, arguments.now, _attempts(decision, ports)))
+        documents.append(document_of(decision, found, arguments.now, _attempts(decision, ports.claims)))
     return documents
 
 
@@ -138,9 +138,9 @@ def _again(error: LeewardError) -> Decision:
     )
 
 
-def _attempts(decision: Decision, ports: Ports) -> Mapping[str, int]:
+def _attempts(decision: Decision, claims: Claims) -> Mapping[str, int]:
     claimed = [node.instance for node in decision.nodes if node.cause]
-    records = ports.claims.read_all(claimed)
+    records = claims.read_all(claimed)
     return {instance: _attempt(records.get(instance)) for instance in claimed}
 
 

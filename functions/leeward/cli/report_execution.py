@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from leeward.errors import AccessDeniedError, InvalidInputError
 from leeward.model.execution import Execution, Machine, Step
 from leeward.model.termination import execution_name
-from leeward.ports import Ports
 from leeward.ports.executions import PastExecutions
+from leeward.ports.records import Claims
 
 KEPT_DAYS = 90  # Step Functions deletes executions that ended before that
 NEEDED = "states:DescribeExecution and states:GetExecutionHistory"
@@ -45,7 +45,7 @@ def wanted(text: str) -> Wanted | None:
     return Wanted(name=found[4], machine=ours[found[3]], region=found[1], account=found[2])
 
 
-def find(what: Wanted, ports: Ports, past: PastExecutions) -> tuple[Execution, Sequence[Step]]:
+def find(what: Wanted, claims: Claims, past: PastExecutions) -> tuple[Execution, Sequence[Step]]:
     """Find the execution by its name among those of Leeward's machines, with its history; an instance's id is its
     latest termination. Raises InvalidInputError where there is none, or more than one, and AccessDeniedError naming the
     permission.
@@ -53,7 +53,7 @@ def find(what: Wanted, ports: Ports, past: PastExecutions) -> tuple[Execution, S
     name = what.name
     try:
         if _INSTANCE.fullmatch(name):
-            record = ports.claims.read(name)
+            record = claims.read(name)
             name = execution_name(name, record.attempt if record is not None else 1)
         machines = tuple(Machine) if what.machine is None else (what.machine,)
         there = [one for machine in machines if (one := past.look(machine, name)) is not None]

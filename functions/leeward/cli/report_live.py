@@ -30,7 +30,7 @@ def gather(what: Wanted, cluster: str, now: datetime, ports: Ports, past: PastEx
     """Gather every fact of the execution that can still be read. Raises InvalidInputError where there is none of that
     name, or it is of another cluster, and AccessDeniedError naming the permission.
     """
-    execution, steps = find(what, ports, past)
+    execution, steps = find(what, ports.claims, past)
     look = _Look(ports=ports, past=past)
     facts = Facts(execution=execution, steps=steps, now=now, cluster=cluster)
     match execution.machine:

@@ -13,6 +13,7 @@ from leeward.model.instance import cluster_of
 from leeward.model.node import Node, stripped
 from leeward.model.termination import Status
 from leeward.ports import Ports
+from leeward.ports.kubernetes import Clusters
 
 NOT_PAUSED = "it is not paused: what is taken off would come back within minutes (spec.paused of its ClusterSettings)"
 
@@ -60,7 +61,7 @@ def _keep(removal: Removal, nodes: Mapping[str, Node], groups: Iterable[Group], 
         for name, node in nodes.items()
         if node.is_foreign(ports.deployment)
     ]
-    if not _paused(ports, cluster) and (removal.nodes or removal.hooks):
+    if not _paused(ports.clusters, cluster) and (removal.nodes or removal.hooks):
         removal.done = False
         removal.left.append((f"cluster {cluster}", NOT_PAUSED))
     _leave(removal, nodes, dict(_at_work(ports, cluster, groups)))
@@ -90,10 +91,10 @@ def _on_groups(groups: Iterable[Group], hooks: Mapping[str, Sequence[LifecycleHo
                 yield group.name, hook.name
 
 
-def _paused(ports: Ports, cluster: str) -> bool:
+def _paused(clusters: Clusters, cluster: str) -> bool:
     """Return whether the cluster is paused. One without settings (any more) is: Leeward does not act on it."""
     try:
-        return ports.clusters.policies(cluster).settings.paused
+        return clusters.policies(cluster).settings.paused
     except InvalidPolicyError:
         return True
 
@@ -120,7 +121,11 @@ def _at_work(ports: Ports, cluster: str, groups: Iterable[Group]) -> Iterator[tu
                     yield record.subject.group, f"{instance} of it is being terminated: run this again afterwards"
         for group in groups:
             upgrade = ports.upgrades.read(group.name)
-            if upgrade is not None and upgrade.ended is None and held(upgrade, ports):
+            if (
+                upgrade is not None
+                and upgrade.ended is None
+                and held(upgrade, ports.upgrade_executions, ports.managed_upgrade_executions)
+            ):
                 yield group.name, f"upgrade {upgrade.execution} works on it: abort it, or wait until it has ended"
     except AccessDeniedError:
         raise

@@ -13,6 +13,8 @@ from leeward.cli.output import emit
 from leeward.errors import InvalidInputError, RecordChangedError
 from leeward.model.group import Group
 from leeward.ports import Ports
+from leeward.ports.executions import NamedExecutions
+from leeward.ports.records import Upgrades
 from leeward.upgrade.control import with_control
 from leeward.upgrade.executions import is_running, start_next
 from leeward.upgrade.group_sequence import following, known
@@ -42,27 +44,33 @@ def start(arguments: argparse.Namespace, ports: Ports) -> int:
     """Begin the upgrade, or continue one that an earlier start has left; a running one is named, and groups that follow
     are recorded there.
     """
-    follows = known(following({"groups": [arguments.group, *arguments.then]}), ports)
-    group = described(arguments.group, ports)
+    follows = known(following({"groups": [arguments.group, *arguments.then]}), ports.groups)
+    group = described(arguments.group, ports.groups)
     then = f", then {', '.join(follows)}" if follows else ""
     record = ports.upgrades.read(arguments.group)
-    if record is not None and record.ended is None and held(record, ports):
+    if (
+        record is not None
+        and record.ended is None
+        and held(record, ports.upgrade_executions, ports.managed_upgrade_executions)
+    ):
         if follows:
-            written(replace(record, then=follows), ports)
+            written(replace(record, then=follows), ports.upgrades)
         return _tell(arguments, record.execution, f"it runs already{then}")
-    name = _begin(group, record, _asked(arguments), ports)
+    name = _begin(group, record, _asked(arguments), ports.upgrade_executions, ports.managed_upgrade_executions)
     return _tell(arguments, name, f"started{then}")
 
 
 def control(arguments: argparse.Namespace, ports: Ports) -> int:
     """Pause, resume, abort or roll back. Where nothing runs, start an execution that does it; a pause needs none."""
-    record = _wished(arguments.group, arguments.action, ports)
-    if record.ended is None and held(record, ports):
+    record = _wished(arguments.group, arguments.action, ports.upgrades)
+    if record.ended is None and held(record, ports.upgrade_executions, ports.managed_upgrade_executions):
         later = f"; {limits(record)}" if limits(record) else ""
         return _tell(arguments, record.execution, f"{arguments.action}: it is read within half a minute{later}")
     if arguments.action == "pause":
         return _tell(arguments, "", "paused; nothing runs")
-    name = _begin(described(arguments.group, ports), record, {}, ports)
+    name = _begin(
+        described(arguments.group, ports.groups), record, {}, ports.upgrade_executions, ports.managed_upgrade_executions
+    )
     return _tell(arguments, name, f"{arguments.action} begun")
 
 
@@ -71,12 +79,12 @@ def live_status(name: str, cluster: str, ports: Ports) -> Status:
     record = ports.upgrades.read(name)
     probe = record
     if probe is None:
-        group = described(name, ports)
-        policy = policy_of(cluster, group, ports)
+        group = described(name, ports.groups)
+        policy = policy_of(cluster, group, ports.clusters)
         if policy is None:
             raise InvalidInputError(f"upgrade: found {group.name}, which no policy selects; expected a selected group")
-        probe = fresh_record(group, cluster, policy, Asked(), ports)
-        probe = replace(probe, target=expected(probe, group, ports))
+        probe = fresh_record(group, cluster, policy, Asked(), ports.clock)
+        probe = replace(probe, target=expected(probe, group, ports.templates))
     scene = look(probe, ports)
     runs = record is not None and record.ended is None
     return status_of(
@@ -88,39 +96,58 @@ def running(group: str, record: UpgradeRecord | None, ports: Ports) -> Running:
     """Return the execution that holds the group, or one that was started and has not claimed it yet: executions that
     the command line starts have the names of the next attempts.
     """
-    if record is not None and record.ended is None and held(record, ports):
+    if (
+        record is not None
+        and record.ended is None
+        and held(record, ports.upgrade_executions, ports.managed_upgrade_executions)
+    ):
         return Running(execution=record.execution, terminations=ports.claims.read_all(record.under_way))
     attempt = record.attempt if record is not None else 0
     names = (execution_name(group, attempt + more) for more in (1, 2, 3))
-    name = next((name for name in names if is_running(name, ports)), "")
+    name = next(
+        (name for name in names if is_running(name, ports.upgrade_executions, ports.managed_upgrade_executions)), ""
+    )
     return Running(execution=name, new=bool(name))
 
 
 LIVE: Mapping[str, Callable[[argparse.Namespace, Ports], int]] = {"start": start, **dict.fromkeys(WISHES, control)}
 
 
-def _wished(group: str, action: str, ports: Ports) -> UpgradeRecord:
+def _wished(group: str, action: str, upgrades: Upgrades) -> UpgradeRecord:
     """Write the control request. Raises InvalidInputError for one that makes no sense now, RecordChangedError when
     others keep writing.
     """
     for _ in range(RACES):
-        record = ports.upgrades.read(group)
+        record = upgrades.read(group)
         if record is None:
             raise InvalidInputError(f"upgrade of {group}: found none, expected one to {action}")
         wanted = with_control(record, WISHES[action])
         if wanted == record:
             return record
         try:
-            return written(wanted, ports)
+            return written(wanted, upgrades)
         except RecordChangedError:
             continue
     raise RecordChangedError(f"upgrade of {group}: others wrote {RACES} times meanwhile; say it again")
 
 
-def _begin(group: Group, record: UpgradeRecord | None, asked: Mapping[str, Any], ports: Ports) -> str:
+def _begin(
+    group: Group,
+    record: UpgradeRecord | None,
+    asked: Mapping[str, Any],
+    upgrade_executions: NamedExecutions,
+    managed_upgrade_executions: NamedExecutions,
+) -> str:
     """Start an execution of the group's state machine and return its name: the next attempt whose name is free."""
     attempt = record.attempt if record is not None else 0
-    return start_next(group.name, group.nodegroup, attempt, {"group": group.name, **asked}, ports)
+    return start_next(
+        group.name,
+        group.nodegroup,
+        attempt,
+        {"group": group.name, **asked},
+        upgrade_executions,
+        managed_upgrade_executions,
+    )
 
 
 def _asked(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -39,15 +39,15 @@ def live_preflight(arguments: argparse.Namespace, ports: Ports) -> Preflight:
     group that does not exist.
     """
     at_most_one(arguments)
-    group = described(arguments.group, ports)
-    policy = policy_of(arguments.cluster, group, ports) or NodePolicy(name="(defaults)", selector=Selector())
+    group = described(arguments.group, ports.groups)
+    policy = policy_of(arguments.cluster, group, ports.clusters) or NodePolicy(name="(defaults)", selector=Selector())
     asked = Asked(
         image=arguments.ami or "",
         template_version=arguments.launch_template_version or "",
         kubernetes=arguments.kubernetes_version or "",
         force=arguments.force,
     )
-    return survey(fresh_record(group, arguments.cluster, policy, asked, ports), ports)
+    return survey(fresh_record(group, arguments.cluster, policy, asked, ports.clock), ports)
 
 
 def _recorded(arguments: argparse.Namespace, ports_of: PortsOf) -> int:

@@ -16,7 +16,7 @@ from leeward.node_template.choices import architecture_of
 from leeward.placement.cni import variables_of
 from leeward.policy.document import ClusterPolicies, NodePolicy, Selector
 from leeward.policy.selection import policy_for
-from leeward.ports import Ports
+from leeward.ports.compute import LaunchSources
 from leeward.ports.kubernetes import Clusters, Kubernetes
 from leeward.time_budget import TimeBudget
 from leeward.upgrade.members import Target
@@ -71,7 +71,7 @@ def offline_preflight(arguments: argparse.Namespace) -> Preflight:
         selected=policy is not None,
         surged=frozenset(pod.key for pod in held_lone_pods(world, group, chosen)),
     )
-    wanted = _target(arguments, ports, group, nodegroup)
+    wanted = _target(arguments, ports.launches, group, nodegroup)
     return Preflight.of(world, world.groups[group.name], chosen, wanted, beside)
 
 
@@ -135,16 +135,18 @@ def _nodegroup(context: ClusterContext, group: Group, policy: NodePolicy) -> Nod
     return context.ports.nodegroups.get(group.cluster or context.cluster, group.nodegroup, policy.template.ttl)
 
 
-def _target(arguments: argparse.Namespace, ports: Ports, group: Group, nodegroup: Nodegroup | None) -> Target:
+def _target(
+    arguments: argparse.Namespace, launches: LaunchSources, group: Group, nodegroup: Nodegroup | None
+) -> Target:
     """Return the target. An image or a Kubernetes version stands for a launch template version that is yet to be made,
     unless the present one has that image already: then an earlier run has made it.
     """
-    template, launch = group.launch.template, ports.launches.settings(group)
+    template, launch = group.launch.template, launches.settings(group)
     made = arguments.kubernetes_version is None and (
         arguments.ami is None or (launch and launch.image == arguments.ami)
     )
     overrides = {
-        one.instance_type: _resolved(ports, group, one.template)
+        one.instance_type: _resolved(launches, group, one.template)
         for one in group.launch.overrides
         if one.template is not None and one.instance_type
     }
@@ -157,10 +159,10 @@ def _target(arguments: argparse.Namespace, ports: Ports, group: Group, nodegroup
     )
 
 
-def _resolved(ports: Ports, group: Group, template: LaunchTemplateRef) -> LaunchTemplateRef:
+def _resolved(launches: LaunchSources, group: Group, template: LaunchTemplateRef) -> LaunchTemplateRef:
     """Resolve the template of an override that brings its own."""
     launched = replace(group, launch=replace(group.launch, template=template))
-    return _numbered(template, ports.launches.settings(launched))
+    return _numbered(template, launches.settings(launched))
 
 
 def _numbered(template: LaunchTemplateRef, launch: LaunchSettings | None) -> LaunchTemplateRef:

@@ -12,7 +12,7 @@ from leeward.disruption.command import MethodName, Plan
 from leeward.errors import LeewardError, ObjectGoneError
 from leeward.isolation import isolate_errors, reraise
 from leeward.model.node import Node
-from leeward.ports import Ports
+from leeward.ports.kubernetes import Clusters
 from leeward.snapshot.cluster import ClusterSnapshot
 
 MOST_TOLD = 50  # Events of one decision, about
@@ -26,13 +26,13 @@ def tell_why_nodes_stay(
     snapshot: ClusterSnapshot,
     plan: Plan,
     more: Callable[[], bool],
-    ports: Ports,
+    clusters: Clusters,
     note: Callable[[str, LeewardError], object] = reraise,
 ) -> int:
     """Return the number of Events requested. Nodes of groups that no policy selects, and terminating nodes, get none.
     `note` receives each node whose Event could not be written and the error; without it the first error is raised.
     """
-    kubernetes = ports.clusters.kubernetes(snapshot.cluster)
+    kubernetes = clusters.kubernetes(snapshot.cluster)
     going = {name for command in plan.commands for name in command.nodes}
     told = 0
     for node in sorted(snapshot.nodes, key=lambda node: node.name):

@@ -25,7 +25,7 @@ def end(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun
     """End a run whose terminations have all ended. A command of which at least one node is gone keeps its new nodes:
     they have pods.
     """
-    record = release(read(run, ports), ports)
+    record = release(read(run, ports.disruptions), ports)
     gone = sum(one == GONE for one in record.ends.values())
     stayed = [name for name, instance in record.going.items() if record.ends.get(instance) == STAYED]
     given_back = f"; {', '.join(stayed)} stayed, their pods did not leave or others ended them" if stayed else ""
@@ -34,9 +34,9 @@ def end(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun
         groups = ", ".join(sorted(set(record.outstanding().values())))
         why = f"{why}; {groups} has not launched what its raised desired size asks for: look at its scaling activities"
     record = give_back_groups(record, ports)
-    let_go(record, ports)
+    let_go(record, ports.clusters)
     outcome = DisruptionOutcome.DONE if record.told else DisruptionOutcome.GIVEN_UP
-    written(record.closed(outcome, why, ports.clock.now()), ports)
+    written(record.closed(outcome, why, ports.clock.now()), ports.disruptions)
     return replace(run, next=Next.DONE, why=why)
 
 
@@ -44,18 +44,18 @@ def give_up(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> Disruptio
     """Roll a run back before any termination was requested: return its nodes to service and terminate its launches.
     An order without a recorded answer is requested once more, so that no launch is forgotten.
     """
-    record = read(run, ports)
+    record = read(run, ports.disruptions)
     if record.told:
         return replace(run, next=Next.FOLLOW, why="its nodes were told to go: they are followed")
     record = adopt(_answered(record, ports), ports)
-    record = written(record.fell(dict.fromkeys(record.standing, run.why or "the run was given up")), ports)
+    record = written(record.fell(dict.fromkeys(record.standing, run.why or "the run was given up")), ports.disruptions)
     record = release(record, ports)
     why = run.why or "given up"
     if record.outstanding():
         return replace(run, next=Next.FOLLOW, pause=GROWTH_PAUSE, why=f"{why}; the raised desired size is followed")
     record = give_back_groups(record, ports)
-    let_go(record, ports)
-    written(record.closed(DisruptionOutcome.GIVEN_UP, why, ports.clock.now()), ports)
+    let_go(record, ports.clusters)
+    written(record.closed(DisruptionOutcome.GIVEN_UP, why, ports.clock.now()), ports.disruptions)
     return replace(run, next=Next.GIVEN_UP, why=why)
 
 
@@ -63,10 +63,10 @@ def note_failure(run: DisruptionRun, call: Mapping[str, Any], ports: Ports) -> D
     """Record that a step has used up its retries: the record says why and stays open, and the minute reconciler
     restarts the run.
     """
-    record = read(run, ports)
+    record = read(run, ports.disruptions)
     again = rest_after(record.attempt, ports.clock.now())
     why = f"{call.get('error') or 'unknown error'}: {call.get('cause') or ''}"[:400]
-    written(replace(record, retry=again, why=why), ports)
+    written(replace(record, retry=again, why=why), ports.disruptions)
     return replace(run, next=Next.FAILED, why=f"{why}; taken up again at {again:%H:%M:%SZ}")
 
 
@@ -91,7 +91,7 @@ def give_back_groups(record: DisruptionRecord, ports: Ports) -> DisruptionRecord
 def _answered(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:
     """Complete only orders that were written: a replacement that was never ordered is not launched now."""
     if not record.orders:
-        raise_sizes(record, ports)
+        raise_sizes(record, ports.group_changes)
         return record
     ordered = {command_of(key) for key in record.orders}
     others = {number: "given up before its launch" for number in record.standing if number not in ordered}

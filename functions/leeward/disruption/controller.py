@@ -100,16 +100,16 @@ class _Planner:
             seen = PlanningState(snapshot)
             changes = changes_in(seen)
             closed = record is None or not record.open
-            plan = plan_in(seen.within(for_seconds(SEARCH * self.share, ports))) if closed else None
+            plan = plan_in(seen.within(for_seconds(SEARCH * self.share, ports.clock))) if closed else None
         note = partial(_note_node, found, cluster)
         kubernetes, writing = ports.clusters.kubernetes(cluster), WRITE * self.share
-        found.annotated += write_annotations(changes, kubernetes, for_seconds(writing, ports), note)
+        found.annotated += write_annotations(changes, kubernetes, for_seconds(writing, ports.clock), note)
         if plan is None:
             return
         claimed = _claim(plan, snapshot, record, ports)
         if claimed is not None:
             found.disruptions.append(start(claimed, ports))
-        found.told += tell_why_nodes_stay(snapshot, plan, for_seconds(writing, ports), ports, note)
+        found.told += tell_why_nodes_stay(snapshot, plan, for_seconds(writing, ports.clock), ports.clusters, note)
 
 
 def _note_node(found: Decided, cluster: str, node: str, error: LeewardError) -> None:
@@ -122,7 +122,7 @@ def claim_disruption(cluster: str, ports: Ports) -> DisruptionRecord | None:
         return None
     record = ports.disruptions.read(cluster)
     snapshot = look(cluster, ports, record)
-    return _claim(plan_disruption(snapshot, more=for_seconds(SEARCH, ports)), snapshot, record, ports)
+    return _claim(plan_disruption(snapshot, more=for_seconds(SEARCH, ports.clock)), snapshot, record, ports)
 
 
 def _claim(

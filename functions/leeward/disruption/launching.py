@@ -20,6 +20,10 @@ from leeward.placement.random_choice import Lots
 from leeward.placement.replacement import Known, Leaving, plan_launch
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
+from leeward.ports.clock import Clock
+from leeward.ports.compute import Instances
+from leeward.ports.kubernetes import Clusters
+from leeward.ports.records import Catalog
 
 
 def launch_all(record: DisruptionRecord, ports: Ports, *, may_grow: bool = True) -> DisruptionRecord:
@@ -32,7 +36,7 @@ def launch_all(record: DisruptionRecord, ports: Ports, *, may_grow: bool = True)
         if key not in record.orders:
             record = _ordered(record, key, ports)
         record = _fulfilled(record, key, ports, may_grow=may_grow)
-    raise_sizes(record, ports)
+    raise_sizes(record, ports.group_changes)
     return record
 
 
@@ -47,8 +51,8 @@ def _ordered(record: DisruptionRecord, key: str, ports: Ports) -> DisruptionReco
     number = command_of(key)
     options, why = _places(record, key, ports)
     if not options:
-        return written(record.fell({number: f"no subnet for its replacement: {why}"}), ports)
-    return written(replace(record, orders={**record.orders, key: ",".join(options)}), ports)
+        return written(record.fell({number: f"no subnet for its replacement: {why}"}), ports.disruptions)
+    return written(replace(record, orders={**record.orders, key: ",".join(options)}), ports.disruptions)
 
 
 def _fulfilled(record: DisruptionRecord, key: str, ports: Ports, *, may_grow: bool) -> DisruptionRecord:
@@ -62,15 +66,15 @@ def _fulfilled(record: DisruptionRecord, key: str, ports: Ports, *, may_grow: bo
         if answer.launched:
             node = SurgeNode(command=number, replacement=place, group=wanted.group, zone=zone, subnet=subnet)
             launched = {**record.launched, answer.launched[0]: node}
-            return written(replace(record, orders=left, launched=launched), ports)
+            return written(replace(record, orders=left, launched=launched), ports.disruptions)
         if answer.no_capacity and others:
-            record = written(replace(record, orders={**left, key: others}), ports)
+            record = written(replace(record, orders={**left, key: others}), ports.disruptions)
             continue
         group = ports.groups.describe([wanted.group]).get(wanted.group) if answer.refused and may_grow else None
         if group is not None and can_grow(group):
             return await_growth(record, key, group, answer.reason, ports)
         why = f"{wanted.group} could not launch its replacement in {zone}: {answer.reason}"
-        return written(replace(record.fell({number: why}), orders=left), ports)
+        return written(replace(record.fell({number: why}), orders=left), ports.disruptions)
     return record
 
 
@@ -82,25 +86,27 @@ def _places(record: DisruptionRecord, key: str, ports: Ports) -> tuple[list[str]
         return [], f"Auto Scaling does not know the group {wanted.group}"
     live = ports.network.subnets(group.subnets) if group.subnets else {}
     known = Known(
-        facts=_facts(record.cluster, ports),
+        facts=_facts(record.cluster, ports.catalog),
         subnets=tuple(live[name] for name in group.subnets if name in live and live[name].zone in wanted.zones),
-        short=_short(record.cluster, ports),
-        cni=_cni(record.cluster, group, ports),
+        short=_short(record.cluster, ports.clock, ports.catalog),
+        cni=_cni(record.cluster, group, ports.clusters),
     )
     if not known.subnets:
         return [], f"none of its subnets is in {', '.join(wanted.zones)}"
-    leaving = _leaving(record, command, wanted, ports)
+    leaving = _leaving(record, command, wanted, ports.clusters, ports.instances)
     plan = plan_launch(group, leaving, known, Lots(f"{record.cluster}/{record.number}/{key}"))
     return [f"{one.zone}/{one.subnet}" for one in plan.options if one.zone in wanted.zones], plan.nowhere
 
 
-def _leaving(record: DisruptionRecord, command: Command, wanted: Replacement, ports: Ports) -> Leaving:
+def _leaving(
+    record: DisruptionRecord, command: Command, wanted: Replacement, clusters: Clusters, instances: Instances
+) -> Leaving:
     """Return the pods that need capacity: at most those of the command's nodes. The cores of its first node are
     subtracted from that node's zone, so that zones stay balanced where no rule forbids it.
     """
-    kubernetes = ports.clusters.kubernetes(record.cluster)
+    kubernetes = clusters.kubernetes(record.cluster)
     name = command.nodes[0]
-    instance = ports.instances.describe([record.nodes[name]]).get(record.nodes[name])
+    instance = instances.describe([record.nodes[name]]).get(record.nodes[name])
     node = kubernetes.node(name)
     return Leaving(
         instance=record.nodes[name],
@@ -112,24 +118,24 @@ def _leaving(record: DisruptionRecord, command: Command, wanted: Replacement, po
     )
 
 
-def _facts(cluster: str, ports: Ports) -> ClusterFacts:
+def _facts(cluster: str, catalog: Catalog) -> ClusterFacts:
     """Return the facts that function sync has recorded; without them every zone counts the same."""
     try:
-        return ClusterFacts.from_sheets(ports.catalog.read(cluster))
+        return ClusterFacts.from_sheets(catalog.read(cluster))
     except LeewardError:
         return ClusterFacts()
 
 
-def _short(cluster: str, ports: Ports) -> frozenset[Pool]:
+def _short(cluster: str, clock: Clock, catalog: Catalog) -> frozenset[Pool]:
     """Return the pools in which EC2 is reclaiming spot capacity; empty where that cannot be read, which only loses the
     preference.
     """
     try:
-        return ports.catalog.promises(cluster).short_at(ports.clock.now())
+        return catalog.promises(cluster).short_at(clock.now())
     except LeewardError:
         return frozenset()
 
 
-def _cni(cluster: str, group: Group, ports: Ports) -> Mapping[str, str]:
-    policy = policy_for(ports.clusters.policies(cluster).policies, group.name, group.tags)
+def _cni(cluster: str, group: Group, clusters: Clusters) -> Mapping[str, str]:
+    policy = policy_for(clusters.policies(cluster).policies, group.name, group.tags)
     return policy.cni if policy is not None else {}

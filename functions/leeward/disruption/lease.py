@@ -7,29 +7,31 @@ from datetime import datetime, timedelta
 from leeward.disruption.record import DisruptionRecord
 from leeward.disruption.run import DisruptionRun
 from leeward.ports import Ports
+from leeward.ports.executions import NamedExecutions
+from leeward.ports.records import Disruptions
 from leeward.workflow.executions import execution_name, start_first_free
 from leeward.workflow.lease import LeaseLostError, write_version
 
 STARTS = 20  # executions of one run that are tried at one time
 
 
-def held(record: DisruptionRecord, ports: Ports) -> bool:
+def held(record: DisruptionRecord, disruption_executions: NamedExecutions) -> bool:
     """Return whether an execution works on the run, or has been started and will take it."""
     name = record.execution or execution_name(record.cluster, record.number, 1)
-    return ports.disruption_executions.running(name)
+    return disruption_executions.running(name)
 
 
-def read(run: DisruptionRun, ports: Ports) -> DisruptionRecord:
+def read(run: DisruptionRun, disruptions: Disruptions) -> DisruptionRecord:
     """Return the record if this execution still holds it. Raises LeaseLostError."""
-    record = ports.disruptions.read(run.cluster)
+    record = disruptions.read(run.cluster)
     if record is None or record.number != run.number or record.execution != run.execution or not record.open:
         raise LeaseLostError(f"run {run.number} of {run.cluster}: {record.execution if record else '?'} has it now")
     return record
 
 
-def written(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:
+def written(record: DisruptionRecord, disruptions: Disruptions) -> DisruptionRecord:
     """Write the record and return it. Raises RecordChangedError, and the step is run again."""
-    return write_version(record, ports.disruptions.write, f"run of {record.cluster}")
+    return write_version(record, disruptions.write, f"run of {record.cluster}")
 
 
 def start(record: DisruptionRecord, ports: Ports) -> str:
@@ -44,7 +46,7 @@ def revive(record: DisruptionRecord | None, ports: Ports) -> str | None:
     """Start an execution for an open run that no execution holds, and return its name; None where there is nothing to
     do yet.
     """
-    if record is None or not record.open or held(record, ports):
+    if record is None or not record.open or held(record, ports.disruption_executions):
         return None
     if record.retry is not None and ports.clock.now() < record.retry:
         return None

@@ -10,18 +10,20 @@ from datetime import timedelta
 from leeward.disruption.record import DisruptionRecord
 from leeward.model.node import Node, disruption_taint, unmarked
 from leeward.ports import Ports
+from leeward.ports.clock import Clock
+from leeward.ports.records import Upgrades
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.gather import gather
 
 
 def look(cluster: str, ports: Ports, record: DisruptionRecord | None) -> ClusterSnapshot:
     """Return the current snapshot. Raises the errors of the ports: a run without an observation does nothing."""
-    return with_the_table(gather(ports, cluster, ports.clock.now()), ports, record)
+    return with_the_table(gather(ports, cluster, ports.clock.now()), ports.upgrades, record)
 
 
-def with_the_table(snapshot: ClusterSnapshot, ports: Ports, record: DisruptionRecord | None) -> ClusterSnapshot:
+def with_the_table(snapshot: ClusterSnapshot, upgrades: Upgrades, record: DisruptionRecord | None) -> ClusterSnapshot:
     """Return the snapshot with upgrades and the last run of each group. Raises the errors of the table."""
-    held, going = _upgrades((name for name, group in snapshot.groups.items() if snapshot.policy_of(group)), ports)
+    held, going = _upgrades((name for name, group in snapshot.groups.items() if snapshot.policy_of(group)), upgrades)
     rests = record.rests if record is not None else {}
     under_way = (_told(record),) if record is not None and record.open else ()
     return replace(snapshot, last_disruptions=rests, held=held, going=going, warnings=(*snapshot.warnings, *under_way))
@@ -33,14 +35,14 @@ def _told(record: DisruptionRecord) -> str:
     return f"run {record.number} is under way (execution {record.execution}): {record.summary}; {done}"
 
 
-def _upgrades(groups: Iterable[str], ports: Ports) -> tuple[dict[str, str], frozenset[str]]:
+def _upgrades(groups: Iterable[str], upgrades: Upgrades) -> tuple[dict[str, str], frozenset[str]]:
     """Return (group -> why it is held, instances with a requested termination): one read of the table for each selected
     group.
     """
     held: dict[str, str] = {}
     going: set[str] = set()
     for group in groups:
-        record = ports.upgrades.read(group)
+        record = upgrades.read(group)
         if record is None:
             continue
         going |= record.under_way.keys()
@@ -64,7 +66,7 @@ def without_our_marks(snapshot: ClusterSnapshot, record: DisruptionRecord, deplo
     return replace(snapshot, nodes=tuple(before(node) for node in snapshot.nodes))
 
 
-def for_seconds(seconds: float, ports: Ports) -> Callable[[], bool]:
+def for_seconds(seconds: float, clock: Clock) -> Callable[[], bool]:
     """Return a function that says whether there is time for another try; it is called before each."""
-    end = ports.clock.now() + timedelta(seconds=seconds)
-    return lambda: ports.clock.now() < end
+    end = clock.now() + timedelta(seconds=seconds)
+    return lambda: clock.now() < end

@@ -17,6 +17,9 @@ from leeward.model.group import Group
 from leeward.model.instance import Instance
 from leeward.model.launch_refusal import EVENT, sentence
 from leeward.ports import Ports
+from leeward.ports.autoscaling import GroupChanges
+from leeward.ports.clock import Clock
+from leeward.ports.kubernetes import Clusters
 from leeward.termination.maximum_size import owners_maximum
 
 OWED_FOR = timedelta(hours=2)  # for which a run stays open for an instance that the group has not launched
@@ -35,7 +38,7 @@ def await_growth(record: DisruptionRecord, key: str, group: Group, reason: str, 
     size = record.sizes.get(name, group.desired) + 1
     raised = dict(record.raised)
     if size > group.maximum:
-        raised.setdefault(name, owners_maximum(name, ports))
+        raised.setdefault(name, owners_maximum(name, ports.groups, ports.maxima))
     return written(
         replace(
             record,
@@ -46,14 +49,14 @@ def await_growth(record: DisruptionRecord, key: str, group: Group, reason: str, 
             before={name: ",".join(member.id for member in group.instances), **record.before},
             raised=raised,
         ),
-        ports,
+        ports.disruptions,
     )
 
 
-def raise_sizes(record: DisruptionRecord, ports: Ports) -> None:
+def raise_sizes(record: DisruptionRecord, group_changes: GroupChanges) -> None:
     """Raise each group to the size in the record. Idempotent: a group that has it, or more, is left unchanged."""
     for name in sorted(set(record.outstanding().values())):
-        ports.group_changes.raise_to(name, desired=record.sizes[name], maximum=record.sizes[name])
+        group_changes.raise_to(name, desired=record.sizes[name], maximum=record.sizes[name])
 
 
 def adopt(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:
@@ -79,23 +82,23 @@ def adopt(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:
     cancelled = {command_of(key) for key in record.awaited.keys() - awaited.keys()}
     if cancelled:
         after = after.fell(dict.fromkeys(cancelled, "others have made the group smaller again"))
-    return written(after, ports) if after != record else record
+    return written(after, ports.disruptions) if after != record else record
 
 
-def announce(record: DisruptionRecord, before: DisruptionRecord, ports: Ports) -> str:
+def announce(record: DisruptionRecord, before: DisruptionRecord, clock: Clock, clusters: Clusters) -> str:
     """Return the notice of groups refused since `before`, and write it as an Event of each node that waits for one."""
     told = {
         name: sentence(name, reason, DESIRED_SIZE)
         for name, reason in record.refusals.items()
         if name not in before.refusals
     }
-    kubernetes = ports.clusters.kubernetes(record.cluster)
+    kubernetes = clusters.kubernetes(record.cluster)
     for key, name in record.outstanding().items():
         for node_name in record.commands[command_of(key)].nodes if name in told else ():
             try:
                 node = kubernetes.node(node_name)
                 if node is not None:
-                    kubernetes.event(node, reason=EVENT, message=told[name][:1000], warning=True, now=ports.clock.now())
+                    kubernetes.event(node, reason=EVENT, message=told[name][:1000], warning=True, now=clock.now())
             except LeewardError:
                 break
     return "; ".join(told.values())

@@ -30,7 +30,7 @@ def release(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:
             taken = {*(node.offset_by for node in launched.values()), *record.going.values()}
             by = None if new in undone else _offset(new, record, taken, ports)
             launched[new] = replace(launched[new], offset_by=by, undone=by is None)
-        record = written(replace(record, launched=launched), ports)
+        record = written(replace(record, launched=launched), ports.disruptions)
     _request(record, ports)
     give_back(record, record.released, ports)
     return record
@@ -70,7 +70,7 @@ def _offset(new: str, record: DisruptionRecord, taken: Collection[str | None], p
     if new in instances and not instances[new].ended:
         return new
     staying = capacity_ledger.candidates(described, instances) if described is not None else ()
-    return next((one.id for one in staying if one.id not in taken and not is_open(one.id, ports)), new)
+    return next((one.id for one in staying if one.id not in taken and not is_open(one.id, ports.claims)), new)
 
 
 def _subject(record: DisruptionRecord, new: str, by: str, known: Instance | None) -> Subject:

@@ -6,20 +6,21 @@ from leeward.disruption.record import DisruptionRecord
 from leeward.model import well_known
 from leeward.model.node import Node
 from leeward.ports import Ports
+from leeward.ports.kubernetes import Clusters
 from leeward.workflow.scale_down_protection import owners, protect, release, release_all
 
 
-def keep(record: DisruptionRecord, nodes: Iterable[Node], ports: Ports) -> None:
+def keep(record: DisruptionRecord, nodes: Iterable[Node], clusters: Clusters) -> None:
     """Protect the nodes launched for commands that stand."""
     launched = {new for number in record.standing for new in record.new_of(number)}
     new = (node for node in nodes if node.instance_id in launched)
-    protect(new, _owner(record), ports.clusters.kubernetes(record.cluster))
+    protect(new, _owner(record), clusters.kubernetes(record.cluster))
 
 
-def let_go(record: DisruptionRecord, ports: Ports) -> None:
+def let_go(record: DisruptionRecord, clusters: Clusters) -> None:
     """Remove the protection at the end of the run."""
     if record.launched:
-        release_all(_owner(record), record.cluster, ports)
+        release_all(_owner(record), record.cluster, clusters)
 
 
 def unprotect_after_disruptions(cluster: str, nodes: Iterable[Node], ports: Ports) -> list[str]:

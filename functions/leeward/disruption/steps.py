@@ -23,6 +23,9 @@ from leeward.disruption.taking import take_disruption
 from leeward.disruption.termination_requests import is_told, mark_all, tell
 from leeward.disruption.termination_tracking import concluded, under_way
 from leeward.ports import Ports
+from leeward.ports.clock import Clock
+from leeward.ports.compute import Instances
+from leeward.ports.records import Disruptions
 from leeward.termination.maximum_size import owners_maximum
 from leeward.workflow.lease import guarded
 from leeward.workflow.steps import Step
@@ -36,14 +39,14 @@ FRESH = timedelta(minutes=1)  # validity of a validation: budgets, pods and node
 
 def validate(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun:
     """Validate the commands seconds after they were planned. Nothing has been touched yet."""
-    record = read(run, ports)
-    record = written(judged(record, look(run.cluster, ports, record), ports.deployment), ports)
+    record = read(run, ports.disruptions)
+    record = written(judged(record, look(run.cluster, ports, record), ports.deployment), ports.disruptions)
     return _onward(replace(run, judged=ports.clock.now()), record, Next.MARK)
 
 
 def mark(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun:
     """Taint and cordon the nodes; where nodes are launched, suspend AZRebalance and raise MaxSize for them."""
-    record = read(run, ports)
+    record = read(run, ports.disruptions)
     launching = record.to_launch()
     if launching:
         record = _hold_groups(record, launching, ports)
@@ -53,10 +56,10 @@ def mark(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRu
 
 def launch(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun:
     """Launch the replacements first. A command whose replacement has no place is dropped, the others continue."""
-    before = read(run, ports)
+    before = read(run, ports.disruptions)
     record = release(launch_all(before, ports), ports)
     after = replace(_onward(run, record, Next.BOOT), pause=FIRST_LOOK)
-    refused = announce(record, before, ports)
+    refused = announce(record, before, ports.clock, ports.clusters)
     return replace(after, why=f"{after.why}; {refused}") if refused else after
 
 
@@ -64,20 +67,20 @@ def ready(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionR
     """Check whether the replacements have joined and match the plan. A replacement that does not match causes its
     command to be dropped. Until the run ends they are protected from Cluster Autoscaler.
     """
-    before = read(run, ports)
+    before = read(run, ports.disruptions)
     record = adopt(before, ports)
     wanted = {new: planned(record, key) for number in record.standing for new, key in _keys(record, number)}
     nodes = ports.clusters.kubernetes(run.cluster).nodes()
     found = arrival(wanted, ports.instances.describe(wanted), nodes, since=record.began, now=ports.clock.now())
     fell = {record.launched[new].command: why for new, why in found.wrong.items()}
-    missing = [*found.missing.values(), *_grows(record, fell, ports)]
+    missing = [*found.missing.values(), *_grows(record, fell, ports.clock)]
     if fell:
-        record = written(record.fell(fell), ports)
+        record = written(record.fell(fell), ports.disruptions)
     if record.fallen != before.fallen:
         record = release(record, ports)
-    keep(record, nodes, ports)
+    keep(record, nodes, ports.clusters)
     if missing and record.standing:
-        pause = _pause(record, BOOT_PAUSE, ports)
+        pause = _pause(record, BOOT_PAUSE, ports.clock)
         return replace(run, next=Next.BOOT, pause=pause, why="; ".join(missing))
     return _onward(run, record, Next.READY)
 
@@ -86,8 +89,8 @@ def validate_again(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> Di
     """Validate again once the new nodes are Ready: the pods fit on them and on free capacity, the method's reason still
     holds, and budgets still allow it. From here on nothing is undone.
     """
-    record = read(run, ports)
-    record = written(judged(record, look(run.cluster, ports, record), ports.deployment), ports)
+    record = read(run, ports.disruptions)
+    record = written(judged(record, look(run.cluster, ports, record), ports.deployment), ports.disruptions)
     return _onward(replace(run, judged=ports.clock.now()), release(record, ports), Next.TELL)
 
 
@@ -95,13 +98,13 @@ def tell_nodes(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> Disrup
     """Claim each node for its own termination, which drains it and removes it from its group with decrement. Where an
     earlier step was retried, the last validation may be minutes old: no termination is requested on it.
     """
-    record = read(run, ports)
+    record = read(run, ports.disruptions)
     age = ports.clock.now() - run.judged if run.judged else None
     if not record.told and (age is None or age > FRESH):
         seconds = f"{age.total_seconds():.0f} s old" if age is not None else "missing"
         return replace(run, next=Next.READY, pause=1, why=f"the last judgement is {seconds}: once more")
     if not record.told:
-        record = written(replace(record, told=True), ports)
+        record = written(replace(record, told=True), ports.disruptions)
     tell(record, ports)
     return replace(run, next=Next.FOLLOW, pause=DRAIN_PAUSE, why=f"terminations requested: {', '.join(record.going)}")
 
@@ -110,28 +113,28 @@ def follow(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> Disruption
     """Follow every termination to its end. One that was never claimed, because the step that requests it died, is
     claimed now.
     """
-    record = read(run, ports)
+    record = read(run, ports.disruptions)
     terminations = ports.claims.read_all(record.going.values())
     unclaimed = [one for one in under_way(record) if not is_told(record, one, terminations.get(one))]
     if unclaimed:
-        record = _without_vanished(record, unclaimed, ports)
+        record = _without_vanished(record, unclaimed, ports.instances, ports.disruptions)
         tell(record, ports, only=under_way(record))
     after = concluded(record, terminations)
     if after != record:
-        record = written(after, ports)
+        record = written(after, ports.disruptions)
     left = under_way(record)
     record = adopt(record, ports) if not left else record
     if not left and record.outstanding() and ports.clock.now() - record.began < OWED_FOR:
         return replace(run, next=Next.FOLLOW, pause=DRAIN_PAUSE, why="what the raised desired size brings is awaited")
     if not left:
         return replace(run, next=Next.END, why=f"{len(record.ends)} terminations have come to their end")
-    pause = _pause(record, DRAIN_PAUSE, ports)
+    pause = _pause(record, DRAIN_PAUSE, ports.clock)
     return replace(run, next=Next.FOLLOW, pause=pause, why=f"{len(left)} of {len(record.going)} are on their way")
 
 
-def _pause(record: DisruptionRecord, least: int, ports: Ports) -> int:
+def _pause(record: DisruptionRecord, least: int, clock: Clock) -> int:
     """Return a pause that grows with the run's age: terminations that take hours need no check every few seconds."""
-    waited = (ports.clock.now() - record.began).total_seconds()
+    waited = (clock.now() - record.began).total_seconds()
     return int(min(max(waited / 6, least), LONGEST_PAUSE))
 
 
@@ -154,14 +157,18 @@ def _hold_groups(record: DisruptionRecord, launching: tuple[str, ...], ports: Po
     touched = sorted({*wanted, *own} & groups.keys())
     suspended = [name for name in touched if REBALANCE not in groups[name].suspended]
     most = {n: groups[n].desired + wanted.count(n) for n in touched if groups[n].nodegroup is None}
-    raised = {name: owners_maximum(name, ports) for name, size in most.items() if size > groups[name].maximum}
+    raised = {
+        name: owners_maximum(name, ports.groups, ports.maxima)
+        for name, size in most.items()
+        if size > groups[name].maximum
+    }
     after = replace(
         record,
         suspended=tuple(sorted({*record.suspended, *suspended})),
         raised={**raised, **record.raised},
     )
     if after != record:
-        record = written(after, ports)
+        record = written(after, ports.disruptions)
     for name in record.suspended:
         ports.group_changes.suspend(name, REBALANCE)
     for name in raised:
@@ -173,11 +180,11 @@ def _keys(record: DisruptionRecord, number: int) -> list[tuple[str, str]]:
     return [(new, record.launched[new].key) for new in record.new_of(number)]
 
 
-def _grows(record: DisruptionRecord, fell: dict[int, str], ports: Ports) -> list[str]:
+def _grows(record: DisruptionRecord, fell: dict[int, str], clock: Clock) -> list[str]:
     """Return the launches that desired sizes have still to bring for commands that stand. Adds to `fell` those that are
     too late.
     """
-    late = ports.clock.now() - record.began > JOINS_WITHIN
+    late = clock.now() - record.began > JOINS_WITHIN
     waiting = {key: group for key, group in record.outstanding().items() if command_of(key) in record.standing}
     if late:
         late_for = {command_of(key): group for key, group in waiting.items()}
@@ -188,11 +195,13 @@ def _grows(record: DisruptionRecord, fell: dict[int, str], ports: Ports) -> list
     return [f"{group} launches by its desired size {record.sizes[group]}" for group in dict.fromkeys(waiting.values())]
 
 
-def _without_vanished(record: DisruptionRecord, unclaimed: Iterable[str], ports: Ports) -> DisruptionRecord:
+def _without_vanished(
+    record: DisruptionRecord, unclaimed: Iterable[str], instances: Instances, disruptions: Disruptions
+) -> DisruptionRecord:
     """Record instances that EC2 no longer knows as stayed: they cannot be terminated; their group has replaced them."""
-    known = ports.instances.describe(unclaimed)
+    known = instances.describe(unclaimed)
     gone = {name: completion.STAYED for name in unclaimed if name not in known or known[name].ended}
-    return written(replace(record, ends={**record.ends, **gone}), ports) if gone else record
+    return written(replace(record, ends={**record.ends, **gone}), disruptions) if gone else record
 
 
 STEPS: Mapping[str, Step[DisruptionRun]] = {

@@ -30,9 +30,9 @@ def take_disruption(run: DisruptionRun, call: Mapping[str, Any], ports: Ports) -
         return replace(run, next=Next.NOTHING, why="nothing is to be done, or the run has ended")
     run = replace(run, number=record.number)
     if record.execution != name:
-        if record.execution and held(record, ports):
+        if record.execution and held(record, ports.disruption_executions):
             return replace(run, next=Next.HAND_OVER, why=f"execution {record.execution} has the run")
-        record = written(replace(record, execution=name, attempt=record.attempt + 1, retry=None), ports)
+        record = written(replace(record, execution=name, attempt=record.attempt + 1, retry=None), ports.disruptions)
     if record.told:
         return replace(run, next=Next.FOLLOW, why="its nodes were told to go: they are followed")
     if record.attempt > 1:

@@ -40,7 +40,7 @@ def give_back(record: DisruptionRecord, nodes: Mapping[str, str], ports: Ports) 
     kubernetes = ports.clusters.kubernetes(record.cluster)
     for name, instance in nodes.items():
         node = kubernetes.node(name)
-        if node is None or node.instance_id != instance or not node.marked or is_open(instance, ports):
+        if node is None or node.instance_id != instance or not node.marked or is_open(instance, ports.claims):
             continue
         try:
             kubernetes.unmark(node, disruption_taint(ports.deployment))

@@ -15,6 +15,7 @@ from leeward.model.group import Group
 from leeward.model.termination import Status, TerminationRecord
 from leeward.ports import Ports
 from leeward.ports.doctor import Deployment
+from leeward.ports.records import Claims
 
 ERRORS_OF = timedelta(hours=1)
 FAILURES_OF = timedelta(days=1)
@@ -41,7 +42,7 @@ def gather(deployment: Deployment, ports_of: PortsOf, identity: Identity, *, ask
         network=_network(deployment, functions),
         groups=groups,
         clusters=inside,
-        records=_records(first) if first else NOWHERE,
+        records=_records(first.claims) if first else NOWHERE,
         running=read("states:ListExecutions", first.executions.all_running) if first else NOWHERE,
         **_parts(deployment, functions, now),
     )
@@ -100,10 +101,10 @@ def _inside(
     return tuple(look_inside(name, served, deployment, ports_of(name), known, queue_arns) for name, served in wanted)
 
 
-def _records(ports: Ports) -> Read[tuple[TerminationRecord, ...]]:
+def _records(claims: Claims) -> Read[tuple[TerminationRecord, ...]]:
     def look() -> tuple[TerminationRecord, ...]:
-        names = ports.claims.open_instances()
-        found = ports.claims.read_all(names) if names else {}
+        names = claims.open_instances()
+        found = claims.read_all(names) if names else {}
         return tuple(record for record in found.values() if record.status is Status.OPEN)
 
     return read("dynamodb:Query and dynamodb:BatchGetItem", look)

@@ -17,6 +17,9 @@ from leeward.policy.document import ClusterPolicies
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 from leeward.ports.doctor import Deployment, Rbac
+from leeward.ports.executions import NamedExecutions
+from leeward.ports.kubernetes import Clusters
+from leeward.ports.records import Catalog, Disruptions
 from leeward.upgrade.executions import is_running
 
 NO_ROLE = Unread(
@@ -58,8 +61,11 @@ def look_inside(
         upgrades=_by_group(
             selected, "dynamodb:GetItem and states:DescribeExecution", lambda group: _upgrade(group, ports)
         ),
-        disruption=read("dynamodb:GetItem and states:DescribeExecution", lambda: _disruption(name, ports)),
-        synced=read("dynamodb:BatchGetItem", lambda: _synced(name, ports)),
+        disruption=read(
+            "dynamodb:GetItem and states:DescribeExecution",
+            lambda: _disruption(name, ports.disruptions, ports.disruption_executions),
+        ),
+        synced=read("dynamodb:BatchGetItem", lambda: _synced(name, ports.catalog)),
         queue_arns=queue_arns or ports.queue_arns,
     )
 
@@ -99,7 +105,7 @@ def _api(name: str, deployment: Deployment) -> tuple[Rbac, Read[str]]:
 
 def _policies(name: str, ports: Ports) -> Read[ClusterPolicies] | Refused:
     try:
-        return read("ssm:GetParametersByPath", lambda: _understood(name, ports))
+        return read("ssm:GetParametersByPath", lambda: _understood(name, ports.clusters))
     except _NotUnderstoodError as error:
         return Refused(why=str(error))
 
@@ -108,9 +114,9 @@ class _NotUnderstoodError(Exception):
     """Error that carries a refusal past `read`: the policies were read, and are wrong."""
 
 
-def _understood(name: str, ports: Ports) -> ClusterPolicies:
+def _understood(name: str, clusters: Clusters) -> ClusterPolicies:
     try:
-        return ports.clusters.policies(name)
+        return clusters.policies(name)
     except InvalidPolicyError as error:
         raise _NotUnderstoodError("; ".join(str(error).splitlines())) from error
 
@@ -133,17 +139,19 @@ def _upgrade(group: str, ports: Ports) -> Upgrade | None:
     record = ports.upgrades.read(group)
     if record is None:
         return None
-    runs = record.ended is None and is_running(record.execution, ports)
+    runs = record.ended is None and is_running(
+        record.execution, ports.upgrade_executions, ports.managed_upgrade_executions
+    )
     return Upgrade(record=record, runs=runs)
 
 
-def _disruption(name: str, ports: Ports) -> Disruption | None:
-    record = ports.disruptions.read(name)
+def _disruption(name: str, disruptions: Disruptions, disruption_executions: NamedExecutions) -> Disruption | None:
+    record = disruptions.read(name)
     if record is None:
         return None
-    runs = record.open and bool(record.execution) and ports.disruption_executions.running(record.execution)
+    runs = record.open and bool(record.execution) and disruption_executions.running(record.execution)
     return Disruption(record=record, runs=runs)
 
 
-def _synced(name: str, ports: Ports) -> Mapping[FactKind, datetime]:
-    return {kind: sheet.synced for kind, sheet in ports.catalog.read(name).items()}
+def _synced(name: str, catalog: Catalog) -> Mapping[FactKind, datetime]:
+    return {kind: sheet.synced for kind, sheet in catalog.read(name).items()}

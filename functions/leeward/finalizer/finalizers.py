@@ -25,7 +25,7 @@ def let_go_of_the_gone(
     not be released and why; the others are released.
     """
     carrying = {name: node for name, node in nodes.items() if carries(node)}
-    instances = doubtful(carrying, ports)
+    instances = doubtful(carrying, ports.instances)
     left = [node for node in carrying.values() if gone(node, instances)]
     kubernetes = ports.clusters.kubernetes(cluster)
     released: list[str] = []

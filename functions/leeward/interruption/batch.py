@@ -23,6 +23,7 @@ from leeward.isolation import Executor, attempt, in_threads
 from leeward.model.deadlines import ABRUPT
 from leeward.model.message import InterruptionMessage, Message
 from leeward.ports import Ports
+from leeward.ports.clock import Clock
 
 WORKERS = 16  # calls at a time, in one cluster or to AWS
 CLUSTERS = 16  # clusters at a time
@@ -162,7 +163,7 @@ class _Batch:
             return _Work(record=record, message=None, decision=malformed(str(message)))
         if isinstance(message, LeewardError):
             return _Work(record=record, message=None, decision=_again(None, message))
-        decision = attempt(lambda: _decision(message, record, lookup, self.ports))
+        decision = attempt(lambda: _decision(message, record, lookup, self.ports.clock))
         if isinstance(decision, LeewardError):
             decision = _again(message, decision)
         return _Work(record=record, message=message, decision=decision)
@@ -211,11 +212,11 @@ def _counted(works: list[_Work]) -> list[_Work]:
     return works
 
 
-def _decision(message: InterruptionMessage, record: Record, lookup: Lookup, ports: Ports) -> Decision:
+def _decision(message: InterruptionMessage, record: Record, lookup: Lookup, clock: Clock) -> Decision:
     error = lookup.error_for(message)
     if error is not None:
         return _again(message, error)
-    now = ports.clock.now()
+    now = clock.now()
     return decide(message, lookup.world, now=now, waited=now - record.received)
 
 

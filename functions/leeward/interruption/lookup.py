@@ -15,7 +15,7 @@ from leeward.model.message import ExecutionEnded, InterruptionMessage, NoOp, hoo
 from leeward.model.node import Node
 from leeward.policy.document import NodePolicy
 from leeward.ports import Ports
-from leeward.ports.kubernetes import Kubernetes
+from leeward.ports.kubernetes import Clusters, Kubernetes
 
 READ_SINGLY = 3  # Nodes; more are listed
 R = TypeVar("R")
@@ -84,7 +84,7 @@ def look_up_instances(messages: Sequence[InterruptionMessage], ports: Ports) -> 
             asked = ports.instances.describe(ids)
             world = replace(found.world, instances={**known.instances, **asked}, confirmed=frozenset(ids))
             found.world = world
-    named = set(_groups_needed(acting, found, ports))
+    named = set(_groups_needed(acting, found, ports.clusters))
     if named:
         with isolate_errors(partial(found.errors.__setitem__, "groups")):
             found.world = replace(found.world, groups=ports.groups.describe(sorted(named)))
@@ -100,7 +100,7 @@ def _recorded(messages: Sequence[InterruptionMessage], ports: Ports) -> Recorded
     return Recorded() if isinstance(records, LeewardError) else recorded(messages, records, ports.clock.now())
 
 
-def _groups_needed(messages: Sequence[InterruptionMessage], found: Lookup, ports: Ports) -> Iterator[str]:
+def _groups_needed(messages: Sequence[InterruptionMessage], found: Lookup, clusters: Clusters) -> Iterator[str]:
     """Yield the groups of these messages, except if EC2 takes the instance and the name alone selects a policy."""
     policies: dict[str, Sequence[NodePolicy] | None] = {}
     for message in messages:
@@ -111,15 +111,15 @@ def _groups_needed(messages: Sequence[InterruptionMessage], found: Lookup, ports
             elif instance is not None and instance.group:
                 cluster = cluster_of(instance.tags, found.world.clusters) if message.kind in TAKEN else None
                 if cluster is not None and cluster not in policies:
-                    policies[cluster] = _policies_of(cluster, ports)
+                    policies[cluster] = _policies_of(cluster, clusters)
                 known = policies[cluster] if cluster is not None else None
                 if known is None or not by_name_alone(known, instance.group):
                     yield instance.group
 
 
-def _policies_of(cluster: str, ports: Ports) -> Sequence[NodePolicy] | None:
+def _policies_of(cluster: str, clusters: Clusters) -> Sequence[NodePolicy] | None:
     """Return the policies, or None if they cannot be read: a later lookup reports the error."""
-    answer = attempt(lambda: ports.clusters.policies(cluster))
+    answer = attempt(lambda: clusters.policies(cluster))
     return None if isinstance(answer, LeewardError) else answer.policies
 
 

@@ -12,6 +12,9 @@ from leeward.model.impairment import Impairment
 from leeward.model.node import Node
 from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
 from leeward.ports import Ports
+from leeward.ports.clock import Clock
+from leeward.ports.compute import Instances
+from leeward.ports.records import Claims
 from leeward.repair.node_health import NodeHealth
 from leeward.repair.verdicts import Act, Verdict, verdicts
 from leeward.termination.cluster_view import ClusterView
@@ -29,7 +32,7 @@ def replace_unhealthy(view: ClusterView, nodes: Mapping[str, Node], ports: Ports
     """Claim and start, one after the other: each repair that is begun counts for the guards of the next pass."""
     if view.policies.settings.paused or not any(_repairs(view)):
         return
-    health = _check_up(view, nodes, ports)
+    health = _check_up(view, nodes, ports.clock, ports.instances)
     for name, verdict in verdicts(health).items():
         if verdict.act is Act.REPLACE:
             node = next(node for node in health.nodes if node.name == name)
@@ -42,16 +45,16 @@ def _repairs(view: ClusterView) -> tuple[bool, ...]:
     return tuple(policy.repair.enabled for policy in found if policy is not None)
 
 
-def _check_up(view: ClusterView, nodes: Mapping[str, Node], ports: Ports) -> NodeHealth:
+def _check_up(view: ClusterView, nodes: Mapping[str, Node], clock: Clock, instances: Instances) -> NodeHealth:
     """Build the health check. EC2 describes only the nodes in doubt and those whose checks fail."""
-    impaired = {name: one for name, one in ports.instances.impaired().items() if name in nodes}
+    impaired = {name: one for name, one in instances.impaired().items() if name in nodes}
     suspects = sorted({name for name, node in nodes.items() if name and not node.ready} | impaired.keys())
     return NodeHealth(
-        now=ports.clock.now(),
+        now=clock.now(),
         policies=view.policies,
         nodes=tuple(nodes.values()),
         groups={group.name: group for group in view.groups},
-        instances=ports.instances.describe(suspects) if suspects else {},
+        instances=instances.describe(suspects) if suspects else {},
         impaired=impaired,
         claimed=frozenset(view.records),
     )
@@ -65,7 +68,7 @@ def _replace(node: Node, verdict: Verdict, view: ClusterView, health: NodeHealth
     if instance is None or not (verdict.gone or _sure(node, health.impaired, view, ports)):
         return []
     record = ports.claims.read(instance.id)
-    if record is not None and _rests(record, ports):
+    if record is not None and _rests(record, ports.clock):
         return []
     cause = Cause(
         id=f"unhealthy#{instance.id}#{record.attempt if record else 0}",
@@ -88,7 +91,7 @@ def _sure(node: Node, impaired: Mapping[str, Impairment], view: ClusterView, por
     """Return whether the node is unhealthy at the second observation, and after a read that no cache answers: the same
     node, still unhealthy since then.
     """
-    if not _seen_before(node, ports):
+    if not _seen_before(node, ports.clock, ports.claims):
         return False
     fresh = ports.clusters.kubernetes(view.cluster).node(node.name)
     if fresh is None or fresh.uid != node.uid or fresh.deleting:
@@ -97,18 +100,18 @@ def _sure(node: Node, impaired: Mapping[str, Impairment], view: ClusterView, por
     return unchanged or node.instance_id in impaired
 
 
-def _seen_before(node: Node, ports: Ports) -> bool:
+def _seen_before(node: Node, clock: Clock, claims: Claims) -> bool:
     """Return whether a different pass has observed it before. The second entry lasts for as long as the first
     observation is too fresh.
     """
-    now, fresh = ports.clock.now(), f"unhealthy-fresh#{node.uid}"
-    if ports.claims.once(f"unhealthy#{node.uid}", SECOND_SIGHT, now):
-        ports.claims.once(fresh, APART, now)
+    now, fresh = clock.now(), f"unhealthy-fresh#{node.uid}"
+    if claims.once(f"unhealthy#{node.uid}", SECOND_SIGHT, now):
+        claims.once(fresh, APART, now)
         return False
-    return ports.claims.once(fresh, timedelta(), now)
+    return claims.once(fresh, timedelta(), now)
 
 
-def _rests(record: TerminationRecord, ports: Ports) -> bool:
+def _rests(record: TerminationRecord, clock: Clock) -> bool:
     """Return whether its termination is under way, or has ended too recently to be begun again."""
     ended = record.times.get("closed")
-    return record.status is Status.OPEN or (ended is not None and ports.clock.now() - ended < RESTS)
+    return record.status is Status.OPEN or (ended is not None and clock.now() - ended < RESTS)

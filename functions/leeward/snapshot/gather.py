@@ -23,7 +23,9 @@ from leeward.placement.cni import DAEMON_SET, variables_of
 from leeward.policy.document import NodePolicy
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
+from leeward.ports.compute import PriceList
 from leeward.ports.kubernetes import Kubernetes, Listed
+from leeward.ports.records import Catalog, Claims
 from leeward.scheduling.nodes import NodeSpec
 from leeward.scheduling.pods import PodReader, PodSpec
 from leeward.scheduling.volumes import Storage
@@ -49,7 +51,9 @@ def gather(ports: Ports, cluster: str, now: datetime, *, as_if: Group | None = N
     subnets = ports.network.subnets(sorted({name for group in selected for name in groups[group].subnets}))
     warnings: list[str] = []
     launches = _Launches(ports, cluster, groups, selected, instances, subnets, objects)
-    facts = launches.facts(known_prices(ports, cluster, launches.types, launches.zones, now, warnings))
+    facts = launches.facts(
+        known_prices(ports.price_list, ports.catalog, cluster, launches.types, launches.zones, now, warnings)
+    )
     return ClusterSnapshot(
         cluster=cluster,
         now=now,
@@ -69,7 +73,7 @@ def gather(ports: Ports, cluster: str, now: datetime, *, as_if: Group | None = N
         daemon_specs=tuple(objects.daemon_specs),
         launchables={name: launchable_of(launches.looked[name], policy, facts) for name, policy in selected.items()},
         launched_from=launched_from((groups[name] for name in selected), facts),
-        claimed=_claimed(ports, warnings),
+        claimed=_claimed(ports.claims, warnings),
         warnings=tuple(warnings),
     )
 
@@ -206,7 +210,13 @@ class _Launches:
 
 
 def known_prices(
-    ports: Ports, cluster: str, types: Iterable[str], zones: Iterable[str], now: datetime, warnings: list[str]
+    price_list: PriceList,
+    catalog: Catalog,
+    cluster: str,
+    types: Iterable[str],
+    zones: Iterable[str],
+    now: datetime,
+    warnings: list[str],
 ) -> Prices:
     """Return the prices that function sync has recorded; missing ones are requested. Without a price list nothing is
     known to be cheaper.
@@ -214,23 +224,23 @@ def known_prices(
     wanted = set(types)
     known = Prices()
     try:
-        known = ClusterFacts.from_sheets(ports.catalog.read(cluster)).prices
+        known = ClusterFacts.from_sheets(catalog.read(cluster)).prices
     except LeewardError as error:
         warnings.append(f"what fn sync has written down cannot be read: {error}")
     try:
         missing = wanted - known.on_demand.keys()
-        on_demand = {**known.on_demand, **(ports.price_list.on_demand(missing) if missing else {})}
+        on_demand = {**known.on_demand, **(price_list.on_demand(missing) if missing else {})}
         missing = wanted - known.spot.keys()
-        spot = {**known.spot, **(ports.price_list.spot(missing, zones, now) if missing else {})}
+        spot = {**known.spot, **(price_list.spot(missing, zones, now) if missing else {})}
     except LeewardError as error:
         warnings.append(f"prices cannot be read: {error}")
         return known
     return Prices(on_demand=on_demand, spot=spot)
 
 
-def _claimed(ports: Ports, warnings: list[str]) -> frozenset[str]:
+def _claimed(claims: Claims, warnings: list[str]) -> frozenset[str]:
     try:
-        return frozenset(ports.claims.open_instances())
+        return frozenset(claims.open_instances())
     except LeewardError as error:
         warnings.append(f"whether terminations are under way cannot be read: {error}")
         return frozenset()

@@ -31,6 +31,7 @@ from leeward.placement.cni import variables_of
 from leeward.placement.scene import closed_zones, cores_by_zone, zone_of
 from leeward.policy.document import ClusterPolicies
 from leeward.ports import Ports
+from leeward.ports.records import Catalog
 
 PRICES_EVERY = timedelta(minutes=60)
 
@@ -74,7 +75,7 @@ def keep_facts(used: InUse, ports: Ports) -> tuple[list[FactKind], list[str]]:
     """Gather the facts and write them to the table. Return the kinds kept, and a sentence for each that failed."""
     kept: list[FactKind] = []
     failures: list[str] = []
-    before = _before(used.cluster, ports, failures)
+    before = _before(used.cluster, ports.catalog, failures)
     for kind in _due(used, before, ports.clock.now()):
         with isolate_errors(partial(_note, failures, f"{used.cluster}: {kind.value}")):
             content = GATHER[kind](used, before or ClusterFacts(), ports)
@@ -90,9 +91,9 @@ def _note(failures: list[str], what: str, error: LeewardError) -> None:
     failures.append(f"{what}: {error}")
 
 
-def _before(cluster: str, ports: Ports, failures: list[str]) -> ClusterFacts | None:
+def _before(cluster: str, catalog: Catalog, failures: list[str]) -> ClusterFacts | None:
     with isolate_errors(partial(_note, failures, cluster)):
-        return ClusterFacts.from_sheets(ports.catalog.read(cluster))
+        return ClusterFacts.from_sheets(catalog.read(cluster))
     return None
 
 
@@ -143,7 +144,9 @@ def _cni(used: InUse, _: ClusterFacts, ports: Ports) -> Mapping[str, Any]:
 def _templates(used: InUse, before: ClusterFacts, ports: Ports) -> Mapping[str, Any]:
     from leeward.sync.templates import expected_templates  # late: a cold start puts hooks before it reads user data
 
-    return expected_templates(used.cluster, used.groups, used.policies.policies, before, ports)
+    return expected_templates(
+        used.cluster, used.groups, used.policies.policies, before, ports.nodegroups, ports.launches
+    )
 
 
 def _with_templates(used: InUse, kind: FactKind, sheet: Sheet) -> InUse:

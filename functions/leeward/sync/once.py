@@ -12,6 +12,7 @@ from leeward.model.node import Node
 from leeward.policy.document import ClusterPolicies
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
+from leeward.ports.kubernetes import Clusters
 from leeward.sync.facts import InUse, keep_facts
 from leeward.sync.hooks import left_over_hook, missing_hook
 from leeward.sync.labels import label_nodes
@@ -65,7 +66,7 @@ def _sync_cluster(cluster: str, ports: Ports) -> Synced:
         groups = tuple(ports.groups.of_clusters([cluster]))
         _put_hooks(groups, policies, ports, synced)
         bounded = ports.for_seconds(KUBERNETES_SECONDS)
-        nodes = _nodes(cluster, bounded, synced)
+        nodes = _nodes(cluster, bounded.clusters, synced)
         _label(cluster, groups, nodes or (), policies, bounded, synced)
         kept, failures = keep_facts(InUse(cluster=cluster, policies=policies, groups=groups, nodes=nodes), bounded)
         synced.facts += [f"{cluster}/{kind.value}" for kind in kept]
@@ -94,10 +95,10 @@ def _note(sentences: list[str], what: str, error: LeewardError) -> None:
     sentences.append(f"{what}: {error}")
 
 
-def _nodes(cluster: str, ports: Ports, synced: Synced) -> tuple[Node, ...] | None:
+def _nodes(cluster: str, clusters: Clusters, synced: Synced) -> tuple[Node, ...] | None:
     """Read the nodes, or return None if the API server does not answer: hooks and prices do not need it."""
     with isolate_errors(partial(_note, synced.warnings, f"{cluster}: nodes")):
-        return tuple(ports.clusters.kubernetes(cluster).nodes())
+        return tuple(clusters.kubernetes(cluster).nodes())
     return None
 
 

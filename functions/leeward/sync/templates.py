@@ -15,11 +15,17 @@ from leeward.node_template.build import expected_node
 from leeward.node_template.gathering import look_up, sources_of
 from leeward.policy.document import NodePolicy
 from leeward.policy.selection import policy_for
-from leeward.ports import Ports
+from leeward.ports.compute import LaunchSources
+from leeward.ports.eks import KnownNodegroups
 
 
 def expected_templates(
-    cluster: str, groups: Iterable[Group], policies: Iterable[NodePolicy], before: ClusterFacts, ports: Ports
+    cluster: str,
+    groups: Iterable[Group],
+    policies: Iterable[NodePolicy],
+    before: ClusterFacts,
+    nodegroups: KnownNodegroups,
+    launches: LaunchSources,
 ) -> Mapping[str, Any]:
     """Return the sheet of the selected groups. A group that cannot be read is named and keeps its earlier template; it
     does not age the others. Raises LeewardError if none could be read.
@@ -32,23 +38,30 @@ def expected_templates(
         if policy is None:
             continue
         with isolate_errors(partial(failed.__setitem__, group.name)):
-            found[group.name] = _template(group, cluster, policy, before, ports)
+            found[group.name] = _template(group, cluster, policy, before, nodegroups, launches)
     if failed and not found:
         raise next(iter(failed.values()))
     kept = {name: before.templates[name] for name in failed if name in before.templates}
     return templates_content({**found, **kept}, {name: f"{name}: {error}" for name, error in failed.items()})
 
 
-def _template(group: Group, cluster: str, policy: NodePolicy, before: ClusterFacts, ports: Ports) -> GroupTemplate:
+def _template(
+    group: Group,
+    cluster: str,
+    policy: NodePolicy,
+    before: ClusterFacts,
+    nodegroups: KnownNodegroups,
+    launches: LaunchSources,
+) -> GroupTemplate:
     looked = look_up(
         group,
         cluster,
         policy.template,
-        nodegroups=ports.nodegroups,
-        launches=ports.launches,
+        nodegroups=nodegroups,
+        launches=launches,
         running=group.running_types,
     )
-    sources = sources_of(looked, ports.launches, {**(before.cni or {}), **policy.cni})
+    sources = sources_of(looked, launches, {**(before.cni or {}), **policy.cni})
     node = expected_node(sources, policy.template.precedence)
     capacity = looked.choices.capacity
     return GroupTemplate(

@@ -9,7 +9,7 @@ from leeward.model.node import Node
 from leeward.model.termination import TerminationRecord
 from leeward.policy.document import ClusterPolicies, NodePolicy
 from leeward.policy.selection import policy_for
-from leeward.ports import Ports
+from leeward.ports.compute import Instances
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +52,9 @@ class ClusterView:
         return (self.nodes or {}).get(instance)
 
 
-def doubtful(nodes: Mapping[str, Node], ports: Ports) -> Mapping[str, Instance]:
+def doubtful(nodes: Mapping[str, Node], instances: Instances) -> Mapping[str, Instance]:
     """Describe the EC2 instances of nodes that may have no instance any more: those NotReady or being deleted. A Ready
     node has a kubelet and is not looked up.
     """
     suspects = [name for name, node in nodes.items() if name and (not node.ready or node.deleting)]
-    return ports.instances.describe(suspects) if suspects else {}
+    return instances.describe(suspects) if suspects else {}

@@ -18,7 +18,9 @@ from leeward.model.node import Node, disruption_taint
 from leeward.model.termination import CauseKind, TerminationRecord
 from leeward.model.times import format_instant, parse_instant
 from leeward.ports import Ports
+from leeward.ports.clock import Clock
 from leeward.ports.kubernetes import Kubernetes
+from leeward.ports.records import Claims
 from leeward.termination import deadlines, decisions, target_deregistration, volume_detachment
 from leeward.termination.capacity_ledger import only_surplus
 from leeward.termination.drain_plan import DrainPlan, last_calls
@@ -44,13 +46,13 @@ def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     The next step is drained (with the rest of the settle time as pause), wait, gone, failed, spare if a person has
     detached the instance, or replace if a cause that has joined calls for another instance first.
     """
-    record = read(run.instance, ports)
+    record = read(run.instance, ports.claims)
     return turn_in_storm(run, record, ports) or _drain(run, record, ports)
 
 
 def _drain(run: Run, record: TerminationRecord, ports: Ports) -> Run:
     situation = survey_or_evict(record, ports, Need.WORK)
-    if not situation.looked and _decides_now(situation, ports):
+    if not situation.looked and _decides_now(situation, ports.clock):
         situation = survey_or_evict(situation.record, ports)
     announced = _is_only_announced(run, situation.record, ports.clock.now())
     run = replace(run, version=situation.record.version)
@@ -78,13 +80,13 @@ def _drain(run: Run, record: TerminationRecord, ports: Ports) -> Run:
     ports.claims.note_attempt(run.instance, situation.record.attempt, times=clocks)
     situation = replace(situation, record=beat(situation, ports))
     if announced:
-        return _sleep_on(run, situation, ports)
+        return _sleep_on(run, situation, ports.clock)
     run = replace(run, look="")
     try:
         return _drain_node(run, situation, started, ports)
     except (ClusterUnreachableError, ThrottledError) as error:
         why = f"waiting for an answer, nothing is ended meanwhile: {error}"
-        return _pause(run, situation, started, why, ports, hint=10)
+        return _pause(run, situation, started, why, ports.clock, hint=10)
 
 
 def _is_only_announced(run: Run, record: TerminationRecord, now: datetime) -> bool:
@@ -96,18 +98,18 @@ def _is_only_announced(run: Run, record: TerminationRecord, now: datetime) -> bo
     return bool(joined) and only and bool(run.look) and now + timedelta(seconds=1) < parse_instant(run.look)
 
 
-def _sleep_on(run: Run, situation: InstanceState, ports: Ports) -> Run:
-    now = ports.clock.now()
+def _sleep_on(run: Run, situation: InstanceState, clock: Clock) -> Run:
+    now = clock.now()
     moments = [parse_instant(run.look), *_heartbeats(situation, now)]
     pause = max(ceil((min(moments) - now).total_seconds()), 1)
     return replace(run, next=Next.WAIT, pause=pause, why=run.why or "a hook of ours holds it")
 
 
-def _decides_now(situation: InstanceState, ports: Ports) -> bool:
+def _decides_now(situation: InstanceState, clock: Clock) -> bool:
     """Return whether this step may end in an action that must not follow from a stale fact: the return of a detached
     node to service, or the deletion of pods.
     """
-    record, policy, now = situation.record, situation.policy.drain, ports.clock.now()
+    record, policy, now = situation.record, situation.policy.drain, clock.now()
     if decisions.is_detached(record, situation.instance, situation.lifecycle):
         return True
     started = record.times.get("draining") or now
@@ -146,7 +148,7 @@ def _drain_node(run: Run, situation: InstanceState, started: datetime, ports: Po
         awaited = target_deregistration.before_eviction(situation, started, node, ports)
         if awaited is not None:
             why = _tell(awaited, DEREGISTERING, node, situation, ports)
-            return _pause(run, situation, started, why, ports, hint=None, moments=[awaited.until])
+            return _pause(run, situation, started, why, ports.clock, hint=None, moments=[awaited.until])
         plan, progress = work(node, situation, started, kubernetes, ports)
     except ObjectGoneError:
         return replace(run, next=Next.WAIT, pause=1, why="its Node was deleted meanwhile")
@@ -215,8 +217,8 @@ def _emptied(
     kubernetes = ports.clusters.kubernetes(situation.record.subject.cluster)
     if situation.record.surges or situation.policy.drain.surge_single_replicas:
         with suppress(ClusterUnreachableError, ThrottledError):  # the record keeps it, `remove_node` repeats it
-            put_back(run.instance, kubernetes, ports)
-    settled = _drained(run, situation, "every pod that has to leave has left", ports)
+            put_back(run.instance, kubernetes, ports.claims)
+    settled = _drained(run, situation, "every pod that has to leave has left", ports.clock, ports.claims)
     if settled.pause > 0:
         return settled
     volumes = volume_detachment.before_the_end(situation, started, node, plan, kubernetes, ports)
@@ -225,15 +227,15 @@ def _emptied(
         return settled
     reason = DETACHING if volumes else DEREGISTERING
     why = _tell(awaited, reason, node, situation, ports)
-    waits = _pause(run, situation, started, why, ports, hint=None, moments=[awaited.until])
+    waits = _pause(run, situation, started, why, ports.clock, hint=None, moments=[awaited.until])
     return replace(waits, next=Next.DRAINED)
 
 
-def _drained(run: Run, situation: InstanceState, why: str, ports: Ports) -> Run:
+def _drained(run: Run, situation: InstanceState, why: str, clock: Clock, claims: Claims) -> Run:
     """Return the settle time left, cut if a hook needs a heartbeat before its end: the pause leads back here."""
-    now = ports.clock.now()
+    now = clock.now()
     record = situation.record
-    ports.claims.note_attempt(record.instance, record.attempt, times={"drained": now})
+    claims.note_attempt(record.instance, record.attempt, times={"drained": now})
     times = {"drained": now, **record.times}
     pause = deadlines.settle_seconds(replace(record, times=times), situation.policy.drain, now)
     for due in _heartbeats(situation, now):
@@ -263,25 +265,25 @@ def _unfinished(
     if over is None:
         hint = None if progress.blocked_by else longest_grace(plan, now)
         hint = 0 if progress.not_asked else hint
-        return _pause(run, situation, started, why, ports, hint=hint, moments=last_calls(plan))
+        return _pause(run, situation, started, why, ports.clock, hint=hint, moments=last_calls(plan))
     # Termination is requested for each pod whose turn it is, and each has its own grace.
     told = not progress.blocked_by and not progress.not_asked
     if told and decisions.may_wait(situation.record, situation.lifecycle, situation.state, now):
-        return _pause(run, situation, started, f"{over}, but {why}", ports, hint=longest_grace(plan, now))
+        return _pause(run, situation, started, f"{over}, but {why}", ports.clock, hint=longest_grace(plan, now))
     retains = situation.group is not None and situation.group.retains
     record, lifecycle, state = situation.record, situation.lifecycle, situation.state
     match decisions.after_time_out(record, lifecycle, state, now, deletes=deletes, retains=retains):
         case Next.DRAINED:
             kubernetes.event(node, reason="PodEvictionFailure", message=f"{over}: {why}", warning=True, now=now)
-            return _drained(run, situation, f"{over}, let go although {why}", ports)
+            return _drained(run, situation, f"{over}, let go although {why}", ports.clock, ports.claims)
         case Next.FAILED:
             return replace(run, next=Next.FAILED, why=f"PodEvictionFailure: {over}: {why}"[:500])
         case _:
             if deletes:
                 hint = 2 if progress.moved else None
-                return _pause(run, situation, started, f"{over}, deleting: {why}", ports, hint=hint)
+                return _pause(run, situation, started, f"{over}, deleting: {why}", ports.clock, hint=hint)
             kubernetes.event(node, reason="PodEvictionFailure", message=f"{over}: {why}", warning=True, now=now)
-            return _pause(run, situation, started, f"{over}, our hook holds it: {why}", ports, hint=None)
+            return _pause(run, situation, started, f"{over}, our hook holds it: {why}", ports.clock, hint=None)
 
 
 def _pause(
@@ -289,12 +291,12 @@ def _pause(
     situation: InstanceState,
     started: datetime,
     why: str,
-    ports: Ports,
+    clock: Clock,
     *,
     hint: float | None,
     moments: Sequence[datetime] = (),
 ) -> Run:
-    now, record = ports.clock.now(), situation.record
+    now, record = clock.now(), situation.record
     end = deadlines.drain_end(record, situation.policy.drain, started)
     known = (end, detach_deadline(record, now), deadlines.release_at(record), *moments)
     soon = [moment for moment in known if moment is not None and moment > now]

@@ -5,13 +5,14 @@ from collections.abc import Iterable
 from leeward.errors import RecordChangedError
 from leeward.model.termination import Cause, Status, Subject, TerminationRecord
 from leeward.ports import Ports
+from leeward.ports.records import Claims
 
 PROBES = 20  # names that are tried in one call: with doubling steps enough for a million closed executions
 
 
-def is_open(instance: str, ports: Ports) -> bool:
+def is_open(instance: str, claims: Claims) -> bool:
     """Return whether a termination of the instance is open."""
-    record = ports.claims.read(instance)
+    record = claims.read(instance)
     return record is not None and record.status is Status.OPEN
 
 

@@ -14,6 +14,8 @@ from leeward.model.group import RETAINED, HookResult
 from leeward.model.instance import ENDED
 from leeward.model.termination import CauseKind, TerminationRecord
 from leeward.ports import Ports
+from leeward.ports.clock import Clock
+from leeward.ports.records import Claims
 from leeward.termination import decisions
 from leeward.termination.freshness import IN_SERVICE, TERMINATING, UNSETTLED, Need, instance_fact, seconds_left
 from leeward.termination.instance_state import POOLED_AND_RUNNING, InstanceState, read, survey
@@ -34,7 +36,7 @@ def answer_hooks(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     """
     if run.next is Next.SPARE:
         return run
-    situation = survey(read(run.instance, ports), ports, Need.WORK)
+    situation = survey(read(run.instance, ports.claims), ports, Need.WORK)
     waited = _waited(situation.record, ports.clock.now())
     stays = situation.lifecycle == IN_SERVICE and waited > SERVES_AGAIN
     if not situation.looked and (situation.unusual or _may_hold_unnoticed(situation) or stays):
@@ -47,7 +49,12 @@ def answer_hooks(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     if answered or (situation.held and situation.our_hooks):
         ports.claims.note(record.instance, times={"answered": now})
         record = replace(record, times={"answered": now, **record.times})
-    if answered and not situation.ended and not record.has(*ABRUPT) and _hears_of_the_end(record, ports):
+    if (
+        answered
+        and not situation.ended
+        and not record.has(*ABRUPT)
+        and _hears_of_the_end(record, ports.clock, ports.claims)
+    ):
         return answer_hooks(run, call, ports)
     if situation.ended:
         ports.claims.note(record.instance, times={"terminated": now})
@@ -88,14 +95,14 @@ def _came_back(situation: InstanceState) -> bool:
     return situation.lifecycle == IN_SERVICE and begun is not None and launched is not None and launched > begun
 
 
-def _hears_of_the_end(record: TerminationRecord, ports: Ports) -> bool:
+def _hears_of_the_end(record: TerminationRecord, clock: Clock, claims: Claims) -> bool:
     """Return whether a message reports within some seconds that EC2 has ended the instance: mostly it does, and a pause
     with its step costs more than these seconds. With many instances that EC2 takes at once, none is waited for like
     this.
     """
     for _ in range(HEARS_WITHIN):
-        ports.clock.sleep(1)
-        known = instance_fact(read(record.instance, ports), ports.clock.now())
+        clock.sleep(1)
+        known = instance_fact(read(record.instance, claims), clock.now())
         if known is not None and known.state in ENDED:
             return True
     return False

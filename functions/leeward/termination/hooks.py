@@ -13,6 +13,9 @@ from leeward.model.instance import ALIVE, Instance
 from leeward.model.termination import Cause, CauseKind, Outcome, Status, TerminationRecord, execution_name
 from leeward.policy.selection import is_ours
 from leeward.ports import Ports
+from leeward.ports.autoscaling import Groups
+from leeward.ports.clock import Clock
+from leeward.ports.compute import Instances
 from leeward.retry import patiently
 from leeward.termination.cluster_view import ClusterView
 from leeward.termination.execution import start
@@ -70,18 +73,18 @@ def _settle_members(
     ports: Ports,
     found: ReconcileResult,
 ) -> None:
-    instances, again = _booting(view, members, ports), list[GroupInstance]()
+    instances, again = _booting(view, members, ports.clock, ports.instances), list[GroupInstance]()
     for member in members:
         with apart(member.id, found):
             try:
-                _settle_member(ours, view, group, member, instances.get(member.id), ports, found)
+                _settle_member(ours, view, group, member, instances.get(member.id), ports.clock, ports.groups, found)
             except RetryableError:
                 again.append(member)
     if again:
         ports.clock.sleep(AGAIN_AFTER)
     for member in again:
         with apart(member.id, found):
-            _settle_member(ours, view, group, member, instances.get(member.id), ports, found)
+            _settle_member(ours, view, group, member, instances.get(member.id), ports.clock, ports.groups, found)
 
 
 def _settle_member(
@@ -90,16 +93,17 @@ def _settle_member(
     group: Group,
     member: GroupInstance,
     instance: Instance | None,
-    ports: Ports,
+    clock: Clock,
+    groups: Groups,
     found: ReconcileResult,
 ) -> None:
     node = view.node_of(member.id)
     if node is not None and node.ready:
-        _answer(ours, group, member, ports, found)
+        _answer(ours, group, member, groups, found)
         return
     for hook in ours:
-        if _may_boot(hook, instance, view, ports.clock.now()):
-            ports.groups.heartbeat(group=group.name, hook=hook.name, instance=member.id)
+        if _may_boot(hook, instance, view, clock.now()):
+            groups.heartbeat(group=group.name, hook=hook.name, instance=member.id)
 
 
 def _in(lifecycle: str, groups: Sequence[Group]) -> Iterator[tuple[Group, list[GroupInstance]]]:
@@ -118,7 +122,7 @@ def _keep_waiting(
     found: ReconcileResult,
 ) -> None:
     """Heartbeat for runs under way too: a run heartbeats by itself, but its retries may delay it."""
-    hooks, policy = _hooks(group, ports) if members else (), view.policy_of(group)
+    hooks, policy = _hooks(group, ports.clock, ports.groups) if members else (), view.policy_of(group)
     for member in members:
         record = view.records[member.id]
         ahead = timedelta() if execution_name(member.id, record.attempt) in running else AT_EVERY_CHANCE
@@ -133,7 +137,7 @@ def _settle_endings(
     names = [member.id for members in ending.values() for member in members]
     if not names:
         return
-    records = read_records(names, ports, found)
+    records = read_records(names, ports.clock, ports.claims, found)
     instances = patiently(lambda: ports.instances.describe(names), ports.clock)
     for group in view.selected:
         orphans = [one for one in ending.get(group.name, ()) if one.id not in records.unreadable]
@@ -163,7 +167,7 @@ def _settle_group(
                 start(record, ports)
                 found.claimed.append(member.id)
             else:
-                _answer(ours, group, member, ports, found)
+                _answer(ours, group, member, ports.groups, found)
 
 
 def _adopted(
@@ -196,13 +200,15 @@ def _answer_switched_off(
     for member in members if ours else ():
         with apart(member.id, found):
             if not _is_open(records.get(member.id)):
-                _answer(ours, group, member, ports, found)
+                _answer(ours, group, member, ports.groups, found)
 
 
-def _booting(view: ClusterView, members: Sequence[GroupInstance], ports: Ports) -> Mapping[str, Instance]:
+def _booting(
+    view: ClusterView, members: Sequence[GroupInstance], clock: Clock, instances: Instances
+) -> Mapping[str, Instance]:
     """Describe members whose nodes are not Ready. Nothing is read while the API server does not answer."""
     names = [member.id for member in members if (node := view.node_of(member.id)) is None or not node.ready]
-    return patiently(lambda: ports.instances.describe(names), ports.clock) if names and view.nodes is not None else {}
+    return patiently(lambda: instances.describe(names), clock) if names and view.nodes is not None else {}
 
 
 def _may_boot(hook: LifecycleHook, instance: Instance | None, view: ClusterView, now: datetime) -> bool:
@@ -219,13 +225,13 @@ def _ours(transition: str, view: ClusterView, group: Group, ports: Ports) -> lis
     policy = view.policy_of(group)
     return [
         hook
-        for hook in _hooks(group, ports)
+        for hook in _hooks(group, ports.clock, ports.groups)
         if hook.transition == transition and is_ours(hook, policy, ports.queue_arns)
     ]
 
 
-def _hooks(group: Group, ports: Ports) -> Sequence[LifecycleHook]:
-    return patiently(lambda: ports.groups.hooks(group.name), ports.clock)
+def _hooks(group: Group, clock: Clock, groups: Groups) -> Sequence[LifecycleHook]:
+    return patiently(lambda: groups.hooks(group.name), clock)
 
 
 def _off(view: ClusterView, group: Group) -> bool:
@@ -244,10 +250,10 @@ def _is_over(record: TerminationRecord | None, instance: Instance) -> bool:
 
 
 def _answer(
-    hooks: Iterable[LifecycleHook], group: Group, member: GroupInstance, ports: Ports, found: ReconcileResult
+    hooks: Iterable[LifecycleHook], group: Group, member: GroupInstance, groups: Groups, found: ReconcileResult
 ) -> None:
     for hook in hooks:
-        ports.groups.complete(group=group.name, hook=hook.name, instance=member.id, result=HookResult.CONTINUE)
+        groups.complete(group=group.name, hook=hook.name, instance=member.id, result=HookResult.CONTINUE)
         found.answered.append(member.id)
 
 

@@ -14,7 +14,11 @@ from leeward.model.termination import CauseKind, TerminationRecord
 from leeward.policy.document import NodePolicy, Selector
 from leeward.policy.selection import is_ours, policy_for
 from leeward.ports import Ports
+from leeward.ports.autoscaling import Groups
+from leeward.ports.clock import Clock
+from leeward.ports.compute import Instances
 from leeward.ports.kubernetes import Kubernetes
+from leeward.ports.records import Claims
 from leeward.termination.freshness import WAITING, Need, facts
 
 POOLED_AND_RUNNING = "Warmed:Running"
@@ -77,14 +81,14 @@ def survey(record: TerminationRecord, ports: Ports, need: Need = Need.ALL) -> In
     that asks for force counts as `drain.force` of the policy.
     """
     known = facts(record, ports.clock.now(), need)
-    instance = _instance_of(record, known.instance) if known.instance else _ask_ec2(record, ports)
+    instance = _instance_of(record, known.instance) if known.instance else _ask_ec2(record, ports.instances)
     listing = None
     policies = ports.clusters.policies(record.subject.cluster).policies
     seen = known.group
     if seen is None:
         name = record.subject.group
         listing = ports.groups.describe([name]).get(name) if name else None
-        seen = _seen_group(record, instance, listing, policies, ports)
+        seen = _seen_group(record, instance, listing, policies, ports.clock, ports.groups)
     seen_instance = known.instance or _seen_instance(instance, ports.clock.now())
     fresh = Seen(instance=seen_instance, group=seen)
     if known.instance is None or known.group is None:
@@ -102,8 +106,8 @@ def survey(record: TerminationRecord, ports: Ports, need: Need = Need.ALL) -> In
     )
 
 
-def _ask_ec2(record: TerminationRecord, ports: Ports) -> Instance | None:
-    return ports.instances.describe([record.instance]).get(record.instance)
+def _ask_ec2(record: TerminationRecord, instances: Instances) -> Instance | None:
+    return instances.describe([record.instance]).get(record.instance)
 
 
 def _seen_instance(instance: Instance | None, now: datetime) -> SeenInstance:
@@ -134,17 +138,18 @@ def _seen_group(
     instance: Instance | None,
     listing: Group | None,
     policies: Iterable[NodePolicy],
-    ports: Ports,
+    clock: Clock,
+    groups: Groups,
 ) -> SeenGroup:
     """Return the observation of the group, with only those tags that a policy may ask for: fifty long ones would make
     the document too large.
     """
-    now = ports.clock.now()
-    lifecycle = _lifecycle(record, listing, instance, ports)
+    now = clock.now()
+    lifecycle = _lifecycle(record, listing, instance, groups)
     if listing is None:
         return SeenGroup(at=now, facts=None, lifecycle=lifecycle)
     asked = {key for policy in policies for key in policy.selector.tags}
-    hooks = tuple(hook for hook in ports.groups.hooks(listing.name) if hook.transition == TERMINATING)
+    hooks = tuple(hook for hook in groups.hooks(listing.name) if hook.transition == TERMINATING)
     return SeenGroup(
         at=now,
         facts=GroupFacts(
@@ -162,7 +167,7 @@ def _only(tags: Mapping[str, str], wanted: Iterable[str]) -> Mapping[str, str]:
     return {key: tags[key] for key in wanted if key in tags}
 
 
-def _lifecycle(record: TerminationRecord, group: Group | None, instance: Instance | None, ports: Ports) -> str | None:
+def _lifecycle(record: TerminationRecord, group: Group | None, instance: Instance | None, groups: Groups) -> str | None:
     """Return the group's lifecycle state of the instance. A group does not list the instances of its warm pool: one
     that has left the list, and still runs or stops, is read by its id, which costs a call.
     """
@@ -170,7 +175,7 @@ def _lifecycle(record: TerminationRecord, group: Group | None, instance: Instanc
     left = group is not None and listed is None and instance is not None and not instance.ended
     if not left or not record.has(*FROM_THE_GROUP):
         return listed
-    found = ports.groups.lifecycle_of(record.instance)
+    found = groups.lifecycle_of(record.instance)
     return found[1] if found else None
 
 
@@ -192,9 +197,9 @@ def _forced(policy: NodePolicy) -> NodePolicy:
     return replace(policy, drain=replace(policy.drain, force=True))
 
 
-def read(instance: str, ports: Ports) -> TerminationRecord:
+def read(instance: str, claims: Claims) -> TerminationRecord:
     """Read the record. Raises InvalidInputError for an instance without a claim."""
-    record = ports.claims.read(instance)
+    record = claims.read(instance)
     if record is None:
         raise InvalidInputError(f"{instance}: found no termination record, expected one: claim it first")
     return record

@@ -12,6 +12,9 @@ from leeward.model.instance import cluster_of
 from leeward.model.surge_instance import NoOffset, Offset, Settlement, SurgeInstance
 from leeward.model.termination import CauseKind, Status, TerminationRecord
 from leeward.ports import Ports
+from leeward.ports.autoscaling import Groups
+from leeward.ports.compute import Instances
+from leeward.ports.records import Claims
 from leeward.termination import capacity_ledger
 from leeward.termination.capacity_ledger import Ending
 from leeward.termination.execution import request
@@ -34,23 +37,23 @@ def settle(situation: InstanceState, ports: Ports) -> str | None:
             )
         ports.claims.note(record.instance, offsets={surge: settlement})
         if settlement == Offset(instance=record.instance):  # it offsets one; the next one reads the record again
-            situation = replace(situation, record=read(record.instance, ports))
+            situation = replace(situation, record=read(record.instance, ports.claims))
     request_offsets(record, ports)
     return None
 
 
 def request_offsets(record: TerminationRecord, ports: Ports) -> None:
     """Claim the instances to which offsets were passed on; a repeat finds the claim."""
-    for surge, instance in capacity_ledger.passed_on(read(record.instance, ports)).items():
+    for surge, instance in capacity_ledger.passed_on(read(record.instance, ports.claims)).items():
         _request(instance, surge, record, ports)
 
 
-def is_written_off(record: TerminationRecord, surge: SurgeInstance, group: Group, ports: Ports) -> bool:
+def is_written_off(record: TerminationRecord, surge: SurgeInstance, group: Group, groups: Groups) -> bool:
     """Return whether nothing is left to offset: another actor made the group smaller, or it may not become smaller."""
     since = capacity_ledger.larger_since(record, surge)
     if group.desired <= group.minimum or since is None:
         return True
-    return capacity_ledger.shrunk_since(ports.groups.activities(group.name, since), since)
+    return capacity_ledger.shrunk_since(groups.activities(group.name, since), since)
 
 
 def offsets_later(situation: InstanceState, ports: Ports) -> bool:
@@ -61,17 +64,17 @@ def offsets_later(situation: InstanceState, ports: Ports) -> bool:
     if group is None or situation.ended or not record.has(CauseKind.SURPLUS):
         return False
     kept = [surge for surge in capacity_ledger.to_offset(record) if not surge.returns]
-    left = [surge for surge in kept if not is_written_off(record, surge, group, ports)]
+    left = [surge for surge in kept if not is_written_off(record, surge, group, ports.groups)]
     return any(_next_member(record, surge, group, ports) is NoOffset.WRITTEN_OFF for surge in left)
 
 
-def return_to_owners(record: TerminationRecord, ports: Ports) -> None:
+def return_to_owners(record: TerminationRecord, claims: Claims) -> None:
     """Return the requests of upgrades and disruption runs: the instance was returned to service and its termination is
     retried much later.
     """
     for surge in capacity_ledger.to_offset(record):
         if surge.returns:
-            ports.claims.note(record.instance, offsets={surge: NoOffset.RETURNED})
+            claims.note(record.instance, offsets={surge: NoOffset.RETURNED})
 
 
 def _settlement(surge: SurgeInstance, situation: InstanceState, ports: Ports) -> Settlement | None:
@@ -92,7 +95,7 @@ def _settlement(surge: SurgeInstance, situation: InstanceState, ports: Ports) ->
     has_offset = own in record.offsets.values()
     ended = record.times.get("terminated")
     over = ended is not None and ports.clock.now() - ended > capacity_ledger.LATEST_WORD
-    match capacity_ledger.ending(record.instance, activities, _launched(surge, record, ports)):
+    match capacity_ledger.ending(record.instance, activities, _launched(surge, record, ports.instances)):
         case Ending.SHRUNK if not has_offset:
             return own
         case Ending.UNKNOWN if not has_offset:
@@ -101,16 +104,16 @@ def _settlement(surge: SurgeInstance, situation: InstanceState, ports: Ports) ->
     launches = capacity_ledger.launches_yet(group, without=record.instance)
     if settlement is not NoOffset.WRITTEN_OFF or ended is None or over or not launches:
         return settlement
-    return settlement if is_written_off(record, surge, group, ports) else None
+    return settlement if is_written_off(record, surge, group, ports.groups) else None
 
 
-def _launched(surge: SurgeInstance, record: TerminationRecord, ports: Ports) -> datetime | None:
+def _launched(surge: SurgeInstance, record: TerminationRecord, instances: Instances) -> datetime | None:
     """Return when EC2 launched the replacement of this instance itself. None if EC2 knows no such instance any more,
     and for an entry that was passed on, whose launch is older than the question which instance offsets it.
     """
     if surge != record.surge:
         return None
-    instance = ports.instances.describe([surge.instance]).get(surge.instance)
+    instance = instances.describe([surge.instance]).get(surge.instance)
     return instance.launched if instance is not None else None
 
 
@@ -120,7 +123,7 @@ def _elsewhere(record: TerminationRecord, surge: SurgeInstance, group: Group, po
     """
     if surge.returns:
         return NoOffset.RETURNED
-    written_off = is_written_off(record, surge, group, ports)
+    written_off = is_written_off(record, surge, group, ports.groups)
     return NoOffset.WRITTEN_OFF if written_off else _next_member(record, surge, group, ports)
 
 

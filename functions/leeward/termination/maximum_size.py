@@ -19,6 +19,9 @@ from leeward.model.termination import Replacement, Status, TerminationRecord
 if TYPE_CHECKING:
     from leeward.model.group import Group
     from leeward.ports import Ports
+    from leeward.ports.autoscaling import Groups, Maxima
+    from leeward.ports.clock import Clock
+    from leeward.ports.records import Disruptions, Upgrades
     from leeward.upgrade.record import UpgradeRecord
 
 TRIES = 20  # while other replacements change MaxSize or use it up at the same moment
@@ -56,7 +59,7 @@ def _make_room(record: TerminationRecord, name: str, ports: Ports, refused: Repl
     launch is tried before MaxSize is read, unless other replacements have raised it: then the instance is first
     recorded as a holder.
     """
-    item = _read_at_rest(name, ports)
+    item = _read_at_rest(name, ports.clock, ports.maxima)
     if item is None:
         return BUSY
     holds = record.instance in item.holders
@@ -84,12 +87,12 @@ def _make_room(record: TerminationRecord, name: str, ports: Ports, refused: Repl
     return ""
 
 
-def _read_at_rest(name: str, ports: Ports) -> RaisedMaximum | None:
+def _read_at_rest(name: str, clock: Clock, maxima: Maxima) -> RaisedMaximum | None:
     """Read the group's item. None while a caller puts MaxSize back: a launch at that moment would cause a scale-in."""
     for looked in range(LOOKS):
         if looked:
-            ports.clock.sleep(1)
-        item = ports.maxima.read(name) or RaisedMaximum(group=name)
+            clock.sleep(1)
+        item = maxima.read(name) or RaisedMaximum(group=name)
         if item.restoring is None:
             return item
     return None
@@ -104,15 +107,15 @@ def _recorded(name: str, cluster: str, ports: Ports) -> tuple[int, int] | None:
     return (run.raised[name], sys.maxsize) if run is not None and name in run.raised else None
 
 
-def owners_maximum(name: str, ports: Ports) -> int:
+def owners_maximum(name: str, groups: Groups, maxima: Maxima) -> int:
     """Return MaxSize as the group's owner chose it, also while replacements have raised it. The item is read before and
     after the group, because it may be raised or put back in between. Raises ObjectGoneError.
     """
-    before = ports.maxima.read(name)
-    group = ports.groups.describe([name]).get(name)
+    before = maxima.read(name)
+    group = groups.describe([name]).get(name)
     if group is None:
         raise ObjectGoneError(f"no Auto Scaling group {name}")
-    for item in (before, ports.maxima.read(name)):
+    for item in (before, maxima.read(name)):
         if item is not None and group.maximum in item.raised:
             return item.before
     return group.maximum
@@ -146,7 +149,7 @@ def put_back(
         if not holders:
             ports.maxima.write(item.settled())
         return False
-    if group.desired > item.before or _in_use(name, cluster, ports, works):
+    if group.desired > item.before or _in_use(name, cluster, ports.upgrades, ports.disruptions, works):
         return False
     marked = ports.maxima.write(replace(item, restoring=now))
     if marked is None:
@@ -161,9 +164,11 @@ def _needs_room(record: TerminationRecord | None) -> bool:
     return record is not None and record.status is Status.OPEN and not record.surge_settled
 
 
-def _in_use(name: str, cluster: str, ports: Ports, works: Callable[[UpgradeRecord], bool]) -> bool:
-    upgrade = ports.upgrades.read(name)
+def _in_use(
+    name: str, cluster: str, upgrades: Upgrades, disruptions: Disruptions, works: Callable[[UpgradeRecord], bool]
+) -> bool:
+    upgrade = upgrades.read(name)
     if upgrade is not None and works(upgrade):
         return True
-    run = ports.disruptions.read(cluster)
+    run = disruptions.read(cluster)
     return run is not None and run.open and name in run.groups

@@ -21,13 +21,13 @@ def give_back(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     `finish` closes the record. A Node that a person or a controller has deleted keeps its taint: its termination is
     retried, and it takes no new pods.
     """
-    record = read(run.instance, ports)
+    record = read(run.instance, ports.claims)
     spared = run.next is Next.SPARE
     kubernetes = ports.clusters.kubernetes(record.subject.cluster)
     node = find_node(record, kubernetes)
     why = "; ".join(record.blocked_by) or run.why or "pods did not leave in time"
     if record.surges:
-        put_back(record.instance, kubernetes, ports)
+        put_back(record.instance, kubernetes, ports.claims)
     if node is not None:
         if spared or not (node.deleting and record.has(CauseKind.NODE_DELETED)):
             kubernetes.unmark(node, disruption_taint(ports.deployment))
@@ -43,7 +43,7 @@ def remove_node(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     the version at which its hooks were answered: a hook that joins while the API server is away must cause one more
     pass.
     """
-    situation = survey(read(run.instance, ports), ports, Need.WORK)
+    situation = survey(read(run.instance, ports.claims), ports, Need.WORK)
     record = situation.record
     if situation.lifecycle == POOLED_AND_RUNNING:
         why = "it runs on in its warm pool: its Node stays tainted until the group takes it into service again"
@@ -53,12 +53,12 @@ def remove_node(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     kubernetes = ports.clusters.kubernetes(record.subject.cluster)
     node = find_node(record, kubernetes)
     if record.surges:
-        put_back(record.instance, kubernetes, ports)
+        put_back(record.instance, kubernetes, ports.claims)
     if node is not None:
-        waits = volume_detachment.before_removal(situation, node, kubernetes, ports)
+        waits = volume_detachment.before_removal(situation, node, kubernetes, ports.clock)
         if waits and situation.state != GONE and not situation.looked:
             situation = survey(situation.record, ports)
-            waits = volume_detachment.before_removal(situation, node, kubernetes, ports)
+            waits = volume_detachment.before_removal(situation, node, kubernetes, ports.clock)
         if waits:
             return replace(run, next=Next.WAIT, pause=decisions.SHORTEST_PAUSE, why=waits[:500])
         kubernetes.release(node, well_known.FINALIZER)

@@ -16,6 +16,10 @@ from leeward.model.node import Node
 from leeward.model.subnet import Subnet
 from leeward.placement.replacement import Known, Leaving
 from leeward.ports import Ports
+from leeward.ports.clock import Clock
+from leeward.ports.compute import Network
+from leeward.ports.kubernetes import Clusters
+from leeward.ports.records import Catalog
 from leeward.termination.instance_state import InstanceState, find_node
 
 JOINS_WITHIN = timedelta(minutes=15)  # an instance that is not a Ready node by then never takes its addresses
@@ -47,21 +51,21 @@ def look(situation: InstanceState, group: Group, ports: Ports) -> PlacementInput
     subject = situation.record.subject
     leaving = Leaving(instance=subject.instance, zone=subject.zone, subnet=subject.subnet, type=subject.instance_type)
     found = PlacementInputs(leaving=leaving, known=Known(facts=ClusterFacts(), subnets=()))
-    facts = _facts(subject.cluster, found, ports)
+    facts = _facts(subject.cluster, found, ports.clock, ports.catalog)
     found.known = Known(
         facts=facts,
-        subnets=_subnets(group, facts, found, ports),
+        subnets=_subnets(group, facts, found, ports.network),
         newcomers=_newcomers(group, subject.instance, facts, found, ports),
         cni=situation.policy.cni,
     )
-    _ask_the_cluster(situation, found, ports)
+    _ask_the_cluster(situation, found, ports.clusters)
     return found
 
 
-def _facts(cluster: str, found: PlacementInputs, ports: Ports) -> ClusterFacts:
-    sheets = _try(lambda: ports.catalog.read(cluster), "the facts of fn sync", found)
+def _facts(cluster: str, found: PlacementInputs, clock: Clock, catalog: Catalog) -> ClusterFacts:
+    sheets = _try(lambda: catalog.read(cluster), "the facts of fn sync", found)
     facts = ClusterFacts.from_sheets(sheets or {})
-    now = ports.clock.now()
+    now = clock.now()
     for kind in facts.stale(now, NEEDED):
         minutes = int((now - facts.synced[kind]).total_seconds() // 60)
         found.doubts.append(f"{kind.value} were last synced {minutes} min ago")
@@ -71,9 +75,9 @@ def _facts(cluster: str, found: PlacementInputs, ports: Ports) -> ClusterFacts:
     return facts
 
 
-def _subnets(group: Group, facts: ClusterFacts, found: PlacementInputs, ports: Ports) -> tuple[Subnet, ...]:
+def _subnets(group: Group, facts: ClusterFacts, found: PlacementInputs, network: Network) -> tuple[Subnet, ...]:
     """Return the group's subnets with the addresses that are free now, else as fn sync read them."""
-    live = _try(lambda: ports.network.subnets(group.subnets), "free addresses", found) if group.subnets else {}
+    live = _try(lambda: network.subnets(group.subnets), "free addresses", found) if group.subnets else {}
     known = live or {subnet.id: subnet for subnet in facts.subnets}
     return tuple(known[name] for name in group.subnets if name in known)
 
@@ -100,9 +104,9 @@ def _newcomers(
     return tuple(sorted(fresh, key=lambda one: one.id))
 
 
-def _ask_the_cluster(situation: InstanceState, found: PlacementInputs, ports: Ports) -> None:
+def _ask_the_cluster(situation: InstanceState, found: PlacementInputs, clusters: Clusters) -> None:
     """Read the node and its pods; the volumes only if one of its pods has a claim."""
-    kubernetes = ports.clusters.kubernetes(situation.record.subject.cluster)
+    kubernetes = clusters.kubernetes(situation.record.subject.cluster)
     try:
         node = find_node(situation.record, kubernetes)
         pods = tuple(kubernetes.pods_on(node.name)) if node else ()

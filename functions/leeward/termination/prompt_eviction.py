@@ -13,6 +13,7 @@ from leeward.model.node import disruption_taint
 from leeward.model.termination import TerminationRecord
 from leeward.policy.document import NodePolicy
 from leeward.ports import Ports
+from leeward.ports.kubernetes import Clusters
 from leeward.termination import decisions
 from leeward.termination.drain_plan import DrainPlan
 from leeward.termination.eviction import turn
@@ -31,7 +32,7 @@ def evict_promptly(record: TerminationRecord, ports: Ports) -> tuple[DrainPlan, 
 
     Never deletes by force or for a grace period of the policy: neither the instance nor its group was read.
     """
-    policy = _policy(record, ports)
+    policy = _policy(record, ports.clusters)
     if policy is None or not record.has(*ABRUPT):
         return None
     started = record.times.get("draining", ports.clock.now())
@@ -92,9 +93,9 @@ def survey_or_evict(record: TerminationRecord, ports: Ports, need: Need = Need.A
         raise
 
 
-def _policy(record: TerminationRecord, ports: Ports) -> NodePolicy | None:
+def _policy(record: TerminationRecord, clusters: Clusters) -> NodePolicy | None:
     """Return the present version of the policy that selected the instance when it was claimed."""
-    known = ports.clusters.policies(record.subject.cluster).policies if record.subject.policy else ()
+    known = clusters.policies(record.subject.cluster).policies if record.subject.policy else ()
     return next((policy for policy in known if policy.name == record.subject.policy), None)
 
 

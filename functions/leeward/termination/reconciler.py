@@ -19,6 +19,10 @@ from leeward.model.group import WARMED
 from leeward.model.node import Node, disruption_taint
 from leeward.model.termination import Status, TerminationRecord, execution_name
 from leeward.ports import Ports
+from leeward.ports.autoscaling import Groups
+from leeward.ports.clock import Clock
+from leeward.ports.executions import Executions
+from leeward.ports.records import Claims
 from leeward.retry import patiently
 from leeward.sync.labels import label_nodes
 from leeward.termination.cluster_view import ClusterView
@@ -47,11 +51,11 @@ def reconcile_once(ports: Ports, each: Executor = in_threads) -> ReconcileResult
     """
     found = ReconcileResult()
     served = ports.clusters.names()
-    records = attempt(lambda: _open_records(ports, found))
+    records = attempt(lambda: _open_records(ports.clock, ports.claims, found))
     if isinstance(records, LeewardError):
         each(lambda cluster: _nodes(cluster, ports.for_seconds(NODES_SECONDS), found), served, CLUSTERS)
         raise records
-    running = _running(ports, found)
+    running = _running(ports.clock, ports.executions, found)
     strays = [record for record in records.values() if record.subject.cluster not in served]
     with apart("clusters that are not served any more", found):
         _revive_all(strays, running, ports, found)
@@ -134,22 +138,22 @@ def _nodes(cluster: str, ports: Ports, found: ReconcileResult) -> Mapping[str, N
     return nodes
 
 
-def _open_records(ports: Ports, found: ReconcileResult) -> Mapping[str, TerminationRecord]:
+def _open_records(clock: Clock, claims: Claims, found: ReconcileResult) -> Mapping[str, TerminationRecord]:
     """Read the open records, by instance. Each minute begins with another one, so that a pass that dies early never
     skips the same record for good. If they cannot be read the pass ends: terminations under way would be taken for
     unhandled ones.
     """
-    names = patiently(ports.claims.open_instances, ports.clock)
-    first = ports.clock.now().minute % len(names) if names else 0
-    records = read_records(names, ports, found).read
+    names = patiently(claims.open_instances, clock)
+    first = clock.now().minute % len(names) if names else 0
+    records = read_records(names, clock, claims, found).read
     ordered = [records[name] for name in (*names[first:], *names[:first]) if name in records]
     return {record.instance: record for record in ordered if record.status is Status.OPEN}
 
 
-def _running(ports: Ports, found: ReconcileResult) -> frozenset[str]:
+def _running(clock: Clock, executions: Executions, found: ReconcileResult) -> frozenset[str]:
     """Return the names of the open executions; none if they cannot be listed, and each is then looked up on its own."""
     with apart("executions", found):
-        return patiently(ports.executions.all_running, ports.clock)
+        return patiently(executions.all_running, clock)
     return frozenset()
 
 
@@ -210,7 +214,12 @@ def _put_back_maxima(view: ClusterView, ports: Ports, found: ReconcileResult) ->
         from leeward.upgrade.lease import held  # late, as above
 
         with apart(item.group, found):
-            if put_back(item, view.cluster, ports, lambda one: one.ended is None and held(one, ports)):
+            if put_back(
+                item,
+                view.cluster,
+                ports,
+                lambda one: one.ended is None and held(one, ports.upgrade_executions, ports.managed_upgrade_executions),
+            ):
                 found.restored.append(item.group)
 
 
@@ -251,11 +260,11 @@ def _reconcile_nodes(
     found.foreign += [f"{node.name}: {node.disrupted_by or 'no owner'}" for node in foreign]
 
 
-def _pooled(node: Node, view: ClusterView, ports: Ports) -> bool:
+def _pooled(node: Node, view: ClusterView, groups: Groups) -> bool:
     """Return whether a node that runs on in its warm pool keeps its taint: a group does not list such instances."""
     if view.group_of(node.instance_id) is not None:
         return False
-    member = ports.groups.lifecycle_of(node.instance_id)
+    member = groups.lifecycle_of(node.instance_id)
     return member is not None and member[1].startswith(WARMED)
 
 
@@ -265,7 +274,7 @@ def _unmark_stale(marked: Iterable[Node], view: ClusterView, ports: Ports, found
     """
     for node in _unclaimed(marked, view.records, ports, found):
         with apart(node.name, found):
-            if _pooled(node, view, ports):
+            if _pooled(node, view, ports.groups):
                 continue
             if ports.claims.once(f"stale-mark#{node.uid}", SECOND_SIGHT, ports.clock.now()):
                 continue
@@ -279,7 +288,7 @@ def _unclaimed(
     candidates = [node for node in marked if node.instance_id not in records]
     names = [node.instance_id for node in candidates]
     instances = ports.instances.describe(names) if names else {}
-    claims = read_records(names, ports, found)
+    claims = read_records(names, ports.clock, ports.claims, found)
     for node in candidates:
         instance, record = instances.get(node.instance_id), claims.read.get(node.instance_id)
         if node.instance_id in claims.unreadable:

@@ -7,7 +7,8 @@ from functools import partial
 from leeward.errors import LeewardError, UnexpectedError
 from leeward.isolation import attempt
 from leeward.model.termination import TerminationRecord
-from leeward.ports import Ports
+from leeward.ports.clock import Clock
+from leeward.ports.records import Claims
 from leeward.retry import patiently
 from leeward.termination.reconcile_result import ReconcileResult
 
@@ -20,13 +21,13 @@ class Records:
     unreadable: frozenset[str] = field(default=frozenset())
 
 
-def read_records(instances: Sequence[str], ports: Ports, found: ReconcileResult) -> Records:
+def read_records(instances: Sequence[str], clock: Clock, claims: Claims, found: ReconcileResult) -> Records:
     """Read the existing records in one call; one by one if one of them is malformed, which `found` then names. Raises
     the table's errors: a termination under way must not be taken for one that no execution handles.
     """
     if not instances:
         return Records(read={})
-    together = attempt(lambda: patiently(lambda: ports.claims.read_all(instances), ports.clock))
+    together = attempt(lambda: patiently(lambda: claims.read_all(instances), clock))
     if not isinstance(together, LeewardError):
         return Records(read=together)
     if not isinstance(together, UnexpectedError):
@@ -34,7 +35,7 @@ def read_records(instances: Sequence[str], ports: Ports, found: ReconcileResult)
     records: dict[str, TerminationRecord] = {}
     unreadable: set[str] = set()
     for name in instances:
-        record = attempt(partial(ports.claims.read, name))
+        record = attempt(partial(claims.read, name))
         if isinstance(record, LeewardError):
             unreadable.add(name)
             found.note(f"the record of {name}", record)

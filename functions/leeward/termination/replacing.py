@@ -19,6 +19,10 @@ from leeward.placement.random_choice import Lots
 from leeward.placement.replacement import leaving_pods, plan_launch, promise_of
 from leeward.placement.verdict import NO_SUBNET_WITH_IPS
 from leeward.ports import Ports
+from leeward.ports.clock import Clock
+from leeward.ports.compute import Network
+from leeward.ports.kubernetes import Clusters
+from leeward.ports.records import Catalog
 from leeward.termination import decisions, maximum_size
 from leeward.termination.freshness import Need
 from leeward.termination.instance_state import InstanceState, read
@@ -48,8 +52,8 @@ def ask_for_replacement(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     may have been made already is always followed up, whatever has happened to the instance in between. The decision to
     launch nothing is not recorded, because a cause that joins later may call for a replacement.
     """
-    situation = survey_or_evict(read(run.instance, ports), ports, Need.WORK)
-    if not situation.record.replacement and situation.listing is None and _may_launch(situation, ports):
+    situation = survey_or_evict(read(run.instance, ports.claims), ports, Need.WORK)
+    if not situation.record.replacement and situation.listing is None and _may_launch(situation, ports.clock):
         situation = survey_or_evict(situation.record, ports, Need.GROUP)
     record = situation.record
     asked = Asked(replacement=record.replacement) if record.replacement else _ask(situation, ports)
@@ -62,10 +66,10 @@ def ask_for_replacement(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     return replace(run, version=record.version, next=onward, why=why[:LONGEST_WHY], notices=asked.notices)
 
 
-def _may_launch(situation: InstanceState, ports: Ports) -> bool:
+def _may_launch(situation: InstanceState, clock: Clock) -> bool:
     """Return whether a launch may follow. It depends on the group as it is now: its subnets, sizes and members."""
     record = situation.record
-    now = ports.clock.now()
+    now = clock.now()
     wanted = decisions.wants_replacement(record, situation.group, situation.policy, situation.lifecycle, now)
     return wanted.act or record.launching
 
@@ -88,29 +92,31 @@ def _ask(situation: InstanceState, ports: Ports) -> Asked:
     found = look(situation, group, ports)
     plan = record.plan
     if plan is None:
-        plan = _plan(record, group, found, ports)
+        plan = _plan(record, group, found, ports.clock, ports.catalog)
         ports.claims.plan(record.instance, plan)
     chosen, replacement = _launch(record, group, plan, ports)
-    _keep_promise(record, group, found, chosen, replacement, ports)
+    _keep_promise(record, group, found, chosen, replacement, ports.clock, ports.catalog)
     doubts = _doubts(found) if record.plan is None else ()
-    notices = (*doubts, *_tell(situation, found, chosen, replacement, ports))
+    notices = (*doubts, *_tell(situation, found, chosen, replacement, ports.clock, ports.clusters))
     ports.claims.note(record.instance, replacement=replacement, times={"replacement": ports.clock.now()})
     return Asked(replacement=replacement, notices=notices)
 
 
-def _plan(record: TerminationRecord, group: Group, found: PlacementInputs, ports: Ports) -> LaunchPlan:
+def _plan(
+    record: TerminationRecord, group: Group, found: PlacementInputs, clock: Clock, catalog: Catalog
+) -> LaunchPlan:
     """Place the replacement against the current reservations of others, and reserve for it before the launch."""
     cluster = record.subject.cluster
     try:
         for _ in range(RACES):
-            promises, now = ports.catalog.promises(cluster), ports.clock.now()
+            promises, now = catalog.promises(cluster), clock.now()
             others, short = promises.others(record.instance, now), promises.short_at(now)
             found.known = replace(found.known, promises=others, short=short)
             plan = plan_launch(group, found.leaving, found.known, Lots(record.instance))
             if not plan.options:
                 return plan
             promise = promise_of(plan.options[0], group, found.leaving, found.known, now)
-            if ports.catalog.promise(cluster, record.instance, promise, after=promises.version):
+            if catalog.promise(cluster, record.instance, promise, after=promises.version):
                 return plan
         found.doubts.append(f"others placed replacements at the same moment, {RACES} times")
     except LeewardError as error:
@@ -124,20 +130,21 @@ def _keep_promise(
     found: PlacementInputs,
     chosen: LaunchOption | None,
     replacement: Replacement,
-    ports: Ports,
+    clock: Clock,
+    catalog: Catalog,
 ) -> None:
     """Record the outcome in the reservation: its subnet and instance, or that nothing is taken. Best effort; a
     reservation lasts two minutes.
     """
-    cluster, now = record.subject.cluster, ports.clock.now()
+    cluster, now = record.subject.cluster, clock.now()
     here = chosen if replacement.launched else None
     nothing = LaunchOption(subnet=record.subject.subnet, zone=record.subject.zone, why="")
     promise = promise_of(here or nothing, group, found.leaving, found.known, now)
     kept = replace(promise, launched=replacement.launched[0]) if here else replace(promise, ips=0, taken=0)
     try:
         for _ in range(RACES):
-            version = ports.catalog.promises(cluster).version
-            if ports.catalog.promise(cluster, record.instance, kept, after=version):
+            version = catalog.promises(cluster).version
+            if catalog.promise(cluster, record.instance, kept, after=version):
                 return
     except LeewardError as error:
         found.doubts.append(f"the promise could not be kept: {error}")
@@ -154,7 +161,7 @@ def _launch(
             refused = "".join(f"{one}; " for one in plan.refused)
             reason = f"{refused}{option.why}" if answer.launched else f"{refused}{answer.reason}"
             return option, replace(answer, subnet=option.subnet if answer.launched else "", reason=reason)
-        plan = _without_first(plan, f"{option.zone} refused: {answer.reason}", ports)
+        plan = _without_first(plan, f"{option.zone} refused: {answer.reason}", ports.network)
         ports.claims.plan(record.instance, plan)
     return None, Replacement(reason="; ".join((*plan.refused, plan.nowhere) if plan.nowhere else plan.refused))
 
@@ -167,21 +174,21 @@ def _launch_in(record: TerminationRecord, group: Group, option: LaunchOption, po
     return maximum_size.launch(record, group, option.subnet, token, ports)
 
 
-def _without_first(plan: LaunchPlan, refusal: str, ports: Ports) -> LaunchPlan:
+def _without_first(plan: LaunchPlan, refusal: str, network: Network) -> LaunchPlan:
     """Return the plan without its first option. Time has passed since the plan was made: the next option must still
     have its addresses.
     """
     refused, left = [*plan.refused, refusal], list(plan.options[1:])
-    while left and (lack := _lack(left[0], ports)):
+    while left and (lack := _lack(left[0], network)):
         refused.append(lack)
         left.pop(0)
     return LaunchPlan(options=tuple(left), refused=tuple(refused), nowhere=plan.nowhere)
 
 
-def _lack(option: LaunchOption, ports: Ports) -> str | None:
+def _lack(option: LaunchOption, network: Network) -> str | None:
     """Return what the subnet lacks now; None if it has enough addresses, or if the API does not answer."""
     try:
-        subnet = ports.network.subnets([option.subnet]).get(option.subnet)
+        subnet = network.subnets([option.subnet]).get(option.subnet)
     except LeewardError:
         return None
     if subnet is None or subnet.free_ips >= option.ips:
@@ -200,7 +207,8 @@ def _tell(
     found: PlacementInputs,
     chosen: LaunchOption | None,
     replacement: Replacement,
-    ports: Ports,
+    clock: Clock,
+    clusters: Clusters,
 ) -> tuple[Notice, ...]:
     """Write Events and return notices: another zone, no place, or a group that LaunchInstances does not serve."""
     subject = situation.record.subject
@@ -209,18 +217,18 @@ def _tell(
         text = (
             f"its replacement {new} is in {chosen.zone} ({chosen.subnet}), not in {subject.zone}: {replacement.reason}"
         )
-        _write([found.node], ELSEWHERE, text, found, situation, ports, warning=False)
+        _write([found.node], ELSEWHERE, text, found, situation, clock, clusters, warning=False)
         return (Notice(kind=NoticeKind.ELSEWHERE, text=text),)
     if chosen is None:
         no_ips = NO_SUBNET_WITH_IPS in replacement.reason
         pods = leaving_pods(found.leaving.pods or ())[:MOST_PODS_TOLD] if no_ips else ()
         text = f"nothing is launched in place of {subject.instance}: {replacement.reason}"
         reason = NO_SUBNET_IPS if no_ips else REFUSED
-        _write([found.node, *pods], reason, text, found, situation, ports, warning=True)
+        _write([found.node, *pods], reason, text, found, situation, clock, clusters, warning=True)
         return (Notice(kind=NoticeKind.NOWHERE, text=text),)
     if replacement.refused:
         text = sentence(subject.group or "", replacement.reason, BY_ITSELF)
-        _write([found.node], EVENT, text, found, situation, ports, warning=True)
+        _write([found.node], EVENT, text, found, situation, clock, clusters, warning=True)
         return (Notice(kind=NoticeKind.REFUSED, text=text),)
     return ()
 
@@ -231,17 +239,18 @@ def _write(
     text: str,
     found: PlacementInputs,
     situation: InstanceState,
-    ports: Ports,
+    clock: Clock,
+    clusters: Clusters,
     *,
     warning: bool,
 ) -> None:
     """Write Events. Best effort: after one that fails the cluster's API is not called again."""
     if found.silent:
         return
-    kubernetes = ports.clusters.kubernetes(situation.record.subject.cluster)
+    kubernetes = clusters.kubernetes(situation.record.subject.cluster)
     try:
         for each in about:
             if each is not None:
-                kubernetes.event(each, reason=reason, message=text, warning=warning, now=ports.clock.now())
+                kubernetes.event(each, reason=reason, message=text, warning=warning, now=clock.now())
     except LeewardError as error:
         found.doubts.append(f"no Event could be written: {error}")

@@ -14,6 +14,7 @@ from leeward.model.pod import Pod
 from leeward.model.times import format_instant
 from leeward.ports import Ports
 from leeward.ports.kubernetes import Kubernetes, Workloads
+from leeward.ports.records import Claims
 from leeward.termination import deadlines
 from leeward.termination.drain_plan import Eviction, How
 from leeward.termination.instance_state import InstanceState, read
@@ -102,7 +103,7 @@ class Surging:
     def _lower(self, key: str) -> None:
         """Put one back. If that fails it stays among the surges, which a later write of this step repeats."""
         with suppress(ClusterUnreachableError, ThrottledError):
-            put_back(self._record.instance, self._kubernetes, self._ports, only=key)
+            put_back(self._record.instance, self._kubernetes, self._ports.claims, only=key)
             self._surges.pop(key, None)
 
     def cannot_tell(self, error: Exception) -> str | None:
@@ -176,16 +177,16 @@ class Surging:
         self._surges = dict(surges)
 
 
-def put_back(instance: str, kubernetes: Kubernetes, ports: Ports, only: str | None = None) -> None:
+def put_back(instance: str, kubernetes: Kubernetes, claims: Claims, only: str | None = None) -> None:
     """Return the Deployments that have a second replica because of this instance (or `only` one of them) to their
     former replicas, unless another writer has changed them since. Idempotent: a Deployment put back is taken out of the
     record.
     """
-    surges = dict(read(instance, ports).surges)
+    surges = dict(read(instance, claims).surges)
     for key in [key for key in surges if only in {None, key}]:
         _put_back(key, kubernetes)
         del surges[key]
-        ports.claims.surge(instance, surges)
+        claims.surge(instance, surges)
 
 
 def _put_back(key: str, kubernetes: Kubernetes) -> None:

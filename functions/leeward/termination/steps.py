@@ -33,6 +33,8 @@ from leeward.model.termination import (
 from leeward.model.times import format_instant
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
+from leeward.ports.autoscaling import Groups
+from leeward.ports.records import Claims
 from leeward.termination import decisions
 from leeward.termination.capacity_ledger import only_surplus, to_offset
 from leeward.termination.execution import start
@@ -104,7 +106,7 @@ def terminate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     So is one that has returned to its warm pool: the group keeps it. An instance that the group retains is ended for a
     manual drain alone: its owner knows which hook was abandoned, and why.
     """
-    situation = survey(read(run.instance, ports), ports, Need.WORK)
+    situation = survey(read(run.instance, ports.claims), ports, Need.WORK)
     record = situation.record
     surges = to_offset(record)
     if not situation.looked and (situation.unusual or (surges and only_surplus(record))):
@@ -121,7 +123,11 @@ def terminate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     if situation.ended or leaving or returned:
         ports.claims.note(record.instance, times={"terminating": ports.clock.now()})
         return replace(run, why="it is leaving already")
-    if surges and only_surplus(record) and all(_write_off(situation, surge, ports) for surge in surges):
+    if (
+        surges
+        and only_surplus(record)
+        and all(_write_off(situation, surge, ports.groups, ports.claims) for surge in surges)
+    ):
         return replace(run, next=Next.SPARE, why=f"{record.subject.group} has been made smaller by others meanwhile")
     asked, shrinks = _terminate(record, ports, decrement=bool(surges), anyway=situation.pooled)
     settlement = Offset(instance=record.instance) if shrinks else NoOffset.WRITTEN_OFF
@@ -136,14 +142,14 @@ def finish(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     one more pass. A node that was returned to service and still has to terminate keeps its record open, and what it
     has to offset.
     """
-    record, now = read(run.instance, ports), ports.clock.now()
+    record, now = read(run.instance, ports.claims), ports.clock.now()
     if record.version != run.version:
         return replace(run, next=Next.AGAIN, why="a cause joined at the last moment")
     situation = survey(record, ports) if to_offset(record) or run.next is Next.GIVEN_BACK else None
     if run.next is Next.GIVEN_BACK:
         ports.claims.failed(record.instance, run.why)
     if run.next is Next.GIVEN_BACK and (decisions.comes_again(record, now) or _offsets_later(situation, ports)):
-        return_to_owners(record, ports)
+        return_to_owners(record, ports.claims)
         ports.claims.note_attempt(record.instance, record.attempt, times={"retry": now + decisions.RESTS})
         return run
     waiting = None
@@ -173,7 +179,7 @@ def note_failure(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     """Keep the record open after a step has used up its retries, and set when the minute reconciler may start it again.
     The steps that failed may have kept a hook waiting for long: it is heartbeaten here.
     """
-    record = read(run.instance, ports)
+    record = read(run.instance, ports.claims)
     again = ports.clock.now() + decisions.retry_after(record.tries)
     failure = f"{call.get('error') or 'unknown error'}: {call.get('cause') or ''}"[:500]
     ports.claims.failed(record.instance, failure)
@@ -215,12 +221,12 @@ def _at_minimum(record: TerminationRecord, ports: Ports) -> bool:
     return group is not None and group.desired <= group.minimum
 
 
-def _write_off(situation: InstanceState, surge: SurgeInstance, ports: Ports) -> bool:
+def _write_off(situation: InstanceState, surge: SurgeInstance, groups: Groups, claims: Claims) -> bool:
     """Return whether nothing is left to offset; recorded if so."""
     group = situation.listing
-    if group is not None and not is_written_off(situation.record, surge, group, ports):
+    if group is not None and not is_written_off(situation.record, surge, group, groups):
         return False
-    ports.claims.note(situation.record.instance, offsets={surge: NoOffset.WRITTEN_OFF})
+    claims.note(situation.record.instance, offsets={surge: NoOffset.WRITTEN_OFF})
     return True
 
 

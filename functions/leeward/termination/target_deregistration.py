@@ -15,6 +15,9 @@ from leeward.model.target import Target, TargetKind
 from leeward.model.termination import TerminationRecord
 from leeward.model.times import format_instant
 from leeward.ports import Ports
+from leeward.ports.clock import Clock
+from leeward.ports.kubernetes import Clusters
+from leeward.ports.records import Claims
 from leeward.termination import deadlines
 from leeward.termination.instance_state import InstanceState
 
@@ -82,31 +85,31 @@ def _awaited(
     try:
         there = [target for target in ports.load_balancers.targets(record.subject.cluster, instance) if counts(target)]
     except AwsUnreachableError as error:
-        since = _unreached_since(record, ports)
+        since = _unreached_since(record, ports.clock, ports.claims)
         if ports.clock.now() - since < UNREACHED_FOR:
             return Awaited(
                 what=(f"the load balancers are not reached: {error}",), until=min(until, since + UNREACHED_FOR)
             )
-        _give_notice(record, node, f"{error}; in a VPC a drain needs {ENDPOINT}", ports)
+        _give_notice(record, node, f"{error}; in a VPC a drain needs {ENDPOINT}", ports.clock, ports.clusters)
         return None
     except RetryableError as error:
         return Awaited(what=(f"the load balancers do not answer: {error}",), until=until)
     except TerminalError as error:
-        _give_notice(record, node, str(error), ports)
+        _give_notice(record, node, str(error), ports.clock, ports.clusters)
         return None
     return Awaited(what=tuple(sorted(target.named for target in there)), until=until) if there else None
 
 
-def _unreached_since(record: TerminationRecord, ports: Ports) -> datetime:
+def _unreached_since(record: TerminationRecord, clock: Clock, claims: Claims) -> datetime:
     """Return when the API was first not reached in this termination, written once."""
     since = record.times.get(UNREACHED)
     if since is None:
-        since = ports.clock.now()
-        ports.claims.note_attempt(record.instance, record.attempt, times={UNREACHED: since})
+        since = clock.now()
+        claims.note_attempt(record.instance, record.attempt, times={UNREACHED: since})
     return since
 
 
-def _give_notice(record: TerminationRecord, node: Node, why: str, ports: Ports) -> None:
-    kubernetes = ports.clusters.kubernetes(record.subject.cluster)
+def _give_notice(record: TerminationRecord, node: Node, why: str, clock: Clock, clusters: Clusters) -> None:
+    kubernetes = clusters.kubernetes(record.subject.cluster)
     message = f"load balancers are not waited for: {why}"[:1000]
-    kubernetes.event(node, reason=NOT_AWAITED, message=message, warning=True, now=ports.clock.now())
+    kubernetes.event(node, reason=NOT_AWAITED, message=message, warning=True, now=clock.now())

@@ -12,6 +12,7 @@ from leeward.model import well_known
 from leeward.model.attachment import claims_of
 from leeward.model.node import Node, Taint
 from leeward.ports import Ports
+from leeward.ports.clock import Clock
 from leeward.ports.kubernetes import Kubernetes
 from leeward.termination import deadlines
 from leeward.termination.drain_plan import DrainPlan
@@ -46,13 +47,13 @@ def before_the_end(
     return Awaited(what=tuple(there), until=until) if there else None
 
 
-def before_removal(situation: InstanceState, node: Node, kubernetes: Kubernetes, ports: Ports) -> str | None:
+def before_removal(situation: InstanceState, node: Node, kubernetes: Kubernetes, clock: Clock) -> str | None:
     """Return the reason that keeps the Node of an instance that EC2 ends: its attachments. Once EC2 reports it
     terminated or no longer knows it, taint the node out of service, so that they are detached at once; without the Node
     no controller could do so, and it would take six minutes. None: remove it.
     """
-    ended = situation.record.times.get("terminated", ports.clock.now())
-    if ports.clock.now() >= ended + situation.policy.drain.volume_detach_timeout:
+    ended = situation.record.times.get("terminated", clock.now())
+    if clock.now() >= ended + situation.policy.drain.volume_detach_timeout:
         return None
     attached = [one.name for one in kubernetes.attachments() if one.node == node.name]
     if not attached:

@@ -32,7 +32,7 @@ def still_allowed(
     claims = ports.claims.read_all(untold)
     begun = [old for old in untold if _is_begun(record, old, claims)]
     if not _within(record, preflight, going.before):
-        record = written(not_told(record, [old for old in untold if old not in begun]), ports)
+        record = written(not_told(record, [old for old in untold if old not in begun]), ports.upgrades)
     return record, begun
 
 

@@ -11,6 +11,9 @@ from leeward.model import well_known
 from leeward.model.node import Node
 from leeward.model.termination import TerminationRecord
 from leeward.ports import Ports
+from leeward.ports.autoscaling import Groups
+from leeward.ports.kubernetes import Clusters
+from leeward.ports.records import Claims, Upgrades
 from leeward.termination import capacity_ledger
 from leeward.termination.execution import is_open
 from leeward.upgrade.budget_arbitration import still_allowed
@@ -46,11 +49,11 @@ def scale_down(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Terminate a surplus where one is left: a new node that no old node has offset. The termination of the
     emptiest new node is requested for it, and from then on that termination restores the size.
     """
-    record = fulfil(read(run, ports), ports)
+    record = fulfil(read(run, ports.upgrades), ports)
     scene = look(record, ports)
-    record = _adopted(record, scene, ports)
+    record = _adopted(record, scene, ports.upgrades)
     if record.others_scaled is not None and record.ahead:
-        record = written(without(record, record.ahead), ports)
+        record = written(without(record, record.ahead), ports.upgrades)
     record = _pass_on(record, scene, scene.preflight.members, ports)
     return settled(run, record, scene, ports)
 
@@ -59,21 +62,21 @@ def undo(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Abort: return old nodes without a termination request to service, let those on their way finish, terminate as
     many new nodes as are not offset, those without pods first, and launch as before.
     """
-    record = fulfil(read(run, ports), ports)
+    record = fulfil(read(run, ports.upgrades), ports)
     scene = look(record, ports)
-    record = _adopted(record, scene, ports)
+    record = _adopted(record, scene, ports.upgrades)
     ends = ports.claims.read_all(record.under_way)
     books = conclude(record, ends)
     if books.record != record:
-        record = written(books.record, ports)
+        record = written(books.record, ports.upgrades)
     record, untold = still_allowed(record, books.unclaimed, scene.preflight, ports)
     tell(record, untold, scene, ports)
-    if record.previous is not None and not points_at(scene.group, record.previous, ports):
+    if record.previous is not None and not points_at(scene.group, record.previous, ports.templates):
         assert record.previous.template is not None  # what a rollback returns to has one
         ports.group_changes.point_at(scene.group, record.previous.template)
-    record = _rollback_aborted(record, ports)
+    record = _rollback_aborted(record, ports.upgrades)
     stay = [one for one in scene.preflight.old if one.instance.id not in record.under_way]
-    uncordon((one.node for one in stay if one.node is not None), record, ports)
+    uncordon((one.node for one in stay if one.node is not None), record, ports.clusters)
     held = held_back(record, ends, scene.policy.drain.timeout, ports.clock.now())
     if len(record.under_way) > len(held):
         return nodes_finish(run, record, held, scene, ports)
@@ -86,7 +89,7 @@ def undo(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     return settled(run, record, scene, ports)
 
 
-def _rollback_aborted(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
+def _rollback_aborted(record: UpgradeRecord, upgrades: Upgrades) -> UpgradeRecord:
     """Add a remark which version the group launches: an abort returns to the one before, for a rollback the version
     that it was to leave.
     """
@@ -98,14 +101,14 @@ def _rollback_aborted(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
         f"finish it: leeward upgrade start {record.group} --launch-template-version {wanted.version}"
     )
     found = with_warning(record, warning)
-    return written(found, ports) if found != record else record
+    return written(found, upgrades) if found != record else record
 
 
 def start_rollback(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Begin the rollback: the same workflow with the previous version as the target. Old and new members follow from
     the target; surge nodes stay what they are. Killed after the write, the repeated step changes nothing.
     """
-    record = read(run, ports)
+    record = read(run, ports.upgrades)
     if record.control is not ControlRequest.ROLLBACK or record.previous is None:
         return replace(run, next=Next.POINT, why="turned round")
     group = ports.groups.describe([record.group])[record.group]
@@ -127,7 +130,7 @@ def start_rollback(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     )
     if not record.in_sizes:
         turned = replace(measured(turned, group, ports), others_scaled=None, others_seen=None)
-    written(turned, ports)
+    written(turned, ports.upgrades)
     return replace(
         run, next=Next.POINT, why=f"back to {record.previous.template.told if record.previous.template else ''}"
     )
@@ -137,11 +140,11 @@ def restore(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Resume AZRebalance, restore the maximum size, remove Leeward's cordons and close the record. No later step looks
     for cordons, so the nodes are read here: a list that is seconds old might lack one that a step has just set.
     """
-    record = read(run, ports)
+    record = read(run, ports.upgrades)
     scene = look(record, ports)
     members = {one.id for one in scene.group.instances}  # also those that were put into Standby since
     nodes = ports.clusters.kubernetes(record.cluster).nodes()
-    uncordon((node for node in nodes if node.instance_id in members), record, ports)
+    uncordon((node for node in nodes if node.instance_id in members), record, ports.clusters)
     record = give_back_group(record, ports)
     how = (
         Next.ABORTED
@@ -152,11 +155,11 @@ def restore(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     )
     target = f", {record.target.template.told}" if record.target.template else ""
     why = f"{record.finished} nodes replaced, {len(scene.preflight.members)} members{target}"
-    then = begin_next(record, ports) if how is Next.UPGRADED else ""
+    then = begin_next(record, ports.upgrade_executions) if how is Next.UPGRADED else ""
     out = "" if how is Next.ABORTED else _left_out(scene)
     said = "; ".join(part for part in (why, out, then, *record.warnings) if part)
     left = () if how is not Next.UPGRADED else record.then
-    written(replace(record, ended=ports.clock.now(), error="", why=said[:500], then=left), ports)
+    written(replace(record, ended=ports.clock.now(), error="", why=said[:500], then=left), ports.upgrades)
     return replace(run, next=how, why=said)
 
 
@@ -172,11 +175,11 @@ def note_failure(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     """Record the failure and keep the record for the next start: new nodes serve, the group
     launches the new version.
     """
-    record = give_back_group(read(run, ports), ports)
+    record = give_back_group(read(run, ports.upgrades), ports)
     error = ERRORS.get(run.next) or str(call.get("error") or "UpgradeFailure")
     why = run.why if run.next in ERRORS else f"{error}: {call.get('cause') or ''}"
     onward = run.next if run.next in ERRORS else Next.FAILED
-    written(replace(record, ended=ports.clock.now(), error=f"{error}: {why}"[:1000], why=why[:500]), ports)
+    written(replace(record, ended=ports.clock.now(), error=f"{error}: {why}"[:1000], why=why[:500]), ports.upgrades)
     return replace(run, next=onward, why=why)
 
 
@@ -184,9 +187,16 @@ def go_on(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Start the next execution, which takes over the lease: the history of this one is nearly full, or the group is one
     of the other state machine. Its name follows from the record, so a repeat starts one.
     """
-    record = read(run, ports)
+    record = read(run, ports.upgrades)
     document = {"v": 1, "group": record.group, "attempt": record.attempt + 1, "after": run.execution}
-    name = start_next(record.group, record.target.nodegroup, record.attempt, document, ports)
+    name = start_next(
+        record.group,
+        record.target.nodegroup,
+        record.attempt,
+        document,
+        ports.upgrade_executions,
+        ports.managed_upgrade_executions,
+    )
     return replace(run, next=Next.CONTINUED, why=f"execution {name} goes on")
 
 
@@ -199,11 +209,11 @@ def give_back_group(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
     first: what is recorded as Leeward's is undone again by the next execution, or at the latest by the minute
     reconciler.
     """
-    release_all(record.group, record.cluster, ports)
+    release_all(record.group, record.cluster, ports.clusters)
     if record.suspended:
         ports.group_changes.resume(record.group, REBALANCE)
     back = record.raised_maximum and (
-        _others_chose_more(record, ports) or ports.group_changes.put_back_maximum(record.group, record.maximum)
+        _others_chose_more(record, ports.groups) or ports.group_changes.put_back_maximum(record.group, record.maximum)
     )
     if not (record.suspended or back):
         return record
@@ -211,17 +221,17 @@ def give_back_group(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
     return replace(record, suspended=False, raised_maximum=raised, raised_to=record.raised_to if raised else 0)
 
 
-def _others_chose_more(record: UpgradeRecord, ports: Ports) -> bool:
+def _others_chose_more(record: UpgradeRecord, groups: Groups) -> bool:
     """Return whether another writer has set a maximum size above the one that Leeward had raised it to: that size
     stays.
     """
-    group = ports.groups.describe([record.group]).get(record.group)
+    group = groups.describe([record.group]).get(record.group)
     return group is not None and 0 < record.raised_to < group.maximum
 
 
-def uncordon(nodes: Iterable[Node], record: UpgradeRecord, ports: Ports) -> None:
+def uncordon(nodes: Iterable[Node], record: UpgradeRecord, clusters: Clusters) -> None:
     """Undo Leeward's cordons, and no others."""
-    kubernetes = ports.clusters.kubernetes(record.cluster)
+    kubernetes = clusters.kubernetes(record.cluster)
     for node in nodes:
         if {well_known.CORDONED_FOR, well_known.EXCLUDED_FOR} & node.annotations.keys():
             with suppress(ObjectGoneError):
@@ -236,7 +246,7 @@ def _parted(record: UpgradeRecord, held: Mapping[str, TerminationRecord], ports:
         return record
     activities = ports.groups.activities(record.group, record.began - capacity_ledger.MARGIN)
     found = parted(record, held, activities, ports.clock.now())
-    return written(found, ports) if found != record else record
+    return written(found, ports.upgrades) if found != record else record
 
 
 def _pass_on(
@@ -248,36 +258,36 @@ def _pass_on(
     """
     if record.unassigned and scene.group.desired <= record.desired:
         what = f"{', '.join(record.unassigned)}: launched ahead, and the desired size is no larger than it was"
-        record = written(with_warning(without(record, record.unassigned), what), ports)
+        record = written(with_warning(without(record, record.unassigned), what), ports.upgrades)
     taken = set(record.assigned.values())
     free = sorted(
-        (one for one in among if one.instance.id not in taken and _may_go(one, record, ports)),
+        (one for one in among if one.instance.id not in taken and _may_go(one, record, ports.claims)),
         key=lambda one: (one.age is Age.OLD and one.instance.id not in record.ahead, _pods(scene, one), one.name),
     )
     offsets = dict(zip(record.unassigned, (one.instance.id for one in free), strict=False))
     if offsets:
-        record = written(record.with_offsets(offsets), ports)
+        record = written(record.with_offsets(offsets), ports.upgrades)
     asked = {new: by for new, by in record.assigned.items() if by not in record.under_way}
     for new, by in asked.items():
         request_offset(record, new, by, scene, ports)
     if not asked:
         return record
     warning = f"{', '.join(sorted(asked.values()))} were asked to offset launches that no old node was left for"
-    return written(with_warning(without(record, asked), warning), ports)
+    return written(with_warning(without(record, asked), warning), ports.upgrades)
 
 
-def _adopted(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord:
+def _adopted(record: UpgradeRecord, scene: Scene, upgrades: Upgrades) -> UpgradeRecord:
     """Adopt instances for which the desired size was raised; they may come after the last drain."""
     found = adopted(record, scene)
-    return written(found, ports) if found != record else record
+    return written(found, upgrades) if found != record else record
 
 
-def _may_go(member: Member, record: UpgradeRecord, ports: Ports) -> bool:
+def _may_go(member: Member, record: UpgradeRecord, claims: Claims) -> bool:
     """Return whether the member may be terminated: an operator's scale-in protection holds; launches of the upgrade may
     be terminated. One whose termination is open already is left alone.
     """
     free = not member.instance.protected or member.instance.id in record.ahead
-    return free and not is_open(member.instance.id, ports)
+    return free and not is_open(member.instance.id, claims)
 
 
 def _pods(scene: Scene, member: Member) -> int:

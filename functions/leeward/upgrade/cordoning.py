@@ -11,6 +11,7 @@ from typing import Any
 from leeward.errors import ObjectGoneError
 from leeward.model import well_known
 from leeward.ports import Ports
+from leeward.ports.kubernetes import Clusters
 from leeward.upgrade.lease import read, written
 from leeward.upgrade.load_balancer_exclusion import look_for_exclusion
 from leeward.upgrade.members import Age
@@ -23,22 +24,22 @@ def cordon(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Cordon the old nodes so that no pod lands on them any more. New nodes that an earlier phase had cordoned serve
     again.
     """
-    record = read(run, ports)
+    record = read(run, ports.upgrades)
     scene = look(record, ports)
     new = [one.node for one in scene.preflight.members if one.age is Age.NEW and one.node is not None]
     leave = look_for_exclusion(ports.clusters.kubernetes(record.cluster), {node.name for node in new if node.ready})
-    count = set_cordons(record, scene, ports, exclude=leave.at_once)
+    count = set_cordons(record, scene, ports.clusters, exclude=leave.at_once)
     if not record.cordoned:
-        written(replace(record, cordoned=True), ports)
+        written(replace(record, cordoned=True), ports.upgrades)
     done = f"cordoned {count} old nodes" if count else "they are cordoned already"
     return replace(run, next=Next.CORDONED, why=f"{done}; {leave.why}")
 
 
-def set_cordons(record: UpgradeRecord, scene: Scene, ports: Ports, *, exclude: bool = False) -> int:
+def set_cordons(record: UpgradeRecord, scene: Scene, clusters: Clusters, *, exclude: bool = False) -> int:
     """Cordon old members, with `exclude` also out of load balancers; remove Leeward's cordons from new ones. Cordons
     and labels of others stay.
     """
-    kubernetes, count = ports.clusters.kubernetes(record.cluster), 0
+    kubernetes, count = clusters.kubernetes(record.cluster), 0
     for one in scene.preflight.members:
         if one.node is None:
             continue

@@ -4,13 +4,13 @@ The upgrade has written its lease before it reads here, and a run reads leases b
 second of the two sees the first."""
 
 from leeward.errors import GroupBusyError
-from leeward.ports import Ports
+from leeward.ports.records import Disruptions
 from leeward.upgrade.record import UpgradeRecord
 
 
-def wait_for_disruption(record: UpgradeRecord, ports: Ports) -> None:
+def wait_for_disruption(record: UpgradeRecord, disruptions: Disruptions) -> None:
     """Raise GroupBusyError while a run holds the group; the state machine retries it for an hour."""
-    found = ports.disruptions.read(record.cluster)
+    found = disruptions.read(record.cluster)
     if found is not None and found.open and record.group in found.groups:
         nodes = ", ".join(found.going)
         raise GroupBusyError(f"disruption run {found.number} ({found.method.value}) holds {record.group}: {nodes}")

@@ -9,6 +9,8 @@ from typing import Any
 
 from leeward.policy.durations import format_duration
 from leeward.ports import Ports
+from leeward.ports.clock import Clock
+from leeward.ports.records import Upgrades
 from leeward.upgrade.control import Hold, Move
 from leeward.upgrade.cordoning import set_cordons
 from leeward.upgrade.drain_selection import to_try, waiting
@@ -40,22 +42,22 @@ def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Request the termination of the old nodes that start now. Each drains, settles and ends in an execution of its
     own; no node waits for the end of a wave.
     """
-    turn = take_turn(read(run, ports), ports, drains=True)
+    turn = take_turn(read(run, ports.upgrades), ports, drains=True)
     record, preflight = turn.record, turn.scene.preflight
     if not preflight.old and not record.under_way:
-        return _all_gone(run, turn, ports)
+        return _all_gone(run, turn, ports.clock)
     left = waiting(preflight, record)
     told = f"{len(left)} old nodes wait, {len(record.under_way)} are on their way, {record.finished} are gone"
     if _canary_is_held(turn):
-        return _nothing_goes(run, turn, told, ports)
+        return _nothing_goes(run, turn, told, ports.clock, ports.upgrades)
     if turn.permission.move is not Move.GO:
         stalled = _stalled(run, turn, told, ports) if _canary_drains(turn) else None
         return stalled or held(run, turn.permission, len(record.under_way), ports.clock.now())
-    set_cordons(record, turn.scene, ports)
+    set_cordons(record, turn.scene, ports.clusters)
     if turn.told or leaving_nodes(preflight, record, turn.held):
         pause = SHORTEST if turn.told else busy_pause(preflight.parallel)
         return _stalled(run, turn, told, ports) or again(run, Next.WAIT, pause, told)
-    return _nothing_goes(run, turn, told, ports)
+    return _nothing_goes(run, turn, told, ports.clock, ports.upgrades)
 
 
 def _stalled(run: Run, turn: Turn, told: str, ports: Ports) -> Run | None:
@@ -66,10 +68,10 @@ def _stalled(run: Run, turn: Turn, told: str, ports: Ports) -> Run | None:
     nodes = leaving_nodes(preflight, turn.record, turn.held)
     limit = longest_wait(turn.scene.policy.drain)
     left = pods_left(nodes, preflight)
-    _, stands = waited(turn.record, "waiting for nodes to leave", nodes, limit, ports, pods=left)
+    _, stands = waited(turn.record, "waiting for nodes to leave", nodes, limit, ports.clock, ports.upgrades, pods=left)
     if not stands:
         return None
-    said = what_blocks(nodes, turn.record, turn.scene, ports)
+    said = what_blocks(nodes, turn.record, turn.scene, ports.claims)
     return replace(
         run, next=Next.EVICTION_FAILURE, why=f"nodes have not left in {format_duration(limit)}: {told}: {said}"
     )
@@ -88,20 +90,20 @@ def _canary_drains(turn: Turn) -> bool:
     return turn.permission.hold is Hold.CANARY and turn.permission.until is None and bool(turn.record.under_way)
 
 
-def _all_gone(run: Run, turn: Turn, ports: Ports) -> Run:
+def _all_gone(run: Run, turn: Turn, clock: Clock) -> Run:
     """Finish the drains. Old nodes may have gone while their successors still booted: those have to join before the
     step is done.
     """
     late = Gate(missing=tuple(one for one in gate_of(turn.scene.preflight).missing if one.lack is Lack.NOT_JOINED))
     if late.open:
         return replace(run, next=Next.SCALE_DOWN, why="no node of an older template version is left")
-    failures = creation_failures(turn.record, turn.scene, late, ports.clock.now(), exhausted=False)
+    failures = creation_failures(turn.record, turn.scene, late, clock.now(), exhausted=False)
     if failures:
         return replace(run, next=Next.CREATION_FAILURE, why="; ".join(f"{one.message}: {one.fix}" for one in failures))
     return again(run, Next.WAIT, BOOT_PAUSE, "; ".join(one.message for one in late.missing))
 
 
-def _nothing_goes(run: Run, turn: Turn, told: str, ports: Ports) -> Run:
+def _nothing_goes(run: Run, turn: Turn, told: str, clock: Clock, upgrades: Upgrades) -> Run:
     """Wait or fail when no node is on its way and none could start: report why, and limit the wait."""
     record, preflight = turn.record, turn.scene.preflight
     if turn.held or not to_try(preflight, record):
@@ -110,20 +112,20 @@ def _nothing_goes(run: Run, turn: Turn, told: str, ports: Ports) -> Run:
         said = "; ".join(causes or [f"{old}: {why}" for old, why in reasons.items()])
         return replace(run, next=Next.EVICTION_FAILURE, why=f"pods did not leave: {told}: {said}")
     if preflight.limits.together <= 0:
-        return _budget_is_spent(run, turn, told, ports)
-    record = resumed(run, record, ports)
-    failures = creation_failures(record, turn.scene, gate_of(turn.scene.preflight), ports.clock.now(), exhausted=False)
+        return _budget_is_spent(run, turn, told, clock, upgrades)
+    record = resumed(run, record, clock, upgrades)
+    failures = creation_failures(record, turn.scene, gate_of(turn.scene.preflight), clock.now(), exhausted=False)
     if failures:
         return replace(run, next=Next.CREATION_FAILURE, why="; ".join(f"{one.message}: {one.fix}" for one in failures))
     nodes = [one.instance.id for one in waiting(preflight, record)]
-    record, stands = waited(record, "waiting for new nodes", nodes, STALLED, ports)
+    record, stands = waited(record, "waiting for new nodes", nodes, STALLED, clock, upgrades)
     if stands:
         why = f"{told}: no Ready new node has come for them: look at the group's scaling activities and its budgets"
         return replace(run, next=Next.CREATION_FAILURE, why=why)
     return again(run, Next.WAIT, BOOT_PAUSE, f"{told}; waiting for new nodes")
 
 
-def _budget_is_spent(run: Run, turn: Turn, told: str, ports: Ports) -> Run:
+def _budget_is_spent(run: Run, turn: Turn, told: str, clock: Clock, upgrades: Upgrades) -> Run:
     """Wait for a budget of 0, which is the operator's; a budget that nodes of the policy's other groups hold is waited
     for as well, as long as these change.
     """
@@ -131,7 +133,7 @@ def _budget_is_spent(run: Run, turn: Turn, told: str, ports: Ports) -> Run:
     if not holders:
         return again(run, Next.WINDOW, LONGEST, f"{told}; the budgets for Upgrade allow none now")
     limit = longest_wait(turn.scene.policy.drain)
-    _, stands = waited(turn.record, "waiting for budgets", holders, limit, ports)
+    _, stands = waited(turn.record, "waiting for budgets", holders, limit, clock, upgrades)
     held_by = f"{told}; the budgets for Upgrade are held by {', '.join(holders[:MOST_NAMED])}"
     if stands:
         fix = "make these nodes Ready or finish their disruption, or raise the policy's budget"

@@ -7,23 +7,30 @@ execution of the wrong state machine passes the lease on to one of the other."""
 from collections.abc import Mapping
 from typing import Any
 
-from leeward.ports import Ports
+from leeward.ports.executions import NamedExecutions
 from leeward.workflow.executions import execution_name, start_first_free
 
 MOST_NAMES = 100  # that are tried
 
 
-def is_running(name: str, ports: Ports) -> bool:
+def is_running(name: str, upgrade_executions: NamedExecutions, managed_upgrade_executions: NamedExecutions) -> bool:
     """Return whether the execution is open, in either state machine."""
-    machines = (ports.upgrade_executions, ports.managed_upgrade_executions)
+    machines = (upgrade_executions, managed_upgrade_executions)
     return bool(name) and any(executions.running(name) for executions in machines)
 
 
-def start_next(group: str, nodegroup: str | None, attempt: int, document: Mapping[str, Any], ports: Ports) -> str:
+def start_next(
+    group: str,
+    nodegroup: str | None,
+    attempt: int,
+    document: Mapping[str, Any],
+    upgrade_executions: NamedExecutions,
+    managed_upgrade_executions: NamedExecutions,
+) -> str:
     """Start an execution for the attempt after this one, and return its name; the next attempts follow where that name
     is taken. `nodegroup`: EKS' name of a managed group, which has the other state machine. Idempotent while the
     execution is open. Raises RecordChangedError.
     """
-    executions = ports.upgrade_executions if nodegroup is None else ports.managed_upgrade_executions
+    executions = upgrade_executions if nodegroup is None else managed_upgrade_executions
     names = (execution_name(group, attempt + number) for number in range(1, MOST_NAMES + 1))
     return start_first_free(executions, names, document)

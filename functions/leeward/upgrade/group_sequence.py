@@ -8,7 +8,8 @@ from hashlib import sha256
 from typing import Any
 
 from leeward.errors import InvalidInputError
-from leeward.ports import Ports
+from leeward.ports.autoscaling import Groups
+from leeward.ports.executions import NamedExecutions
 from leeward.upgrade.record import Asked, UpgradeRecord
 from leeward.upgrade.scene import described
 from leeward.workflow.executions import execution_name
@@ -31,16 +32,16 @@ def following(given: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(listed[1:])
 
 
-def known(names: tuple[str, ...], ports: Ports) -> tuple[str, ...]:
+def known(names: tuple[str, ...], groups: Groups) -> tuple[str, ...]:
     """Return the same names. Raises InvalidInputError for one that Auto Scaling does not know, before the first is
     changed.
     """
     for name in names:
-        described(name, ports)
+        described(name, groups)
     return names
 
 
-def begin_next(record: UpgradeRecord, ports: Ports) -> str:
+def begin_next(record: UpgradeRecord, upgrade_executions: NamedExecutions) -> str:
     """Start the upgrade of the group that follows; return what was done, in a sentence, empty where none follows. The
     name follows from the record: a repeat, also when that execution has ended, starts nothing more.
     """
@@ -49,7 +50,7 @@ def begin_next(record: UpgradeRecord, ports: Ports) -> str:
     group, *rest = record.then
     stamp = sha256(f"{record.group}/{record.stamp}".encode()).hexdigest()[:8]
     name = execution_name(f"{group}-{stamp}", 0)
-    ports.upgrade_executions.start(name, {"group": group, "then": rest, **_input(record.asked)})
+    upgrade_executions.start(name, {"group": group, "then": rest, **_input(record.asked)})
     return f"then {group} (execution {name})"
 
 

@@ -11,12 +11,12 @@ from leeward.model.group import Group
 from leeward.model.node import Node
 from leeward.node_template.tags import LABEL, tag_facts
 from leeward.node_template.user_data import kubelet_settings
-from leeward.ports import Ports
+from leeward.ports.compute import LaunchSources
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import UpgradeRecord
 
 
-def labelled(record: UpgradeRecord, group: Group, nodes: Iterable[Node], ports: Ports) -> UpgradeRecord:
+def labelled(record: UpgradeRecord, group: Group, nodes: Iterable[Node], launches: LaunchSources) -> UpgradeRecord:
     """Return the record with the labels of its target, and of the one before, to which a rollback returns."""
     if record.target.nodegroup is not None:
         return record
@@ -25,19 +25,19 @@ def labelled(record: UpgradeRecord, group: Group, nodes: Iterable[Node], ports: 
     previous = record.previous
     return replace(
         record,
-        target=_with_labels(record.target, group, old, ports),
-        previous=_with_labels(previous, group, old, ports) if previous is not None else None,
+        target=_with_labels(record.target, group, old, launches),
+        previous=_with_labels(previous, group, old, launches) if previous is not None else None,
     )
 
 
-def _with_labels(target: Target, group: Group, old: Iterable[Node], ports: Ports) -> Target:
+def _with_labels(target: Target, group: Group, old: Iterable[Node], launches: LaunchSources) -> Target:
     known = [node.labels for node in old]
     tagged = tag_facts({key: value for key, value in group.tags.items() if key.startswith(LABEL)}).labels
     with_control = {key: value for key, value in tagged.items() if not known or any(key in labels for labels in known)}
-    return replace(target, node_labels={**_of_user_data(target, group, ports), **with_control})
+    return replace(target, node_labels={**_of_user_data(target, group, launches), **with_control})
 
 
-def _of_user_data(target: Target, group: Group, ports: Ports) -> Mapping[str, str]:
+def _of_user_data(target: Target, group: Group, launches: LaunchSources) -> Mapping[str, str]:
     """Return the labels in the user data. Empty where some instance types come from templates of their own, and where
     the template cannot be read; labels that only a script on the instance knows are missing.
     """
@@ -45,7 +45,7 @@ def _of_user_data(target: Target, group: Group, ports: Ports) -> Mapping[str, st
         return {}
     launched = replace(group, launch=replace(group.launch, template=target.template))
     try:
-        settings = ports.launches.settings(launched)
+        settings = launches.settings(launched)
     except LeewardError:
         return {}
     return kubelet_settings(settings.user_data).labels if settings is not None and settings.user_data else {}

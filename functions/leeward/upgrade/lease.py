@@ -11,7 +11,9 @@ from leeward.errors import InvalidInputError, ObjectGoneError
 from leeward.model.instance import cluster_of
 from leeward.policy.document import NodePolicy, Selector
 from leeward.ports import Ports
-from leeward.ports.eks import ManagedState
+from leeward.ports.eks import ManagedState, ManagedUpdates
+from leeward.ports.executions import NamedExecutions
+from leeward.ports.records import Upgrades
 from leeward.upgrade.control import with_control
 from leeward.upgrade.executions import is_running
 from leeward.upgrade.group_sequence import following, known
@@ -34,15 +36,21 @@ def take_lease(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     """Record the control request, take the lease or delegate to the execution that holds it."""
     name, given = str(call.get("execution") or ""), call.get("run") or {}
     run = replace(run, execution=name)
-    follows = known(following(given), ports)
+    follows = known(following(given), ports.groups)
     record = ports.upgrades.read(run.group)
     action = given.get("action")
     if action is not None:
-        record = _with_request(record, run.group, str(action), ports)
+        record = _with_request(record, run.group, str(action), ports.upgrades)
     handed = record is not None and bool(record.execution) and given.get("after") == record.execution
-    if record is not None and record.ended is None and not handed and record.execution != name and held(record, ports):
+    if (
+        record is not None
+        and record.ended is None
+        and not handed
+        and record.execution != name
+        and held(record, ports.upgrade_executions, ports.managed_upgrade_executions)
+    ):
         if follows:  # the execution that holds the group starts them
-            written(replace(record, then=follows), ports)
+            written(replace(record, then=follows), ports.upgrades)
         later = f"; {limits(record)}" if limits(record) else ""
         what = f"reads the wish{later}" if action is not None else "has the group"
         return replace(run, next=Next.TOLD if action else Next.HAND_OVER, why=f"execution {record.execution} {what}")
@@ -54,9 +62,11 @@ def take_lease(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     return replace(run, next=_first(record), attempt=record.attempt, why=f"attempt {record.attempt} of {record.stamp}")
 
 
-def held(record: UpgradeRecord, ports: Ports) -> bool:
+def held(
+    record: UpgradeRecord, upgrade_executions: NamedExecutions, managed_upgrade_executions: NamedExecutions
+) -> bool:
     """Return whether an execution works on the upgrade."""
-    return is_running(record.execution, ports)
+    return is_running(record.execution, upgrade_executions, managed_upgrade_executions)
 
 
 def asked_for(given: Mapping[str, Any]) -> Asked:
@@ -82,27 +92,27 @@ def asked_for(given: Mapping[str, Any]) -> Asked:
     return asked
 
 
-def written(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
+def written(record: UpgradeRecord, upgrades: Upgrades) -> UpgradeRecord:
     """Write the record and return it. Raises RecordChangedError, and the step is run again."""
-    return write_version(record, ports.upgrades.write, f"upgrade of {record.group}")
+    return write_version(record, upgrades.write, f"upgrade of {record.group}")
 
 
-def read(run: Run, ports: Ports) -> UpgradeRecord:
+def read(run: Run, upgrades: Upgrades) -> UpgradeRecord:
     """Return the record, if this execution still holds it. Raises LeaseLostError."""
-    record = ports.upgrades.read(run.group)
+    record = upgrades.read(run.group)
     if record is None or record.execution != run.execution:
         raise LeaseLostError(f"upgrade of {run.group}: execution {record.execution if record else '?'} has it now")
     return record
 
 
-def _with_request(record: UpgradeRecord | None, group: str, action: str, ports: Ports) -> UpgradeRecord:
+def _with_request(record: UpgradeRecord | None, group: str, action: str, upgrades: Upgrades) -> UpgradeRecord:
     """Record the control request. Raises InvalidInputError for an unknown action, or one that does not apply now."""
     if action not in ACTIONS:
         raise InvalidInputError(f"input: found action {action!r}, expected one of {', '.join(ACTIONS)}")
     if record is None:
         raise InvalidInputError(f"upgrade of {group}: found none, expected one to {action}")
     wanted = with_control(record, ACTIONS[action])
-    return written(wanted, ports) if wanted != record else record
+    return written(wanted, upgrades) if wanted != record else record
 
 
 def _take(
@@ -119,20 +129,22 @@ def _take(
         if not run.attempt:  # an operator has started it again: what has failed is retried
             again = replace(again, failed=(), reasons={}, checked=record.checked and record.cordoned)
             again = replace(again, phase_since=ports.clock.now(), proven=None)  # the time for new nodes restarts
-            if record.error and not _eks_works_on(record, ports):  # an update that has failed is not read again
+            if record.error and not _eks_works_on(
+                record, ports.managed_updates
+            ):  # an update that has failed is not read again
                 made = record.prepared and record.target.nodegroup is None
                 again = replace(again, update="", tries=record.tries + 1, prepared=made)
         if asked.names_a_target and asked != record.asked:
             again = replace(again, asked=asked, prepared=False, rolling_back=False, checked=False)
         elif asked != record.asked and not run.attempt:
             again = replace(again, asked=replace(record.asked, force=asked.force, overrides=asked.overrides))
-        return written(again, ports)
-    group = described(run.group, ports)
+        return written(again, ports.upgrades)
+    group = described(run.group, ports.groups)
     cluster = cluster or cluster_of(group.tags, ports.clusters.names()) or ""
     if cluster not in ports.clusters.names():
         raise InvalidInputError(f"group {group.name}: found no cluster of ours in its tags, expected one of them")
-    policy = policy_of(cluster, group, ports) or NodePolicy(name="(defaults)", selector=Selector())
-    fresh = replace(fresh_record(group, cluster, policy, asked, ports), then=follows)
+    policy = policy_of(cluster, group, ports.clusters) or NodePolicy(name="(defaults)", selector=Selector())
+    fresh = replace(fresh_record(group, cluster, policy, asked, ports.clock), then=follows)
     if record is not None:  # what the last one could not restore yet is still owed
         fresh = replace(
             fresh,
@@ -141,15 +153,15 @@ def _take(
             raised_to=record.raised_to,
             maximum=record.maximum if record.raised_maximum else fresh.maximum,
         )
-    return written(replace(fresh, execution=run.execution, attempt=attempt), ports)
+    return written(replace(fresh, execution=run.execution, attempt=attempt), ports.upgrades)
 
 
-def _eks_works_on(record: UpgradeRecord, ports: Ports) -> bool:
+def _eks_works_on(record: UpgradeRecord, managed_updates: ManagedUpdates) -> bool:
     """Return whether the upgrade has failed and EKS' update, which cannot be cancelled, goes on."""
     if not record.update:
         return False
     try:
-        update = ports.managed_updates.look(record.cluster, record.target.nodegroup or "", record.update)
+        update = managed_updates.look(record.cluster, record.target.nodegroup or "", record.update)
     except ObjectGoneError:
         return False
     return update.state is ManagedState.IN_PROGRESS

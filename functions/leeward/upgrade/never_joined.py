@@ -39,11 +39,13 @@ def end_never_joined(record: UpgradeRecord, scene: Scene, ports: Ports) -> Upgra
     if late:
         named = replace(record, given_up=(*record.given_up, *late)[-MOST_GIVEN_UP:])
         named = named.with_offsets({new: new for new in own})
-        record = written(with_warning(named, f"{', '.join(late)} never joined the cluster and were ended"), ports)
+        record = written(
+            with_warning(named, f"{', '.join(late)} never joined the cluster and were ended"), ports.upgrades
+        )
     for name in sorted(going):
         if not scene.instances[name].ended:
             _end(scene.instances[name], record, ports, offsets_itself=name in own)
-    return written(without(record, own), ports)
+    return written(without(record, own), ports.upgrades)
 
 
 def _is_late(member: Member, record: UpgradeRecord, scene: Scene) -> bool:

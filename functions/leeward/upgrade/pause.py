@@ -7,6 +7,8 @@ from datetime import datetime
 from math import ceil
 
 from leeward.ports import Ports
+from leeward.ports.clock import Clock
+from leeward.ports.records import Upgrades
 from leeward.upgrade.control import Hold, Move, Permission, permission
 from leeward.upgrade.lease import written
 from leeward.upgrade.record import UpgradeRecord
@@ -59,11 +61,11 @@ def held(run: Run, found: Permission, under_way: int, now: datetime) -> Run:
     return replace(run, next=MOVES[found.move], why=found.why)
 
 
-def resumed(run: Run, record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
+def resumed(run: Run, record: UpgradeRecord, clock: Clock, upgrades: Upgrades) -> UpgradeRecord:
     """Restart the time for new nodes when a hold has just ended, because none were launched during the hold."""
     if run.next not in HELD.values():
         return record
-    return written(replace(record, phase_since=ports.clock.now()), ports)
+    return written(replace(record, phase_since=clock.now()), upgrades)
 
 
 def again(run: Run, onward: Next, pause: int, why: str) -> Run:

@@ -38,7 +38,11 @@ def reconcile_upgrades(
 
 
 def _restored(record: UpgradeRecord | None, group: Group, ports: Ports) -> list[str]:
-    if record is None or not _owes(record, group) or (record.ended is None and held(record, ports)):
+    if (
+        record is None
+        or not _owes(record, group)
+        or (record.ended is None and held(record, ports.upgrade_executions, ports.managed_upgrade_executions))
+    ):
         return []
     restored = give_back_group(record, ports)
     return [group.name] if restored != record and ports.upgrades.write(restored) is not None else []
@@ -50,10 +54,15 @@ def ended_badly(detail: Mapping[str, Any], ports: Ports) -> str:
     """
     name, status = str(detail.get("name") or ""), str(detail.get("status") or "")
     record = ports.upgrades.read(_group_of(detail))
-    if record is None or record.execution != name or record.ended is not None or held(record, ports):
+    if (
+        record is None
+        or record.execution != name
+        or record.ended is not None
+        or held(record, ports.upgrade_executions, ports.managed_upgrade_executions)
+    ):
         return f"execution {name} ended with {status} and left nothing"
     why = f"execution {name} ended with {status}: start the upgrade of {record.group} again, and it goes on"
-    written(replace(give_back_group(record, ports), why=why), ports)
+    written(replace(give_back_group(record, ports), why=why), ports.upgrades)
     return why
 
 

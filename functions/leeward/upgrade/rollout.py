@@ -11,6 +11,8 @@ from leeward.model.group import ScalingActivity
 from leeward.model.launch_refusal import EVENT, sentence
 from leeward.model.surge_instance import Offset
 from leeward.ports import Ports
+from leeward.ports.clock import Clock
+from leeward.ports.kubernetes import Clusters
 from leeward.snapshot.gather import read_specs
 from leeward.termination.capacity_ledger import by_request, shrunk_since
 from leeward.upgrade import drain_selection
@@ -57,18 +59,18 @@ def take_turn(record: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
     unclaimed = [old for old in books.unclaimed if old in found.under_way]
     exhausted = False
     if permission.move is Move.GO:
-        found = _proven(found, scene, ports)
+        found = _proven(found, scene, ports.clock)
         zones = launches(scene.preflight, found, rolling=found.proven is not None and permission.at_most is None)
         exhausted = zones is None
         found = order(found, scene, zones or (), ports)
         if drains:
-            found, told = _begin(found, scene, permission.at_most, ports)
+            found, told = _begin(found, scene, permission.at_most, ports.clusters)
             unclaimed += told
     if found != record:
-        found = written(found, ports)
-    keep(found, scene, ports)
+        found = written(found, ports.upgrades)
+    keep(found, scene, ports.clusters)
     found = fulfil(_raise_instead(found, scene, ports), ports)
-    _announce_refusal(record, found, scene, ports)
+    _announce_refusal(record, found, scene, ports.clock, ports.clusters)
     found, unclaimed = still_allowed(found, unclaimed, scene.preflight, ports)
     tell(found, unclaimed, scene, ports)
     force(found, books.unforced, scene, ports)
@@ -76,11 +78,13 @@ def take_turn(record: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
     return Turn(record=found, scene=scene, permission=permission, told=len(unclaimed), exhausted=exhausted, held=held)
 
 
-def _begin(record: UpgradeRecord, scene: Scene, at_most: int | None, ports: Ports) -> tuple[UpgradeRecord, list[str]]:
+def _begin(
+    record: UpgradeRecord, scene: Scene, at_most: int | None, clusters: Clusters
+) -> tuple[UpgradeRecord, list[str]]:
     """Record the old nodes whose termination is requested, and the new node that each offsets."""
 
     def room() -> PodCapacity:
-        nodes, pods = read_specs(ports.clusters.kubernetes(record.cluster))
+        nodes, pods = read_specs(clusters.kubernetes(record.cluster))
         return PodCapacity(nodes=nodes, pods=pods)
 
     seed = int(record.began.timestamp())
@@ -90,7 +94,7 @@ def _begin(record: UpgradeRecord, scene: Scene, at_most: int | None, ports: Port
     return begun.with_offsets({one.new: one.old for one in chosen if one.new is not None}), [one.old for one in chosen]
 
 
-def _proven(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord:
+def _proven(record: UpgradeRecord, scene: Scene, clock: Clock) -> UpgradeRecord:
     """Record since when more new nodes come ahead than the surge: those that the next turns need boot while the gate
     waits for the last of the first.
     """
@@ -98,7 +102,7 @@ def _proven(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord:
     zones = zones_to_serve(preflight)
     if record.proven is not None or not zones or not is_proven(preflight.members, zones, preflight.target.labels):
         return record
-    return replace(record, proven=ports.clock.now())
+    return replace(record, proven=clock.now())
 
 
 def _without_gone(books: LedgerView, scene: Scene) -> UpgradeRecord:
@@ -162,13 +166,15 @@ def adopted(record: UpgradeRecord, scene: Scene) -> UpgradeRecord:
     )
 
 
-def _announce_refusal(before: UpgradeRecord, after: UpgradeRecord, scene: Scene, ports: Ports) -> None:
+def _announce_refusal(
+    before: UpgradeRecord, after: UpgradeRecord, scene: Scene, clock: Clock, clusters: Clusters
+) -> None:
     """Write the refusal as an Event of an old node, in the turn that met it. A repeat within ten minutes is one."""
     node = next((old.node for old in scene.preflight.old if old.node is not None), None)
     if after.refusal and after.refusal != before.refusal and node is not None:
         text = sentence(after.group, after.refusal, DESIRED_SIZE)
-        kubernetes = ports.clusters.kubernetes(after.cluster)
-        kubernetes.event(node, reason=EVENT, message=text[:1000], warning=True, now=ports.clock.now())
+        kubernetes = clusters.kubernetes(after.cluster)
+        kubernetes.event(node, reason=EVENT, message=text[:1000], warning=True, now=clock.now())
 
 
 def _raise_instead(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord:
@@ -183,7 +189,7 @@ def _raise_instead(record: UpgradeRecord, scene: Scene, ports: Ports) -> Upgrade
         most = max(record.raised_to, wanted) if above else record.raised_to
         record = written(
             replace(record, wanted=wanted, raised=lacking, raised_maximum=above, raised_to=most),
-            ports,
+            ports.upgrades,
         )
     if record.raised:
         ports.group_changes.raise_to(record.group, desired=record.wanted, maximum=record.wanted)

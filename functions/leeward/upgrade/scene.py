@@ -12,6 +12,9 @@ from leeward.model.termination import Status, TerminationRecord
 from leeward.policy.document import ClusterSettings, NodePolicy, Selector
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
+from leeward.ports.autoscaling import Groups
+from leeward.ports.clock import Clock
+from leeward.ports.kubernetes import Clusters
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.termination import capacity_ledger
 from leeward.termination.maximum_size import owners_maximum
@@ -41,30 +44,30 @@ class Scene:
         return self.preflight.policy
 
 
-def described(group: str, ports: Ports) -> Group:
+def described(group: str, groups: Groups) -> Group:
     """Return the group. Raises InvalidInputError for one that does not exist."""
-    found = ports.groups.describe([group]).get(group)
+    found = groups.describe([group]).get(group)
     if found is None:
         raise InvalidInputError(f"group: found {group!r}, which Auto Scaling does not know; expected a group's name")
     return found
 
 
-def policy_of(cluster: str, group: Group, ports: Ports) -> NodePolicy | None:
+def policy_of(cluster: str, group: Group, clusters: Clusters) -> NodePolicy | None:
     """Return the policy that selects the group."""
-    return policy_for(ports.clusters.policies(cluster).policies, group.name, group.tags)
+    return policy_for(clusters.policies(cluster).policies, group.name, group.tags)
 
 
 def look(record: UpgradeRecord, ports: Ports, beside: Beside | None = None) -> Scene:
     """Observe with three lists of the cluster, one DescribeAutoScalingGroups, one DescribeInstances; with budgets for
     Upgrade, the cluster's groups, and one read of the table for its run and for each other group of the policy.
     """
-    group = described(record.group, ports)
+    group = described(record.group, ports.groups)
     policies = ports.clusters.policies(record.cluster)
     policy = policy_for(policies.policies, group.name, group.tags)
     chosen = policy or NodePolicy(name="(defaults)", selector=Selector())
     kubernetes = ports.clusters.kubernetes(record.cluster)
     instances = ports.instances.describe(member.id for member in group.instances)
-    others = others_of(chosen, group, record.cluster, ports)
+    others = others_of(chosen, group, record.cluster, ports.clusters, ports.groups)
     world = ClusterSnapshot(
         cluster=record.cluster,
         now=ports.clock.now(),
@@ -118,7 +121,7 @@ def measured(record: UpgradeRecord, group: Group, ports: Ports) -> UpgradeRecord
     return replace(
         record,
         desired=group.desired - sum(_to_offset(one) for one in _others(group, ports)),
-        maximum=record.maximum if record.raised_maximum else owners_maximum(group.name, ports),
+        maximum=record.maximum if record.raised_maximum else owners_maximum(group.name, ports.groups, ports.maxima),
         sized=ports.clock.now(),
     )
 
@@ -136,7 +139,7 @@ def _to_offset(termination: TerminationRecord) -> int:
     return sum(not surge.returns for surge in capacity_ledger.to_offset(termination))
 
 
-def fresh_record(group: Group, cluster: str, policy: NodePolicy, asked: Asked, ports: Ports) -> UpgradeRecord:
+def fresh_record(group: Group, cluster: str, policy: NodePolicy, asked: Asked, clock: Clock) -> UpgradeRecord:
     """Return the record of an upgrade that has not begun: its target is determined later."""
     return UpgradeRecord(
         group=group.name,
@@ -145,6 +148,6 @@ def fresh_record(group: Group, cluster: str, policy: NodePolicy, asked: Asked, p
         strategy=Strategy(policy.update.strategy),
         desired=group.desired,
         maximum=group.maximum,
-        began=ports.clock.now().replace(microsecond=0),
+        began=clock.now().replace(microsecond=0),
         asked=asked,
     )

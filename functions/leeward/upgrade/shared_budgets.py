@@ -12,6 +12,9 @@ from leeward.model.termination import Status
 from leeward.policy.document import NodePolicy
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
+from leeward.ports.autoscaling import Groups
+from leeward.ports.kubernetes import Clusters
+from leeward.ports.records import Disruptions
 from leeward.upgrade.executions import is_running
 from leeward.upgrade.preflight import upgrade_budgets
 from leeward.upgrade.record import UpgradeRecord
@@ -30,14 +33,14 @@ class Going:
         return self.before | self.later
 
 
-def others_of(policy: NodePolicy, group: Group, cluster: str, ports: Ports) -> dict[str, Group]:
+def others_of(policy: NodePolicy, group: Group, cluster: str, clusters: Clusters, groups: Groups) -> dict[str, Group]:
     """Return the policy's other groups in the cluster, by name. Reads nothing where no budget names the reason Upgrade:
     no other limits an upgrade.
     """
     if not upgrade_budgets(policy):
         return {}
-    chain = ports.clusters.policies(cluster).policies
-    found = {one.name: one for one in ports.groups.of_clusters([cluster]) if one.name != group.name}
+    chain = clusters.policies(cluster).policies
+    found = {one.name: one for one in groups.of_clusters([cluster]) if one.name != group.name}
     return {name: one for name, one in found.items() if policy_for(chain, name, one.tags) == policy}
 
 
@@ -47,7 +50,7 @@ def going_elsewhere(record: UpgradeRecord, others: Collection[str], ports: Ports
     """
     if not others:
         return Going()
-    before, later = set(_by_disruption(record.cluster, ports)), set[str]()
+    before, later = set(_by_disruption(record.cluster, ports.disruptions)), set[str]()
     for name in others:
         other = ports.upgrades.read(name)
         if other is not None:
@@ -59,15 +62,15 @@ def _by(other: UpgradeRecord, ports: Ports) -> Iterator[str]:
     """Yield the instances of an upgrade. Where no execution works on it, only those with a termination request: the
     others are requested when it is started again.
     """
-    if other.ended is None and is_running(other.execution, ports):
+    if other.ended is None and is_running(other.execution, ports.upgrade_executions, ports.managed_upgrade_executions):
         yield from other.under_way
         return
     told = ports.claims.read_all(other.under_way)
     yield from (instance for instance, record in told.items() if record.status is Status.OPEN)
 
 
-def _by_disruption(cluster: str, ports: Ports) -> list[str]:
-    found = ports.disruptions.read(cluster)
+def _by_disruption(cluster: str, disruptions: Disruptions) -> list[str]:
+    found = disruptions.read(cluster)
     if found is None or not found.open:
         return []
     return [instance for instance in found.going.values() if instance not in found.ends]

@@ -13,7 +13,8 @@ from hashlib import sha256
 from leeward.model.node import Node
 from leeward.model.termination import Status, TerminationRecord
 from leeward.policy.document import DrainPolicy
-from leeward.ports import Ports
+from leeward.ports.clock import Clock
+from leeward.ports.records import Claims, Upgrades
 from leeward.upgrade.lease import written
 from leeward.upgrade.preflight import Preflight
 from leeward.upgrade.record import UpgradeRecord
@@ -47,26 +48,33 @@ def pods_left(instances: Iterable[str], preflight: Preflight) -> int:
 
 
 def waited(
-    record: UpgradeRecord, what: str, objects: Iterable[str], limit: timedelta, ports: Ports, *, pods: int = 0
+    record: UpgradeRecord,
+    what: str,
+    objects: Iterable[str],
+    limit: timedelta,
+    clock: Clock,
+    upgrades: Upgrades,
+    *,
+    pods: int = 0,
 ) -> tuple[UpgradeRecord, bool]:
     """Return the record, and whether this wait has stood still for longer than `limit`. Its beginning is written when
     what is waited for changes; a repeat finds the same words and writes nothing. `pods`: those left, fewer of which is
     progress: compared when the limit is reached.
     """
-    now, why = ports.clock.now(), _words(record, what, sorted(objects))
+    now, why = clock.now(), _words(record, what, sorted(objects))
     if record.why != why:
-        return written(replace(record, phase_since=now, why=why, awaited=pods), ports), False
+        return written(replace(record, phase_since=now, why=why, awaited=pods), upgrades), False
     if now - (record.phase_since or now) <= limit:
         return record, False
     if pods < record.awaited:
-        return written(replace(record, phase_since=now, awaited=pods), ports), False
+        return written(replace(record, phase_since=now, awaited=pods), upgrades), False
     return record, True
 
 
-def what_blocks(instances: Iterable[str], record: UpgradeRecord, scene: Scene, ports: Ports) -> str:
+def what_blocks(instances: Iterable[str], record: UpgradeRecord, scene: Scene, claims: Claims) -> str:
     """Return for each node that does not leave: who terminates it, what blocks that, and the fix."""
     named = sorted(instances)
-    terminations = ports.claims.read_all(named[:MOST_NAMED])
+    terminations = claims.read_all(named[:MOST_NAMED])
     nodes = _nodes(named, scene.preflight)
     told = [_blocked(one, nodes.get(one), terminations.get(one), record, scene) for one in named[:MOST_NAMED]]
     more = len(named) - len(told)

@@ -40,30 +40,30 @@ REBALANCE = "AZRebalance"
 
 def check(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Run pre-flight: blockers that are not overridden by name stop the upgrade before anything is changed."""
-    record = read(run, ports)
-    wait_for_disruption(record, ports)
+    record = read(run, ports.upgrades)
+    wait_for_disruption(record, ports.disruptions)
     if record.checked:
         return replace(run, next=Next.PREPARE, why="pre-flight was passed before; going on")
     verdict = judge(record, ports)
     if verdict.blocked:
         return replace(run, next=Next.BLOCKED, why=verdict.blocked)
-    record = written(replace(record, checked=True), ports)
+    record = written(replace(record, checked=True), ports.upgrades)
     return replace(run, next=Next.PREPARE, why=verdict.told)
 
 
 def prepare(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Determine the target, and make the launch template version where there is none yet."""
-    record = read(run, ports)
-    group = described(record.group, ports)
+    record = read(run, ports.upgrades)
+    group = described(record.group, ports.groups)
     made = prepared(record, group, ports)
     if not record.prepared:
         if (
             not record.in_sizes
         ):  # since the lease was taken, executions that pre-flight waited for may have changed them
             made = measured(made, group, ports)
-        made = labelled(made, group, ports.clusters.kubernetes(record.cluster).nodes(), ports)
+        made = labelled(made, group, ports.clusters.kubernetes(record.cluster).nodes(), ports.launches)
     if made != record:
-        written(made, ports)
+        written(made, ports.upgrades)
     target = made.target.template
     return replace(run, next=Next.POINT, why=f"the target is {target.told}" if target else "no launch template")
 
@@ -72,7 +72,7 @@ def point(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Launch new instances from the target from now on; suspend the balancing of zones, and raise the maximum size for
     the surge. Changes to the group are recorded first.
     """
-    record = read(run, ports)
+    record = read(run, ports.upgrades)
     scene = look(record, ports)
     group, strategy = scene.group, record.strategy
     zones = {one.zone for one in group.instances if one.zone}
@@ -89,14 +89,14 @@ def point(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
             raised_maximum=record.raised_maximum or maximum > group.maximum,
             raised_to=max(record.raised_to, maximum),
         ),
-        ports,
+        ports.upgrades,
     )
     if record.suspended:
         ports.group_changes.suspend(record.group, REBALANCE)
     if record.raised_maximum:
         ports.group_changes.raise_to(record.group, maximum=maximum)
     target = record.target.template
-    if target is not None and not points_at(group, record.target, ports):
+    if target is not None and not points_at(group, record.target, ports.templates):
         ports.group_changes.point_at(group, target)
     return replace(run, next=Next.LAUNCH, why=f"{record.group} launches {target.told if target else 'as before'}")
 
@@ -105,9 +105,9 @@ def launch(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Launch the first new nodes, in the zones of the old ones. Instances of an earlier start that never joined are
     terminated first.
     """
-    record = read(run, ports)
+    record = read(run, ports.upgrades)
     end_never_joined(record, look(record, ports), ports)
-    turn = take_turn(read(run, ports), ports, drains=False)
+    turn = take_turn(read(run, ports.upgrades), ports, drains=False)
     new = ", ".join(turn.record.ahead) or "none"
     refusal = turn.record.refusal
     refused = f"; {sentence(run.group, refusal, DESIRED_SIZE)}" if refusal else ""
@@ -118,7 +118,7 @@ def gate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Wait for at least one new node in each zone that has nodes, every new node Ready, with the labels of the target.
     A node that does not come in time ends the upgrade with its cause.
     """
-    turn = take_turn(read(run, ports), ports, drains=False)
+    turn = take_turn(read(run, ports.upgrades), ports, drains=False)
     if turn.permission.hold is Hold.CANARY:  # termination requested by an earlier start, behind an open gate
         return replace(run, next=Next.READY, why=turn.permission.why)
     if turn.permission.move is not Move.GO:
@@ -126,11 +126,11 @@ def gate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     found = gate_of(turn.scene.preflight, turn.record.proven)
     if found.open:
         return replace(run, next=Next.READY, why="every new node is Ready, in every zone that has nodes")
-    record = resumed(run, turn.record, ports)
+    record = resumed(run, turn.record, ports.clock, ports.upgrades)
     failures = creation_failures(record, turn.scene, found, ports.clock.now(), exhausted=turn.exhausted)
     if failures:
         return replace(run, next=Next.CREATION_FAILURE, why="; ".join(f"{one.message}: {one.fix}" for one in failures))
-    waited(record, "gate", (), STALLED, ports)
+    waited(record, "gate", (), STALLED, ports.clock, ports.upgrades)
     missing = "; ".join(one.message for one in found.missing)
     return again(run, Next.WAIT, BOOT_PAUSE, missing)
 

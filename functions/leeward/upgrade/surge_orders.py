@@ -24,7 +24,7 @@ def order(record: UpgradeRecord, scene: Scene, zones: Sequence[str], ports: Port
     """Return the record with orders for these zones, not yet written."""
     orders = dict(record.orders)
     number = record.ordered
-    wanted = Counter(places_for(scene, zones, ports, avoid=frozenset(record.short)))
+    wanted = Counter(places_for(scene, zones, ports.network, ports.catalog, avoid=frozenset(record.short)))
     for (zone, subnet), count in wanted.items():
         for before in range(0, count, MOST_AT_ONCE):
             number += 1
@@ -48,17 +48,17 @@ def fulfil(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
             short[order.subnet] = f"{order.zone}: {answer.reason}"
         elif not answer.launched:
             refusal = answer.reason
-    return written(_noted(record, found, short, refusal), ports)
+    return written(_noted(record, found, short, refusal), ports.upgrades)
 
 
 def _with_room(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
     """Raise the maximum size for what was ordered, because others may have launched since; it is restored later."""
-    group = described(record.group, ports)
+    group = described(record.group, ports.groups)
     wanted = group.desired + sum(order.count for order in record.orders.values())
     if wanted <= group.maximum:
         return record
     if not record.raised_maximum or wanted > record.raised_to:
-        record = written(replace(record, raised_maximum=True, raised_to=max(record.raised_to, wanted)), ports)
+        record = written(replace(record, raised_maximum=True, raised_to=max(record.raised_to, wanted)), ports.upgrades)
     ports.group_changes.raise_to(record.group, maximum=wanted)
     return record
 

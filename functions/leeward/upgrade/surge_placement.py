@@ -12,19 +12,20 @@ from leeward.model.group import Group
 from leeward.model.subnet import Subnet
 from leeward.placement.random_choice import Lots
 from leeward.placement.replacement import Known, Leaving, plan_launch
-from leeward.ports import Ports
+from leeward.ports.compute import Network
+from leeward.ports.records import Catalog
 from leeward.upgrade.members import Age, Member
 from leeward.upgrade.preflight import zone_of
 from leeward.upgrade.scene import Scene
 
 
 def places_for(
-    scene: Scene, zones: Sequence[str], ports: Ports, *, avoid: frozenset[str] = frozenset()
+    scene: Scene, zones: Sequence[str], network: Network, catalog: Catalog, *, avoid: frozenset[str] = frozenset()
 ) -> list[tuple[str, str]]:
     """Return (zone, subnet) for each zone asked for, those left out that have no subnet with room. `avoid`: subnets
     that have just lacked capacity, taken last.
     """
-    facts, known = _facts(scene, ports), _subnets(scene.group, ports)
+    facts, known = _facts(scene, catalog), _subnets(scene.group, network)
     found: list[tuple[str, str]] = []
     for zone in zones:
         mine = [one for one in known if one.zone == zone]
@@ -74,14 +75,14 @@ def _less(subnet: Subnet, taken: str) -> Subnet:
     return replace(subnet, free_ips=max(subnet.free_ips - 1, 0)) if subnet.id == taken else subnet
 
 
-def _facts(scene: Scene, ports: Ports) -> ClusterFacts:
+def _facts(scene: Scene, catalog: Catalog) -> ClusterFacts:
     try:
-        return ClusterFacts.from_sheets(ports.catalog.read(scene.preflight.world.cluster))
+        return ClusterFacts.from_sheets(catalog.read(scene.preflight.world.cluster))
     except LeewardError:
         return ClusterFacts()
 
 
-def _subnets(group: Group, ports: Ports) -> list[Subnet]:
+def _subnets(group: Group, network: Network) -> list[Subnet]:
     """Return the group's subnets with the addresses that are free now; empty for a group without subnets of its own."""
-    live = ports.network.subnets(group.subnets) if group.subnets else {}
+    live = network.subnets(group.subnets) if group.subnets else {}
     return [live[name] for name in group.subnets if name in live]

@@ -16,6 +16,9 @@ from leeward.node_template.choices import architecture_of
 from leeward.placement.cni import variables_of
 from leeward.policy.document import NodePolicy, Selector
 from leeward.ports import Ports
+from leeward.ports.eks import ManagedUpdates
+from leeward.ports.kubernetes import Clusters
+from leeward.ports.monitoring import ServiceLimits
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.gather import gather
 from leeward.termination.replica_surge import surged
@@ -75,19 +78,19 @@ def survey(record: UpgradeRecord, ports: Ports) -> Preflight:
     """Read the cluster and everything that its launches depend on. Raises what the ports raise, and InvalidInputError
     for a group that does not exist.
     """
-    group = described(record.group, ports)
-    policy = policy_of(record.cluster, group, ports)
-    nodegroup = _nodegroup(record, group, ports)
+    group = described(record.group, ports.groups)
+    policy = policy_of(record.cluster, group, ports.clusters)
+    nodegroup = _nodegroup(record, group, ports.managed_updates)
     if group.nodegroup is not None:
         target = managed_target.wanted(record, nodegroup, ports)
     elif group.launch.template is None:
         target = record.target  # a launch configuration, which is a finding
     else:
-        target = expected(record, group, ports)
+        target = expected(record, group, ports.templates)
         group = _launching(group, record)
     world = gather(ports, record.cluster, ports.clock.now(), as_if=group)
     chosen = policy or NodePolicy(name="(defaults)", selector=Selector(groups=(group.name,)))
-    beside = _beside(record, world, group, chosen, nodegroup, ports)
+    beside = _beside(record, world, group, chosen, nodegroup, ports.clusters, ports.service_limits)
     return Preflight.of(world, group, chosen, target, replace(beside, selected=policy is not None))
 
 
@@ -101,10 +104,10 @@ def _launching(group: Group, record: UpgradeRecord) -> Group:
     return replace(group, launch=replace(group.launch, template=replace(template, version=version)))
 
 
-def _nodegroup(record: UpgradeRecord, group: Group, ports: Ports) -> Nodegroup | None:
+def _nodegroup(record: UpgradeRecord, group: Group, managed_updates: ManagedUpdates) -> Nodegroup | None:
     if group.nodegroup is None:
         return None
-    return ports.managed_updates.nodegroup(record.cluster, group.nodegroup)
+    return managed_updates.nodegroup(record.cluster, group.nodegroup)
 
 
 def _beside(
@@ -113,14 +116,15 @@ def _beside(
     group: Group,
     policy: NodePolicy,
     nodegroup: Nodegroup | None,
-    ports: Ports,
+    clusters: Clusters,
+    service_limits: ServiceLimits,
 ) -> Beside:
     unread: list[str] = list(world.warnings)
-    asked, ask = record.asked, ports.service_limits
+    asked, ask = record.asked, service_limits
     launchable = world.launchables.get(group.name)
     spot = launchable is not None and launchable.capacity is CapacityType.SPOT
     types = launchable.types if launchable is not None else ()
-    kubernetes = ports.clusters.kubernetes(record.cluster)
+    kubernetes = clusters.kubernetes(record.cluster)
     daemon_set = kubernetes.aws_node()
     image = asked.image
     return Beside(
@@ -130,7 +134,7 @@ def _beside(
         version=asked.kubernetes or (nodegroup.version if nodegroup is not None else ""),
         asked_version=bool(asked.kubernetes),
         control_plane=_read(lambda: ask.control_plane(record.cluster), "", unread),
-        architecture=_architecture(image, ports, unread) or architecture_of(nodegroup) or "",
+        architecture=_architecture(image, service_limits, unread) or architecture_of(nodegroup) or "",
         refreshes=_read(lambda: ask.refreshes(group.name), (), unread),
         scheduled=_read(lambda: ask.scheduled(group.name), (), unread),
         quota=_read(lambda: ask.vcpus_left(types, world.now, spot=spot), None, unread),
@@ -142,10 +146,10 @@ def _beside(
     )
 
 
-def _architecture(image: str, ports: Ports, unread: list[str]) -> str:
+def _architecture(image: str, service_limits: ServiceLimits, unread: list[str]) -> str:
     if not image.startswith("ami-"):
         return architecture_named(image)
-    return _read(lambda: ports.service_limits.architecture(image), "", unread)
+    return _read(lambda: service_limits.architecture(image), "", unread)
 
 
 def _read(ask: Callable[[], T], otherwise: T, unread: list[str]) -> T:

@@ -9,6 +9,9 @@ from leeward.errors import InvalidInputError
 from leeward.model.group import Group
 from leeward.model.launch import LaunchTemplateRef
 from leeward.ports import Ports
+from leeward.ports.autoscaling import Groups
+from leeward.ports.compute import Templates
+from leeward.ports.kubernetes import Clusters
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import UpgradeRecord
 
@@ -34,11 +37,11 @@ def template_of(group: Group) -> LaunchTemplateRef:
     return group.launch.template
 
 
-def expected(record: UpgradeRecord, group: Group, ports: Ports) -> Target:
+def expected(record: UpgradeRecord, group: Group, templates: Templates) -> Target:
     """Return the target before anything is made: without a template where a version has yet to be made."""
     if record.prepared or record.asked.image or record.asked.kubernetes:
         return record.target
-    return _target(group, _asked_version(record, group), ports)
+    return _target(group, _asked_version(record, group), templates)
 
 
 def prepared(record: UpgradeRecord, group: Group, ports: Ports) -> UpgradeRecord:
@@ -54,14 +57,16 @@ def prepared(record: UpgradeRecord, group: Group, ports: Ports) -> UpgradeRecord
             raise InvalidInputError(f"ami: found {image}, which EC2 does not know or which is not available")
         token = f"leeward-{record.stamp}-{image}"
         template = ports.templates.version_for(ports.templates.numbered(template), image, token=token)
-    target = _target(group, template, ports)
-    return replace(record, target=target, previous=record.previous or _previous(group, target, ports), prepared=True)
+    target = _target(group, template, ports.templates)
+    return replace(
+        record, target=target, previous=record.previous or _previous(group, target, ports.templates), prepared=True
+    )
 
 
-def points_at(group: Group, target: Target, ports: Ports) -> bool:
+def points_at(group: Group, target: Target, templates: Templates) -> bool:
     """Return whether new instances come from the target already, be it by `$Latest`."""
     wanted = target.template
-    return wanted is None or ports.templates.numbered(template_of(group)) == ports.templates.numbered(wanted)
+    return wanted is None or templates.numbered(template_of(group)) == templates.numbered(wanted)
 
 
 def _asked_version(record: UpgradeRecord, group: Group) -> LaunchTemplateRef:
@@ -69,21 +74,21 @@ def _asked_version(record: UpgradeRecord, group: Group) -> LaunchTemplateRef:
     return replace(template, version=record.asked.template_version or template.version)
 
 
-def _target(group: Group, template: LaunchTemplateRef, ports: Ports) -> Target:
+def _target(group: Group, template: LaunchTemplateRef, templates: Templates) -> Target:
     overrides = {
-        one.instance_type: ports.templates.numbered(one.template)
+        one.instance_type: templates.numbered(one.template)
         for one in group.launch.overrides
         if one.template and one.instance_type
     }
-    return Target(template=ports.templates.numbered(template), overrides=overrides, nodegroup=group.nodegroup)
+    return Target(template=templates.numbered(template), overrides=overrides, nodegroup=group.nodegroup)
 
 
-def _previous(group: Group, target: Target, ports: Ports) -> Target | None:
+def _previous(group: Group, target: Target, templates: Templates) -> Target | None:
     """Return what most of the old nodes were launched from; without any the group's template as it stood."""
     old = [one.template for one in group.instances if one.template is not None and one.template != target.of(one.type)]
     own = [one for one in old if target.template is not None and one.id == target.template.id]
     common = Counter(own).most_common(1)
-    before = common[0][0] if common else ports.templates.numbered(template_of(group))
+    before = common[0][0] if common else templates.numbered(template_of(group))
     return None if before == target.template else replace(target, template=before)
 
 
@@ -98,15 +103,15 @@ def _image(record: UpgradeRecord, ports: Ports) -> str:
     if asked and not (parameter or alias):
         raise InvalidInputError(f"ami: found {asked!r}, expected an AMI id, an SSM parameter or al2023@VERSION")
     if version:
-        parameter = IMAGES.format(version=version, arch=_architecture(record, ports))
+        parameter = IMAGES.format(version=version, arch=_architecture(record, ports.clusters, ports.groups))
     return ports.templates.image_behind(parameter) if parameter else ""
 
 
-def _architecture(record: UpgradeRecord, ports: Ports) -> str:
+def _architecture(record: UpgradeRecord, clusters: Clusters, groups: Groups) -> str:
     """Return the architecture of the group's nodes, where they have one. Raises InvalidInputError for more than one."""
-    group = ports.groups.describe([record.group])[record.group]
+    group = groups.describe([record.group])[record.group]
     members = {member.id for member in group.instances}
-    nodes = ports.clusters.kubernetes(record.cluster).nodes()
+    nodes = clusters.kubernetes(record.cluster).nodes()
     found = {node.labels.get(ARCH_LABEL, "amd64") for node in nodes if node.instance_id in members}
     if len(found) > 1:
         raise InvalidInputError(

@@ -10,6 +10,7 @@ from contextlib import suppress
 from leeward.errors import ObjectGoneError
 from leeward.model.termination import Cause, CauseKind
 from leeward.ports import Ports
+from leeward.ports.clock import Clock
 from leeward.termination import capacity_ledger
 from leeward.termination.execution import request
 from leeward.termination.subject import subject_of
@@ -29,7 +30,7 @@ def tell(record: UpgradeRecord, old: Iterable[str], scene: Scene, ports: Ports) 
         if name in nodes:
             with suppress(ObjectGoneError):  # its termination finds no Node, and nothing to drain
                 kubernetes.cordon(nodes[name], record.group, exclude=True)
-        request(subject_of(instance, record.cluster, group=record.group), _causes(record, name, ports), ports)
+        request(subject_of(instance, record.cluster, group=record.group), _causes(record, name, ports.clock), ports)
 
 
 def force(record: UpgradeRecord, old: Iterable[str], scene: Scene, ports: Ports) -> None:
@@ -57,8 +58,8 @@ def request_offset(record: UpgradeRecord, new: str, by: str, scene: Scene, ports
     request(subject_of(instance, record.cluster, group=record.group), [cause], ports)
 
 
-def _causes(record: UpgradeRecord, old: str, ports: Ports) -> list[Cause]:
-    now = ports.clock.now()
+def _causes(record: UpgradeRecord, old: str, clock: Clock) -> list[Cause]:
+    now = clock.now()
     target = record.target.template
     reason = f"upgrade of {record.group}{f' to {target.told}' if target else ''}"
     force = record.asked.force

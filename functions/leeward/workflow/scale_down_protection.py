@@ -11,8 +11,7 @@ from contextlib import suppress
 from leeward.errors import LeewardError, ObjectGoneError
 from leeward.model.node import Node
 from leeward.model.well_known import KEPT_FOR, SCALE_DOWN_DISABLED
-from leeward.ports import Ports
-from leeward.ports.kubernetes import Kubernetes
+from leeward.ports.kubernetes import Clusters, Kubernetes
 
 
 def protect(nodes: Iterable[Node], owner: str, kubernetes: Kubernetes) -> None:
@@ -32,12 +31,12 @@ def release(nodes: Iterable[Node], owner: str, kubernetes: Kubernetes) -> list[s
     return [node.name for node in kept]
 
 
-def release_all(owner: str, cluster: str, ports: Ports) -> None:
+def release_all(owner: str, cluster: str, clusters: Clusters) -> None:
     """Remove the owner's protection at the end, which nothing may block, not even a cluster that does not answer: the
     minute reconciler repeats it.
     """
     with suppress(LeewardError):
-        kubernetes = ports.clusters.kubernetes(cluster)
+        kubernetes = clusters.kubernetes(cluster)
         release(kubernetes.nodes(), owner, kubernetes)
 
 

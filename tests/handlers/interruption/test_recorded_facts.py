@@ -33,7 +33,7 @@ def closed(queue, state):
     """Its termination has come to an end, and this is what EC2 said at last."""
     system = queue.system
     system.instances.set_state(I, state)
-    survey(read(I, system.ports), system.ports)
+    survey(read(I, system.ports.claims), system.ports)
     version = system.claims.records[I].version
     system.claims.close(I, version=version, outcome=Outcome.TERMINATED, now=system.clock.now())
     asked(queue)
@@ -44,7 +44,7 @@ def leaving(connect):
     """Warned, and its group was looked at by a step of its termination."""
     queue = connect()
     assert queue.deliver(event("spot_interruption")) == []
-    survey(read(I, queue.system.ports), queue.system.ports, Need.WORK)
+    survey(read(I, queue.system.ports.claims), queue.system.ports, Need.WORK)
     asked(queue)
     return queue
 

@@ -76,7 +76,7 @@ def _decrements_again(shop: Workshop) -> None:
         return True
 
     def step(first, run, call, ports):
-        record = read(run.instance, ports)
+        record = read(run.instance, ports.claims)
         if record.replacement is not None and record.replacement.launched:
             ports.groups.terminate(instance=run.instance, decrement=True)
         return first(run, call, ports)

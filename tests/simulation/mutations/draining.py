@@ -81,7 +81,7 @@ def _removes_too_early(shop: Workshop) -> None:
         return replace(done, next=Next.REMOVE) if done.why.startswith("answered") else done
 
     def remove_node(run, _: Mapping, ports):
-        record = read(run.instance, ports)
+        record = read(run.instance, ports.claims)
         kubernetes = ports.clusters.kubernetes(record.subject.cluster)
         node = find_node(record, kubernetes)
         if node is not None:

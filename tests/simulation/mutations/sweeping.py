@@ -18,7 +18,7 @@ def _malformed_is_dropped(shop: Workshop) -> None:
 
 def _closes_over_a_join(shop: Workshop) -> None:
     def finish(original, run, call, ports):
-        return original(replace(run, version=read(run.instance, ports).version), call, ports)
+        return original(replace(run, version=read(run.instance, ports.claims).version), call, ports)
 
     shop.wrap("leeward.termination.steps.finish", finish)
 

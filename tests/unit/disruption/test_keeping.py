@@ -66,10 +66,10 @@ def all_notes(system):
 
 
 def test_only_new_nodes_of_commands_that_stand_are_kept_and_what_others_keep_stays_theirs(system):
-    keep(a_record(launched={NEW: FIRST, THEIRS: FIRST}), system.kubernetes.nodes(), system.ports)
+    keep(a_record(launched={NEW: FIRST, THEIRS: FIRST}), system.kubernetes.nodes(), system.ports.clusters)
     assert all_notes(system) == [{}, KEPT, HELD]
     put(system, NEW, {})
-    keep(a_record(fallen={"0": "too expensive"}), system.kubernetes.nodes(), system.ports)
+    keep(a_record(fallen={"0": "too expensive"}), system.kubernetes.nodes(), system.ports.clusters)
     assert all_notes(system) == [{}, {}, HELD]
 
 

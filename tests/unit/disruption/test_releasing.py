@@ -53,7 +53,7 @@ def a_record(system, **given):
         launched={NEW: FIRST},
         fallen={"0": "the world moved"},
     )
-    return written(replace(record, **given), system.ports)
+    return written(replace(record, **given), system.ports.disruptions)
 
 
 def ended(system, instance):

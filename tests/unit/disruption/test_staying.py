@@ -15,7 +15,7 @@ def told(fleet, now=NOON, more=always):
     snapshot = fleet.snapshot()
     object.__setattr__(snapshot, "now", now)
     object.__setattr__(snapshot, "cluster", "blue")
-    count = tell_why_nodes_stay(snapshot, plan_disruption(snapshot), more, system.ports)
+    count = tell_why_nodes_stay(snapshot, plan_disruption(snapshot), more, system.ports.clusters)
     found = [(event.about, event.reason) for event in system.kubernetes.events]
     assert len(found) == count
     return found

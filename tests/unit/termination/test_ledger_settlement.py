@@ -30,7 +30,7 @@ def warned_and_replaced(system, *, decrement):
     system.instances.put(replace(system.instances.known[NEW], launched=now - decrement))
     system.claims.note(OLD, replacement=Replacement(launched=(NEW,)), times={"replacement": now})
     system.groups.terminate(instance=OLD, decrement=True)
-    return survey(read(OLD, system.ports), system.ports)
+    return survey(read(OLD, system.ports.claims), system.ports)
 
 
 def test_a_decrement_after_the_launch_offsets_it(system):
@@ -60,7 +60,7 @@ def surplus_ended_by_its_owner(system):
     system.claims.claim(a_subject(NEW), surplus(a_surge(NEW), now), now)
     system.instances.put(replace(system.instances.known[NEW], state="shutting-down"))
     system.claims.note(NEW, times={"terminated": now})
-    return survey(read(NEW, system.ports), system.ports)
+    return survey(read(NEW, system.ports.claims), system.ports)
 
 
 @pytest.fixture

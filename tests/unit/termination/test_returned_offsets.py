@@ -28,7 +28,7 @@ def system():
 
 
 def situation(system):
-    return survey(read(OLD, system.ports), system.ports)
+    return survey(read(OLD, system.ports.claims), system.ports)
 
 
 def test_a_node_that_is_given_back_returns_the_request_and_no_other_is_asked(system):
@@ -59,8 +59,8 @@ def test_a_node_that_waits_for_its_maintenance_returns_the_request_at_once(syste
         id="health#1", kind=CauseKind.SCHEDULED_CHANGE, at=now, deadline=now + timedelta(days=3), reason="reboot"
     )
     system.claims.claim(a_subject(OLD), maintenance, now)
-    return_to_owners(read(OLD, system.ports), system.ports)
-    assert to_offset(read(OLD, system.ports)) == ()
+    return_to_owners(read(OLD, system.ports.claims), system.ports.claims)
+    assert to_offset(read(OLD, system.ports.claims)) == ()
 
 
 def test_a_spot_warning_after_a_request_was_returned_is_replaced_as_ever(system):
@@ -68,7 +68,7 @@ def test_a_spot_warning_after_a_request_was_returned_is_replaced_as_ever(system)
 
     now = system.clock.now()
     warning = Cause(id="spot#1", kind=CauseKind.SPOT_INTERRUPTION, at=now, deadline=now + timedelta(minutes=2))
-    record = replace(read(OLD, system.ports), offsets={SURGE: NoOffset.RETURNED})
+    record = replace(read(OLD, system.ports.claims), offsets={SURGE: NoOffset.RETURNED})
     record = replace(record, causes=(*record.causes, warning))
     seen = situation(system)
     assert wants_replacement(record, seen.group, seen.policy, "InService", now).act

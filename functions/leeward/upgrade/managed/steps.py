@@ -15,7 +15,8 @@ from leeward.errors import TerminalError
 from leeward.policy.document import Canary, UpdatePolicy
 from leeward.policy.durations import format_duration
 from leeward.ports import Ports
-from leeward.ports.eks import ManagedState, ManagedUpdate
+from leeward.ports.eks import ManagedState, ManagedUpdate, ManagedUpdates
+from leeward.ports.records import Upgrades
 from leeward.upgrade import completion
 from leeward.upgrade.capacity_ledger import LONGEST_REASON, MOST_REASONS, with_warning
 from leeward.upgrade.control import Move, Permission, permission
@@ -46,22 +47,22 @@ def start(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Run pre-flight, then check windows, freeze and pause, then call UpdateNodegroupVersion. A run that was held
     repeats pre-flight before it starts: the cluster's state has changed.
     """
-    record = read(run, ports)
+    record = read(run, ports.upgrades)
     if record.update:
         return replace(run, next=Next.WAIT, why=f"update {record.update} goes on")
-    wait_for_disruption(record, ports)
+    wait_for_disruption(record, ports.disruptions)
     if record.control is ControlRequest.ABORT:
         return replace(run, next=Next.RESTORE, why="aborted before EKS was asked for anything more")
     if record.control is ControlRequest.ROLLBACK:
-        record = written(_turned(record), ports)
-    if record.prepared and _updating(record, ports):
+        record = written(_turned(record), ports.upgrades)
+    if record.prepared and _updating(record, ports.managed_updates):
         return _begin(run, record, ports)  # it was started, and the response was lost
     hold = _hold(record, ports)
     if not record.checked or (hold is None and run.next in HELD.values() and not record.rolling_back):
         verdict = judge(record, ports)
         if verdict.blocked:
             return replace(run, next=Next.BLOCKED, why=verdict.blocked)
-        record = written(replace(record, checked=True), ports)
+        record = written(replace(record, checked=True), ports.upgrades)
     if hold is not None and hold.hold is not None:
         pause = max(seconds_until(hold.until, ports.clock.now()), 1)
         return replace(run, next=HELD[hold.hold], pause=pause, pauses=run.pauses + 1, why=hold.why)
@@ -70,14 +71,16 @@ def start(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
 
 def watch(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Read the state of the update, and report which pods and budgets hold the nodes that drain."""
-    record = read(run, ports)
+    record = read(run, ports.upgrades)
     if not record.update:
         return replace(run, next=Next.MANAGED, why="the next update is to be started")
     update = ports.managed_updates.look(record.cluster, record.target.nodegroup or "", record.update)
     scene = look(record, ports)
-    target = managed_target.seen(record.target, scene.group, ports, ended=update.state is ManagedState.SUCCESSFUL)
+    target = managed_target.seen(
+        record.target, scene.group, ports.launches, ports.templates, ended=update.state is ManagedState.SUCCESSFUL
+    )
     if target != record.target:
-        record = written(replace(record, target=target), ports)
+        record = written(replace(record, target=target), ports.upgrades)
         scene = look(record, ports)
     match update.state:
         case ManagedState.IN_PROGRESS:
@@ -103,15 +106,15 @@ def _hold(record: UpgradeRecord, ports: Ports) -> Permission | None:
     """
     if record.rolling_back:
         return None
-    policy = policy_of(record.cluster, described(record.group, ports), ports)
+    policy = policy_of(record.cluster, described(record.group, ports.groups), ports.clusters)
     settings = ports.clusters.policies(record.cluster).settings
     update = replace(policy.update if policy is not None else UpdatePolicy(), canary=Canary())
     found = permission(record, update, settings, ports.clock.now(), finished=0)
     return found if found.move is Move.HOLD else None
 
 
-def _updating(record: UpgradeRecord, ports: Ports) -> bool:
-    return ports.managed_updates.nodegroup(record.cluster, record.target.nodegroup or "").status == "UPDATING"
+def _updating(record: UpgradeRecord, managed_updates: ManagedUpdates) -> bool:
+    return managed_updates.nodegroup(record.cluster, record.target.nodegroup or "").status == "UPDATING"
 
 
 def _begin(run: Run, record: UpgradeRecord, ports: Ports) -> Run:
@@ -125,7 +128,7 @@ def _begin(run: Run, record: UpgradeRecord, ports: Ports) -> Run:
         previous = record.previous or managed_target.before(nodegroup, target, ports)
         record = replace(record, target=target, previous=previous, prepared=True)
         old = look(record, ports).preflight.old
-        record = written(replace(record, zones=Counter(one.instance.zone for one in old)), ports)
+        record = written(replace(record, zones=Counter(one.instance.zone for one in old)), ports.upgrades)
     try:
         update = ports.managed_updates.start(
             record.cluster,
@@ -137,7 +140,7 @@ def _begin(run: Run, record: UpgradeRecord, ports: Ports) -> Run:
         )
     except TerminalError as refused:
         return replace(run, next=Next.UPDATE_FAILURE, why=f"EKS refuses the update of {name}: {refused}")
-    written(replace(record, update=update), ports)
+    written(replace(record, update=update), ports.upgrades)
     return replace(run, next=Next.WAIT, why=f"EKS update {update} of {name}{' by force' if asked.force else ''}")
 
 
@@ -165,8 +168,15 @@ def _rolls(run: Run, record: UpgradeRecord, scene: Scene, ports: Ports) -> Run:
     )
     told += [limits(record)] if limits(record) else []
     if reasons != record.reasons:
-        record = written(replace(record, reasons=reasons), ports)
-    _, stands = waited(record, f"EKS update {record.update}", [f"{new} new nodes", f"{old} old ones"], STALLED, ports)
+        record = written(replace(record, reasons=reasons), ports.upgrades)
+    _, stands = waited(
+        record,
+        f"EKS update {record.update}",
+        [f"{new} new nodes", f"{old} old ones"],
+        STALLED,
+        ports.clock,
+        ports.upgrades,
+    )
     if stands:
         told.append(f"nothing has moved for {format_duration(STALLED)}, {_WAY_OUT}")
         return replace(run, next=Next.UPDATE_FAILURE, why="; ".join(told))
@@ -175,11 +185,11 @@ def _rolls(run: Run, record: UpgradeRecord, scene: Scene, ports: Ports) -> Run:
 
 def _succeeded(run: Run, record: UpgradeRecord, ports: Ports) -> Run:
     if record.control is ControlRequest.ROLLBACK or not record.prepared:
-        return _next_one(run, record, f"update {record.update} has ended", ports)
+        return _next_one(run, record, f"update {record.update} has ended", ports.upgrades)
     if record.control is not ControlRequest.RUN:
         late = f"{record.control.value} came too late: EKS had finished update {record.update}"
         record = with_warning(replace(record, control=ControlRequest.RUN), late)
-    written(replace(record, reasons={}, finished=sum(record.zones.values())), ports)
+    written(replace(record, reasons={}, finished=sum(record.zones.values())), ports.upgrades)
     return replace(run, next=Next.RESTORE, why=f"update {record.update} succeeded")
 
 
@@ -192,15 +202,15 @@ def _failed(run: Run, record: UpgradeRecord, update: ManagedUpdate, scene: Scene
         warning = (
             f"EKS' update {update.id} failed: {said}: new nodes stay, old ones that are left stay as EKS left them"
         )
-        written(with_warning(replace(record, reasons={}), warning), ports)
+        written(with_warning(replace(record, reasons={}), warning), ports.upgrades)
         return replace(run, next=Next.RESTORE, why=said)
     if record.control is ControlRequest.ROLLBACK or not record.prepared:
-        return _next_one(run, record, said, ports)
+        return _next_one(run, record, said, ports.upgrades)
     if is_eviction(update):
         why = why_pods_stay(update, scene)
         if scene.policy.drain.force and not record.asked.force:
             forced = replace(_afresh(record), asked=replace(record.asked, force=True))
-            written(with_warning(forced, f"by force since {update.id} failed: {why}"), ports)
+            written(with_warning(forced, f"by force since {update.id} failed: {why}"), ports.upgrades)
             return replace(run, next=Next.MANAGED, why=f"{why}; the policy says force")
         return replace(run, next=Next.EVICTION_FAILURE, why=why)
     if is_creation(update):
@@ -208,9 +218,9 @@ def _failed(run: Run, record: UpgradeRecord, update: ManagedUpdate, scene: Scene
     return replace(run, next=Next.UPDATE_FAILURE, why=said)
 
 
-def _next_one(run: Run, record: UpgradeRecord, said: str, ports: Ports) -> Run:
+def _next_one(run: Run, record: UpgradeRecord, said: str, upgrades: Upgrades) -> Run:
     """Return to the version before, or go on to another target that a later start has asked for."""
-    written(_afresh(record), ports)
+    written(_afresh(record), upgrades)
     return replace(
         run, next=Next.MANAGED, why=f"{said}: {'back' if record.control is ControlRequest.ROLLBACK else 'on'} from here"
     )

@@ -9,6 +9,7 @@ from leeward.model.group import Group
 from leeward.model.launch import LaunchTemplateRef
 from leeward.model.nodegroup import Nodegroup
 from leeward.ports import Ports
+from leeward.ports.compute import LaunchSources, Templates
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import UpgradeRecord
 
@@ -45,17 +46,17 @@ def before(nodegroup: Nodegroup, target: Target, ports: Ports) -> Target | None:
     return None if source == target.source else Target(nodegroup=target.nodegroup, source=source)
 
 
-def seen(target: Target, group: Group, ports: Ports, *, ended: bool) -> Target:
+def seen(target: Target, group: Group, launches: LaunchSources, templates: Templates, *, ended: bool) -> Target:
     """Return the target with the version of EKS' copy that the group launches now, once members are of another (or the
     update has ended): then EKS has set it up. Its image is the one with which nodes are labelled where EKS chooses it.
     """
     template = group.launch.template
     if template is not None and not template.version.isdigit():
-        template = ports.templates.numbered(template)
+        template = templates.numbered(template)
     versions = {member.template.version for member in group.instances if member.template is not None}
     if template is None or not (ended or versions - {template.version}) or target.template == template:
         return target
-    launched = ports.launches.settings(group) if target.source is None else None
+    launched = launches.settings(group) if target.source is None else None
     return replace(target, template=template, image=launched.image if launched is not None else target.image)
 
 
