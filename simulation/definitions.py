@@ -11,13 +11,13 @@ import leeward
 from infra.asl import read_definition
 
 NODE_TERMINATION, NODE_GROUP_UPGRADE = "node-termination", "node-group-upgrade"
-MANAGED_NODE_GROUP_UPGRADE, DISRUPTION_ROUND = "managed-node-group-upgrade", "disruption"
+MANAGED_NODE_GROUP_UPGRADE, DISRUPTION_RUN = "managed-node-group-upgrade", "disruption"
 UPGRADES = (NODE_GROUP_UPGRADE, MANAGED_NODE_GROUP_UPGRADE)
 FILES = {
     NODE_TERMINATION: "termination/state_machine.asl.yaml",
     NODE_GROUP_UPGRADE: "upgrade/state_machine.asl.yaml",
     MANAGED_NODE_GROUP_UPGRADE: "upgrade/managed/state_machine.asl.yaml",
-    DISRUPTION_ROUND: "disruption/state_machine.asl.yaml",
+    DISRUPTION_RUN: "disruption/state_machine.asl.yaml",
 }
 SUBSTITUTIONS = {
     "Partition": "aws",

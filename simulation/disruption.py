@@ -6,7 +6,7 @@ from datetime import timedelta
 from random import Random
 
 from leeward.policy.document import Budget, DisruptionPolicy
-from simulation.definitions import DISRUPTION_ROUND
+from simulation.definitions import DISRUPTION_RUN
 from simulation.fleets import Arrival, ArrivalKind, Fleet
 from simulation.owners import update_in_console
 from simulation.scene import Scene
@@ -56,7 +56,7 @@ def _rules(random: Random) -> DisruptionPolicy:
 
 def stop_disruption(scene: Scene, pick: int) -> None:
     """Stop an execution of disruption, if one is open, as an operator does."""
-    machine = scene.system.machines[DISRUPTION_ROUND]
+    machine = scene.system.machines[DISRUPTION_RUN]
     names = sorted(machine.executions)
     if names:
         name = names[pick % len(names)]

@@ -16,7 +16,7 @@ from simulation.aws.fleet import SimFleet
 from simulation.aws.hook_waits import global_time_out
 from simulation.aws.queue import DeadLetter, Queue
 from simulation.aws.table import SimClaims
-from simulation.definitions import DISRUPTION_ROUND, UPGRADES
+from simulation.definitions import DISRUPTION_RUN, UPGRADES
 from simulation.faults import Crowd, Injector
 from simulation.kubernetes import Deletion, Eviction, Removal, SimKubernetes
 from simulation.machine import Execution
@@ -76,7 +76,7 @@ class Shown(ShownAws):
     @property
     def disrupting(self) -> Set[str]:
         """Names of open executions."""
-        return self.system.machines[DISRUPTION_ROUND].executions.keys()
+        return self.system.machines[DISRUPTION_RUN].executions.keys()
 
     @property
     def upgrading(self) -> Set[str]:

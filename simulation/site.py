@@ -17,7 +17,7 @@ from local.cluster.settings import ClusterSettings
 from simulation.aws.fleet import SimFleet
 from simulation.aws.part import PartOfFleet
 from simulation.convergence import instance_of
-from simulation.definitions import DISRUPTION_ROUND
+from simulation.definitions import DISRUPTION_RUN
 from simulation.excerpts import Excerpt, Part
 from simulation.faults import Crowd, Injector
 from simulation.kubernetes import SimKubernetes
@@ -139,7 +139,7 @@ class Site(Shown):
     @property
     def disrupting(self) -> Set[str]:
         """Names of open executions for it."""
-        open_ = self.system.machines[DISRUPTION_ROUND].executions.items()
+        open_ = self.system.machines[DISRUPTION_RUN].executions.items()
         return {name for name, one in open_ if one.input.get("cluster") == self.cluster_name}
 
     @property

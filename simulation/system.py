@@ -47,7 +47,7 @@ from simulation.aws.templates import SimTemplates
 from simulation.aws.upgrade_books import UpgradeBooks
 from simulation.aws.upgrades import SimUpgrades
 from simulation.definitions import (
-    DISRUPTION_ROUND,
+    DISRUPTION_RUN,
     MANAGED_NODE_GROUP_UPGRADE,
     NODE_GROUP_UPGRADE,
     NODE_TERMINATION,
@@ -186,7 +186,7 @@ class System:
     def connect(
         self, name: str, policies: ClusterPolicies, cluster: Cluster, *, decides: bool = False
     ) -> SimKubernetes:
-        """Serve a cluster, build the ports and start queue and schedules, that of fn decide where it `decides`."""
+        """Serve a cluster, build the ports and start queue and schedules, that of fn disruption-planner where it `decides`."""
         kubernetes = self.serve(name, policies, cluster)
         gate, clusters, true_time = self._injector, self.clusters, SimClock(self._timeline, self._invocations)
         local = {"names": clusters.names, "kubernetes": clusters.kubernetes, "policies": clusters.policies}
@@ -223,7 +223,7 @@ class System:
             managed_upgrade_executions=self._executions(MANAGED_NODE_GROUP_UPGRADE, "upgrade executions"),
             maxima=cast(Maxima, FaultyPort(self.maxima, "maxima", gate)),
             disruptions=cast(Disruptions, FaultyPort(self.disruptions, "disruptions", gate)),
-            disruption_executions=self._executions(DISRUPTION_ROUND, "run executions"),
+            disruption_executions=self._executions(DISRUPTION_RUN, "run executions"),
             deployment=events.DEPLOYMENT,
             queue_arns=frozenset({events.QUEUE_ARN}),
             origins=frozenset({(events.ACCOUNT, events.REGION)}),

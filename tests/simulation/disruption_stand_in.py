@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from leeward.policy.document import Budget, ClusterPolicies, DisruptionPolicy
 from simulation import functions
-from simulation.definitions import DISRUPTION_ROUND
+from simulation.definitions import DISRUPTION_RUN
 from simulation.faults import Faults, Killed
 from simulation.world import World
 from tests.simulation.fleet_stand_in import Fleet, GroupPlan, budget, deployment, policies
@@ -58,7 +58,7 @@ class Disrupted:
 
     def __init__(self, fleet=None, faults=None, seed=1):
         self.world = World(seed, fleet or a_fleet(), faults or Faults.none(), (), disruption=True)
-        self.machine = self.world.system.machines[DISRUPTION_ROUND]
+        self.machine = self.world.system.machines[DISRUPTION_RUN]
         self.states: dict[str, list[str]] = {}
         self.most = 0
         self.world.seen = self._look

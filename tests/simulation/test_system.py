@@ -1,7 +1,7 @@
 """Several state machines in one deployment, and what upgrades find there."""
 
 from leeward.model.group import Group
-from simulation.definitions import DISRUPTION_ROUND, NODE_TERMINATION, UPGRADES, definitions
+from simulation.definitions import DISRUPTION_RUN, NODE_TERMINATION, UPGRADES, definitions
 from simulation.faults import Faults
 from simulation.world import World
 from tests.simulation.fleet_stand_in import SMALL, Arrival
@@ -14,7 +14,7 @@ def a_world(*arrivals):
 def test_every_machine_that_has_a_file_runs_under_its_name():
     machines = a_world().system.machines
     assert machines.keys() == definitions().keys()
-    assert machines.keys() == {NODE_TERMINATION, *UPGRADES, DISRUPTION_ROUND}
+    assert machines.keys() == {NODE_TERMINATION, *UPGRADES, DISRUPTION_RUN}
     assert [machine.arn.rpartition(":")[2] for machine in machines.values()] == [f"leeward-{name}" for name in machines]
 
 
