@@ -186,7 +186,7 @@ class System:
     def connect(
         self, name: str, policies: ClusterPolicies, cluster: Cluster, *, decides: bool = False
     ) -> SimKubernetes:
-        """Serve a cluster, build the ports and start queue and schedules, that of fn disruption-planner where it `decides`."""
+        """Serve a cluster, build the ports, start queue and schedules, the disruption planner where it `decides`."""
         kubernetes = self.serve(name, policies, cluster)
         gate, clusters, true_time = self._injector, self.clusters, SimClock(self._timeline, self._invocations)
         local = {"names": clusters.names, "kubernetes": clusters.kubernetes, "policies": clusters.policies}
