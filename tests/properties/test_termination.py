@@ -24,6 +24,7 @@ INSTANCE = "i-0abc"
 NODE = f"node-{INSTANCE}"
 FOREIGN = LifecycleHook(name="other-team", group=GROUP, transition=TERMINATING)
 DEADLINES = {CauseKind.SPOT_INTERRUPTION: timedelta(minutes=2), CauseKind.SCHEDULED_CHANGE: timedelta(days=3)}
+HOOK_LIMIT = timedelta(hours=48)  # for which Auto Scaling lets a lifecycle hook wait at most, whatever its heartbeats
 STEPS = ["claim", "replace", "terminate", "drain", "answer", "remove-node", "finish", "give-back"]
 
 pods = st.lists(
@@ -91,7 +92,9 @@ class World:
         return self.system.claims.claim(a_subject(INSTANCE), cause, now)
 
     def before(self, _state, _data):
-        """Time passes, things break, causes join; the other team answers its hook in the end."""
+        """Time passes, things break, causes join; the other team answers its hook, and Auto Scaling ends every
+        hook after 48 hours.
+        """
         self.seen += 1
         system = self.system
         system.kubernetes.down = 3 <= self.seen < 3 + self.outage
@@ -104,6 +107,9 @@ class World:
                 system.ports.executions.wake(record.token or "")
         if system.clock.now() > START + self.freed_after and FOREIGN in self.hooks:
             system.groups.complete(group=GROUP, hook="other-team", instance=INSTANCE, result="CONTINUE")
+        if system.clock.now() > START + HOOK_LIMIT:
+            for group, hook, instance in tuple(system.groups.waiting):
+                system.groups.complete(group=group, hook=hook, instance=instance, result="CONTINUE")
 
 
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -137,3 +143,15 @@ def test_whatever_breaks_a_termination_keeps_its_promises(data):
             assert not system.groups.terminated
         case other:
             raise AssertionError(f"{other}: {walk.cause}")
+
+
+def test_a_node_whose_pod_can_never_be_evicted_is_terminated_when_the_hook_ends():
+    """EC2 takes the instance, so it is not returned to service: our hook holds it as long as Auto Scaling allows."""
+    pod = Pod(namespace="shop", name="a", uid="u", node=NODE, phase="Running", labels={"app": "web"}, grace_seconds=0)
+    both = [PodDisruptionBudget(namespace="shop", name=name, selector={}, disruptions_allowed=0) for name in "12"]
+    reserved = (19, CauseKind.CAPACITY_RESERVATION)
+    drawn = iter([False, True, False, 0, False, [pod], both, CauseKind.UPGRADE, [], 16, [reserved] * 2, set(), 1])
+    world = World(lambda _strategy: next(drawn))
+    walk = Walker(world.system, before=world.before, killed=[]).run(INSTANCE)
+    assert walk.ended == "Terminated", walk.cause
+    assert world.system.clock.now() > START + HOOK_LIMIT
