@@ -25,7 +25,7 @@ from leeward.upgrade.lease import read, written
 from leeward.upgrade.members import Age, Member
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.rollout import adopted
-from leeward.upgrade.run import Next, Run
+from leeward.upgrade.run import REFUSED_UPDATE, Next, Run
 from leeward.upgrade.scene import Scene, look, measured
 from leeward.upgrade.settling import nodes_finish, settled
 from leeward.upgrade.stalled import MOST_NAMED
@@ -41,7 +41,7 @@ ERRORS = {
     Next.CREATION_FAILURE: "NodeCreationFailure",
     Next.EVICTION_FAILURE: "PodEvictionFailure",
     Next.CANARY_FAILURE: "CanaryFailure",
-    Next.UPDATE_FAILURE: "NodegroupUpdateFailure",
+    Next.UPDATE_FAILURE: REFUSED_UPDATE,
 }
 
 

@@ -19,7 +19,7 @@ from leeward.upgrade.executions import is_running
 from leeward.upgrade.group_sequence import following, known
 from leeward.upgrade.managed.controls import limits
 from leeward.upgrade.record import Asked, ControlRequest, UpgradeRecord
-from leeward.upgrade.run import Next, Run
+from leeward.upgrade.run import REFUSED_UPDATE, Next, Run
 from leeward.upgrade.scene import described, fresh_record, policy_of
 from leeward.workflow.lease import LeaseLostError, write_version
 
@@ -129,10 +129,10 @@ def _take(
         if not run.attempt:  # an operator has started it again: what has failed is retried
             again = replace(again, failed=(), reasons={}, checked=record.checked and record.cordoned)
             again = replace(again, phase_since=ports.clock.now(), proven=None)  # the time for new nodes restarts
-            if record.error and not _eks_works_on(
-                record, ports.managed_updates
-            ):  # an update that has failed is not read again
-                made = record.prepared and record.target.nodegroup is None
+            if record.error and not (_eks_works_on(record, ports.managed_updates) or _may_have_started(record)):
+                made = (
+                    record.prepared and record.target.nodegroup is None
+                )  # an update that has failed is not read again
                 again = replace(again, update="", tries=record.tries + 1, prepared=made)
         if asked.names_a_target and asked != record.asked:
             again = replace(again, asked=asked, prepared=False, rolling_back=False, checked=False)
@@ -165,6 +165,14 @@ def _eks_works_on(record: UpgradeRecord, managed_updates: ManagedUpdates) -> boo
     except ObjectGoneError:
         return False
     return update.state is ManagedState.IN_PROGRESS
+
+
+def _may_have_started(record: UpgradeRecord) -> bool:
+    """Return whether EKS' answer to the start of its update was lost: the same token finds the update. One that EKS has
+    refused does not exist.
+    """
+    asked = record.target.nodegroup is not None and record.prepared and not record.update
+    return asked and not record.error.startswith(REFUSED_UPDATE)
 
 
 def _first(record: UpgradeRecord) -> Next:

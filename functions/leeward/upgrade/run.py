@@ -8,6 +8,7 @@ from typing import Any, Self
 from leeward.errors import InvalidInputError
 
 VERSION = 1
+REFUSED_UPDATE = "NodegroupUpdateFailure"  # error of an upgrade whose update EKS has refused or failed
 MOST_PAUSES = 1500  # of one execution: about ten events each, of the 25,000 that its history may have
 LONGEST_WHY = 500
 

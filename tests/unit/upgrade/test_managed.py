@@ -93,6 +93,29 @@ def test_starting_it_again_starts_no_second_update(system):
     assert system.upgrades.records[GROUP].update == first
 
 
+def test_an_update_whose_answer_was_lost_until_the_upgrade_failed_is_watched_by_the_next_start(system):
+    run = begun(system, launchTemplateVersion="2")
+    step(system, "start-managed", run)
+    first = system.upgrades.records[GROUP].update
+    system.upgrades.write(replace(system.upgrades.records[GROUP], update=""))
+    SELF_MANAGED_STEPS["note-failure"](run, {"error": "AwsUnavailableError", "cause": "no answer"}, system.ports)
+    call = {"run": Run(group=GROUP, execution="web-2", next=Next.CHECK).to_json(), "execution": "web-2"}
+    again = STEPS["take-lease"](Run(group=GROUP, execution="web-2", next=Next.CHECK), call, system.ports)
+    assert step(system, "start-managed", again).next is Next.WAIT
+    assert system.upgrades.records[GROUP].update == first
+
+
+def test_an_update_that_eks_refused_is_asked_for_anew_by_the_next_start(system):
+    run = begun(system, launchTemplateVersion="2")
+    refused = replace(run, next=Next.UPDATE_FAILURE, why="EKS refuses the update of ng")
+    system.upgrades.write(replace(system.upgrades.records[GROUP], prepared=True))
+    SELF_MANAGED_STEPS["note-failure"](refused, {}, system.ports)
+    call = {"run": Run(group=GROUP, execution="web-2", next=Next.CHECK).to_json(), "execution": "web-2"}
+    STEPS["take-lease"](Run(group=GROUP, execution="web-2", next=Next.CHECK), call, system.ports)
+    record = system.upgrades.records[GROUP]
+    assert (record.tries, record.prepared) == (1, False)
+
+
 def test_what_holds_eks_is_named_meanwhile(system):
     run = step(system, "start-managed", begun(system))
     mark = disruption_taint(DEPLOYMENT)
