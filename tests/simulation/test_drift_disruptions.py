@@ -76,9 +76,9 @@ def test_other_times_to_live_budgets_and_savings_are_no_drift():
     rules = {"expire_after": timedelta(days=9), "budgets": (Budget(nodes=3, percent=False),), "savings_percent": 50.0}
 
     def write_anew():
-        there = world.world.system.clusters
-        changed = (replace(one, disruption=replace(one.disruption, **rules)) for one in there.written.policies)
-        there.written = replace(there.written, policies=tuple(changed))
+        written = world.world.policies
+        changed = (replace(one, disruption=replace(one.disruption, **rules)) for one in written.policies)
+        world.world.rewrite(replace(written, policies=tuple(changed)))
 
     world.at(CHANGED, write_anew).run()
     assert (told(world), world.ends, world.launches) == ({}, [], 0)

@@ -50,17 +50,17 @@ def counted(size, monkeypatch, hours=1.0, **update):
     assert {world.ended(name) for name in world.executions} <= {"Continued", "Upgraded"}
     assert world.at_rest(size)
     longest = max(world.executions.values(), key=lambda execution: len(execution.history))
-    disruptions = sum(event.type == "WaitStateEntered" for event in longest.history)
-    return Counted(events=len(longest.history), pauses=disruptions, state=max(biggest), child=max(children))
+    pauses = sum(event.type == "WaitStateEntered" for event in longest.history)
+    return Counted(events=len(longest.history), pauses=pauses, state=max(biggest), child=max(children))
 
 
-def test_history_grows_by_rounds_and_not_by_nodes_and_state_does_not_grow_at_all(monkeypatch):
+def test_history_grows_by_pauses_and_not_by_nodes_and_state_does_not_grow_at_all(monkeypatch):
     small, large = counted(20, monkeypatch, **TENTH), counted(60, monkeypatch, **TENTH)
     for found in (small, large):
-        assert found.events / found.disruptions < 13
+        assert found.events / found.pauses < 13
         assert found.state < OWN_STATE
         assert found.child < 250
-    assert large.disruptions < 3 * small.disruptions
+    assert large.pauses < 3 * small.pauses
     assert large.state <= small.state + 64
 
 

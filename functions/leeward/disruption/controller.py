@@ -1,4 +1,4 @@
-"""Function `decide`: computes what each cluster needs now, and starts the run that does it.
+"""Function `disruption-planner`: computes what each cluster needs now, and starts the run that does it.
 
 Annotations are written first (since when a node is empty, that it has expired or drifted). A plan becomes a run: its
 record is written, which claims the nodes, and its execution is started under a name derived from the record. A cluster

@@ -1,4 +1,4 @@
-"""Entry points of the disruption package: `decide` on a schedule, `disrupt` for the steps of disruption.
+"""Entry points of the disruption package: `plan_disruptions` on a schedule, `disrupt` for the steps of disruption.
 
 Two functions share this module; each imports its own half at its first call."""
 

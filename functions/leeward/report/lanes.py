@@ -17,7 +17,7 @@ from leeward.report.spans import PHASES_OF_TIMES, spans_of
 
 _NO_DATE = datetime.min.replace(tzinfo=UTC)
 _OUT_OF_SERVICE = frozenset({CauseKind.UNHEALTHY, CauseKind.STATE_CHANGE})  # before any of Leeward's
-_CORDONS = {Machine.UPGRADE: "CordonOldNodes", Machine.DISRUPTION: "MarkNodes"}
+_CORDONS = {Machine.UPGRADE: "CordonOldNodes", Machine.DISRUPTION: "TaintNodes"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
