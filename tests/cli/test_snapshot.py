@@ -51,6 +51,14 @@ def test_null_counts_as_absent_as_in_kubernetes(tmp_path):
     assert (node.deleting, node.labels) == (False, {})
 
 
+def test_a_whole_number_may_be_written_with_a_fraction_of_zero(tmp_path):
+    (tmp_path / "auto-scaling-groups.json").write_text(
+        '{"AutoScalingGroups": [{"AutoScalingGroupName": "a", "MaxSize": 4.0}]}'
+    )
+    maximum = ports_of(tmp_path).groups.describe(["a"])["a"].maximum
+    assert (maximum, type(maximum)) == (4, int)
+
+
 def test_a_file_that_a_command_does_not_need_may_be_broken(leeward, tmp_path):
     folder = a_snapshot(tmp_path, lifecycle_hooks="{")
     assert leeward("drain", "node-b", "--force", "--snapshot", folder, "--now", NOON).code == 0

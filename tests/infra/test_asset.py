@@ -17,7 +17,7 @@ from tests.infra.conftest import ROOT
 
 LAMBDA_BRINGS = ("boto3", "botocore", "s3transfer", "dateutil", "urllib3", "six", "jmespath")
 # ruamel.yaml is in the asset, but only a NodeConfig that is YAML may import it
-STAYS_HOME = {"yaml", "ruamel", "rich", "aws_cdk", "moto", "ministack", "starlette"}
+STAYS_HOME = {"yaml", "ruamel", "rich", "jsonschema_rs", "aws_cdk", "moto", "ministack", "starlette"}
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,9 @@ def test_without_the_runtime_s_python_the_asset_is_not_compiled_and_says_so(tree
 
 
 def test_it_leaves_out_what_lambda_brings_and_what_stays_home(asset):
-    assert not [name for name in ("boto3", "botocore", "urllib3", "yaml", "rich") if (asset / name).exists()]
+    assert not [
+        name for name in ("boto3", "botocore", "urllib3", "yaml", "rich", "jsonschema_rs") if (asset / name).exists()
+    ]
     assert not (asset / "leeward" / "cli").exists()
     assert not (asset / "leeward" / "adapters" / "folder").exists()
     assert not (asset / "leeward" / "report").exists()

@@ -130,7 +130,7 @@ def load_json(path: Path, command: str) -> list[Any]:
 
 
 def _decode_all(content: str) -> list[Any]:
-    decoder = json.JSONDecoder(object_pairs_hook=_without_nulls)
+    decoder = json.JSONDecoder(object_pairs_hook=_without_nulls, parse_float=_number)
     documents: list[Any] = []
     position = 0
     while position < len(content):
@@ -141,6 +141,12 @@ def _decode_all(content: str) -> list[Any]:
         value, position = decoder.raw_decode(content, position)
         documents.append(value)
     return documents
+
+
+def _number(text: str) -> int | float:
+    """Return a whole number as an int: to JSON Schema 4.0 is one, and the models count with it."""
+    value = float(text)
+    return int(value) if value.is_integer() else value
 
 
 def _without_nulls(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

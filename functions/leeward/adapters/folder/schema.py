@@ -1,16 +1,16 @@
 """Check of JSON that tools printed or people wrote against `schema.json`, before the models read it.
 
-Decides only types, so that a broken file ends in one sentence with its path and never in a traceback. It evaluates the
-keywords of JSON Schema that the file uses. Libraries were measured: jsonschema takes 230 µs for a pod, 14 s for 60,000,
-where this takes 20 µs; fastjsonschema compiles for 0.1 s at each start, and joins keys to paths that are ambiguous. The
-tests hold this against jsonschema."""
+Decides the sentence for the first wrong value, so that a broken file never ends in a traceback; jsonschema-rs evaluates
+the schema, in 8 µs for a pod. Of the other libraries, jsonschema takes 1.1 ms, a minute for 60,000, and fastjsonschema
+compiles for 0.1 s at each start."""
 
 import json
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from jsonschema_rs import Registry, ValidationError, ValidationErrorKind, validator_for
 
 from leeward.errors import InvalidInputError
 from leeward.model.quantity import amount
@@ -19,12 +19,8 @@ from leeward.policy.fields import shown
 
 Check = Callable[[Any, str], None]
 SCHEMA = Path(__file__).with_name("schema.json")
-_TYPES: Mapping[str, tuple[type, ...]] = {
-    "string": (str,),
-    "integer": (int,),
-    "number": (int, float),
-    "boolean": (bool,),
-}
+_URI = "urn:leeward:schema"
+_CONTAINERS = {"object": "a mapping", "array": "a list"}
 
 
 class SchemaError(Exception):
@@ -37,7 +33,19 @@ class SchemaError(Exception):
 @cache
 def check_of(name: str) -> Check:
     """Return the check of a definition of the schema. It raises SchemaError for the first value that is wrong."""
-    return _compiled(_definitions()[name])
+    validator = validator_for(
+        {"$ref": f"{_URI}#/$defs/{name}"}, registry=_registry(), formats=FORMATS, validate_formats=True
+    )
+
+    def check(value: Any, path: str) -> None:
+        try:
+            validator.validate(value)
+        except ValidationError as error:
+            raise _worded(error, value, path) from None
+        except UnicodeEncodeError:
+            raise SchemaError(path, "half of a surrogate pair", "text") from None
+
+    return check
 
 
 def inside(path: str, key: str) -> str:
@@ -48,95 +56,39 @@ def inside(path: str, key: str) -> str:
 
 
 @cache
-def _definitions() -> Mapping[str, Mapping[str, Any]]:
-    found: Mapping[str, Mapping[str, Any]] = json.loads(SCHEMA.read_text(encoding="utf-8"))["$defs"]
-    return found
+def _document() -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    return document
 
 
-def _compiled(schema: Mapping[str, Any]) -> Check:
-    if "$ref" in schema:
-        return check_of(schema["$ref"].removeprefix("#/$defs/"))
-    if "anyOf" in schema:
-        return _any_of([_compiled(one) for one in schema["anyOf"]], schema["description"])
-    if "enum" in schema:
-        return _enum(schema["enum"])
-    if schema["type"] == "object":
-        return _object(schema)
-    if schema["type"] == "array":
-        return _array(_compiled(schema["items"]), schema.get("minItems", 0))
-    return _scalar(schema)
+@cache
+def _registry() -> Registry:
+    """Return the schema as validators share it: each compiles only the definitions that it refers to."""
+    return Registry([(_URI, _document())])
 
 
-def _any_of(checks: Sequence[Check], expected: str) -> Check:
-    def check(value: Any, path: str) -> None:
-        for one in checks:
-            try:
-                return one(value, path)
-            except SchemaError:
-                continue
-        raise SchemaError(path, shown(value), expected)
-
-    return check
-
-
-def _enum(words: Sequence[str]) -> Check:
-    def check(value: Any, path: str) -> None:
-        if value not in words:
-            raise SchemaError(path, shown(value), f"one of {', '.join(words)}" if len(words) > 1 else words[0])
-
-    return check
+def _worded(error: ValidationError, value: Any, path: str) -> SchemaError:
+    for step in error.instance_path:
+        value, path = value[step], f"{path}[{step}]" if isinstance(step, int) else inside(path, step)
+    match error.kind:
+        case ValidationErrorKind.Required(key):
+            return SchemaError(inside(path, key), "nothing", "a value")
+        case ValidationErrorKind.Enum(words):
+            return SchemaError(path, shown(value), f"{'one of ' * (len(words) > 1)}{', '.join(map(str, words))}")
+        case ValidationErrorKind.MinItems(least):
+            return SchemaError(path, "an empty list", f"at least {'one' if least == 1 else least}")
+    return SchemaError(path, shown(value), _expected(error.schema_path))
 
 
-def _object(schema: Mapping[str, Any]) -> Check:
-    needed: Sequence[str] = schema.get("required", ())
-    known = {key: _compiled(one) for key, one in schema.get("properties", {}).items()}
-    others = _compiled(schema["additionalProperties"]) if "additionalProperties" in schema else None
-
-    def check(value: Any, path: str) -> None:
-        if not isinstance(value, Mapping):
-            raise SchemaError(path, shown(value), "a mapping")
-        for key in needed:
-            if key not in value:
-                raise SchemaError(inside(path, key), "nothing", "a value")
-        for key, one in known.items():
-            if key in value:
-                one(value[key], inside(path, key))
-        if others is not None:
-            for key, item in value.items():
-                others(item, inside(path, key))
-
-    return check
+def _expected(keyword: Sequence[str | int]) -> str:
+    """Return the description beside a keyword; lists and mappings have none."""
+    schema: Any = _document()
+    for step in keyword[:-1]:
+        schema = schema[step]
+    return schema["description"] if "description" in schema else _CONTAINERS[schema["type"]]
 
 
-def _array(of_item: Check, least: int) -> Check:
-    def check(value: Any, path: str) -> None:
-        if not isinstance(value, list):
-            raise SchemaError(path, shown(value), "a list")
-        if len(value) < least:
-            raise SchemaError(path, "an empty list", f"at least {'one' if least == 1 else least}")
-        for index, item in enumerate(value):
-            of_item(item, f"{path}[{index}]")
-
-    return check
-
-
-def _scalar(schema: Mapping[str, Any]) -> Check:
-    names = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
-    types = tuple(kind for name in names for kind in _TYPES[name])
-    rules = [_RULES[key](schema[key]) for key in schema if key in _RULES]
-    no_bool, expected = bool not in types, schema["description"]
-
-    def check(value: Any, path: str) -> None:
-        if not isinstance(value, types) or (no_bool and isinstance(value, bool)):
-            raise SchemaError(path, shown(value), expected)
-        for rule in rules:
-            if not rule(value):
-                raise SchemaError(path, shown(value), expected)
-
-    return check
-
-
-def _is_instant(value: Any) -> bool:
+def _is_instant(value: str) -> bool:
     try:
         parse_instant(value)
     except (ValueError, OverflowError):
@@ -144,7 +96,7 @@ def _is_instant(value: Any) -> bool:
     return True
 
 
-def _is_quantity(value: Any) -> bool:
+def _is_quantity(value: str) -> bool:
     try:
         amount("", value)
     except InvalidInputError:
@@ -152,11 +104,4 @@ def _is_quantity(value: Any) -> bool:
     return True
 
 
-FORMATS: Mapping[str, Callable[[Any], bool]] = {"instant": _is_instant, "quantity": _is_quantity}
-_RULES: Mapping[str, Callable[[Any], Callable[[Any], bool]]] = {
-    "minLength": lambda least: lambda value: len(value) >= least,
-    "minimum": lambda least: lambda value: value >= least,
-    "maximum": lambda most: lambda value: value <= most,
-    "pattern": lambda pattern: lambda value: re.fullmatch(pattern, value) is not None,
-    "format": lambda name: FORMATS[name],
-}
+FORMATS: dict[str, Callable[[str], bool]] = {"instant": _is_instant, "quantity": _is_quantity}
