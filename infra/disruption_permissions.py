@@ -56,7 +56,7 @@ LOOK_AT_ROUND = Permission(
 START_ROUND = Permission(action="states:StartExecution", on=Scope.DISRUPTION_MACHINE)
 
 DISRUPTION_PLANNER = (*_LOOKING, START_ROUND, LOOK_AT_ROUND)
-"""What fn disruption-planner may do: it writes the record of a run and starts its execution."""
+"""Rights of fn disruption-planner: it writes the record of a run and starts its execution."""
 
 DISRUPT = (
     *_LOOKING,
@@ -83,4 +83,4 @@ DISRUPT = (
         reason="executions of this state machine are named after instances, which are not known in advance",
     ),
 )
-"""What fn disrupt may do: the steps of disruption."""
+"""Rights of fn disrupt: the steps of disruption."""

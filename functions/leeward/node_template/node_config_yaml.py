@@ -1,7 +1,7 @@
 """Reader of a NodeConfig that is written in YAML, by ruamel.yaml's safe loader within limits.
 
-The text is an owner's, but whoever may write a launch template writes it: it is short, shallow and plain, or it is
-refused. Anchors, aliases and tags are refused, because a NodeConfig needs none; so are keys that occur twice, as
+The text is untrusted: every principal that may write a launch template can write it. It is short, shallow and plain, or
+it is refused. Anchors, aliases and tags are refused, because a NodeConfig needs none; so are keys that occur twice, as
 nodeadm's strict decoding does. Imported only where a NodeConfig is YAML: ruamel.yaml takes longer than many functions
 need to begin."""
 

@@ -83,7 +83,7 @@ def undo(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     if held:
         record = _parted(record, {old: ends[old] for old in held}, ports)
         record = with_warning(
-            record, f"{', '.join(sorted(held))} end when their pods leave: the group was told already"
+            record, f"{', '.join(sorted(held))} end when their pods leave: their termination was requested already"
         )
     record = _pass_on(record, scene, scene.preflight.members, ports)
     return settled(run, record, scene, ports)

@@ -78,7 +78,7 @@ class DynamoClaims:
         """Begin the attempt after `after`; a repeat finds it already begun. Raises ObjectGoneError without a record."""
         item = self._table.update(
             record_key(instance),
-            "SET #attempt = :next, #namesTaken = #namesTaken + :taken, #blockedBy = :nobody "
+            "SET #attempt = :next, #namesTaken = #namesTaken + :taken, #blockedBy = :unblocked "
             "REMOVE #times.#draining, #times.#until, #times.#evicting, #times.#drained, #times.#moved, #times.#retry, "
             "#times.#unreached, #failure",
             condition="#attempt = :after AND #status = :open",
@@ -87,7 +87,7 @@ class DynamoClaims:
                 ":taken": taken,
                 ":after": after,
                 ":open": Status.OPEN.value,
-                ":nobody": [],
+                ":unblocked": [],
             },
         )
         return record_of(item) if item else self._present(instance)
@@ -252,7 +252,7 @@ class DynamoClaims:
             "SET #status = :open, #open = :termination, #attempt = :next, #namesTaken = :attempt, "
             "#version = #version + :one, "
             "#subject = :subject, #causes.#cause = :cause, #times = :times, #heartbeats = :none, #period = :period, "
-            "#surgePeriod = :surgePeriod, #blockedBy = :nobody, #evicted = :zero "
+            "#surgePeriod = :surgePeriod, #blockedBy = :unblocked, #evicted = :zero "
             f"REMOVE #outcome, #token, #expires, #failure, #seen{'' if keeps_launch else ', #replacement, #plan'}",
             condition="#status = :closed AND #attempt = :attempt",
             names={"#cause": cause.id},
@@ -269,7 +269,7 @@ class DynamoClaims:
                 ":cause": cause_item(cause, now, period=period),
                 ":times": times_item({"claimed": now}),
                 ":none": {},
-                ":nobody": [],
+                ":unblocked": [],
                 ":zero": 0,
             },
         )
