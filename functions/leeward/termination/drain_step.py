@@ -26,7 +26,7 @@ from leeward.termination.capacity_ledger import only_surplus
 from leeward.termination.drain_plan import DrainPlan, last_calls
 from leeward.termination.eviction import plan_now, work
 from leeward.termination.freshness import Need
-from leeward.termination.heartbeats import beat
+from leeward.termination.heartbeats import beat, heartbeats_kept
 from leeward.termination.instance_state import InstanceState, find_node, read
 from leeward.termination.node_removal import give_back, remove_node
 from leeward.termination.progress import Progress, leaving, longest_grace, moved_last
@@ -124,10 +124,10 @@ def replace_ahead(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
 
 
 STEPS: Mapping[str, Step[Run]] = {
-    "replace": replace_ahead,
+    "replace": heartbeats_kept(replace_ahead),
     "drain": drain,
-    "give-back": give_back,
-    "remove-node": remove_node,
+    "give-back": heartbeats_kept(give_back),
+    "remove-node": heartbeats_kept(remove_node),
 }
 
 

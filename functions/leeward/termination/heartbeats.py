@@ -1,15 +1,21 @@
 """Heartbeats that keep lifecycle hooks of ours waiting while a termination is under way, or pauses after a failure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
+from leeward.errors import LeewardError, RetryableError
 from leeward.model.group import LifecycleHook
 from leeward.model.termination import TerminationRecord
 from leeward.policy.document import NodePolicy
 from leeward.ports import Ports
 from leeward.termination import decisions
-from leeward.termination.instance_state import UNSELECTED, InstanceState
+from leeward.termination.freshness import Need
+from leeward.termination.instance_state import UNSELECTED, InstanceState, read, survey
+from leeward.termination.run import Run
+from leeward.workflow.steps import Step
 
 AT_EVERY_CHANCE = timedelta(minutes=2)  # before a heartbeat is due: two passes of the minute reconciler may fail
 
@@ -44,3 +50,19 @@ def keep_waiting(
     if sent:
         ports.claims.note(record.instance, times=held, heartbeats=sent)
     return replace(record, times={**held, **record.times}, heartbeats={**record.heartbeats, **sent})
+
+
+def heartbeats_kept(step: Step[Run]) -> Step[Run]:
+    """Return the step with a heartbeat of the hooks that hold its instance before an error that the state machine
+    retries: retries last for minutes, longer than a short hook waits.
+    """
+
+    def kept(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
+        try:
+            return step(run, call, ports)
+        except RetryableError:
+            with suppress(LeewardError):
+                beat(survey(read(run.instance, ports.claims), ports, Need.WORK), ports)
+            raise
+
+    return kept

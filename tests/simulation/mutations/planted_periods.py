@@ -227,6 +227,22 @@ OF_STEPS = (
         tests=("tests/state_machines/test_two_hooks.py",),
     ),
     Planted(
+        name="a step that is retried heartbeats nothing",
+        story="leaves hooks to the minute reconciler while a step is retried",
+        edits=(
+            edit(
+                "leeward.termination.heartbeats.heartbeats_kept", "except RetryableError:", "except ZeroDivisionError:"
+            ),
+        ),
+        tests=("tests/state_machines/test_hooks_during_retries.py",),
+    ),
+    Planted(
+        name="the Node goes before a hook that joined is answered",
+        story="answers hooks before the Node is removed, never again while it is",
+        edits=(edit("leeward.termination.node_removal.remove_node", "if situation.ours_hold:", "if False:"),),
+        tests=("tests/state_machines/test_hooks_during_retries.py",),
+    ),
+    Planted(
         name="a launch hook is heartbeaten for ever",
         story="waits until the node joins, which it never does",
         edits=(
