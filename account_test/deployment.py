@@ -59,7 +59,7 @@ def settings(context: Context, sender: str | None) -> dict[str, Any]:
         "clusters": [cluster],
         "concurrency": {"interruption": 0, "drain": 0},  # nothing is reserved in the user's account
         **({"senders": {"roles": [sender]}} if sender else {}),
-        **({"nodeRoles": [context.base["nodeRole"]]} if context.base.get("nodeRole") else {}),
+        "nodeRoles": [context.base["nodeRole"]],
     }
 
 

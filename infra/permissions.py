@@ -72,7 +72,7 @@ _LAUNCHING = (
     Permission(
         action="iam:PassRole",
         on=Scope.NODE_ROLES,
-        reason=f"{_LAUNCH}; to EC2 only, and the setting nodeRoles narrows it to the roles named",
+        reason=f"{_LAUNCH}; to EC2 only, and only the roles that the setting nodeRoles names",
         indirect=True,
     ),
 )

@@ -77,7 +77,7 @@ class Scopes:
             Scope.ALARMS: [self._arn("cloudwatch", "alarm:*")],
             Scope.ANY_ACT_ROLE: [self.cluster_role("*", "act")],
             Scope.CLUSTER_GROUPS: [self._arn("autoscaling", "autoScalingGroup:*")],
-            Scope.NODE_ROLES: list(self.settings.node_roles) or ["*"],
+            Scope.NODE_ROLES: list(self.settings.node_roles),
         }
         return named.get(scope, ["*"])
 

@@ -28,7 +28,8 @@ _ACCOUNT = re.compile(r"\d{12}")
 _REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
 _SUBNET = re.compile(r"subnet-([0-9a-f]{8}|[0-9a-f]{17})")
 _SECURITY_GROUP = re.compile(r"sg-([0-9a-f]{8}|[0-9a-f]{17})")
-_ROLE = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/.+")
+_ROLE = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]+")  # one role, no pattern
+_LIST_NODE_ROLES = "aws eks describe-nodegroup --query nodegroup.nodeRole, or the role of a group's instance profile"
 _WEBHOOK = re.compile(r"https://|http://(127\.0\.0\.1|localhost)[:/]")  # the latter only a local EventBridge reaches
 _PARAMETER = re.compile(r"/[\w./-]+\*?")
 _TOPIC = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:.+")
@@ -83,12 +84,12 @@ class Settings:
     """
 
     clusters: tuple[Cluster, ...]
+    node_roles: tuple[str, ...]
     account: str | None = None
     region: str | None = None
     vpc: Vpc | None = None
     sender_roles: tuple[str, ...] = ()
     sender_topics: tuple[str, ...] = ()
-    node_roles: tuple[str, ...] = ()
     image_parameters: tuple[str, ...] = ()
     alarm_topic: str | None = None
     access_entries: bool = True
@@ -128,7 +129,7 @@ def read_settings(context: Callable[[str], Any], root: Path, environment: Mappin
         vpc=_shared(top, clusters, "vpc"),
         sender_roles=senders.texts("roles", _ROLE, "the ARN of an IAM role"),
         sender_topics=senders.texts("topics", _TOPIC, "the ARN of an SNS topic"),
-        node_roles=top.texts("nodeRoles", _ROLE, "the ARN of an IAM role"),
+        node_roles=_node_roles(top),
         image_parameters=top.texts("imageParameters", _PARAMETER, "the name of an SSM parameter, which may end with *"),
         alarm_topic=top.text("alarmTopic", _TOPIC, "the ARN of an SNS topic"),
         access_entries=top.switch("accessEntries", default=True),
@@ -137,6 +138,15 @@ def read_settings(context: Callable[[str], Any], root: Path, environment: Mappin
         log_level=top.choice("logLevel", ("DEBUG", "INFO", "WARNING", "ERROR"), default="INFO"),
         deployment=top.text("deployment", _DEPLOYMENT, "at most 15 small letters, digits and -, a letter first") or "",
     )
+
+
+def _node_roles(top: Reader) -> tuple[str, ...]:
+    """Return the roles that a launch may pass to EC2. They are never guessed: a function that may pass any role can
+    start an instance with the most powerful one of the account.
+    """
+    if not top.has("nodeRoles"):
+        top.refuse("nodeRoles", "nothing", f"the ARNs of the roles that your nodes run as: {_LIST_NODE_ROLES}")
+    return top.texts("nodeRoles", _ROLE, "the ARN of one IAM role, without *", at_least=1)
 
 
 def _home(top: Reader, clusters: tuple[Cluster, ...], environment: Mapping[str, str]) -> tuple[str | None, str | None]:

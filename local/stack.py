@@ -178,7 +178,8 @@ class LocalStack:
         """Run `cdk bootstrap` and `cdk deploy` with these settings; return the seconds it took."""
         began = time.monotonic()
         self.bootstrap()
-        context = f"leeward={json.dumps(settings)}"
+        node_roles = [f"arn:aws:iam::{self.account}:role/nodes"]  # the local EC2 knows no instance profiles
+        context = f"leeward={json.dumps({'nodeRoles': node_roles, **settings})}"
         self._cdk(ROOT, "deploy", "--all", "--require-approval", "never", "--context", context)
         self.take_over_access_entries()
         return time.monotonic() - began

@@ -6,7 +6,7 @@ import pytest
 
 from leeward.errors import InvalidInputError
 from leeward.notifications.events import EventType
-from tests.infra.conftest import synthesize
+from tests.infra.conftest import NODES, synthesize
 from tests.infra.event_pattern import matches
 
 URL = "https://hooks.example.com/T1"
@@ -25,7 +25,7 @@ def deployment(folder, url=URL):
     blue = {"name": "blue", "policies": ["policies/default.yaml", settings_file(folder, url)]}
     green = {"name": "green", "policies": ["policies/default.yaml"]}
     home = {"account": "111122223333", "region": "us-east-1"}
-    return synthesize(folder / "out", leeward={"clusters": [blue | home, green | home]})
+    return synthesize(folder / "out", leeward={"clusters": [blue | home, green | home], "nodeRoles": [NODES]})
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ kind: NodePolicy
 metadata: {name: web}
 spec: {selector: {groups: ["web-*"]}}
 """
+NODES = "arn:aws:iam::111122223333:role/nodes"
 SUBNETS = {"subnetIds": ["subnet-0a1b2c3d"], "securityGroupIds": ["sg-0a1b2c3d"]}
 
 
@@ -28,6 +29,8 @@ def cluster(**changes):
 
 
 def read(folder, leeward=None, settings=None, **environment):
+    if isinstance(leeward, dict):
+        leeward = {"nodeRoles": [NODES], **leeward}
     return read_settings({"leeward": leeward, "settings": settings}.get, folder, environment)
 
 
@@ -47,12 +50,12 @@ def test_a_cluster_and_its_policies_are_enough(folder):
 
 
 def test_the_context_may_be_text_from_the_command_line(folder):
-    assert read(folder, json.dumps({"clusters": [cluster()]})).clusters[0].name == "demo"
+    assert read(folder, json.dumps({"clusters": [cluster()], "nodeRoles": [NODES]})).clusters[0].name == "demo"
 
 
 @pytest.mark.parametrize("name", ["settings.json", "settings.yaml"])
 def test_a_settings_file_wins_over_the_context_and_policies_lie_beside_it(folder, tmp_path, name):
-    content = {"clusters": [cluster(name="from-file")]}
+    content = {"clusters": [cluster(name="from-file")], "nodeRoles": [NODES]}
     (folder / name).write_text(json.dumps(content))
     settings = read_settings({"leeward": {}, "settings": str(folder / name)}.get, tmp_path / "elsewhere", {})
     assert settings.clusters[0].name == "from-file"
@@ -109,6 +112,16 @@ def test_zero_reserves_nothing_and_an_absent_key_the_default(folder):
             {"clusters": [cluster()], "concurrency": {"interruption": 1}},
             "found 1, expected a whole number of at least 2",
         ),
+        (
+            {"clusters": [cluster()], "nodeRoles": None},
+            "leeward.nodeRoles: found nothing, expected the ARNs of the roles",
+        ),
+        ({"clusters": [cluster()], "nodeRoles": []}, "leeward.nodeRoles: found [], expected a list of at least 1"),
+        (
+            {"clusters": [cluster()], "nodeRoles": ["*"]},
+            "leeward.nodeRoles[0]: found *, expected the ARN of one IAM role",
+        ),
+        ({"clusters": [cluster()], "nodeRoles": [f"{NODES}-*"]}, "expected the ARN of one IAM role, without *"),
         ({"clusters": [cluster()], "logLevel": "LOUD"}, "leeward.logLevel: found LOUD, expected DEBUG | INFO"),
     ],
 )
