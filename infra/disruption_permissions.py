@@ -4,13 +4,11 @@ for their length.
 fn disruption-planner reads and records; only fn disrupt, which takes the steps of a run, may launch and change groups.
 """
 
+from infra.launch_permissions import LAUNCH, RESOLVES_IMAGES
 from infra.permission import Permission, Scope
 
 _LIST_ONLY = "the API describes lists and knows no resource to name; it changes nothing"
 _ONLY_TAGGED = "groups come and go after the deployment: any group, held to the configured clusters by its tag"
-_LAUNCH = "made by Auto Scaling in the caller's name while LaunchInstances runs; templates are not known in advance"
-
-RESOLVES_IMAGES = "made by EC2 in the caller's name where a launch template names its image by an SSM parameter"
 
 _LOOKING = (
     *(
@@ -66,15 +64,7 @@ DISRUPT = (
         Permission(action=f"autoscaling:{action}", on=Scope.CLUSTER_GROUPS, reason=_ONLY_TAGGED)
         for action in ("LaunchInstances", "SuspendProcesses", "ResumeProcesses", "UpdateAutoScalingGroup")
     ),
-    Permission(action="ec2:CreateFleet", on=Scope.ANYTHING, reason=_LAUNCH, indirect=True),
-    Permission(action="ec2:RunInstances", on=Scope.LAUNCH_TEMPLATES, reason=_LAUNCH, indirect=True),
-    Permission(action="ec2:CreateTags", on=Scope.LAUNCH_TAGS, reason=_LAUNCH, indirect=True),
-    Permission(
-        action="iam:PassRole",
-        on=Scope.NODE_ROLES,
-        reason=f"{_LAUNCH}; to EC2 only, and only the roles that the setting nodeRoles names",
-        indirect=True,
-    ),
+    *LAUNCH,
     LOOK_AT_ROUND,
     Permission(action="states:StartExecution", on=Scope.STATE_MACHINE),
     Permission(

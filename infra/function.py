@@ -13,7 +13,7 @@ from infra import names as naming
 from infra.asset import MODELS
 from infra.permission import Permission, Scope
 from infra.permissions import PERMISSIONS
-from infra.scopes import Scopes
+from infra.scopes import TAGGED, Scopes
 from infra.service_permissions import EVERY_FUNCTION, IN_A_VPC
 from infra.settings import Settings
 from leeward.model.deployment_names import deployment_id, hook_mark
@@ -101,8 +101,7 @@ class LeewardFunction(Construct):
         every log group.
         """
         permissions = permissions_of(self.shape, scopes.settings)
-        on_groups = [each for each in permissions if each.on is Scope.CLUSTER_GROUPS]
-        others = [each for each in permissions if each.on is not Scope.CLUSTER_GROUPS]
+        others = [each for each in permissions if each.on not in TAGGED]
         statements = scopes.statements(others, function=self.shape.name)
         role = iam.Role(
             self,
@@ -111,17 +110,22 @@ class LeewardFunction(Construct):
             description=f"{self.names.function(self.shape.name)}: exactly what infra/permissions.py lists",
             inline_policies={"leeward": iam.PolicyDocument(statements=statements, minimize=False)},
         )
-        if on_groups:
-            self._group_policy(role, scopes.statements(on_groups))
+        for scope, id_, what in (
+            (Scope.CLUSTER_GROUPS, "Groups", "Auto Scaling groups"),
+            (Scope.CLUSTER_TEMPLATES, "Templates", "launch templates"),
+        ):
+            tagged = scopes.statements(each for each in permissions if each.on is scope)
+            if tagged:
+                self._tagged_policy(role, id_, what, tagged)
         return role
 
-    def _group_policy(self, role: iam.Role, statements: list[iam.PolicyStatement]) -> None:
+    def _tagged_policy(self, role: iam.Role, id_: str, what: str, statements: list[iam.PolicyStatement]) -> None:
         """Add a managed policy of the stack, for this role alone: each cluster's tag needs a statement of its own, and
         a role's inline policies may have 10,240 characters in all.
         """
         document = iam.PolicyDocument(statements=statements, minimize=False)
-        description = f"{self.names.function(self.shape.name)}: Auto Scaling groups of the configured clusters"
-        iam.ManagedPolicy(self, "Groups", description=description, document=document, roles=[role])
+        description = f"{self.names.function(self.shape.name)}: {what} of the configured clusters"
+        iam.ManagedPolicy(self, id_, description=description, document=document, roles=[role])
 
     def _enter_vpc(self, settings: Settings) -> None:
         """Set the VPC on the underlying resource: the construct's own property would attach a managed policy to the

@@ -27,7 +27,7 @@ class Scope(StrEnum):
     DISRUPTION_MACHINE = "disruption-machine"
     DISRUPTION_EXECUTIONS = "disruption-executions"
     DISRUPTION_FUNCTION = "disruption-function"  # the one that disruption calls
-    GROUP_TEMPLATES = "group-templates"  # any launch template of this account
+    CLUSTER_TEMPLATES = "cluster-templates"  # launch templates tagged for one of the configured clusters
     ALARMS = "alarms"  # CloudWatch's
     IMAGES = "images"  # AWS's own parameters that name its recommended images
     CLUSTER_GROUPS = "cluster-groups"  # Auto Scaling groups tagged for one of the configured clusters
@@ -37,7 +37,11 @@ class Scope(StrEnum):
     ACT_ROLES = "act-roles"  # leeward-REGION-CLUSTER-act
     ANY_ACT_ROLE = "any-act-role"  # the same without naming the clusters, where IAM's limit on a role's size forbids it
     NODE_ROLES = "node-roles"  # what instances run as, passed to EC2 only
-    LAUNCH_TEMPLATES = "launch-templates"  # anything, but only when started from a launch template of this account
+    LAUNCHED = "launched"  # what a launch template names or makes: nothing that the caller puts in its place
+    FLEET_LAUNCHED = "fleet-launched"  # the same, of the types that CreateFleet knows
+    LAUNCH_SUBNETS = "launch-subnets"  # which Auto Scaling puts into a launch from a launch template
+    LAUNCH_INTERFACES = "launch-interfaces"  # made in that subnet
+    FLEETS = "fleets"  # of CreateFleet
     LAUNCH_TAGS = "launch-tags"  # anything, but only while it is being launched
     LAMBDA_ITSELF = "lambda-itself"  # anything, but only when Lambda calls to run the function, never its code
 

@@ -7,12 +7,12 @@ that no recorded call shows because a service makes the call on behalf of the fu
 
 from collections.abc import Mapping
 
-from infra.disruption_permissions import DISRUPT, DISRUPTION_PLANNER, LOOK_AT_ROUND, RESOLVES_IMAGES, START_ROUND
+from infra.disruption_permissions import DISRUPT, DISRUPTION_PLANNER, LOOK_AT_ROUND, START_ROUND
+from infra.launch_permissions import LAUNCH, ONLY_TAGGED_TEMPLATES, RESOLVES_IMAGES
 from infra.permission import Permission, Scope
 
 _LIST_ONLY = "the API describes lists and knows no resource to name; it changes nothing"
 _ONLY_TAGGED = "groups come and go after the deployment: any group, held to the configured clusters by its tag"
-_LAUNCH = "made by Auto Scaling in the caller's name while LaunchInstances runs; templates are not known in advance"
 
 _READ_INSTANCES = Permission(action="ec2:DescribeInstances", on=Scope.ANYTHING, reason=_LIST_ONLY)
 _READ_GROUPS = Permission(action="autoscaling:DescribeAutoScalingGroups", on=Scope.ANYTHING, reason=_LIST_ONLY)
@@ -64,17 +64,7 @@ _SPEAK_TO_CLUSTERS = (
 
 _LAUNCHING = (
     Permission(action="autoscaling:LaunchInstances", on=Scope.CLUSTER_GROUPS, reason=_ONLY_TAGGED),
-    Permission(action="ec2:CreateFleet", on=Scope.ANYTHING, reason=_LAUNCH, indirect=True),
-    Permission(action="ec2:DescribeLaunchTemplateVersions", on=Scope.ANYTHING, reason=_LIST_ONLY, indirect=True),
-    Permission(action="ec2:RunInstances", on=Scope.LAUNCH_TEMPLATES, reason=_LAUNCH, indirect=True),
-    Permission(action="ssm:GetParameters", on=Scope.IMAGES, reason=RESOLVES_IMAGES, indirect=True),
-    Permission(action="ec2:CreateTags", on=Scope.LAUNCH_TAGS, reason=_LAUNCH, indirect=True),
-    Permission(
-        action="iam:PassRole",
-        on=Scope.NODE_ROLES,
-        reason=f"{_LAUNCH}; to EC2 only, and only the roles that the setting nodeRoles names",
-        indirect=True,
-    ),
+    *LAUNCH,
 )
 
 # Inputs of an upgrade's pre-flight checks, besides those that its steps read anyway.
@@ -196,8 +186,8 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         _READ_TEMPLATES,
         Permission(
             action="ec2:CreateLaunchTemplateVersion",
-            on=Scope.GROUP_TEMPLATES,
-            reason="a version is added, none is changed or removed; which templates groups use is not known in advance",
+            on=Scope.CLUSTER_TEMPLATES,
+            reason=f"a version is added, none is changed or removed; {ONLY_TAGGED_TEMPLATES}",
         ),
         Permission(action="ec2:DescribeImages", on=Scope.ANYTHING, reason=_LIST_ONLY),
         Permission(

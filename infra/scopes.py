@@ -17,6 +17,9 @@ from infra.settings import Settings
 _Condition = Mapping[str, Mapping[str, Any]]
 
 
+TAGGED = frozenset({Scope.CLUSTER_GROUPS, Scope.CLUSTER_TEMPLATES})  # held to the clusters by the resource's tag
+
+
 class Scopes:
     """Scopes of one stack."""
 
@@ -69,7 +72,15 @@ class Scopes:
             Scope.DISRUPTION_MACHINE: [self.machine(naming.DISRUPTION)],
             Scope.DISRUPTION_EXECUTIONS: [self._executions(naming.DISRUPTION)],
             Scope.DISRUPTION_FUNCTION: [self._arn("lambda", f"function:{self.names.function('disrupt')}")],
-            Scope.GROUP_TEMPLATES: [self._arn("ec2", "launch-template/*")],
+            Scope.CLUSTER_TEMPLATES: [self._arn("ec2", "launch-template/*")],
+            Scope.LAUNCHED: [
+                *self._launched(),
+                *(self._arn("ec2", f"{kind}/*") for kind in ("key-pair", "security-group")),
+            ],
+            Scope.FLEET_LAUNCHED: self._launched(),
+            Scope.LAUNCH_SUBNETS: [self._arn("ec2", "subnet/*")],
+            Scope.LAUNCH_INTERFACES: [self._arn("ec2", "network-interface/*")],
+            Scope.FLEETS: [self._arn("ec2", "fleet/*")],
             Scope.IMAGES: [
                 self._public_parameter("aws/service/*"),
                 *(self._arn("ssm", f"parameter{name}") for name in self.settings.image_parameters),
@@ -115,6 +126,13 @@ class Scopes:
     def _arn(self, service: str, resource: str) -> str:
         return self._stack.format_arn(service=service, resource=resource, arn_format=ArnFormat.NO_RESOURCE_NAME)
 
+    def _launched(self) -> list[str]:
+        """Return what a launch template names or makes, of the types that both CreateFleet and RunInstances know."""
+        image = self._stack.format_arn(
+            service="ec2", account="", resource="image/*", arn_format=ArnFormat.NO_RESOURCE_NAME
+        )
+        return [image, *(self._arn("ec2", f"{kind}/*") for kind in ("instance", "placement-group", "volume"))]
+
     def _public_parameter(self, path: str) -> str:
         """Return the ARN of a parameter that AWS publishes: it has no account."""
         return self._stack.format_arn(
@@ -123,16 +141,20 @@ class Scopes:
 
     def _conditions(self, scope: Scope, function: str) -> list[_Condition]:
         """Return one condition for each statement that the scope needs; an empty one for most scopes."""
-        if scope is Scope.CLUSTER_GROUPS:
+        if scope in TAGGED:
             return self._cluster_tags()
         ec2 = ["ec2.amazonaws.com", "ec2.amazonaws.com.cn"]
+        from_template = {"ArnLike": {"ec2:LaunchTemplate": self._arn("ec2", "launch-template/*")}}
         own = self._arn("lambda", f"function:{self.names.function(function)}")
         held: Mapping[Scope, _Condition] = {
             Scope.FACTS: {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["facts#*"]}},
             Scope.TERMINATION_RECORDS: {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["termination#*"]}},
             Scope.NODE_ROLES: {"StringEquals": {"iam:PassedToService": ec2}},
             Scope.BUS: {"StringEquals": {"events:source": self.names.prefix}},
-            Scope.LAUNCH_TEMPLATES: {"ArnLike": {"ec2:LaunchTemplate": self._arn("ec2", "launch-template/*")}},
+            Scope.LAUNCHED: from_template | {"Bool": {"ec2:IsLaunchTemplateResource": "true"}},
+            Scope.FLEET_LAUNCHED: from_template | {"Bool": {"ec2:IsLaunchTemplateResource": "true"}},
+            Scope.LAUNCH_SUBNETS: from_template,
+            Scope.LAUNCH_INTERFACES: from_template,
             Scope.LAUNCH_TAGS: {"StringEquals": {"ec2:CreateAction": ["CreateFleet", "RunInstances"]}},
             Scope.LAMBDA_ITSELF: {"ArnNotEquals": {"lambda:SourceFunctionArn": own}},
         }

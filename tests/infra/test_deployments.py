@@ -6,7 +6,7 @@ import pytest
 
 from infra.program import build_app
 from leeward.errors import InvalidInputError
-from tests.infra.conftest import ROOT
+from tests.infra.conftest import NODES, ROOT
 from tests.infra.template import Template
 
 CLUSTERS = [{"name": "blue", "policies": ["policies/default.yaml"]}]
@@ -15,7 +15,7 @@ NAMED = ("TableName", "QueueName", "FunctionName", "StateMachineName", "LogGroup
 
 def synthesized(outdir, **settings):
     context = json.loads((ROOT / "cdk.json").read_text())["context"]
-    leeward = {"clusters": CLUSTERS, **settings}
+    leeward = {"clusters": CLUSTERS, "nodeRoles": [NODES], **settings}
     return build_app(ROOT, {}, context={**context, "leeward": leeward}, outdir=str(outdir)).synth()
 
 

@@ -102,7 +102,7 @@ def test_an_action_that_requires_a_resource_is_never_allowed_on_any_without_a_co
         and not each.statement.conditions
         and any(known["required"] for known in each.resource_types.values())
     }
-    assert anywhere == {"ec2:CreateFleet"}, "a launch: templates, images and subnets of a group are not known at synth"
+    assert not anywhere
 
 
 def test_every_required_resource_type_is_covered(allowed):

@@ -10,6 +10,7 @@ from infra import quota, settings
 from infra.interruption import reserved_concurrency
 from infra.names import Names
 from leeward.doctor.expected import RESERVED
+from tests.infra.conftest import NODES
 
 CLUSTERS = [{"name": "blue", "policies": [str(quota.ROOT / "policies/*.yaml")]}]
 
@@ -19,7 +20,7 @@ def account(tmp_path):
     """Asked with these limits; `held`: what each of the two functions has reserved, None where it is not there."""
 
     def ask(limit, unreserved, *, held=None, **given):
-        raw = {"clusters": CLUSTERS, **given}
+        raw = {"clusters": CLUSTERS, "nodeRoles": [NODES], **given}
         (tmp_path / "cdk.json").write_text(json.dumps({"context": {"leeward": raw}}))
         client = Session().create_client(
             "lambda", region_name="us-east-1", aws_access_key_id="id", aws_secret_access_key="key"
@@ -64,7 +65,9 @@ def test_nothing_is_asked_where_nothing_is_reserved(account):
 
 
 def test_a_quota_that_may_not_be_read_holds_no_deployment_up(tmp_path, capsys):
-    (tmp_path / "cdk.json").write_text(json.dumps({"context": {"leeward": {"clusters": CLUSTERS}}}))
+    (tmp_path / "cdk.json").write_text(
+        json.dumps({"context": {"leeward": {"clusters": CLUSTERS, "nodeRoles": [NODES]}}})
+    )
     client = Session().create_client(
         "lambda", region_name="us-east-1", aws_access_key_id="id", aws_secret_access_key="k"
     )
@@ -75,5 +78,5 @@ def test_a_quota_that_may_not_be_read_holds_no_deployment_up(tmp_path, capsys):
 
 
 def test_doctor_counts_with_the_defaults_of_the_settings():
-    defaults = settings.Settings(clusters=())
+    defaults = settings.Settings(clusters=(), node_roles=(NODES,))
     assert reserved_concurrency(defaults) + defaults.drain_concurrency == RESERVED
