@@ -90,7 +90,8 @@ def _template(context: Context, name: str, data: dict[str, Any]) -> str:
     """Create two versions that differ only in a tag: an upgrade from the first to the second needs no other image."""
     ec2, run = context.aws("ec2"), context.run
     context.journal.making("launch-template", name)
-    tags = [{"ResourceType": "launch-template", "Tags": [{"Key": key, "Value": run.tags[key]} for key in run.tags]}]
+    of_cluster = {f"kubernetes.io/cluster/{run.cluster}": "owned", **run.tags}  # without it no launch is allowed
+    tags = [{"ResourceType": "launch-template", "Tags": [{"Key": key, "Value": of_cluster[key]} for key in of_cluster]}]
     made = ec2.create_launch_template(LaunchTemplateName=name, LaunchTemplateData=data, TagSpecifications=tags)
     template = str(made["LaunchTemplate"]["LaunchTemplateId"])
     again = {"ResourceType": "instance", "Tags": [{"Key": "Version", "Value": "2"}, {"Key": TAG, "Value": run.id}]}

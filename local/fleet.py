@@ -53,6 +53,12 @@ def build_group(stack: LocalStack, network: Network, plan: GroupPlan) -> None:
     template = ec2.create_launch_template(
         LaunchTemplateName=plan.name,
         LaunchTemplateData={"ImageId": image, "InstanceType": plan.type, "UserData": user_data},
+        TagSpecifications=[
+            {
+                "ResourceType": "launch-template",
+                "Tags": [{"Key": f"kubernetes.io/cluster/{stack.cluster}", "Value": "owned"}],
+            }
+        ],
     )["LaunchTemplate"]["LaunchTemplateId"]
     specification = {"LaunchTemplateId": template, "Version": "$Latest"}
     source: dict[str, Any] = {"LaunchTemplate": specification}
