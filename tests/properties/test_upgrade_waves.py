@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leeward.model.pod import Owner, Pod, PodDisruptionBudget
-from leeward.upgrade.cluster_constraints import (
+from leeward.upgrade.waves.constraints import Limits
+from leeward.upgrade.waves.model import (
     BudgetIndex,
     ClusterConstraints,
     WaveNode,
@@ -18,8 +19,7 @@ from leeward.upgrade.cluster_constraints import (
     rivalry,
     wave_node,
 )
-from leeward.upgrade.wave_constraints import Limits
-from leeward.upgrade.waves import Order, next_nodes, plan_waves
+from leeward.upgrade.waves.planner import Order, next_nodes, plan_waves
 
 EXAMPLES = int(os.environ.get("EXAMPLES", "150"))  # make test-long asks for more
 START = datetime(2024, 1, 1, tzinfo=UTC)

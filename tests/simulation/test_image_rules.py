@@ -11,7 +11,7 @@ from leeward.model.group import GroupInstance
 from leeward.policy.document import DisruptionPolicy
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import Asked, ControlRequest, UpgradeRecord
-from leeward.upgrade.surge_sizes import Strategy
+from leeward.upgrade.surge.sizes import Strategy
 from simulation.image_rules import LONGEST_RUN, LOOKS_EVERY
 from simulation.invariants import Checker, Rule
 from simulation.ordered import Ordered

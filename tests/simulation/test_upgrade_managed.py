@@ -7,7 +7,7 @@ import pytest
 
 from leeward.policy.document import Canary, Window
 from leeward.upgrade import run
-from leeward.upgrade.scene import look
+from leeward.upgrade.observation import look
 from leeward.upgrade.status import Phase, status_of
 from simulation import functions
 from simulation.faults import Faults, Killed

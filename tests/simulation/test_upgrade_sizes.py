@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from leeward.upgrade.plan import plan_upgrade
+from leeward.upgrade.observation import fresh_record, look
+from leeward.upgrade.preflight.plan import plan_upgrade
 from leeward.upgrade.record import Asked
-from leeward.upgrade.scene import fresh_record, look
 from leeward.upgrade.templates import expected
 from tests.simulation.upgrade_stand_in import BEGIN, GROUP, Upgraded, a_fleet
 

@@ -15,9 +15,9 @@ from leeward.termination.reconciler import reconcile_once
 from leeward.termination.replacing import ask_for_replacement
 from leeward.termination.run import Next, Run
 from leeward.upgrade.members import Target
+from leeward.upgrade.observation import launched_by_others, measured
 from leeward.upgrade.record import UpgradeRecord
-from leeward.upgrade.scene import launched_by_others, measured
-from leeward.upgrade.surge_sizes import Strategy
+from leeward.upgrade.surge.sizes import Strategy
 from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, a_subject, an_instance
 from tests.fakes.clock import START
 from tests.fakes.disruptions import a_disruption

@@ -16,16 +16,16 @@ from leeward.ports import Ports
 from leeward.ports.executions import NamedExecutions
 from leeward.ports.records import Upgrades
 from leeward.upgrade.control import with_control
-from leeward.upgrade.executions import is_running, start_next
 from leeward.upgrade.group_sequence import following, known
-from leeward.upgrade.lease import ACTIONS as WISHES
-from leeward.upgrade.lease import asked_for, held, written
+from leeward.upgrade.lease import is_running, start_next
 from leeward.upgrade.managed.controls import limits
-from leeward.upgrade.pause import allowed
+from leeward.upgrade.observation import described, fresh_record, look, policy_of
 from leeward.upgrade.record import Asked, UpgradeRecord
-from leeward.upgrade.scene import described, fresh_record, look, policy_of
+from leeward.upgrade.start import ACTIONS as WISHES
+from leeward.upgrade.start import asked_for, held, written
 from leeward.upgrade.status import Running, Status, status_of
 from leeward.upgrade.templates import expected
+from leeward.upgrade.waits import allowed
 from leeward.workflow.executions import execution_name
 
 RACES = 5

@@ -12,12 +12,12 @@ from leeward.cli.upgrade_tables import plan_table, recorded_table
 from leeward.errors import InvalidInputError
 from leeward.policy.document import NodePolicy, Selector
 from leeward.ports import Ports
-from leeward.upgrade.findings import Code, blocking
-from leeward.upgrade.plan import Plan, plan_upgrade
-from leeward.upgrade.preflight import Preflight
+from leeward.upgrade.observation import described, fresh_record, policy_of
+from leeward.upgrade.preflight.findings import Code, blocking
+from leeward.upgrade.preflight.gather import survey
+from leeward.upgrade.preflight.model import Preflight
+from leeward.upgrade.preflight.plan import Plan, plan_upgrade
 from leeward.upgrade.record import Asked
-from leeward.upgrade.scene import described, fresh_record, policy_of
-from leeward.upgrade.survey import survey
 
 PortsOf = Callable[[argparse.Namespace], Ports]
 

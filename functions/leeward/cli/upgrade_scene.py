@@ -20,7 +20,7 @@ from leeward.ports.compute import LaunchSources
 from leeward.ports.kubernetes import Clusters, Kubernetes
 from leeward.time_budget import TimeBudget
 from leeward.upgrade.members import Target
-from leeward.upgrade.preflight import Beside, Preflight, held_lone_pods
+from leeward.upgrade.preflight.model import Beside, Preflight, held_lone_pods
 from leeward.upgrade.templates import architecture_named
 
 VERSIONS = "launch-template-versions"

@@ -10,11 +10,11 @@ from collections.abc import Collection, Mapping
 from leeward.model.termination import TerminationRecord
 from leeward.ports import Ports
 from leeward.upgrade.capacity_ledger import not_told
-from leeward.upgrade.lease import written
-from leeward.upgrade.preflight import Preflight, upgrade_budgets
+from leeward.upgrade.preflight.model import Preflight, upgrade_budgets
 from leeward.upgrade.record import UpgradeRecord, cause_id
-from leeward.upgrade.shared_budgets import going_elsewhere
+from leeward.upgrade.start import written
 from leeward.upgrade.unavailable_nodes import busy_nodes
+from leeward.upgrade.waves.shared_budgets import going_elsewhere
 
 
 def still_allowed(

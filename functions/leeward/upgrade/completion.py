@@ -18,20 +18,20 @@ from leeward.termination import capacity_ledger
 from leeward.termination.execution import is_open
 from leeward.upgrade.budget_arbitration import still_allowed
 from leeward.upgrade.capacity_ledger import conclude, held_back, offset_by, parted, with_warning, without
-from leeward.upgrade.cluster_constraints import has_to_leave
-from leeward.upgrade.executions import start_next
 from leeward.upgrade.group_sequence import begin_next
-from leeward.upgrade.lease import read, written
+from leeward.upgrade.lease import start_next
 from leeward.upgrade.members import Age, Member
+from leeward.upgrade.observation import Scene, look, measured
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
+from leeward.upgrade.rollback import nodes_finish, settled
 from leeward.upgrade.rollout import adopted
 from leeward.upgrade.run import REFUSED_UPDATE, Next, Run
-from leeward.upgrade.scene import Scene, look, measured
-from leeward.upgrade.settling import nodes_finish, settled
 from leeward.upgrade.stalled import MOST_NAMED
-from leeward.upgrade.surge_orders import fulfil
+from leeward.upgrade.start import read, written
+from leeward.upgrade.surge.orders import fulfil
 from leeward.upgrade.templates import points_at
 from leeward.upgrade.termination_requests import request_offset, tell
+from leeward.upgrade.waves.model import has_to_leave
 from leeward.workflow.scale_down_protection import release_all
 from leeward.workflow.steps import Step
 

@@ -12,12 +12,12 @@ from leeward.errors import ObjectGoneError
 from leeward.model import well_known
 from leeward.ports import Ports
 from leeward.ports.kubernetes import Clusters
-from leeward.upgrade.lease import read, written
 from leeward.upgrade.load_balancer_exclusion import look_for_exclusion
 from leeward.upgrade.members import Age
+from leeward.upgrade.observation import Scene, look
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.run import Next, Run
-from leeward.upgrade.scene import Scene, look
+from leeward.upgrade.start import read, written
 
 
 def cordon(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from leeward.model.termination import TerminationRecord
-from leeward.upgrade.duration import TERMINATION_SECONDS, Pace, total_seconds
-from leeward.upgrade.plan import pace_of
-from leeward.upgrade.preflight import Preflight
-from leeward.upgrade.surge_sizes import Strategy
+from leeward.upgrade.preflight.estimate import TERMINATION_SECONDS, Pace, total_seconds
+from leeward.upgrade.preflight.model import Preflight
+from leeward.upgrade.preflight.plan import pace_of
+from leeward.upgrade.surge.sizes import Strategy
 
 
 def seconds_left(

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator
 
 from leeward.model.pod import Pod
 from leeward.upgrade.checks.workloads import tolerates_every_mark
-from leeward.upgrade.failures import EvictionCause, PodEvictionFailure, eviction_failure
-from leeward.upgrade.preflight import Preflight
+from leeward.upgrade.creation_failures import EvictionCause, PodEvictionFailure, eviction_failure
+from leeward.upgrade.preflight.model import Preflight
 
 MOST = 5  # reported; the rest is of the same kind, most often
 

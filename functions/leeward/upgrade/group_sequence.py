@@ -10,8 +10,8 @@ from typing import Any
 from leeward.errors import InvalidInputError
 from leeward.ports.autoscaling import Groups
 from leeward.ports.executions import NamedExecutions
+from leeward.upgrade.observation import described
 from leeward.upgrade.record import Asked, UpgradeRecord
-from leeward.upgrade.scene import described
 from leeward.workflow.executions import execution_name
 
 MOST_GROUPS = 50

@@ -4,7 +4,7 @@ Decides the NodeCreationFailure; the messages are in `failures.py`."""
 
 from datetime import datetime, timedelta
 
-from leeward.upgrade.failures import (
+from leeward.upgrade.creation_failures import (
     NodeCreationFailure,
     code_in,
     labels_missing,
@@ -13,8 +13,8 @@ from leeward.upgrade.failures import (
     not_ready,
 )
 from leeward.upgrade.gate import Gate, Lack
+from leeward.upgrade.observation import Scene
 from leeward.upgrade.record import UpgradeRecord
-from leeward.upgrade.scene import Scene
 
 JOINS_WITHIN = timedelta(minutes=15)  # the same as EKS gives a new node
 SEARCH = timedelta(minutes=15)  # for capacity in a zone that has lacked it

@@ -12,7 +12,7 @@ from hashlib import sha256
 
 from leeward.model.surge_instance import SurgeInstance, SurgeOwner
 from leeward.upgrade.members import Target
-from leeward.upgrade.surge_sizes import Strategy
+from leeward.upgrade.surge.sizes import Strategy
 
 
 class ControlRequest(StrEnum):

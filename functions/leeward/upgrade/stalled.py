@@ -15,10 +15,10 @@ from leeward.model.termination import Status, TerminationRecord
 from leeward.policy.document import DrainPolicy
 from leeward.ports.clock import Clock
 from leeward.ports.records import Claims, Upgrades
-from leeward.upgrade.lease import written
-from leeward.upgrade.preflight import Preflight
+from leeward.upgrade.observation import Scene
+from leeward.upgrade.preflight.model import Preflight
 from leeward.upgrade.record import UpgradeRecord
-from leeward.upgrade.scene import Scene
+from leeward.upgrade.start import written
 from leeward.upgrade.status import blocking_drains
 from leeward.upgrade.unavailable_nodes import still_there
 

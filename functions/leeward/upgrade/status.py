@@ -18,9 +18,9 @@ from leeward.upgrade.control import Hold, Move, Permission
 from leeward.upgrade.eta import seconds_left
 from leeward.upgrade.gate import Gate, judge_gate, waited_for
 from leeward.upgrade.members import Age, Member
-from leeward.upgrade.preflight import Preflight, zone_of
+from leeward.upgrade.preflight.model import Preflight, zone_of
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
-from leeward.upgrade.surge_sizes import Strategy
+from leeward.upgrade.surge.sizes import Strategy
 
 CLOCKS = timedelta(seconds=5)  # EC2 reports launches in whole seconds, and its clock differs from Leeward's
 

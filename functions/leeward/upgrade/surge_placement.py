@@ -15,8 +15,8 @@ from leeward.placement.replacement import Known, Leaving, plan_launch
 from leeward.ports.compute import Network
 from leeward.ports.records import Catalog
 from leeward.upgrade.members import Age, Member
-from leeward.upgrade.preflight import zone_of
-from leeward.upgrade.scene import Scene
+from leeward.upgrade.observation import Scene
+from leeward.upgrade.preflight.model import zone_of
 
 
 def places_for(

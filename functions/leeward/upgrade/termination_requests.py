@@ -15,8 +15,8 @@ from leeward.termination import capacity_ledger
 from leeward.termination.execution import request
 from leeward.termination.subject import subject_of
 from leeward.upgrade.capacity_ledger import offset_by
+from leeward.upgrade.observation import Scene
 from leeward.upgrade.record import UpgradeRecord, cause_id, surge_of
-from leeward.upgrade.scene import Scene
 
 
 def tell(record: UpgradeRecord, old: Iterable[str], scene: Scene, ports: Ports) -> None:

@@ -5,9 +5,9 @@ Decides from the cluster and from the termination requests; an empty node that s
 from collections.abc import Collection
 
 from leeward.model.pod import Pod
-from leeward.upgrade.cluster_constraints import WaveNode
-from leeward.upgrade.preflight import Preflight
+from leeward.upgrade.preflight.model import Preflight
 from leeward.upgrade.record import UpgradeRecord
+from leeward.upgrade.waves.model import WaveNode
 
 
 def busy_nodes(preflight: Preflight, record: UpgradeRecord) -> list[WaveNode]:

@@ -29,7 +29,7 @@ OF_UPGRADE_EDGES = (
         story="finds the other terminations of the group in the index of open records alone",
         edits=(
             edit(
-                "leeward.upgrade.scene._others",
+                "leeward.upgrade.observation._others",
                 "(*ports.claims.open_instances(), *members)",
                 "ports.claims.open_instances()",
             ),
@@ -53,7 +53,7 @@ OF_UPGRADE_EDGES = (
         story="limits the first new nodes alone",
         edits=(
             edit(
-                "leeward.upgrade.surge_sizes.most_ahead",
+                "leeward.upgrade.surge.sizes.most_ahead",
                 "min(surge_limit + ON_THE_WAY * parallel, most)",
                 "surge_limit + ON_THE_WAY * parallel",
             ),
@@ -63,7 +63,7 @@ OF_UPGRADE_EDGES = (
     Planted(
         name="a pause counts as time in which no new node has come",
         story="measures from the beginning of the phase",
-        edits=(edit(f"{UPGRADE}.pause.resumed", "if run.next not in HELD.values():", "if True:"),),
+        edits=(edit(f"{UPGRADE}.waits.resumed", "if run.next not in HELD.values():", "if True:"),),
         tests=("tests/simulation/test_upgrades.py",),
     ),
     Planted(
@@ -87,7 +87,7 @@ OF_UPGRADE_EDGES = (
     Planted(
         name="an abort waits without an end for nodes that do not finish",
         story="polls until the node is gone",
-        edits=(edit(f"{UPGRADE}.settling.nodes_finish", "if stands:", "if False:"),),
+        edits=(edit(f"{UPGRADE}.rollback.nodes_finish", "if stands:", "if False:"),),
         tests=("tests/unit/upgrade/test_stalled.py",),
     ),
     Planted(
@@ -99,7 +99,7 @@ OF_UPGRADE_EDGES = (
     Planted(
         name="an upgrade waits without an end for a raised desired size",
         story="polls until the group has launched",
-        edits=(edit(f"{UPGRADE}.settling._not_offset", "if not stands:", "if True:"),),
+        edits=(edit(f"{UPGRADE}.rollback._not_offset", "if not stands:", "if True:"),),
         tests=("tests/unit/upgrade/test_stalled.py",),
     ),
     Planted(
@@ -111,7 +111,7 @@ OF_UPGRADE_EDGES = (
     Planted(
         name="an upgrade launches ahead of time although an owner has scaled the group up",
         story="finds out about the owner while the drains go on",
-        edits=(edit(f"{UPGRADE}.surge_launches.launches", " or record.others_seen is not None", ""),),
+        edits=(edit(f"{UPGRADE}.surge.launches.launches", " or record.others_seen is not None", ""),),
         tests=("tests/unit/upgrade/test_early_starts.py",),
     ),
     Planted(
@@ -149,7 +149,7 @@ OF_UPGRADE_EDGES = (
         story="takes the group's first zone for each launch",
         edits=(
             edit(
-                f"{UPGRADE}.surge_orders.fulfil",
+                f"{UPGRADE}.surge.orders.fulfil",
                 "dict.fromkeys(answer.launched, order.zone)",
                 'dict.fromkeys(answer.launched, "elsewhere")',
             ),

@@ -53,11 +53,11 @@ def test_an_edit_that_fits_the_source_no_longer_is_an_error(monkeypatch):
 
 
 def test_an_edited_function_is_other_code_wherever_it_is_known_and_comes_back(monkeypatch):
-    from leeward.upgrade.surge_sizes import next_increment
+    from leeward.upgrade.surge.sizes import next_increment
 
     assert next_increment(0, 3, 3) == 3
     with monkeypatch.context() as patch:
-        apply_all([edit("leeward.upgrade.surge_sizes.next_increment", "return min(zones, most)", "return 7")], patch)
+        apply_all([edit("leeward.upgrade.surge.sizes.next_increment", "return min(zones, most)", "return 7")], patch)
         assert next_increment(0, 3, 3) == 7
     assert next_increment(0, 3, 3) == 3
 

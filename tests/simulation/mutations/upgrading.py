@@ -35,10 +35,10 @@ OF_UPGRADES = (
         name="an upgrade drains every old node at once",
         story="takes maxUnavailable for a hint",
         breaks=edited(
-            edit(f"{UPGRADE}.wave_constraints.Wave.full", "self._count >= self._limits.together", "False"),
-            edit(f"{UPGRADE}.drain_selection._covered", "min(most, limits.per_zone.get(zone, most))", "100"),
+            edit(f"{UPGRADE}.waves.constraints.Wave.full", "self._count >= self._limits.together", "False"),
+            edit(f"{UPGRADE}.waves.drain_selection._covered", "min(most, limits.per_zone.get(zone, most))", "100"),
             edit(
-                f"{UPGRADE}.drain_selection._with_offsets",
+                f"{UPGRADE}.waves.drain_selection._with_offsets",
                 "if new := next(iter((*mine, *strays)), None):",
                 'if new := "-":',
             ),
@@ -72,8 +72,8 @@ OF_UPGRADES = (
         name="an upgrade ends with launches that no node has offset",
         story="ends as soon as the last old node is gone",
         breaks=edited(
-            edit(f"{UPGRADE}.settling.settled", "if record.ahead or record.raised:", "if False:"),
-            edit(f"{UPGRADE}.settling.settled", "if not too_large:", "if True:"),
+            edit(f"{UPGRADE}.rollback.settled", "if record.ahead or record.raised:", "if False:"),
+            edit(f"{UPGRADE}.rollback.settled", "if not too_large:", "if True:"),
             edit(f"{UPGRADE}.completion._pass_on", "if not asked:", "if True:"),
             edit(f"{UPGRADE}.completion._pass_on", "request_offset(record, new, by, scene, ports)", "pass"),
         ),
@@ -102,7 +102,7 @@ OF_UPGRADES = (
         story="makes the client token from the time",
         breaks=edited(
             edit(
-                f"{UPGRADE}.surge_orders.fulfil",
+                f"{UPGRADE}.surge.orders.fulfil",
                 "launch_token(record, number)",
                 "f'{launch_token(record, number)}-{ports.clock.now():%H%M%S}'",
             )

@@ -9,11 +9,11 @@ from leeward.model.node import Node, disruption_taint
 from leeward.model.pod import Owner, Pod, PodDisruptionBudget, Toleration
 from leeward.policy.document import ClusterPolicies, ClusterSettings, NodePolicy, Selector, UpdatePolicy
 from leeward.snapshot.cluster import ClusterSnapshot
-from leeward.upgrade.cluster_constraints import ClusterConstraints, WaveNode
 from leeward.upgrade.members import Target
-from leeward.upgrade.preflight import Beside, Preflight
+from leeward.upgrade.preflight.model import Beside, Preflight
 from leeward.upgrade.record import UpgradeRecord
-from leeward.upgrade.surge_sizes import Strategy
+from leeward.upgrade.surge.sizes import Strategy
+from leeward.upgrade.waves.model import ClusterConstraints, WaveNode
 from tests.fakes import builders
 
 NOON = datetime(2024, 5, 6, 12, tzinfo=UTC)

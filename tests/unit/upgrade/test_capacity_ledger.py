@@ -20,7 +20,7 @@ from leeward.termination.capacity_ledger import surplus
 from leeward.upgrade.capacity_ledger import conclude, parted, seen_sizes
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import Order, SurgeNode, UpgradeRecord, cause_id, launch_token, surge_of
-from leeward.upgrade.surge_sizes import Strategy
+from leeward.upgrade.surge.sizes import Strategy
 from leeward.workflow.executions import execution_name
 from tests.fakes.ledger import by
 

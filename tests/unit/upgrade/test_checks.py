@@ -20,10 +20,14 @@ from leeward.policy.document import (
     UpdatePolicy,
     Window,
 )
-from leeward.upgrade.checks import addresses, budgets, findings, group, managed, room, timing, versions, workloads
-from leeward.upgrade.findings import Code, Severity, blocking
-from leeward.upgrade.preflight import Beside, held_lone_pods
-from leeward.upgrade.surge_sizes import Strategy
+from leeward.upgrade.checks import addresses, findings, managed, timing, workloads
+from leeward.upgrade.preflight import capacity_checks as room
+from leeward.upgrade.preflight import group_checks as group
+from leeward.upgrade.preflight import pod_checks as budgets
+from leeward.upgrade.preflight import start_checks as versions
+from leeward.upgrade.preflight.findings import Code, Severity, blocking
+from leeward.upgrade.preflight.model import Beside, held_lone_pods
+from leeward.upgrade.surge.sizes import Strategy
 from tests.unit.upgrade.builders import (
     EVERYTHING,
     HOOK,

@@ -10,7 +10,7 @@ from leeward.policy.document import Canary, ClusterSettings, UpdatePolicy, Windo
 from leeward.upgrade.control import Hold, Move, permission, with_control
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
-from leeward.upgrade.surge_sizes import Strategy
+from leeward.upgrade.surge.sizes import Strategy
 from leeward.upgrade.windows import is_open, opens
 from tests.unit.upgrade.builders import NEW, NOON, OLD, template
 

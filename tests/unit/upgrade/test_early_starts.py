@@ -7,14 +7,14 @@ import pytest
 
 from leeward.model.instance import CapacityType, Instance
 from leeward.policy.document import Budget, DisruptionPolicy, UpdatePolicy
-from leeward.upgrade import drain_selection
-from leeward.upgrade.drain_selection import starts
 from leeward.upgrade.members import Target
-from leeward.upgrade.pod_capacity import PodCapacity
 from leeward.upgrade.record import Order, SurgeNode, UpgradeRecord
 from leeward.upgrade.status import gate_of
-from leeward.upgrade.surge_launches import launches
-from leeward.upgrade.surge_sizes import Strategy, most_ahead
+from leeward.upgrade.surge.launches import launches
+from leeward.upgrade.surge.sizes import Strategy, most_ahead
+from leeward.upgrade.waves import drain_selection
+from leeward.upgrade.waves.drain_selection import starts
+from leeward.upgrade.waves.early_starts import PodCapacity
 from tests.unit.upgrade.builders import NEW, NOON, a_node, a_pod, a_policy, an_instance, an_upgrade, template
 from tests.unit.upgrade.test_pod_capacity import a_room, a_spec, some_pods
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.upgrade.failures import (
+from leeward.upgrade.creation_failures import (
     CreationCause,
     EvictionCause,
     code_in,

@@ -6,14 +6,14 @@ import pytest
 
 from leeward.model.group import GroupInstance
 from leeward.policy.document import UpdatePolicy
-from leeward.upgrade.checks import group as group_checks
-from leeward.upgrade.drain_selection import starts
-from leeward.upgrade.findings import Code
 from leeward.upgrade.members import Absence, Target, left_out, members
+from leeward.upgrade.preflight import group_checks
+from leeward.upgrade.preflight.findings import Code
 from leeward.upgrade.record import ControlRequest, SurgeNode
 from leeward.upgrade.run import Next
 from leeward.upgrade.steps import STEPS
-from leeward.upgrade.surge_sizes import Strategy
+from leeward.upgrade.surge.sizes import Strategy
+from leeward.upgrade.waves.drain_selection import starts
 from tests.unit.upgrade.builders import NEW, NOON, a_group, a_node, a_policy, an_instance, an_upgrade, template
 from tests.unit.upgrade.test_early_starts import a_record
 from tests.unit.upgrade.test_stalled import NEW as NEW_ID

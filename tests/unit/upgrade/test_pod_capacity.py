@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from leeward.scheduling.nodes import NodeSpec
 from leeward.scheduling.pods import PodReader
-from leeward.upgrade.pod_capacity import PodCapacity
+from leeward.upgrade.waves.early_starts import PodCapacity
 
 
 def a_spec(name, *, most=29, zone="a", cordoned=False):

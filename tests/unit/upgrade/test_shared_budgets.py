@@ -10,8 +10,8 @@ from leeward.policy.document import Budget, DisruptionPolicy, Selector, UpdatePo
 from leeward.upgrade.budget_arbitration import still_allowed
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import SurgeNode, UpgradeRecord, cause_id
-from leeward.upgrade.shared_budgets import Going, going_elsewhere
-from leeward.upgrade.surge_sizes import Strategy
+from leeward.upgrade.surge.sizes import Strategy
+from leeward.upgrade.waves.shared_budgets import Going, going_elsewhere
 from tests.fakes.builders import a_subject
 from tests.fakes.system import FakeSystem
 from tests.unit.upgrade.builders import NEW, NOON, a_group, a_node, a_pod, a_policy, an_instance, an_upgrade, template

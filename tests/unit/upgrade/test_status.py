@@ -7,7 +7,7 @@ import pytest
 
 from leeward.policy.document import UpdatePolicy
 from leeward.upgrade.control import Hold, Move, Permission
-from leeward.upgrade.duration import (
+from leeward.upgrade.preflight.estimate import (
     BOOT_SECONDS,
     READY_SECONDS,
     Pace,
@@ -18,7 +18,7 @@ from leeward.upgrade.duration import (
 )
 from leeward.upgrade.record import ControlRequest
 from leeward.upgrade.status import Phase, status_of
-from leeward.upgrade.surge_sizes import Strategy
+from leeward.upgrade.surge.sizes import Strategy
 from tests.fakes.builders import LAUNCHED, an_instance
 from tests.unit.upgrade.builders import NOON, a_node, a_pdb, a_pod, a_policy, a_wave_node, an_upgrade, rivals
 from tests.unit.upgrade.test_control import RECORD

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from leeward.upgrade.record import Order
-from leeward.upgrade.surge_orders import fulfil
+from leeward.upgrade.surge.orders import fulfil
 from tests.fakes.builders import GROUP, a_group
 from tests.fakes.system import FakeSystem
 from tests.unit.upgrade.builders import begun

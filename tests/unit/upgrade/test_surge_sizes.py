@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from leeward.errors import InvalidInputError
 from leeward.policy.document import UpdatePolicy
-from leeward.upgrade.surge_sizes import (
+from leeward.upgrade.surge.sizes import (
     Size,
     Strategy,
     in_store,

@@ -2,9 +2,13 @@
 
 from collections.abc import Callable, Iterable
 
-from leeward.upgrade.checks import addresses, budgets, group, managed, room, timing, versions, workloads
-from leeward.upgrade.findings import Code, Finding, Severity, warning
-from leeward.upgrade.preflight import Preflight
+from leeward.upgrade.checks import addresses, managed, timing, workloads
+from leeward.upgrade.preflight import capacity_checks as room
+from leeward.upgrade.preflight import group_checks as group
+from leeward.upgrade.preflight import pod_checks as budgets
+from leeward.upgrade.preflight import start_checks as versions
+from leeward.upgrade.preflight.findings import Code, Finding, Severity, warning
+from leeward.upgrade.preflight.model import Preflight
 
 CHECKS: tuple[Callable[[Preflight], Iterable[Finding]], ...] = (
     group.check,  # nothing else matters where the group cannot launch or terminate

@@ -7,8 +7,8 @@ from leeward.model.instance_type import InstanceType
 from leeward.model.subnet import Subnet
 from leeward.placement.accounting import Demand, accounting_of, demand_of
 from leeward.placement.cni import CniSettings
-from leeward.upgrade.findings import Code, Finding, blocker, warning
-from leeward.upgrade.preflight import Preflight, zone_of
+from leeward.upgrade.preflight.findings import Code, Finding, blocker, warning
+from leeward.upgrade.preflight.model import Preflight, zone_of
 
 
 def check(preflight: Preflight) -> Iterator[Finding]:

@@ -5,9 +5,9 @@ Sources: the EKS API (UpdateNodegroupVersion, NodegroupUpdateConfig, status and 
 
 from collections.abc import Iterator
 
-from leeward.upgrade.findings import Code, Finding, blocker, warning
-from leeward.upgrade.preflight import Preflight
-from leeward.upgrade.surge_sizes import parallelism
+from leeward.upgrade.preflight.findings import Code, Finding, blocker, warning
+from leeward.upgrade.preflight.model import Preflight
+from leeward.upgrade.surge.sizes import parallelism
 
 CUSTOM = "CUSTOM"  # amiType of a node group whose launch template names the image
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from leeward.model import well_known
 from leeward.model.pod import Pod
-from leeward.upgrade.cluster_constraints import workload_of
-from leeward.upgrade.findings import Code, Finding, Severity, blocker, warning
-from leeward.upgrade.preflight import Preflight
+from leeward.upgrade.preflight.findings import Code, Finding, Severity, blocker, warning
+from leeward.upgrade.preflight.model import Preflight
+from leeward.upgrade.waves.model import workload_of
 
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 _MARKS = (UNSCHEDULABLE, well_known.DISRUPTED_TAINT)

@@ -6,9 +6,9 @@ the EKS API's ErrorDetail codes."""
 from datetime import datetime
 
 from leeward.ports.eks import ManagedUpdate
-from leeward.upgrade.failures import labels_missing, launch_failure, never_joined, not_ready
+from leeward.upgrade.creation_failures import labels_missing, launch_failure, never_joined, not_ready
 from leeward.upgrade.gate import Lack
-from leeward.upgrade.scene import Scene
+from leeward.upgrade.observation import Scene
 from leeward.upgrade.status import blocking_drains, gate_of
 
 EVICTION = "PodEvictionFailure"

@@ -19,7 +19,10 @@ from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.launchable import Launchable
 from leeward.termination.budgets import refusal
 from leeward.termination.lone_pods import lone_pods
-from leeward.upgrade.cluster_constraints import (
+from leeward.upgrade.members import Absence, Age, LeftOut, Member, Target, left_out, members
+from leeward.upgrade.surge.sizes import Strategy, max_surge, most_extra, parallelism, rolled_by, surge
+from leeward.upgrade.waves.constraints import Limits
+from leeward.upgrade.waves.model import (
     BudgetIndex,
     ClusterConstraints,
     WaveNode,
@@ -27,10 +30,7 @@ from leeward.upgrade.cluster_constraints import (
     rivalry,
     wave_node,
 )
-from leeward.upgrade.members import Absence, Age, LeftOut, Member, Target, left_out, members
-from leeward.upgrade.surge_sizes import Strategy, max_surge, most_extra, parallelism, rolled_by, surge
-from leeward.upgrade.wave_constraints import Limits
-from leeward.upgrade.waves import Order, plan_waves
+from leeward.upgrade.waves.planner import Order, plan_waves
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

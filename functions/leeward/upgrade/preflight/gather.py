@@ -22,12 +22,12 @@ from leeward.ports.monitoring import ServiceLimits
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.gather import gather
 from leeward.termination.replica_surge import surged
-from leeward.upgrade.findings import Code, blocking
 from leeward.upgrade.managed import target as managed_target
-from leeward.upgrade.plan import Plan, plan_upgrade
-from leeward.upgrade.preflight import Beside, Preflight, held_lone_pods
+from leeward.upgrade.observation import described, policy_of
+from leeward.upgrade.preflight.findings import Code, blocking
+from leeward.upgrade.preflight.model import Beside, Preflight, held_lone_pods
+from leeward.upgrade.preflight.plan import Plan, plan_upgrade
 from leeward.upgrade.record import UpgradeRecord
-from leeward.upgrade.scene import described, policy_of
 from leeward.upgrade.templates import architecture_named, expected
 
 T = TypeVar("T")

@@ -15,8 +15,8 @@ from leeward.ports import Ports
 from leeward.ports.autoscaling import Groups
 from leeward.ports.kubernetes import Clusters
 from leeward.ports.records import Disruptions
-from leeward.upgrade.executions import is_running
-from leeward.upgrade.preflight import upgrade_budgets
+from leeward.upgrade.lease import is_running
+from leeward.upgrade.preflight.model import upgrade_budgets
 from leeward.upgrade.record import UpgradeRecord
 
 

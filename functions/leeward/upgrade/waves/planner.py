@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from hashlib import blake2b
 
-from leeward.upgrade.cluster_constraints import ClusterConstraints, WaveNode
-from leeward.upgrade.wave_constraints import DisruptionConstraints, Limits, NodeDemand, Wave
-from leeward.upgrade.wave_search import one_wave_less
+from leeward.upgrade.waves.constraints import DisruptionConstraints, Limits, NodeDemand, Wave
+from leeward.upgrade.waves.model import ClusterConstraints, WaveNode
+from leeward.upgrade.waves.tabu_search import one_wave_less
 
 
 class Order(StrEnum):

@@ -6,8 +6,8 @@ Source: Kubernetes' version skew policy: a kubelet is never newer than the API s
 import re
 from collections.abc import Iterator
 
-from leeward.upgrade.findings import Code, Finding, blocker, warning
-from leeward.upgrade.preflight import Preflight
+from leeward.upgrade.preflight.findings import Code, Finding, blocker, warning
+from leeward.upgrade.preflight.model import Preflight
 
 _VERSION = re.compile(r"v?(\d{1,4})\.(\d{1,4})(?:[.+-].*)?")
 _NEW_SKEW_SINCE, _OLD_SKEW, _SKEW = (1, 28), 2, 3

@@ -12,8 +12,8 @@ from statistics import median
 from leeward.model.instance import Instance
 from leeward.model.node import Node
 from leeward.model.pod import Pod
-from leeward.upgrade.cluster_constraints import ClusterConstraints, WaveNode, has_to_leave
-from leeward.upgrade.surge_sizes import Strategy
+from leeward.upgrade.surge.sizes import Strategy
+from leeward.upgrade.waves.model import ClusterConstraints, WaveNode, has_to_leave
 
 BOOT_SECONDS = 90  # from launch to a node that has joined, where nothing was measured
 READY_SECONDS = 20  # from the end of a pod until its replacement serves

@@ -9,15 +9,15 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from leeward.upgrade.cluster_constraints import WaveNode
 from leeward.upgrade.members import Age, Member
-from leeward.upgrade.pod_capacity import PodCapacity
-from leeward.upgrade.preflight import Preflight, zone_of
+from leeward.upgrade.preflight.model import Preflight, zone_of
 from leeward.upgrade.record import UpgradeRecord
-from leeward.upgrade.surge_sizes import Strategy
+from leeward.upgrade.surge.sizes import Strategy
 from leeward.upgrade.unavailable_nodes import busy_nodes
-from leeward.upgrade.wave_constraints import Limits
-from leeward.upgrade.waves import Order, next_nodes, plan_waves
+from leeward.upgrade.waves.constraints import Limits
+from leeward.upgrade.waves.early_starts import PodCapacity
+from leeward.upgrade.waves.model import WaveNode
+from leeward.upgrade.waves.planner import Order, next_nodes, plan_waves
 
 TRIES = 2  # of one node within one start
 LATE = timedelta(minutes=5)  # after its launch, for a new node that is not Ready

@@ -11,8 +11,8 @@ from leeward.scheduling.outcome import Packing
 from leeward.scheduling.packing import attempt
 from leeward.scheduling.world import World
 from leeward.snapshot.launchable import Launchable
-from leeward.upgrade.findings import Code, Finding, blocker, warning
-from leeward.upgrade.preflight import Preflight, zone_of
+from leeward.upgrade.preflight.findings import Code, Finding, blocker, warning
+from leeward.upgrade.preflight.model import Preflight, zone_of
 
 
 def check(preflight: Preflight) -> Iterator[Finding]:

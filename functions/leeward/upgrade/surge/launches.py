@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Collection
 
 from leeward.placement.scene import closed_zones
-from leeward.upgrade.drain_selection import waiting, with_decrement
 from leeward.upgrade.members import Age, Member
-from leeward.upgrade.preflight import Preflight, zone_of
+from leeward.upgrade.preflight.model import Preflight, zone_of
 from leeward.upgrade.record import UpgradeRecord
-from leeward.upgrade.surge_sizes import Strategy, in_store, launch_now, most_ahead, next_increment
+from leeward.upgrade.surge.sizes import Strategy, in_store, launch_now, most_ahead, next_increment
+from leeward.upgrade.waves.drain_selection import waiting, with_decrement
 
 
 def launches(preflight: Preflight, record: UpgradeRecord, *, rolling: bool = False) -> tuple[str, ...] | None:

@@ -19,10 +19,10 @@ from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.termination import capacity_ledger
 from leeward.termination.maximum_size import owners_maximum
 from leeward.upgrade.members import Target
-from leeward.upgrade.preflight import Beside, Preflight
+from leeward.upgrade.preflight.model import Beside, Preflight
 from leeward.upgrade.record import Asked, UpgradeRecord
-from leeward.upgrade.shared_budgets import going_elsewhere, others_of
-from leeward.upgrade.surge_sizes import Strategy, max_surge, parallelism
+from leeward.upgrade.surge.sizes import Strategy, max_surge, parallelism
+from leeward.upgrade.waves.shared_budgets import going_elsewhere, others_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

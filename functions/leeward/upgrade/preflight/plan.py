@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from leeward.upgrade.checks import findings
-from leeward.upgrade.duration import EKS_SETTLES, Pace, boot_seconds, drain_seconds, surge_cost, total_seconds
-from leeward.upgrade.findings import Code, Finding, Severity
-from leeward.upgrade.preflight import Preflight
-from leeward.upgrade.surge_sizes import Size, Sizes, Strategy, sizes
+from leeward.upgrade.preflight.estimate import EKS_SETTLES, Pace, boot_seconds, drain_seconds, surge_cost, total_seconds
+from leeward.upgrade.preflight.findings import Code, Finding, Severity
+from leeward.upgrade.preflight.model import Preflight
+from leeward.upgrade.surge.sizes import Size, Sizes, Strategy, sizes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

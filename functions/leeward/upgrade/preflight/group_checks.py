@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from leeward.model import well_known
 from leeward.model.group import TERMINATING, Group
-from leeward.upgrade.findings import Code, Finding, blocker, warning
 from leeward.upgrade.members import Absence
-from leeward.upgrade.preflight import Preflight
+from leeward.upgrade.preflight.findings import Code, Finding, blocker, warning
+from leeward.upgrade.preflight.model import Preflight
 
 _NEEDED = {
     "Launch": "no new node can be launched",

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.termination.lone_pods import refusal_beside_second
-from leeward.upgrade.cluster_constraints import budget_key
-from leeward.upgrade.findings import Code, Finding, Severity
-from leeward.upgrade.preflight import Preflight
+from leeward.upgrade.preflight.findings import Code, Finding, Severity
+from leeward.upgrade.preflight.model import Preflight
+from leeward.upgrade.waves.model import budget_key
 
 
 def check(preflight: Preflight) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from leeward.upgrade.cluster_constraints import ClusterConstraints, WaveNode
+from leeward.upgrade.waves.model import ClusterConstraints, WaveNode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
