@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leeward.model.pod import Owner, Pod, PodDisruptionBudget
-from leeward.upgrade.waves.constraints import Limits
 from leeward.upgrade.waves.model import (
     BudgetIndex,
     ClusterConstraints,
+    Limits,
     WaveNode,
     budget_key,
     rivalry,

@@ -15,14 +15,12 @@ from leeward.model.group import Group
 from leeward.ports import Ports
 from leeward.ports.executions import NamedExecutions
 from leeward.ports.records import Upgrades
-from leeward.upgrade.control import with_control
-from leeward.upgrade.group_sequence import following, known
-from leeward.upgrade.lease import is_running, start_next
-from leeward.upgrade.managed.controls import limits
-from leeward.upgrade.observation import described, fresh_record, look, policy_of
+from leeward.upgrade.control import limits, with_control
+from leeward.upgrade.lease import held, is_running, start_next, written
+from leeward.upgrade.observation import described, fresh_record, known, look, policy_of
 from leeward.upgrade.record import Asked, UpgradeRecord
 from leeward.upgrade.start import ACTIONS as WISHES
-from leeward.upgrade.start import asked_for, held, written
+from leeward.upgrade.start import asked_for, following
 from leeward.upgrade.status import Running, Status, status_of
 from leeward.upgrade.templates import expected
 from leeward.upgrade.waits import allowed

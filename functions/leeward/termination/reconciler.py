@@ -211,7 +211,7 @@ def _put_back_maxima(view: ClusterView, ports: Ports, found: ReconcileResult) ->
     for item in ports.maxima.read_all(group.name for group in view.groups).values():
         if not item.active:
             continue
-        from leeward.upgrade.start import held  # late, as above
+        from leeward.upgrade.lease import held  # late, as above
 
         with apart(item.group, found):
             if put_back(

@@ -16,10 +16,8 @@ from leeward.ports.kubernetes import Clusters
 from leeward.ports.records import Claims, Upgrades
 from leeward.termination import capacity_ledger
 from leeward.termination.execution import is_open
-from leeward.upgrade.budget_arbitration import still_allowed
 from leeward.upgrade.capacity_ledger import conclude, held_back, offset_by, parted, with_warning, without
-from leeward.upgrade.group_sequence import begin_next
-from leeward.upgrade.lease import start_next
+from leeward.upgrade.lease import read, start_next, written
 from leeward.upgrade.members import Age, Member
 from leeward.upgrade.observation import Scene, look, measured
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
@@ -27,11 +25,12 @@ from leeward.upgrade.rollback import nodes_finish, settled
 from leeward.upgrade.rollout import adopted
 from leeward.upgrade.run import REFUSED_UPDATE, Next, Run
 from leeward.upgrade.stalled import MOST_NAMED
-from leeward.upgrade.start import read, written
+from leeward.upgrade.start import begin_next
 from leeward.upgrade.surge.orders import fulfil
 from leeward.upgrade.templates import points_at
 from leeward.upgrade.termination_requests import request_offset, tell
 from leeward.upgrade.waves.model import has_to_leave
+from leeward.upgrade.waves.shared_budgets import still_allowed
 from leeward.workflow.scale_down_protection import release_all
 from leeward.workflow.steps import Step
 

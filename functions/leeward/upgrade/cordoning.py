@@ -3,21 +3,22 @@
 Decides nothing: the old members are known, and `load_balancer_exclusion.py` says whether they leave load balancers
 at once."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
-from leeward.errors import ObjectGoneError
+from leeward.errors import LeewardError, ObjectGoneError
 from leeward.model import well_known
 from leeward.ports import Ports
-from leeward.ports.kubernetes import Clusters
-from leeward.upgrade.load_balancer_exclusion import look_for_exclusion
+from leeward.ports.kubernetes import Clusters, Kubernetes, Listed
+from leeward.upgrade.lease import read, written
 from leeward.upgrade.members import Age
 from leeward.upgrade.observation import Scene, look
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.run import Next, Run
-from leeward.upgrade.start import read, written
+
+SERVICE_LABEL = "kubernetes.io/service-name"  # of an EndpointSlice: the Service that it belongs to
 
 
 def cordon(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
@@ -51,3 +52,75 @@ def set_cordons(record: UpgradeRecord, scene: Scene, clusters: Clusters, *, excl
             elif one.age is Age.NEW and well_known.CORDONED_FOR in one.node.annotations:
                 kubernetes.uncordon(one.node)
     return count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """A Service. `key`: namespace/name; `balanced`: of type LoadBalancer."""
+
+    key: str
+    balanced: bool
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """Parse a Service of the API."""
+        meta, spec = raw["metadata"], raw.get("spec") or {}
+        return cls(key=f"{meta['namespace']}/{meta['name']}", balanced=spec.get("type") == "LoadBalancer")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slice:
+    """An EndpointSlice. `service`: namespace/name, empty where it belongs to none; `nodes`: that
+    hold a ready endpoint.
+    """
+
+    service: str
+    nodes: frozenset[str]
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """Parse an EndpointSlice of the API. A missing condition counts as ready, as Kubernetes defines it."""
+        meta = raw["metadata"]
+        service = (meta.get("labels") or {}).get(SERVICE_LABEL)
+        ready = [one for one in raw.get("endpoints") or () if (one.get("conditions") or {}).get("ready") is not False]
+        return cls(
+            service=f"{meta['namespace']}/{service}" if service else "",
+            nodes=frozenset(one["nodeName"] for one in ready if one.get("nodeName")),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exclusion:
+    """The decision. `at_once`: all old nodes now; `why` in a sentence."""
+
+    at_once: bool
+    why: str
+
+
+def exclusion(services: Sequence[Service], slices: Sequence[Slice], new: Collection[str]) -> Exclusion:
+    """Decide from parsed objects. `new`: names of new nodes that are Ready. Without a Service of type LoadBalancer
+    there is nothing to leave, and other load balancers hold nodes for reasons that the cluster does not show.
+    """
+    balanced = sorted(one.key for one in services if one.balanced)
+    if not balanced:
+        return Exclusion(at_once=False, why="no Service of type LoadBalancer")
+    served = {one.service for one in slices if one.nodes & set(new)}
+    lacking = [key for key in balanced if key not in served]
+    if lacking:
+        names = ", ".join(lacking[:5]) + (" ..." if len(lacking) > 5 else "")
+        why = f"no new node holds a ready endpoint of {names}: each old node leaves load balancers with its turn"
+        return Exclusion(at_once=False, why=why)
+    return Exclusion(at_once=True, why=f"new nodes serve {', '.join(balanced[:5])}: old ones leave load balancers now")
+
+
+def look_for_exclusion(kubernetes: Kubernetes, new: Collection[str]) -> Exclusion:
+    """Read two lists of the watch cache, the second only where a Service needs it, and decide. Where they cannot be
+    read, nothing leaves at once: that is never wrong.
+    """
+    try:
+        services = kubernetes.read(Listed.SERVICES, Service.from_json)
+        balanced = any(one.balanced for one in services)
+        slices = kubernetes.read(Listed.ENDPOINT_SLICES, Slice.from_json) if balanced else ()
+    except LeewardError as error:
+        return Exclusion(at_once=False, why=f"Services could not be read: {error}")
+    return exclusion(services, slices, new)

@@ -15,6 +15,7 @@ from leeward.upgrade.control import Hold, Move
 from leeward.upgrade.cordoning import set_cordons
 from leeward.upgrade.eviction_failures import eviction_failures
 from leeward.upgrade.gate import Gate, Lack
+from leeward.upgrade.lease import read
 from leeward.upgrade.pod_placement_failures import creation_failures
 from leeward.upgrade.preflight.model import others_disrupting
 from leeward.upgrade.rollout import Turn, take_turn
@@ -28,7 +29,6 @@ from leeward.upgrade.stalled import (
     waited,
     what_blocks,
 )
-from leeward.upgrade.start import read
 from leeward.upgrade.status import gate_of
 from leeward.upgrade.waits import LONGEST, SHORTEST, again, held, resumed
 from leeward.upgrade.waves.drain_selection import to_try, waiting

@@ -13,11 +13,11 @@ from leeward.termination import capacity_ledger
 from leeward.termination.execution import request
 from leeward.termination.subject import subject_of
 from leeward.upgrade.capacity_ledger import with_warning, without
+from leeward.upgrade.lease import written
 from leeward.upgrade.members import Age, Member
 from leeward.upgrade.observation import Scene
 from leeward.upgrade.pod_placement_failures import JOINS_WITHIN
 from leeward.upgrade.record import UpgradeRecord
-from leeward.upgrade.start import written
 from leeward.upgrade.waves.model import has_to_leave
 
 MOST_GIVEN_UP = 200

@@ -151,3 +151,12 @@ def fresh_record(group: Group, cluster: str, policy: NodePolicy, asked: Asked, c
         began=clock.now().replace(microsecond=0),
         asked=asked,
     )
+
+
+def known(names: tuple[str, ...], groups: Groups) -> tuple[str, ...]:
+    """Return the same names. Raises InvalidInputError for one that Auto Scaling does not know, before the first is
+    changed.
+    """
+    for name in names:
+        described(name, groups)
+    return names

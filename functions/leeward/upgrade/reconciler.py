@@ -16,8 +16,8 @@ from leeward.isolation import attempt, isolate_errors, reraise
 from leeward.model.group import Group
 from leeward.ports import Ports
 from leeward.upgrade.completion import give_back_group
+from leeward.upgrade.lease import held, written
 from leeward.upgrade.record import UpgradeRecord
-from leeward.upgrade.start import held, written
 
 
 def reconcile_upgrades(

@@ -9,11 +9,11 @@ from datetime import timedelta
 from leeward.policy.durations import format_duration
 from leeward.ports import Ports
 from leeward.upgrade.capacity_ledger import with_warning
+from leeward.upgrade.lease import written
 from leeward.upgrade.observation import Scene
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.stalled import MOST_NAMED, STALLED, longest_wait, pods_left, waited, what_blocks
-from leeward.upgrade.start import written
 from leeward.upgrade.waits import again
 
 PATIENCE = timedelta(minutes=15)  # until offsets of others no longer keep the upgrade open

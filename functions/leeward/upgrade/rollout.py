@@ -15,15 +15,14 @@ from leeward.ports.clock import Clock
 from leeward.ports.kubernetes import Clusters
 from leeward.snapshot.gather import read_specs
 from leeward.termination.capacity_ledger import by_request, shrunk_since
-from leeward.upgrade.budget_arbitration import still_allowed
 from leeward.upgrade.capacity_ledger import LedgerView, conclude, dropped, held_back, seen_sizes
 from leeward.upgrade.control import Move, Permission
 from leeward.upgrade.gate import is_proven
+from leeward.upgrade.lease import written
 from leeward.upgrade.members import Age
 from leeward.upgrade.observation import Scene, launched_by_others, look
 from leeward.upgrade.record import SurgeNode, UpgradeRecord, tag_for
 from leeward.upgrade.scale_down_protection import keep
-from leeward.upgrade.start import written
 from leeward.upgrade.status import zones_to_serve
 from leeward.upgrade.surge.launches import launches
 from leeward.upgrade.surge.orders import DESIRED_SIZE, fulfil, order
@@ -31,6 +30,7 @@ from leeward.upgrade.termination_requests import force, tell
 from leeward.upgrade.waits import allowed, with_canary
 from leeward.upgrade.waves import drain_selection
 from leeward.upgrade.waves.early_starts import PodCapacity
+from leeward.upgrade.waves.shared_budgets import still_allowed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

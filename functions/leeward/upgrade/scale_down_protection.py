@@ -6,10 +6,10 @@ from leeward.model import well_known
 from leeward.model.node import Node
 from leeward.ports import Ports
 from leeward.ports.kubernetes import Clusters
+from leeward.upgrade.lease import held
 from leeward.upgrade.members import Age
 from leeward.upgrade.observation import Scene
 from leeward.upgrade.record import UpgradeRecord
-from leeward.upgrade.start import held
 from leeward.workflow.scale_down_protection import owners, protect, release
 
 

@@ -15,12 +15,12 @@ from leeward.model.termination import Status, TerminationRecord
 from leeward.policy.document import DrainPolicy
 from leeward.ports.clock import Clock
 from leeward.ports.records import Claims, Upgrades
+from leeward.upgrade.lease import written
 from leeward.upgrade.observation import Scene
 from leeward.upgrade.preflight.model import Preflight
 from leeward.upgrade.record import UpgradeRecord
-from leeward.upgrade.start import written
 from leeward.upgrade.status import blocking_drains
-from leeward.upgrade.unavailable_nodes import still_there
+from leeward.upgrade.waves.drain_selection import still_there
 
 STALLED = timedelta(minutes=40)  # longer than a group tries to launch before an operator should look
 AFTER_DRAIN = timedelta(minutes=15)  # load balancers, volumes, settling and the end of an instance

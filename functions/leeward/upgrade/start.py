@@ -5,6 +5,7 @@ the others name it and end. A record that was left behind is taken over and resu
 
 from collections.abc import Mapping
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 from leeward.errors import InvalidInputError, ObjectGoneError
@@ -14,22 +15,25 @@ from leeward.ports import Ports
 from leeward.ports.eks import ManagedState, ManagedUpdates
 from leeward.ports.executions import NamedExecutions
 from leeward.ports.records import Upgrades
-from leeward.upgrade.control import with_control
-from leeward.upgrade.group_sequence import following, known
-from leeward.upgrade.lease import is_running
-from leeward.upgrade.managed.controls import limits
-from leeward.upgrade.observation import described, fresh_record, policy_of
+from leeward.upgrade.control import limits, with_control
+from leeward.upgrade.lease import held, written
+from leeward.upgrade.observation import described, fresh_record, known, policy_of
 from leeward.upgrade.record import Asked, ControlRequest, UpgradeRecord
 from leeward.upgrade.run import REFUSED_UPDATE, Next, Run
-from leeward.workflow.lease import LeaseLostError, write_version
+from leeward.workflow.executions import execution_name
 
 READABLE = "/aws/service/eks/"  # public SSM parameters that the function's role may read (infra/scopes.py)
+
+
 ACTIONS = {
     "pause": ControlRequest.PAUSE,
     "resume": ControlRequest.RUN,
     "abort": ControlRequest.ABORT,
     "rollback": ControlRequest.ROLLBACK,
 }
+
+
+MOST_GROUPS = 50
 
 
 def take_lease(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
@@ -62,13 +66,6 @@ def take_lease(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     return replace(run, next=_first(record), attempt=record.attempt, why=f"attempt {record.attempt} of {record.stamp}")
 
 
-def held(
-    record: UpgradeRecord, upgrade_executions: NamedExecutions, managed_upgrade_executions: NamedExecutions
-) -> bool:
-    """Return whether an execution works on the upgrade."""
-    return is_running(record.execution, upgrade_executions, managed_upgrade_executions)
-
-
 def asked_for(given: Mapping[str, Any]) -> Asked:
     """Return the request from the input of an execution. Raises InvalidInputError for more than one target, and for an
     SSM parameter that is none of EKS' own.
@@ -90,19 +87,6 @@ def asked_for(given: Mapping[str, Any]) -> Asked:
             f"name the id in it (aws ssm get-parameter --name {asked.image} --query Parameter.Value)"
         )
     return asked
-
-
-def written(record: UpgradeRecord, upgrades: Upgrades) -> UpgradeRecord:
-    """Write the record and return it. Raises RecordChangedError, and the step is run again."""
-    return write_version(record, upgrades.write, f"upgrade of {record.group}")
-
-
-def read(run: Run, upgrades: Upgrades) -> UpgradeRecord:
-    """Return the record, if this execution still holds it. Raises LeaseLostError."""
-    record = upgrades.read(run.group)
-    if record is None or record.execution != run.execution:
-        raise LeaseLostError(f"upgrade of {run.group}: execution {record.execution if record else '?'} has it now")
-    return record
 
 
 def _with_request(record: UpgradeRecord | None, group: str, action: str, upgrades: Upgrades) -> UpgradeRecord:
@@ -185,3 +169,43 @@ def _first(record: UpgradeRecord) -> Next:
             return Next.ROLLBACK
         case _:
             return Next.CHECK
+
+
+def following(given: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the groups after the first, from the input of an execution. Raises InvalidInputError for anything but a
+    list of different names, and for a control request for several.
+    """
+    groups = given.get("groups")
+    listed = groups if groups is not None else [given.get("group"), *(given.get("then") or ())]
+    if not isinstance(listed, list) or not all(isinstance(one, str) and one for one in listed):
+        raise InvalidInputError(f'input: found groups {groups!r}, expected a list of names such as ["web", "batch"]')
+    if len(set(listed)) < len(listed) or len(listed) > MOST_GROUPS:
+        raise InvalidInputError(f"input: found groups {listed!r}, expected at most {MOST_GROUPS}, each of them once")
+    if groups is not None and ("action" in given or "group" in given):
+        raise InvalidInputError("input: found groups beside group or action, expected it alone")
+    return tuple(listed[1:])
+
+
+def begin_next(record: UpgradeRecord, upgrade_executions: NamedExecutions) -> str:
+    """Start the upgrade of the group that follows; return what was done, in a sentence, empty where none follows. The
+    name follows from the record: a repeat, also when that execution has ended, starts nothing more.
+    """
+    if not record.then:
+        return ""
+    group, *rest = record.then
+    stamp = sha256(f"{record.group}/{record.stamp}".encode()).hexdigest()[:8]
+    name = execution_name(f"{group}-{stamp}", 0)
+    upgrade_executions.start(name, {"group": group, "then": rest, **_input(record.asked)})
+    return f"then {group} (execution {name})"
+
+
+def _input(asked: Asked) -> dict[str, Any]:
+    """Return the input that `asked_for` reads; the target is the same for each group of a list."""
+    words = {
+        "ami": asked.image,
+        "launchTemplateVersion": asked.template_version,
+        "kubernetesVersion": asked.kubernetes,
+        "force": asked.force,
+        "override": list(asked.overrides),
+    }
+    return {key: value for key, value in words.items() if value}

@@ -15,9 +15,9 @@ from leeward.blockers.scene import NodeScene
 from leeward.model.termination import TerminationRecord
 from leeward.model.times import format_instant
 from leeward.upgrade.control import Hold, Move, Permission
-from leeward.upgrade.eta import seconds_left
 from leeward.upgrade.gate import Gate, judge_gate, waited_for
 from leeward.upgrade.members import Age, Member
+from leeward.upgrade.preflight.estimate import seconds_left
 from leeward.upgrade.preflight.model import Preflight, zone_of
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.surge.sizes import Strategy

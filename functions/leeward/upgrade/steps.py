@@ -16,9 +16,8 @@ from leeward.ports import Ports
 from leeward.upgrade import completion
 from leeward.upgrade.control import Hold, Move
 from leeward.upgrade.cordoning import cordon
-from leeward.upgrade.disruption_wait import wait_for_disruption
 from leeward.upgrade.drains import BOOT_PAUSE, drain
-from leeward.upgrade.labels import labelled
+from leeward.upgrade.lease import read, wait_for_disruption, written
 from leeward.upgrade.never_joined import end_never_joined
 from leeward.upgrade.observation import described, look, measured
 from leeward.upgrade.pod_placement_failures import creation_failures
@@ -26,11 +25,11 @@ from leeward.upgrade.preflight.gather import judge
 from leeward.upgrade.rollout import take_turn
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.stalled import STALLED, waited
-from leeward.upgrade.start import read, take_lease, written
+from leeward.upgrade.start import take_lease
 from leeward.upgrade.status import gate_of
 from leeward.upgrade.surge.orders import DESIRED_SIZE
 from leeward.upgrade.surge.sizes import most_extra, parallelism, surge
-from leeward.upgrade.templates import points_at, prepared
+from leeward.upgrade.templates import labelled, points_at, prepared
 from leeward.upgrade.waits import again, held, resumed
 from leeward.workflow.lease import guarded
 from leeward.workflow.steps import Step

@@ -10,10 +10,10 @@ from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.records import Upgrades
 from leeward.upgrade.control import Hold, Move, Permission, permission
+from leeward.upgrade.lease import written
 from leeward.upgrade.observation import Scene
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.run import Next, Run
-from leeward.upgrade.start import written
 
 SHORTEST, LONGEST = 2, 30  # seconds of a pause
 HELD: Mapping[Hold, Next] = {Hold.PAUSED: Next.PAUSED, Hold.WINDOW: Next.WINDOW, Hold.CANARY: Next.BAKE}

@@ -71,7 +71,7 @@ OF_UPGRADE_EDGES = (
         story="counts Nodes, and takes an instance without one for gone",
         edits=(
             edit(
-                "leeward.upgrade.unavailable_nodes.busy_nodes",
+                "leeward.upgrade.waves.drain_selection.busy_nodes",
                 "found = _without_a_node(preflight, old | record.under_way.keys())",
                 "found = []",
             ),

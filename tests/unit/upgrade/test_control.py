@@ -7,11 +7,10 @@ import pytest
 
 from leeward.errors import InvalidInputError
 from leeward.policy.document import Canary, ClusterSettings, UpdatePolicy, Window
-from leeward.upgrade.control import Hold, Move, permission, with_control
+from leeward.upgrade.control import Hold, Move, is_open, opens, permission, with_control
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.surge.sizes import Strategy
-from leeward.upgrade.windows import is_open, opens
 from tests.unit.upgrade.builders import NEW, NOON, OLD, template
 
 NIGHT = Window(schedule="0 22 * * *", duration=timedelta(hours=6))

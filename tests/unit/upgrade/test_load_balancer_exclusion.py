@@ -3,7 +3,7 @@
 import pytest
 
 from leeward.errors import AccessDeniedError
-from leeward.upgrade.load_balancer_exclusion import Service, Slice, exclusion, look_for_exclusion
+from leeward.upgrade.cordoning import Service, Slice, exclusion, look_for_exclusion
 
 META = {"namespace": "shop", "name": "web"}
 BALANCED = Service.from_json({"metadata": META, "spec": {"type": "LoadBalancer"}})

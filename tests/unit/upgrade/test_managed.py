@@ -11,7 +11,7 @@ from leeward.model.node import disruption_taint
 from leeward.model.pod import Owner, Pod, PodDisruptionBudget
 from leeward.policy.document import DrainPolicy
 from leeward.ports.eks import ManagedState
-from leeward.upgrade.managed.controls import limits
+from leeward.upgrade.control import limits
 from leeward.upgrade.managed.steps import STEPS
 from leeward.upgrade.reconciler import ended_badly
 from leeward.upgrade.record import ControlRequest

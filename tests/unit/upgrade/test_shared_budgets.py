@@ -7,11 +7,10 @@ import pytest
 
 from leeward.model.termination import Cause, CauseKind
 from leeward.policy.document import Budget, DisruptionPolicy, Selector, UpdatePolicy
-from leeward.upgrade.budget_arbitration import still_allowed
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import SurgeNode, UpgradeRecord, cause_id
 from leeward.upgrade.surge.sizes import Strategy
-from leeward.upgrade.waves.shared_budgets import Going, going_elsewhere
+from leeward.upgrade.waves.shared_budgets import Going, going_elsewhere, still_allowed
 from tests.fakes.builders import a_subject
 from tests.fakes.system import FakeSystem
 from tests.unit.upgrade.builders import NEW, NOON, a_group, a_node, a_pod, a_policy, an_instance, an_upgrade, template

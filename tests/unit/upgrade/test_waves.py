@@ -2,7 +2,7 @@
 
 import pytest
 
-from leeward.upgrade.waves.constraints import Limits
+from leeward.upgrade.waves.model import Limits
 from leeward.upgrade.waves.planner import Order, in_order, next_nodes, plan_waves
 from tests.unit.upgrade.builders import a_wave_node as node
 from tests.unit.upgrade.builders import rivals

@@ -6,9 +6,9 @@ from leeward.disruption.budgets import limit
 from leeward.model.times import format_instant
 from leeward.policy.document import Budget
 from leeward.policy.schedule import any_active, is_active
+from leeward.upgrade.control import opens
 from leeward.upgrade.preflight.findings import Code, Finding, blocker, warning
 from leeward.upgrade.preflight.model import Preflight, policy_zones, upgrade_budgets
-from leeward.upgrade.windows import opens
 
 
 def check(preflight: Preflight) -> Iterator[Finding]:

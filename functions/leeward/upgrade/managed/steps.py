@@ -19,17 +19,16 @@ from leeward.ports.eks import ManagedState, ManagedUpdate, ManagedUpdates
 from leeward.ports.records import Upgrades
 from leeward.upgrade import completion
 from leeward.upgrade.capacity_ledger import LONGEST_REASON, MOST_REASONS, with_warning
-from leeward.upgrade.control import Move, Permission, permission
-from leeward.upgrade.disruption_wait import wait_for_disruption
+from leeward.upgrade.control import Move, Permission, limits, permission
+from leeward.upgrade.lease import read, wait_for_disruption, written
 from leeward.upgrade.managed import target as managed_target
-from leeward.upgrade.managed.controls import limits
 from leeward.upgrade.managed.failures import is_creation, is_eviction, why_no_nodes, why_pods_stay
 from leeward.upgrade.observation import Scene, described, look, policy_of
 from leeward.upgrade.preflight.gather import judge
 from leeward.upgrade.record import Asked, ControlRequest, UpgradeRecord, update_token
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.stalled import waited
-from leeward.upgrade.start import read, take_lease, written
+from leeward.upgrade.start import take_lease
 from leeward.upgrade.status import blocking_drains
 from leeward.upgrade.waits import HELD, seconds_until
 from leeward.workflow.lease import guarded

@@ -6,19 +6,29 @@ nothing comes ahead, all four count for each wave)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from statistics import median
 
 from leeward.model.instance import Instance
 from leeward.model.node import Node
 from leeward.model.pod import Pod
+from leeward.model.termination import TerminationRecord
+from leeward.upgrade.preflight.model import Preflight
 from leeward.upgrade.surge.sizes import Strategy
 from leeward.upgrade.waves.model import ClusterConstraints, WaveNode, has_to_leave
 
 BOOT_SECONDS = 90  # from launch to a node that has joined, where nothing was measured
+
+
 READY_SECONDS = 20  # from the end of a pod until its replacement serves
+
+
 TERMINATION_SECONDS = 60
+
+
 EKS_SETTLES = timedelta(seconds=60)  # between the last pod and the termination, whatever the policy says
+
+
 _PLAUSIBLE = range(1, 3600)
 
 
@@ -66,3 +76,56 @@ def surge_cost(extra: int, seconds: int, price: float | None) -> float | None:
     if extra == 0:
         return 0.0
     return None if price is None else round(extra * price * seconds / 3600, 4)
+
+
+def pace_of(preflight: Preflight) -> Pace:
+    """Return the pace, measured where the cluster shows it, else the defaults."""
+    world = preflight.world
+    settle = preflight.policy.drain.settle if preflight.group.nodegroup is None else EKS_SETTLES
+    return Pace(
+        boot=boot_seconds(world.nodes, world.instances),
+        settle=int(settle.total_seconds()),
+        drains={
+            node.name: drain_seconds(node, preflight.pods[node.name], preflight.rivalry)
+            for node in preflight.wave_nodes
+        },
+    )
+
+
+def seconds_left(
+    preflight: Preflight, *, gate_passed: bool, terminations: Mapping[str, TerminationRecord] | None = None
+) -> int:
+    """Return the seconds left. `gate_passed`: the first new nodes have come, and no further boot is waited for (with
+    MINIMAL each wave waits for its own). `terminations`: of old nodes under way by instance, where they can be read.
+    """
+    pace = pace_of(preflight)
+    ends, now = terminations or {}, preflight.world.now
+    under_way = {
+        one.node.name: ends.get(one.instance.id) for one in preflight.old if one.node is not None and one.node.marked
+    }
+    drains = [_drain_left(name, record, pace, now) for name, record in under_way.items()]
+    waves = [[name for name in wave if name not in under_way] for wave in preflight.waves()]
+    waves = [wave for wave in waves if wave]
+    if not waves:
+        return max((_end_left(name, record, pace, now) for name, record in under_way.items()), default=0)
+    boot = pace.boot if gate_passed and preflight.strategy is not Strategy.MINIMAL else 0
+    return total_seconds(waves, pace, preflight.strategy) - boot + max(drains, default=0)
+
+
+def _drain_left(name: str, record: TerminationRecord | None, pace: Pace, now: datetime) -> int:
+    """Return the seconds until its last pod has left; a drain that takes longer than estimated may end any moment."""
+    whole = pace.drains.get(name, 0)
+    if record is None or "draining" not in record.times:
+        return whole
+    return 0 if "drained" in record.times else _less(whole, now - record.times["draining"])
+
+
+def _end_left(name: str, record: TerminationRecord | None, pace: Pace, now: datetime) -> int:
+    after = pace.settle + TERMINATION_SECONDS
+    if record is not None and "drained" in record.times:
+        return _less(after, now - record.times["drained"])
+    return _drain_left(name, record, pace, now) + after
+
+
+def _less(seconds: int, passed: timedelta) -> int:
+    return max(seconds - int(passed.total_seconds()), 0)

@@ -21,10 +21,10 @@ from leeward.termination.budgets import refusal
 from leeward.termination.lone_pods import lone_pods
 from leeward.upgrade.members import Absence, Age, LeftOut, Member, Target, left_out, members
 from leeward.upgrade.surge.sizes import Strategy, max_surge, most_extra, parallelism, rolled_by, surge
-from leeward.upgrade.waves.constraints import Limits
 from leeward.upgrade.waves.model import (
     BudgetIndex,
     ClusterConstraints,
+    Limits,
     WaveNode,
     has_to_leave,
     rivalry,

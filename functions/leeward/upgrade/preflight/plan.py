@@ -5,7 +5,11 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from leeward.upgrade.checks import findings
-from leeward.upgrade.preflight.estimate import EKS_SETTLES, Pace, boot_seconds, drain_seconds, surge_cost, total_seconds
+from leeward.upgrade.preflight.estimate import (
+    pace_of,
+    surge_cost,
+    total_seconds,
+)
 from leeward.upgrade.preflight.findings import Code, Finding, Severity
 from leeward.upgrade.preflight.model import Preflight
 from leeward.upgrade.surge.sizes import Size, Sizes, Strategy, sizes
@@ -96,18 +100,4 @@ def plan_upgrade(preflight: Preflight, *, seed: int = 0) -> Plan:
             min(preflight.most_extra, len(preflight.old)), seconds, launchable.price if launchable is not None else None
         ),
         findings=findings(preflight),
-    )
-
-
-def pace_of(preflight: Preflight) -> Pace:
-    """Return the pace, measured where the cluster shows it, else the defaults."""
-    world = preflight.world
-    settle = preflight.policy.drain.settle if preflight.group.nodegroup is None else EKS_SETTLES
-    return Pace(
-        boot=boot_seconds(world.nodes, world.instances),
-        settle=int(settle.total_seconds()),
-        drains={
-            node.name: drain_seconds(node, preflight.pods[node.name], preflight.rivalry)
-            for node in preflight.wave_nodes
-        },
     )

@@ -11,10 +11,10 @@ from dataclasses import replace
 from leeward.model.launch_refusal import sentence
 from leeward.ports import Ports
 from leeward.upgrade.capacity_ledger import with_warning
+from leeward.upgrade.lease import written
 from leeward.upgrade.observation import Scene, described
 from leeward.upgrade.record import Order, SurgeNode, UpgradeRecord, launch_token
-from leeward.upgrade.start import written
-from leeward.upgrade.surge_placement import places_for
+from leeward.upgrade.surge.launches import places_for
 
 DESIRED_SIZE = "the desired size is raised instead"
 MOST_AT_ONCE = 100  # instances of one LaunchInstances call (Auto Scaling API reference)

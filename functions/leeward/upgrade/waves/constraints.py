@@ -6,20 +6,9 @@ some hundred thousand."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from leeward.upgrade.waves.model import ClusterConstraints, WaveNode
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """Limits on nodes that may be on their way at once. `per_zone`: of zones with a budget of their own; `one_zone`:
-    all of them in the same zone.
-    """
-
-    together: int
-    per_zone: Mapping[str, int] = field(default_factory=dict)
-    one_zone: bool = False
+from leeward.upgrade.waves.model import ClusterConstraints, Limits, WaveNode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

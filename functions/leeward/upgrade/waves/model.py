@@ -124,3 +124,14 @@ def rivalry(
         replicas={workload: size for workload, size in sizes.items() if size > 1},
         serving={workload: serving[workload] for workload, size in sizes.items() if size > 1},
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Limits on nodes that may be on their way at once. `per_zone`: of zones with a budget of their own; `one_zone`:
+    all of them in the same zone.
+    """
+
+    together: int
+    per_zone: Mapping[str, int] = field(default_factory=dict)
+    one_zone: bool = False

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from hashlib import blake2b
 
-from leeward.upgrade.waves.constraints import DisruptionConstraints, Limits, NodeDemand, Wave
-from leeward.upgrade.waves.model import ClusterConstraints, WaveNode
+from leeward.upgrade.waves.constraints import DisruptionConstraints, NodeDemand, Wave
+from leeward.upgrade.waves.model import ClusterConstraints, Limits, WaveNode
 from leeward.upgrade.waves.tabu_search import one_wave_less
 
 

@@ -4,20 +4,22 @@ cluster's run.
 Decides nothing: returns which other groups there are, and which of their instances have a termination request of
 others."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from leeward.model.group import Group
-from leeward.model.termination import Status
+from leeward.model.termination import Status, TerminationRecord
 from leeward.policy.document import NodePolicy
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 from leeward.ports.autoscaling import Groups
 from leeward.ports.kubernetes import Clusters
 from leeward.ports.records import Disruptions
-from leeward.upgrade.lease import is_running
-from leeward.upgrade.preflight.model import upgrade_budgets
-from leeward.upgrade.record import UpgradeRecord
+from leeward.upgrade.capacity_ledger import not_told
+from leeward.upgrade.lease import is_running, written
+from leeward.upgrade.preflight.model import Preflight, upgrade_budgets
+from leeward.upgrade.record import UpgradeRecord, cause_id
+from leeward.upgrade.waves.drain_selection import busy_nodes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,3 +76,36 @@ def _by_disruption(cluster: str, disruptions: Disruptions) -> list[str]:
     if found is None or not found.open:
         return []
     return [instance for instance in found.going.values() if instance not in found.ends]
+
+
+def still_allowed(
+    record: UpgradeRecord, untold: Collection[str], preflight: Preflight, ports: Ports
+) -> tuple[UpgradeRecord, list[str]]:
+    """Return the record and the old instances whose termination to request now, of those recorded as under way without
+    a request yet. The others wait for a later turn, or are taken back and the record is written.
+    """
+    others = preflight.world.groups.keys() - {record.group}
+    if not untold or not others or not upgrade_budgets(preflight.policy):
+        return record, list(untold)
+    going = going_elsewhere(record, others, ports)
+    if _within(record, preflight, going.all):
+        return record, list(untold)
+    claims = ports.claims.read_all(untold)
+    begun = [old for old in untold if _is_begun(record, old, claims)]
+    if not _within(record, preflight, going.before):
+        record = written(not_told(record, [old for old in untold if old not in begun]), ports.upgrades)
+    return record, begun
+
+
+def _is_begun(record: UpgradeRecord, old: str, claims: Mapping[str, TerminationRecord]) -> bool:
+    """Return whether a step that died has requested this termination in part: that cannot be taken back."""
+    claim = claims.get(old)
+    return claim is not None and claim.knows(cause_id(record, old))
+
+
+def _within(record: UpgradeRecord, preflight: Preflight, going: frozenset[str]) -> bool:
+    """Return whether all nodes under way are no more than the budgets allow beside these."""
+    limits = preflight.limits_beside(going)
+    zones = [one.zone for one in busy_nodes(preflight, record)]
+    crowded = any(zones.count(zone) > most for zone, most in limits.per_zone.items())
+    return len(zones) <= limits.together and not crowded

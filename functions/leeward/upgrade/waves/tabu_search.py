@@ -9,7 +9,8 @@ conflicting edges. Its random numbers are always the same: the same nodes give t
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from leeward.upgrade.waves.constraints import DisruptionConstraints, Limits, NodeDemand
+from leeward.upgrade.waves.constraints import DisruptionConstraints, NodeDemand
+from leeward.upgrade.waves.model import Limits
 
 MOVES = 6000  # of one search, before it stops
 REST = 8  # approximate number of moves for which a node does not return to a wave
