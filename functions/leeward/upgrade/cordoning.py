@@ -3,13 +3,14 @@
 Decides nothing: the old members are known, and `load_balancer_exclusion.py` says whether they leave load balancers
 at once."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from leeward.errors import LeewardError, ObjectGoneError
 from leeward.model import well_known
+from leeward.model.node import Node
 from leeward.ports import Ports
 from leeward.ports.kubernetes import Clusters, Kubernetes, Listed
 from leeward.upgrade.lease import read, written
@@ -124,3 +125,12 @@ def look_for_exclusion(kubernetes: Kubernetes, new: Collection[str]) -> Exclusio
     except LeewardError as error:
         return Exclusion(at_once=False, why=f"Services could not be read: {error}")
     return exclusion(services, slices, new)
+
+
+def uncordon(nodes: Iterable[Node], record: UpgradeRecord, clusters: Clusters) -> None:
+    """Undo Leeward's cordons, and no others."""
+    kubernetes = clusters.kubernetes(record.cluster)
+    for node in nodes:
+        if {well_known.CORDONED_FOR, well_known.EXCLUDED_FOR} & node.annotations.keys():
+            with suppress(ObjectGoneError):
+                kubernetes.uncordon(node)

@@ -5,12 +5,20 @@ errors), and the error codes of EC2 and Auto Scaling."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
 from leeward.model.instance import ALIVE
 from leeward.policy.durations import format_duration
+from leeward.upgrade.gate import JOINS_WITHIN, Gate, Lack
+from leeward.upgrade.observation import Scene
+from leeward.upgrade.record import UpgradeRecord
+
+SEARCH = timedelta(minutes=15)  # for capacity in a zone that has lacked it
+
+
+NO_CAPACITY = "InsufficientInstanceCapacity"
 
 
 class CreationCause(StrEnum):
@@ -26,35 +34,12 @@ class CreationCause(StrEnum):
     NOT_READY = "NotReady"
 
 
-class EvictionCause(StrEnum):
-    """Cause of a PodEvictionFailure."""
-
-    BUDGET_ALLOWS_NONE = "BudgetAllowsNone"
-    SEVERAL_BUDGETS = "SeveralBudgets"
-    TOLERATES_EVERYTHING = "ToleratesEverything"
-    POLICY_REFUSES = "PolicyRefuses"
-    STILL_STOPPING = "StillStopping"
-    WEBHOOK_REFUSES = "WebhookRefuses"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeCreationFailure:
     """A new node that did not come. `object`: a zone, an instance or a node."""
 
     cause: CreationCause
     object: str
-    message: str
-    fix: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodEvictionFailure:
-    """A pod that did not leave. `objects`: the budgets that forbid it, `namespace/name`; empty for other causes."""
-
-    cause: EvictionCause
-    node: str
-    pod: str
-    objects: tuple[str, ...]
     message: str
     fix: str
 
@@ -72,6 +57,8 @@ _LAUNCH_CODES = {
     "MaxSpotInstanceCountExceeded": CreationCause.INSTANCE_QUOTA,
     "InsufficientFreeAddressesInSubnet": CreationCause.NO_ADDRESSES,
 }
+
+
 _LAUNCH_FIXES = {
     CreationCause.NO_CAPACITY: "give the group more instance types, or update.strategy MINIMAL where none can be had",
     CreationCause.INSTANCE_QUOTA: "ask Service Quotas for more vCPUs of this family, or lower update.maxUnavailable",
@@ -131,30 +118,38 @@ def _told(condition: Mapping[str, Any]) -> str:
     return f"{condition.get('type')}={condition.get('status')}{f' ({said})' if said else ''}"
 
 
-_EVICTION_FIXES = {
-    EvictionCause.BUDGET_ALLOWS_NONE: "give the workload one replica more or the budget room, or run it with --force",
-    EvictionCause.SEVERAL_BUDGETS: "leave the pod to one budget: the Eviction API serves no pod that several select",
-    EvictionCause.TOLERATES_EVERYTHING: "narrow the workload's toleration (operator Exists without a key)",
-    EvictionCause.POLICY_REFUSES: "let the policy evict it (drain.unmanagedPods, drain.localData), or move it by hand",
-    EvictionCause.STILL_STOPPING: "look at the pod's finalizers and its kubelet, or run it with --force",
-    EvictionCause.WEBHOOK_REFUSES: "ask the owner of the admission webhook or policy",
-}
+def creation_failures(
+    record: UpgradeRecord, scene: Scene, gate: Gate, now: datetime, *, exhausted: bool
+) -> tuple[NodeCreationFailure, ...]:
+    """Return the failures, empty while there is still time, which begins once pre-flight waits for nothing.
+    `exhausted`: INCREMENTAL has launched as many as it may.
+    """
+    members = {one.name: one for one in scene.preflight.members}
+    since = max((moment for moment in (record.phase_since, record.measured) if moment), default=now)
+    found: list[NodeCreationFailure] = []
+    for missing in gate.missing:
+        member = members.get(missing.object)
+        if missing.lack is Lack.NO_NEW_NODE or member is None:
+            if now - since >= SEARCH or exhausted:
+                found.append(_nothing_launched(record, missing.object))
+            continue
+        instance = scene.instances.get(member.instance.id)
+        waited = now - (instance.launched if instance is not None else since)
+        if waited < JOINS_WITHIN:
+            continue
+        if missing.lack is Lack.NOT_JOINED:
+            state = instance.state if instance is not None else "terminated"
+            found.append(never_joined(member.instance.id, member.instance.zone, waited, state))
+        elif missing.lack is Lack.LABELS:
+            found.append(labels_missing(member.name, missing.labels))
+        else:
+            found.append(not_ready(member.name, member.node.conditions if member.node else (), waited))
+    return tuple(found)
 
 
-def eviction_failure(
-    cause: EvictionCause, *, node: str, pod: str, waited: timedelta, objects: Sequence[str] = (), said: str = ""
-) -> PodEvictionFailure:
-    """Return the failure of a pod that did not leave in time. `said`: the API's or the policy's own words."""
-    names = ", ".join(objects)
-    why = {
-        EvictionCause.BUDGET_ALLOWS_NONE: f"PodDisruptionBudget {names} allows no disruption",
-        EvictionCause.SEVERAL_BUDGETS: f"several PodDisruptionBudgets select it: {names}",
-        EvictionCause.TOLERATES_EVERYTHING: "its workload tolerates every taint and comes back to the node",
-        EvictionCause.POLICY_REFUSES: "the policy refuses to evict it",
-        EvictionCause.STILL_STOPPING: "it has been told to stop and has not",
-        EvictionCause.WEBHOOK_REFUSES: "the API server refuses its eviction",
-    }[cause]
-    told = f"{node}: {pod} has not left in {format_duration(waited)}: {why}{f': {said}' if said else ''}"
-    return PodEvictionFailure(
-        cause=cause, node=node, pod=pod, objects=tuple(objects), message=told, fix=_EVICTION_FIXES[cause]
-    )
+def _nothing_launched(record: UpgradeRecord, zone: str) -> NodeCreationFailure:
+    said = "; ".join(why for why in record.short.values() if why.startswith(zone)) or record.refusal
+    if not said:
+        return launch_failure(zone, "LaunchRefused", "no subnet of the group has room, or the launched instance ended")
+    code = code_in(said) or (NO_CAPACITY if record.short else "LaunchRefused")
+    return launch_failure(zone, code, said)

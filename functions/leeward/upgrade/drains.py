@@ -13,24 +13,26 @@ from leeward.ports.clock import Clock
 from leeward.ports.records import Upgrades
 from leeward.upgrade.control import Hold, Move
 from leeward.upgrade.cordoning import set_cordons
-from leeward.upgrade.eviction_failures import eviction_failures
-from leeward.upgrade.gate import Gate, Lack
+from leeward.upgrade.creation_failures import creation_failures
+from leeward.upgrade.eviction_failures import eviction_failures, what_blocks
+from leeward.upgrade.gate import Gate, Lack, gate_of
 from leeward.upgrade.lease import read
-from leeward.upgrade.pod_placement_failures import creation_failures
 from leeward.upgrade.preflight.model import others_disrupting
 from leeward.upgrade.rollout import Turn, take_turn
 from leeward.upgrade.run import Next, Run
-from leeward.upgrade.stalled import (
+from leeward.upgrade.waits import (
+    LONGEST,
     MOST_NAMED,
+    SHORTEST,
     STALLED,
+    again,
+    held,
     leaving_nodes,
     longest_wait,
     pods_left,
+    resumed,
     waited,
-    what_blocks,
 )
-from leeward.upgrade.status import gate_of
-from leeward.upgrade.waits import LONGEST, SHORTEST, again, held, resumed
 from leeward.upgrade.waves.drain_selection import to_try, waiting
 
 BUSY_PAUSES = (3, 10)  # seconds between two observations while nodes drain, minimum and maximum

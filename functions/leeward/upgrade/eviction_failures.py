@@ -2,14 +2,76 @@
 
 Decides which cause it is, from the cluster's state when the upgrade ends; the messages are in `failures.py`."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
 
+from leeward.model.node import Node
 from leeward.model.pod import Pod
-from leeward.upgrade.checks.workloads import tolerates_every_mark
-from leeward.upgrade.creation_failures import EvictionCause, PodEvictionFailure, eviction_failure
+from leeward.model.termination import Status, TerminationRecord
+from leeward.policy.durations import format_duration
+from leeward.ports.records import Claims
+from leeward.upgrade.observation import Scene
 from leeward.upgrade.preflight.model import Preflight
+from leeward.upgrade.preflight.pod_checks import tolerates_every_mark
+from leeward.upgrade.record import UpgradeRecord
+from leeward.upgrade.status import blocking_drains
+from leeward.upgrade.waits import MOST_NAMED
 
 MOST = 5  # reported; the rest is of the same kind, most often
+
+
+class EvictionCause(StrEnum):
+    """Cause of a PodEvictionFailure."""
+
+    BUDGET_ALLOWS_NONE = "BudgetAllowsNone"
+    SEVERAL_BUDGETS = "SeveralBudgets"
+    TOLERATES_EVERYTHING = "ToleratesEverything"
+    POLICY_REFUSES = "PolicyRefuses"
+    STILL_STOPPING = "StillStopping"
+    WEBHOOK_REFUSES = "WebhookRefuses"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodEvictionFailure:
+    """A pod that did not leave. `objects`: the budgets that forbid it, `namespace/name`; empty for other causes."""
+
+    cause: EvictionCause
+    node: str
+    pod: str
+    objects: tuple[str, ...]
+    message: str
+    fix: str
+
+
+_EVICTION_FIXES = {
+    EvictionCause.BUDGET_ALLOWS_NONE: "give the workload one replica more or the budget room, or run it with --force",
+    EvictionCause.SEVERAL_BUDGETS: "leave the pod to one budget: the Eviction API serves no pod that several select",
+    EvictionCause.TOLERATES_EVERYTHING: "narrow the workload's toleration (operator Exists without a key)",
+    EvictionCause.POLICY_REFUSES: "let the policy evict it (drain.unmanagedPods, drain.localData), or move it by hand",
+    EvictionCause.STILL_STOPPING: "look at the pod's finalizers and its kubelet, or run it with --force",
+    EvictionCause.WEBHOOK_REFUSES: "ask the owner of the admission webhook or policy",
+}
+
+
+def eviction_failure(
+    cause: EvictionCause, *, node: str, pod: str, waited: timedelta, objects: Sequence[str] = (), said: str = ""
+) -> PodEvictionFailure:
+    """Return the failure of a pod that did not leave in time. `said`: the API's or the policy's own words."""
+    names = ", ".join(objects)
+    why = {
+        EvictionCause.BUDGET_ALLOWS_NONE: f"PodDisruptionBudget {names} allows no disruption",
+        EvictionCause.SEVERAL_BUDGETS: f"several PodDisruptionBudgets select it: {names}",
+        EvictionCause.TOLERATES_EVERYTHING: "its workload tolerates every taint and comes back to the node",
+        EvictionCause.POLICY_REFUSES: "the policy refuses to evict it",
+        EvictionCause.STILL_STOPPING: "it has been told to stop and has not",
+        EvictionCause.WEBHOOK_REFUSES: "the API server refuses its eviction",
+    }[cause]
+    told = f"{node}: {pod} has not left in {format_duration(waited)}: {why}{f': {said}' if said else ''}"
+    return PodEvictionFailure(
+        cause=cause, node=node, pod=pod, objects=tuple(objects), message=told, fix=_EVICTION_FIXES[cause]
+    )
 
 
 def eviction_failures(preflight: Preflight, failed: Collection[str]) -> tuple[PodEvictionFailure, ...]:
@@ -52,3 +114,55 @@ def _cause(preflight: Preflight, pod: Pod) -> EvictionCause | None:
     drain = preflight.policy.drain
     refused = (pod.owner is None and not drain.evict_unmanaged) or (pod.empty_dir and not drain.delete_local_data)
     return EvictionCause.POLICY_REFUSES if refused else None
+
+
+def what_blocks(instances: Iterable[str], record: UpgradeRecord, scene: Scene, claims: Claims) -> str:
+    """Return for each node that does not leave: who terminates it, what blocks that, and the fix."""
+    named = sorted(instances)
+    terminations = claims.read_all(named[:MOST_NAMED])
+    nodes = {one.instance_id: one for one in scene.preflight.world.nodes if one.instance_id in named}
+    told = [_blocked(one, nodes.get(one), terminations.get(one), record, scene) for one in named[:MOST_NAMED]]
+    more = len(named) - len(told)
+    return "; ".join([*told, *([f"and {more} more nodes"] if more else [])])
+
+
+def _blocked(
+    instance: str, node: Node | None, termination: TerminationRecord | None, record: UpgradeRecord, scene: Scene
+) -> str:
+    name = node.name if node is not None else instance
+    said = [*_objects(node, scene), *(termination.blocked_by if termination is not None else ())]
+    if instance in record.under_way and termination is None and scene.preflight.world.going:
+        others = ", ".join(sorted(scene.preflight.world.going)[:MOST_NAMED])
+        said.append(f"the policy's budgets for Upgrade are held by {others}: wait for these or raise the budget")
+    blocks = "; ".join(dict.fromkeys(said))
+    return f"{name} does not leave ({_by(instance, termination, record)}): {blocks or _look_up(name, termination)}"
+
+
+def _by(instance: str, termination: TerminationRecord | None, record: UpgradeRecord) -> str:
+    """Return who terminates it."""
+    if instance in record.under_way:
+        return "terminated by this upgrade"
+    if termination is None or termination.status is Status.CLOSED:
+        return "tainted by another controller or a person"
+    return f"terminated for {', '.join(dict.fromkeys(cause.kind.value for cause in termination.causes))}"
+
+
+def _objects(node: Node | None, scene: Scene) -> list[str]:
+    """Return what blocks the node in the cluster, each object with its fix."""
+    if node is None:
+        return []
+    found = [
+        f"{one.pod or 'the node'}: {one.object}: {one.fix}"
+        for one in blocking_drains(scene.preflight)
+        if one.node == node.name
+    ]
+    if node.deleting and node.finalizers:
+        fix = f"let its controller release it: kubectl get node {node.name} -o jsonpath='{{.metadata.finalizers}}'"
+        found.append(f"the Node is being deleted and has the finalizers {', '.join(node.finalizers)}: {fix}")
+    return found
+
+
+def _look_up(name: str, termination: TerminationRecord | None) -> str:
+    if termination is not None and termination.failure:
+        return f"{termination.failure}: leeward blockers {name}"
+    return f"nothing in the cluster is known to block it: leeward blockers {name}, kubectl describe node {name}"

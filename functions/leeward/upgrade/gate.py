@@ -5,10 +5,18 @@ in every zone that has nodes, every new node Ready, EKS' labels on them."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from leeward.model import well_known
 from leeward.upgrade.members import Age, Member
+from leeward.upgrade.preflight.model import Preflight, zone_of
+from leeward.upgrade.surge.sizes import Strategy
+
+CLOCKS = timedelta(seconds=5)  # EC2 reports launches in whole seconds, and its clock differs from Leeward's
+
+
+JOINS_WITHIN = timedelta(minutes=15)  # the same as EKS gives a new node
 
 
 class Lack(StrEnum):
@@ -95,3 +103,23 @@ def _lacks(member: Member, expected: Mapping[str, str]) -> list[Missing]:
         said = f"{node.name}: without the labels {', '.join(wrong)}"
         found.append(Missing(lack=Lack.LABELS, object=node.name, message=said, labels=tuple(wrong)))
     return found
+
+
+def gate_of(preflight: Preflight, proven: datetime | None = None) -> Gate:
+    """Evaluate the gate in the zones that hold old nodes; with MINIMAL nothing comes first, so no zone has to have a
+    new node. `proven`: as in the record; new nodes that were launched later are not waited for.
+    """
+    found: Sequence[Member] = preflight.members
+    if proven is not None:
+        known = preflight.world.instances
+        ids = [one.instance.id for one in found]
+        early = {each for each in ids if each not in known or known[each].launched <= proven - CLOCKS}
+        found = waited_for(found, early)
+    return judge_gate(found, zones_to_serve(preflight), preflight.target.labels)
+
+
+def zones_to_serve(preflight: Preflight) -> frozenset[str]:
+    """Return zones that need a new node before old ones terminate."""
+    if preflight.strategy is Strategy.MINIMAL:
+        return frozenset()
+    return frozenset(zone_of(preflight.world, member) for member in preflight.old) - {""}

@@ -13,11 +13,14 @@ from typing import Any
 
 from leeward.errors import LeewardError
 from leeward.isolation import attempt, isolate_errors, reraise
+from leeward.model import well_known
 from leeward.model.group import Group
+from leeward.model.node import Node
 from leeward.ports import Ports
 from leeward.upgrade.completion import give_back_group
 from leeward.upgrade.lease import held, written
 from leeward.upgrade.record import UpgradeRecord
+from leeward.workflow.scale_down_protection import owners, release
 
 
 def reconcile_upgrades(
@@ -83,3 +86,19 @@ def _owes(record: UpgradeRecord, group: Group) -> bool:
     size fits below it.
     """
     return record.suspended or (record.raised_maximum and group.desired <= record.maximum)
+
+
+def unprotect_after_upgrades(cluster: str, nodes: Iterable[Node], ports: Ports) -> list[str]:
+    """Remove the protection of nodes whose upgrade has no execution any more, or is unknown, and return their names."""
+    nodes, found = list(nodes), list[str]()
+    for group in owners(nodes):
+        if group.startswith(well_known.OF_DISRUPTION):
+            continue
+        record = ports.upgrades.read(group)
+        if (
+            record is None
+            or record.ended is not None
+            or not held(record, ports.upgrade_executions, ports.managed_upgrade_executions)
+        ):
+            found += release(nodes, group, ports.clusters.kubernetes(cluster))
+    return found

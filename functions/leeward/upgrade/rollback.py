@@ -4,20 +4,26 @@ Each ends: with the group as it was, or with a failure that names what blocks it
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import timedelta
+from typing import Any
 
+from leeward.model.termination import TerminationRecord
 from leeward.policy.durations import format_duration
 from leeward.ports import Ports
-from leeward.upgrade.capacity_ledger import with_warning
-from leeward.upgrade.lease import written
-from leeward.upgrade.observation import Scene
-from leeward.upgrade.record import UpgradeRecord
+from leeward.ports.records import Upgrades
+from leeward.termination import capacity_ledger
+from leeward.upgrade.capacity_ledger import conclude, held_back, offset_by, parted, with_warning
+from leeward.upgrade.completion import PAUSE, _adopted, _pass_on, settled
+from leeward.upgrade.cordoning import uncordon
+from leeward.upgrade.eviction_failures import what_blocks
+from leeward.upgrade.lease import read, written
+from leeward.upgrade.observation import Scene, look, measured
+from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.run import Next, Run
-from leeward.upgrade.stalled import MOST_NAMED, STALLED, longest_wait, pods_left, waited, what_blocks
-from leeward.upgrade.waits import again
-
-PATIENCE = timedelta(minutes=15)  # until offsets of others no longer keep the upgrade open
-PAUSE = 10  # seconds
+from leeward.upgrade.surge.orders import fulfil
+from leeward.upgrade.templates import points_at
+from leeward.upgrade.termination_requests import tell
+from leeward.upgrade.waits import again, longest_wait, pods_left, waited
+from leeward.upgrade.waves.shared_budgets import still_allowed
 
 
 def nodes_finish(run: Run, record: UpgradeRecord, held: Mapping[str, str], scene: Scene, ports: Ports) -> Run:
@@ -33,33 +39,90 @@ def nodes_finish(run: Run, record: UpgradeRecord, held: Mapping[str, str], scene
     return again(run, Next.WAIT, PAUSE, f"{len(record.under_way)} nodes finish")
 
 
-def settled(run: Run, record: UpgradeRecord, scene: Scene, ports: Ports) -> Run:
-    """Wait until the desired size is what it was; what others changed, or have not offset, is left to them."""
-    now = ports.clock.now()
-    if record.ahead or record.raised:
-        return _not_offset(run, record, scene, ports)
-    too_large = scene.group.desired > record.desired and record.others_scaled is None
-    if not too_large:
-        return replace(run, next=Next.RESTORE, why=f"desired size {scene.group.desired}")
-    if not record.why.startswith("scaling down"):
-        record = written(replace(record, phase_since=now, why="scaling down"), ports.upgrades)
-    if now - (record.phase_since or now) < PATIENCE:
-        return again(run, Next.WAIT, PAUSE, f"desired size is {scene.group.desired}, it was {record.desired}")
-    written(with_warning(record, f"the desired size is {scene.group.desired}, it was {record.desired}"), ports.upgrades)
-    return replace(run, next=Next.RESTORE, why="what is left is for others to offset")
-
-
-def _not_offset(run: Run, record: UpgradeRecord, scene: Scene, ports: Ports) -> Run:
-    """Wait for launches that no node has offset yet: instances that the raised desired size has not brought, or members
-    that others terminate, so that none is left to offset them.
+def undo(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+    """Abort: return old nodes without a termination request to service, let those on their way finish, terminate as
+    many new nodes as are not offset, those without pods first, and launch as before.
     """
-    objects = [*record.ahead, *([f"{record.raised} of the raised desired size"] if record.raised else [])]
-    record, stands = waited(record, "launches are not offset", objects, STALLED, ports.clock, ports.upgrades)
-    if not stands:
-        return again(run, Next.WAIT, PAUSE, "launches are not offset yet")
-    waits = f"{format_duration(STALLED)}: {', '.join(objects[:MOST_NAMED])}"
-    if record.raised:
-        why = f"the group has not launched for {waits}: look at the scaling activities of {record.group}"
-        return replace(run, next=Next.CREATION_FAILURE, why=why)
-    others = what_blocks((one.instance.id for one in scene.preflight.members), record, scene, ports.claims)
-    return replace(run, next=Next.EVICTION_FAILURE, why=f"no node has offset a launch in {waits}: {others}")
+    record = fulfil(read(run, ports.upgrades), ports)
+    scene = look(record, ports)
+    record = _adopted(record, scene, ports.upgrades)
+    ends = ports.claims.read_all(record.under_way)
+    books = conclude(record, ends)
+    if books.record != record:
+        record = written(books.record, ports.upgrades)
+    record, untold = still_allowed(record, books.unclaimed, scene.preflight, ports)
+    tell(record, untold, scene, ports)
+    if record.previous is not None and not points_at(scene.group, record.previous, ports.templates):
+        assert record.previous.template is not None  # what a rollback returns to has one
+        ports.group_changes.point_at(scene.group, record.previous.template)
+    record = _rollback_aborted(record, ports.upgrades)
+    stay = [one for one in scene.preflight.old if one.instance.id not in record.under_way]
+    uncordon((one.node for one in stay if one.node is not None), record, ports.clusters)
+    held = held_back(record, ends, scene.policy.drain.timeout, ports.clock.now())
+    if len(record.under_way) > len(held):
+        return nodes_finish(run, record, held, scene, ports)
+    if held:
+        record = _parted(record, {old: ends[old] for old in held}, ports)
+        record = with_warning(
+            record, f"{', '.join(sorted(held))} end when their pods leave: their termination was requested already"
+        )
+    record = _pass_on(record, scene, scene.preflight.members, ports)
+    return settled(run, record, scene, ports)
+
+
+def _rollback_aborted(record: UpgradeRecord, upgrades: Upgrades) -> UpgradeRecord:
+    """Add a remark which version the group launches: an abort returns to the one before, for a rollback the version
+    that it was to leave.
+    """
+    wanted, before = record.target.template, record.previous.template if record.previous is not None else None
+    if not record.rolling_back or wanted is None or before is None:
+        return record
+    warning = (
+        f"the rollback was aborted: {record.group} launches {before.told}, the version that was rolled back from; to "
+        f"finish it: leeward upgrade start {record.group} --launch-template-version {wanted.version}"
+    )
+    found = with_warning(record, warning)
+    return written(found, upgrades) if found != record else record
+
+
+def start_rollback(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+    """Begin the rollback: the same workflow with the previous version as the target. Old and new members follow from
+    the target; surge nodes stay what they are. Killed after the write, the repeated step changes nothing.
+    """
+    record = read(run, ports.upgrades)
+    if record.control is not ControlRequest.ROLLBACK or record.previous is None:
+        return replace(run, next=Next.POINT, why="turned round")
+    group = ports.groups.describe([record.group])[record.group]
+    turned = replace(
+        record,
+        target=record.previous,
+        previous=record.target,
+        control=ControlRequest.RUN,
+        rolling_back=not record.rolling_back,
+        prepared=True,
+        checked=True,
+        cordoned=False,
+        failed=(),
+        reasons={},
+        error="",
+        proven=None,
+        phase_since=None,
+        why="",
+    )
+    if not record.in_sizes:
+        turned = replace(measured(turned, group, ports), others_scaled=None, others_seen=None)
+    written(turned, ports.upgrades)
+    return replace(
+        run, next=Next.POINT, why=f"back to {record.previous.template.told if record.previous.template else ''}"
+    )
+
+
+def _parted(record: UpgradeRecord, held: Mapping[str, TerminationRecord], ports: Ports) -> UpgradeRecord:
+    """Read the group's history and settle offsets, only while a held instance is to offset a launch: no other source
+    reports it before their end.
+    """
+    if not any(offset_by(record, old) for old in held):
+        return record
+    activities = ports.groups.activities(record.group, record.began - capacity_ledger.MARGIN)
+    found = parted(record, held, activities, ports.clock.now())
+    return written(found, ports.upgrades) if found != record else record

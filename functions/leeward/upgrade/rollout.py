@@ -17,20 +17,19 @@ from leeward.snapshot.gather import read_specs
 from leeward.termination.capacity_ledger import by_request, shrunk_since
 from leeward.upgrade.capacity_ledger import LedgerView, conclude, dropped, held_back, seen_sizes
 from leeward.upgrade.control import Move, Permission
-from leeward.upgrade.gate import is_proven
+from leeward.upgrade.gate import is_proven, zones_to_serve
 from leeward.upgrade.lease import written
 from leeward.upgrade.members import Age
 from leeward.upgrade.observation import Scene, launched_by_others, look
-from leeward.upgrade.record import SurgeNode, UpgradeRecord, tag_for
-from leeward.upgrade.scale_down_protection import keep
-from leeward.upgrade.status import zones_to_serve
+from leeward.upgrade.record import UpgradeRecord, tag_for
 from leeward.upgrade.surge.launches import launches
-from leeward.upgrade.surge.orders import DESIRED_SIZE, fulfil, order
+from leeward.upgrade.surge.orders import DESIRED_SIZE, _raise_instead, adopted, fulfil, order
 from leeward.upgrade.termination_requests import force, tell
 from leeward.upgrade.waits import allowed, with_canary
-from leeward.upgrade.waves import drain_selection
+from leeward.upgrade.waves.drain_selection import starts
 from leeward.upgrade.waves.early_starts import PodCapacity
 from leeward.upgrade.waves.shared_budgets import still_allowed
+from leeward.workflow.scale_down_protection import protect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +67,8 @@ def take_turn(record: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
             unclaimed += told
     if found != record:
         found = written(found, ports.upgrades)
-    keep(found, scene, ports.clusters)
+    new = (one.node for one in scene.preflight.members if one.age is Age.NEW and one.node is not None)
+    protect(new, found.group, ports.clusters.kubernetes(found.cluster))
     found = fulfil(_raise_instead(found, scene, ports), ports)
     _announce_refusal(record, found, scene, ports.clock, ports.clusters)
     found, unclaimed = still_allowed(found, unclaimed, scene.preflight, ports)
@@ -88,7 +88,7 @@ def _begin(
         return PodCapacity(nodes=nodes, pods=pods)
 
     seed = int(record.began.timestamp())
-    chosen = drain_selection.starts(scene.preflight, record, at_most=at_most, seed=seed, room=room)
+    chosen = starts(scene.preflight, record, at_most=at_most, seed=seed, room=room)
     tags = {one.old: tag_for(record, number) for number, one in enumerate(chosen, record.started + 1)}
     begun = replace(record, under_way={**record.under_way, **tags}, started=record.started + len(chosen))
     return begun.with_offsets({one.new: one.old for one in chosen if one.new is not None}), [one.old for one in chosen]
@@ -151,21 +151,6 @@ def _without_taken(
     return replace(record, desired=max(record.desired - len(taken), 0), sized=first)
 
 
-def adopted(record: UpgradeRecord, scene: Scene) -> UpgradeRecord:
-    """Take new members for the surge nodes where the desired size was raised instead of launching by name."""
-    if not record.raised:
-        return record
-    new = [
-        one.instance for one in scene.preflight.members if one.age is Age.NEW and one.instance.id not in record.ahead
-    ][: record.raised]
-    return replace(
-        record,
-        raised=record.raised - len(new),
-        launched=record.launched + len(new),
-        ahead={**record.ahead, **{one.id: SurgeNode(zone=one.zone) for one in new}},
-    )
-
-
 def _announce_refusal(
     before: UpgradeRecord, after: UpgradeRecord, scene: Scene, clock: Clock, clusters: Clusters
 ) -> None:
@@ -175,22 +160,3 @@ def _announce_refusal(
         text = sentence(after.group, after.refusal, DESIRED_SIZE)
         kubernetes = clusters.kubernetes(after.cluster)
         kubernetes.event(node, reason=EVENT, message=text[:1000], warning=True, now=clock.now())
-
-
-def _raise_instead(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord:
-    """Raise the desired size once, by what is still lacking, where LaunchInstances does not serve the group."""
-    if not record.refusal or record.others_scaled is not None:
-        return record
-    if not record.wanted:
-        lacking = max(min(record.surge, len(scene.preflight.old)) - len(record.ahead), 0)
-        group = ports.groups.describe([record.group])[record.group]
-        wanted = group.desired + lacking
-        above = record.raised_maximum or wanted > group.maximum
-        most = max(record.raised_to, wanted) if above else record.raised_to
-        record = written(
-            replace(record, wanted=wanted, raised=lacking, raised_maximum=above, raised_to=most),
-            ports.upgrades,
-        )
-    if record.raised:
-        ports.group_changes.raise_to(record.group, desired=record.wanted, maximum=record.wanted)
-    return record

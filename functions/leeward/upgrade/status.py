@@ -15,14 +15,11 @@ from leeward.blockers.scene import NodeScene
 from leeward.model.termination import TerminationRecord
 from leeward.model.times import format_instant
 from leeward.upgrade.control import Hold, Move, Permission
-from leeward.upgrade.gate import Gate, judge_gate, waited_for
+from leeward.upgrade.gate import Gate, gate_of
 from leeward.upgrade.members import Age, Member
 from leeward.upgrade.preflight.estimate import seconds_left
-from leeward.upgrade.preflight.model import Preflight, zone_of
+from leeward.upgrade.preflight.model import Preflight
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
-from leeward.upgrade.surge.sizes import Strategy
-
-CLOCKS = timedelta(seconds=5)  # EC2 reports launches in whole seconds, and its clock differs from Leeward's
 
 
 class Phase(StrEnum):
@@ -46,7 +43,11 @@ class Phase(StrEnum):
 
 
 _OF_HOLD = {Hold.PAUSED: Phase.PAUSED, Hold.WINDOW: Phase.WAITING, Hold.CANARY: Phase.BAKING}
+
+
 _ENDED_OR_STILL = {Phase.NOT_STARTED, Phase.STOPPED, Phase.FAILED, Phase.ABORTED, Phase.DONE}
+
+
 _HOLDS_DRAINS = frozenset(
     {
         Kind.PDB_NONE_NOW,
@@ -159,26 +160,6 @@ def leaving(preflight: Preflight) -> tuple[Member, ...]:
     eks = preflight.group.nodegroup is not None
     nodes = ((one, one.node) for one in preflight.old if one.node is not None)
     return tuple(one for one, node in nodes if node.marked or (eks and node.unschedulable))
-
-
-def gate_of(preflight: Preflight, proven: datetime | None = None) -> Gate:
-    """Evaluate the gate in the zones that hold old nodes; with MINIMAL nothing comes first, so no zone has to have a
-    new node. `proven`: as in the record; new nodes that were launched later are not waited for.
-    """
-    found: Sequence[Member] = preflight.members
-    if proven is not None:
-        known = preflight.world.instances
-        ids = [one.instance.id for one in found]
-        early = {each for each in ids if each not in known or known[each].launched <= proven - CLOCKS}
-        found = waited_for(found, early)
-    return judge_gate(found, zones_to_serve(preflight), preflight.target.labels)
-
-
-def zones_to_serve(preflight: Preflight) -> frozenset[str]:
-    """Return zones that need a new node before old ones terminate."""
-    if preflight.strategy is Strategy.MINIMAL:
-        return frozenset()
-    return frozenset(zone_of(preflight.world, member) for member in preflight.old) - {""}
 
 
 def phase_of(

@@ -13,24 +13,25 @@ from typing import Any
 
 from leeward.model.launch_refusal import sentence
 from leeward.ports import Ports
-from leeward.upgrade import completion
+from leeward.upgrade.completion import STEPS as END_STEPS
+from leeward.upgrade.completion import scale_down
 from leeward.upgrade.control import Hold, Move
 from leeward.upgrade.cordoning import cordon
+from leeward.upgrade.creation_failures import creation_failures
 from leeward.upgrade.drains import BOOT_PAUSE, drain
+from leeward.upgrade.gate import gate_of
 from leeward.upgrade.lease import read, wait_for_disruption, written
-from leeward.upgrade.never_joined import end_never_joined
 from leeward.upgrade.observation import described, look, measured
-from leeward.upgrade.pod_placement_failures import creation_failures
 from leeward.upgrade.preflight.gather import judge
+from leeward.upgrade.rollback import start_rollback, undo
 from leeward.upgrade.rollout import take_turn
 from leeward.upgrade.run import Next, Run
-from leeward.upgrade.stalled import STALLED, waited
 from leeward.upgrade.start import take_lease
-from leeward.upgrade.status import gate_of
 from leeward.upgrade.surge.orders import DESIRED_SIZE
 from leeward.upgrade.surge.sizes import most_extra, parallelism, surge
 from leeward.upgrade.templates import labelled, points_at, prepared
-from leeward.upgrade.waits import again, held, resumed
+from leeward.upgrade.termination_requests import end_never_joined
+from leeward.upgrade.waits import STALLED, again, held, resumed, waited
 from leeward.workflow.lease import guarded
 from leeward.workflow.steps import Step
 
@@ -145,10 +146,10 @@ STEPS: Mapping[str, Step[Run]] = {
             "gate": gate,
             "cordon": cordon,
             "drain": drain,
-            "scale-down": completion.scale_down,
-            "undo": completion.undo,
-            "start-rollback": completion.start_rollback,
-            **completion.STEPS,
+            "scale-down": scale_down,
+            "undo": undo,
+            "start-rollback": start_rollback,
+            **END_STEPS,
         }
     ),
 }

@@ -99,7 +99,7 @@ OF_UPGRADE_EDGES = (
     Planted(
         name="an upgrade waits without an end for a raised desired size",
         story="polls until the group has launched",
-        edits=(edit(f"{UPGRADE}.rollback._not_offset", "if not stands:", "if True:"),),
+        edits=(edit(f"{UPGRADE}.completion._not_offset", "if not stands:", "if True:"),),
         tests=("tests/unit/upgrade/test_stalled.py",),
     ),
     Planted(
@@ -179,7 +179,7 @@ OF_UPGRADE_EDGES = (
         story="uncordons the old nodes and forgets the launch template",
         edits=(
             edit(
-                f"{UPGRADE}.completion.undo",
+                f"{UPGRADE}.rollback.undo",
                 "ports.group_changes.point_at(scene.group, record.previous.template)",
                 "pass",
             ),

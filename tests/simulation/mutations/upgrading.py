@@ -27,7 +27,7 @@ OF_UPGRADES = (
     Mutation(
         name="an ended upgrade leaves its cordons",
         story="cordons all old nodes and uncordons none of those that stay",
-        breaks=edited(edit(f"{UPGRADE}.completion.uncordon", "kubernetes.uncordon(node)", "pass")),
+        breaks=edited(edit(f"{UPGRADE}.cordoning.uncordon", "kubernetes.uncordon(node)", "pass")),
         rules=frozenset({Rule.LIFTED}),
         scenario=ROLLING,
     ),
@@ -72,8 +72,8 @@ OF_UPGRADES = (
         name="an upgrade ends with launches that no node has offset",
         story="ends as soon as the last old node is gone",
         breaks=edited(
-            edit(f"{UPGRADE}.rollback.settled", "if record.ahead or record.raised:", "if False:"),
-            edit(f"{UPGRADE}.rollback.settled", "if not too_large:", "if True:"),
+            edit(f"{UPGRADE}.completion.settled", "if record.ahead or record.raised:", "if False:"),
+            edit(f"{UPGRADE}.completion.settled", "if not too_large:", "if True:"),
             edit(f"{UPGRADE}.completion._pass_on", "if not asked:", "if True:"),
             edit(f"{UPGRADE}.completion._pass_on", "request_offset(record, new, by, scene, ports)", "pass"),
         ),

@@ -20,13 +20,13 @@ from leeward.policy.document import (
     UpdatePolicy,
     Window,
 )
-from leeward.upgrade.checks import addresses, findings, managed, timing, workloads
-from leeward.upgrade.preflight import capacity_checks as room
-from leeward.upgrade.preflight import group_checks as group
-from leeward.upgrade.preflight import pod_checks as budgets
-from leeward.upgrade.preflight import start_checks as versions
+from leeward.upgrade.preflight.capacity_checks import check_addresses, check_capacity
 from leeward.upgrade.preflight.findings import Code, Severity, blocking
+from leeward.upgrade.preflight.group_checks import check_group, check_managed
 from leeward.upgrade.preflight.model import Beside, held_lone_pods
+from leeward.upgrade.preflight.plan import findings
+from leeward.upgrade.preflight.pod_checks import check_budgets, check_workloads
+from leeward.upgrade.preflight.start_checks import check_schedule, check_versions
 from leeward.upgrade.surge.sizes import Strategy
 from tests.unit.upgrade.builders import (
     EVERYTHING,
@@ -66,7 +66,7 @@ def told(check, *nodes, **fields):
 )
 def test_a_budget_that_can_never_allow_a_disruption_is_a_blocker(written):
     pdb = a_pdb(allowed=0, current_healthy=3, desired_healthy=3, **written)
-    assert found(budgets.check, pods=(a_pod("p"),), budgets=(pdb,)) == [(Code.PDB_NEVER_ALLOWS, BLOCKER)]
+    assert found(check_budgets, pods=(a_pod("p"),), budgets=(pdb,)) == [(Code.PDB_NEVER_ALLOWS, BLOCKER)]
 
 
 @pytest.mark.parametrize(
@@ -80,24 +80,24 @@ def test_a_budget_that_can_never_allow_a_disruption_is_a_blocker(written):
 )
 def test_a_budget_that_allows_none_now_is_a_warning_when_it_can_allow_some(written):
     pdb = a_pdb(allowed=0, current_healthy=2, desired_healthy=2, **written)
-    assert found(budgets.check, pods=(a_pod("p"),), budgets=(pdb,)) == [(Code.PDB_ALLOWS_NONE_NOW, WARNING)]
-    assert found(budgets.check, pods=(a_pod("p"),), budgets=(a_pdb(allowed=1, **written),)) == []
+    assert found(check_budgets, pods=(a_pod("p"),), budgets=(pdb,)) == [(Code.PDB_ALLOWS_NONE_NOW, WARNING)]
+    assert found(check_budgets, pods=(a_pod("p"),), budgets=(a_pdb(allowed=1, **written),)) == []
 
 
 def test_without_a_status_the_pods_that_it_selects_are_counted():
     pods = (a_pod("p"), a_pod("q", node="elsewhere"), a_pod("done", phase="Succeeded"))
     pdb = a_pdb(allowed=0, min_available=2)
-    assert found(budgets.check, pods=pods, budgets=(pdb,)) == [(Code.PDB_NEVER_ALLOWS, BLOCKER)]
+    assert found(check_budgets, pods=pods, budgets=(pdb,)) == [(Code.PDB_NEVER_ALLOWS, BLOCKER)]
 
 
 def test_budgets_of_pods_on_other_nodes_are_nobodys_business_here():
     never = a_pdb(allowed=0, max_unavailable=0)
-    assert found(budgets.check, pods=(a_pod("p", node="elsewhere"),), budgets=(never,)) == []
-    assert found(budgets.check, *NODES, new=("n1", "n2"), pods=(a_pod("p"),), budgets=(never,)) == []
+    assert found(check_budgets, pods=(a_pod("p", node="elsewhere"),), budgets=(never,)) == []
+    assert found(check_budgets, *NODES, new=("n1", "n2"), pods=(a_pod("p"),), budgets=(never,)) == []
 
 
 def test_a_pod_that_several_budgets_select_is_a_blocker_that_names_them():
-    one = told(budgets.check, pods=(a_pod("p"),), budgets=(a_pdb("b"), a_pdb("a")))
+    one = told(check_budgets, pods=(a_pod("p"),), budgets=(a_pdb("b"), a_pdb("a")))
     assert (one.code, one.severity, one.object) == (Code.SEVERAL_PDBS, BLOCKER, "pod shop/p")
     assert "shop/a, shop/b" in one.message
 
@@ -105,9 +105,9 @@ def test_a_pod_that_several_budgets_select_is_a_blocker_that_names_them():
 def test_a_failing_pod_under_if_healthy_budget_is_a_blocker_unless_unhealthy_pods_may_go():
     failing = (a_pod("p", ready=False),)
     pdb = {"allowed": 0, "max_unavailable": 1, "current_healthy": 1, "desired_healthy": 2}
-    assert found(budgets.check, pods=failing, budgets=(a_pdb(**pdb),)) == [(Code.PDB_ON_FAILING_PODS, BLOCKER)]
+    assert found(check_budgets, pods=failing, budgets=(a_pdb(**pdb),)) == [(Code.PDB_ON_FAILING_PODS, BLOCKER)]
     lenient = a_pdb(**pdb, always_allow_unhealthy=True)
-    assert found(budgets.check, pods=failing, budgets=(lenient,)) == [(Code.PDB_ALLOWS_NONE_NOW, WARNING)]
+    assert found(check_budgets, pods=failing, budgets=(lenient,)) == [(Code.PDB_ALLOWS_NONE_NOW, WARNING)]
 
 
 @pytest.mark.parametrize(
@@ -121,33 +121,33 @@ def test_a_failing_pod_under_if_healthy_budget_is_a_blocker_unless_unhealthy_pod
 def test_what_a_forced_drain_gets_over_is_only_a_warning(forced):
     pods = (a_pod("p", tolerations=EVERYTHING),)
     never = (a_pdb(allowed=0, max_unavailable=0),)
-    assert found(budgets.check, pods=pods, budgets=never, **forced) == [(Code.PDB_NEVER_ALLOWS, WARNING)]
-    assert found(workloads.check, pods=pods, **forced) == [(Code.TOLERATES_EVERYTHING, WARNING)]
+    assert found(check_budgets, pods=pods, budgets=never, **forced) == [(Code.PDB_NEVER_ALLOWS, WARNING)]
+    assert found(check_workloads, pods=pods, **forced) == [(Code.TOLERATES_EVERYTHING, WARNING)]
 
 
 # --- workloads ---------------------------------------------------------------------------------------------------
 
 
 def test_a_workload_that_tolerates_every_taint_never_lets_its_node_empty():
-    one = told(workloads.check, pods=(a_pod("p", tolerations=EVERYTHING),))
+    one = told(check_workloads, pods=(a_pod("p", tolerations=EVERYTHING),))
     assert (one.code, one.object) == (Code.TOLERATES_EVERYTHING, "workload shop/ReplicaSet/web")
 
 
 def test_a_pod_of_its_own_that_tolerates_everything_does_not_come_back():
-    assert found(workloads.check, pods=(a_pod("p", owner=None, tolerations=EVERYTHING),)) == []
+    assert found(check_workloads, pods=(a_pod("p", owner=None, tolerations=EVERYTHING),)) == []
 
 
 def test_what_the_policy_refuses_to_evict_is_a_blocker():
     policy = a_policy(drain=DrainPolicy(evict_unmanaged=False, delete_local_data=False))
     pods = (a_pod("alone", owner=None), a_pod("data", app="db", empty_dir=True), a_pod("fine"))
-    assert found(workloads.check, pods=pods, policy=policy) == [(Code.POLICY_REFUSES_PODS, BLOCKER)] * 2
+    assert found(check_workloads, pods=pods, policy=policy) == [(Code.POLICY_REFUSES_PODS, BLOCKER)] * 2
 
 
 def test_all_replicas_on_one_node_are_a_warning():
     together, apart = (a_pod("p"), a_pod("q")), (a_pod("p"), a_pod("q", node="n2"))
-    assert found(workloads.check, pods=together) == [(Code.REPLICAS_ON_ONE_NODE, WARNING)]
-    assert found(workloads.check, pods=apart) == []
-    assert found(workloads.check, pods=together[:1]) == []
+    assert found(check_workloads, pods=together) == [(Code.REPLICAS_ON_ONE_NODE, WARNING)]
+    assert found(check_workloads, pods=apart) == []
+    assert found(check_workloads, pods=together[:1]) == []
 
 
 # --- the group ---------------------------------------------------------------------------------------------------
@@ -157,55 +157,55 @@ def test_all_replicas_on_one_node_are_a_warning():
     ("process", "severity"), [("Launch", BLOCKER), ("Terminate", BLOCKER), ("HealthCheck", WARNING)]
 )
 def test_suspended_processes_that_an_upgrade_needs_are_told_with_the_command_to_resume(process, severity):
-    one = told(group.check, group={"suspended": (process, "AZRebalance", "ScheduledActions")})
+    one = told(check_group, group={"suspended": (process, "AZRebalance", "ScheduledActions")})
     assert (one.code, one.severity) == (Code.SUSPENDED_PROCESSES, severity)
     assert one.fix.endswith(f"resume-processes --auto-scaling-group-name web --scaling-processes {process}")
 
 
 def test_processes_that_an_upgrade_does_not_need_may_stay_suspended():
-    assert found(group.check, group={"suspended": ("AZRebalance", "ScheduledActions", "AlarmNotification")}) == []
+    assert found(check_group, group={"suspended": ("AZRebalance", "ScheduledActions", "AlarmNotification")}) == []
 
 
 def test_a_maximum_that_the_surge_would_pass_is_told_and_raised():
-    assert found(group.check, group={"maximum": 3}) == [(Code.MAX_SIZE_RAISED, WARNING)]
-    assert found(group.check, group={"maximum": 4}) == []
+    assert found(check_group, group={"maximum": 3}) == [(Code.MAX_SIZE_RAISED, WARNING)]
+    assert found(check_group, group={"maximum": 4}) == []
 
 
 def test_without_a_terminate_hook_it_warns_and_says_that_terminate_first_drains_first():
-    assert found(group.check, hooks=()) == [(Code.HOOK_MISSING, WARNING)]
+    assert found(check_group, hooks=()) == [(Code.HOOK_MISSING, WARNING)]
     first = a_policy(UpdatePolicy(terminate="first"))
-    assert found(group.check, hooks=(), policy=first) == [(Code.HOOK_MISSING, WARNING)]
-    assert found(group.check, hooks=(HOOK,), policy=first) == []
+    assert found(check_group, hooks=(), policy=first) == [(Code.HOOK_MISSING, WARNING)]
+    assert found(check_group, hooks=(HOOK,), policy=first) == []
 
 
 def test_a_running_instance_refresh_blocks_and_a_maximum_lifetime_and_scheduled_actions_warn():
-    assert found(group.check, beside=Beside(refreshes=("r-1",))) == [(Code.INSTANCE_REFRESH_RUNNING, BLOCKER)]
-    assert found(group.check, group={"max_lifetime": 86400}) == [(Code.MAX_INSTANCE_LIFETIME, WARNING)]
-    assert found(group.check, beside=Beside(scheduled=("night",))) == [(Code.SCHEDULED_ACTIONS, WARNING)]
+    assert found(check_group, beside=Beside(refreshes=("r-1",))) == [(Code.INSTANCE_REFRESH_RUNNING, BLOCKER)]
+    assert found(check_group, group={"max_lifetime": 86400}) == [(Code.MAX_INSTANCE_LIFETIME, WARNING)]
+    assert found(check_group, beside=Beside(scheduled=("night",))) == [(Code.SCHEDULED_ACTIONS, WARNING)]
 
 
 def test_a_launch_configuration_has_no_versions():
     source = {"launch": LaunchSource(configuration="lc-1")}
-    assert found(group.check, group=source) == [(Code.NO_LAUNCH_TEMPLATE, BLOCKER)]
+    assert found(check_group, group=source) == [(Code.NO_LAUNCH_TEMPLATE, BLOCKER)]
 
 
 def test_a_group_that_no_policy_selects_is_a_blocker_and_without_any_policy_a_warning():
-    assert found(group.check, beside=Beside(selected=False)) == [(Code.NOT_SELECTED, BLOCKER)]
-    assert found(group.check, beside=Beside(selected=False, no_policies=True)) == [(Code.NOT_SELECTED, WARNING)]
+    assert found(check_group, beside=Beside(selected=False)) == [(Code.NOT_SELECTED, BLOCKER)]
+    assert found(check_group, beside=Beside(selected=False, no_policies=True)) == [(Code.NOT_SELECTED, WARNING)]
 
 
 def test_a_group_on_its_target_has_nothing_to_upgrade():
-    assert found(group.check, *NODES, new=("n1", "n2")) == [(Code.NOTHING_TO_UPGRADE, WARNING)]
+    assert found(check_group, *NODES, new=("n1", "n2")) == [(Code.NOTHING_TO_UPGRADE, WARNING)]
 
 
 def test_old_instances_without_a_node_are_told():
-    assert found(group.check, unjoined=(("lost", "a"),)) == [(Code.NODES_NOT_JOINED, WARNING)]
+    assert found(check_group, unjoined=(("lost", "a"),)) == [(Code.NODES_NOT_JOINED, WARNING)]
 
 
 def test_a_managed_group_needs_zone_balancing():
     suspended = {"group": MANAGED["group"] | {"suspended": ("AZRebalance",)}}
-    assert found(group.check, **MANAGED | suspended) == [(Code.SUSPENDED_PROCESSES, WARNING)]
-    assert found(group.check, group={"suspended": ("AZRebalance",)}) == []
+    assert found(check_group, **MANAGED | suspended) == [(Code.SUSPENDED_PROCESSES, WARNING)]
+    assert found(check_group, group={"suspended": ("AZRebalance",)}) == []
 
 
 # --- managed node groups -----------------------------------------------------------------------------------------
@@ -217,12 +217,12 @@ MANAGED = {"group": {"tags": {well_known.NODEGROUP_TAG: "ng"}}}
 def of_eks(nodegroup=None, *, update=None, **beside):
     """What is found about node group `ng`, two old nodes of it."""
     given = Beside(nodegroup=replace(Nodegroup(name="ng", cluster="blue"), **(nodegroup or {})), **beside)
-    return found(managed.check, beside=given, policy=a_policy(update=update), **MANAGED)
+    return found(check_managed, beside=given, policy=a_policy(update=update), **MANAGED)
 
 
 def test_any_other_group_is_not_asked_about_eks():
     canary = UpdatePolicy(canary=Canary(nodes=1))
-    assert found(managed.check, beside=Beside(image="ami-1", image_by_eks=True), policy=a_policy(canary)) == []
+    assert found(check_managed, beside=Beside(image="ami-1", image_by_eks=True), policy=a_policy(canary)) == []
 
 
 def test_an_image_of_a_group_without_a_template_is_eks_choice():
@@ -264,7 +264,7 @@ def test_a_budget_for_upgrades_counts_for_eks_too():
     budget = Budget(nodes=1, percent=False, reasons=("Upgrade",))
     policy = a_policy(UpdatePolicy(max_unavailable=2), disruption=DisruptionPolicy(budgets=(budget,)))
     beside = Beside(nodegroup=Nodegroup(name="ng", cluster="blue", max_unavailable=2))
-    (one,) = managed.check(an_upgrade(*NODES, beside=beside, policy=policy, **MANAGED))
+    (one,) = check_managed(an_upgrade(*NODES, beside=beside, policy=policy, **MANAGED))
     assert (one.code, one.severity) == (Code.MANAGED_PARALLELISM, BLOCKER)
     assert "--update-config maxUnavailable=1" in one.fix
 
@@ -303,12 +303,12 @@ def test_what_could_not_be_read_is_told_and_not_judged():
     ],
 )
 def test_kubelets_are_never_newer_than_the_control_plane_and_at_most_three_minors_older(wanted, plane, codes):
-    assert found(versions.check, beside=Beside(version=wanted, control_plane=plane)) == codes
+    assert found(check_versions, beside=Beside(version=wanted, control_plane=plane)) == codes
 
 
 def test_a_version_that_some_kubelet_runs_already_needs_no_word_of_the_control_plane():
     node = a_node("n1", kubelet="v1.32.0-eks-0a1b2c3")
-    assert found(versions.check, node, beside=Beside(version="1.32")) == []
+    assert found(check_versions, node, beside=Beside(version="1.32")) == []
 
 
 # --- when --------------------------------------------------------------------------------------------------------
@@ -317,18 +317,18 @@ NIGHT = Window(schedule="0 22 * * *", duration=timedelta(hours=6))
 
 
 def test_a_closed_window_and_a_freeze_are_warnings_that_say_when_it_goes_on():
-    one = told(timing.check, policy=a_policy(UpdatePolicy(windows=(NIGHT,))))
+    one = told(check_schedule, policy=a_policy(UpdatePolicy(windows=(NIGHT,))))
     assert (one.code, one.severity) == (Code.WINDOW_CLOSED, WARNING)
     assert "2024-05-06T22:00:00Z" in one.message
     frozen = ClusterSettings(name="blue", freeze=(Window(schedule="0 0 * * *", duration=timedelta(hours=13)),))
-    one = told(timing.check, settings=frozen)
+    one = told(check_schedule, settings=frozen)
     assert (one.code, one.severity) == (Code.FROZEN, WARNING)
     assert "2024-05-06T13:00:00Z" in one.message
 
 
 def test_a_paused_cluster_is_a_blocker():
     settings = ClusterSettings(name="blue", paused=True)
-    assert found(timing.check, settings=settings) == [(Code.CLUSTER_PAUSED, BLOCKER)]
+    assert found(check_schedule, settings=settings) == [(Code.CLUSTER_PAUSED, BLOCKER)]
 
 
 def with_budget(**fields):
@@ -336,16 +336,16 @@ def with_budget(**fields):
 
 
 def test_a_budget_of_zero_for_upgrades_blocks_for_ever_or_until_its_window_ends():
-    assert found(timing.check, policy=with_budget(reasons=("Upgrade",))) == [(Code.BUDGET_ALLOWS_NONE, BLOCKER)]
+    assert found(check_schedule, policy=with_budget(reasons=("Upgrade",))) == [(Code.BUDGET_ALLOWS_NONE, BLOCKER)]
     noon = Window(schedule="0 11 * * *", duration=timedelta(hours=2))
-    assert found(timing.check, policy=with_budget(reasons=("Upgrade",), window=noon)) == [
+    assert found(check_schedule, policy=with_budget(reasons=("Upgrade",), window=noon)) == [
         (Code.BUDGET_ALLOWS_NONE, WARNING)
     ]
-    assert found(timing.check, policy=with_budget(reasons=("Upgrade",), window=NIGHT)) == []
+    assert found(check_schedule, policy=with_budget(reasons=("Upgrade",), window=NIGHT)) == []
 
 
 def test_a_budget_that_does_not_name_upgrades_holds_none():
-    assert found(timing.check, policy=with_budget()) == []
+    assert found(check_schedule, policy=with_budget()) == []
 
 
 def test_budgets_for_upgrades_hold_the_waves_too():
@@ -374,7 +374,7 @@ def subnets(free):
 def test_a_zone_needs_the_addresses_of_the_new_nodes_that_come_first(free, codes):
     """An m5.large with a pod takes two interfaces of ten addresses; two nodes come first."""
     fields = {"group": {"subnets": ("subnet-a",)}, "subnets": subnets(free), "types": {"m5.large": KIND}}
-    assert found(addresses.check, pods=(a_pod("p"),), **fields) == codes
+    assert found(check_addresses, pods=(a_pod("p"),), **fields) == codes
 
 
 MANY = tuple(
@@ -385,27 +385,27 @@ MANY = tuple(
 def test_warnings_count_all_the_new_nodes_that_may_come_at_a_time():
     two = a_policy(UpdatePolicy(max_unavailable=2))
     fields = {"group": {"subnets": ("subnet-a",)}, "types": {"m5.large": KIND}, "policy": two}
-    short = told(addresses.check, *MANY, pods=(a_pod("p"),), subnets=subnets(159), **fields)
+    short = told(check_addresses, *MANY, pods=(a_pod("p"),), subnets=subnets(159), **fields)
     assert "room for 7 of up to 8 new nodes at a time" in short.message
-    assert found(addresses.check, *MANY, pods=(a_pod("p"),), subnets=subnets(160), **fields) == []
+    assert found(check_addresses, *MANY, pods=(a_pod("p"),), subnets=subnets(160), **fields) == []
     assert (
         "9 nodes and up to 8 new ones are above the maximum size 16"
-        in told(group.check, *MANY, policy=two, group={"desired": 9, "maximum": 16}).message
+        in told(check_group, *MANY, policy=two, group={"desired": 9, "maximum": 16}).message
     )
-    assert found(group.check, *MANY, policy=two, group={"desired": 9, "maximum": 17}) == []
+    assert found(check_group, *MANY, policy=two, group={"desired": 9, "maximum": 17}) == []
 
 
 def test_with_minimal_and_without_known_subnets_no_addresses_are_judged():
     minimal = a_policy(UpdatePolicy(strategy="MINIMAL"))
-    assert found(addresses.check, group={"subnets": ("subnet-a",)}, subnets=subnets(0), policy=minimal) == []
-    assert found(addresses.check) == []
+    assert found(check_addresses, group={"subnets": ("subnet-a",)}, subnets=subnets(0), policy=minimal) == []
+    assert found(check_addresses) == []
 
 
 # --- all together ------------------------------------------------------------------------------------------------
 
 
 def test_without_knowing_what_the_group_launches_no_pod_is_judged():
-    assert found(room.check, pods=(a_pod("p"),)) == []
+    assert found(check_capacity, pods=(a_pod("p"),)) == []
 
 
 def test_blockers_come_first_and_stop_it_unless_their_code_is_overridden():
@@ -431,10 +431,10 @@ def test_nodes_that_are_new_already_are_in_no_wave():
 def test_a_budget_of_a_single_replica_that_surges_is_no_blocker():
     alone = a_pdb(allowed=0, current_healthy=1, desired_healthy=1, min_available=1, expected_pods=1)
     fields = {"pods": (a_pod("p"),), "budgets": (alone,)}
-    assert found(budgets.check, **fields) == [(Code.PDB_NEVER_ALLOWS, BLOCKER)]
-    assert found(budgets.check, **fields, beside=Beside(surged=frozenset({"shop/p"}))) == []
+    assert found(check_budgets, **fields) == [(Code.PDB_NEVER_ALLOWS, BLOCKER)]
+    assert found(check_budgets, **fields, beside=Beside(surged=frozenset({"shop/p"}))) == []
     never = replace(alone, min_available=None, max_unavailable=0)
-    still = found(budgets.check, pods=(a_pod("p"),), budgets=(never,), beside=Beside(surged=frozenset({"shop/p"})))
+    still = found(check_budgets, pods=(a_pod("p"),), budgets=(never,), beside=Beside(surged=frozenset({"shop/p"})))
     assert still == [(Code.PDB_NEVER_ALLOWS, BLOCKER)]
 
 

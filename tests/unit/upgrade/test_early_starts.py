@@ -7,9 +7,9 @@ import pytest
 
 from leeward.model.instance import CapacityType, Instance
 from leeward.policy.document import Budget, DisruptionPolicy, UpdatePolicy
+from leeward.upgrade.gate import gate_of
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import Order, SurgeNode, UpgradeRecord
-from leeward.upgrade.status import gate_of
 from leeward.upgrade.surge.launches import launches
 from leeward.upgrade.surge.sizes import Strategy, most_ahead
 from leeward.upgrade.waves import drain_selection

@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from leeward.model.pod import Toleration
-from leeward.upgrade.creation_failures import EvictionCause
-from leeward.upgrade.eviction_failures import MOST, eviction_failures
+from leeward.upgrade.eviction_failures import MOST, EvictionCause, eviction_failures
 from tests.unit.upgrade.builders import NOON, a_node, a_pdb, a_pod, an_upgrade
 
 NEVER, FREE = a_pdb("web", allowed=0), a_pdb("web", allowed=1)

@@ -6,14 +6,13 @@ import pytest
 
 from leeward.upgrade.creation_failures import (
     CreationCause,
-    EvictionCause,
     code_in,
-    eviction_failure,
     labels_missing,
     launch_failure,
     never_joined,
     not_ready,
 )
+from leeward.upgrade.eviction_failures import EvictionCause, eviction_failure
 
 WAITED = timedelta(minutes=15)
 

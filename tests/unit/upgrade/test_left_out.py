@@ -7,8 +7,8 @@ import pytest
 from leeward.model.group import GroupInstance
 from leeward.policy.document import UpdatePolicy
 from leeward.upgrade.members import Absence, Target, left_out, members
-from leeward.upgrade.preflight import group_checks
 from leeward.upgrade.preflight.findings import Code
+from leeward.upgrade.preflight.group_checks import check_group
 from leeward.upgrade.record import ControlRequest, SurgeNode
 from leeward.upgrade.run import Next
 from leeward.upgrade.steps import STEPS
@@ -71,7 +71,7 @@ def left_out_group(*, maximum_unavailable=1):
 
 
 def test_pre_flight_says_how_many_are_left_out_why_and_how_they_become_members():
-    finding = next(one for one in group_checks.check(left_out_group()) if one.code is Code.INSTANCES_LEFT_OUT)
+    finding = next(one for one in check_group(left_out_group()) if one.code is Code.INSTANCES_LEFT_OUT)
     assert finding.message == ("2 of 3 instances are left out: 1 protected from scale-in (i-n2); 1 in Standby (i-n3)")
     assert "exit-standby" in finding.fix
     assert "--no-protected-from-scale-in" in finding.fix

@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 
 from leeward.policy.document import ClusterSettings
+from leeward.upgrade.creation_failures import SEARCH, creation_failures
 from leeward.upgrade.gate import Gate, Lack, Missing
 from leeward.upgrade.observation import Scene
-from leeward.upgrade.pod_placement_failures import SEARCH, creation_failures
 from tests.unit.upgrade.builders import NOON, a_node, a_policy, an_upgrade
 from tests.unit.upgrade.test_early_starts import TWO, a_record
 

@@ -7,9 +7,9 @@ from datetime import datetime
 
 from leeward.ports.eks import ManagedUpdate
 from leeward.upgrade.creation_failures import labels_missing, launch_failure, never_joined, not_ready
-from leeward.upgrade.gate import Lack
+from leeward.upgrade.gate import Lack, gate_of
 from leeward.upgrade.observation import Scene
-from leeward.upgrade.status import blocking_drains, gate_of
+from leeward.upgrade.status import blocking_drains
 
 EVICTION = "PodEvictionFailure"
 CREATION = frozenset(

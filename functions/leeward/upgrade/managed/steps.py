@@ -17,8 +17,8 @@ from leeward.policy.durations import format_duration
 from leeward.ports import Ports
 from leeward.ports.eks import ManagedState, ManagedUpdate, ManagedUpdates
 from leeward.ports.records import Upgrades
-from leeward.upgrade import completion
 from leeward.upgrade.capacity_ledger import LONGEST_REASON, MOST_REASONS, with_warning
+from leeward.upgrade.completion import STEPS as END_STEPS
 from leeward.upgrade.control import Move, Permission, limits, permission
 from leeward.upgrade.lease import read, wait_for_disruption, written
 from leeward.upgrade.managed import target as managed_target
@@ -27,10 +27,9 @@ from leeward.upgrade.observation import Scene, described, look, policy_of
 from leeward.upgrade.preflight.gather import judge
 from leeward.upgrade.record import Asked, ControlRequest, UpgradeRecord, update_token
 from leeward.upgrade.run import Next, Run
-from leeward.upgrade.stalled import waited
 from leeward.upgrade.start import take_lease
 from leeward.upgrade.status import blocking_drains
-from leeward.upgrade.waits import HELD, seconds_until
+from leeward.upgrade.waits import HELD, seconds_until, waited
 from leeward.workflow.lease import guarded
 from leeward.workflow.steps import Step
 
@@ -94,7 +93,7 @@ def watch(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
 
 STEPS: Mapping[str, Step[Run]] = {
     "take-lease": take_lease,
-    **guarded({"start-managed": start, "watch-managed": watch, **completion.STEPS}),
+    **guarded({"start-managed": start, "watch-managed": watch, **END_STEPS}),
 }
 """Steps of managed-node-group-upgrade by the name in its definition."""
 

@@ -1,18 +1,33 @@
 """The plan of an upgrade, as `leeward upgrade plan` shows it and the machine's first state records it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from leeward.upgrade.checks import findings
+from leeward.upgrade.preflight.capacity_checks import check_addresses, check_capacity
 from leeward.upgrade.preflight.estimate import (
     pace_of,
     surge_cost,
     total_seconds,
 )
-from leeward.upgrade.preflight.findings import Code, Finding, Severity
+from leeward.upgrade.preflight.findings import Code, Finding, Severity, warning
+from leeward.upgrade.preflight.group_checks import check_group, check_managed
 from leeward.upgrade.preflight.model import Preflight
+from leeward.upgrade.preflight.pod_checks import check_budgets, check_workloads
+from leeward.upgrade.preflight.start_checks import check_schedule, check_versions
 from leeward.upgrade.surge.sizes import Size, Sizes, Strategy, sizes
+
+CHECKS: tuple[Callable[[Preflight], Iterable[Finding]], ...] = (
+    check_group,  # nothing else matters where the group cannot launch or terminate
+    check_managed,
+    check_versions,
+    check_schedule,
+    check_budgets,
+    check_workloads,
+    check_capacity,  # the most expensive one
+    check_addresses,
+)
+"""Pre-flight checks in the order in which their findings are reported."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,3 +116,11 @@ def plan_upgrade(preflight: Preflight, *, seed: int = 0) -> Plan:
         ),
         findings=findings(preflight),
     )
+
+
+def findings(preflight: Preflight) -> tuple[Finding, ...]:
+    """Return the findings of all checks, blockers first."""
+    found = [finding for check in CHECKS for finding in check(preflight)]
+    fix = "give the role the permission that is named, or look again later"
+    found += [warning(Code.NOT_JUDGED, f"group {preflight.group.name}", one, fix) for one in preflight.beside.unread]
+    return tuple(sorted(found, key=lambda finding: finding.severity is not Severity.BLOCKER))

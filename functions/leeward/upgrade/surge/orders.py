@@ -12,11 +12,14 @@ from leeward.model.launch_refusal import sentence
 from leeward.ports import Ports
 from leeward.upgrade.capacity_ledger import with_warning
 from leeward.upgrade.lease import written
+from leeward.upgrade.members import Age
 from leeward.upgrade.observation import Scene, described
 from leeward.upgrade.record import Order, SurgeNode, UpgradeRecord, launch_token
 from leeward.upgrade.surge.launches import places_for
 
 DESIRED_SIZE = "the desired size is raised instead"
+
+
 MOST_AT_ONCE = 100  # instances of one LaunchInstances call (Auto Scaling API reference)
 
 
@@ -73,3 +76,37 @@ def _noted(record: UpgradeRecord, found: Mapping[str, str], short: Mapping[str, 
         refusal=refusal or record.refusal,
     )
     return with_warning(record, sentence(record.group, refusal, DESIRED_SIZE)) if refusal else record
+
+
+def adopted(record: UpgradeRecord, scene: Scene) -> UpgradeRecord:
+    """Take new members for the surge nodes where the desired size was raised instead of launching by name."""
+    if not record.raised:
+        return record
+    new = [
+        one.instance for one in scene.preflight.members if one.age is Age.NEW and one.instance.id not in record.ahead
+    ][: record.raised]
+    return replace(
+        record,
+        raised=record.raised - len(new),
+        launched=record.launched + len(new),
+        ahead={**record.ahead, **{one.id: SurgeNode(zone=one.zone) for one in new}},
+    )
+
+
+def _raise_instead(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord:
+    """Raise the desired size once, by what is still lacking, where LaunchInstances does not serve the group."""
+    if not record.refusal or record.others_scaled is not None:
+        return record
+    if not record.wanted:
+        lacking = max(min(record.surge, len(scene.preflight.old)) - len(record.ahead), 0)
+        group = ports.groups.describe([record.group])[record.group]
+        wanted = group.desired + lacking
+        above = record.raised_maximum or wanted > group.maximum
+        most = max(record.raised_to, wanted) if above else record.raised_to
+        record = written(
+            replace(record, wanted=wanted, raised=lacking, raised_maximum=above, raised_to=most),
+            ports.upgrades,
+        )
+    if record.raised:
+        ports.group_changes.raise_to(record.group, desired=record.wanted, maximum=record.wanted)
+    return record

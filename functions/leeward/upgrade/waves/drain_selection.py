@@ -7,21 +7,17 @@ offset yet (docs/designs/upgrade.md)."""
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
 
 from leeward.model.pod import Pod
 from leeward.upgrade.members import Age, Member
 from leeward.upgrade.preflight.model import Preflight, zone_of
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.surge.sizes import Strategy
-from leeward.upgrade.waves.early_starts import PodCapacity
+from leeward.upgrade.waves.early_starts import PodCapacity, early_starts
 from leeward.upgrade.waves.model import Limits, WaveNode
 from leeward.upgrade.waves.planner import Order, next_nodes, plan_waves
 
 TRIES = 2  # of one node within one start
-
-
-LATE = timedelta(minutes=5)  # after its launch, for a new node that is not Ready
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +82,8 @@ def starts(
     if room is not None and booting:
         going = [*busy, *(one for one in nodes if one.name in chosen)]
         ready = [*ready, *booting]
-        chosen += _early(preflight, record, nodes, going, ready, room)
+        limits = replace(preflight.limits, per_zone=_covered(preflight, record, preflight.limits, going, ready))
+        chosen += early_starts(preflight, nodes, going, limits, room)
     names = [*bare, *(candidates[name] for name in chosen)]
     if at_most is not None:
         names = names[:at_most]
@@ -101,8 +98,8 @@ def _any_may_go(
     limits: Limits,
     alive: Sequence[str],
 ) -> bool:
-    """Return whether one of them could start, in whatever order they are tried: else no plan is needed. `alive`: as in
-    `_early`.
+    """Return whether one of them could start, in whatever order they are tried: else no plan is needed. `alive`: new
+    instances that no node offsets yet.
     """
     if with_decrement(record):
         limits = replace(limits, per_zone=_covered(preflight, record, preflight.limits, busy, alive))
@@ -118,39 +115,6 @@ def _preferred(preflight: Preflight, candidates: Mapping[str, Member], seed: int
     order = Order(preflight.policy.update.order)
     planned = plan_waves(nodes.values(), preflight.limits, preflight.rivalry, order=order, seed=seed)
     return [nodes[name] for wave in planned for name in wave]
-
-
-def _early(
-    preflight: Preflight,
-    record: UpgradeRecord,
-    nodes: Sequence[WaveNode],
-    going: Sequence[WaveNode],
-    alive: Sequence[str],
-    room: Callable[[], PodCapacity],
-) -> tuple[str, ...]:
-    """Return old nodes whose successors boot, and whose pods fit until then on the new nodes that are Ready. `going`:
-    those that drain or are about to; `alive`: new instances that no node offsets yet.
-    """
-    taken = {one.name for one in going}
-    limits = replace(preflight.limits, per_zone=_covered(preflight, record, preflight.limits, going, alive))
-    wanted = next_nodes([one for one in nodes if one.name not in taken], going, limits, preflight.rivalry)
-    if not wanted:
-        return ()
-    new = [one for one in preflight.members if one.age is Age.NEW]
-    if any(_is_late(preflight, one) for one in new):
-        return ()
-    serving = {one.node.name for one in new if one.node is not None and one.node.ready and not one.node.unschedulable}
-    return room().fitting(serving, [one.name for one in going], wanted)
-
-
-def _is_late(preflight: Preflight, new: Member) -> bool:
-    """Return whether the new node should have been Ready by now: until the cause is clear, no old node starts before
-    its successor is Ready.
-    """
-    launched = preflight.world.instances.get(new.instance.id)
-    if launched is None or (new.node is not None and new.node.ready):
-        return False
-    return preflight.world.now - launched.launched > LATE
 
 
 def _ready_surge(preflight: Preflight, record: UpgradeRecord) -> list[str]:

@@ -1,16 +1,23 @@
-"""Pod capacity of the new nodes: which old nodes may start to drain although the nodes that replace them still boot.
+"""Old nodes that may start to drain although the nodes that replace them still boot.
 
 Decides by the scheduling rules (`leeward.scheduling`): every pod of such a node fits on new nodes that are Ready,
 beside all pods that have a place reserved there already. So no pod waits for a node that boots, and full clusters
-drain one for one, as without this module (docs/designs/upgrade.md)."""
+drain one for one (docs/designs/upgrade.md)."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from leeward.scheduling.nodes import NodeSpec
 from leeward.scheduling.packing import pack
 from leeward.scheduling.pods import PodSpec
 from leeward.scheduling.world import World
+from leeward.upgrade.members import Age, Member
+from leeward.upgrade.preflight.model import Preflight
+from leeward.upgrade.waves.model import Limits, WaveNode
+from leeward.upgrade.waves.planner import next_nodes
+
+LATE = timedelta(minutes=5)  # after its launch, for a new node that is not Ready
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,3 +52,35 @@ def _placed(world: World, name: str) -> bool:
         world.rollback(point)
         return False
     return True
+
+
+def early_starts(
+    preflight: Preflight,
+    nodes: Sequence[WaveNode],
+    leaving: Sequence[WaveNode],
+    limits: Limits,
+    capacity: Callable[[], PodCapacity],
+) -> tuple[str, ...]:
+    """Return old nodes whose successors boot, and whose pods fit until then on the new nodes that are Ready. `nodes`:
+    in the order of preference; `leaving`: those that drain or are about to; `limits`: also in each zone the new
+    instances that no node offsets yet.
+    """
+    taken = {one.name for one in leaving}
+    candidates = next_nodes([one for one in nodes if one.name not in taken], leaving, limits, preflight.rivalry)
+    if not candidates:
+        return ()
+    new = [one for one in preflight.members if one.age is Age.NEW]
+    if any(_is_late(preflight, one) for one in new):
+        return ()
+    serving = {one.node.name for one in new if one.node is not None and one.node.ready and not one.node.unschedulable}
+    return capacity().fitting(serving, [one.name for one in leaving], candidates)
+
+
+def _is_late(preflight: Preflight, new: Member) -> bool:
+    """Return whether the new node should have been Ready by now: until the cause is clear, no old node starts before
+    its successor is Ready.
+    """
+    launched = preflight.world.instances.get(new.instance.id)
+    if launched is None or (new.node is not None and new.node.ready):
+        return False
+    return preflight.world.now - launched.launched > LATE
