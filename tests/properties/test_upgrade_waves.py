@@ -16,7 +16,7 @@ from leeward.upgrade.waves.model import (
     Limits,
     WaveNode,
     budget_key,
-    rivalry,
+    cluster_constraints,
     wave_node,
 )
 from leeward.upgrade.waves.planner import Order, next_nodes, plan_waves
@@ -59,7 +59,7 @@ def a_fleet(chance, *, nodes, pods, replicas, budgeted=0.5, allowed=(0, 1, 1, 2,
                     disruptions_allowed=chance.choice(allowed),
                 )
             )
-    return joined(chance, nodes, found, budgets, zones), rivalry(budgets, found)
+    return joined(chance, nodes, found, budgets, zones), cluster_constraints(budgets, found)
 
 
 def joined(chance, count, pods, budgets, zones):

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from leeward.upgrade.observation import fresh_record, look
+from leeward.upgrade.observation import fresh_record, observe
 from leeward.upgrade.preflight.plan import plan_upgrade
 from leeward.upgrade.record import Asked
 from leeward.upgrade.templates import expected
@@ -16,7 +16,9 @@ def planned(world):
     ports, group = world.world.system.ports, world.world.fleet.groups[GROUP].described()
     policy = world.world.policies.policies[0]
     record = fresh_record(group, "blue", policy, Asked(template_version="2"), ports.clock)
-    return plan_upgrade(look(replace(record, target=expected(record, group, ports.templates)), ports).preflight).sizes
+    return plan_upgrade(
+        observe(replace(record, target=expected(record, group, ports.templates)), ports).preflight
+    ).sizes
 
 
 @pytest.mark.parametrize("strategy", ["DEFAULT", "MINIMAL", "INCREMENTAL"])

@@ -17,7 +17,7 @@ from leeward.ports.executions import NamedExecutions
 from leeward.ports.records import Upgrades
 from leeward.upgrade.control import limits, with_control
 from leeward.upgrade.lease import held, is_running, start_next, written
-from leeward.upgrade.observation import described, fresh_record, known, look, policy_of
+from leeward.upgrade.observation import described, fresh_record, known, observe, policy_of
 from leeward.upgrade.record import Asked, UpgradeRecord
 from leeward.upgrade.start import ACTIONS as WISHES
 from leeward.upgrade.start import asked_for, following
@@ -83,10 +83,13 @@ def live_status(name: str, cluster: str, ports: Ports) -> Status:
             raise InvalidInputError(f"upgrade: found {group.name}, which no policy selects; expected a selected group")
         probe = fresh_record(group, cluster, policy, Asked(), ports.clock)
         probe = replace(probe, target=expected(probe, group, ports.templates))
-    scene = look(probe, ports)
+    observation = observe(probe, ports)
     runs = record is not None and record.ended is None
     return status_of(
-        scene.preflight, record, allowed(probe, scene, ports) if runs else None, running(name, record, ports)
+        observation.preflight,
+        record,
+        allowed(probe, observation, ports) if runs else None,
+        running(name, record, ports),
     )
 
 

@@ -46,8 +46,8 @@ def _summary(plan: Plan, preflight: Preflight) -> RenderableType:
 
 
 def _asked(preflight: Preflight) -> str:
-    beside = preflight.beside
-    asked = beside.image or (f"Kubernetes {beside.version}" if beside.version else "the group's own template")
+    inputs = preflight.inputs
+    asked = inputs.image or (f"Kubernetes {inputs.version}" if inputs.version else "the group's own template")
     return f"{asked}, in a new launch template version"
 
 

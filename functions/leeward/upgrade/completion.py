@@ -16,7 +16,7 @@ from leeward.upgrade.cordoning import uncordon
 from leeward.upgrade.eviction_failures import what_blocks
 from leeward.upgrade.lease import read, start_next, written
 from leeward.upgrade.members import Age, Member
-from leeward.upgrade.observation import Scene, look
+from leeward.upgrade.observation import Observation, observe
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.run import REFUSED_UPDATE, Next, Run
 from leeward.upgrade.start import begin_next
@@ -50,8 +50,8 @@ def restore(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     for cordons, so the nodes are read here: a list that is seconds old might lack one that a step has just set.
     """
     record = read(run, ports.upgrades)
-    scene = look(record, ports)
-    members = {one.id for one in scene.group.instances}  # also those that were put into Standby since
+    observation = observe(record, ports)
+    members = {one.id for one in observation.group.instances}  # also those that were put into Standby since
     nodes = ports.clusters.kubernetes(record.cluster).nodes()
     uncordon((node for node in nodes if node.instance_id in members), record, ports.clusters)
     record = give_back_group(record, ports)
@@ -63,18 +63,18 @@ def restore(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         else Next.UPGRADED
     )
     target = f", {record.target.template.told}" if record.target.template else ""
-    why = f"{record.finished} nodes replaced, {len(scene.preflight.members)} members{target}"
+    why = f"{record.finished} nodes replaced, {len(observation.preflight.members)} members{target}"
     then = begin_next(record, ports.upgrade_executions) if how is Next.UPGRADED else ""
-    out = "" if how is Next.ABORTED else _left_out(scene)
+    out = "" if how is Next.ABORTED else _left_out(observation)
     said = "; ".join(part for part in (why, out, then, *record.warnings) if part)
     left = () if how is not Next.UPGRADED else record.then
     written(replace(record, ended=ports.clock.now(), error="", why=said[:500], then=left), ports.upgrades)
     return replace(run, next=how, why=said)
 
 
-def _left_out(scene: Scene) -> str:
+def _left_out(observation: Observation) -> str:
     """Name the old instances that stay: one may have been put into Standby or protected after pre-flight."""
-    out = scene.preflight.left_out
+    out = observation.preflight.left_out
     told = ", ".join(f"{one.instance.id} {one.absence.value}" for one in out[:MOST_NAMED])
     more = f" and {len(out) - MOST_NAMED} more" if len(out) > MOST_NAMED else ""
     return f"not upgraded: {told}{more}" if out else ""
@@ -143,44 +143,44 @@ def scale_down(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     emptiest new node is requested for it, and from then on that termination restores the size.
     """
     record = fulfil(read(run, ports.upgrades), ports)
-    scene = look(record, ports)
-    record = _adopted(record, scene, ports.upgrades)
+    observation = observe(record, ports)
+    record = _adopted(record, observation, ports.upgrades)
     if record.others_scaled is not None and record.ahead:
         record = written(without(record, record.ahead), ports.upgrades)
-    record = _pass_on(record, scene, scene.preflight.members, ports)
-    return settled(run, record, scene, ports)
+    record = _pass_on(record, observation, observation.preflight.members, ports)
+    return settled(run, record, observation, ports)
 
 
 def _pass_on(
-    record: UpgradeRecord, scene: Scene, among: list[Member] | tuple[Member, ...], ports: Ports
+    record: UpgradeRecord, observation: Observation, among: list[Member] | tuple[Member, ...], ports: Ports
 ) -> UpgradeRecord:
     """Assign each unassigned launch to a named node: new ones and those launched ahead before others, the emptiest
     first; written to the record, then requested. Where the desired size is what it was, another writer took back what
     was launched.
     """
-    if record.unassigned and scene.group.desired <= record.desired:
+    if record.unassigned and observation.group.desired <= record.desired:
         what = f"{', '.join(record.unassigned)}: launched ahead, and the desired size is no larger than it was"
         record = written(with_warning(without(record, record.unassigned), what), ports.upgrades)
     taken = set(record.assigned.values())
     free = sorted(
         (one for one in among if one.instance.id not in taken and _may_go(one, record, ports.claims)),
-        key=lambda one: (one.age is Age.OLD and one.instance.id not in record.ahead, _pods(scene, one), one.name),
+        key=lambda one: (one.age is Age.OLD and one.instance.id not in record.ahead, _pods(observation, one), one.name),
     )
     offsets = dict(zip(record.unassigned, (one.instance.id for one in free), strict=False))
     if offsets:
         record = written(record.with_offsets(offsets), ports.upgrades)
     asked = {new: by for new, by in record.assigned.items() if by not in record.under_way}
     for new, by in asked.items():
-        request_offset(record, new, by, scene, ports)
+        request_offset(record, new, by, observation, ports)
     if not asked:
         return record
     warning = f"{', '.join(sorted(asked.values()))} were asked to offset launches that no old node was left for"
     return written(with_warning(without(record, asked), warning), ports.upgrades)
 
 
-def _adopted(record: UpgradeRecord, scene: Scene, upgrades: Upgrades) -> UpgradeRecord:
+def _adopted(record: UpgradeRecord, observation: Observation, upgrades: Upgrades) -> UpgradeRecord:
     """Adopt instances for which the desired size was raised; they may come after the last drain."""
-    found = adopted(record, scene)
+    found = adopted(record, observation)
     return written(found, upgrades) if found != record else record
 
 
@@ -192,29 +192,32 @@ def _may_go(member: Member, record: UpgradeRecord, claims: Claims) -> bool:
     return free and not is_open(member.instance.id, claims)
 
 
-def _pods(scene: Scene, member: Member) -> int:
+def _pods(observation: Observation, member: Member) -> int:
     if member.node is None:
         return 0
-    return sum(has_to_leave(pod) for pod in scene.preflight.world.pods_on(member.node.name))
+    return sum(has_to_leave(pod) for pod in observation.preflight.snapshot.pods_on(member.node.name))
 
 
-def settled(run: Run, record: UpgradeRecord, scene: Scene, ports: Ports) -> Run:
+def settled(run: Run, record: UpgradeRecord, observation: Observation, ports: Ports) -> Run:
     """Wait until the desired size is what it was; what others changed, or have not offset, is left to them."""
     now = ports.clock.now()
     if record.ahead or record.raised:
-        return _not_offset(run, record, scene, ports)
-    too_large = scene.group.desired > record.desired and record.others_scaled is None
+        return _not_offset(run, record, observation, ports)
+    too_large = observation.group.desired > record.desired and record.others_scaled is None
     if not too_large:
-        return replace(run, next=Next.RESTORE, why=f"desired size {scene.group.desired}")
+        return replace(run, next=Next.RESTORE, why=f"desired size {observation.group.desired}")
     if not record.why.startswith("scaling down"):
         record = written(replace(record, phase_since=now, why="scaling down"), ports.upgrades)
     if now - (record.phase_since or now) < PATIENCE:
-        return again(run, Next.WAIT, PAUSE, f"desired size is {scene.group.desired}, it was {record.desired}")
-    written(with_warning(record, f"the desired size is {scene.group.desired}, it was {record.desired}"), ports.upgrades)
+        return again(run, Next.WAIT, PAUSE, f"desired size is {observation.group.desired}, it was {record.desired}")
+    written(
+        with_warning(record, f"the desired size is {observation.group.desired}, it was {record.desired}"),
+        ports.upgrades,
+    )
     return replace(run, next=Next.RESTORE, why="what is left is for others to offset")
 
 
-def _not_offset(run: Run, record: UpgradeRecord, scene: Scene, ports: Ports) -> Run:
+def _not_offset(run: Run, record: UpgradeRecord, observation: Observation, ports: Ports) -> Run:
     """Wait for launches that no node has offset yet: instances that the raised desired size has not brought, or members
     that others terminate, so that none is left to offset them.
     """
@@ -226,5 +229,5 @@ def _not_offset(run: Run, record: UpgradeRecord, scene: Scene, ports: Ports) -> 
     if record.raised:
         why = f"the group has not launched for {waits}: look at the scaling activities of {record.group}"
         return replace(run, next=Next.CREATION_FAILURE, why=why)
-    others = what_blocks((one.instance.id for one in scene.preflight.members), record, scene, ports.claims)
+    others = what_blocks((one.instance.id for one in observation.preflight.members), record, observation, ports.claims)
     return replace(run, next=Next.EVICTION_FAILURE, why=f"no node has offset a launch in {waits}: {others}")

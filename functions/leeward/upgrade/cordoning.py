@@ -15,7 +15,7 @@ from leeward.ports import Ports
 from leeward.ports.kubernetes import Clusters, Kubernetes, Listed
 from leeward.upgrade.lease import read, written
 from leeward.upgrade.members import Age
-from leeward.upgrade.observation import Scene, look
+from leeward.upgrade.observation import Observation, observe
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.run import Next, Run
 
@@ -27,22 +27,22 @@ def cordon(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     again.
     """
     record = read(run, ports.upgrades)
-    scene = look(record, ports)
-    new = [one.node for one in scene.preflight.members if one.age is Age.NEW and one.node is not None]
+    observation = observe(record, ports)
+    new = [one.node for one in observation.preflight.members if one.age is Age.NEW and one.node is not None]
     leave = look_for_exclusion(ports.clusters.kubernetes(record.cluster), {node.name for node in new if node.ready})
-    count = set_cordons(record, scene, ports.clusters, exclude=leave.at_once)
+    count = set_cordons(record, observation, ports.clusters, exclude=leave.at_once)
     if not record.cordoned:
         written(replace(record, cordoned=True), ports.upgrades)
     done = f"cordoned {count} old nodes" if count else "they are cordoned already"
     return replace(run, next=Next.CORDONED, why=f"{done}; {leave.why}")
 
 
-def set_cordons(record: UpgradeRecord, scene: Scene, clusters: Clusters, *, exclude: bool = False) -> int:
+def set_cordons(record: UpgradeRecord, observation: Observation, clusters: Clusters, *, exclude: bool = False) -> int:
     """Cordon old members, with `exclude` also out of load balancers; remove Leeward's cordons from new ones. Cordons
     and labels of others stay.
     """
     kubernetes, count = clusters.kubernetes(record.cluster), 0
-    for one in scene.preflight.members:
+    for one in observation.preflight.members:
         if one.node is None:
             continue
         with suppress(ObjectGoneError):

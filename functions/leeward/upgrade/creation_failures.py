@@ -12,7 +12,7 @@ from typing import Any
 from leeward.model.instance import ALIVE
 from leeward.policy.durations import format_duration
 from leeward.upgrade.gate import JOINS_WITHIN, Gate, Lack
-from leeward.upgrade.observation import Scene
+from leeward.upgrade.observation import Observation
 from leeward.upgrade.record import UpgradeRecord
 
 SEARCH = timedelta(minutes=15)  # for capacity in a zone that has lacked it
@@ -119,12 +119,12 @@ def _told(condition: Mapping[str, Any]) -> str:
 
 
 def creation_failures(
-    record: UpgradeRecord, scene: Scene, gate: Gate, now: datetime, *, exhausted: bool
+    record: UpgradeRecord, observation: Observation, gate: Gate, now: datetime, *, exhausted: bool
 ) -> tuple[NodeCreationFailure, ...]:
     """Return the failures, empty while there is still time, which begins once pre-flight waits for nothing.
     `exhausted`: INCREMENTAL has launched as many as it may.
     """
-    members = {one.name: one for one in scene.preflight.members}
+    members = {one.name: one for one in observation.preflight.members}
     since = max((moment for moment in (record.phase_since, record.measured) if moment), default=now)
     found: list[NodeCreationFailure] = []
     for missing in gate.missing:
@@ -133,7 +133,7 @@ def creation_failures(
             if now - since >= SEARCH or exhausted:
                 found.append(_nothing_launched(record, missing.object))
             continue
-        instance = scene.instances.get(member.instance.id)
+        instance = observation.instances.get(member.instance.id)
         waited = now - (instance.launched if instance is not None else since)
         if waited < JOINS_WITHIN:
             continue

@@ -45,7 +45,7 @@ def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     own; no node waits for the end of a wave.
     """
     turn = take_turn(read(run, ports.upgrades), ports, drains=True)
-    record, preflight = turn.record, turn.scene.preflight
+    record, preflight = turn.record, turn.observation.preflight
     if not preflight.old and not record.under_way:
         return _all_gone(run, turn, ports.clock)
     left = waiting(preflight, record)
@@ -55,7 +55,7 @@ def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     if turn.permission.move is not Move.GO:
         stalled = _stalled(run, turn, told, ports) if _canary_drains(turn) else None
         return stalled or held(run, turn.permission, len(record.under_way), ports.clock.now())
-    set_cordons(record, turn.scene, ports.clusters)
+    set_cordons(record, turn.observation, ports.clusters)
     if turn.told or leaving_nodes(preflight, record, turn.held):
         pause = SHORTEST if turn.told else busy_pause(preflight.parallel)
         return _stalled(run, turn, told, ports) or again(run, Next.WAIT, pause, told)
@@ -66,14 +66,14 @@ def _stalled(run: Run, turn: Turn, told: str, ports: Ports) -> Run | None:
     """Return None while one of the nodes on their way moves, else the failure with what blocks them: the upgrade's own,
     and those that another controller or a person terminates and cannot terminate.
     """
-    preflight = turn.scene.preflight
+    preflight = turn.observation.preflight
     nodes = leaving_nodes(preflight, turn.record, turn.held)
-    limit = longest_wait(turn.scene.policy.drain)
+    limit = longest_wait(turn.observation.policy.drain)
     left = pods_left(nodes, preflight)
     _, stands = waited(turn.record, "waiting for nodes to leave", nodes, limit, ports.clock, ports.upgrades, pods=left)
     if not stands:
         return None
-    said = what_blocks(nodes, turn.record, turn.scene, ports.claims)
+    said = what_blocks(nodes, turn.record, turn.observation, ports.claims)
     return replace(
         run, next=Next.EVICTION_FAILURE, why=f"nodes have not left in {format_duration(limit)}: {told}: {said}"
     )
@@ -96,10 +96,12 @@ def _all_gone(run: Run, turn: Turn, clock: Clock) -> Run:
     """Finish the drains. Old nodes may have gone while their successors still booted: those have to join before the
     step is done.
     """
-    late = Gate(missing=tuple(one for one in gate_of(turn.scene.preflight).missing if one.lack is Lack.NOT_JOINED))
+    late = Gate(
+        missing=tuple(one for one in gate_of(turn.observation.preflight).missing if one.lack is Lack.NOT_JOINED)
+    )
     if late.open:
         return replace(run, next=Next.SCALE_DOWN, why="no node of an older template version is left")
-    failures = creation_failures(turn.record, turn.scene, late, clock.now(), exhausted=False)
+    failures = creation_failures(turn.record, turn.observation, late, clock.now(), exhausted=False)
     if failures:
         return replace(run, next=Next.CREATION_FAILURE, why="; ".join(f"{one.message}: {one.fix}" for one in failures))
     return again(run, Next.WAIT, BOOT_PAUSE, "; ".join(one.message for one in late.missing))
@@ -107,7 +109,7 @@ def _all_gone(run: Run, turn: Turn, clock: Clock) -> Run:
 
 def _nothing_goes(run: Run, turn: Turn, told: str, clock: Clock, upgrades: Upgrades) -> Run:
     """Wait or fail when no node is on its way and none could start: report why, and limit the wait."""
-    record, preflight = turn.record, turn.scene.preflight
+    record, preflight = turn.record, turn.observation.preflight
     if turn.held or not to_try(preflight, record):
         reasons = {**record.reasons, **turn.held}
         causes = [f"{one.message}: {one.fix}" for one in eviction_failures(preflight, {*record.failed, *turn.held})]
@@ -116,7 +118,9 @@ def _nothing_goes(run: Run, turn: Turn, told: str, clock: Clock, upgrades: Upgra
     if preflight.limits.together <= 0:
         return _budget_is_spent(run, turn, told, clock, upgrades)
     record = resumed(run, record, clock, upgrades)
-    failures = creation_failures(record, turn.scene, gate_of(turn.scene.preflight), clock.now(), exhausted=False)
+    failures = creation_failures(
+        record, turn.observation, gate_of(turn.observation.preflight), clock.now(), exhausted=False
+    )
     if failures:
         return replace(run, next=Next.CREATION_FAILURE, why="; ".join(f"{one.message}: {one.fix}" for one in failures))
     nodes = [one.instance.id for one in waiting(preflight, record)]
@@ -131,10 +135,10 @@ def _budget_is_spent(run: Run, turn: Turn, told: str, clock: Clock, upgrades: Up
     """Wait for a budget of 0, which is the operator's; a budget that nodes of the policy's other groups hold is waited
     for as well, as long as these change.
     """
-    holders = others_disrupting(turn.scene.preflight)
+    holders = others_disrupting(turn.observation.preflight)
     if not holders:
         return again(run, Next.WINDOW, LONGEST, f"{told}; the budgets for Upgrade allow none now")
-    limit = longest_wait(turn.scene.policy.drain)
+    limit = longest_wait(turn.observation.policy.drain)
     _, stands = waited(turn.record, "waiting for budgets", holders, limit, clock, upgrades)
     held_by = f"{told}; the budgets for Upgrade are held by {', '.join(holders[:MOST_NAMED])}"
     if stands:

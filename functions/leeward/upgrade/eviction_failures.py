@@ -12,7 +12,7 @@ from leeward.model.pod import Pod
 from leeward.model.termination import Status, TerminationRecord
 from leeward.policy.durations import format_duration
 from leeward.ports.records import Claims
-from leeward.upgrade.observation import Scene
+from leeward.upgrade.observation import Observation
 from leeward.upgrade.preflight.model import Preflight
 from leeward.upgrade.preflight.pod_checks import tolerates_every_mark
 from leeward.upgrade.record import UpgradeRecord
@@ -78,7 +78,7 @@ def eviction_failures(preflight: Preflight, failed: Collection[str]) -> tuple[Po
     """Return the failures of old nodes. `failed`: ids of old instances whose pods did not leave. Empty where every pod
     could leave by now.
     """
-    nodes = [node for node in preflight.world.nodes if node.instance_id in failed]
+    nodes = [node for node in preflight.snapshot.nodes if node.instance_id in failed]
     found = [
         eviction_failure(
             cause,
@@ -94,7 +94,7 @@ def eviction_failures(preflight: Preflight, failed: Collection[str]) -> tuple[Po
 
 
 def _causes(preflight: Preflight, node: str) -> Iterator[tuple[Pod, EvictionCause]]:
-    for pod in preflight.world.pods_on(node):
+    for pod in preflight.snapshot.pods_on(node):
         cause = _cause(preflight, pod)
         if cause is not None and not (pod.mirror or pod.of_daemon_set or pod.finished):
             yield pod, cause
@@ -116,23 +116,27 @@ def _cause(preflight: Preflight, pod: Pod) -> EvictionCause | None:
     return EvictionCause.POLICY_REFUSES if refused else None
 
 
-def what_blocks(instances: Iterable[str], record: UpgradeRecord, scene: Scene, claims: Claims) -> str:
+def what_blocks(instances: Iterable[str], record: UpgradeRecord, observation: Observation, claims: Claims) -> str:
     """Return for each node that does not leave: who terminates it, what blocks that, and the fix."""
     named = sorted(instances)
     terminations = claims.read_all(named[:MOST_NAMED])
-    nodes = {one.instance_id: one for one in scene.preflight.world.nodes if one.instance_id in named}
-    told = [_blocked(one, nodes.get(one), terminations.get(one), record, scene) for one in named[:MOST_NAMED]]
+    nodes = {one.instance_id: one for one in observation.preflight.snapshot.nodes if one.instance_id in named}
+    told = [_blocked(one, nodes.get(one), terminations.get(one), record, observation) for one in named[:MOST_NAMED]]
     more = len(named) - len(told)
     return "; ".join([*told, *([f"and {more} more nodes"] if more else [])])
 
 
 def _blocked(
-    instance: str, node: Node | None, termination: TerminationRecord | None, record: UpgradeRecord, scene: Scene
+    instance: str,
+    node: Node | None,
+    termination: TerminationRecord | None,
+    record: UpgradeRecord,
+    observation: Observation,
 ) -> str:
     name = node.name if node is not None else instance
-    said = [*_objects(node, scene), *(termination.blocked_by if termination is not None else ())]
-    if instance in record.under_way and termination is None and scene.preflight.world.going:
-        others = ", ".join(sorted(scene.preflight.world.going)[:MOST_NAMED])
+    said = [*_objects(node, observation), *(termination.blocked_by if termination is not None else ())]
+    if instance in record.under_way and termination is None and observation.preflight.snapshot.going:
+        others = ", ".join(sorted(observation.preflight.snapshot.going)[:MOST_NAMED])
         said.append(f"the policy's budgets for Upgrade are held by {others}: wait for these or raise the budget")
     blocks = "; ".join(dict.fromkeys(said))
     return f"{name} does not leave ({_by(instance, termination, record)}): {blocks or _look_up(name, termination)}"
@@ -147,13 +151,13 @@ def _by(instance: str, termination: TerminationRecord | None, record: UpgradeRec
     return f"terminated for {', '.join(dict.fromkeys(cause.kind.value for cause in termination.causes))}"
 
 
-def _objects(node: Node | None, scene: Scene) -> list[str]:
+def _objects(node: Node | None, observation: Observation) -> list[str]:
     """Return what blocks the node in the cluster, each object with its fix."""
     if node is None:
         return []
     found = [
         f"{one.pod or 'the node'}: {one.object}: {one.fix}"
-        for one in blocking_drains(scene.preflight)
+        for one in blocking_drains(observation.preflight)
         if one.node == node.name
     ]
     if node.deleting and node.finalizers:

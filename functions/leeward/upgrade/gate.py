@@ -111,7 +111,7 @@ def gate_of(preflight: Preflight, proven: datetime | None = None) -> Gate:
     """
     found: Sequence[Member] = preflight.members
     if proven is not None:
-        known = preflight.world.instances
+        known = preflight.snapshot.instances
         ids = [one.instance.id for one in found]
         early = {each for each in ids if each not in known or known[each].launched <= proven - CLOCKS}
         found = waited_for(found, early)
@@ -122,4 +122,4 @@ def zones_to_serve(preflight: Preflight) -> frozenset[str]:
     """Return zones that need a new node before old ones terminate."""
     if preflight.strategy is Strategy.MINIMAL:
         return frozenset()
-    return frozenset(zone_of(preflight.world, member) for member in preflight.old) - {""}
+    return frozenset(zone_of(preflight.snapshot, member) for member in preflight.old) - {""}

@@ -19,14 +19,14 @@ from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.termination import capacity_ledger
 from leeward.termination.maximum_size import owners_maximum
 from leeward.upgrade.members import Target
-from leeward.upgrade.preflight.model import Beside, Preflight
+from leeward.upgrade.preflight.model import Preflight, PreflightInputs
 from leeward.upgrade.record import Asked, UpgradeRecord
 from leeward.upgrade.surge.sizes import Strategy, max_surge, parallelism
 from leeward.upgrade.waves.shared_budgets import going_elsewhere, others_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
+class Observation:
     """One observation. `instances`: the group's members as EC2 sees them."""
 
     preflight: Preflight
@@ -57,7 +57,7 @@ def policy_of(cluster: str, group: Group, clusters: Clusters) -> NodePolicy | No
     return policy_for(clusters.policies(cluster).policies, group.name, group.tags)
 
 
-def look(record: UpgradeRecord, ports: Ports, beside: Beside | None = None) -> Scene:
+def observe(record: UpgradeRecord, ports: Ports, inputs: PreflightInputs | None = None) -> Observation:
     """Observe with three lists of the cluster, one DescribeAutoScalingGroups, one DescribeInstances; with budgets for
     Upgrade, the cluster's groups, and one read of the table for its run and for each other group of the policy.
     """
@@ -68,7 +68,7 @@ def look(record: UpgradeRecord, ports: Ports, beside: Beside | None = None) -> S
     kubernetes = ports.clusters.kubernetes(record.cluster)
     instances = ports.instances.describe(member.id for member in group.instances)
     others = others_of(chosen, group, record.cluster, ports.clusters, ports.groups)
-    world = ClusterSnapshot(
+    snapshot = ClusterSnapshot(
         cluster=record.cluster,
         now=ports.clock.now(),
         policies=policies,
@@ -81,9 +81,9 @@ def look(record: UpgradeRecord, ports: Ports, beside: Beside | None = None) -> S
         hooks={group.name: ports.groups.hooks(group.name)},
         going=going_elsewhere(record, others, ports).all,
     )
-    given = beside or Beside(force=record.asked.force, selected=policy is not None)
-    preflight = Preflight.of(world, group, chosen, record.target, given, only_ready=True)
-    return Scene(preflight=_running(preflight, record), instances=instances, settings=policies.settings)
+    given = inputs or PreflightInputs(force=record.asked.force, selected=policy is not None)
+    preflight = Preflight.of(snapshot, group, chosen, record.target, given, only_ready=True)
+    return Observation(preflight=_running(preflight, record), instances=instances, settings=policies.settings)
 
 
 def _running(preflight: Preflight, record: UpgradeRecord) -> Preflight:
@@ -105,7 +105,7 @@ def _running(preflight: Preflight, record: UpgradeRecord) -> Preflight:
 
 
 def _id_of(preflight: Preflight, node: str) -> str:
-    found = preflight.world.node(node)
+    found = preflight.snapshot.node(node)
     return found.instance_id if found is not None else ""
 
 

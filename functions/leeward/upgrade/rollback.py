@@ -16,7 +16,7 @@ from leeward.upgrade.completion import PAUSE, _adopted, _pass_on, settled
 from leeward.upgrade.cordoning import uncordon
 from leeward.upgrade.eviction_failures import what_blocks
 from leeward.upgrade.lease import read, written
-from leeward.upgrade.observation import Scene, look, measured
+from leeward.upgrade.observation import Observation, measured, observe
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.surge.orders import fulfil
@@ -26,14 +26,16 @@ from leeward.upgrade.waits import again, longest_wait, pods_left, waited
 from leeward.upgrade.waves.shared_budgets import still_allowed
 
 
-def nodes_finish(run: Run, record: UpgradeRecord, held: Mapping[str, str], scene: Scene, ports: Ports) -> Run:
+def nodes_finish(
+    run: Run, record: UpgradeRecord, held: Mapping[str, str], observation: Observation, ports: Ports
+) -> Run:
     """Wait, during an abort, for the nodes on their way; the failure names what blocks them."""
-    nodes, limit = sorted(record.under_way.keys() - held.keys()), longest_wait(scene.policy.drain)
+    nodes, limit = sorted(record.under_way.keys() - held.keys()), longest_wait(observation.policy.drain)
     record, stands = waited(
-        record, "nodes finish", nodes, limit, ports.clock, ports.upgrades, pods=pods_left(nodes, scene.preflight)
+        record, "nodes finish", nodes, limit, ports.clock, ports.upgrades, pods=pods_left(nodes, observation.preflight)
     )
     if stands:
-        said = what_blocks(nodes, record, scene, ports.claims)
+        said = what_blocks(nodes, record, observation, ports.claims)
         why = f"nodes have not left in {format_duration(limit)}: {said}"
         return replace(run, next=Next.EVICTION_FAILURE, why=why)
     return again(run, Next.WAIT, PAUSE, f"{len(record.under_way)} nodes finish")
@@ -44,30 +46,30 @@ def undo(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     many new nodes as are not offset, those without pods first, and launch as before.
     """
     record = fulfil(read(run, ports.upgrades), ports)
-    scene = look(record, ports)
-    record = _adopted(record, scene, ports.upgrades)
+    observation = observe(record, ports)
+    record = _adopted(record, observation, ports.upgrades)
     ends = ports.claims.read_all(record.under_way)
     books = conclude(record, ends)
     if books.record != record:
         record = written(books.record, ports.upgrades)
-    record, untold = still_allowed(record, books.unclaimed, scene.preflight, ports)
-    tell(record, untold, scene, ports)
-    if record.previous is not None and not points_at(scene.group, record.previous, ports.templates):
+    record, untold = still_allowed(record, books.unclaimed, observation.preflight, ports)
+    tell(record, untold, observation, ports)
+    if record.previous is not None and not points_at(observation.group, record.previous, ports.templates):
         assert record.previous.template is not None  # what a rollback returns to has one
-        ports.group_changes.point_at(scene.group, record.previous.template)
+        ports.group_changes.point_at(observation.group, record.previous.template)
     record = _rollback_aborted(record, ports.upgrades)
-    stay = [one for one in scene.preflight.old if one.instance.id not in record.under_way]
+    stay = [one for one in observation.preflight.old if one.instance.id not in record.under_way]
     uncordon((one.node for one in stay if one.node is not None), record, ports.clusters)
-    held = held_back(record, ends, scene.policy.drain.timeout, ports.clock.now())
+    held = held_back(record, ends, observation.policy.drain.timeout, ports.clock.now())
     if len(record.under_way) > len(held):
-        return nodes_finish(run, record, held, scene, ports)
+        return nodes_finish(run, record, held, observation, ports)
     if held:
         record = _parted(record, {old: ends[old] for old in held}, ports)
         record = with_warning(
             record, f"{', '.join(sorted(held))} end when their pods leave: their termination was requested already"
         )
-    record = _pass_on(record, scene, scene.preflight.members, ports)
-    return settled(run, record, scene, ports)
+    record = _pass_on(record, observation, observation.preflight.members, ports)
+    return settled(run, record, observation, ports)
 
 
 def _rollback_aborted(record: UpgradeRecord, upgrades: Upgrades) -> UpgradeRecord:

@@ -20,7 +20,7 @@ from leeward.upgrade.control import Move, Permission
 from leeward.upgrade.gate import is_proven, zones_to_serve
 from leeward.upgrade.lease import written
 from leeward.upgrade.members import Age
-from leeward.upgrade.observation import Scene, launched_by_others, look
+from leeward.upgrade.observation import Observation, launched_by_others, observe
 from leeward.upgrade.record import UpgradeRecord, tag_for
 from leeward.upgrade.surge.launches import launches
 from leeward.upgrade.surge.orders import DESIRED_SIZE, _raise_instead, adopted, fulfil, order
@@ -39,7 +39,7 @@ class Turn:
     """
 
     record: UpgradeRecord
-    scene: Scene
+    observation: Observation
     permission: Permission
     told: int = 0
     exhausted: bool = False
@@ -49,37 +49,44 @@ class Turn:
 def take_turn(record: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
     """Take one turn. `drains`: whether terminations of old nodes may be requested, or new ones only launched."""
     record = fulfil(record, ports)  # a launch whose response was lost comes before every count
-    scene = look(record, ports)
+    observation = observe(record, ports)
     ends = ports.claims.read_all(record.under_way)
     books = conclude(record, ends)
-    found = _resized(adopted(_without_gone(books, scene), scene), scene, ports)
-    found = with_canary(found, scene, ports.clock.now())
-    permission = allowed(found, scene, ports)
+    found = _resized(adopted(_without_gone(books, observation), observation), observation, ports)
+    found = with_canary(found, observation, ports.clock.now())
+    permission = allowed(found, observation, ports)
     unclaimed = [old for old in books.unclaimed if old in found.under_way]
     exhausted = False
     if permission.move is Move.GO:
-        found = _proven(found, scene, ports.clock)
-        zones = launches(scene.preflight, found, rolling=found.proven is not None and permission.at_most is None)
+        found = _proven(found, observation, ports.clock)
+        zones = launches(observation.preflight, found, rolling=found.proven is not None and permission.at_most is None)
         exhausted = zones is None
-        found = order(found, scene, zones or (), ports)
+        found = order(found, observation, zones or (), ports)
         if drains:
-            found, told = _begin(found, scene, permission.at_most, ports.clusters)
+            found, told = _begin(found, observation, permission.at_most, ports.clusters)
             unclaimed += told
     if found != record:
         found = written(found, ports.upgrades)
-    new = (one.node for one in scene.preflight.members if one.age is Age.NEW and one.node is not None)
+    new = (one.node for one in observation.preflight.members if one.age is Age.NEW and one.node is not None)
     protect(new, found.group, ports.clusters.kubernetes(found.cluster))
-    found = fulfil(_raise_instead(found, scene, ports), ports)
-    _announce_refusal(record, found, scene, ports.clock, ports.clusters)
-    found, unclaimed = still_allowed(found, unclaimed, scene.preflight, ports)
-    tell(found, unclaimed, scene, ports)
-    force(found, books.unforced, scene, ports)
-    held = held_back(found, ends, scene.policy.drain.timeout, ports.clock.now())
-    return Turn(record=found, scene=scene, permission=permission, told=len(unclaimed), exhausted=exhausted, held=held)
+    found = fulfil(_raise_instead(found, observation, ports), ports)
+    _announce_refusal(record, found, observation, ports.clock, ports.clusters)
+    found, unclaimed = still_allowed(found, unclaimed, observation.preflight, ports)
+    tell(found, unclaimed, observation, ports)
+    force(found, books.unforced, observation, ports)
+    held = held_back(found, ends, observation.policy.drain.timeout, ports.clock.now())
+    return Turn(
+        record=found,
+        observation=observation,
+        permission=permission,
+        told=len(unclaimed),
+        exhausted=exhausted,
+        held=held,
+    )
 
 
 def _begin(
-    record: UpgradeRecord, scene: Scene, at_most: int | None, clusters: Clusters
+    record: UpgradeRecord, observation: Observation, at_most: int | None, clusters: Clusters
 ) -> tuple[UpgradeRecord, list[str]]:
     """Record the old nodes whose termination is requested, and the new node that each offsets."""
 
@@ -88,34 +95,34 @@ def _begin(
         return PodCapacity(nodes=nodes, pods=pods)
 
     seed = int(record.began.timestamp())
-    chosen = starts(scene.preflight, record, at_most=at_most, seed=seed, room=room)
+    chosen = starts(observation.preflight, record, at_most=at_most, seed=seed, room=room)
     tags = {one.old: tag_for(record, number) for number, one in enumerate(chosen, record.started + 1)}
     begun = replace(record, under_way={**record.under_way, **tags}, started=record.started + len(chosen))
     return begun.with_offsets({one.new: one.old for one in chosen if one.new is not None}), [one.old for one in chosen]
 
 
-def _proven(record: UpgradeRecord, scene: Scene, clock: Clock) -> UpgradeRecord:
+def _proven(record: UpgradeRecord, observation: Observation, clock: Clock) -> UpgradeRecord:
     """Record since when more new nodes come ahead than the surge: those that the next turns need boot while the gate
     waits for the last of the first.
     """
-    preflight = scene.preflight
+    preflight = observation.preflight
     zones = zones_to_serve(preflight)
     if record.proven is not None or not zones or not is_proven(preflight.members, zones, preflight.target.labels):
         return record
     return replace(record, proven=clock.now())
 
 
-def _without_gone(books: LedgerView, scene: Scene) -> UpgradeRecord:
+def _without_gone(books: LedgerView, observation: Observation) -> UpgradeRecord:
     """Drop old instances without a termination request that EC2 has ended since: they are gone by themselves."""
     record = books.record
     for old in books.unclaimed:
-        instance = scene.instances.get(old)
+        instance = observation.instances.get(old)
         if instance is None or instance.ended:
             record = dropped(record, old)
     return record
 
 
-def _resized(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord:
+def _resized(record: UpgradeRecord, observation: Observation, ports: Ports) -> UpgradeRecord:
     """Detect changes of the size by others. The history is read for shrinking, other terminations only when the group
     is larger than the record explains.
     """
@@ -123,21 +130,23 @@ def _resized(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord
         return record
     activities = ports.groups.activities(record.group, record.measured)
     shrunk = shrunk_since(activities, record.measured)
-    record = _without_taken(record, scene, activities, ports)
-    desired = scene.group.desired
+    record = _without_taken(record, observation, activities, ports)
+    desired = observation.group.desired
     mine = record.desired + len(record.ahead) + record.raised
-    others = launched_by_others(scene.group, ports) if desired > mine else 0
+    others = launched_by_others(observation.group, ports) if desired > mine else 0
     return seen_sizes(record, desired=desired, of_others=others, shrunk=shrunk, now=ports.clock.now())
 
 
 def _without_taken(
-    record: UpgradeRecord, scene: Scene, activities: Sequence[ScalingActivity], ports: Ports
+    record: UpgradeRecord, observation: Observation, activities: Sequence[ScalingActivity], ports: Ports
 ) -> UpgradeRecord:
     """Lower the size to give back by the instances that others took out of the group, with decrement, between the
     measuring of that size and the first launch: a launch may hang for minutes. Later decrements are by owners who saw
     the larger size. Terminations of Leeward are left out: the measured size knows of their launches.
     """
-    first = min((scene.instances[new].launched for new in record.ahead if new in scene.instances), default=None)
+    first = min(
+        (observation.instances[new].launched for new in record.ahead if new in observation.instances), default=None
+    )
     all_are_there = record.launched == len(record.ahead) and not record.started  # else the first one may have ended
     if first is None or first <= record.measured or not all_are_there:
         return record
@@ -152,10 +161,10 @@ def _without_taken(
 
 
 def _announce_refusal(
-    before: UpgradeRecord, after: UpgradeRecord, scene: Scene, clock: Clock, clusters: Clusters
+    before: UpgradeRecord, after: UpgradeRecord, observation: Observation, clock: Clock, clusters: Clusters
 ) -> None:
     """Write the refusal as an Event of an old node, in the turn that met it. A repeat within ten minutes is one."""
-    node = next((old.node for old in scene.preflight.old if old.node is not None), None)
+    node = next((old.node for old in observation.preflight.old if old.node is not None), None)
     if after.refusal and after.refusal != before.refusal and node is not None:
         text = sentence(after.group, after.refusal, DESIRED_SIZE)
         kubernetes = clusters.kubernetes(after.cluster)

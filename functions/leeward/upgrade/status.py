@@ -130,7 +130,7 @@ def status_of(
         draining=len(leaving(preflight)),
         failed=sum(bool({member.name, member.instance.id} & failed) for member in preflight.old),
         blockers=blocking_drains(preflight),
-        eta=None if phase in _ENDED_OR_STILL else preflight.world.now + left,
+        eta=None if phase in _ENDED_OR_STILL else preflight.snapshot.now + left,
         execution=running.execution if running is not None else None,
     )
 
@@ -204,15 +204,15 @@ def _told(record: UpgradeRecord) -> Phase | None:
 
 def _blocking(preflight: Preflight, member: Member) -> list[Blocker]:
     """Return what holds the drain of one node; opt-outs of voluntary disruption hold no upgrade."""
-    world, node = preflight.world, member.node
+    snapshot, node = preflight.snapshot, member.node
     if node is None:
         return []
-    scene = NodeScene(
+    node_scene = NodeScene(
         node=node,
-        pods=tuple(world.pods_on(node.name)),
-        budgets=world.budgets,
-        daemon_sets=world.daemon_sets,
+        pods=tuple(snapshot.pods_on(node.name)),
+        budgets=snapshot.budgets,
+        daemon_sets=snapshot.daemon_sets,
         group=preflight.group.name,
         policy=preflight.policy,
     )
-    return [one for one in blockers(scene, world.now) if one.kind in _HOLDS_DRAINS]
+    return [one for one in blockers(node_scene, snapshot.now) if one.kind in _HOLDS_DRAINS]

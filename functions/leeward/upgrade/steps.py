@@ -21,7 +21,7 @@ from leeward.upgrade.creation_failures import creation_failures
 from leeward.upgrade.drains import BOOT_PAUSE, drain
 from leeward.upgrade.gate import gate_of
 from leeward.upgrade.lease import read, wait_for_disruption, written
-from leeward.upgrade.observation import described, look, measured
+from leeward.upgrade.observation import described, measured, observe
 from leeward.upgrade.preflight.gather import judge
 from leeward.upgrade.rollback import start_rollback, undo
 from leeward.upgrade.rollout import take_turn
@@ -73,14 +73,14 @@ def point(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     the surge. Changes to the group are recorded first.
     """
     record = read(run, ports.upgrades)
-    scene = look(record, ports)
-    group, strategy = scene.group, record.strategy
+    observation = observe(record, ports)
+    group, strategy = observation.group, record.strategy
     zones = {one.zone for one in group.instances if one.zone}
-    parallel = parallelism(scene.policy.update, max(record.desired, 1))
-    most = scene.preflight.max_surge
+    parallel = parallelism(observation.policy.update, max(record.desired, 1))
+    most = observation.preflight.max_surge
     limit = surge(strategy, len(zones), parallel, most)
-    left = max(len(scene.preflight.old), len(record.ahead))
-    maximum = record.maximum + most_extra(strategy, limit, scene.preflight.parallel, left, most)
+    left = max(len(observation.preflight.old), len(record.ahead))
+    maximum = record.maximum + most_extra(strategy, limit, observation.preflight.parallel, left, most)
     record = written(
         replace(
             record,
@@ -106,7 +106,7 @@ def launch(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     terminated first.
     """
     record = read(run, ports.upgrades)
-    end_never_joined(record, look(record, ports), ports)
+    end_never_joined(record, observe(record, ports), ports)
     turn = take_turn(read(run, ports.upgrades), ports, drains=False)
     new = ", ".join(turn.record.ahead) or "none"
     refusal = turn.record.refusal
@@ -123,11 +123,11 @@ def gate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         return replace(run, next=Next.READY, why=turn.permission.why)
     if turn.permission.move is not Move.GO:
         return held(run, turn.permission, len(turn.record.under_way), ports.clock.now())
-    found = gate_of(turn.scene.preflight, turn.record.proven)
+    found = gate_of(turn.observation.preflight, turn.record.proven)
     if found.open:
         return replace(run, next=Next.READY, why="every new node is Ready, in every zone that has nodes")
     record = resumed(run, turn.record, ports.clock, ports.upgrades)
-    failures = creation_failures(record, turn.scene, found, ports.clock.now(), exhausted=turn.exhausted)
+    failures = creation_failures(record, turn.observation, found, ports.clock.now(), exhausted=turn.exhausted)
     if failures:
         return replace(run, next=Next.CREATION_FAILURE, why="; ".join(f"{one.message}: {one.fix}" for one in failures))
     waited(record, "gate", (), STALLED, ports.clock, ports.upgrades)

@@ -20,19 +20,19 @@ from leeward.upgrade.capacity_ledger import offset_by, with_warning, without
 from leeward.upgrade.gate import JOINS_WITHIN
 from leeward.upgrade.lease import written
 from leeward.upgrade.members import Age, Member
-from leeward.upgrade.observation import Scene
+from leeward.upgrade.observation import Observation
 from leeward.upgrade.record import UpgradeRecord, cause_id, surge_of
 from leeward.upgrade.waves.model import has_to_leave
 
 MOST_GIVEN_UP = 200
 
 
-def tell(record: UpgradeRecord, old: Iterable[str], scene: Scene, ports: Ports) -> None:
+def tell(record: UpgradeRecord, old: Iterable[str], observation: Observation, ports: Ports) -> None:
     """Cordon, take out of load balancers, request the termination for both causes."""
     kubernetes = ports.clusters.kubernetes(record.cluster)
-    nodes = {node.instance_id: node for node in scene.preflight.world.nodes}
+    nodes = {node.instance_id: node for node in observation.preflight.snapshot.nodes}
     for name in old:
-        instance = scene.instances.get(name)
+        instance = observation.instances.get(name)
         if instance is None:
             continue
         if name in nodes:
@@ -41,11 +41,11 @@ def tell(record: UpgradeRecord, old: Iterable[str], scene: Scene, ports: Ports) 
         request(subject_of(instance, record.cluster, group=record.group), _causes(record, name, ports.clock), ports)
 
 
-def force(record: UpgradeRecord, old: Iterable[str], scene: Scene, ports: Ports) -> None:
+def force(record: UpgradeRecord, old: Iterable[str], observation: Observation, ports: Ports) -> None:
     """Add force to terminations on their way without it: their pods are deleted once their time is over."""
     now = ports.clock.now()
     for name in old:
-        instance = scene.instances.get(name)
+        instance = observation.instances.get(name)
         if instance is None:
             continue
         reason = f"the upgrade of {record.group} was started again with force"
@@ -53,11 +53,11 @@ def force(record: UpgradeRecord, old: Iterable[str], scene: Scene, ports: Ports)
         request(subject_of(instance, record.cluster, group=record.group), [cause], ports)
 
 
-def request_offset(record: UpgradeRecord, new: str, by: str, scene: Scene, ports: Ports) -> None:
+def request_offset(record: UpgradeRecord, new: str, by: str, observation: Observation, ports: Ports) -> None:
     """Request the offset of a launch that no old node is left for from one named node: it terminates as any surplus
     does, and the offset is settled there.
     """
-    instance = scene.instances.get(by)
+    instance = observation.instances.get(by)
     if instance is None:
         return
     now = ports.clock.now()
@@ -79,17 +79,17 @@ def _causes(record: UpgradeRecord, old: str, clock: Clock) -> list[Cause]:
     return found
 
 
-def end_never_joined(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord:
+def end_never_joined(record: UpgradeRecord, observation: Observation, ports: Ports) -> UpgradeRecord:
     """Terminate the instances that never joined. A launch of this upgrade without an offset offsets itself: it is
     terminated with decrement, and the next turn launches another in its zone. Any other is terminated without, and the
     group replaces it. The instances given up, and the offsets, are written into the record first, and the causes' names
     follow from it: a repeat is idempotent.
     """
-    late = [one.instance.id for one in scene.preflight.members if _is_late(one, record, scene)]
+    late = [one.instance.id for one in observation.preflight.members if _is_late(one, record, observation)]
     waiting = record.ahead.keys() - record.under_way.keys()  # the others offset a launch in a turn
     unassigned = set(record.unassigned)
     own = {new for new in waiting if record.ahead[new].offset_by == new or (new in late and new in unassigned)}
-    going = {*late, *own, *record.given_up} & scene.instances.keys()
+    going = {*late, *own, *record.given_up} & observation.instances.keys()
     if not going and not own:
         return record
     if late:
@@ -99,23 +99,23 @@ def end_never_joined(record: UpgradeRecord, scene: Scene, ports: Ports) -> Upgra
             with_warning(named, f"{', '.join(late)} never joined the cluster and were ended"), ports.upgrades
         )
     for name in sorted(going):
-        if not scene.instances[name].ended:
-            _end(scene.instances[name], record, ports, offsets_itself=name in own)
+        if not observation.instances[name].ended:
+            _end(observation.instances[name], record, ports, offsets_itself=name in own)
     return written(without(record, own), ports.upgrades)
 
 
-def _is_late(member: Member, record: UpgradeRecord, scene: Scene) -> bool:
+def _is_late(member: Member, record: UpgradeRecord, observation: Observation) -> bool:
     """Return whether the member was launched for this upgrade a quarter of an hour ago or longer, has no Ready node,
     and runs no pod that has to leave.
     """
-    instance = scene.instances.get(member.instance.id)
+    instance = observation.instances.get(member.instance.id)
     if instance is None or instance.ended or member.instance.id in record.under_way:
         return False
     ours = member.instance.id in record.ahead or (member.age is Age.NEW and instance.launched >= record.began)
-    if not ours or scene.preflight.world.now - instance.launched < JOINS_WITHIN:
+    if not ours or observation.preflight.snapshot.now - instance.launched < JOINS_WITHIN:
         return False
     node = member.node
-    return node is None or not (node.ready or any(map(has_to_leave, scene.preflight.world.pods_on(node.name))))
+    return node is None or not (node.ready or any(map(has_to_leave, observation.preflight.snapshot.pods_on(node.name))))
 
 
 def _end(instance: Instance, record: UpgradeRecord, ports: Ports, *, offsets_itself: bool) -> None:

@@ -14,7 +14,7 @@ from leeward.ports.clock import Clock
 from leeward.ports.records import Upgrades
 from leeward.upgrade.control import Hold, Move, Permission, permission
 from leeward.upgrade.lease import written
-from leeward.upgrade.observation import Scene
+from leeward.upgrade.observation import Observation
 from leeward.upgrade.preflight.model import Preflight
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.run import Next, Run
@@ -38,26 +38,30 @@ AFTER_DRAIN = timedelta(minutes=15)  # load balancers, volumes, settling and the
 MOST_NAMED = 5  # nodes of a failure; the others are blocked by the same objects most often
 
 
-def allowed(record: UpgradeRecord, scene: Scene, ports: Ports) -> Permission:
+def allowed(record: UpgradeRecord, observation: Observation, ports: Ports) -> Permission:
     """Return the permission. Reads CloudWatch only while a canary is watched."""
-    canary = scene.policy.update.canary
+    canary = observation.policy.update.canary
     begun = record.finished + len(record.under_way)  # a canary whose drain has failed does not count
     watched = canary.nodes > 0 and begun > 0 and bool(canary.alarms) and not record.rolling_back
     alarms = ports.alarms.ringing(canary.alarms) if watched else ()
-    update = scene.policy.update if not record.rolling_back else replace(scene.policy.update, canary=type(canary)())
+    update = (
+        observation.policy.update
+        if not record.rolling_back
+        else replace(observation.policy.update, canary=type(canary)())
+    )
     return permission(
         replace(record, started=begun),
         update,
-        scene.settings,
+        observation.settings,
         ports.clock.now(),
         finished=record.finished,
         alarms=alarms,
     )
 
 
-def with_canary(record: UpgradeRecord, scene: Scene, now: datetime) -> UpgradeRecord:
+def with_canary(record: UpgradeRecord, observation: Observation, now: datetime) -> UpgradeRecord:
     """Begin the bake when the last canary node is finished."""
-    nodes = scene.policy.update.canary.nodes
+    nodes = observation.policy.update.canary.nodes
     if nodes and record.canary_done is None and record.finished >= nodes:
         return replace(record, canary_done=now)
     return record
@@ -108,7 +112,7 @@ def longest_wait(drain: DrainPolicy) -> timedelta:
 def pods_left(instances: Iterable[str], preflight: Preflight) -> int:
     """Count pods on these instances that have to leave and have not left."""
     nodes = _nodes(instances, preflight).values()
-    return sum(still_there(pod) for node in nodes for pod in preflight.world.pods_on(node.name))
+    return sum(still_there(pod) for node in nodes for pod in preflight.snapshot.pods_on(node.name))
 
 
 def waited(
@@ -146,4 +150,4 @@ def _words(record: UpgradeRecord, what: str, objects: list[str]) -> str:
 
 def _nodes(instances: Iterable[str], preflight: Preflight) -> dict[str, Node]:
     wanted = set(instances)
-    return {one.instance_id: one for one in preflight.world.nodes if one.instance_id in wanted}
+    return {one.instance_id: one for one in preflight.snapshot.nodes if one.instance_id in wanted}

@@ -180,7 +180,7 @@ OF_UPGRADE_EDGES = (
         edits=(
             edit(
                 f"{UPGRADE}.rollback.undo",
-                "ports.group_changes.point_at(scene.group, record.previous.template)",
+                "ports.group_changes.point_at(observation.group, record.previous.template)",
                 "pass",
             ),
         ),

@@ -75,7 +75,7 @@ OF_UPGRADES = (
             edit(f"{UPGRADE}.completion.settled", "if record.ahead or record.raised:", "if False:"),
             edit(f"{UPGRADE}.completion.settled", "if not too_large:", "if True:"),
             edit(f"{UPGRADE}.completion._pass_on", "if not asked:", "if True:"),
-            edit(f"{UPGRADE}.completion._pass_on", "request_offset(record, new, by, scene, ports)", "pass"),
+            edit(f"{UPGRADE}.completion._pass_on", "request_offset(record, new, by, observation, ports)", "pass"),
         ),
         rules=frozenset({Rule.DEBT, Rule.SIZE}),
         scenario=ROLLING,

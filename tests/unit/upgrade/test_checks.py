@@ -23,7 +23,7 @@ from leeward.policy.document import (
 from leeward.upgrade.preflight.capacity_checks import check_addresses, check_capacity
 from leeward.upgrade.preflight.findings import Code, Severity, blocking
 from leeward.upgrade.preflight.group_checks import check_group, check_managed
-from leeward.upgrade.preflight.model import Beside, held_lone_pods
+from leeward.upgrade.preflight.model import PreflightInputs, held_lone_pods
 from leeward.upgrade.preflight.plan import findings
 from leeward.upgrade.preflight.pod_checks import check_budgets, check_workloads
 from leeward.upgrade.preflight.start_checks import check_schedule, check_versions
@@ -113,7 +113,7 @@ def test_a_failing_pod_under_if_healthy_budget_is_a_blocker_unless_unhealthy_pod
 @pytest.mark.parametrize(
     "forced",
     [
-        {"beside": Beside(force=True)},
+        {"inputs": PreflightInputs(force=True)},
         {"policy": a_policy(drain=DrainPolicy(force=True))},
         {"policy": a_policy(drain=DrainPolicy(termination_grace_period=timedelta(minutes=30)))},
     ],
@@ -179,9 +179,9 @@ def test_without_a_terminate_hook_it_warns_and_says_that_terminate_first_drains_
 
 
 def test_a_running_instance_refresh_blocks_and_a_maximum_lifetime_and_scheduled_actions_warn():
-    assert found(check_group, beside=Beside(refreshes=("r-1",))) == [(Code.INSTANCE_REFRESH_RUNNING, BLOCKER)]
+    assert found(check_group, inputs=PreflightInputs(refreshes=("r-1",))) == [(Code.INSTANCE_REFRESH_RUNNING, BLOCKER)]
     assert found(check_group, group={"max_lifetime": 86400}) == [(Code.MAX_INSTANCE_LIFETIME, WARNING)]
-    assert found(check_group, beside=Beside(scheduled=("night",))) == [(Code.SCHEDULED_ACTIONS, WARNING)]
+    assert found(check_group, inputs=PreflightInputs(scheduled=("night",))) == [(Code.SCHEDULED_ACTIONS, WARNING)]
 
 
 def test_a_launch_configuration_has_no_versions():
@@ -190,8 +190,10 @@ def test_a_launch_configuration_has_no_versions():
 
 
 def test_a_group_that_no_policy_selects_is_a_blocker_and_without_any_policy_a_warning():
-    assert found(check_group, beside=Beside(selected=False)) == [(Code.NOT_SELECTED, BLOCKER)]
-    assert found(check_group, beside=Beside(selected=False, no_policies=True)) == [(Code.NOT_SELECTED, WARNING)]
+    assert found(check_group, inputs=PreflightInputs(selected=False)) == [(Code.NOT_SELECTED, BLOCKER)]
+    assert found(check_group, inputs=PreflightInputs(selected=False, no_policies=True)) == [
+        (Code.NOT_SELECTED, WARNING)
+    ]
 
 
 def test_a_group_on_its_target_has_nothing_to_upgrade():
@@ -214,15 +216,15 @@ def test_a_managed_group_needs_zone_balancing():
 MANAGED = {"group": {"tags": {well_known.NODEGROUP_TAG: "ng"}}}
 
 
-def of_eks(nodegroup=None, *, update=None, **beside):
+def of_eks(nodegroup=None, *, update=None, **inputs):
     """What is found about node group `ng`, two old nodes of it."""
-    given = Beside(nodegroup=replace(Nodegroup(name="ng", cluster="blue"), **(nodegroup or {})), **beside)
-    return found(check_managed, beside=given, policy=a_policy(update=update), **MANAGED)
+    given = PreflightInputs(nodegroup=replace(Nodegroup(name="ng", cluster="blue"), **(nodegroup or {})), **inputs)
+    return found(check_managed, inputs=given, policy=a_policy(update=update), **MANAGED)
 
 
 def test_any_other_group_is_not_asked_about_eks():
     canary = UpdatePolicy(canary=Canary(nodes=1))
-    assert found(check_managed, beside=Beside(image="ami-1", image_by_eks=True), policy=a_policy(canary)) == []
+    assert found(check_managed, inputs=PreflightInputs(image="ami-1", image_by_eks=True), policy=a_policy(canary)) == []
 
 
 def test_an_image_of_a_group_without_a_template_is_eks_choice():
@@ -263,8 +265,8 @@ def test_eks_takes_no_more_nodes_at_once_than_the_policy_allows(eks, policy, exp
 def test_a_budget_for_upgrades_counts_for_eks_too():
     budget = Budget(nodes=1, percent=False, reasons=("Upgrade",))
     policy = a_policy(UpdatePolicy(max_unavailable=2), disruption=DisruptionPolicy(budgets=(budget,)))
-    beside = Beside(nodegroup=Nodegroup(name="ng", cluster="blue", max_unavailable=2))
-    (one,) = check_managed(an_upgrade(*NODES, beside=beside, policy=policy, **MANAGED))
+    inputs = PreflightInputs(nodegroup=Nodegroup(name="ng", cluster="blue", max_unavailable=2))
+    (one,) = check_managed(an_upgrade(*NODES, inputs=inputs, policy=policy, **MANAGED))
     assert (one.code, one.severity) == (Code.MANAGED_PARALLELISM, BLOCKER)
     assert "--update-config maxUnavailable=1" in one.fix
 
@@ -275,12 +277,12 @@ def test_eks_keeps_no_canary():
 
 def test_eks_own_configuration_decides_how_a_managed_group_is_rolled():
     nodegroup = Nodegroup(name="ng", cluster="blue", max_unavailable=2, strategy="MINIMAL")
-    upgrade = an_upgrade(*NODES, beside=Beside(nodegroup=nodegroup), **MANAGED)
+    upgrade = an_upgrade(*NODES, inputs=PreflightInputs(nodegroup=nodegroup), **MANAGED)
     assert (upgrade.parallel, upgrade.surge, upgrade.strategy) == (2, 0, Strategy.MINIMAL)
 
 
 def test_what_could_not_be_read_is_told_and_not_judged():
-    all_found = findings(an_upgrade(*NODES, beside=Beside(unread=("ec2: denied",))))
+    all_found = findings(an_upgrade(*NODES, inputs=PreflightInputs(unread=("ec2: denied",))))
     (one,) = [one for one in all_found if "denied" in one.message]
     assert (one.code, one.severity) == (Code.NOT_JUDGED, WARNING)
 
@@ -303,12 +305,12 @@ def test_what_could_not_be_read_is_told_and_not_judged():
     ],
 )
 def test_kubelets_are_never_newer_than_the_control_plane_and_at_most_three_minors_older(wanted, plane, codes):
-    assert found(check_versions, beside=Beside(version=wanted, control_plane=plane)) == codes
+    assert found(check_versions, inputs=PreflightInputs(version=wanted, control_plane=plane)) == codes
 
 
 def test_a_version_that_some_kubelet_runs_already_needs_no_word_of_the_control_plane():
     node = a_node("n1", kubelet="v1.32.0-eks-0a1b2c3")
-    assert found(check_versions, node, beside=Beside(version="1.32")) == []
+    assert found(check_versions, node, inputs=PreflightInputs(version="1.32")) == []
 
 
 # --- when --------------------------------------------------------------------------------------------------------
@@ -432,9 +434,11 @@ def test_a_budget_of_a_single_replica_that_surges_is_no_blocker():
     alone = a_pdb(allowed=0, current_healthy=1, desired_healthy=1, min_available=1, expected_pods=1)
     fields = {"pods": (a_pod("p"),), "budgets": (alone,)}
     assert found(check_budgets, **fields) == [(Code.PDB_NEVER_ALLOWS, BLOCKER)]
-    assert found(check_budgets, **fields, beside=Beside(surged=frozenset({"shop/p"}))) == []
+    assert found(check_budgets, **fields, inputs=PreflightInputs(surged=frozenset({"shop/p"}))) == []
     never = replace(alone, min_available=None, max_unavailable=0)
-    still = found(check_budgets, pods=(a_pod("p"),), budgets=(never,), beside=Beside(surged=frozenset({"shop/p"})))
+    still = found(
+        check_budgets, pods=(a_pod("p"),), budgets=(never,), inputs=PreflightInputs(surged=frozenset({"shop/p"}))
+    )
     assert still == [(Code.PDB_NEVER_ALLOWS, BLOCKER)]
 
 
@@ -446,7 +450,7 @@ def test_the_single_replicas_that_surge_are_those_that_a_budget_holds_on_nodes_t
 
     def held(policy, tags=(), **world):
         preflight = an_upgrade(*NODES, policy=policy, group={"tags": dict(tags)}, **world)
-        return held_lone_pods(preflight.world, preflight.group, preflight.policy)
+        return held_lone_pods(preflight.snapshot, preflight.group, preflight.policy)
 
     assert held(surging, pods=(pod,), budgets=(alone,)) == (pod,)
     assert held(surging, pods=(pod,)) == ()

@@ -139,8 +139,8 @@ def test_the_gate_opens_for_new_nodes_that_were_ready_within_the_seconds_by_whic
     preflight = rolling(new=(), booting=("n2",), seconds=3)
     assert not gate_of(preflight, NOON).open, "the zone's only new node has not joined"
     ready = rolling(new=("n1",), booting=(), seconds=3)
-    launched_now = replace(ready.world, instances={"i-n1": an_ec2_instance("n1", seconds=3)})
-    assert gate_of(replace(ready, world=launched_now), NOON).open
+    launched_now = replace(ready.snapshot, instances={"i-n1": an_ec2_instance("n1", seconds=3)})
+    assert gate_of(replace(ready, snapshot=launched_now), NOON).open
 
 
 def test_for_a_target_that_has_proven_to_work_those_of_three_turns_come_ahead_and_no_more_than_old_ones_are_left():

@@ -29,8 +29,8 @@ def shared(*budgets):
     rules = DisruptionPolicy(budgets=budgets)
     policy = replace(a_policy(UpdatePolicy(max_unavailable=2), disruption=rules), selector=Selector(groups=("*",)))
     found = an_upgrade(a_node("o1"), policy=policy, pods=(a_pod("p", "o1"), a_pod("q", "x1")))
-    groups = {**found.world.groups, "other": a_group(an_instance("x1"), name="other")}
-    return replace(found, world=replace(found.world, groups=groups, nodes=(*found.world.nodes, a_node("x1"))))
+    groups = {**found.snapshot.groups, "other": a_group(an_instance("x1"), name="other")}
+    return replace(found, snapshot=replace(found.snapshot, groups=groups, nodes=(*found.snapshot.nodes, a_node("x1"))))
 
 
 def an_upgrade_of(group, old, *, began=NOON, **fields):

@@ -57,5 +57,5 @@ def test_an_instance_that_ec2_has_ended_is_unavailable_no_longer():
 def test_pods_of_daemon_sets_do_not_keep_a_deleted_node_unavailable():
     preflight = rolling(orphans=())
     left = replace(a_pod("logs", "d1"), owner=replace(a_pod("p").owner, kind="DaemonSet"))
-    preflight = replace(preflight, world=replace(preflight.world, pods=(*preflight.world.pods, left)))
+    preflight = replace(preflight, snapshot=replace(preflight.snapshot, pods=(*preflight.snapshot.pods, left)))
     assert busy_nodes(preflight, under_way("d1")) == []

@@ -13,8 +13,8 @@ def waves(*nodes, together=10, allowed=None, replicas=None, order=Order.WAVES, s
     return [set(wave) for wave in found]
 
 
-def start(*remaining, busy=(), together=10, rivalry=None, **limits):
-    return set(next_nodes(remaining, busy, Limits(together=together, **limits), rivalry or rivals()))
+def start(*remaining, busy=(), together=10, constraints=None, **limits):
+    return set(next_nodes(remaining, busy, Limits(together=together, **limits), constraints or rivals()))
 
 
 def test_no_nodes_no_waves():
@@ -120,21 +120,21 @@ def test_a_settling_node_holds_nobody_up_and_a_draining_one_counts():
 
 
 def test_a_busy_node_takes_of_a_budget_what_it_still_holds():
-    rivalry = rivals({"b": 1})
-    assert start(node("n1", budgets={"b": 1}), busy=(node("x", budgets={"b": 1}),), rivalry=rivalry) == set()
-    assert start(node("n1", budgets={"b": 1}), busy=(node("x"),), rivalry=rivalry) == {"n1"}
+    constraints = rivals({"b": 1})
+    assert start(node("n1", budgets={"b": 1}), busy=(node("x", budgets={"b": 1}),), constraints=constraints) == set()
+    assert start(node("n1", budgets={"b": 1}), busy=(node("x"),), constraints=constraints) == {"n1"}
 
 
 def test_a_node_with_the_last_serving_replica_waits_while_anything_else_goes_on():
-    rivalry = rivals(replicas={"w": 2}, serving={"w": 1})
+    constraints = rivals(replicas={"w": 2}, serving={"w": 1})
     holder = node("n1", workloads={"w": 1})
-    assert start(holder, busy=(node("x"),), rivalry=rivalry) == set()
-    assert start(holder, node("n2"), rivalry=rivalry) == {"n2"}
+    assert start(holder, busy=(node("x"),), constraints=constraints) == set()
+    assert start(holder, node("n2"), constraints=constraints) == {"n2"}
 
 
 def test_when_nothing_else_goes_on_a_blocked_node_is_tried():
-    assert start(node("n1", budgets={"b": 1}), rivalry=rivals({"b": 0})) == {"n1"}
-    assert start(node("n1", workloads={"w": 1}), rivalry=rivals(replicas={"w": 2}, serving={"w": 1})) == {"n1"}
+    assert start(node("n1", budgets={"b": 1}), constraints=rivals({"b": 0})) == {"n1"}
+    assert start(node("n1", workloads={"w": 1}), constraints=rivals(replicas={"w": 2}, serving={"w": 1})) == {"n1"}
 
 
 def test_with_one_zone_the_next_zone_waits_for_the_one_that_drains():

@@ -8,7 +8,7 @@ from datetime import datetime
 from leeward.ports.eks import ManagedUpdate
 from leeward.upgrade.creation_failures import labels_missing, launch_failure, never_joined, not_ready
 from leeward.upgrade.gate import Lack, gate_of
-from leeward.upgrade.observation import Scene
+from leeward.upgrade.observation import Observation
 from leeward.upgrade.status import blocking_drains
 
 EVICTION = "PodEvictionFailure"
@@ -37,9 +37,9 @@ def is_creation(update: ManagedUpdate) -> bool:
     return bool(CREATION & _codes(update))
 
 
-def why_pods_stay(update: ManagedUpdate, scene: Scene) -> str:
+def why_pods_stay(update: ManagedUpdate, observation: Observation) -> str:
     """Return EKS' errors, which name the nodes, and the pods there with what holds them."""
-    held = blocking_drains(scene.preflight)
+    held = blocking_drains(observation.preflight)
     named = [one for one in held if any(one.node in error for error in update.errors)] or held
     told = [f"{one.node}: {one.pod or 'the node'}: {one.object}: {one.fix}" for one in named]
     if not told:
@@ -47,9 +47,9 @@ def why_pods_stay(update: ManagedUpdate, scene: Scene) -> str:
     return "; ".join((*update.errors, *told))
 
 
-def why_no_nodes(update: ManagedUpdate, scene: Scene, now: datetime) -> str:
+def why_no_nodes(update: ManagedUpdate, observation: Observation, now: datetime) -> str:
     """Return EKS' errors, and each new instance that is not as it should be, or each zone without one."""
-    preflight = scene.preflight
+    preflight = observation.preflight
     members = {one.name: one for one in preflight.members}
     told: list[str] = []
     for missing in gate_of(preflight).missing:
@@ -58,7 +58,7 @@ def why_no_nodes(update: ManagedUpdate, scene: Scene, now: datetime) -> str:
             code = next((LAUNCH_CODES[one] for one in sorted(_codes(update)) if one in LAUNCH_CODES), "LaunchRefused")
             failure = launch_failure(missing.object, code, "no new node came up there")
         else:
-            instance = scene.instances.get(member.instance.id)
+            instance = observation.instances.get(member.instance.id)
             waited = now - (instance.launched if instance is not None else now)
             if missing.lack is Lack.NOT_JOINED:
                 state = instance.state if instance is not None else "terminated"

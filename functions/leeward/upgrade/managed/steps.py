@@ -23,7 +23,7 @@ from leeward.upgrade.control import Move, Permission, limits, permission
 from leeward.upgrade.lease import read, wait_for_disruption, written
 from leeward.upgrade.managed import target as managed_target
 from leeward.upgrade.managed.failures import is_creation, is_eviction, why_no_nodes, why_pods_stay
-from leeward.upgrade.observation import Scene, described, look, policy_of
+from leeward.upgrade.observation import Observation, described, observe, policy_of
 from leeward.upgrade.preflight.gather import judge
 from leeward.upgrade.record import Asked, ControlRequest, UpgradeRecord, update_token
 from leeward.upgrade.run import Next, Run
@@ -73,20 +73,20 @@ def watch(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     if not record.update:
         return replace(run, next=Next.MANAGED, why="the next update is to be started")
     update = ports.managed_updates.look(record.cluster, record.target.nodegroup or "", record.update)
-    scene = look(record, ports)
+    observation = observe(record, ports)
     target = managed_target.seen(
-        record.target, scene.group, ports.launches, ports.templates, ended=update.state is ManagedState.SUCCESSFUL
+        record.target, observation.group, ports.launches, ports.templates, ended=update.state is ManagedState.SUCCESSFUL
     )
     if target != record.target:
         record = written(replace(record, target=target), ports.upgrades)
-        scene = look(record, ports)
+        observation = observe(record, ports)
     match update.state:
         case ManagedState.IN_PROGRESS:
-            return _rolls(run, record, scene, ports)
+            return _rolls(run, record, observation, ports)
         case ManagedState.SUCCESSFUL:
             return _succeeded(run, record, ports)
         case ManagedState.FAILED | ManagedState.CANCELLED:
-            return _failed(run, record, update, scene, ports)
+            return _failed(run, record, update, observation, ports)
         case _:
             assert_never(update.state)
 
@@ -125,7 +125,7 @@ def _begin(run: Run, record: UpgradeRecord, ports: Ports) -> Run:
     if not record.prepared:
         previous = record.previous or managed_target.before(nodegroup, target, ports)
         record = replace(record, target=target, previous=previous, prepared=True)
-        old = look(record, ports).preflight.old
+        old = observe(record, ports).preflight.old
         record = written(replace(record, zones=Counter(one.instance.zone for one in old)), ports.upgrades)
     try:
         update = ports.managed_updates.start(
@@ -142,24 +142,24 @@ def _begin(run: Run, record: UpgradeRecord, ports: Ports) -> Run:
     return replace(run, next=Next.WAIT, why=f"EKS update {update} of {name}{' by force' if asked.force else ''}")
 
 
-def _rolls(run: Run, record: UpgradeRecord, scene: Scene, ports: Ports) -> Run:
+def _rolls(run: Run, record: UpgradeRecord, observation: Observation, ports: Ports) -> Run:
     """Report counts, what holds the drains, and what a control request has to wait for; fail once nothing has moved for
     hours.
 
     An Event names what was so at the previous observation too: a budget that is at its limit for a moment is not
     reported.
     """
-    held = blocking_drains(scene.preflight)
+    held = blocking_drains(observation.preflight)
     kept = frozenset(list(dict.fromkeys(one.node for one in held))[:MOST_REASONS])
     said = {one.node: f"{one.pod or one.node}: {one.object}: {one.fix}" for one in reversed(held) if one.node in kept}
     reasons = {node: why[:LONGEST_REASON] for node, why in said.items()}
     for node in [name for name in reasons if name in record.reasons][:MOST_EVENTS]:
-        about = scene.preflight.world.node(node)
+        about = observation.preflight.snapshot.node(node)
         if about is not None:
             ports.clusters.kubernetes(record.cluster).event(
                 about, reason="DrainBlocked", message=reasons[node], warning=True, now=ports.clock.now()
             )
-    old, new = len(scene.preflight.old), len(scene.preflight.members) - len(scene.preflight.old)
+    old, new = len(observation.preflight.old), len(observation.preflight.members) - len(observation.preflight.old)
     told = [f"EKS update {record.update}: {new} new nodes, {old} old ones"]
     told += (
         [f"held by {'; '.join(f'{one.pod or one.node}: {one.object}' for one in held[:MOST_EVENTS])}"] if held else []
@@ -191,7 +191,7 @@ def _succeeded(run: Run, record: UpgradeRecord, ports: Ports) -> Run:
     return replace(run, next=Next.RESTORE, why=f"update {record.update} succeeded")
 
 
-def _failed(run: Run, record: UpgradeRecord, update: ManagedUpdate, scene: Scene, ports: Ports) -> Run:
+def _failed(run: Run, record: UpgradeRecord, update: ManagedUpdate, observation: Observation, ports: Ports) -> Run:
     """Handle a failed update: the operator's control request comes first, then force where the policy says so, else the
     failure by its name.
     """
@@ -205,14 +205,14 @@ def _failed(run: Run, record: UpgradeRecord, update: ManagedUpdate, scene: Scene
     if record.control is ControlRequest.ROLLBACK or not record.prepared:
         return _next_one(run, record, said, ports.upgrades)
     if is_eviction(update):
-        why = why_pods_stay(update, scene)
-        if scene.policy.drain.force and not record.asked.force:
+        why = why_pods_stay(update, observation)
+        if observation.policy.drain.force and not record.asked.force:
             forced = replace(_afresh(record), asked=replace(record.asked, force=True))
             written(with_warning(forced, f"by force since {update.id} failed: {why}"), ports.upgrades)
             return replace(run, next=Next.MANAGED, why=f"{why}; the policy says force")
         return replace(run, next=Next.EVICTION_FAILURE, why=why)
     if is_creation(update):
-        return replace(run, next=Next.CREATION_FAILURE, why=why_no_nodes(update, scene, ports.clock.now()))
+        return replace(run, next=Next.CREATION_FAILURE, why=why_no_nodes(update, observation, ports.clock.now()))
     return replace(run, next=Next.UPDATE_FAILURE, why=said)
 
 

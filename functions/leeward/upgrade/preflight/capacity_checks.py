@@ -33,7 +33,7 @@ def check_capacity(preflight: Preflight) -> Iterator[Finding]:
         fix = "put instance-types.json into the snapshot: pods are not tried on the new template without it"
         yield warning(Code.TEMPLATE_INCOMPLETE, f"group {preflight.group.name}", said, fix)
         return
-    snapshot = preflight.world
+    snapshot = preflight.snapshot
     world = World(specs_by_free_capacity(snapshot), snapshot.pod_specs, daemons=snapshot.daemon_specs)
     # Remove old nodes one after another: all of them at once as empty domains would refuse pods that can start.
     same = attempt(world, old, templates=_templates(preflight, launchable, node, unlimited=False), deleted=True)
@@ -49,9 +49,9 @@ def _complete(preflight: Preflight, launchable: Launchable) -> NodeSpec | None:
     """Return the template's node. Where its size is not known, old nodes of the same types show it; else None."""
     node = launchable.template.node
     if not _sized(node):
-        world, types = preflight.world, set(launchable.types)
-        alike = {one.name: world.type_of(one) for one in world.nodes if world.type_of(one) in types}
-        sizes = [spec.allocatable for spec in world.node_specs if spec.name in alike]
+        snapshot, types = preflight.snapshot, set(launchable.types)
+        alike = {one.name: snapshot.type_of(one) for one in snapshot.nodes if snapshot.type_of(one) in types}
+        sizes = [spec.allocatable for spec in snapshot.node_specs if spec.name in alike]
         if not types or types - {*alike.values()}:
             return None
         least = {name: min(size.get(name, 0) for size in sizes) for name in sizes[0]}
@@ -69,7 +69,7 @@ def _templates(
     """Return one for each zone, with as many new nodes as it has old ones; a zone with old nodes has a subnet, listed
     or not.
     """
-    zones = Counter(zone_of(preflight.world, member) for member in preflight.old)
+    zones = Counter(zone_of(preflight.snapshot, member) for member in preflight.old)
     offerings = {zone: Offering(zone=zone) for zone in sorted(zones)}
     offerings |= {offering.zone: offering for offering in launchable.template.offerings}
     return tuple(
@@ -110,7 +110,7 @@ def check_addresses(preflight: Preflight) -> Iterator[Finding]:
     if not preflight.extra or not subnets:
         return
     demand = _demand(preflight, subnets)
-    zones = Counter(zone_of(preflight.world, member) for member in preflight.old)
+    zones = Counter(zone_of(preflight.snapshot, member) for member in preflight.old)
     share = -(-preflight.most_extra // max(len(zones), 1))
     for zone in sorted(zones):
         wanted = min(zones[zone], share)
@@ -128,7 +128,7 @@ def check_addresses(preflight: Preflight) -> Iterator[Finding]:
 
 def _subnets(preflight: Preflight) -> list[Subnet]:
     """Return the group's own subnets; for a group without, all of its zones."""
-    group, known = preflight.group, preflight.world.subnets.values()
+    group, known = preflight.group, preflight.snapshot.subnets.values()
     if group.subnets:
         return [subnet for subnet in known if subnet.id in group.subnets]
     return [subnet for subnet in known if subnet.zone in group.zones]
@@ -136,17 +136,17 @@ def _subnets(preflight: Preflight) -> list[Subnet]:
 
 def _demand(preflight: Preflight, subnets: list[Subnet]) -> Demand:
     """Return the demand of a node as full as the fullest old one, of whatever type takes most."""
-    settings = CniSettings.from_variables(preflight.beside.cni)
+    settings = CniSettings.from_variables(preflight.inputs.cni)
     launchable = preflight.launchable
     names = launchable.types if launchable is not None else preflight.group.running_types
-    known = {**preflight.world.types, **preflight.beside.types}
+    known = {**preflight.snapshot.types, **preflight.inputs.types}
     types = [known.get(name, InstanceType(name=name, vcpus=0, memory_mib=0)) for name in names]
-    accounting = accounting_of(settings, preflight.world.subnets.values(), subnets)
+    accounting = accounting_of(settings, preflight.snapshot.subnets.values(), subnets)
     return demand_of(accounting, settings, types, _pods(preflight))
 
 
 def _pods(preflight: Preflight) -> int:
     """Count the pods with an address of their own, DaemonSets' pods too, on the fullest old node."""
     nodes = [member.node.name for member in preflight.old if member.node is not None]
-    held = (sum(not (pod.finished or pod.host_network) for pod in preflight.world.pods_on(node)) for node in nodes)
+    held = (sum(not (pod.finished or pod.host_network) for pod in preflight.snapshot.pods_on(node)) for node in nodes)
     return max(held, default=0)

@@ -49,14 +49,14 @@ def boot_seconds(nodes: Iterable[Node], instances: Mapping[str, Instance]) -> in
     return int(median(plausible)) if plausible else BOOT_SECONDS
 
 
-def drain_seconds(node: WaveNode, pods: Sequence[Pod], rivalry: ClusterConstraints) -> int:
+def drain_seconds(node: WaveNode, pods: Sequence[Pod], constraints: ClusterConstraints) -> int:
     """Return the longest grace of its pods and the start of the next one, for each turn that the
     scarcest budget needs.
     """
     leaving = [pod for pod in pods if has_to_leave(pod)]
     if not leaving:
         return 0
-    turns = max((-(-load // max(rivalry.allowed.get(b, 0), 1)) for b, load in node.budgets.items()), default=1)
+    turns = max((-(-load // max(constraints.allowed.get(b, 0), 1)) for b, load in node.budgets.items()), default=1)
     return turns * (max(pod.grace_seconds for pod in leaving) + READY_SECONDS)
 
 
@@ -80,13 +80,13 @@ def surge_cost(extra: int, seconds: int, price: float | None) -> float | None:
 
 def pace_of(preflight: Preflight) -> Pace:
     """Return the pace, measured where the cluster shows it, else the defaults."""
-    world = preflight.world
+    snapshot = preflight.snapshot
     settle = preflight.policy.drain.settle if preflight.group.nodegroup is None else EKS_SETTLES
     return Pace(
-        boot=boot_seconds(world.nodes, world.instances),
+        boot=boot_seconds(snapshot.nodes, snapshot.instances),
         settle=int(settle.total_seconds()),
         drains={
-            node.name: drain_seconds(node, preflight.pods[node.name], preflight.rivalry)
+            node.name: drain_seconds(node, preflight.pods[node.name], preflight.constraints)
             for node in preflight.wave_nodes
         },
     )
@@ -99,7 +99,7 @@ def seconds_left(
     MINIMAL each wave waits for its own). `terminations`: of old nodes under way by instance, where they can be read.
     """
     pace = pace_of(preflight)
-    ends, now = terminations or {}, preflight.world.now
+    ends, now = terminations or {}, preflight.snapshot.now
     under_way = {
         one.node.name: ends.get(one.instance.id) for one in preflight.old if one.node is not None and one.node.marked
     }

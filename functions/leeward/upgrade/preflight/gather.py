@@ -25,7 +25,7 @@ from leeward.termination.replica_surge import surged
 from leeward.upgrade.managed import target as managed_target
 from leeward.upgrade.observation import described, policy_of
 from leeward.upgrade.preflight.findings import Code, blocking
-from leeward.upgrade.preflight.model import Beside, Preflight, held_lone_pods
+from leeward.upgrade.preflight.model import Preflight, PreflightInputs, held_lone_pods
 from leeward.upgrade.preflight.plan import Plan, plan_upgrade
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.templates import architecture_named, expected
@@ -63,7 +63,7 @@ def judge(record: UpgradeRecord, ports: Ports) -> Verdict:
     ports.upgrades.keep_plan(
         record.group,
         {
-            "at": format_instant(preflight.world.now),
+            "at": format_instant(preflight.snapshot.now),
             "execution": record.execution,
             "overridden": sorted(code.value for code in overridden),
             "plan": replace(plan, findings=plan.findings[:MOST_FINDINGS]).to_json(),
@@ -88,10 +88,10 @@ def survey(record: UpgradeRecord, ports: Ports) -> Preflight:
     else:
         target = expected(record, group, ports.templates)
         group = _launching(group, record)
-    world = gather(ports, record.cluster, ports.clock.now(), as_if=group)
+    snapshot = gather(ports, record.cluster, ports.clock.now(), as_if=group)
     chosen = policy or NodePolicy(name="(defaults)", selector=Selector(groups=(group.name,)))
-    beside = _beside(record, world, group, chosen, nodegroup, ports.clusters, ports.service_limits)
-    return Preflight.of(world, group, chosen, target, replace(beside, selected=policy is not None))
+    inputs = _inputs(record, snapshot, group, chosen, nodegroup, ports.clusters, ports.service_limits)
+    return Preflight.of(snapshot, group, chosen, target, replace(inputs, selected=policy is not None))
 
 
 def _launching(group: Group, record: UpgradeRecord) -> Group:
@@ -110,24 +110,24 @@ def _nodegroup(record: UpgradeRecord, group: Group, managed_updates: ManagedUpda
     return managed_updates.nodegroup(record.cluster, group.nodegroup)
 
 
-def _beside(
+def _inputs(
     record: UpgradeRecord,
-    world: ClusterSnapshot,
+    snapshot: ClusterSnapshot,
     group: Group,
     policy: NodePolicy,
     nodegroup: Nodegroup | None,
     clusters: Clusters,
     service_limits: ServiceLimits,
-) -> Beside:
-    unread: list[str] = list(world.warnings)
+) -> PreflightInputs:
+    unread: list[str] = list(snapshot.warnings)
     asked, ask = record.asked, service_limits
-    launchable = world.launchables.get(group.name)
+    launchable = snapshot.launchables.get(group.name)
     spot = launchable is not None and launchable.capacity is CapacityType.SPOT
     types = launchable.types if launchable is not None else ()
     kubernetes = clusters.kubernetes(record.cluster)
     daemon_set = kubernetes.aws_node()
     image = asked.image
-    return Beside(
+    return PreflightInputs(
         force=asked.force,
         image=image,
         image_by_eks=nodegroup is not None and nodegroup.template is None,
@@ -137,11 +137,11 @@ def _beside(
         architecture=_architecture(image, service_limits, unread) or architecture_of(nodegroup) or "",
         refreshes=_read(lambda: ask.refreshes(group.name), (), unread),
         scheduled=_read(lambda: ask.scheduled(group.name), (), unread),
-        quota=_read(lambda: ask.vcpus_left(types, world.now, spot=spot), None, unread),
+        quota=_read(lambda: ask.vcpus_left(types, snapshot.now, spot=spot), None, unread),
         cni={**(variables_of(daemon_set) if daemon_set is not None else {}), **policy.cni},
-        types=world.types,
+        types=snapshot.types,
         nodegroup=nodegroup,
-        surged=_read(lambda: surged(held_lone_pods(world, group, policy), kubernetes), frozenset(), unread),
+        surged=_read(lambda: surged(held_lone_pods(snapshot, group, policy), kubernetes), frozenset(), unread),
         unread=tuple(unread),
     )
 

@@ -54,7 +54,7 @@ def check_group(preflight: Preflight) -> Iterator[Finding]:
     yield from _suspended(group, about)
     yield from _sizes(preflight, about)
     yield from _hooks(preflight, about)
-    yield from _beside(preflight, about)
+    yield from _concurrent_changes(preflight, about)
     yield from _left_out(preflight, about)
     missing = [member.instance for member in preflight.old if member.node is None]
     if missing:
@@ -67,10 +67,10 @@ def check_group(preflight: Preflight) -> Iterator[Finding]:
 
 
 def _standing(preflight: Preflight, about: str) -> Iterator[Finding]:
-    beside = preflight.beside
-    if not beside.selected:
-        said = "no policy selects it" if not beside.no_policies else "there is no policy.yaml: the defaults are taken"
-        make = warning if beside.no_policies else blocker
+    inputs = preflight.inputs
+    if not inputs.selected:
+        said = "no policy selects it" if not inputs.no_policies else "there is no policy.yaml: the defaults are taken"
+        make = warning if inputs.no_policies else blocker
         yield make(Code.NOT_SELECTED, about, said, "name the group in the selector of a policy (docs/policy.md)")
     if not preflight.old:
         wanted = preflight.target.template
@@ -111,9 +111,9 @@ def _sizes(preflight: Preflight, about: str) -> Iterator[Finding]:
         said = f"{group.desired} nodes and up to {extra} new ones are above the maximum size {group.maximum}"
         fix = "nothing to do: the maximum is raised for the time of the upgrade and put back"
         yield warning(Code.MAX_SIZE_RAISED, about, said, fix)
-    quota = preflight.beside.quota
+    quota = preflight.inputs.quota
     launchable = preflight.launchable
-    kinds = {**preflight.world.types, **preflight.beside.types}
+    kinds = {**preflight.snapshot.types, **preflight.inputs.types}
     cores = max((kinds[name].vcpus for name in launchable.types if name in kinds), default=0) if launchable else 0
     if quota is not None and extra * cores > quota:
         said = f"up to {extra} new nodes at a time take {extra * cores} vCPUs, the account's quota leaves {quota}"
@@ -126,7 +126,7 @@ def _hooks(preflight: Preflight, about: str) -> Iterator[Finding]:
     impossible.
     """
     named = {well_known.TERMINATE_HOOK, *preflight.policy.interruption.hooks}
-    hooks = preflight.world.hooks.get(preflight.group.name, ())
+    hooks = preflight.snapshot.hooks.get(preflight.group.name, ())
     if any(hook.transition == TERMINATING and hook.name in named for hook in hooks) or not preflight.old:
         return
     fix = "fn sync puts leeward-terminate on every selected group within five minutes; see that it runs"
@@ -137,9 +137,9 @@ def _hooks(preflight: Preflight, about: str) -> Iterator[Finding]:
     yield warning(Code.HOOK_MISSING, about, said, fix)
 
 
-def _beside(preflight: Preflight, about: str) -> Iterator[Finding]:
-    group, beside = preflight.group, preflight.beside
-    for name in beside.refreshes:
+def _concurrent_changes(preflight: Preflight, about: str) -> Iterator[Finding]:
+    group, inputs = preflight.group, preflight.inputs
+    for name in inputs.refreshes:
         fix = f"aws autoscaling cancel-instance-refresh --auto-scaling-group-name {group.name}, or wait for its end"
         said = f"instance refresh {name} is running: it replaces instances without draining them"
         yield blocker(Code.INSTANCE_REFRESH_RUNNING, about, said, fix)
@@ -147,14 +147,14 @@ def _beside(preflight: Preflight, about: str) -> Iterator[Finding]:
         said = f"maximum instance lifetime {group.max_lifetime} s: the group replaces old instances by itself meanwhile"
         fix = "set it to 0 and use disruption.expireAfter, which drains; a terminate hook of ours holds them otherwise"
         yield warning(Code.MAX_INSTANCE_LIFETIME, about, said, fix)
-    for name in beside.scheduled:
+    for name in inputs.scheduled:
         said = f"scheduled action {name} changes its sizes: when it raises them, the upgrade leaves them as they are"
         yield warning(Code.SCHEDULED_ACTIONS, about, said, "take it off for the time of the upgrade")
 
 
 def check_managed(preflight: Preflight) -> Iterator[Finding]:
     """Yield the findings of a managed node group; none for any other group."""
-    group, beside = preflight.group, preflight.beside
+    group, inputs = preflight.group, preflight.inputs
     if group.nodegroup is None:
         return
     about = f"nodegroup {group.nodegroup}"
@@ -162,25 +162,25 @@ def check_managed(preflight: Preflight) -> Iterator[Finding]:
     yield from _state(preflight, about)
     yield from _parallelism(preflight, about)
     canary = preflight.policy.update.canary.nodes
-    if canary and beside.nodegroup is not None:
+    if canary and inputs.nodegroup is not None:
         said = f"EKS rolls all nodes in one update: the policy's canary of {canary} nodes cannot be kept"
         fix = "try the version on a small node group first, or let it pass: a rollback is another update"
         yield blocker(Code.MANAGED_CANARY, about, said, fix)
 
 
 def _image(preflight: Preflight, about: str) -> Iterator[Finding]:
-    beside, nodegroup = preflight.beside, preflight.beside.nodegroup
-    if beside.image and beside.image_by_eks:
-        said = f"EKS chooses its image: {beside.image} cannot be had"
+    inputs, nodegroup = preflight.inputs, preflight.inputs.nodegroup
+    if inputs.image and inputs.image_by_eks:
+        said = f"EKS chooses its image: {inputs.image} cannot be had"
         fix = "use --kubernetes-version, or give the node group a launch template with an image"
         yield blocker(Code.MANAGED_IMAGE, about, said, fix)
-    if beside.asked_version and nodegroup is not None and nodegroup.ami_type == CUSTOM:
-        said = f"its launch template chooses the image: EKS takes no Kubernetes version, found {beside.version}"
+    if inputs.asked_version and nodegroup is not None and nodegroup.ami_type == CUSTOM:
+        said = f"its launch template chooses the image: EKS takes no Kubernetes version, found {inputs.version}"
         yield blocker(Code.MANAGED_IMAGE, about, said, "use --ami or --launch-template-version")
 
 
 def _state(preflight: Preflight, about: str) -> Iterator[Finding]:
-    nodegroup = preflight.beside.nodegroup
+    nodegroup = preflight.inputs.nodegroup
     if nodegroup is None:
         return
     if nodegroup.status not in {"", "ACTIVE", "DEGRADED"}:
@@ -195,7 +195,7 @@ def _parallelism(preflight: Preflight, about: str) -> Iterator[Finding]:
     """Compare EKS' parallelism with the policy and its budgets, which EKS does not read. Nothing here writes its
     configuration: that belongs to the owner of the node group.
     """
-    nodegroup, limits = preflight.beside.nodegroup, preflight.limits
+    nodegroup, limits = preflight.inputs.nodegroup, preflight.limits
     if nodegroup is None or not preflight.old:
         return
     wanted = parallelism(preflight.policy.update, max(len(preflight.members), preflight.group.desired))

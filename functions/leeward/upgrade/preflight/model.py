@@ -26,15 +26,15 @@ from leeward.upgrade.waves.model import (
     ClusterConstraints,
     Limits,
     WaveNode,
+    cluster_constraints,
     has_to_leave,
-    rivalry,
     wave_node,
 )
 from leeward.upgrade.waves.planner import Order, plan_waves
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
+class PreflightInputs:
     """Inputs that the cluster's snapshot does not hold; a missing one is not judged. `version`: the Kubernetes version
     that new nodes would have, `control_plane` the cluster's; `architecture`: of the new image, in Kubernetes' term.
 
@@ -71,18 +71,18 @@ class Preflight:
     by which it is rolled: the policy's, for a managed node group EKS'.
     """
 
-    world: ClusterSnapshot
+    snapshot: ClusterSnapshot
     group: Group
     policy: NodePolicy
     target: Target
-    beside: Beside
+    inputs: PreflightInputs
     update: UpdatePolicy
     members: tuple[Member, ...]
     parallel: int
     max_surge: int
     surge: int
     limits: Limits
-    rivalry: ClusterConstraints
+    constraints: ClusterConstraints
     wave_nodes: tuple[WaveNode, ...]
     pods: Mapping[str, tuple[Pod, ...]]
     index: BudgetIndex
@@ -91,39 +91,41 @@ class Preflight:
     @classmethod
     def of(
         cls,
-        world: ClusterSnapshot,
+        snapshot: ClusterSnapshot,
         group: Group,
         policy: NodePolicy,
         target: Target,
-        beside: Beside,
+        inputs: PreflightInputs,
         *,
         only_ready: bool = False,
     ) -> Self:
-        """Join the inputs. `only_ready`: as in `rivalry`. Raises InvalidInputError for an invalid maxUnavailable."""
-        nodes = {node.instance_id: node for node in world.nodes if node.instance_id}
+        """Join the inputs. `only_ready`: as in `cluster_constraints`. Raises InvalidInputError for an invalid
+        maxUnavailable.
+        """
+        nodes = {node.instance_id: node for node in snapshot.nodes if node.instance_id}
         found = members(group, nodes, target)
         old = [member.node for member in found if member.age is Age.OLD and member.node is not None]
-        index = BudgetIndex(world.budgets)
-        pods = {node.name: tuple(pod for pod in world.pods_on(node.name) if has_to_leave(pod)) for node in old}
-        update = rolled_by(policy.update, beside.nodegroup)
+        index = BudgetIndex(snapshot.budgets)
+        pods = {node.name: tuple(pod for pod in snapshot.pods_on(node.name) if has_to_leave(pod)) for node in old}
+        update = rolled_by(policy.update, inputs.nodegroup)
         parallel = parallelism(update, max(len(found), group.desired))
-        zones = {zone_of(world, member) for member in found} - {""}
+        zones = {zone_of(snapshot, member) for member in found} - {""}
         most = max_surge(update, max(len(found), group.desired))
         return cls(
-            world=world,
+            snapshot=snapshot,
             group=group,
             policy=policy,
             target=target,
-            beside=beside,
+            inputs=inputs,
             members=found,
             parallel=parallel,
             update=update,
             max_surge=most,
             surge=surge(Strategy(update.strategy), len(zones), parallel, most),
-            limits=_limits(world, group, found, policy, parallel, one_zone=update.order == Order.ZONE),
-            rivalry=rivalry(world.budgets, world.pods, only_ready=only_ready),
+            limits=_limits(snapshot, group, found, policy, parallel, one_zone=update.order == Order.ZONE),
+            constraints=cluster_constraints(snapshot.budgets, snapshot.pods, only_ready=only_ready),
             wave_nodes=tuple(
-                wave_node(node.name, world.zone_of(node), node.created, pods[node.name], index) for node in old
+                wave_node(node.name, snapshot.zone_of(node), node.created, pods[node.name], index) for node in old
             ),
             pods=pods,
             index=index,
@@ -162,45 +164,45 @@ class Preflight:
     @property
     def launchable(self) -> Launchable | None:
         """Description of what the group would launch, None where it is unknown."""
-        return self.world.launchables.get(self.group.name)
+        return self.snapshot.launchables.get(self.group.name)
 
     @property
     def forced(self) -> bool:
         """True if pods that do not leave in time are deleted: what holds them then delays the upgrade and does not end
         it.
         """
-        return self.beside.force or self.policy.drain.force or self.policy.drain.termination_grace_period is not None
+        return self.inputs.force or self.policy.drain.force or self.policy.drain.termination_grace_period is not None
 
     def waves(self, seed: int = 0) -> tuple[tuple[str, ...], ...]:
         """Return the plan; old instances that never joined hold no pods and are in no wave."""
         order = Order(self.update.order)
-        return plan_waves(self.wave_nodes, self.limits, self.rivalry, order=order, seed=seed)
+        return plan_waves(self.wave_nodes, self.limits, self.constraints, order=order, seed=seed)
 
-    def limits_beside(self, going: frozenset[str]) -> Limits:
+    def limits_with(self, going: frozenset[str]) -> Limits:
         """Return the limits, when these instances of the policy's other groups are on their way."""
-        world = replace(self.world, going=going)
+        snapshot = replace(self.snapshot, going=going)
         one_zone = self.limits.one_zone
-        return _limits(world, self.group, self.members, self.policy, self.parallel, one_zone=one_zone)
+        return _limits(snapshot, self.group, self.members, self.policy, self.parallel, one_zone=one_zone)
 
     def budgets_of(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
         """Return the budgets that select the pod."""
         return self.index.selecting(pod)
 
 
-def held_lone_pods(world: ClusterSnapshot, group: Group, policy: NodePolicy) -> tuple[Pod, ...]:
+def held_lone_pods(snapshot: ClusterSnapshot, group: Group, policy: NodePolicy) -> tuple[Pod, ...]:
     """Return pods of the group's nodes that a budget holds and that would get a second replica first, as far as pods
     show it. Empty where EKS drains, which starts no second replica.
     """
     if group.nodegroup is not None or not policy.drain.surge_single_replicas:
         return ()
     ours = {one.id for one in group.instances}
-    pods = [pod for node in world.nodes if node.instance_id in ours for pod in world.pods_on(node.name)]
-    return tuple(pod for pod in lone_pods(pods, world.pods) if refusal(pod, world.budgets))
+    pods = [pod for node in snapshot.nodes if node.instance_id in ours for pod in snapshot.pods_on(node.name)]
+    return tuple(pod for pod in lone_pods(pods, snapshot.pods) if refusal(pod, snapshot.budgets))
 
 
-def zone_of(world: ClusterSnapshot, member: Member) -> str:
+def zone_of(snapshot: ClusterSnapshot, member: Member) -> str:
     """Return the node's zone, else the one that the group reports."""
-    return (world.zone_of(member.node) if member.node is not None else "") or member.instance.zone
+    return (snapshot.zone_of(member.node) if member.node is not None else "") or member.instance.zone
 
 
 def upgrade_budgets(policy: NodePolicy) -> tuple[Budget, ...]:
@@ -208,21 +210,21 @@ def upgrade_budgets(policy: NodePolicy) -> tuple[Budget, ...]:
     return tuple(budget for budget in policy.disruption.budgets if covers(budget, Reason.UPGRADE))
 
 
-def policy_zones(world: ClusterSnapshot, group: Group, found: Sequence[Member], policy: NodePolicy) -> list[str]:
+def policy_zones(snapshot: ClusterSnapshot, group: Group, found: Sequence[Member], policy: NodePolicy) -> list[str]:
     """Return the zone of each node that the policy's budgets count: the group's members, and nodes
     of its other groups.
     """
-    return [zone_of(world, member) for member in found] + [one.zone for one in _others(world, group, policy)]
+    return [zone_of(snapshot, member) for member in found] + [one.zone for one in _others(snapshot, group, policy)]
 
 
 def others_disrupting(preflight: Preflight) -> tuple[str, ...]:
     """Return nodes of the policy's other groups that are being disrupted: they hold its budgets too."""
-    found = _others(preflight.world, preflight.group, preflight.policy)
+    found = _others(preflight.snapshot, preflight.group, preflight.policy)
     return tuple(sorted(one.node for one in found if one.disrupting))
 
 
 def _limits(
-    world: ClusterSnapshot,
+    snapshot: ClusterSnapshot,
     group: Group,
     found: tuple[Member, ...],
     policy: NodePolicy,
@@ -234,11 +236,11 @@ def _limits(
     the policy's, with all its groups.
     """
     together, per_zone = parallel, dict[str, int]()
-    active = [one for one in upgrade_budgets(policy) if one.window is None or is_active(one.window, world.now)]
+    active = [one for one in upgrade_budgets(policy) if one.window is None or is_active(one.window, snapshot.now)]
     if not active:
         return Limits(together=together, one_zone=one_zone)
-    zones = policy_zones(world, group, found, policy)
-    busy = [one.zone for one in _others(world, group, policy) if one.disrupting]
+    zones = policy_zones(snapshot, group, found, policy)
+    busy = [one.zone for one in _others(snapshot, group, policy) if one.disrupting]
     for budget in active:
         if budget.zone is None:
             together = min(together, max(limit(budget, len(zones)) - len(busy), 0))
@@ -248,8 +250,8 @@ def _limits(
     return Limits(together=together, per_zone=per_zone, one_zone=one_zone)
 
 
-def _others(world: ClusterSnapshot, group: Group, policy: NodePolicy) -> list[Counted]:
+def _others(snapshot: ClusterSnapshot, group: Group, policy: NodePolicy) -> list[Counted]:
     """Return nodes of the policy's other groups, as far as the snapshot has these."""
     mine = {one.id for one in group.instances}
-    nodes = {node.name: node.instance_id for node in world.nodes}
-    return [one for one in counted(world, policy) if nodes[one.node] not in mine]
+    nodes = {node.name: node.instance_id for node in snapshot.nodes}
+    return [one for one in counted(snapshot, policy) if nodes[one.node] not in mine]

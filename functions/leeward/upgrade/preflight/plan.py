@@ -122,5 +122,5 @@ def findings(preflight: Preflight) -> tuple[Finding, ...]:
     """Return the findings of all checks, blockers first."""
     found = [finding for check in CHECKS for finding in check(preflight)]
     fix = "give the role the permission that is named, or look again later"
-    found += [warning(Code.NOT_JUDGED, f"group {preflight.group.name}", one, fix) for one in preflight.beside.unread]
+    found += [warning(Code.NOT_JUDGED, f"group {preflight.group.name}", one, fix) for one in preflight.inputs.unread]
     return tuple(sorted(found, key=lambda finding: finding.severity is not Severity.BLOCKER))

@@ -69,7 +69,7 @@ def _by_budget(
     for node in sorted(preflight.pods):
         for pod in preflight.pods[node]:
             budgets = preflight.budgets_of(pod)
-            if pod.key in preflight.beside.surged and refusal_beside_second(pod, budgets) is None:
+            if pod.key in preflight.inputs.surged and refusal_beside_second(pod, budgets) is None:
                 continue
             if len(budgets) > 1:
                 several.setdefault(tuple(budget_key(budget) for budget in budgets), []).append(pod)
@@ -81,7 +81,10 @@ def _by_budget(
 def _selected(preflight: Preflight) -> Counter[str]:
     """Count the pods that each budget selects, wherever they are: used where its status lacks the number."""
     return Counter(
-        budget_key(budget) for pod in preflight.world.pods if not pod.finished for budget in preflight.budgets_of(pod)
+        budget_key(budget)
+        for pod in preflight.snapshot.pods
+        if not pod.finished
+        for budget in preflight.budgets_of(pod)
     )
 
 
@@ -192,7 +195,7 @@ def _on_one_node(preflight: Preflight) -> Iterator[Finding]:
     """Report workloads of which no choice of waves can keep a replica serving."""
     for node in preflight.wave_nodes:
         for workload, load in sorted(node.workloads.items()):
-            if 1 < preflight.rivalry.replicas.get(workload, 0) <= load:
+            if 1 < preflight.constraints.replicas.get(workload, 0) <= load:
                 yield warning(
                     Code.REPLICAS_ON_ONE_NODE,
                     f"workload {workload}",

@@ -36,11 +36,11 @@ def minor_of(text: str) -> tuple[int, int] | None:
 
 
 def _skew(preflight: Preflight) -> Iterator[Finding]:
-    beside, about = preflight.beside, f"group {preflight.group.name}"
-    wanted, plane = minor_of(beside.version), minor_of(beside.control_plane)
+    inputs, about = preflight.inputs, f"group {preflight.group.name}"
+    wanted, plane = minor_of(inputs.version), minor_of(inputs.control_plane)
     if wanted is None:
         return
-    newest = max((v for node in preflight.world.nodes if (v := minor_of(node.kubelet))), default=None)
+    newest = max((v for node in preflight.snapshot.nodes if (v := minor_of(node.kubelet))), default=None)
     if plane is None:
         if newest is None or wanted > newest:
             said = f"the control plane's version is not known, and no node runs {told(wanted)} yet"
@@ -62,14 +62,14 @@ def told(version: tuple[int, int]) -> str:
 
 
 def _architecture(preflight: Preflight) -> Iterator[Finding]:
-    """Compare architectures: `beside.architecture` where it is known, else types of two architectures under one image
+    """Compare architectures: `inputs.architecture` where it is known, else types of two architectures under one image
     are enough.
     """
     launchable, about = preflight.launchable, f"group {preflight.group.name}"
-    types = preflight.world.types  # from DescribeInstanceTypes: the built-in table knows no architecture
+    types = preflight.snapshot.types  # from DescribeInstanceTypes: the built-in table knows no architecture
     known = {name: types[name].architectures for name in (launchable.types if launchable else ()) if name in types}
     known = {name: architectures for name, architectures in known.items() if architectures}
-    image = preflight.beside.architecture or _of_nodes(preflight)
+    image = preflight.inputs.architecture or _of_nodes(preflight)
     wrong = sorted(name for name, architectures in known.items() if image and image not in architectures)
     if wrong:
         said = f"the image is built for {image}, {', '.join(wrong)} {'is' if len(wrong) == 1 else 'are'} not"
@@ -89,7 +89,7 @@ def _of_nodes(preflight: Preflight) -> str:
 
 def check_schedule(preflight: Preflight) -> Iterator[Finding]:
     """Yield the findings. A closed window is a warning: the run waits for it."""
-    settings, update, now = preflight.world.policies.settings, preflight.policy.update, preflight.world.now
+    settings, update, now = preflight.snapshot.policies.settings, preflight.policy.update, preflight.snapshot.now
     if settings.paused:
         said, fix = "the cluster's settings say paused: nothing is started", "set paused to false in ClusterSettings"
         yield blocker(Code.CLUSTER_PAUSED, f"cluster {settings.name}", said, fix)
@@ -105,7 +105,7 @@ def check_schedule(preflight: Preflight) -> Iterator[Finding]:
 
 
 def _budget(preflight: Preflight, budget: Budget) -> Iterator[Finding]:
-    zones = policy_zones(preflight.world, preflight.group, preflight.members, preflight.policy)
+    zones = policy_zones(preflight.snapshot, preflight.group, preflight.members, preflight.policy)
     total = len(zones) if budget.zone is None else zones.count(budget.zone)
     if total == 0 or limit(budget, total) > 0:
         return
@@ -114,8 +114,8 @@ def _budget(preflight: Preflight, budget: Budget) -> Iterator[Finding]:
     if budget.window is None:
         said = f"a budget for Upgrade allows no node{where}, at any time"
         yield blocker(Code.BUDGET_ALLOWS_NONE, about, said, "raise its nodes, or give it a schedule and a duration")
-    elif is_active(budget.window, preflight.world.now):
-        until = opens((), (budget.window,), preflight.world.now)
+    elif is_active(budget.window, preflight.snapshot.now):
+        until = opens((), (budget.window,), preflight.snapshot.now)
         when = f" until {format_instant(until)}" if until else " within a year"
         said = f"a budget for Upgrade allows no node{where} now{when}"
         yield warning(Code.BUDGET_ALLOWS_NONE, about, said, "start it now, it waits")

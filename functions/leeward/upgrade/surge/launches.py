@@ -17,7 +17,7 @@ from leeward.placement.scene import closed_zones
 from leeward.ports.compute import Network
 from leeward.ports.records import Catalog
 from leeward.upgrade.members import Age, Member
-from leeward.upgrade.observation import Scene
+from leeward.upgrade.observation import Observation
 from leeward.upgrade.preflight.model import Preflight, zone_of
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.surge.sizes import Strategy, in_store, launch_now, most_ahead, next_increment
@@ -44,11 +44,11 @@ def launches(preflight: Preflight, record: UpgradeRecord, *, rolling: bool = Fal
         count = _increment(preflight, record, len(old))
     if count is None:
         return None
-    lacking = Counter(zone_of(preflight.world, one) for one in old)
+    lacking = Counter(zone_of(preflight.snapshot, one) for one in old)
     lacking.subtract(record.ahead[new].zone for new in record.unassigned)
     for order in record.orders.values():
         lacking[order.zone] -= order.count
-    closed, found = closed_zones(preflight.world.nodes), list[str]()
+    closed, found = closed_zones(preflight.snapshot.nodes), list[str]()
     for _ in range(count):
         wanting = sorted(name for name in lacking if lacking[name] > 0)
         zone = min(wanting, key=lambda name: (name in closed, -lacking[name]), default=None)
@@ -62,14 +62,14 @@ def launches(preflight: Preflight, record: UpgradeRecord, *, rolling: bool = Fal
 def _pace(preflight: Preflight, old: Collection[Member]) -> int:
     """Return how many of the old nodes the limits allow to drain at once, in all zones together."""
     limits = preflight.limits
-    zones = {zone_of(preflight.world, one) for one in old}
+    zones = {zone_of(preflight.snapshot, one) for one in old}
     return min(limits.together, sum(limits.per_zone.get(zone, limits.together) for zone in zones))
 
 
 def _increment(preflight: Preflight, record: UpgradeRecord, old: int) -> int | None:
     """Return one for each zone first, then one by one while a zone is without a new node."""
-    zones = {zone_of(preflight.world, one) for one in preflight.old}
-    served = {zone_of(preflight.world, one) for one in preflight.members if one.age is Age.NEW}
+    zones = {zone_of(preflight.snapshot, one) for one in preflight.old}
+    served = {zone_of(preflight.snapshot, one) for one in preflight.members if one.age is Age.NEW}
     on_their_way = len(record.orders) + sum(new not in _ids(preflight) for new in record.ahead)
     if on_their_way:
         return 0
@@ -82,52 +82,57 @@ def _ids(preflight: Preflight) -> set[str]:
 
 
 def places_for(
-    scene: Scene, zones: Sequence[str], network: Network, catalog: Catalog, *, avoid: frozenset[str] = frozenset()
+    observation: Observation,
+    zones: Sequence[str],
+    network: Network,
+    catalog: Catalog,
+    *,
+    avoid: frozenset[str] = frozenset(),
 ) -> list[tuple[str, str]]:
     """Return (zone, subnet) for each zone asked for, those left out that have no subnet with room. `avoid`: subnets
     that have just lacked capacity, taken last.
     """
-    facts, known = _facts(scene, catalog), _subnets(scene.group, network)
+    facts, known = _facts(observation, catalog), _subnets(observation.group, network)
     found: list[tuple[str, str]] = []
     for zone in zones:
         mine = [one for one in known if one.zone == zone]
         mine = [one for one in mine if one.id not in avoid] or mine
-        option = _choose(scene, facts, mine, f"{scene.group.name}/{zone}/{len(found)}")
+        option = _choose(observation, facts, mine, f"{observation.group.name}/{zone}/{len(found)}")
         if option:
             found.append((zone, option))
             known = [_less(one, option) for one in known]
     return found
 
 
-def _choose(scene: Scene, facts: ClusterFacts, subnets: Sequence[Subnet], seed: str) -> str | None:
+def _choose(observation: Observation, facts: ClusterFacts, subnets: Sequence[Subnet], seed: str) -> str | None:
     """Return the subnet, None where the zone has no subnet of the group with room for the node and its pods."""
     if not subnets:
         return None
-    model = _fullest(scene, subnets[0].zone)
+    model = _fullest(observation, subnets[0].zone)
     if model is None:
         return subnets[0].id
-    world = scene.preflight.world
+    snapshot = observation.preflight.snapshot
     node = model.node
-    instance = scene.instances.get(model.instance.id)
+    instance = observation.instances.get(model.instance.id)
     leaving = Leaving(
         instance=model.instance.id,
         zone=subnets[0].zone,
         subnet=instance.subnet if instance else subnets[0].id,
         type=model.instance.type or (instance.type if instance else ""),
         millicores=node.cpu if node else 0,
-        pods=tuple(world.pods_on(node.name)) if node else (),
+        pods=tuple(snapshot.pods_on(node.name)) if node else (),
     )
     plan = plan_launch(
-        scene.group, leaving, Known(facts=facts, subnets=tuple(subnets), cni=scene.policy.cni), Lots(seed)
+        observation.group, leaving, Known(facts=facts, subnets=tuple(subnets), cni=observation.policy.cni), Lots(seed)
     )
     return plan.options[0].subnet if plan.options else None
 
 
-def _fullest(scene: Scene, zone: str) -> Member | None:
+def _fullest(observation: Observation, zone: str) -> Member | None:
     """Return the old node with the most pods in the zone: a new one has to hold at least as many."""
-    world = scene.preflight.world
-    old = [one for one in scene.preflight.members if one.age is Age.OLD and zone_of(world, one) == zone]
-    return max(old, key=lambda one: len(world.pods_on(one.node.name)) if one.node else -1, default=None)
+    snapshot = observation.preflight.snapshot
+    old = [one for one in observation.preflight.members if one.age is Age.OLD and zone_of(snapshot, one) == zone]
+    return max(old, key=lambda one: len(snapshot.pods_on(one.node.name)) if one.node else -1, default=None)
 
 
 def _less(subnet: Subnet, taken: str) -> Subnet:
@@ -137,9 +142,9 @@ def _less(subnet: Subnet, taken: str) -> Subnet:
     return replace(subnet, free_ips=max(subnet.free_ips - 1, 0)) if subnet.id == taken else subnet
 
 
-def _facts(scene: Scene, catalog: Catalog) -> ClusterFacts:
+def _facts(observation: Observation, catalog: Catalog) -> ClusterFacts:
     try:
-        return ClusterFacts.from_sheets(catalog.read(scene.preflight.world.cluster))
+        return ClusterFacts.from_sheets(catalog.read(observation.preflight.snapshot.cluster))
     except LeewardError:
         return ClusterFacts()
 

@@ -13,7 +13,7 @@ from leeward.ports import Ports
 from leeward.upgrade.capacity_ledger import with_warning
 from leeward.upgrade.lease import written
 from leeward.upgrade.members import Age
-from leeward.upgrade.observation import Scene, described
+from leeward.upgrade.observation import Observation, described
 from leeward.upgrade.record import Order, SurgeNode, UpgradeRecord, launch_token
 from leeward.upgrade.surge.launches import places_for
 
@@ -23,11 +23,11 @@ DESIRED_SIZE = "the desired size is raised instead"
 MOST_AT_ONCE = 100  # instances of one LaunchInstances call (Auto Scaling API reference)
 
 
-def order(record: UpgradeRecord, scene: Scene, zones: Sequence[str], ports: Ports) -> UpgradeRecord:
+def order(record: UpgradeRecord, observation: Observation, zones: Sequence[str], ports: Ports) -> UpgradeRecord:
     """Return the record with orders for these zones, not yet written."""
     orders = dict(record.orders)
     number = record.ordered
-    wanted = Counter(places_for(scene, zones, ports.network, ports.catalog, avoid=frozenset(record.short)))
+    wanted = Counter(places_for(observation, zones, ports.network, ports.catalog, avoid=frozenset(record.short)))
     for (zone, subnet), count in wanted.items():
         for before in range(0, count, MOST_AT_ONCE):
             number += 1
@@ -78,12 +78,14 @@ def _noted(record: UpgradeRecord, found: Mapping[str, str], short: Mapping[str, 
     return with_warning(record, sentence(record.group, refusal, DESIRED_SIZE)) if refusal else record
 
 
-def adopted(record: UpgradeRecord, scene: Scene) -> UpgradeRecord:
+def adopted(record: UpgradeRecord, observation: Observation) -> UpgradeRecord:
     """Take new members for the surge nodes where the desired size was raised instead of launching by name."""
     if not record.raised:
         return record
     new = [
-        one.instance for one in scene.preflight.members if one.age is Age.NEW and one.instance.id not in record.ahead
+        one.instance
+        for one in observation.preflight.members
+        if one.age is Age.NEW and one.instance.id not in record.ahead
     ][: record.raised]
     return replace(
         record,
@@ -93,12 +95,12 @@ def adopted(record: UpgradeRecord, scene: Scene) -> UpgradeRecord:
     )
 
 
-def _raise_instead(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord:
+def _raise_instead(record: UpgradeRecord, observation: Observation, ports: Ports) -> UpgradeRecord:
     """Raise the desired size once, by what is still lacking, where LaunchInstances does not serve the group."""
     if not record.refusal or record.others_scaled is not None:
         return record
     if not record.wanted:
-        lacking = max(min(record.surge, len(scene.preflight.old)) - len(record.ahead), 0)
+        lacking = max(min(record.surge, len(observation.preflight.old)) - len(record.ahead), 0)
         group = ports.groups.describe([record.group])[record.group]
         wanted = group.desired + lacking
         above = record.raised_maximum or wanted > group.maximum

@@ -16,8 +16,8 @@ class NodeDemand:
     """A node, and what its pods take: `loads` of budgets, `replicas` of workloads with several, each by its number.
 
     `budgets` and `workloads` are the bits of those, `uses_up` and `spends` of those that it leaves nothing of.
-    `allowed`: with no other node on its way every budget allows something; `spared`: and a replica of each workload
-    serves on.
+    `allowed`: with no other node on its way every budget allows something; `keeps_replica`: and a replica of each
+    workload serves on.
     """
 
     node: WaveNode
@@ -28,26 +28,26 @@ class NodeDemand:
     uses_up: int
     spends: int
     allowed: bool
-    spared: bool
+    keeps_replica: bool
 
 
-class DisruptionConstraints:
+class NumberedConstraints:
     """Constraints for which nodes compete (`ClusterConstraints`), by number: `most` pods may leave at once under a
     budget, and of a workload that has several `replicas`, `serving` serve.
     """
 
-    def __init__(self, rivalry: ClusterConstraints) -> None:
-        self._budgets = {name: number for number, name in enumerate(rivalry.allowed)}
-        self._workloads = {name: number for number, name in enumerate(rivalry.replicas)}
-        self.most = list(rivalry.allowed.values())
-        self.replicas = list(rivalry.replicas.values())
-        self.serving = [rivalry.serving.get(name, 0) for name in rivalry.replicas]
+    def __init__(self, constraints: ClusterConstraints) -> None:
+        self._budgets = {name: number for number, name in enumerate(constraints.allowed)}
+        self._workloads = {name: number for number, name in enumerate(constraints.replicas)}
+        self.most = list(constraints.allowed.values())
+        self.replicas = list(constraints.replicas.values())
+        self.serving = [constraints.serving.get(name, 0) for name in constraints.replicas]
 
     def of(self, nodes: Iterable[WaveNode]) -> list[NodeDemand]:
         """Return the demands of the nodes, in the same order."""
-        return [self._contender(node) for node in nodes]
+        return [self._demand(node) for node in nodes]
 
-    def _contender(self, node: WaveNode) -> NodeDemand:
+    def _demand(self, node: WaveNode) -> NodeDemand:
         loads = {self._budget(name): load for name, load in node.budgets.items()}
         known = self._workloads
         replicas = {known[name]: load for name, load in node.workloads.items() if name in known}
@@ -60,7 +60,7 @@ class DisruptionConstraints:
             uses_up=_bits(number for number, load in loads.items() if load >= self.most[number]),
             spends=_bits(number for number, load in replicas.items() if load + 1 >= self.serving[number]),
             allowed=all(load <= self.most[number] or self.most[number] > 0 for number, load in loads.items()),
-            spared=all(load < self.serving[one] or load >= self.replicas[one] for one, load in replicas.items()),
+            keeps_replica=all(load < self.serving[one] or load >= self.replicas[one] for one, load in replicas.items()),
         )
 
     def _budget(self, name: str) -> int:
@@ -74,8 +74,8 @@ class DisruptionConstraints:
 class Wave:
     """Nodes that are on their way. `started`: those added to the nodes that were `busy` before."""
 
-    def __init__(self, limits: Limits, contest: DisruptionConstraints, busy: Sequence[NodeDemand]) -> None:
-        self._limits, self._contest = limits, contest
+    def __init__(self, limits: Limits, numbered: NumberedConstraints, busy: Sequence[NodeDemand]) -> None:
+        self._limits, self._numbered = limits, numbered
         self._count = 0
         self._zone: str | None = None
         self._zones: Counter[str] = Counter()
@@ -105,7 +105,7 @@ class Wave:
             return False
         if one.workloads & self._spent or not self._zone_is_open(one.node.zone):
             return False
-        if not stuck and not (one.allowed and one.spared):
+        if not stuck and not (one.allowed and one.keeps_replica):
             return False
         return self._allows(one) and self._keeps_one(one)
 
@@ -118,11 +118,11 @@ class Wave:
         self._count += 1
         self._zone = one.node.zone
         self._zones[one.node.zone] += 1
-        loads, replicas, contest = self._loads, self._replicas, self._contest
+        loads, replicas, numbered = self._loads, self._replicas, self._numbered
         more = _added(loads, one.loads, one.budgets & self._under)
-        self._used_up |= one.uses_up | _bits(number for number in more if loads[number] >= contest.most[number])
+        self._used_up |= one.uses_up | _bits(number for number in more if loads[number] >= numbered.most[number])
         more = _added(replicas, one.replicas, one.workloads & self._shared)
-        spent = (number for number in more if replicas[number] + 1 >= contest.serving[number])
+        spent = (number for number in more if replicas[number] + 1 >= numbered.serving[number])
         self._spent |= one.spends | _bits(spent)
         self._under |= one.budgets
         self._shared |= one.workloads
@@ -137,14 +137,14 @@ class Wave:
         """Return whether budgets allow the node together with what is taken. By itself a node may hold more than a
         budget allows, if that is anything at all (`NodeDemand.allowed`).
         """
-        taken, most = self._loads, self._contest.most
+        taken, most = self._loads, self._numbered.most
         return all(taken[number] + one.loads[number] <= most[number] for number in _each(one.budgets & self._under))
 
     def _keeps_one(self, one: NodeDemand) -> bool:
         """Return whether one replica serves outside the wave; where all of them are on one node, that is impossible
-        (`NodeDemand.spared`).
+        (`NodeDemand.keeps_replica`).
         """
-        taken, serving = self._replicas, self._contest.serving
+        taken, serving = self._replicas, self._numbered.serving
         shared = _each(one.workloads & self._shared)
         return all(taken[number] + one.replicas[number] < serving[number] for number in shared)
 

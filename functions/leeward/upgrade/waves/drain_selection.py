@@ -78,7 +78,7 @@ def starts(
     nodes: list[WaveNode] = []
     if _any_may_go(preflight, record, candidates, busy, limits, [*ready, *booting]):
         nodes = _preferred(preflight, candidates, seed)
-    chosen = next_nodes(nodes, busy, limits, preflight.rivalry)
+    chosen = next_nodes(nodes, busy, limits, preflight.constraints)
     if room is not None and booting:
         going = [*busy, *(one for one in nodes if one.name in chosen)]
         ready = [*ready, *booting]
@@ -105,7 +105,7 @@ def _any_may_go(
         limits = replace(limits, per_zone=_covered(preflight, record, preflight.limits, busy, alive))
     nodes = [one for one in preflight.wave_nodes if one.name in candidates]
     return bool(
-        next_nodes(nodes, busy, replace(limits, together=min(limits.together, len(busy) + 1)), preflight.rivalry)
+        next_nodes(nodes, busy, replace(limits, together=min(limits.together, len(busy) + 1)), preflight.constraints)
     )
 
 
@@ -113,7 +113,7 @@ def _preferred(preflight: Preflight, candidates: Mapping[str, Member], seed: int
     """Return the candidates wave by wave."""
     nodes = {one.name: one for one in preflight.wave_nodes if one.name in candidates}
     order = Order(preflight.policy.update.order)
-    planned = plan_waves(nodes.values(), preflight.limits, preflight.rivalry, order=order, seed=seed)
+    planned = plan_waves(nodes.values(), preflight.limits, preflight.constraints, order=order, seed=seed)
     return [nodes[name] for wave in planned for name in wave]
 
 
@@ -137,7 +137,7 @@ def _covered(
     """Limit each zone to the Ready new nodes that wait there; those of zones where no old node may start serve
     anywhere.
     """
-    old = {zone_of(preflight.world, one) for one in to_try(preflight, record)}
+    old = {zone_of(preflight.snapshot, one) for one in to_try(preflight, record)}
     places = Counter(record.ahead[new].zone for new in ready)
     anywhere = sum(count for zone, count in places.items() if zone not in old)
     at_work = Counter(one.zone for one in busy)
@@ -170,10 +170,10 @@ def _with_offsets(
             new = free.pop() if free and left - number <= len(free) else None
             found.append(Start(old=one.instance.id, new=new))
         return tuple(found)
-    old = {zone_of(preflight.world, one) for one in to_try(preflight, record)}
+    old = {zone_of(preflight.snapshot, one) for one in to_try(preflight, record)}
     free, found = list(ready), []
     for one in members:
-        mine = [new for new in free if record.ahead[new].zone == zone_of(preflight.world, one)]
+        mine = [new for new in free if record.ahead[new].zone == zone_of(preflight.snapshot, one)]
         strays = [new for new in free if record.ahead[new].zone not in old]
         if new := next(iter((*mine, *strays)), None):
             free.remove(new)
@@ -185,18 +185,18 @@ def busy_nodes(preflight: Preflight, record: UpgradeRecord) -> list[WaveNode]:
     """Return old nodes that are unavailable until their last pod is gone: tainted or with a termination request,
     deleted, NotReady, without the Node that a person has deleted.
     """
-    world = preflight.world
+    snapshot = preflight.snapshot
     old = {one.instance.id for one in preflight.old}
     ids = {one.id for one in preflight.group.instances} | record.under_way.keys()
     known = {one.name: one for one in preflight.wave_nodes}
     found = _without_a_node(preflight, old | record.under_way.keys())
-    for node in world.nodes:
+    for node in snapshot.nodes:
         name = node.instance_id
         told = name in record.under_way or node.marked
         if name not in ids or not (told or (name in old and (node.deleting or not node.ready))):
             continue
-        if any(still_there(pod) for pod in world.pods_on(node.name)):
-            zone = world.zone_of(node)
+        if any(still_there(pod) for pod in snapshot.pods_on(node.name)):
+            zone = snapshot.zone_of(node)
             found.append(known.get(node.name) or WaveNode(name=node.name, zone=zone, created=node.created))
     return found
 
@@ -205,12 +205,12 @@ def _without_a_node(preflight: Preflight, instances: Collection[str]) -> list[Wa
     """Return instances that run and have no Node, while the cluster has pods that are bound to Nodes which do not
     exist: the garbage collector ends these pods within minutes. The instance that they run on is not known any more.
     """
-    world = preflight.world
-    nodes = {node.name for node in world.nodes}
-    if not any(pod.node and pod.node not in nodes and still_there(pod) for pod in world.pods):
+    snapshot = preflight.snapshot
+    nodes = {node.name for node in snapshot.nodes}
+    if not any(pod.node and pod.node not in nodes and still_there(pod) for pod in snapshot.pods):
         return []
-    joined = {node.instance_id for node in world.nodes}
-    bare = (world.instances.get(name) for name in sorted(instances) if name not in joined)
+    joined = {node.instance_id for node in snapshot.nodes}
+    bare = (snapshot.instances.get(name) for name in sorted(instances) if name not in joined)
     return [
         WaveNode(name=one.id, zone=one.zone, created=one.launched) for one in bare if one is not None and not one.ended
     ]

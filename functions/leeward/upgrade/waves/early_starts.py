@@ -66,7 +66,7 @@ def early_starts(
     instances that no node offsets yet.
     """
     taken = {one.name for one in leaving}
-    candidates = next_nodes([one for one in nodes if one.name not in taken], leaving, limits, preflight.rivalry)
+    candidates = next_nodes([one for one in nodes if one.name not in taken], leaving, limits, preflight.constraints)
     if not candidates:
         return ()
     new = [one for one in preflight.members if one.age is Age.NEW]
@@ -80,7 +80,7 @@ def _is_late(preflight: Preflight, new: Member) -> bool:
     """Return whether the new node should have been Ready by now: until the cause is clear, no old node starts before
     its successor is Ready.
     """
-    launched = preflight.world.instances.get(new.instance.id)
+    launched = preflight.snapshot.instances.get(new.instance.id)
     if launched is None or (new.node is not None and new.node.ready):
         return False
-    return preflight.world.now - launched.launched > LATE
+    return preflight.snapshot.now - launched.launched > LATE

@@ -106,7 +106,7 @@ def wave_node(
     )
 
 
-def rivalry(
+def cluster_constraints(
     budgets: Iterable[PodDisruptionBudget], pods: Sequence[Pod], *, only_ready: bool = False
 ) -> ClusterConstraints:
     """Return the constraints of the whole cluster. `only_ready`: in a running upgrade only replicas that are Ready

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from hashlib import blake2b
 
-from leeward.upgrade.waves.constraints import DisruptionConstraints, NodeDemand, Wave
+from leeward.upgrade.waves.constraints import NodeDemand, NumberedConstraints, Wave
 from leeward.upgrade.waves.model import ClusterConstraints, Limits, WaveNode
 from leeward.upgrade.waves.tabu_search import one_wave_less
 
@@ -31,7 +31,12 @@ _Waves = tuple[tuple[str, ...], ...]
 
 
 def plan_waves(
-    nodes: Iterable[WaveNode], limits: Limits, rivalry: ClusterConstraints, *, order: Order = Order.WAVES, seed: int = 0
+    nodes: Iterable[WaveNode],
+    limits: Limits,
+    constraints: ClusterConstraints,
+    *,
+    order: Order = Order.WAVES,
+    seed: int = 0,
 ) -> _Waves:
     """Return all waves, names in the order in which they start; put one behind the other they are an order for
     `next_nodes`.
@@ -44,25 +49,25 @@ def plan_waves(
         per_zone={zone: max(most, 1) for zone, most in limits.per_zone.items()},
         one_zone=limits.one_zone or order is Order.ZONE,
     )
-    ordered = in_order(nodes, least, rivalry, order=order, seed=seed)
-    contest = DisruptionConstraints(rivalry)
-    contenders = contest.of(ordered)
-    waves = _first_fit(contenders, least, contest)
-    return _fewer(waves, contenders, least, contest) if order is Order.WAVES else waves
+    ordered = in_order(nodes, least, constraints, order=order, seed=seed)
+    numbered = NumberedConstraints(constraints)
+    demands = numbered.of(ordered)
+    waves = _first_fit(demands, least, numbered)
+    return _fewer(waves, demands, least, numbered) if order is Order.WAVES else waves
 
 
-def _first_fit(ordered: Sequence[NodeDemand], limits: Limits, contest: DisruptionConstraints) -> _Waves:
+def _first_fit(ordered: Sequence[NodeDemand], limits: Limits, numbered: NumberedConstraints) -> _Waves:
     remaining = list(ordered)
     waves: list[tuple[str, ...]] = []
     while remaining:
-        wave = Wave(limits, contest, ())
+        wave = Wave(limits, numbered, ())
         _choose(wave, remaining)
         remaining = [one for one in remaining if one.node.name not in wave.started]
         waves.append(tuple(wave.started))
     return tuple(waves)
 
 
-def _fewer(waves: _Waves, ordered: Sequence[NodeDemand], limits: Limits, contest: DisruptionConstraints) -> _Waves:
+def _fewer(waves: _Waves, ordered: Sequence[NodeDemand], limits: Limits, numbered: NumberedConstraints) -> _Waves:
     """Return the same nodes in fewer waves, the largest first; nodes that cannot leave now or have failed come behind
     as they are. First fit at the end, which never needs more of them, gives the waves that the running machine walks.
     """
@@ -72,35 +77,35 @@ def _fewer(waves: _Waves, ordered: Sequence[NodeDemand], limits: Limits, contest
     found = [[by_name[name] for name in wave] for wave in waves]
     free = [wave for wave in found if all(map(_goes_now, wave))]
     others = [wave for wave in found if not all(map(_goes_now, wave))]
-    while len(free) > 1 and (less := one_wave_less(free, limits, contest)) is not None:
+    while len(free) > 1 and (less := one_wave_less(free, limits, numbered)) is not None:
         free = less
     free.sort(key=len, reverse=True)
-    return _first_fit([one for wave in (*free, *others) for one in wave], limits, contest)
+    return _first_fit([one for wave in (*free, *others) for one in wave], limits, numbered)
 
 
 def _goes_now(one: NodeDemand) -> bool:
-    return one.allowed and one.spared and not one.node.failed_before
+    return one.allowed and one.keeps_replica and not one.node.failed_before
 
 
 def next_nodes(
     remaining: Sequence[WaveNode],
     busy: Sequence[WaveNode],
     limits: Limits,
-    rivalry: ClusterConstraints,
+    constraints: ClusterConstraints,
 ) -> tuple[str, ...]:
     """Return the remaining nodes that may start draining now, beside those that are busy.
 
     `remaining`: in the order of preference (`in_order`, or a plan's waves one behind the other). `busy`: nodes whose
     pods are still leaving, each with the pods that it still has; a node that is empty and settles is not busy, so no
-    node waits for the end of a wave. `rivalry`: as the cluster stands now. Without busy nodes this is the next wave of
-    the plan.
+    node waits for the end of a wave. `constraints`: as the cluster stands now. Without busy nodes this is the next wave
+    of the plan.
 
     Nodes with pods that cannot leave now (a budget at zero, the last serving replica) wait for as long as any other
     node is on its way. When none is, they are tried, so that a drain finds out and reports what blocks it.
     """
-    contest = DisruptionConstraints(rivalry)
-    wave = Wave(limits, contest, contest.of(busy))
-    _choose(wave, contest.of(remaining))
+    numbered = NumberedConstraints(constraints)
+    wave = Wave(limits, numbered, numbered.of(busy))
+    _choose(wave, numbered.of(remaining))
     return tuple(wave.started)
 
 
@@ -122,7 +127,12 @@ def _fill(wave: Wave, remaining: Sequence[NodeDemand], *, stuck: bool = False) -
 
 
 def in_order(
-    nodes: Iterable[WaveNode], limits: Limits, rivalry: ClusterConstraints, *, order: Order = Order.WAVES, seed: int = 0
+    nodes: Iterable[WaveNode],
+    limits: Limits,
+    constraints: ClusterConstraints,
+    *,
+    order: Order = Order.WAVES,
+    seed: int = 0,
 ) -> list[WaveNode]:
     """Return the nodes by preference, those that failed before last. `waves`: nodes at the scarcest budget or zone
     first (it needs the most turns), among equals zone by zone in turn and the oldest first.
@@ -134,10 +144,10 @@ def in_order(
         case Order.RANDOM:
             return sorted(by_age, key=lambda node: (node.failed_before, _lot(seed, node.name)))
         case Order.ZONE:
-            turns = _turns(by_age, limits, rivalry)
+            turns = _turns(by_age, limits, constraints)
             return sorted(by_age, key=lambda node: (node.failed_before, node.zone, -turns[node.name]))
         case Order.WAVES:
-            return _zones_in_turn(by_age, _turns(by_age, limits, rivalry))
+            return _zones_in_turn(by_age, _turns(by_age, limits, constraints))
 
 
 def _lot(seed: int, name: str) -> bytes:
@@ -157,14 +167,14 @@ def _zones_in_turn(nodes: Sequence[WaveNode], turns: Mapping[str, int]) -> list[
     return sorted(nodes, key=lambda node: ranks[node.name])
 
 
-def _turns(nodes: Sequence[WaveNode], limits: Limits, rivalry: ClusterConstraints) -> dict[str, int]:
+def _turns(nodes: Sequence[WaveNode], limits: Limits, constraints: ClusterConstraints) -> dict[str, int]:
     """Return by node how many waves the scarcest limit that it needs takes at least."""
     loads: Counter[str] = Counter()
     zones: Counter[str] = Counter()
     for node in nodes:
         loads.update(node.budgets)
         zones[node.zone] += 1
-    needed = {budget: -(-load // max(rivalry.allowed.get(budget, 0), 1)) for budget, load in loads.items()}
+    needed = {budget: -(-load // max(constraints.allowed.get(budget, 0), 1)) for budget, load in loads.items()}
     by_zone = {zone: -(-zones[zone] // max(most, 1)) for zone, most in limits.per_zone.items()}
     return {
         node.name: max((needed[budget] for budget in node.budgets), default=0) + by_zone.get(node.zone, 0)

@@ -84,7 +84,7 @@ def still_allowed(
     """Return the record and the old instances whose termination to request now, of those recorded as under way without
     a request yet. The others wait for a later turn, or are taken back and the record is written.
     """
-    others = preflight.world.groups.keys() - {record.group}
+    others = preflight.snapshot.groups.keys() - {record.group}
     if not untold or not others or not upgrade_budgets(preflight.policy):
         return record, list(untold)
     going = going_elsewhere(record, others, ports)
@@ -105,7 +105,7 @@ def _is_begun(record: UpgradeRecord, old: str, claims: Mapping[str, TerminationR
 
 def _within(record: UpgradeRecord, preflight: Preflight, going: frozenset[str]) -> bool:
     """Return whether all nodes under way are no more than the budgets allow beside these."""
-    limits = preflight.limits_beside(going)
+    limits = preflight.limits_with(going)
     zones = [one.zone for one in busy_nodes(preflight, record)]
     crowded = any(zones.count(zone) > most for zone, most in limits.per_zone.items())
     return len(zones) <= limits.together and not crowded

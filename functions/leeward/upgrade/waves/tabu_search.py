@@ -9,7 +9,7 @@ conflicting edges. Its random numbers are always the same: the same nodes give t
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from leeward.upgrade.waves.constraints import DisruptionConstraints, NodeDemand
+from leeward.upgrade.waves.constraints import NodeDemand, NumberedConstraints
 from leeward.upgrade.waves.model import Limits
 
 MOVES = 6000  # of one search, before it stops
@@ -19,12 +19,12 @@ Waves = Sequence[Sequence[NodeDemand]]
 _Demand = tuple[tuple[int, int], ...]  # (which limit, how much of it)
 
 
-def one_wave_less(waves: Waves, limits: Limits, contest: DisruptionConstraints) -> list[list[NodeDemand]] | None:
+def one_wave_less(waves: Waves, limits: Limits, numbered: NumberedConstraints) -> list[list[NodeDemand]] | None:
     """Return the waves, one fewer; None where none was found, or there cannot be one. All nodes are `allowed` and
-    `spared`, none has failed before, and they need not drain zone by zone (`Limits.one_zone`).
+    `keeps_replica`, none has failed before, and they need not drain zone by zone (`Limits.one_zone`).
     """
     nodes = [one for wave in waves for one in wave]
-    demands, most = _demands(nodes, limits, contest)
+    demands, most = _demands(nodes, limits, numbered)
     if len(waves) <= _least(demands, most):
         return None
     smallest = min(range(len(waves)), key=lambda number: len(waves[number]))
@@ -48,7 +48,7 @@ def one_wave_less(waves: Waves, limits: Limits, contest: DisruptionConstraints) 
 
 
 def _demands(
-    nodes: Sequence[NodeDemand], limits: Limits, contest: DisruptionConstraints
+    nodes: Sequence[NodeDemand], limits: Limits, numbered: NumberedConstraints
 ) -> tuple[list[_Demand], list[int]]:
     """Return what each node takes of each limit, and these limits; left out are those that all nodes together would
     keep.
@@ -67,8 +67,8 @@ def _demands(
         mine = [(limit("nodes", "", limits.together), 1)]
         if one.node.zone in limits.per_zone:
             mine.append((limit("zone", one.node.zone, limits.per_zone[one.node.zone]), 1))
-        mine += [(limit("budget", name, contest.most[name]), load) for name, load in one.loads.items()]
-        mine += [(limit("workload", name, contest.serving[name] - 1), load) for name, load in one.replicas.items()]
+        mine += [(limit("budget", name, numbered.most[name]), load) for name, load in one.loads.items()]
+        mine += [(limit("workload", name, numbered.serving[name] - 1), load) for name, load in one.replicas.items()]
         found.append(mine)
     taken = _taken(found)
     return [tuple((which, load) for which, load in mine if taken[which] > most[which]) for mine in found], most
