@@ -6,7 +6,7 @@ import pytest
 
 from leeward.upgrade.observation import fresh_record, observe
 from leeward.upgrade.preflight.plan import plan_upgrade
-from leeward.upgrade.record import Asked
+from leeward.upgrade.record import UpgradeRequest
 from leeward.upgrade.templates import expected
 from tests.simulation.upgrade_stand_in import BEGIN, GROUP, Upgraded, a_fleet
 
@@ -15,7 +15,7 @@ def planned(world):
     """The plan for version 2, as it is before the start."""
     ports, group = world.world.system.ports, world.world.fleet.groups[GROUP].described()
     policy = world.world.policies.policies[0]
-    record = fresh_record(group, "blue", policy, Asked(template_version="2"), ports.clock)
+    record = fresh_record(group, "blue", policy, UpgradeRequest(template_version="2"), ports.clock)
     return plan_upgrade(
         observe(replace(record, target=expected(record, group, ports.templates)), ports).preflight
     ).sizes

@@ -83,7 +83,7 @@ def _beside(arguments: argparse.Namespace, context: ClusterContext, nodegroup: N
         force=arguments.force,
         image=arguments.ami or "",
         image_by_eks=nodegroup is not None and nodegroup.template is None,
-        asked_version=arguments.kubernetes_version is not None,
+        version_requested=arguments.kubernetes_version is not None,
         version=arguments.kubernetes_version or (nodegroup.version if nodegroup else ""),
         control_plane=next((raw["cluster"].get("version", "") for raw in clusters), ""),
         architecture=architecture_named(arguments.ami or "") or architecture_of(nodegroup) or "",

@@ -13,16 +13,16 @@ from leeward.ports.records import Claims, Upgrades
 from leeward.termination.execution import is_open
 from leeward.upgrade.capacity_ledger import with_warning, without
 from leeward.upgrade.cordoning import uncordon
-from leeward.upgrade.eviction_failures import what_blocks
+from leeward.upgrade.eviction_failures import describe_blocked
 from leeward.upgrade.lease import read, start_next, written
 from leeward.upgrade.members import Age, Member
 from leeward.upgrade.observation import Observation, observe
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.run import REFUSED_UPDATE, Next, Run
 from leeward.upgrade.start import begin_next
-from leeward.upgrade.surge.orders import adopted, fulfil
+from leeward.upgrade.surge.orders import adopted, launch_ordered
 from leeward.upgrade.termination_requests import request_offset
-from leeward.upgrade.waits import MOST_NAMED, STALLED, again, waited
+from leeward.upgrade.waits import MOST_NAMED, STALLED, again, track_wait
 from leeward.upgrade.waves.model import has_to_leave
 from leeward.workflow.scale_down_protection import release_all
 from leeward.workflow.steps import Step
@@ -54,7 +54,7 @@ def restore(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     members = {one.id for one in observation.group.instances}  # also those that were put into Standby since
     nodes = ports.clusters.kubernetes(record.cluster).nodes()
     uncordon((node for node in nodes if node.instance_id in members), record, ports.clusters)
-    record = give_back_group(record, ports)
+    record = restore_group(record, ports)
     how = (
         Next.ABORTED
         if record.control is ControlRequest.ABORT
@@ -75,16 +75,16 @@ def restore(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
 def _left_out(observation: Observation) -> str:
     """Name the old instances that stay: one may have been put into Standby or protected after pre-flight."""
     out = observation.preflight.left_out
-    told = ", ".join(f"{one.instance.id} {one.absence.value}" for one in out[:MOST_NAMED])
+    names = ", ".join(f"{one.instance.id} {one.absence.value}" for one in out[:MOST_NAMED])
     more = f" and {len(out) - MOST_NAMED} more" if len(out) > MOST_NAMED else ""
-    return f"not upgraded: {told}{more}" if out else ""
+    return f"not upgraded: {names}{more}" if out else ""
 
 
 def note_failure(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     """Record the failure and keep the record for the next start: new nodes serve, the group
     launches the new version.
     """
-    record = give_back_group(read(run, ports.upgrades), ports)
+    record = restore_group(read(run, ports.upgrades), ports)
     error = ERRORS.get(run.next) or str(call.get("error") or "UpgradeFailure")
     why = run.why if run.next in ERRORS else f"{error}: {call.get('cause') or ''}"
     onward = run.next if run.next in ERRORS else Next.FAILED
@@ -92,7 +92,7 @@ def note_failure(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     return replace(run, next=onward, why=why)
 
 
-def go_on(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+def continue_in_new_execution(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Start the next execution, which takes over the lease: the history of this one is nearly full, or the group is one
     of the other state machine. Its name follows from the record, so a repeat starts one.
     """
@@ -109,11 +109,15 @@ def go_on(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     return replace(run, next=Next.CONTINUED, why=f"execution {name} goes on")
 
 
-STEPS: Mapping[str, Step[Run]] = {"restore": restore, "note-failure": note_failure, "continue": go_on}
+STEPS: Mapping[str, Step[Run]] = {
+    "restore": restore,
+    "note-failure": note_failure,
+    "continue": continue_in_new_execution,
+}
 """Steps of both state machines of upgrades."""
 
 
-def give_back_group(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
+def restore_group(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
     """Remove scale-down protection, resume AZRebalance, restore the maximum size where that can be. The calls come
     first: what is recorded as Leeward's is undone again by the next execution, or at the latest by the minute
     reconciler.
@@ -142,16 +146,16 @@ def scale_down(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Terminate a surplus where one is left: a new node that no old node has offset. The termination of the
     emptiest new node is requested for it, and from then on that termination restores the size.
     """
-    record = fulfil(read(run, ports.upgrades), ports)
+    record = launch_ordered(read(run, ports.upgrades), ports)
     observation = observe(record, ports)
-    record = _adopted(record, observation, ports.upgrades)
+    record = adopt_raised(record, observation, ports.upgrades)
     if record.others_scaled is not None and record.ahead:
         record = written(without(record, record.ahead), ports.upgrades)
-    record = _pass_on(record, observation, observation.preflight.members, ports)
-    return settled(run, record, observation, ports)
+    record = request_offsets(record, observation, observation.preflight.members, ports)
+    return wait_for_size(run, record, observation, ports)
 
 
-def _pass_on(
+def request_offsets(
     record: UpgradeRecord, observation: Observation, among: list[Member] | tuple[Member, ...], ports: Ports
 ) -> UpgradeRecord:
     """Assign each unassigned launch to a named node: new ones and those launched ahead before others, the emptiest
@@ -163,28 +167,28 @@ def _pass_on(
         record = written(with_warning(without(record, record.unassigned), what), ports.upgrades)
     taken = set(record.assigned.values())
     free = sorted(
-        (one for one in among if one.instance.id not in taken and _may_go(one, record, ports.claims)),
+        (one for one in among if one.instance.id not in taken and _may_terminate(one, record, ports.claims)),
         key=lambda one: (one.age is Age.OLD and one.instance.id not in record.ahead, _pods(observation, one), one.name),
     )
     offsets = dict(zip(record.unassigned, (one.instance.id for one in free), strict=False))
     if offsets:
         record = written(record.with_offsets(offsets), ports.upgrades)
-    asked = {new: by for new, by in record.assigned.items() if by not in record.under_way}
-    for new, by in asked.items():
+    requested = {new: by for new, by in record.assigned.items() if by not in record.under_way}
+    for new, by in requested.items():
         request_offset(record, new, by, observation, ports)
-    if not asked:
+    if not requested:
         return record
-    warning = f"{', '.join(sorted(asked.values()))} were asked to offset launches that no old node was left for"
-    return written(with_warning(without(record, asked), warning), ports.upgrades)
+    warning = f"{', '.join(sorted(requested.values()))} were asked to offset launches that no old node was left for"
+    return written(with_warning(without(record, requested), warning), ports.upgrades)
 
 
-def _adopted(record: UpgradeRecord, observation: Observation, upgrades: Upgrades) -> UpgradeRecord:
+def adopt_raised(record: UpgradeRecord, observation: Observation, upgrades: Upgrades) -> UpgradeRecord:
     """Adopt instances for which the desired size was raised; they may come after the last drain."""
     found = adopted(record, observation)
     return written(found, upgrades) if found != record else record
 
 
-def _may_go(member: Member, record: UpgradeRecord, claims: Claims) -> bool:
+def _may_terminate(member: Member, record: UpgradeRecord, claims: Claims) -> bool:
     """Return whether the member may be terminated: an operator's scale-in protection holds; launches of the upgrade may
     be terminated. One whose termination is open already is left alone.
     """
@@ -198,7 +202,7 @@ def _pods(observation: Observation, member: Member) -> int:
     return sum(has_to_leave(pod) for pod in observation.preflight.snapshot.pods_on(member.node.name))
 
 
-def settled(run: Run, record: UpgradeRecord, observation: Observation, ports: Ports) -> Run:
+def wait_for_size(run: Run, record: UpgradeRecord, observation: Observation, ports: Ports) -> Run:
     """Wait until the desired size is what it was; what others changed, or have not offset, is left to them."""
     now = ports.clock.now()
     if record.ahead or record.raised:
@@ -222,12 +226,14 @@ def _not_offset(run: Run, record: UpgradeRecord, observation: Observation, ports
     that others terminate, so that none is left to offset them.
     """
     objects = [*record.ahead, *([f"{record.raised} of the raised desired size"] if record.raised else [])]
-    record, stands = waited(record, "launches are not offset", objects, STALLED, ports.clock, ports.upgrades)
-    if not stands:
+    record, stalled = track_wait(record, "launches are not offset", objects, STALLED, ports.clock, ports.upgrades)
+    if not stalled:
         return again(run, Next.WAIT, PAUSE, "launches are not offset yet")
     waits = f"{format_duration(STALLED)}: {', '.join(objects[:MOST_NAMED])}"
     if record.raised:
         why = f"the group has not launched for {waits}: look at the scaling activities of {record.group}"
         return replace(run, next=Next.CREATION_FAILURE, why=why)
-    others = what_blocks((one.instance.id for one in observation.preflight.members), record, observation, ports.claims)
+    others = describe_blocked(
+        (one.instance.id for one in observation.preflight.members), record, observation, ports.claims
+    )
     return replace(run, next=Next.EVICTION_FAILURE, why=f"no node has offset a launch in {waits}: {others}")

@@ -77,43 +77,47 @@ def launch_failure(zone: str, code: str, said: str) -> NodeCreationFailure:
     unchanged.
     """
     cause = _LAUNCH_CODES.get(code, CreationCause.LAUNCH_REFUSED)
-    told = f"{zone}: no new node could be launched: {code}: {said}"
-    return NodeCreationFailure(cause=cause, object=zone, message=told, fix=_LAUNCH_FIXES[cause])
+    message = f"{zone}: no new node could be launched: {code}: {said}"
+    return NodeCreationFailure(cause=cause, object=zone, message=message, fix=_LAUNCH_FIXES[cause])
 
 
 def never_joined(instance: str, zone: str, waited: timedelta, state: str) -> NodeCreationFailure:
     """Return the failure of an instance without a Node. `state` is EC2's term; `waited` since its launch."""
     if state not in ALIVE:
-        told = f"{instance} in {zone}: launched and now {state}"
+        message = f"{instance} in {zone}: launched and now {state}"
         fix = "look at the group's scaling activities and the instance's state reason"
-        return NodeCreationFailure(cause=CreationCause.INSTANCE_ENDED, object=instance, message=told, fix=fix)
-    told = f"{instance} in {zone}: {state} for {format_duration(waited)} and no node has joined the cluster"
+        return NodeCreationFailure(cause=CreationCause.INSTANCE_ENDED, object=instance, message=message, fix=fix)
+    message = f"{instance} in {zone}: {state} for {format_duration(waited)} and no node has joined the cluster"
     fix = (
         "read the instance's console output: user data (bootstrap, nodeadm) may fail, the node role may lack an access "
         "entry, or the API server cannot be reached from the subnet"
     )
-    return NodeCreationFailure(cause=CreationCause.NOT_JOINED, object=instance, message=told, fix=fix)
+    return NodeCreationFailure(cause=CreationCause.NOT_JOINED, object=instance, message=message, fix=fix)
 
 
 def labels_missing(node: str, wrong: Sequence[str]) -> NodeCreationFailure:
     """Return the failure of a node that joined without the labels that its group puts on nodes."""
-    told = f"{node}: joined without the labels {', '.join(wrong)}"
+    message = f"{node}: joined without the labels {', '.join(wrong)}"
     fix = "custom user data overwrites --node-labels: pass on what EKS or the template sets"
-    return NodeCreationFailure(cause=CreationCause.LABELS_MISSING, object=node, message=told, fix=fix)
+    return NodeCreationFailure(cause=CreationCause.LABELS_MISSING, object=node, message=message, fix=fix)
 
 
 def not_ready(node: str, conditions: Sequence[Mapping[str, Any]], waited: timedelta) -> NodeCreationFailure:
     """Return the failure of a node that is not Ready. `conditions`: raw, of the Node's status; the bad ones are named
     with their reason.
     """
-    bad = [_told(one) for one in conditions if one.get("status") != ("True" if one.get("type") == "Ready" else "False")]
-    told = f"{node}: not Ready for {format_duration(waited)}: {'; '.join(bad) or 'it reports no condition'}"
+    bad = [
+        _condition(one)
+        for one in conditions
+        if one.get("status") != ("True" if one.get("type") == "Ready" else "False")
+    ]
+    message = f"{node}: not Ready for {format_duration(waited)}: {'; '.join(bad) or 'it reports no condition'}"
     pressure = [one["type"] for one in conditions if one.get("status") == "True" and one.get("type") != "Ready"]
     fix = f"the new template makes {pressure[0]}: compare disk and memory" if pressure else "look at the kubelet's log"
-    return NodeCreationFailure(cause=CreationCause.NOT_READY, object=node, message=told, fix=fix)
+    return NodeCreationFailure(cause=CreationCause.NOT_READY, object=node, message=message, fix=fix)
 
 
-def _told(condition: Mapping[str, Any]) -> str:
+def _condition(condition: Mapping[str, Any]) -> str:
     said = ": ".join(text for text in (condition.get("reason"), condition.get("message")) if text)
     return f"{condition.get('type')}={condition.get('status')}{f' ({said})' if said else ''}"
 

@@ -14,7 +14,7 @@ from leeward.ports.records import Upgrades
 from leeward.upgrade.control import Hold, Move
 from leeward.upgrade.cordoning import set_cordons
 from leeward.upgrade.creation_failures import creation_failures
-from leeward.upgrade.eviction_failures import eviction_failures, what_blocks
+from leeward.upgrade.eviction_failures import describe_blocked, eviction_failures
 from leeward.upgrade.gate import Gate, Lack, gate_of
 from leeward.upgrade.lease import read
 from leeward.upgrade.preflight.model import others_disrupting
@@ -31,7 +31,7 @@ from leeward.upgrade.waits import (
     longest_wait,
     pods_left,
     resumed,
-    waited,
+    track_wait,
 )
 from leeward.upgrade.waves.drain_selection import to_try, waiting
 
@@ -47,22 +47,22 @@ def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     turn = take_turn(read(run, ports.upgrades), ports, drains=True)
     record, preflight = turn.record, turn.observation.preflight
     if not preflight.old and not record.under_way:
-        return _all_gone(run, turn, ports.clock)
+        return _drains_done(run, turn, ports.clock)
     left = waiting(preflight, record)
-    told = f"{len(left)} old nodes wait, {len(record.under_way)} are on their way, {record.finished} are gone"
+    progress = f"{len(left)} old nodes wait, {len(record.under_way)} are on their way, {record.finished} are gone"
     if _canary_is_held(turn):
-        return _nothing_goes(run, turn, told, ports.clock, ports.upgrades)
+        return _none_started(run, turn, progress, ports.clock, ports.upgrades)
     if turn.permission.move is not Move.GO:
-        stalled = _stalled(run, turn, told, ports) if _canary_drains(turn) else None
+        stalled = _stalled(run, turn, progress, ports) if _canary_terminates(turn) else None
         return stalled or held(run, turn.permission, len(record.under_way), ports.clock.now())
     set_cordons(record, turn.observation, ports.clusters)
-    if turn.told or leaving_nodes(preflight, record, turn.held):
-        pause = SHORTEST if turn.told else busy_pause(preflight.parallel)
-        return _stalled(run, turn, told, ports) or again(run, Next.WAIT, pause, told)
-    return _nothing_goes(run, turn, told, ports.clock, ports.upgrades)
+    if turn.requests or leaving_nodes(preflight, record, turn.held):
+        pause = SHORTEST if turn.requests else busy_pause(preflight.parallel)
+        return _stalled(run, turn, progress, ports) or again(run, Next.WAIT, pause, progress)
+    return _none_started(run, turn, progress, ports.clock, ports.upgrades)
 
 
-def _stalled(run: Run, turn: Turn, told: str, ports: Ports) -> Run | None:
+def _stalled(run: Run, turn: Turn, progress: str, ports: Ports) -> Run | None:
     """Return None while one of the nodes on their way moves, else the failure with what blocks them: the upgrade's own,
     and those that another controller or a person terminates and cannot terminate.
     """
@@ -70,12 +70,14 @@ def _stalled(run: Run, turn: Turn, told: str, ports: Ports) -> Run | None:
     nodes = leaving_nodes(preflight, turn.record, turn.held)
     limit = longest_wait(turn.observation.policy.drain)
     left = pods_left(nodes, preflight)
-    _, stands = waited(turn.record, "waiting for nodes to leave", nodes, limit, ports.clock, ports.upgrades, pods=left)
-    if not stands:
+    _, stalled = track_wait(
+        turn.record, "waiting for nodes to leave", nodes, limit, ports.clock, ports.upgrades, pods=left
+    )
+    if not stalled:
         return None
-    said = what_blocks(nodes, turn.record, turn.observation, ports.claims)
+    said = describe_blocked(nodes, turn.record, turn.observation, ports.claims)
     return replace(
-        run, next=Next.EVICTION_FAILURE, why=f"nodes have not left in {format_duration(limit)}: {told}: {said}"
+        run, next=Next.EVICTION_FAILURE, why=f"nodes have not left in {format_duration(limit)}: {progress}: {said}"
     )
 
 
@@ -87,12 +89,12 @@ def _canary_is_held(turn: Turn) -> bool:
     return waits and bool(turn.held) and not turn.record.under_way.keys() - turn.held.keys()
 
 
-def _canary_drains(turn: Turn) -> bool:
+def _canary_terminates(turn: Turn) -> bool:
     """Return whether the canary waits for nodes on their way: a wait that no operator and no clock ends."""
     return turn.permission.hold is Hold.CANARY and turn.permission.until is None and bool(turn.record.under_way)
 
 
-def _all_gone(run: Run, turn: Turn, clock: Clock) -> Run:
+def _drains_done(run: Run, turn: Turn, clock: Clock) -> Run:
     """Finish the drains. Old nodes may have gone while their successors still booted: those have to join before the
     step is done.
     """
@@ -107,16 +109,16 @@ def _all_gone(run: Run, turn: Turn, clock: Clock) -> Run:
     return again(run, Next.WAIT, BOOT_PAUSE, "; ".join(one.message for one in late.missing))
 
 
-def _nothing_goes(run: Run, turn: Turn, told: str, clock: Clock, upgrades: Upgrades) -> Run:
+def _none_started(run: Run, turn: Turn, progress: str, clock: Clock, upgrades: Upgrades) -> Run:
     """Wait or fail when no node is on its way and none could start: report why, and limit the wait."""
     record, preflight = turn.record, turn.observation.preflight
     if turn.held or not to_try(preflight, record):
         reasons = {**record.reasons, **turn.held}
         causes = [f"{one.message}: {one.fix}" for one in eviction_failures(preflight, {*record.failed, *turn.held})]
         said = "; ".join(causes or [f"{old}: {why}" for old, why in reasons.items()])
-        return replace(run, next=Next.EVICTION_FAILURE, why=f"pods did not leave: {told}: {said}")
+        return replace(run, next=Next.EVICTION_FAILURE, why=f"pods did not leave: {progress}: {said}")
     if preflight.limits.together <= 0:
-        return _budget_is_spent(run, turn, told, clock, upgrades)
+        return _no_budget(run, turn, progress, clock, upgrades)
     record = resumed(run, record, clock, upgrades)
     failures = creation_failures(
         record, turn.observation, gate_of(turn.observation.preflight), clock.now(), exhausted=False
@@ -124,24 +126,24 @@ def _nothing_goes(run: Run, turn: Turn, told: str, clock: Clock, upgrades: Upgra
     if failures:
         return replace(run, next=Next.CREATION_FAILURE, why="; ".join(f"{one.message}: {one.fix}" for one in failures))
     nodes = [one.instance.id for one in waiting(preflight, record)]
-    record, stands = waited(record, "waiting for new nodes", nodes, STALLED, clock, upgrades)
-    if stands:
-        why = f"{told}: no Ready new node has come for them: look at the group's scaling activities and its budgets"
+    record, stalled = track_wait(record, "waiting for new nodes", nodes, STALLED, clock, upgrades)
+    if stalled:
+        why = f"{progress}: no Ready new node has come for them: look at the group's scaling activities and its budgets"
         return replace(run, next=Next.CREATION_FAILURE, why=why)
-    return again(run, Next.WAIT, BOOT_PAUSE, f"{told}; waiting for new nodes")
+    return again(run, Next.WAIT, BOOT_PAUSE, f"{progress}; waiting for new nodes")
 
 
-def _budget_is_spent(run: Run, turn: Turn, told: str, clock: Clock, upgrades: Upgrades) -> Run:
+def _no_budget(run: Run, turn: Turn, progress: str, clock: Clock, upgrades: Upgrades) -> Run:
     """Wait for a budget of 0, which is the operator's; a budget that nodes of the policy's other groups hold is waited
     for as well, as long as these change.
     """
     holders = others_disrupting(turn.observation.preflight)
     if not holders:
-        return again(run, Next.WINDOW, LONGEST, f"{told}; the budgets for Upgrade allow none now")
+        return again(run, Next.WINDOW, LONGEST, f"{progress}; the budgets for Upgrade allow none now")
     limit = longest_wait(turn.observation.policy.drain)
-    _, stands = waited(turn.record, "waiting for budgets", holders, limit, clock, upgrades)
-    held_by = f"{told}; the budgets for Upgrade are held by {', '.join(holders[:MOST_NAMED])}"
-    if stands:
+    _, stalled = track_wait(turn.record, "waiting for budgets", holders, limit, clock, upgrades)
+    held_by = f"{progress}; the budgets for Upgrade are held by {', '.join(holders[:MOST_NAMED])}"
+    if stalled:
         fix = "make these nodes Ready or finish their disruption, or raise the policy's budget"
         return replace(run, next=Next.EVICTION_FAILURE, why=f"{held_by} for {format_duration(limit)}: {fix}")
     return again(run, Next.WINDOW, LONGEST, held_by)

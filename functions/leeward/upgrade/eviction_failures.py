@@ -14,7 +14,7 @@ from leeward.policy.durations import format_duration
 from leeward.ports.records import Claims
 from leeward.upgrade.observation import Observation
 from leeward.upgrade.preflight.model import Preflight
-from leeward.upgrade.preflight.pod_checks import tolerates_every_mark
+from leeward.upgrade.preflight.pod_checks import tolerates_drain_taints
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.status import blocking_drains
 from leeward.upgrade.waits import MOST_NAMED
@@ -68,9 +68,9 @@ def eviction_failure(
         EvictionCause.STILL_STOPPING: "it has been told to stop and has not",
         EvictionCause.WEBHOOK_REFUSES: "the API server refuses its eviction",
     }[cause]
-    told = f"{node}: {pod} has not left in {format_duration(waited)}: {why}{f': {said}' if said else ''}"
+    message = f"{node}: {pod} has not left in {format_duration(waited)}: {why}{f': {said}' if said else ''}"
     return PodEvictionFailure(
-        cause=cause, node=node, pod=pod, objects=tuple(objects), message=told, fix=_EVICTION_FIXES[cause]
+        cause=cause, node=node, pod=pod, objects=tuple(objects), message=message, fix=_EVICTION_FIXES[cause]
     )
 
 
@@ -109,21 +109,21 @@ def _cause(preflight: Preflight, pod: Pod) -> EvictionCause | None:
         return EvictionCause.SEVERAL_BUDGETS
     if any(one.disruptions_allowed <= 0 for one in budgets):
         return EvictionCause.BUDGET_ALLOWS_NONE
-    if pod.owner is not None and tolerates_every_mark(pod):
+    if pod.owner is not None and tolerates_drain_taints(pod):
         return EvictionCause.TOLERATES_EVERYTHING
     drain = preflight.policy.drain
     refused = (pod.owner is None and not drain.evict_unmanaged) or (pod.empty_dir and not drain.delete_local_data)
     return EvictionCause.POLICY_REFUSES if refused else None
 
 
-def what_blocks(instances: Iterable[str], record: UpgradeRecord, observation: Observation, claims: Claims) -> str:
+def describe_blocked(instances: Iterable[str], record: UpgradeRecord, observation: Observation, claims: Claims) -> str:
     """Return for each node that does not leave: who terminates it, what blocks that, and the fix."""
     named = sorted(instances)
     terminations = claims.read_all(named[:MOST_NAMED])
     nodes = {one.instance_id: one for one in observation.preflight.snapshot.nodes if one.instance_id in named}
-    told = [_blocked(one, nodes.get(one), terminations.get(one), record, observation) for one in named[:MOST_NAMED]]
-    more = len(named) - len(told)
-    return "; ".join([*told, *([f"and {more} more nodes"] if more else [])])
+    blocked = [_blocked(one, nodes.get(one), terminations.get(one), record, observation) for one in named[:MOST_NAMED]]
+    more = len(named) - len(blocked)
+    return "; ".join([*blocked, *([f"and {more} more nodes"] if more else [])])
 
 
 def _blocked(
@@ -139,10 +139,11 @@ def _blocked(
         others = ", ".join(sorted(observation.preflight.snapshot.going)[:MOST_NAMED])
         said.append(f"the policy's budgets for Upgrade are held by {others}: wait for these or raise the budget")
     blocks = "; ".join(dict.fromkeys(said))
-    return f"{name} does not leave ({_by(instance, termination, record)}): {blocks or _look_up(name, termination)}"
+    by = _terminated_by(instance, termination, record)
+    return f"{name} does not leave ({by}): {blocks or _look_up(name, termination)}"
 
 
-def _by(instance: str, termination: TerminationRecord | None, record: UpgradeRecord) -> str:
+def _terminated_by(instance: str, termination: TerminationRecord | None, record: UpgradeRecord) -> str:
     """Return who terminates it."""
     if instance in record.under_way:
         return "terminated by this upgrade"

@@ -52,7 +52,7 @@ class Gate:
         return not self.missing
 
 
-def judge_gate(members: Sequence[Member], zones: Iterable[str], expected: Mapping[str, str]) -> Gate:
+def evaluate_gate(members: Sequence[Member], zones: Iterable[str], expected: Mapping[str, str]) -> Gate:
     """Evaluate the gate. `zones`: those that hold old nodes; `expected`: labels that every new node has to carry.
 
     Strategy MINIMAL has no new nodes before the old ones terminate: its gate is evaluated without zones.
@@ -115,7 +115,7 @@ def gate_of(preflight: Preflight, proven: datetime | None = None) -> Gate:
         ids = [one.instance.id for one in found]
         early = {each for each in ids if each not in known or known[each].launched <= proven - CLOCKS}
         found = waited_for(found, early)
-    return judge_gate(found, zones_to_serve(preflight), preflight.target.labels)
+    return evaluate_gate(found, zones_to_serve(preflight), preflight.target.labels)
 
 
 def zones_to_serve(preflight: Preflight) -> frozenset[str]:

@@ -20,9 +20,9 @@ from leeward.termination import capacity_ledger
 from leeward.termination.maximum_size import owners_maximum
 from leeward.upgrade.members import Target
 from leeward.upgrade.preflight.model import Preflight, PreflightInputs
-from leeward.upgrade.record import Asked, UpgradeRecord
+from leeward.upgrade.record import UpgradeRecord, UpgradeRequest
 from leeward.upgrade.surge.sizes import Strategy, max_surge, parallelism
-from leeward.upgrade.waves.shared_budgets import going_elsewhere, others_of
+from leeward.upgrade.waves.shared_budgets import others_of, terminating_elsewhere
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,9 +79,9 @@ def observe(record: UpgradeRecord, ports: Ports, inputs: PreflightInputs | None 
         groups={group.name: group, **others},
         instances=instances,
         hooks={group.name: ports.groups.hooks(group.name)},
-        going=going_elsewhere(record, others, ports).all,
+        going=terminating_elsewhere(record, others, ports).all,
     )
-    given = inputs or PreflightInputs(force=record.asked.force, selected=policy is not None)
+    given = inputs or PreflightInputs(force=record.request.force, selected=policy is not None)
     preflight = Preflight.of(snapshot, group, chosen, record.target, given, only_ready=True)
     return Observation(preflight=_running(preflight, record), instances=instances, settings=policies.settings)
 
@@ -139,7 +139,9 @@ def _to_offset(termination: TerminationRecord) -> int:
     return sum(not surge.returns for surge in capacity_ledger.to_offset(termination))
 
 
-def fresh_record(group: Group, cluster: str, policy: NodePolicy, asked: Asked, clock: Clock) -> UpgradeRecord:
+def fresh_record(
+    group: Group, cluster: str, policy: NodePolicy, request: UpgradeRequest, clock: Clock
+) -> UpgradeRecord:
     """Return the record of an upgrade that has not begun: its target is determined later."""
     return UpgradeRecord(
         group=group.name,
@@ -149,11 +151,11 @@ def fresh_record(group: Group, cluster: str, policy: NodePolicy, asked: Asked, c
         desired=group.desired,
         maximum=group.maximum,
         began=clock.now().replace(microsecond=0),
-        asked=asked,
+        request=request,
     )
 
 
-def known(names: tuple[str, ...], groups: Groups) -> tuple[str, ...]:
+def existing_groups(names: tuple[str, ...], groups: Groups) -> tuple[str, ...]:
     """Return the same names. Raises InvalidInputError for one that Auto Scaling does not know, before the first is
     changed.
     """

@@ -17,7 +17,7 @@ from leeward.model import well_known
 from leeward.model.group import Group
 from leeward.model.node import Node
 from leeward.ports import Ports
-from leeward.upgrade.completion import give_back_group
+from leeward.upgrade.completion import restore_group
 from leeward.upgrade.lease import held, written
 from leeward.upgrade.record import UpgradeRecord
 from leeward.workflow.scale_down_protection import owners, release
@@ -43,15 +43,15 @@ def reconcile_upgrades(
 def _restored(record: UpgradeRecord | None, group: Group, ports: Ports) -> list[str]:
     if (
         record is None
-        or not _owes(record, group)
+        or not _needs_restore(record, group)
         or (record.ended is None and held(record, ports.upgrade_executions, ports.managed_upgrade_executions))
     ):
         return []
-    restored = give_back_group(record, ports)
+    restored = restore_group(record, ports)
     return [group.name] if restored != record and ports.upgrades.write(restored) is not None else []
 
 
-def ended_badly(detail: Mapping[str, Any], ports: Ports) -> str:
+def handle_failed_execution(detail: Mapping[str, Any], ports: Ports) -> str:
     """Handle one execution that ended with FAILED, TIMED_OUT or ABORTED and return what was done, in a sentence. A
     repeated delivery does nothing more. Raises RecordChangedError while others write the record.
     """
@@ -65,7 +65,7 @@ def ended_badly(detail: Mapping[str, Any], ports: Ports) -> str:
     ):
         return f"execution {name} ended with {status} and left nothing"
     why = f"execution {name} ended with {status}: start the upgrade of {record.group} again, and it goes on"
-    written(replace(give_back_group(record, ports), why=why), ports.upgrades)
+    written(replace(restore_group(record, ports), why=why), ports.upgrades)
     return why
 
 
@@ -81,7 +81,7 @@ def _group_of(detail: Mapping[str, Any]) -> str:
     return group if isinstance(group, str) else ""
 
 
-def _owes(record: UpgradeRecord, group: Group) -> bool:
+def _needs_restore(record: UpgradeRecord, group: Group) -> bool:
     """Return whether something is left to restore. A maximum size is restored only once the desired
     size fits below it.
     """

@@ -11,31 +11,31 @@ from leeward.policy.durations import format_duration
 from leeward.ports import Ports
 from leeward.ports.records import Upgrades
 from leeward.termination import capacity_ledger
-from leeward.upgrade.capacity_ledger import conclude, held_back, offset_by, parted, with_warning
-from leeward.upgrade.completion import PAUSE, _adopted, _pass_on, settled
+from leeward.upgrade.capacity_ledger import conclude, held_by_hook, offset_by, settle_held, with_warning
+from leeward.upgrade.completion import PAUSE, adopt_raised, request_offsets, wait_for_size
 from leeward.upgrade.cordoning import uncordon
-from leeward.upgrade.eviction_failures import what_blocks
+from leeward.upgrade.eviction_failures import describe_blocked
 from leeward.upgrade.lease import read, written
 from leeward.upgrade.observation import Observation, measured, observe
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.run import Next, Run
-from leeward.upgrade.surge.orders import fulfil
+from leeward.upgrade.surge.orders import launch_ordered
 from leeward.upgrade.templates import points_at
-from leeward.upgrade.termination_requests import tell
-from leeward.upgrade.waits import again, longest_wait, pods_left, waited
+from leeward.upgrade.termination_requests import request_terminations
+from leeward.upgrade.waits import again, longest_wait, pods_left, track_wait
 from leeward.upgrade.waves.shared_budgets import still_allowed
 
 
-def nodes_finish(
+def wait_for_terminations(
     run: Run, record: UpgradeRecord, held: Mapping[str, str], observation: Observation, ports: Ports
 ) -> Run:
     """Wait, during an abort, for the nodes on their way; the failure names what blocks them."""
     nodes, limit = sorted(record.under_way.keys() - held.keys()), longest_wait(observation.policy.drain)
-    record, stands = waited(
+    record, stalled = track_wait(
         record, "nodes finish", nodes, limit, ports.clock, ports.upgrades, pods=pods_left(nodes, observation.preflight)
     )
-    if stands:
-        said = what_blocks(nodes, record, observation, ports.claims)
+    if stalled:
+        said = describe_blocked(nodes, record, observation, ports.claims)
         why = f"nodes have not left in {format_duration(limit)}: {said}"
         return replace(run, next=Next.EVICTION_FAILURE, why=why)
     return again(run, Next.WAIT, PAUSE, f"{len(record.under_way)} nodes finish")
@@ -45,31 +45,31 @@ def undo(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Abort: return old nodes without a termination request to service, let those on their way finish, terminate as
     many new nodes as are not offset, those without pods first, and launch as before.
     """
-    record = fulfil(read(run, ports.upgrades), ports)
+    record = launch_ordered(read(run, ports.upgrades), ports)
     observation = observe(record, ports)
-    record = _adopted(record, observation, ports.upgrades)
+    record = adopt_raised(record, observation, ports.upgrades)
     ends = ports.claims.read_all(record.under_way)
-    books = conclude(record, ends)
-    if books.record != record:
-        record = written(books.record, ports.upgrades)
-    record, untold = still_allowed(record, books.unclaimed, observation.preflight, ports)
-    tell(record, untold, observation, ports)
+    ledger = conclude(record, ends)
+    if ledger.record != record:
+        record = written(ledger.record, ports.upgrades)
+    record, untold = still_allowed(record, ledger.unclaimed, observation.preflight, ports)
+    request_terminations(record, untold, observation, ports)
     if record.previous is not None and not points_at(observation.group, record.previous, ports.templates):
         assert record.previous.template is not None  # what a rollback returns to has one
         ports.group_changes.point_at(observation.group, record.previous.template)
     record = _rollback_aborted(record, ports.upgrades)
     stay = [one for one in observation.preflight.old if one.instance.id not in record.under_way]
     uncordon((one.node for one in stay if one.node is not None), record, ports.clusters)
-    held = held_back(record, ends, observation.policy.drain.timeout, ports.clock.now())
+    held = held_by_hook(record, ends, observation.policy.drain.timeout, ports.clock.now())
     if len(record.under_way) > len(held):
-        return nodes_finish(run, record, held, observation, ports)
+        return wait_for_terminations(run, record, held, observation, ports)
     if held:
-        record = _parted(record, {old: ends[old] for old in held}, ports)
+        record = _settle_held(record, {old: ends[old] for old in held}, ports)
         record = with_warning(
             record, f"{', '.join(sorted(held))} end when their pods leave: their termination was requested already"
         )
-    record = _pass_on(record, observation, observation.preflight.members, ports)
-    return settled(run, record, observation, ports)
+    record = request_offsets(record, observation, observation.preflight.members, ports)
+    return wait_for_size(run, record, observation, ports)
 
 
 def _rollback_aborted(record: UpgradeRecord, upgrades: Upgrades) -> UpgradeRecord:
@@ -119,12 +119,12 @@ def start_rollback(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     )
 
 
-def _parted(record: UpgradeRecord, held: Mapping[str, TerminationRecord], ports: Ports) -> UpgradeRecord:
+def _settle_held(record: UpgradeRecord, held: Mapping[str, TerminationRecord], ports: Ports) -> UpgradeRecord:
     """Read the group's history and settle offsets, only while a held instance is to offset a launch: no other source
     reports it before their end.
     """
     if not any(offset_by(record, old) for old in held):
         return record
     activities = ports.groups.activities(record.group, record.began - capacity_ledger.MARGIN)
-    found = parted(record, held, activities, ports.clock.now())
+    found = settle_held(record, held, activities, ports.clock.now())
     return written(found, ports.upgrades) if found != record else record

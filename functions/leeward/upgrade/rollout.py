@@ -15,7 +15,7 @@ from leeward.ports.clock import Clock
 from leeward.ports.kubernetes import Clusters
 from leeward.snapshot.gather import read_specs
 from leeward.termination.capacity_ledger import by_request, shrunk_since
-from leeward.upgrade.capacity_ledger import LedgerView, conclude, dropped, held_back, seen_sizes
+from leeward.upgrade.capacity_ledger import LedgerView, conclude, detect_resize, ended_before_request, held_by_hook
 from leeward.upgrade.control import Move, Permission
 from leeward.upgrade.gate import is_proven, zones_to_serve
 from leeward.upgrade.lease import written
@@ -23,8 +23,8 @@ from leeward.upgrade.members import Age
 from leeward.upgrade.observation import Observation, launched_by_others, observe
 from leeward.upgrade.record import UpgradeRecord, tag_for
 from leeward.upgrade.surge.launches import launches
-from leeward.upgrade.surge.orders import DESIRED_SIZE, _raise_instead, adopted, fulfil, order
-from leeward.upgrade.termination_requests import force, tell
+from leeward.upgrade.surge.orders import DESIRED_SIZE, _raise_instead, adopted, launch_ordered, order
+from leeward.upgrade.termination_requests import request_force, request_terminations
 from leeward.upgrade.waits import allowed, with_canary
 from leeward.upgrade.waves.drain_selection import starts
 from leeward.upgrade.waves.early_starts import PodCapacity
@@ -41,21 +41,21 @@ class Turn:
     record: UpgradeRecord
     observation: Observation
     permission: Permission
-    told: int = 0
+    requests: int = 0
     exhausted: bool = False
     held: Mapping[str, str] = field(default_factory=dict)
 
 
 def take_turn(record: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
     """Take one turn. `drains`: whether terminations of old nodes may be requested, or new ones only launched."""
-    record = fulfil(record, ports)  # a launch whose response was lost comes before every count
+    record = launch_ordered(record, ports)  # a launch whose response was lost comes before every count
     observation = observe(record, ports)
     ends = ports.claims.read_all(record.under_way)
-    books = conclude(record, ends)
-    found = _resized(adopted(_without_gone(books, observation), observation), observation, ports)
+    ledger = conclude(record, ends)
+    found = _resized(adopted(_without_gone(ledger, observation), observation), observation, ports)
     found = with_canary(found, observation, ports.clock.now())
     permission = allowed(found, observation, ports)
-    unclaimed = [old for old in books.unclaimed if old in found.under_way]
+    unclaimed = [old for old in ledger.unclaimed if old in found.under_way]
     exhausted = False
     if permission.move is Move.GO:
         found = _proven(found, observation, ports.clock)
@@ -63,23 +63,23 @@ def take_turn(record: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
         exhausted = zones is None
         found = order(found, observation, zones or (), ports)
         if drains:
-            found, told = _begin(found, observation, permission.at_most, ports.clusters)
-            unclaimed += told
+            found, requested = _begin(found, observation, permission.at_most, ports.clusters)
+            unclaimed += requested
     if found != record:
         found = written(found, ports.upgrades)
     new = (one.node for one in observation.preflight.members if one.age is Age.NEW and one.node is not None)
     protect(new, found.group, ports.clusters.kubernetes(found.cluster))
-    found = fulfil(_raise_instead(found, observation, ports), ports)
+    found = launch_ordered(_raise_instead(found, observation, ports), ports)
     _announce_refusal(record, found, observation, ports.clock, ports.clusters)
     found, unclaimed = still_allowed(found, unclaimed, observation.preflight, ports)
-    tell(found, unclaimed, observation, ports)
-    force(found, books.unforced, observation, ports)
-    held = held_back(found, ends, observation.policy.drain.timeout, ports.clock.now())
+    request_terminations(found, unclaimed, observation, ports)
+    request_force(found, ledger.unforced, observation, ports)
+    held = held_by_hook(found, ends, observation.policy.drain.timeout, ports.clock.now())
     return Turn(
         record=found,
         observation=observation,
         permission=permission,
-        told=len(unclaimed),
+        requests=len(unclaimed),
         exhausted=exhausted,
         held=held,
     )
@@ -90,12 +90,12 @@ def _begin(
 ) -> tuple[UpgradeRecord, list[str]]:
     """Record the old nodes whose termination is requested, and the new node that each offsets."""
 
-    def room() -> PodCapacity:
+    def capacity() -> PodCapacity:
         nodes, pods = read_specs(clusters.kubernetes(record.cluster))
         return PodCapacity(nodes=nodes, pods=pods)
 
     seed = int(record.began.timestamp())
-    chosen = starts(observation.preflight, record, at_most=at_most, seed=seed, room=room)
+    chosen = starts(observation.preflight, record, at_most=at_most, seed=seed, capacity=capacity)
     tags = {one.old: tag_for(record, number) for number, one in enumerate(chosen, record.started + 1)}
     begun = replace(record, under_way={**record.under_way, **tags}, started=record.started + len(chosen))
     return begun.with_offsets({one.new: one.old for one in chosen if one.new is not None}), [one.old for one in chosen]
@@ -112,13 +112,13 @@ def _proven(record: UpgradeRecord, observation: Observation, clock: Clock) -> Up
     return replace(record, proven=clock.now())
 
 
-def _without_gone(books: LedgerView, observation: Observation) -> UpgradeRecord:
+def _without_gone(ledger: LedgerView, observation: Observation) -> UpgradeRecord:
     """Drop old instances without a termination request that EC2 has ended since: they are gone by themselves."""
-    record = books.record
-    for old in books.unclaimed:
+    record = ledger.record
+    for old in ledger.unclaimed:
         instance = observation.instances.get(old)
         if instance is None or instance.ended:
-            record = dropped(record, old)
+            record = ended_before_request(record, old)
     return record
 
 
@@ -134,7 +134,7 @@ def _resized(record: UpgradeRecord, observation: Observation, ports: Ports) -> U
     desired = observation.group.desired
     mine = record.desired + len(record.ahead) + record.raised
     others = launched_by_others(observation.group, ports) if desired > mine else 0
-    return seen_sizes(record, desired=desired, of_others=others, shrunk=shrunk, now=ports.clock.now())
+    return detect_resize(record, desired=desired, of_others=others, shrunk=shrunk, now=ports.clock.now())
 
 
 def _without_taken(

@@ -17,7 +17,7 @@ class Next(StrEnum):
     """Next transition of the state machine; its Choice states compare with these words."""
 
     HAND_OVER = "hand-over"  # another execution holds the lease
-    TOLD = "told"  # the request is recorded, the running execution reads it
+    RECORDED = "recorded"  # the request is recorded, the running execution reads it
     NOTHING = "nothing"  # there is nothing to do
     CHECK = "check"
     MANAGED = "managed"  # EKS rolls the group, Leeward supervises

@@ -17,8 +17,8 @@ from leeward.ports.executions import NamedExecutions
 from leeward.ports.records import Upgrades
 from leeward.upgrade.control import limits, with_control
 from leeward.upgrade.lease import held, written
-from leeward.upgrade.observation import described, fresh_record, known, policy_of
-from leeward.upgrade.record import Asked, ControlRequest, UpgradeRecord
+from leeward.upgrade.observation import described, existing_groups, fresh_record, policy_of
+from leeward.upgrade.record import ControlRequest, UpgradeRecord, UpgradeRequest
 from leeward.upgrade.run import REFUSED_UPDATE, Next, Run
 from leeward.workflow.executions import execution_name
 
@@ -40,7 +40,7 @@ def take_lease(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     """Record the control request, take the lease or delegate to the execution that holds it."""
     name, given = str(call.get("execution") or ""), call.get("run") or {}
     run = replace(run, execution=name)
-    follows = known(following(given), ports.groups)
+    follows = existing_groups(following(given), ports.groups)
     record = ports.upgrades.read(run.group)
     action = given.get("action")
     if action is not None:
@@ -57,36 +57,40 @@ def take_lease(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
             written(replace(record, then=follows), ports.upgrades)
         later = f"; {limits(record)}" if limits(record) else ""
         what = f"reads the wish{later}" if action is not None else "has the group"
-        return replace(run, next=Next.TOLD if action else Next.HAND_OVER, why=f"execution {record.execution} {what}")
+        return replace(
+            run, next=Next.RECORDED if action else Next.HAND_OVER, why=f"execution {record.execution} {what}"
+        )
     if action in {"pause", "resume"} and record is not None and record.ended is not None:
-        return replace(run, next=Next.TOLD, why="the upgrade has ended")
+        return replace(run, next=Next.RECORDED, why="the upgrade has ended")
     if action == "pause":
-        return replace(run, next=Next.TOLD, why="paused; nothing runs")
-    record = _take(record, run, asked_for(given), str(given.get("cluster") or ""), ports, follows)
-    return replace(run, next=_first(record), attempt=record.attempt, why=f"attempt {record.attempt} of {record.stamp}")
+        return replace(run, next=Next.RECORDED, why="paused; nothing runs")
+    record = _take(record, run, parse_request(given), str(given.get("cluster") or ""), ports, follows)
+    return replace(
+        run, next=_next_after_lease(record), attempt=record.attempt, why=f"attempt {record.attempt} of {record.stamp}"
+    )
 
 
-def asked_for(given: Mapping[str, Any]) -> Asked:
+def parse_request(given: Mapping[str, Any]) -> UpgradeRequest:
     """Return the request from the input of an execution. Raises InvalidInputError for more than one target, and for an
     SSM parameter that is none of EKS' own.
     """
-    asked = Asked(
+    request = UpgradeRequest(
         image=str(given.get("ami") or ""),
         template_version=str(given.get("launchTemplateVersion") or ""),
         kubernetes=str(given.get("kubernetesVersion") or ""),
         force=bool(given.get("force")),
         overrides=tuple(str(code) for code in given.get("override") or ()),
     )
-    if sum(map(bool, (asked.image, asked.template_version, asked.kubernetes))) > 1:
+    if sum(map(bool, (request.image, request.template_version, request.kubernetes))) > 1:
         raise InvalidInputError(
             "input: found more than one of ami, launchTemplateVersion and kubernetesVersion, expected one at most"
         )
-    if asked.image.startswith("/") and not asked.image.startswith(READABLE):
+    if request.image.startswith("/") and not request.image.startswith(READABLE):
         raise InvalidInputError(
-            f"ami: found SSM parameter {asked.image}, expected one under {READABLE}, for Leeward may read no other: "
-            f"name the id in it (aws ssm get-parameter --name {asked.image} --query Parameter.Value)"
+            f"ami: found SSM parameter {request.image}, expected one under {READABLE}, for Leeward may read no other: "
+            f"name the id in it (aws ssm get-parameter --name {request.image} --query Parameter.Value)"
         )
-    return asked
+    return request
 
 
 def _with_request(record: UpgradeRecord | None, group: str, action: str, upgrades: Upgrades) -> UpgradeRecord:
@@ -100,7 +104,12 @@ def _with_request(record: UpgradeRecord | None, group: str, action: str, upgrade
 
 
 def _take(
-    record: UpgradeRecord | None, run: Run, asked: Asked, cluster: str, ports: Ports, follows: tuple[str, ...]
+    record: UpgradeRecord | None,
+    run: Run,
+    request: UpgradeRequest,
+    cluster: str,
+    ports: Ports,
+    follows: tuple[str, ...],
 ) -> UpgradeRecord:
     """Return a new record, or the one that was left behind, held by this execution from now on."""
     if record is not None and record.execution == run.execution and record.ended is None:
@@ -113,22 +122,22 @@ def _take(
         if not run.attempt:  # an operator has started it again: what has failed is retried
             again = replace(again, failed=(), reasons={}, checked=record.checked and record.cordoned)
             again = replace(again, phase_since=ports.clock.now(), proven=None)  # the time for new nodes restarts
-            if record.error and not (_eks_works_on(record, ports.managed_updates) or _may_have_started(record)):
+            if record.error and not (_eks_updates(record, ports.managed_updates) or _may_have_started(record)):
                 made = (
                     record.prepared and record.target.nodegroup is None
                 )  # an update that has failed is not read again
                 again = replace(again, update="", tries=record.tries + 1, prepared=made)
-        if asked.names_a_target and asked != record.asked:
-            again = replace(again, asked=asked, prepared=False, rolling_back=False, checked=False)
-        elif asked != record.asked and not run.attempt:
-            again = replace(again, asked=replace(record.asked, force=asked.force, overrides=asked.overrides))
+        if request.names_a_target and request != record.request:
+            again = replace(again, request=request, prepared=False, rolling_back=False, checked=False)
+        elif request != record.request and not run.attempt:
+            again = replace(again, request=replace(record.request, force=request.force, overrides=request.overrides))
         return written(again, ports.upgrades)
     group = described(run.group, ports.groups)
     cluster = cluster or cluster_of(group.tags, ports.clusters.names()) or ""
     if cluster not in ports.clusters.names():
         raise InvalidInputError(f"group {group.name}: found no cluster of ours in its tags, expected one of them")
     policy = policy_of(cluster, group, ports.clusters) or NodePolicy(name="(defaults)", selector=Selector())
-    fresh = replace(fresh_record(group, cluster, policy, asked, ports.clock), then=follows)
+    fresh = replace(fresh_record(group, cluster, policy, request, ports.clock), then=follows)
     if record is not None:  # what the last one could not restore yet is still owed
         fresh = replace(
             fresh,
@@ -140,7 +149,7 @@ def _take(
     return written(replace(fresh, execution=run.execution, attempt=attempt), ports.upgrades)
 
 
-def _eks_works_on(record: UpgradeRecord, managed_updates: ManagedUpdates) -> bool:
+def _eks_updates(record: UpgradeRecord, managed_updates: ManagedUpdates) -> bool:
     """Return whether the upgrade has failed and EKS' update, which cannot be cancelled, goes on."""
     if not record.update:
         return False
@@ -155,11 +164,11 @@ def _may_have_started(record: UpgradeRecord) -> bool:
     """Return whether EKS' answer to the start of its update was lost: the same token finds the update. One that EKS has
     refused does not exist.
     """
-    asked = record.target.nodegroup is not None and record.prepared and not record.update
-    return asked and not record.error.startswith(REFUSED_UPDATE)
+    requested = record.target.nodegroup is not None and record.prepared and not record.update
+    return requested and not record.error.startswith(REFUSED_UPDATE)
 
 
-def _first(record: UpgradeRecord) -> Next:
+def _next_after_lease(record: UpgradeRecord) -> Next:
     if record.target.nodegroup is not None:
         return Next.MANAGED
     match record.control:
@@ -195,17 +204,17 @@ def begin_next(record: UpgradeRecord, upgrade_executions: NamedExecutions) -> st
     group, *rest = record.then
     stamp = sha256(f"{record.group}/{record.stamp}".encode()).hexdigest()[:8]
     name = execution_name(f"{group}-{stamp}", 0)
-    upgrade_executions.start(name, {"group": group, "then": rest, **_input(record.asked)})
+    upgrade_executions.start(name, {"group": group, "then": rest, **_input(record.request)})
     return f"then {group} (execution {name})"
 
 
-def _input(asked: Asked) -> dict[str, Any]:
-    """Return the input that `asked_for` reads; the target is the same for each group of a list."""
+def _input(request: UpgradeRequest) -> dict[str, Any]:
+    """Return the input that `parse_request` reads; the target is the same for each group of a list."""
     words = {
-        "ami": asked.image,
-        "launchTemplateVersion": asked.template_version,
-        "kubernetesVersion": asked.kubernetes,
-        "force": asked.force,
-        "override": list(asked.overrides),
+        "ami": request.image,
+        "launchTemplateVersion": request.template_version,
+        "kubernetesVersion": request.kubernetes,
+        "force": request.force,
+        "override": list(request.overrides),
     }
     return {key: value for key, value in words.items() if value}

@@ -166,23 +166,25 @@ def phase_of(
     members: Sequence[Member], gate: Gate, record: UpgradeRecord | None, permission: Permission | None
 ) -> Phase:
     """Return the phase: the record and the operator's request come first, then a hold, then the nodes."""
-    told = _told(record) if record is not None else None
-    if told is not None:
-        return told
+    phase = _phase_of_record(record) if record is not None else None
+    if phase is not None:
+        return phase
     old = [member for member in members if member.age is Age.OLD]
     if not old:
         owes = record is not None and (record.launched > record.gone or bool(record.update))
         return Phase.SCALING_DOWN if owes else Phase.DONE
     if record is not None and record.update:  # EKS rolls it, and nothing holds EKS
-        return _seen(members, old, gate, begun=True, by_eks=True)
+        return _phase_of_nodes(members, old, gate, begun=True, by_eks=True)
     if permission is not None and permission.move is Move.HOLD and permission.hold is not None:
         return _OF_HOLD[permission.hold]
     if record is not None and record.cordoned:  # the gate was passed: new nodes that still come change nothing
         return Phase.UPGRADING
-    return _seen(members, old, gate, begun=record is not None)
+    return _phase_of_nodes(members, old, gate, begun=record is not None)
 
 
-def _seen(members: Sequence[Member], old: Sequence[Member], gate: Gate, *, begun: bool, by_eks: bool = False) -> Phase:
+def _phase_of_nodes(
+    members: Sequence[Member], old: Sequence[Member], gate: Gate, *, begun: bool, by_eks: bool = False
+) -> Phase:
     """Return the phase that the nodes themselves show."""
     nodes = [member.node for member in old if member.node is not None]
     if any(node.marked or (by_eks and gate.open and node.unschedulable) for node in nodes):
@@ -194,7 +196,7 @@ def _seen(members: Sequence[Member], old: Sequence[Member], gate: Gate, *, begun
     return Phase.UPGRADING if all(node.unschedulable for node in nodes) else Phase.CORDONING
 
 
-def _told(record: UpgradeRecord) -> Phase | None:
+def _phase_of_record(record: UpgradeRecord) -> Phase | None:
     if record.ended is not None:
         return Phase.FAILED if record.error else Phase.ABORTED if record.control is ControlRequest.ABORT else Phase.DONE
     if record.rolling_back and record.control is ControlRequest.RUN:

@@ -22,7 +22,7 @@ from leeward.upgrade.drains import BOOT_PAUSE, drain
 from leeward.upgrade.gate import gate_of
 from leeward.upgrade.lease import read, wait_for_disruption, written
 from leeward.upgrade.observation import described, measured, observe
-from leeward.upgrade.preflight.gather import judge
+from leeward.upgrade.preflight.gather import run_preflight
 from leeward.upgrade.rollback import start_rollback, undo
 from leeward.upgrade.rollout import take_turn
 from leeward.upgrade.run import Next, Run
@@ -31,7 +31,7 @@ from leeward.upgrade.surge.orders import DESIRED_SIZE
 from leeward.upgrade.surge.sizes import most_extra, parallelism, surge
 from leeward.upgrade.templates import labelled, points_at, prepared
 from leeward.upgrade.termination_requests import end_never_joined
-from leeward.upgrade.waits import STALLED, again, held, resumed, waited
+from leeward.upgrade.waits import STALLED, again, held, resumed, track_wait
 from leeward.workflow.lease import guarded
 from leeward.workflow.steps import Step
 
@@ -44,11 +44,11 @@ def check(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     wait_for_disruption(record, ports.disruptions)
     if record.checked:
         return replace(run, next=Next.PREPARE, why="pre-flight was passed before; going on")
-    verdict = judge(record, ports)
-    if verdict.blocked:
-        return replace(run, next=Next.BLOCKED, why=verdict.blocked)
+    result = run_preflight(record, ports)
+    if result.blocked:
+        return replace(run, next=Next.BLOCKED, why=result.blocked)
     record = written(replace(record, checked=True), ports.upgrades)
-    return replace(run, next=Next.PREPARE, why=verdict.told)
+    return replace(run, next=Next.PREPARE, why=result.summary)
 
 
 def prepare(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
@@ -130,7 +130,7 @@ def gate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     failures = creation_failures(record, turn.observation, found, ports.clock.now(), exhausted=turn.exhausted)
     if failures:
         return replace(run, next=Next.CREATION_FAILURE, why="; ".join(f"{one.message}: {one.fix}" for one in failures))
-    waited(record, "gate", (), STALLED, ports.clock, ports.upgrades)
+    track_wait(record, "gate", (), STALLED, ports.clock, ports.upgrades)
     missing = "; ".join(one.message for one in found.missing)
     return again(run, Next.WAIT, BOOT_PAUSE, missing)
 

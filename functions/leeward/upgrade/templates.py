@@ -51,7 +51,7 @@ def template_of(group: Group) -> LaunchTemplateRef:
 
 def expected(record: UpgradeRecord, group: Group, templates: Templates) -> Target:
     """Return the target before anything is made: without a template where a version has yet to be made."""
-    if record.prepared or record.asked.image or record.asked.kubernetes:
+    if record.prepared or record.request.image or record.request.kubernetes:
         return record.target
     return _target(group, _asked_version(record, group), templates)
 
@@ -83,7 +83,7 @@ def points_at(group: Group, target: Target, templates: Templates) -> bool:
 
 def _asked_version(record: UpgradeRecord, group: Group) -> LaunchTemplateRef:
     template = template_of(group)
-    return replace(template, version=record.asked.template_version or template.version)
+    return replace(template, version=record.request.template_version or template.version)
 
 
 def _target(group: Group, template: LaunchTemplateRef, templates: Templates) -> Target:
@@ -106,14 +106,14 @@ def _previous(group: Group, target: Target, templates: Templates) -> Target | No
 
 def _image(record: UpgradeRecord, ports: Ports) -> str:
     """Return the id of the image that was asked for by id, parameter or alias, or by a Kubernetes version."""
-    asked = record.asked.image
-    if asked.startswith("ami-"):
-        return asked
-    alias = _ALIAS.fullmatch(asked)
-    version = alias[1] if alias else record.asked.kubernetes
-    parameter = asked if asked.startswith("/") else ""
-    if asked and not (parameter or alias):
-        raise InvalidInputError(f"ami: found {asked!r}, expected an AMI id, an SSM parameter or al2023@VERSION")
+    image = record.request.image
+    if image.startswith("ami-"):
+        return image
+    alias = _ALIAS.fullmatch(image)
+    version = alias[1] if alias else record.request.kubernetes
+    parameter = image if image.startswith("/") else ""
+    if image and not (parameter or alias):
+        raise InvalidInputError(f"ami: found {image!r}, expected an AMI id, an SSM parameter or al2023@VERSION")
     if version:
         parameter = IMAGES.format(version=version, arch=_architecture(record, ports.clusters, ports.groups))
     return ports.templates.image_behind(parameter) if parameter else ""

@@ -27,7 +27,7 @@ from leeward.upgrade.waves.model import has_to_leave
 MOST_GIVEN_UP = 200
 
 
-def tell(record: UpgradeRecord, old: Iterable[str], observation: Observation, ports: Ports) -> None:
+def request_terminations(record: UpgradeRecord, old: Iterable[str], observation: Observation, ports: Ports) -> None:
     """Cordon, take out of load balancers, request the termination for both causes."""
     kubernetes = ports.clusters.kubernetes(record.cluster)
     nodes = {node.instance_id: node for node in observation.preflight.snapshot.nodes}
@@ -41,7 +41,7 @@ def tell(record: UpgradeRecord, old: Iterable[str], observation: Observation, po
         request(subject_of(instance, record.cluster, group=record.group), _causes(record, name, ports.clock), ports)
 
 
-def force(record: UpgradeRecord, old: Iterable[str], observation: Observation, ports: Ports) -> None:
+def request_force(record: UpgradeRecord, old: Iterable[str], observation: Observation, ports: Ports) -> None:
     """Add force to terminations on their way without it: their pods are deleted once their time is over."""
     now = ports.clock.now()
     for name in old:
@@ -70,7 +70,7 @@ def _causes(record: UpgradeRecord, old: str, clock: Clock) -> list[Cause]:
     now = clock.now()
     target = record.target.template
     reason = f"upgrade of {record.group}{f' to {target.told}' if target else ''}"
-    force = record.asked.force
+    force = record.request.force
     found = [Cause(id=cause_id(record, old), kind=CauseKind.UPGRADE, at=now, reason=reason, force=force)]
     new = offset_by(record, old)
     if new is not None:

@@ -115,7 +115,7 @@ def pods_left(instances: Iterable[str], preflight: Preflight) -> int:
     return sum(still_there(pod) for node in nodes for pod in preflight.snapshot.pods_on(node.name))
 
 
-def waited(
+def track_wait(
     record: UpgradeRecord,
     what: str,
     objects: Iterable[str],
@@ -129,7 +129,7 @@ def waited(
     what is waited for changes; a repeat finds the same words and writes nothing. `pods`: those left, fewer of which is
     progress: compared when the limit is reached.
     """
-    now, why = clock.now(), _words(record, what, sorted(objects))
+    now, why = clock.now(), _wait_key(record, what, sorted(objects))
     if record.why != why:
         return written(replace(record, phase_since=now, why=why, awaited=pods), upgrades), False
     if now - (record.phase_since or now) <= limit:
@@ -139,7 +139,7 @@ def waited(
     return record, True
 
 
-def _words(record: UpgradeRecord, what: str, objects: list[str]) -> str:
+def _wait_key(record: UpgradeRecord, what: str, objects: list[str]) -> str:
     """Return words that differ whenever the wait has moved: another attempt, drain, end or failure,
     or other objects.
     """

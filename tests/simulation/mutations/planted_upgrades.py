@@ -54,8 +54,8 @@ OF_UPGRADE_EDGES = (
         edits=(
             edit(
                 "leeward.upgrade.surge.sizes.most_ahead",
-                "min(surge_limit + ON_THE_WAY * parallel, most)",
-                "surge_limit + ON_THE_WAY * parallel",
+                "min(surge_limit + TURNS_AHEAD * parallel, most)",
+                "surge_limit + TURNS_AHEAD * parallel",
             ),
         ),
         tests=("tests/unit/upgrade/test_surge_sizes.py",),
@@ -81,31 +81,31 @@ OF_UPGRADE_EDGES = (
     Planted(
         name="an upgrade waits without an end for nodes that others terminate",
         story="polls until the node is gone",
-        edits=(edit(f"{UPGRADE}.drains._stalled", "if not stands:", "if True:"),),
+        edits=(edit(f"{UPGRADE}.drains._stalled", "if not stalled:", "if True:"),),
         tests=("tests/unit/upgrade/test_stalled.py",),
     ),
     Planted(
         name="an abort waits without an end for nodes that do not finish",
         story="polls until the node is gone",
-        edits=(edit(f"{UPGRADE}.rollback.nodes_finish", "if stands:", "if False:"),),
+        edits=(edit(f"{UPGRADE}.rollback.wait_for_terminations", "if stalled:", "if False:"),),
         tests=("tests/unit/upgrade/test_stalled.py",),
     ),
     Planted(
         name="an upgrade waits without an end for a budget that another group holds",
         story="takes a budget of 0 for a closed window",
-        edits=(edit(f"{UPGRADE}.drains._budget_is_spent", "if not holders:", "if True:"),),
+        edits=(edit(f"{UPGRADE}.drains._no_budget", "if not holders:", "if True:"),),
         tests=("tests/unit/upgrade/test_stalled.py",),
     ),
     Planted(
         name="an upgrade waits without an end for a raised desired size",
         story="polls until the group has launched",
-        edits=(edit(f"{UPGRADE}.completion._not_offset", "if not stands:", "if True:"),),
+        edits=(edit(f"{UPGRADE}.completion._not_offset", "if not stalled:", "if True:"),),
         tests=("tests/unit/upgrade/test_stalled.py",),
     ),
     Planted(
         name="an upgrade watches an update of EKS without an end",
         story="polls until EKS says that it has ended",
-        edits=(edit(f"{UPGRADE}.managed.steps._rolls", "if stands:", "if False:"),),
+        edits=(edit(f"{UPGRADE}.managed.steps._in_progress", "if stalled:", "if False:"),),
         tests=("tests/unit/upgrade/test_managed.py",),
     ),
     Planted(
@@ -149,7 +149,7 @@ OF_UPGRADE_EDGES = (
         story="takes the group's first zone for each launch",
         edits=(
             edit(
-                f"{UPGRADE}.surge.orders.fulfil",
+                f"{UPGRADE}.surge.orders.launch_ordered",
                 "dict.fromkeys(answer.launched, order.zone)",
                 'dict.fromkeys(answer.launched, "elsewhere")',
             ),
@@ -162,7 +162,7 @@ OF_UPGRADE_EDGES = (
         edits=(
             edit(
                 f"{UPGRADE}.rollout.take_turn",
-                "unclaimed = [old for old in books.unclaimed if old in found.under_way]",
+                "unclaimed = [old for old in ledger.unclaimed if old in found.under_way]",
                 "unclaimed = []",
             ),
         ),
@@ -191,7 +191,7 @@ OF_UPGRADE_EDGES = (
         story="never looks whether others have scaled the group",
         edits=(
             edit(
-                f"{UPGRADE}.capacity_ledger.seen_sizes",
+                f"{UPGRADE}.capacity_ledger.detect_resize",
                 "if record.others_scaled is not None or record.orders:",
                 "if True:",
             ),

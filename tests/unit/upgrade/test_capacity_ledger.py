@@ -17,7 +17,7 @@ from leeward.model.termination import (
     TerminationRecord,
 )
 from leeward.termination.capacity_ledger import surplus
-from leeward.upgrade.capacity_ledger import conclude, parted, seen_sizes
+from leeward.upgrade.capacity_ledger import conclude, detect_resize, settle_held
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import Order, SurgeNode, UpgradeRecord, cause_id, launch_token, surge_of
 from leeward.upgrade.surge.sizes import Strategy
@@ -84,7 +84,7 @@ def after(minutes, cause=None):
     """The books on one whom its hook holds, so long after the group was told; `cause`: in the group's history."""
     history = [ScalingActivity(at=NOON, cause=cause, leaves=OLD)] if cause else []
     told = a_termination(times={"terminating": NOON})
-    return parted(RECORD, {OLD: told}, history, NOON + timedelta(minutes=minutes))
+    return settle_held(RECORD, {OLD: told}, history, NOON + timedelta(minutes=minutes))
 
 
 def test_one_whom_its_hook_holds_has_paid_when_the_group_says_that_it_shrinks():
@@ -158,7 +158,7 @@ def test_concluding_again_changes_nothing():
 
 
 def sizes(desired, *, others=0, shrunk=False, record=RECORD, now=NOON):
-    return seen_sizes(record, desired=desired, of_others=others, shrunk=shrunk, now=now)
+    return detect_resize(record, desired=desired, of_others=others, shrunk=shrunk, now=now)
 
 
 def test_what_was_launched_ahead_explains_a_larger_size():

@@ -233,9 +233,9 @@ def test_an_image_of_a_group_without_a_template_is_eks_choice():
 
 
 def test_a_group_whose_template_names_the_image_takes_no_kubernetes_version():
-    assert of_eks({"ami_type": "CUSTOM"}, version="1.33", asked_version=True) == [(Code.MANAGED_IMAGE, BLOCKER)]
+    assert of_eks({"ami_type": "CUSTOM"}, version="1.33", version_requested=True) == [(Code.MANAGED_IMAGE, BLOCKER)]
     assert of_eks({"ami_type": "CUSTOM"}, version="1.33") == []
-    assert of_eks({"ami_type": "AL2023_x86_64_STANDARD"}, version="1.33", asked_version=True) == []
+    assert of_eks({"ami_type": "AL2023_x86_64_STANDARD"}, version="1.33", version_requested=True) == []
 
 
 @pytest.mark.parametrize("status", ["UPDATING", "CREATING", "DELETING", "CREATE_FAILED"])

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from leeward.upgrade.reconciler import ended_badly
+from leeward.upgrade.reconciler import handle_failed_execution
 from tests.fakes.builders import GROUP, a_group, an_instance
 from tests.fakes.system import FakeSystem
 from tests.unit.upgrade.builders import begun
@@ -23,7 +23,7 @@ def system():
 
 def told(system, name=NAME, given=None):
     document = json.dumps({"group": GROUP}) if given is None else given
-    return ended_badly({"name": name, "status": "TIMED_OUT", "input": document}, system.ports)
+    return handle_failed_execution({"name": name, "status": "TIMED_OUT", "input": document}, system.ports)
 
 
 def suspended(system):

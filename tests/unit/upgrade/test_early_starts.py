@@ -86,7 +86,7 @@ def with_surge(*unassigned, **assigned):
 
 
 def test_a_node_goes_before_its_successor_is_ready_when_its_pods_fit_meanwhile():
-    found = starts(rolling(), a_record(**with_surge("n1", "n2")), room=plenty)
+    found = starts(rolling(), a_record(**with_surge("n1", "n2")), capacity=plenty)
     assert [(one.old, one.new) for one in found] == [("i-o1", "i-n1"), ("i-o2", "i-n2")]
 
 
@@ -101,24 +101,24 @@ def test_nothing_is_planned_while_no_node_could_start(monkeypatch, owed, plans):
 
 
 def test_without_room_it_waits_for_its_successor():
-    found = starts(rolling(), a_record(**with_surge("n1", "n2")), room=full)
+    found = starts(rolling(), a_record(**with_surge("n1", "n2")), capacity=full)
     assert [one.old for one in found] == ["i-o1"]
 
 
 def test_nobody_goes_for_whom_nothing_was_launched():
-    found = starts(rolling(old=4), a_record(**with_surge("n1")), room=never)
+    found = starts(rolling(old=4), a_record(**with_surge("n1")), capacity=never)
     assert [one.old for one in found] == ["i-o1"]
 
 
 def test_no_more_than_max_unavailable_go_however_much_room_there_is():
     preflight = rolling(booting=("n2", "n3", "n4"))
-    found = starts(preflight, a_record(surge=4, **with_surge("n1", "n2", "n3", "n4")), room=plenty)
+    found = starts(preflight, a_record(surge=4, **with_surge("n1", "n2", "n3", "n4")), capacity=plenty)
     assert len(found) == 2
 
 
 @pytest.mark.parametrize(("seconds", "early"), [(299, True), (301, False)])
 def test_a_new_node_that_is_late_ends_going_early(seconds, early):
-    found = starts(rolling(seconds=seconds), a_record(**with_surge("n1", "n2")), room=plenty)
+    found = starts(rolling(seconds=seconds), a_record(**with_surge("n1", "n2")), capacity=plenty)
     assert ("i-o2" in {one.old for one in found}) is early
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from leeward.model.launch import LaunchTemplateRef
-from leeward.upgrade.gate import Lack, is_proven, judge_gate, waited_for
+from leeward.upgrade.gate import Lack, evaluate_gate, is_proven, waited_for
 from leeward.upgrade.members import IMAGE_LABEL, NODEGROUP_LABEL, TEMPLATE_LABEL, VERSION_LABEL, Age, Target, members
 from tests.unit.upgrade.builders import NEW, OLD, a_group, a_node, an_instance, template
 
@@ -17,7 +17,7 @@ def ages(*instances, nodes=(), target=TARGET):
 
 def gate(*instances, nodes, zones=("a",), target=TARGET):
     by_id = {node.instance_id: node for node in nodes}
-    return judge_gate(members(a_group(*instances), by_id, target), zones, target.labels)
+    return evaluate_gate(members(a_group(*instances), by_id, target), zones, target.labels)
 
 
 def lacks(found):

@@ -13,7 +13,7 @@ from leeward.policy.document import DrainPolicy
 from leeward.ports.eks import ManagedState
 from leeward.upgrade.control import limits
 from leeward.upgrade.managed.steps import STEPS
-from leeward.upgrade.reconciler import ended_badly
+from leeward.upgrade.reconciler import handle_failed_execution
 from leeward.upgrade.record import ControlRequest
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.steps import STEPS as SELF_MANAGED_STEPS
@@ -81,7 +81,7 @@ def test_an_execution_of_either_state_machine_holds_the_lease(system, machine):
     second = STEPS["take-lease"](run, {"run": run.to_json(), "execution": "second"}, system.ports)
     assert (second.next, second.why) == (Next.HAND_OVER, f"execution {NAME} has the group")
     ended = {"name": NAME, "status": "ABORTED", "input": json.dumps({"group": GROUP})}
-    assert ended_badly(ended, system.ports).endswith("and left nothing")
+    assert handle_failed_execution(ended, system.ports).endswith("and left nothing")
 
 
 def test_starting_it_again_starts_no_second_update(system):

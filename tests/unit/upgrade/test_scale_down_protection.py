@@ -6,7 +6,7 @@ import pytest
 
 from leeward.model.well_known import KEPT_FOR, SCALE_DOWN_DISABLED
 from leeward.termination.reconciler import reconcile_once
-from leeward.upgrade.completion import give_back_group
+from leeward.upgrade.completion import restore_group
 from tests.fakes.builders import GROUP, a_group, a_node, an_instance
 from tests.fakes.system import FakeSystem
 from tests.unit.upgrade.builders import a_record, begun
@@ -52,7 +52,7 @@ def test_the_sweep_lets_go_of_those_of_any_other_and_of_nothing_else(system, lef
 
 def test_a_cluster_that_does_not_answer_keeps_no_end_from_coming_and_the_sweep_comes_after_it(system):
     system.kubernetes.down = True
-    assert give_back_group(a_record(system, execution=NAME, suspended=True), system.ports).suspended is False
+    assert restore_group(a_record(system, execution=NAME, suspended=True), system.ports).suspended is False
     system.kubernetes.down = False
     assert reconcile_once(system.ports).restored == [f"node-{NODE}"]
     assert notes(system)[0] == {}

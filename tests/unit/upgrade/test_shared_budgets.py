@@ -10,7 +10,7 @@ from leeward.policy.document import Budget, DisruptionPolicy, Selector, UpdatePo
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import SurgeNode, UpgradeRecord, cause_id
 from leeward.upgrade.surge.sizes import Strategy
-from leeward.upgrade.waves.shared_budgets import Going, going_elsewhere, still_allowed
+from leeward.upgrade.waves.shared_budgets import OtherTerminations, still_allowed, terminating_elsewhere
 from tests.fakes.builders import a_subject
 from tests.fakes.system import FakeSystem
 from tests.unit.upgrade.builders import NEW, NOON, a_group, a_node, a_pod, a_policy, an_instance, an_upgrade, template
@@ -101,7 +101,7 @@ def test_without_a_budget_for_upgrades_nobody_is_asked(system):
 def test_an_upgrade_that_nobody_works_on_goes_only_as_far_as_it_told_nodes(system):
     theirs(system, EARLIER, works=False)
     record = an_upgrade_of("web", [])
-    assert going_elsewhere(record, ["other"], system.ports) == Going()
+    assert terminating_elsewhere(record, ["other"], system.ports) == OtherTerminations()
     cause = Cause(id="x", kind=CauseKind.UPGRADE, at=NOON, reason="upgrade")
     system.claims.claim(a_subject("i-x1", group="other"), cause, NOON)
-    assert going_elsewhere(record, ["other"], system.ports) == Going(before=frozenset({"i-x1"}))
+    assert terminating_elsewhere(record, ["other"], system.ports) == OtherTerminations(before=frozenset({"i-x1"}))

@@ -9,7 +9,6 @@ from leeward.policy.document import UpdatePolicy
 from leeward.upgrade.surge.sizes import (
     Size,
     Strategy,
-    in_store,
     launch_now,
     max_surge,
     most_ahead,
@@ -18,6 +17,7 @@ from leeward.upgrade.surge.sizes import (
     parallelism,
     sizes,
     surge,
+    unassigned_limit,
 )
 
 
@@ -72,7 +72,7 @@ def test_max_surge_is_a_number_or_a_share_rounded_up_to_one_at_least(policy, nod
 def test_never_more_new_nodes_than_max_surge_come_ahead(most):
     limit = surge(Strategy.DEFAULT, 3, 10, most)
     assert limit == min(10, most)
-    assert in_store(Strategy.DEFAULT, limit, 10, most) == most
+    assert unassigned_limit(Strategy.DEFAULT, limit, 10, most) == most
     assert most_ahead(limit, 10, most) == most
     assert most_extra(Strategy.DEFAULT, limit, 10, 100, most) == most
 
@@ -132,7 +132,7 @@ def test_new_nodes_are_launched_up_to_the_surge_and_never_more_than_old_ones_are
     ],
 )
 def test_while_nodes_leave_those_of_three_turns_are_kept_in_store_if_that_is_more(strategy, limit, pace, found):
-    assert in_store(strategy, limit, pace) == found
+    assert unassigned_limit(strategy, limit, pace) == found
 
 
 @given(st.integers(1, 60), st.integers(0, 20), st.randoms(use_true_random=False))

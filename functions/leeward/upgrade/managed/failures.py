@@ -41,17 +41,17 @@ def why_pods_stay(update: ManagedUpdate, observation: Observation) -> str:
     """Return EKS' errors, which name the nodes, and the pods there with what holds them."""
     held = blocking_drains(observation.preflight)
     named = [one for one in held if any(one.node in error for error in update.errors)] or held
-    told = [f"{one.node}: {one.pod or 'the node'}: {one.object}: {one.fix}" for one in named]
-    if not told:
-        told = ["nothing holds the pods now: start it again"]
-    return "; ".join((*update.errors, *told))
+    causes = [f"{one.node}: {one.pod or 'the node'}: {one.object}: {one.fix}" for one in named]
+    if not causes:
+        causes = ["nothing holds the pods now: start it again"]
+    return "; ".join((*update.errors, *causes))
 
 
 def why_no_nodes(update: ManagedUpdate, observation: Observation, now: datetime) -> str:
     """Return EKS' errors, and each new instance that is not as it should be, or each zone without one."""
     preflight = observation.preflight
     members = {one.name: one for one in preflight.members}
-    told: list[str] = []
+    causes: list[str] = []
     for missing in gate_of(preflight).missing:
         member = members.get(missing.object)
         if member is None:
@@ -67,8 +67,8 @@ def why_no_nodes(update: ManagedUpdate, observation: Observation, now: datetime)
                 failure = labels_missing(member.name, missing.labels)
             else:
                 failure = not_ready(member.name, member.node.conditions if member.node else (), waited)
-        told.append(f"{failure.message}: {failure.fix}")
-    return "; ".join((*update.errors, *told))
+        causes.append(f"{failure.message}: {failure.fix}")
+    return "; ".join((*update.errors, *causes))
 
 
 def _codes(update: ManagedUpdate) -> set[str]:

@@ -24,12 +24,12 @@ from leeward.upgrade.lease import read, wait_for_disruption, written
 from leeward.upgrade.managed import target as managed_target
 from leeward.upgrade.managed.failures import is_creation, is_eviction, why_no_nodes, why_pods_stay
 from leeward.upgrade.observation import Observation, described, observe, policy_of
-from leeward.upgrade.preflight.gather import judge
-from leeward.upgrade.record import Asked, ControlRequest, UpgradeRecord, update_token
+from leeward.upgrade.preflight.gather import run_preflight
+from leeward.upgrade.record import ControlRequest, UpgradeRecord, UpgradeRequest, update_token
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.start import take_lease
 from leeward.upgrade.status import blocking_drains
-from leeward.upgrade.waits import HELD, seconds_until, waited
+from leeward.upgrade.waits import HELD, seconds_until, track_wait
 from leeward.workflow.lease import guarded
 from leeward.workflow.steps import Step
 
@@ -52,14 +52,14 @@ def start(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     if record.control is ControlRequest.ABORT:
         return replace(run, next=Next.RESTORE, why="aborted before EKS was asked for anything more")
     if record.control is ControlRequest.ROLLBACK:
-        record = written(_turned(record), ports.upgrades)
+        record = written(_rollback_record(record), ports.upgrades)
     if record.prepared and _updating(record, ports.managed_updates):
         return _begin(run, record, ports)  # it was started, and the response was lost
     hold = _hold(record, ports)
     if not record.checked or (hold is None and run.next in HELD.values() and not record.rolling_back):
-        verdict = judge(record, ports)
-        if verdict.blocked:
-            return replace(run, next=Next.BLOCKED, why=verdict.blocked)
+        result = run_preflight(record, ports)
+        if result.blocked:
+            return replace(run, next=Next.BLOCKED, why=result.blocked)
         record = written(replace(record, checked=True), ports.upgrades)
     if hold is not None and hold.hold is not None:
         pause = max(seconds_until(hold.until, ports.clock.now()), 1)
@@ -82,7 +82,7 @@ def watch(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         observation = observe(record, ports)
     match update.state:
         case ManagedState.IN_PROGRESS:
-            return _rolls(run, record, observation, ports)
+            return _in_progress(run, record, observation, ports)
         case ManagedState.SUCCESSFUL:
             return _succeeded(run, record, ports)
         case ManagedState.FAILED | ManagedState.CANCELLED:
@@ -119,7 +119,7 @@ def _begin(run: Run, record: UpgradeRecord, ports: Ports) -> Run:
     """Start the update. The target is recorded first. The token follows from the record: the next execution finds an
     update whose response was lost.
     """
-    asked, name = record.asked, record.target.nodegroup or ""
+    request, name = record.request, record.target.nodegroup or ""
     nodegroup = ports.managed_updates.nodegroup(record.cluster, name)
     target = managed_target.made(record, nodegroup, ports)
     if not record.prepared:
@@ -132,17 +132,17 @@ def _begin(run: Run, record: UpgradeRecord, ports: Ports) -> Run:
             record.cluster,
             name,
             token=update_token(record),
-            version=asked.kubernetes or None,
+            version=request.kubernetes or None,
             template_version=target.source[1] if target.source is not None else None,
-            force=asked.force,
+            force=request.force,
         )
     except TerminalError as refused:
         return replace(run, next=Next.UPDATE_FAILURE, why=f"EKS refuses the update of {name}: {refused}")
     written(replace(record, update=update), ports.upgrades)
-    return replace(run, next=Next.WAIT, why=f"EKS update {update} of {name}{' by force' if asked.force else ''}")
+    return replace(run, next=Next.WAIT, why=f"EKS update {update} of {name}{' by force' if request.force else ''}")
 
 
-def _rolls(run: Run, record: UpgradeRecord, observation: Observation, ports: Ports) -> Run:
+def _in_progress(run: Run, record: UpgradeRecord, observation: Observation, ports: Ports) -> Run:
     """Report counts, what holds the drains, and what a control request has to wait for; fail once nothing has moved for
     hours.
 
@@ -160,14 +160,14 @@ def _rolls(run: Run, record: UpgradeRecord, observation: Observation, ports: Por
                 about, reason="DrainBlocked", message=reasons[node], warning=True, now=ports.clock.now()
             )
     old, new = len(observation.preflight.old), len(observation.preflight.members) - len(observation.preflight.old)
-    told = [f"EKS update {record.update}: {new} new nodes, {old} old ones"]
-    told += (
+    report = [f"EKS update {record.update}: {new} new nodes, {old} old ones"]
+    report += (
         [f"held by {'; '.join(f'{one.pod or one.node}: {one.object}' for one in held[:MOST_EVENTS])}"] if held else []
     )
-    told += [limits(record)] if limits(record) else []
+    report += [limits(record)] if limits(record) else []
     if reasons != record.reasons:
         record = written(replace(record, reasons=reasons), ports.upgrades)
-    _, stands = waited(
+    _, stalled = track_wait(
         record,
         f"EKS update {record.update}",
         [f"{new} new nodes", f"{old} old ones"],
@@ -175,15 +175,15 @@ def _rolls(run: Run, record: UpgradeRecord, observation: Observation, ports: Por
         ports.clock,
         ports.upgrades,
     )
-    if stands:
-        told.append(f"nothing has moved for {format_duration(STALLED)}, {_WAY_OUT}")
-        return replace(run, next=Next.UPDATE_FAILURE, why="; ".join(told))
-    return replace(run, next=Next.WAIT, pause=PAUSE, pauses=run.pauses + 1, why="; ".join(told))
+    if stalled:
+        report.append(f"nothing has moved for {format_duration(STALLED)}, {_WAY_OUT}")
+        return replace(run, next=Next.UPDATE_FAILURE, why="; ".join(report))
+    return replace(run, next=Next.WAIT, pause=PAUSE, pauses=run.pauses + 1, why="; ".join(report))
 
 
 def _succeeded(run: Run, record: UpgradeRecord, ports: Ports) -> Run:
     if record.control is ControlRequest.ROLLBACK or not record.prepared:
-        return _next_one(run, record, f"update {record.update} has ended", ports.upgrades)
+        return _start_next(run, record, f"update {record.update} has ended", ports.upgrades)
     if record.control is not ControlRequest.RUN:
         late = f"{record.control.value} came too late: EKS had finished update {record.update}"
         record = with_warning(replace(record, control=ControlRequest.RUN), late)
@@ -203,11 +203,11 @@ def _failed(run: Run, record: UpgradeRecord, update: ManagedUpdate, observation:
         written(with_warning(replace(record, reasons={}), warning), ports.upgrades)
         return replace(run, next=Next.RESTORE, why=said)
     if record.control is ControlRequest.ROLLBACK or not record.prepared:
-        return _next_one(run, record, said, ports.upgrades)
+        return _start_next(run, record, said, ports.upgrades)
     if is_eviction(update):
         why = why_pods_stay(update, observation)
-        if observation.policy.drain.force and not record.asked.force:
-            forced = replace(_afresh(record), asked=replace(record.asked, force=True))
+        if observation.policy.drain.force and not record.request.force:
+            forced = replace(_without_update(record), request=replace(record.request, force=True))
             written(with_warning(forced, f"by force since {update.id} failed: {why}"), ports.upgrades)
             return replace(run, next=Next.MANAGED, why=f"{why}; the policy says force")
         return replace(run, next=Next.EVICTION_FAILURE, why=why)
@@ -216,20 +216,20 @@ def _failed(run: Run, record: UpgradeRecord, update: ManagedUpdate, observation:
     return replace(run, next=Next.UPDATE_FAILURE, why=said)
 
 
-def _next_one(run: Run, record: UpgradeRecord, said: str, upgrades: Upgrades) -> Run:
+def _start_next(run: Run, record: UpgradeRecord, said: str, upgrades: Upgrades) -> Run:
     """Return to the version before, or go on to another target that a later start has asked for."""
-    written(_afresh(record), upgrades)
+    written(_without_update(record), upgrades)
     return replace(
         run, next=Next.MANAGED, why=f"{said}: {'back' if record.control is ControlRequest.ROLLBACK else 'on'} from here"
     )
 
 
-def _afresh(record: UpgradeRecord) -> UpgradeRecord:
+def _without_update(record: UpgradeRecord) -> UpgradeRecord:
     """Return the record ready for another update, under a token that was not used before."""
     return replace(record, update="", tries=record.tries + 1, reasons={}, prepared=False)
 
 
-def _turned(record: UpgradeRecord) -> UpgradeRecord:
+def _rollback_record(record: UpgradeRecord) -> UpgradeRecord:
     """Return the record of a rollback: an update to the version of the group's own launch template
     that it had before.
     """
@@ -242,7 +242,7 @@ def _turned(record: UpgradeRecord) -> UpgradeRecord:
         previous=replace(record.target, template=None),
         control=ControlRequest.RUN,
         rolling_back=not record.rolling_back,
-        asked=Asked(template_version=back.source[1], force=record.asked.force),
+        request=UpgradeRequest(template_version=back.source[1], force=record.request.force),
         checked=True,
         prepared=False,
     )

@@ -18,7 +18,7 @@ def wanted(record: UpgradeRecord, nodegroup: Nodegroup | None, ports: Ports) -> 
     """Return the target before anything is made. Without a version of its own template EKS chooses the image, which is
     not known yet. Raises ObjectGoneError for a version that does not exist.
     """
-    target, version = Target(nodegroup=record.target.nodegroup), record.asked.template_version
+    target, version = Target(nodegroup=record.target.nodegroup), record.request.template_version
     if nodegroup is None or nodegroup.template is None or not version:
         return target
     return replace(target, source=_numbered(nodegroup.template[0], version, ports))
@@ -28,11 +28,11 @@ def made(record: UpgradeRecord, nodegroup: Nodegroup, ports: Ports) -> Target:
     """Return the target with a version of the group's own launch template made for the image that is asked for, once:
     its token follows from the record.
     """
-    if not record.asked.image or nodegroup.template is None:
+    if not record.request.image or nodegroup.template is None:
         return wanted(record, nodegroup, ports)
     template = LaunchTemplateRef(id=nodegroup.template[0], version=nodegroup.template[1])
-    token = f"leeward-{record.stamp}-{record.asked.image}"
-    new = ports.templates.version_for(template, record.asked.image, token=token)
+    token = f"leeward-{record.stamp}-{record.request.image}"
+    new = ports.templates.version_for(template, record.request.image, token=token)
     return Target(nodegroup=record.target.nodegroup, source=(new.id or template.id, new.version))
 
 

@@ -115,15 +115,15 @@ def check_addresses(preflight: Preflight) -> Iterator[Finding]:
     for zone in sorted(zones):
         wanted = min(zones[zone], share)
         mine = [subnet for subnet in subnets if subnet.zone == zone]
-        room = sum(subnet.free_ips // max(demand.ips, 1) for subnet in mine)
+        nodes = sum(subnet.free_ips // max(demand.ips, 1) for subnet in mine)
         free = ", ".join(f"{subnet.id} has {subnet.free_ips} free" for subnet in mine) or "no subnet of the group"
         said = f"{free}, {demand.node} takes {demand.ips}"
         fix = f"free addresses or add a subnet in {zone} (leeward zones), or use update.strategy MINIMAL"
-        if room == 0:
+        if nodes == 0:
             yield blocker(Code.ZONE_WITHOUT_ADDRESSES, f"zone {zone}", f"no room for a new node: {said}", fix)
-        elif room < wanted:
-            told = f"room for {room} of up to {wanted} new nodes at a time: {said}"
-            yield warning(Code.ZONE_SHORT_OF_ADDRESSES, f"zone {zone}", told, fix)
+        elif nodes < wanted:
+            message = f"room for {nodes} of up to {wanted} new nodes at a time: {said}"
+            yield warning(Code.ZONE_SHORT_OF_ADDRESSES, f"zone {zone}", message, fix)
 
 
 def _subnets(preflight: Preflight) -> list[Subnet]:

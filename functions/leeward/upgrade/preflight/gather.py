@@ -35,7 +35,7 @@ MOST_FINDINGS = 200  # that are recorded: an item of the table takes 400 KB, mos
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class PreflightResult:
     """Result of pre-flight. `blocked`: the blockers that are not overridden, each with its fix, in one line; empty when
     it may start.
     """
@@ -45,21 +45,21 @@ class Verdict:
     blocked: str
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """Summary of the plan, in a sentence."""
         waves, found = len(self.plan.waves), len(self.plan.findings)
-        told = f"{len(self.preflight.old)} of {len(self.preflight.members)} are old: about {waves} waves"
-        return f"{told}, {self.plan.seconds} s; {found} findings, none blocks it"
+        summary = f"{len(self.preflight.old)} of {len(self.preflight.members)} are old: about {waves} waves"
+        return f"{summary}, {self.plan.seconds} s; {found} findings, none blocks it"
 
 
-def judge(record: UpgradeRecord, ports: Ports) -> Verdict:
+def run_preflight(record: UpgradeRecord, ports: Ports) -> PreflightResult:
     """Survey, plan and judge. The whole plan is written beside the record, which names it: with a thousand nodes it is
     too large to travel from step to step.
     """
-    preflight = survey(record, ports)
+    preflight = gather_preflight(record, ports)
     plan = plan_upgrade(preflight)
     known = {code.value: code for code in Code}
-    overridden = frozenset(known[one] for one in record.asked.overrides if one in known)
+    overridden = frozenset(known[one] for one in record.request.overrides if one in known)
     ports.upgrades.keep_plan(
         record.group,
         {
@@ -71,10 +71,10 @@ def judge(record: UpgradeRecord, ports: Ports) -> Verdict:
     )
     found = blocking(plan.findings, overridden)
     blocked = "; ".join(f"{one.code.value} ({one.object}): {one.message}: {one.fix}" for one in found)
-    return Verdict(preflight=preflight, plan=plan, blocked=blocked)
+    return PreflightResult(preflight=preflight, plan=plan, blocked=blocked)
 
 
-def survey(record: UpgradeRecord, ports: Ports) -> Preflight:
+def gather_preflight(record: UpgradeRecord, ports: Ports) -> Preflight:
     """Read the cluster and everything that its launches depend on. Raises what the ports raise, and InvalidInputError
     for a group that does not exist.
     """
@@ -98,7 +98,7 @@ def _launching(group: Group, record: UpgradeRecord) -> Group:
     """Return the group as if it launched the version that is asked for. One that is yet to be made is like the present
     one.
     """
-    template, version = group.launch.template, record.asked.template_version
+    template, version = group.launch.template, record.request.template_version
     if template is None or not version:
         return group
     return replace(group, launch=replace(group.launch, template=replace(template, version=version)))
@@ -120,24 +120,24 @@ def _inputs(
     service_limits: ServiceLimits,
 ) -> PreflightInputs:
     unread: list[str] = list(snapshot.warnings)
-    asked, ask = record.asked, service_limits
+    request, limits = record.request, service_limits
     launchable = snapshot.launchables.get(group.name)
     spot = launchable is not None and launchable.capacity is CapacityType.SPOT
     types = launchable.types if launchable is not None else ()
     kubernetes = clusters.kubernetes(record.cluster)
     daemon_set = kubernetes.aws_node()
-    image = asked.image
+    image = request.image
     return PreflightInputs(
-        force=asked.force,
+        force=request.force,
         image=image,
         image_by_eks=nodegroup is not None and nodegroup.template is None,
-        version=asked.kubernetes or (nodegroup.version if nodegroup is not None else ""),
-        asked_version=bool(asked.kubernetes),
-        control_plane=_read(lambda: ask.control_plane(record.cluster), "", unread),
+        version=request.kubernetes or (nodegroup.version if nodegroup is not None else ""),
+        version_requested=bool(request.kubernetes),
+        control_plane=_read(lambda: limits.control_plane(record.cluster), "", unread),
         architecture=_architecture(image, service_limits, unread) or architecture_of(nodegroup) or "",
-        refreshes=_read(lambda: ask.refreshes(group.name), (), unread),
-        scheduled=_read(lambda: ask.scheduled(group.name), (), unread),
-        quota=_read(lambda: ask.vcpus_left(types, snapshot.now, spot=spot), None, unread),
+        refreshes=_read(lambda: limits.refreshes(group.name), (), unread),
+        scheduled=_read(lambda: limits.scheduled(group.name), (), unread),
+        quota=_read(lambda: limits.vcpus_left(types, snapshot.now, spot=spot), None, unread),
         cni={**(variables_of(daemon_set) if daemon_set is not None else {}), **policy.cni},
         types=snapshot.types,
         nodegroup=nodegroup,

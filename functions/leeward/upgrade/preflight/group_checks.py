@@ -12,7 +12,7 @@ from leeward.upgrade.preflight.findings import Code, Finding, blocker, warning
 from leeward.upgrade.preflight.model import Preflight
 from leeward.upgrade.surge.sizes import parallelism
 
-_NEEDED = {
+_REQUIRED = {
     "Launch": "no new node can be launched",
     "Terminate": "no old node can be terminated",
 }
@@ -21,14 +21,14 @@ _NEEDED = {
 _EKS = {"AZRebalance": "EKS relies on it to bring new nodes up in the zones of old ones"}
 
 
-_MISSED = {
+_DEGRADED = {
     "AddToLoadBalancer": "new nodes get no traffic from the group's load balancers",
     "HealthCheck": "a new node that fails is not noticed by the group",
     "ReplaceUnhealthy": "a new node that fails is not replaced by the group",
 }
 
 
-_MEMBERS_AGAIN = {
+_REJOIN_COMMANDS = {
     Absence.STANDBY: "aws autoscaling exit-standby --instance-ids ID --auto-scaling-group-name",
     Absence.WARM_POOL: "aws autoscaling delete-warm-pool --auto-scaling-group-name",
     Absence.PROTECTED: (
@@ -47,7 +47,7 @@ CUSTOM = "CUSTOM"  # amiType of a node group whose launch template names the ima
 def check_group(preflight: Preflight) -> Iterator[Finding]:
     """Yield the findings in the order in which an operator would check."""
     group, about = preflight.group, f"group {preflight.group.name}"
-    yield from _standing(preflight, about)
+    yield from _target_reached(preflight, about)
     if group.launch.configuration is not None:
         said = f"it launches from launch configuration {group.launch.configuration}, which has no versions"
         yield blocker(Code.NO_LAUNCH_TEMPLATE, about, said, "copy the launch configuration to a launch template")
@@ -66,7 +66,7 @@ def check_group(preflight: Preflight) -> Iterator[Finding]:
         )
 
 
-def _standing(preflight: Preflight, about: str) -> Iterator[Finding]:
+def _target_reached(preflight: Preflight, about: str) -> Iterator[Finding]:
     inputs = preflight.inputs
     if not inputs.selected:
         said = "no policy selects it" if not inputs.no_policies else "there is no policy.yaml: the defaults are taken"
@@ -89,18 +89,18 @@ def _left_out(preflight: Preflight, about: str) -> Iterator[Finding]:
         kinds.setdefault(one.absence, []).append(one.instance.id)
     if not kinds:
         return
-    told = "; ".join(f"{len(ids)} {kind.value} ({', '.join(ids[:_MOST_NAMED])})" for kind, ids in kinds.items())
-    said = f"{len(preflight.left_out)} of {len(preflight.group.instances)} instances are left out: {told}"
-    fixes = "; ".join(f"{_MEMBERS_AGAIN[kind]} {preflight.group.name}" for kind in kinds)
+    kinds_text = "; ".join(f"{len(ids)} {kind.value} ({', '.join(ids[:_MOST_NAMED])})" for kind, ids in kinds.items())
+    said = f"{len(preflight.left_out)} of {len(preflight.group.instances)} instances are left out: {kinds_text}"
+    fixes = "; ".join(f"{_REJOIN_COMMANDS[kind]} {preflight.group.name}" for kind in kinds)
     yield warning(Code.INSTANCES_LEFT_OUT, about, said, f"they stay as they are; to replace them too: {fixes}")
 
 
 def _suspended(group: Group, about: str) -> Iterator[Finding]:
-    missed = _MISSED if group.nodegroup is None else {**_MISSED, **_EKS}
+    missed = _DEGRADED if group.nodegroup is None else {**_DEGRADED, **_EKS}
     for name in sorted(set(group.suspended)):
         fix = f"aws autoscaling resume-processes --auto-scaling-group-name {group.name} --scaling-processes {name}"
-        if name in _NEEDED:
-            yield blocker(Code.SUSPENDED_PROCESSES, about, f"process {name} is suspended: {_NEEDED[name]}", fix)
+        if name in _REQUIRED:
+            yield blocker(Code.SUSPENDED_PROCESSES, about, f"process {name} is suspended: {_REQUIRED[name]}", fix)
         elif name in missed:
             yield warning(Code.SUSPENDED_PROCESSES, about, f"process {name} is suspended: {missed[name]}", fix)
 
@@ -174,7 +174,7 @@ def _image(preflight: Preflight, about: str) -> Iterator[Finding]:
         said = f"EKS chooses its image: {inputs.image} cannot be had"
         fix = "use --kubernetes-version, or give the node group a launch template with an image"
         yield blocker(Code.MANAGED_IMAGE, about, said, fix)
-    if inputs.asked_version and nodegroup is not None and nodegroup.ami_type == CUSTOM:
+    if inputs.version_requested and nodegroup is not None and nodegroup.ami_type == CUSTOM:
         said = f"its launch template chooses the image: EKS takes no Kubernetes version, found {inputs.version}"
         yield blocker(Code.MANAGED_IMAGE, about, said, "use --ami or --launch-template-version")
 

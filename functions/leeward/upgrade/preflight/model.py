@@ -48,7 +48,7 @@ class PreflightInputs:
     force: bool = False
     image: str = ""  # that is asked for by name
     image_by_eks: bool = False  # a managed node group without a launch template of its own
-    asked_version: bool = False  # `version` is asked for by name
+    version_requested: bool = False  # `version` is asked for by name
     version: str = ""
     control_plane: str = ""
     architecture: str = ""

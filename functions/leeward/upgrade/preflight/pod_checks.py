@@ -18,7 +18,7 @@ from leeward.upgrade.waves.model import budget_key, workload_of
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 
 
-_MARKS = (UNSCHEDULABLE, well_known.DISRUPTED_TAINT)
+_DRAIN_TAINTS = (UNSCHEDULABLE, well_known.DISRUPTED_TAINT)
 
 
 def check_budgets(preflight: Preflight) -> Iterator[Finding]:
@@ -32,7 +32,7 @@ def check_budgets(preflight: Preflight) -> Iterator[Finding]:
         failing = [pod for pod in pods if not pod.ready and pod.phase == "Running"]
         if never:
             yield _never(budget, name, never, severity)
-        elif budget.disruptions_allowed <= 0 and failing and not _lets_failing_go(budget):
+        elif budget.disruptions_allowed <= 0 and failing and not _allows_failing(budget):
             yield _on_failing(budget, name, failing, severity)
         elif budget.disruptions_allowed <= 0:
             yield _none_now(budget, name, pods)
@@ -88,7 +88,7 @@ def _selected(preflight: Preflight) -> Counter[str]:
     )
 
 
-def _lets_failing_go(budget: PodDisruptionBudget) -> bool:
+def _allows_failing(budget: PodDisruptionBudget) -> bool:
     """Return whether failing pods may be evicted (policy/v1, unhealthyPodEvictionPolicy): AlwaysAllow, or enough
     healthy pods beside the failing one.
     """
@@ -146,19 +146,19 @@ def _more(pods: list[Pod]) -> str:
 def check_workloads(preflight: Preflight) -> Iterator[Finding]:
     """Yield one finding for each workload."""
     pods = [pod for node in sorted(preflight.pods) for pod in preflight.pods[node]]
-    yield from _comes_back(preflight, pods)
+    yield from _returns_to_node(preflight, pods)
     yield from _refused(preflight, pods)
     yield from _on_one_node(preflight)
 
 
-def tolerates_every_mark(pod: Pod) -> bool:
+def tolerates_drain_taints(pod: Pod) -> bool:
     """Return whether kube-scheduler would put the pod back on a cordoned node with Leeward's taint (NodeUnschedulable,
     TaintToleration).
     """
-    return all(pod.tolerates(key, "", "NoSchedule") for key in _MARKS)
+    return all(pod.tolerates(key, "", "NoSchedule") for key in _DRAIN_TAINTS)
 
 
-def _comes_back(preflight: Preflight, pods: list[Pod]) -> Iterator[Finding]:
+def _returns_to_node(preflight: Preflight, pods: list[Pod]) -> Iterator[Finding]:
     """Report workloads that tolerate every taint, EKS' known reason of PodEvictionFailure. Where Leeward drains, such
     pods stay and end with the node (`leeward.termination.drain_plan`), without a check of any budget: a blocker too. A
     pod without a controller does not come back, pods of DaemonSets are left where they are.
@@ -166,7 +166,7 @@ def _comes_back(preflight: Preflight, pods: list[Pod]) -> Iterator[Finding]:
     managed = preflight.group.nodegroup is not None
     ends = "EKS' drain never finds the node empty" if managed else "it is left there and ends with the node, unevicted"
     severity = Severity.WARNING if preflight.forced else Severity.BLOCKER
-    found = {workload_of(pod): pod for pod in pods if pod.owner is not None and tolerates_every_mark(pod)}
+    found = {workload_of(pod): pod for pod in pods if pod.owner is not None and tolerates_drain_taints(pod)}
     for workload, pod in sorted((name, pod) for name, pod in found.items() if name is not None):
         yield Finding(
             code=Code.TOLERATES_EVERYTHING,

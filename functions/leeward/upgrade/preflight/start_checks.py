@@ -43,20 +43,20 @@ def _skew(preflight: Preflight) -> Iterator[Finding]:
     newest = max((v for node in preflight.snapshot.nodes if (v := minor_of(node.kubelet))), default=None)
     if plane is None:
         if newest is None or wanted > newest:
-            said = f"the control plane's version is not known, and no node runs {told(wanted)} yet"
+            said = f"the control plane's version is not known, and no node runs {format_minor(wanted)} yet"
             fix = "aws eks describe-cluster must show at least that version"
             yield warning(Code.CONTROL_PLANE_UNKNOWN, about, said, fix)
         return
     if wanted > plane:
-        said = f"kubelets would be {told(wanted)}, newer than the control plane's {told(plane)}"
-        fix = f"aws eks update-cluster-version to {told(wanted)} first, one minor after the other"
+        said = f"kubelets would be {format_minor(wanted)}, newer than the control plane's {format_minor(plane)}"
+        fix = f"aws eks update-cluster-version to {format_minor(wanted)} first, one minor after the other"
         yield blocker(Code.KUBELET_NEWER, about, said, fix)
     elif wanted[0] != plane[0] or plane[1] - wanted[1] > (_SKEW if wanted >= _NEW_SKEW_SINCE else _OLD_SKEW):
-        said = f"kubelets would be {told(wanted)}, too far behind the control plane's {told(plane)}"
-        yield blocker(Code.KUBELET_TOO_OLD, about, said, f"choose a version near {told(plane)}")
+        said = f"kubelets would be {format_minor(wanted)}, too far behind the control plane's {format_minor(plane)}"
+        yield blocker(Code.KUBELET_TOO_OLD, about, said, f"choose a version near {format_minor(plane)}")
 
 
-def told(version: tuple[int, int]) -> str:
+def format_minor(version: tuple[int, int]) -> str:
     """Return the version as `1.31`."""
     return f"{version[0]}.{version[1]}"
 

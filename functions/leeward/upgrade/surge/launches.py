@@ -20,7 +20,7 @@ from leeward.upgrade.members import Age, Member
 from leeward.upgrade.observation import Observation
 from leeward.upgrade.preflight.model import Preflight, zone_of
 from leeward.upgrade.record import UpgradeRecord
-from leeward.upgrade.surge.sizes import Strategy, in_store, launch_now, most_ahead, next_increment
+from leeward.upgrade.surge.sizes import Strategy, launch_now, most_ahead, next_increment, unassigned_limit
 from leeward.upgrade.waves.drain_selection import waiting, with_decrement
 
 
@@ -35,10 +35,10 @@ def launches(preflight: Preflight, record: UpgradeRecord, *, rolling: bool = Fal
         return ()
     old = waiting(preflight, record)
     alive = record.alive
-    told = len(record.assigned)
+    assigned = len(record.assigned)
     most = preflight.max_surge
-    limit = in_store(record.strategy, record.surge, _pace(preflight, old), most) if rolling else record.surge
-    ahead = launch_now(surge_limit=limit, alive=alive, gone=told, old_left=len(old))
+    limit = unassigned_limit(record.strategy, record.surge, _pace(preflight, old), most) if rolling else record.surge
+    ahead = launch_now(surge_limit=limit, alive=alive, gone=assigned, old_left=len(old))
     count: int | None = min(ahead, max(most_ahead(record.surge, preflight.parallel, most) - alive, 0))
     if record.strategy is Strategy.INCREMENTAL and not record.cordoned:
         count = _increment(preflight, record, len(old))

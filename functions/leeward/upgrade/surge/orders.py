@@ -35,11 +35,11 @@ def order(record: UpgradeRecord, observation: Observation, zones: Sequence[str],
     return replace(record, orders=orders, ordered=number)
 
 
-def fulfil(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
+def launch_ordered(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
     """Call LaunchInstances for every open order and record the result."""
     if not record.orders:
         return record
-    record = _with_room(record, ports)
+    record = _raise_maximum(record, ports)
     found: dict[str, str] = {}  # new instance -> zone
     short: dict[str, str] = {}
     refusal = ""
@@ -54,7 +54,7 @@ def fulfil(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
     return written(_noted(record, found, short, refusal), ports.upgrades)
 
 
-def _with_room(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
+def _raise_maximum(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
     """Raise the maximum size for what was ordered, because others may have launched since; it is restored later."""
     group = described(record.group, ports.groups)
     wanted = group.desired + sum(order.count for order in record.orders.values())

@@ -11,7 +11,7 @@ from leeward.errors import InvalidInputError
 from leeward.model.nodegroup import Nodegroup
 from leeward.policy.document import UpdatePolicy
 
-ON_THE_WAY = 3
+TURNS_AHEAD = 3
 NO_LIMIT = 1 << 30  # nodes: maxSurge auto
 MOST_PARALLEL = 100  # EKS' quota on maxUnavailable, for percentages too
 
@@ -119,13 +119,13 @@ def next_increment(launched: int, zones: int, zones_without: int, most: int = NO
     return 1 if launched + 1 < 2 * zones and launched < most else None
 
 
-def in_store(strategy: Strategy, surge_limit: int, pace: int, most: int = NO_LIMIT) -> int:
+def unassigned_limit(strategy: Strategy, surge_limit: int, pace: int, most: int = NO_LIMIT) -> int:
     """Return the new nodes for which no termination of an old node is requested yet, at the most, while old nodes leave
     `pace` at a time: the surge, or those of three turns where that is more. A boot lasts some 90 s and an unblocked
     drain 30 s: with fewer, nodes that could drain wait for nodes that boot. INCREMENTAL keeps to the surge. `most`:
     maxSurge.
     """
-    return min(max(surge_limit, ON_THE_WAY * pace), most) if strategy is Strategy.DEFAULT else surge_limit
+    return min(max(surge_limit, TURNS_AHEAD * pace), most) if strategy is Strategy.DEFAULT else surge_limit
 
 
 def most_ahead(surge_limit: int, parallel: int, most: int = NO_LIMIT) -> int:
@@ -133,7 +133,7 @@ def most_ahead(surge_limit: int, parallel: int, most: int = NO_LIMIT) -> int:
     old nodes that are terminating. Of these `parallel` drain and about twice as many settle and end: that lasts some 70
     s, and an unblocked drain half as long. None with MINIMAL. `most`: maxSurge.
     """
-    return min(surge_limit + ON_THE_WAY * parallel, most) if surge_limit else 0
+    return min(surge_limit + TURNS_AHEAD * parallel, most) if surge_limit else 0
 
 
 def most_extra(strategy: Strategy, surge_limit: int, parallel: int, old: int, most: int = NO_LIMIT) -> int:

@@ -56,12 +56,12 @@ def starts(
     *,
     at_most: int | None = None,
     seed: int = 0,
-    room: Callable[[], PodCapacity] | None = None,
+    capacity: Callable[[], PodCapacity] | None = None,
 ) -> tuple[Start, ...]:
     """Select the nodes whose termination is requested now, beside those that are on their way. A node that is empty and
     settles delays no other.
 
-    `room`: the cluster as a scheduler sees it, read only where nodes could start before their successors are Ready.
+    `capacity`: the cluster as a scheduler sees it, read only where nodes could start before their successors are Ready.
     """
     candidates = {one.name: one for one in to_try(preflight, record)}
     busy = busy_nodes(preflight, record)
@@ -74,23 +74,23 @@ def starts(
     else:
         left = limits.together - _missing(preflight, record)
         at_most = max(left if at_most is None else min(left, at_most), 0)
-    booting = [new for new in record.unassigned if new not in ready] if room and with_decrement(record) else []
+    booting = [new for new in record.unassigned if new not in ready] if capacity and with_decrement(record) else []
     nodes: list[WaveNode] = []
-    if _any_may_go(preflight, record, candidates, busy, limits, [*ready, *booting]):
+    if _any_may_start(preflight, record, candidates, busy, limits, [*ready, *booting]):
         nodes = _preferred(preflight, candidates, seed)
     chosen = next_nodes(nodes, busy, limits, preflight.constraints)
-    if room is not None and booting:
+    if capacity is not None and booting:
         going = [*busy, *(one for one in nodes if one.name in chosen)]
         ready = [*ready, *booting]
         limits = replace(preflight.limits, per_zone=_covered(preflight, record, preflight.limits, going, ready))
-        chosen += early_starts(preflight, nodes, going, limits, room)
+        chosen += early_starts(preflight, nodes, going, limits, capacity)
     names = [*bare, *(candidates[name] for name in chosen)]
     if at_most is not None:
         names = names[:at_most]
     return _with_offsets(preflight, record, names, ready)
 
 
-def _any_may_go(
+def _any_may_start(
     preflight: Preflight,
     record: UpgradeRecord,
     candidates: Collection[str],
@@ -192,8 +192,8 @@ def busy_nodes(preflight: Preflight, record: UpgradeRecord) -> list[WaveNode]:
     found = _without_a_node(preflight, old | record.under_way.keys())
     for node in snapshot.nodes:
         name = node.instance_id
-        told = name in record.under_way or node.marked
-        if name not in ids or not (told or (name in old and (node.deleting or not node.ready))):
+        disrupted = name in record.under_way or node.marked
+        if name not in ids or not (disrupted or (name in old and (node.deleting or not node.ready))):
             continue
         if any(still_there(pod) for pod in snapshot.pods_on(node.name)):
             zone = snapshot.zone_of(node)

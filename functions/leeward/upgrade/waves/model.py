@@ -59,10 +59,10 @@ class BudgetIndex:
         labels = tuple(pod.labels.items())
         found = self._known.get((pod.namespace, labels))
         if found is None:
-            asked = [*self._others.get(pod.namespace, ())]
+            candidates = [*self._others.get(pod.namespace, ())]
             for key, value in labels:
-                asked += self._by_pair.get((pod.namespace, key, value), ())
-            selecting = (budget for budget in asked if budget.selects(pod))
+                candidates += self._by_pair.get((pod.namespace, key, value), ())
+            selecting = (budget for budget in candidates if budget.selects(pod))
             found = tuple(sorted(selecting, key=lambda budget: budget.name))
             self._known[pod.namespace, labels] = found
         return found

@@ -75,15 +75,15 @@ def _fewer(waves: _Waves, ordered: Sequence[NodeDemand], limits: Limits, numbere
         return waves
     by_name = {one.node.name: one for one in ordered}
     found = [[by_name[name] for name in wave] for wave in waves]
-    free = [wave for wave in found if all(map(_goes_now, wave))]
-    others = [wave for wave in found if not all(map(_goes_now, wave))]
+    free = [wave for wave in found if all(map(_drains_now, wave))]
+    others = [wave for wave in found if not all(map(_drains_now, wave))]
     while len(free) > 1 and (less := one_wave_less(free, limits, numbered)) is not None:
         free = less
     free.sort(key=len, reverse=True)
     return _first_fit([one for wave in (*free, *others) for one in wave], limits, numbered)
 
 
-def _goes_now(one: NodeDemand) -> bool:
+def _drains_now(one: NodeDemand) -> bool:
     return one.allowed and one.keeps_replica and not one.node.failed_before
 
 
@@ -142,7 +142,7 @@ def in_order(
         case Order.AGE:
             return by_age
         case Order.RANDOM:
-            return sorted(by_age, key=lambda node: (node.failed_before, _lot(seed, node.name)))
+            return sorted(by_age, key=lambda node: (node.failed_before, _random_key(seed, node.name)))
         case Order.ZONE:
             turns = _turns(by_age, limits, constraints)
             return sorted(by_age, key=lambda node: (node.failed_before, node.zone, -turns[node.name]))
@@ -150,7 +150,7 @@ def in_order(
             return _zones_in_turn(by_age, _turns(by_age, limits, constraints))
 
 
-def _lot(seed: int, name: str) -> bytes:
+def _random_key(seed: int, name: str) -> bytes:
     """Return a random key drawn for each name by itself: the remaining nodes keep their places when
     others have gone.
     """

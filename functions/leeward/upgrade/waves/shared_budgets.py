@@ -15,7 +15,7 @@ from leeward.ports import Ports
 from leeward.ports.autoscaling import Groups
 from leeward.ports.kubernetes import Clusters
 from leeward.ports.records import Disruptions
-from leeward.upgrade.capacity_ledger import not_told
+from leeward.upgrade.capacity_ledger import not_requested
 from leeward.upgrade.lease import is_running, written
 from leeward.upgrade.preflight.model import Preflight, upgrade_budgets
 from leeward.upgrade.record import UpgradeRecord, cause_id
@@ -23,7 +23,7 @@ from leeward.upgrade.waves.drain_selection import busy_nodes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Going:
+class OtherTerminations:
     """Instances whose termination is requested or about to be: `later` by upgrades that began later than this one."""
 
     before: frozenset[str] = frozenset()
@@ -46,29 +46,31 @@ def others_of(policy: NodePolicy, group: Group, cluster: str, clusters: Clusters
     return {name: one for name, one in found.items() if policy_for(chain, name, one.tags) == policy}
 
 
-def going_elsewhere(record: UpgradeRecord, others: Collection[str], ports: Ports) -> Going:
+def terminating_elsewhere(record: UpgradeRecord, others: Collection[str], ports: Ports) -> OtherTerminations:
     """Return the instances of these groups, by their upgrades and by the cluster's open run: one read of the table
     for each.
     """
     if not others:
-        return Going()
+        return OtherTerminations()
     before, later = set(_by_disruption(record.cluster, ports.disruptions)), set[str]()
     for name in others:
         other = ports.upgrades.read(name)
         if other is not None:
-            (later if (other.began, name) > (record.began, record.group) else before).update(_by(other, ports))
-    return Going(before=frozenset(before), later=frozenset(later))
+            (later if (other.began, name) > (record.began, record.group) else before).update(
+                _requested_by(other, ports)
+            )
+    return OtherTerminations(before=frozenset(before), later=frozenset(later))
 
 
-def _by(other: UpgradeRecord, ports: Ports) -> Iterator[str]:
+def _requested_by(other: UpgradeRecord, ports: Ports) -> Iterator[str]:
     """Yield the instances of an upgrade. Where no execution works on it, only those with a termination request: the
     others are requested when it is started again.
     """
     if other.ended is None and is_running(other.execution, ports.upgrade_executions, ports.managed_upgrade_executions):
         yield from other.under_way
         return
-    told = ports.claims.read_all(other.under_way)
-    yield from (instance for instance, record in told.items() if record.status is Status.OPEN)
+    terminations = ports.claims.read_all(other.under_way)
+    yield from (instance for instance, record in terminations.items() if record.status is Status.OPEN)
 
 
 def _by_disruption(cluster: str, disruptions: Disruptions) -> list[str]:
@@ -87,13 +89,13 @@ def still_allowed(
     others = preflight.snapshot.groups.keys() - {record.group}
     if not untold or not others or not upgrade_budgets(preflight.policy):
         return record, list(untold)
-    going = going_elsewhere(record, others, ports)
+    going = terminating_elsewhere(record, others, ports)
     if _within(record, preflight, going.all):
         return record, list(untold)
     claims = ports.claims.read_all(untold)
     begun = [old for old in untold if _is_begun(record, old, claims)]
     if not _within(record, preflight, going.before):
-        record = written(not_told(record, [old for old in untold if old not in begun]), ports.upgrades)
+        record = written(not_requested(record, [old for old in untold if old not in begun]), ports.upgrades)
     return record, begun
 
 

@@ -90,7 +90,7 @@ def _least(demands: Sequence[_Demand], most: Sequence[int]) -> int:
     return max((-(-load // most[which]) for which, load in taken.items() if load), default=1)
 
 
-def _lots() -> Iterator[int]:
+def _random_numbers() -> Iterator[int]:
     """Yield pseudo-random numbers (Park and Miller, "Random number generators: good ones are hard to find", 1988)."""
     lot = 1
     while True:
@@ -129,12 +129,12 @@ class _Search:
         """Move nodes until no limit is exceeded: of one exceeded limit, drawn at random, the node moves that conflicts
         least elsewhere. False when the search did not finish.
         """
-        lots, until = _lots(), dict[tuple[int, int], int]()
+        numbers, until = _random_numbers(), dict[tuple[int, int], int]()
         least = sum(self._over.values())
         for move in range(MOVES):
             if not self._over:
                 return True
-            wave, which = list(self._over)[next(lots) % len(self._over)]
+            wave, which = list(self._over)[next(numbers) % len(self._over)]
             total, ways, best = sum(self._over.values()), list[tuple[int, int]](), None
             for node in self._takers[which]:
                 if self.place[node] != wave:
@@ -149,8 +149,8 @@ class _Search:
                     if change == best:
                         ways.append((node, other))
             if ways:
-                node, other = ways[next(lots) % len(ways)]
-                until[node, wave] = move + REST + next(lots) % REST
+                node, other = ways[next(numbers) % len(ways)]
+                until[node, wave] = move + REST + next(numbers) % REST
                 self.put(node, other)
                 least = min(least, sum(self._over.values()))
         return not self._over
