@@ -62,15 +62,15 @@ def held_by_hook(
     first`). The termination was requested from the group already, so they cannot be returned to service: they end when
     the pods leave, or when the termination is requested again with force.
     """
-    found: dict[str, str] = {}
+    held: dict[str, str] = {}
     for old in record.under_way:
         termination = terminations.get(old)
         if termination is None or termination.status is Status.CLOSED or termination.forced:
             continue
         began = termination.times.get("draining", now)
         if held_for_upgrade(termination) and now - began > time_out:
-            found[old] = "; ".join(termination.blocked_by) or "its pods did not leave in time"
-    return found
+            held[old] = "; ".join(termination.blocked_by) or "its pods did not leave in time"
+    return held
 
 
 def settle_held(
@@ -147,7 +147,7 @@ def _failed(record: UpgradeRecord, old: str, why: str) -> UpgradeRecord:
     """Record that its drain has failed once more. Reasons are kept of the latest nodes alone: they
     repeat each other.
     """
-    reasons = {name: said for name, said in record.reasons.items() if name != old}
+    reasons = {name: reason for name, reason in record.reasons.items() if name != old}
     latest = [*reasons.items(), (old, why[:LONGEST_REASON])][-MOST_REASONS:]
     return replace(record, failed=(*record.failed, old), reasons=dict(latest))
 
@@ -171,7 +171,7 @@ def without(record: UpgradeRecord, new: Iterable[str]) -> UpgradeRecord:
 
 
 def with_warning(record: UpgradeRecord, warning: str) -> UpgradeRecord:
-    """Add a remark for operators: an event that they may wonder about."""
+    """Add a warning for operators: an event that they may wonder about."""
     warning = warning[:LONGEST_WARNING]
     if warning in record.warnings:
         return record
@@ -199,5 +199,5 @@ def detect_resize(record: UpgradeRecord, *, desired: int, of_others: int, shrunk
         if now - record.others_seen < SECOND_OBSERVATION:
             return record
     what = "made it smaller" if shrunk else f"scaled it up: desired is {desired}, {explained} are explained"
-    warning = f"others {what}; the rest goes without decrement and the size stays"
+    warning = f"others {what}; the rest terminates without decrement and the size stays"
     return with_warning(replace(without(record, record.unassigned), others_scaled=now), warning)

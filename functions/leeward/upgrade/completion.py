@@ -66,10 +66,10 @@ def restore(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     why = f"{record.finished} nodes replaced, {len(observation.preflight.members)} members{target}"
     then = begin_next(record, ports.upgrade_executions) if how is Next.UPGRADED else ""
     out = "" if how is Next.ABORTED else _left_out(observation)
-    said = "; ".join(part for part in (why, out, then, *record.warnings) if part)
+    summary = "; ".join(part for part in (why, out, then, *record.warnings) if part)
     left = () if how is not Next.UPGRADED else record.then
-    written(replace(record, ended=ports.clock.now(), error="", why=said[:500], then=left), ports.upgrades)
-    return replace(run, next=how, why=said)
+    written(replace(record, ended=ports.clock.now(), error="", why=summary[:500], then=left), ports.upgrades)
+    return replace(run, next=how, why=summary)
 
 
 def _left_out(observation: Observation) -> str:
@@ -106,7 +106,7 @@ def continue_in_new_execution(run: Run, _: Mapping[str, Any], ports: Ports) -> R
         ports.upgrade_executions,
         ports.managed_upgrade_executions,
     )
-    return replace(run, next=Next.CONTINUED, why=f"execution {name} goes on")
+    return replace(run, next=Next.CONTINUED, why=f"execution {name} continues")
 
 
 STEPS: Mapping[str, Step[Run]] = {
@@ -178,14 +178,14 @@ def request_offsets(
         request_offset(record, new, by, observation, ports)
     if not requested:
         return record
-    warning = f"{', '.join(sorted(requested.values()))} were asked to offset launches that no old node was left for"
+    warning = f"{', '.join(sorted(requested.values()))} are terminated to offset launches that no old node was left for"
     return written(with_warning(without(record, requested), warning), ports.upgrades)
 
 
 def adopt_raised(record: UpgradeRecord, observation: Observation, upgrades: Upgrades) -> UpgradeRecord:
     """Adopt instances for which the desired size was raised; they may come after the last drain."""
-    found = adopted(record, observation)
-    return written(found, upgrades) if found != record else record
+    changed = adopted(record, observation)
+    return written(changed, upgrades) if changed != record else record
 
 
 def _may_terminate(member: Member, record: UpgradeRecord, claims: Claims) -> bool:
@@ -218,7 +218,7 @@ def wait_for_size(run: Run, record: UpgradeRecord, observation: Observation, por
         with_warning(record, f"the desired size is {observation.group.desired}, it was {record.desired}"),
         ports.upgrades,
     )
-    return replace(run, next=Next.RESTORE, why="what is left is for others to offset")
+    return replace(run, next=Next.RESTORE, why="others offset what is left")
 
 
 def _not_offset(run: Run, record: UpgradeRecord, observation: Observation, ports: Ports) -> Run:

@@ -30,7 +30,7 @@ _MOST_HOPS = 100  # from the end of a freeze to the start of a window and so on
 _LATER = {
     ControlRequest.PAUSE: "EKS cannot pause an update: nothing more is started when it has ended",
     ControlRequest.ABORT: "EKS cannot cancel the update of a node group: it is not tried again when it has ended",
-    ControlRequest.ROLLBACK: "EKS cannot cancel the update of a node group: the way back begins when it has ended",
+    ControlRequest.ROLLBACK: "EKS cannot cancel the update of a node group: the rollback begins when it has ended",
 }
 
 

@@ -23,8 +23,8 @@ SERVICE_LABEL = "kubernetes.io/service-name"  # of an EndpointSlice: the Service
 
 
 def cordon(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """Cordon the old nodes so that no pod lands on them any more. New nodes that an earlier phase had cordoned serve
-    again.
+    """Cordon the old nodes so that no pod lands on them any more. New nodes that an earlier phase had cordoned are
+    returned to service.
     """
     record = read(run, ports.upgrades)
     observation = observe(record, ports)

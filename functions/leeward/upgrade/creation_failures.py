@@ -63,21 +63,21 @@ _LAUNCH_FIXES = {
     CreationCause.NO_CAPACITY: "give the group more instance types, or update.strategy MINIMAL where none can be had",
     CreationCause.INSTANCE_QUOTA: "ask Service Quotas for more vCPUs of this family, or lower update.maxUnavailable",
     CreationCause.NO_ADDRESSES: "free addresses in the zone's subnets or add a subnet there (leeward zones shows them)",
-    CreationCause.LAUNCH_REFUSED: "mend what the message names, then start the upgrade again",
+    CreationCause.LAUNCH_REFUSED: "fix what the message names, then start the upgrade again",
 }
 
 
-def code_in(said: str) -> str:
+def code_in(text: str) -> str:
     """Return the code of EC2 or Auto Scaling that a refusal begins with or quotes, empty where it has no known one."""
-    return next((code for code in _LAUNCH_CODES if code in said), "")
+    return next((code for code in _LAUNCH_CODES if code in text), "")
 
 
-def launch_failure(zone: str, code: str, said: str) -> NodeCreationFailure:
+def launch_failure(zone: str, code: str, reason: str) -> NodeCreationFailure:
     """Return the failure of a launch that EC2 or Auto Scaling refused; `code` is theirs, an unknown code is reported
     unchanged.
     """
     cause = _LAUNCH_CODES.get(code, CreationCause.LAUNCH_REFUSED)
-    message = f"{zone}: no new node could be launched: {code}: {said}"
+    message = f"{zone}: no new node could be launched: {code}: {reason}"
     return NodeCreationFailure(cause=cause, object=zone, message=message, fix=_LAUNCH_FIXES[cause])
 
 
@@ -118,8 +118,8 @@ def not_ready(node: str, conditions: Sequence[Mapping[str, Any]], waited: timede
 
 
 def _condition(condition: Mapping[str, Any]) -> str:
-    said = ": ".join(text for text in (condition.get("reason"), condition.get("message")) if text)
-    return f"{condition.get('type')}={condition.get('status')}{f' ({said})' if said else ''}"
+    details = ": ".join(text for text in (condition.get("reason"), condition.get("message")) if text)
+    return f"{condition.get('type')}={condition.get('status')}{f' ({details})' if details else ''}"
 
 
 def creation_failures(
@@ -130,12 +130,12 @@ def creation_failures(
     """
     members = {one.name: one for one in observation.preflight.members}
     since = max((moment for moment in (record.phase_since, record.measured) if moment), default=now)
-    found: list[NodeCreationFailure] = []
+    failures: list[NodeCreationFailure] = []
     for missing in gate.missing:
         member = members.get(missing.object)
         if missing.lack is Lack.NO_NEW_NODE or member is None:
             if now - since >= SEARCH or exhausted:
-                found.append(_nothing_launched(record, missing.object))
+                failures.append(_nothing_launched(record, missing.object))
             continue
         instance = observation.instances.get(member.instance.id)
         waited = now - (instance.launched if instance is not None else since)
@@ -143,17 +143,19 @@ def creation_failures(
             continue
         if missing.lack is Lack.NOT_JOINED:
             state = instance.state if instance is not None else "terminated"
-            found.append(never_joined(member.instance.id, member.instance.zone, waited, state))
+            failures.append(never_joined(member.instance.id, member.instance.zone, waited, state))
         elif missing.lack is Lack.LABELS:
-            found.append(labels_missing(member.name, missing.labels))
+            failures.append(labels_missing(member.name, missing.labels))
         else:
-            found.append(not_ready(member.name, member.node.conditions if member.node else (), waited))
-    return tuple(found)
+            failures.append(not_ready(member.name, member.node.conditions if member.node else (), waited))
+    return tuple(failures)
 
 
 def _nothing_launched(record: UpgradeRecord, zone: str) -> NodeCreationFailure:
-    said = "; ".join(why for why in record.short.values() if why.startswith(zone)) or record.refusal
-    if not said:
-        return launch_failure(zone, "LaunchRefused", "no subnet of the group has room, or the launched instance ended")
-    code = code_in(said) or (NO_CAPACITY if record.short else "LaunchRefused")
-    return launch_failure(zone, code, said)
+    reason = "; ".join(why for why in record.short.values() if why.startswith(zone)) or record.refusal
+    if not reason:
+        return launch_failure(
+            zone, "LaunchRefused", "no subnet of the group has free addresses, or the launched instance ended"
+        )
+    code = code_in(reason) or (NO_CAPACITY if record.short else "LaunchRefused")
+    return launch_failure(zone, code, reason)

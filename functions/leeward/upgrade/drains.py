@@ -49,7 +49,7 @@ def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     if not preflight.old and not record.under_way:
         return _drains_done(run, turn, ports.clock)
     left = waiting(preflight, record)
-    progress = f"{len(left)} old nodes wait, {len(record.under_way)} are on their way, {record.finished} are gone"
+    progress = f"{len(left)} old nodes wait, {len(record.under_way)} are terminating, {record.finished} are gone"
     if _canary_is_held(turn):
         return _none_started(run, turn, progress, ports.clock, ports.upgrades)
     if turn.permission.move is not Move.GO:
@@ -63,7 +63,7 @@ def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
 
 
 def _stalled(run: Run, turn: Turn, progress: str, ports: Ports) -> Run | None:
-    """Return None while one of the nodes on their way moves, else the failure with what blocks them: the upgrade's own,
+    """Return None while one of the terminating nodes moves, else the failure with what blocks them: the upgrade's own,
     and those that another controller or a person terminates and cannot terminate.
     """
     preflight = turn.observation.preflight
@@ -75,9 +75,9 @@ def _stalled(run: Run, turn: Turn, progress: str, ports: Ports) -> Run | None:
     )
     if not stalled:
         return None
-    said = describe_blocked(nodes, turn.record, turn.observation, ports.claims)
+    blocked = describe_blocked(nodes, turn.record, turn.observation, ports.claims)
     return replace(
-        run, next=Next.EVICTION_FAILURE, why=f"nodes have not left in {format_duration(limit)}: {progress}: {said}"
+        run, next=Next.EVICTION_FAILURE, why=f"nodes have not left in {format_duration(limit)}: {progress}: {blocked}"
     )
 
 
@@ -90,7 +90,7 @@ def _canary_is_held(turn: Turn) -> bool:
 
 
 def _canary_terminates(turn: Turn) -> bool:
-    """Return whether the canary waits for nodes on their way: a wait that no operator and no clock ends."""
+    """Return whether the canary waits for terminating nodes: a wait that no operator and no clock ends."""
     return turn.permission.hold is Hold.CANARY and turn.permission.until is None and bool(turn.record.under_way)
 
 
@@ -110,13 +110,13 @@ def _drains_done(run: Run, turn: Turn, clock: Clock) -> Run:
 
 
 def _none_started(run: Run, turn: Turn, progress: str, clock: Clock, upgrades: Upgrades) -> Run:
-    """Wait or fail when no node is on its way and none could start: report why, and limit the wait."""
+    """Wait or fail when no node is terminating and none could start: report why, and limit the wait."""
     record, preflight = turn.record, turn.observation.preflight
     if turn.held or not to_try(preflight, record):
         reasons = {**record.reasons, **turn.held}
         causes = [f"{one.message}: {one.fix}" for one in eviction_failures(preflight, {*record.failed, *turn.held})]
-        said = "; ".join(causes or [f"{old}: {why}" for old, why in reasons.items()])
-        return replace(run, next=Next.EVICTION_FAILURE, why=f"pods did not leave: {progress}: {said}")
+        blocked = "; ".join(causes or [f"{old}: {why}" for old, why in reasons.items()])
+        return replace(run, next=Next.EVICTION_FAILURE, why=f"pods did not leave: {progress}: {blocked}")
     if preflight.limits.together <= 0:
         return _no_budget(run, turn, progress, clock, upgrades)
     record = resumed(run, record, clock, upgrades)

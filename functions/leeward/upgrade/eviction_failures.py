@@ -46,29 +46,29 @@ class PodEvictionFailure:
 
 
 _EVICTION_FIXES = {
-    EvictionCause.BUDGET_ALLOWS_NONE: "give the workload one replica more or the budget room, or run it with --force",
+    EvictionCause.BUDGET_ALLOWS_NONE: "give the workload one replica more, let the budget allow one, or use --force",
     EvictionCause.SEVERAL_BUDGETS: "leave the pod to one budget: the Eviction API serves no pod that several select",
     EvictionCause.TOLERATES_EVERYTHING: "narrow the workload's toleration (operator Exists without a key)",
-    EvictionCause.POLICY_REFUSES: "let the policy evict it (drain.unmanagedPods, drain.localData), or move it by hand",
+    EvictionCause.POLICY_REFUSES: "let the policy evict it (drain.unmanagedPods, drain.localData), or move it manually",
     EvictionCause.STILL_STOPPING: "look at the pod's finalizers and its kubelet, or run it with --force",
     EvictionCause.WEBHOOK_REFUSES: "ask the owner of the admission webhook or policy",
 }
 
 
 def eviction_failure(
-    cause: EvictionCause, *, node: str, pod: str, waited: timedelta, objects: Sequence[str] = (), said: str = ""
+    cause: EvictionCause, *, node: str, pod: str, waited: timedelta, objects: Sequence[str] = (), details: str = ""
 ) -> PodEvictionFailure:
-    """Return the failure of a pod that did not leave in time. `said`: the API's or the policy's own words."""
+    """Return the failure of a pod that did not leave in time. `details`: the API's or the policy's own words."""
     names = ", ".join(objects)
     why = {
         EvictionCause.BUDGET_ALLOWS_NONE: f"PodDisruptionBudget {names} allows no disruption",
         EvictionCause.SEVERAL_BUDGETS: f"several PodDisruptionBudgets select it: {names}",
         EvictionCause.TOLERATES_EVERYTHING: "its workload tolerates every taint and comes back to the node",
         EvictionCause.POLICY_REFUSES: "the policy refuses to evict it",
-        EvictionCause.STILL_STOPPING: "it has been told to stop and has not",
+        EvictionCause.STILL_STOPPING: "it has been asked to stop and has not",
         EvictionCause.WEBHOOK_REFUSES: "the API server refuses its eviction",
     }[cause]
-    message = f"{node}: {pod} has not left in {format_duration(waited)}: {why}{f': {said}' if said else ''}"
+    message = f"{node}: {pod} has not left in {format_duration(waited)}: {why}{f': {details}' if details else ''}"
     return PodEvictionFailure(
         cause=cause, node=node, pod=pod, objects=tuple(objects), message=message, fix=_EVICTION_FIXES[cause]
     )
@@ -79,7 +79,7 @@ def eviction_failures(preflight: Preflight, failed: Collection[str]) -> tuple[Po
     could leave by now.
     """
     nodes = [node for node in preflight.snapshot.nodes if node.instance_id in failed]
-    found = [
+    failures = [
         eviction_failure(
             cause,
             node=node.name,
@@ -90,7 +90,7 @@ def eviction_failures(preflight: Preflight, failed: Collection[str]) -> tuple[Po
         for node in sorted(nodes, key=lambda one: one.name)
         for pod, cause in _causes(preflight, node.name)
     ]
-    return tuple(found[:MOST])
+    return tuple(failures[:MOST])
 
 
 def _causes(preflight: Preflight, node: str) -> Iterator[tuple[Pod, EvictionCause]]:
@@ -134,11 +134,11 @@ def _blocked(
     observation: Observation,
 ) -> str:
     name = node.name if node is not None else instance
-    said = [*_objects(node, observation), *(termination.blocked_by if termination is not None else ())]
+    causes = [*_objects(node, observation), *(termination.blocked_by if termination is not None else ())]
     if instance in record.under_way and termination is None and observation.preflight.snapshot.going:
         others = ", ".join(sorted(observation.preflight.snapshot.going)[:MOST_NAMED])
-        said.append(f"the policy's budgets for Upgrade are held by {others}: wait for these or raise the budget")
-    blocks = "; ".join(dict.fromkeys(said))
+        causes.append(f"the policy's budgets for Upgrade are held by {others}: wait for these or raise the budget")
+    blocks = "; ".join(dict.fromkeys(causes))
     by = _terminated_by(instance, termination, record)
     return f"{name} does not leave ({by}): {blocks or _look_up(name, termination)}"
 
@@ -156,15 +156,15 @@ def _objects(node: Node | None, observation: Observation) -> list[str]:
     """Return what blocks the node in the cluster, each object with its fix."""
     if node is None:
         return []
-    found = [
+    objects = [
         f"{one.pod or 'the node'}: {one.object}: {one.fix}"
         for one in blocking_drains(observation.preflight)
         if one.node == node.name
     ]
     if node.deleting and node.finalizers:
         fix = f"let its controller release it: kubectl get node {node.name} -o jsonpath='{{.metadata.finalizers}}'"
-        found.append(f"the Node is being deleted and has the finalizers {', '.join(node.finalizers)}: {fix}")
-    return found
+        objects.append(f"the Node is being deleted and has the finalizers {', '.join(node.finalizers)}: {fix}")
+    return objects
 
 
 def _look_up(name: str, termination: TerminationRecord | None) -> str:

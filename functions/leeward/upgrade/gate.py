@@ -93,29 +93,29 @@ def _zone(member: Member) -> str:
 def _lacks(member: Member, expected: Mapping[str, str]) -> list[Missing]:
     node = member.node
     if node is None:
-        said = f"{member.name}: launched in {member.instance.zone}, it has not joined the cluster"
-        return [Missing(lack=Lack.NOT_JOINED, object=member.name, message=said)]
-    found: list[Missing] = []
+        message = f"{member.name}: launched in {member.instance.zone}, it has not joined the cluster"
+        return [Missing(lack=Lack.NOT_JOINED, object=member.name, message=message)]
+    missing: list[Missing] = []
     if not node.ready:
-        found.append(Missing(lack=Lack.NOT_READY, object=node.name, message=f"{node.name}: not Ready"))
+        missing.append(Missing(lack=Lack.NOT_READY, object=node.name, message=f"{node.name}: not Ready"))
     wrong = [f"{key}={value}" for key, value in sorted(expected.items()) if node.labels.get(key) != value]
     if wrong:
-        said = f"{node.name}: without the labels {', '.join(wrong)}"
-        found.append(Missing(lack=Lack.LABELS, object=node.name, message=said, labels=tuple(wrong)))
-    return found
+        message = f"{node.name}: without the labels {', '.join(wrong)}"
+        missing.append(Missing(lack=Lack.LABELS, object=node.name, message=message, labels=tuple(wrong)))
+    return missing
 
 
 def gate_of(preflight: Preflight, proven: datetime | None = None) -> Gate:
     """Evaluate the gate in the zones that hold old nodes; with MINIMAL nothing comes first, so no zone has to have a
     new node. `proven`: as in the record; new nodes that were launched later are not waited for.
     """
-    found: Sequence[Member] = preflight.members
+    members: Sequence[Member] = preflight.members
     if proven is not None:
         known = preflight.snapshot.instances
-        ids = [one.instance.id for one in found]
+        ids = [one.instance.id for one in members]
         early = {each for each in ids if each not in known or known[each].launched <= proven - CLOCKS}
-        found = waited_for(found, early)
-    return evaluate_gate(found, zones_to_serve(preflight), preflight.target.labels)
+        members = waited_for(members, early)
+    return evaluate_gate(members, zones_to_serve(preflight), preflight.target.labels)
 
 
 def zones_to_serve(preflight: Preflight) -> frozenset[str]:

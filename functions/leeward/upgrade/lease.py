@@ -63,7 +63,9 @@ def read(run: Run, upgrades: Upgrades) -> UpgradeRecord:
 
 def wait_for_disruption(record: UpgradeRecord, disruptions: Disruptions) -> None:
     """Raise GroupBusyError while a run holds the group; the state machine retries it for an hour."""
-    found = disruptions.read(record.cluster)
-    if found is not None and found.open and record.group in found.groups:
-        nodes = ", ".join(found.going)
-        raise GroupBusyError(f"disruption run {found.number} ({found.method.value}) holds {record.group}: {nodes}")
+    disruption = disruptions.read(record.cluster)
+    if disruption is not None and disruption.open and record.group in disruption.groups:
+        nodes = ", ".join(disruption.going)
+        raise GroupBusyError(
+            f"disruption run {disruption.number} ({disruption.method.value}) holds {record.group}: {nodes}"
+        )

@@ -46,10 +46,10 @@ class Observation:
 
 def described(group: str, groups: Groups) -> Group:
     """Return the group. Raises InvalidInputError for one that does not exist."""
-    found = groups.describe([group]).get(group)
-    if found is None:
+    description = groups.describe([group]).get(group)
+    if description is None:
         raise InvalidInputError(f"group: found {group!r}, which Auto Scaling does not know; expected a group's name")
-    return found
+    return description
 
 
 def policy_of(cluster: str, group: Group, clusters: Clusters) -> NodePolicy | None:
@@ -105,8 +105,8 @@ def _running(preflight: Preflight, record: UpgradeRecord) -> Preflight:
 
 
 def _id_of(preflight: Preflight, node: str) -> str:
-    found = preflight.snapshot.node(node)
-    return found.instance_id if found is not None else ""
+    known = preflight.snapshot.node(node)
+    return known.instance_id if known is not None else ""
 
 
 def launched_by_others(group: Group, ports: Ports) -> int:
@@ -131,8 +131,8 @@ def _others(group: Group, ports: Ports) -> list[TerminationRecord]:
     is found as a member of the group.
     """
     members = (member.id for member in group.instances)
-    found = ports.claims.read_all(dict.fromkeys((*ports.claims.open_instances(), *members)))
-    return [one for one in found.values() if one.subject.group == group.name and one.status is Status.OPEN]
+    terminations = ports.claims.read_all(dict.fromkeys((*ports.claims.open_instances(), *members)))
+    return [one for one in terminations.values() if one.subject.group == group.name and one.status is Status.OPEN]
 
 
 def _to_offset(termination: TerminationRecord) -> int:

@@ -30,14 +30,14 @@ def reconcile_upgrades(
     Groups that no policy selects are among them: an upgrade may have been started with that finding overridden, or the
     policy has changed since. `note` takes a group that could not be handled and why; the others are.
     """
-    found: list[str] = []
+    restored: list[str] = []
     by_name = {group.name: group for group in groups}
     records = attempt(lambda: ports.upgrades.read_all(by_name))
     for name, group in by_name.items():
         with isolate_errors(partial(note, name)):
             record = ports.upgrades.read(name) if isinstance(records, LeewardError) else records.get(name)
-            found += _restored(record, group, ports)
-    return found
+            restored += _restored(record, group, ports)
+    return restored
 
 
 def _restored(record: UpgradeRecord | None, group: Group, ports: Ports) -> list[str]:
@@ -64,7 +64,7 @@ def handle_failed_execution(detail: Mapping[str, Any], ports: Ports) -> str:
         or held(record, ports.upgrade_executions, ports.managed_upgrade_executions)
     ):
         return f"execution {name} ended with {status} and left nothing"
-    why = f"execution {name} ended with {status}: start the upgrade of {record.group} again, and it goes on"
+    why = f"execution {name} ended with {status}: start the upgrade of {record.group} again, and it continues"
     written(replace(restore_group(record, ports), why=why), ports.upgrades)
     return why
 
@@ -90,7 +90,7 @@ def _needs_restore(record: UpgradeRecord, group: Group) -> bool:
 
 def unprotect_after_upgrades(cluster: str, nodes: Iterable[Node], ports: Ports) -> list[str]:
     """Remove the protection of nodes whose upgrade has no execution any more, or is unknown, and return their names."""
-    nodes, found = list(nodes), list[str]()
+    nodes, released = list(nodes), list[str]()
     for group in owners(nodes):
         if group.startswith(well_known.OF_DISRUPTION):
             continue
@@ -100,5 +100,5 @@ def unprotect_after_upgrades(cluster: str, nodes: Iterable[Node], ports: Ports) 
             or record.ended is not None
             or not held(record, ports.upgrade_executions, ports.managed_upgrade_executions)
         ):
-            found += release(nodes, group, ports.clusters.kubernetes(cluster))
-    return found
+            released += release(nodes, group, ports.clusters.kubernetes(cluster))
+    return released

@@ -29,20 +29,20 @@ from leeward.upgrade.waves.shared_budgets import still_allowed
 def wait_for_terminations(
     run: Run, record: UpgradeRecord, held: Mapping[str, str], observation: Observation, ports: Ports
 ) -> Run:
-    """Wait, during an abort, for the nodes on their way; the failure names what blocks them."""
+    """Wait, during an abort, for the terminating nodes; the failure names what blocks them."""
     nodes, limit = sorted(record.under_way.keys() - held.keys()), longest_wait(observation.policy.drain)
     record, stalled = track_wait(
         record, "nodes finish", nodes, limit, ports.clock, ports.upgrades, pods=pods_left(nodes, observation.preflight)
     )
     if stalled:
-        said = describe_blocked(nodes, record, observation, ports.claims)
-        why = f"nodes have not left in {format_duration(limit)}: {said}"
+        blocked = describe_blocked(nodes, record, observation, ports.claims)
+        why = f"nodes have not left in {format_duration(limit)}: {blocked}"
         return replace(run, next=Next.EVICTION_FAILURE, why=why)
     return again(run, Next.WAIT, PAUSE, f"{len(record.under_way)} nodes finish")
 
 
 def undo(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """Abort: return old nodes without a termination request to service, let those on their way finish, terminate as
+    """Abort: return old nodes without a termination request to service, let terminating ones finish, terminate as
     many new nodes as are not offset, those without pods first, and launch as before.
     """
     record = launch_ordered(read(run, ports.upgrades), ports)
@@ -73,7 +73,7 @@ def undo(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
 
 
 def _rollback_aborted(record: UpgradeRecord, upgrades: Upgrades) -> UpgradeRecord:
-    """Add a remark which version the group launches: an abort returns to the one before, for a rollback the version
+    """Add a warning which version the group launches: an abort returns to the one before, for a rollback the version
     that it was to leave.
     """
     wanted, before = record.target.template, record.previous.template if record.previous is not None else None
@@ -83,8 +83,8 @@ def _rollback_aborted(record: UpgradeRecord, upgrades: Upgrades) -> UpgradeRecor
         f"the rollback was aborted: {record.group} launches {before.told}, the version that was rolled back from; to "
         f"finish it: leeward upgrade start {record.group} --launch-template-version {wanted.version}"
     )
-    found = with_warning(record, warning)
-    return written(found, upgrades) if found != record else record
+    changed = with_warning(record, warning)
+    return written(changed, upgrades) if changed != record else record
 
 
 def start_rollback(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
@@ -93,7 +93,7 @@ def start_rollback(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """
     record = read(run, ports.upgrades)
     if record.control is not ControlRequest.ROLLBACK or record.previous is None:
-        return replace(run, next=Next.POINT, why="turned round")
+        return replace(run, next=Next.POINT, why="the rollback has begun")
     group = ports.groups.describe([record.group])[record.group]
     turned = replace(
         record,
@@ -115,7 +115,7 @@ def start_rollback(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         turned = replace(measured(turned, group, ports), others_scaled=None, others_seen=None)
     written(turned, ports.upgrades)
     return replace(
-        run, next=Next.POINT, why=f"back to {record.previous.template.told if record.previous.template else ''}"
+        run, next=Next.POINT, why=f"rolling back to {record.previous.template.told if record.previous.template else ''}"
     )
 
 
@@ -126,5 +126,5 @@ def _settle_held(record: UpgradeRecord, held: Mapping[str, TerminationRecord], p
     if not any(offset_by(record, old) for old in held):
         return record
     activities = ports.groups.activities(record.group, record.began - capacity_ledger.MARGIN)
-    found = settle_held(record, held, activities, ports.clock.now())
-    return written(found, ports.upgrades) if found != record else record
+    changed = settle_held(record, held, activities, ports.clock.now())
+    return written(changed, ports.upgrades) if changed != record else record

@@ -23,7 +23,7 @@ from leeward.upgrade.members import Age
 from leeward.upgrade.observation import Observation, launched_by_others, observe
 from leeward.upgrade.record import UpgradeRecord, tag_for
 from leeward.upgrade.surge.launches import launches
-from leeward.upgrade.surge.orders import DESIRED_SIZE, _raise_instead, adopted, launch_ordered, order
+from leeward.upgrade.surge.orders import DESIRED_SIZE, adopted, launch_ordered, order, raise_desired_size
 from leeward.upgrade.termination_requests import request_force, request_terminations
 from leeward.upgrade.waits import allowed, with_canary
 from leeward.upgrade.waves.drain_selection import starts
@@ -46,37 +46,39 @@ class Turn:
     held: Mapping[str, str] = field(default_factory=dict)
 
 
-def take_turn(record: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
+def take_turn(before: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
     """Take one turn. `drains`: whether terminations of old nodes may be requested, or new ones only launched."""
-    record = launch_ordered(record, ports)  # a launch whose response was lost comes before every count
-    observation = observe(record, ports)
-    ends = ports.claims.read_all(record.under_way)
-    ledger = conclude(record, ends)
-    found = _resized(adopted(_without_gone(ledger, observation), observation), observation, ports)
-    found = with_canary(found, observation, ports.clock.now())
-    permission = allowed(found, observation, ports)
-    unclaimed = [old for old in ledger.unclaimed if old in found.under_way]
+    before = launch_ordered(before, ports)  # a launch whose response was lost comes before every count
+    observation = observe(before, ports)
+    ends = ports.claims.read_all(before.under_way)
+    ledger = conclude(before, ends)
+    record = _resized(adopted(_without_gone(ledger, observation), observation), observation, ports)
+    record = with_canary(record, observation, ports.clock.now())
+    permission = allowed(record, observation, ports)
+    unclaimed = [old for old in ledger.unclaimed if old in record.under_way]
     exhausted = False
     if permission.move is Move.GO:
-        found = _proven(found, observation, ports.clock)
-        zones = launches(observation.preflight, found, rolling=found.proven is not None and permission.at_most is None)
+        record = _proven(record, observation, ports.clock)
+        zones = launches(
+            observation.preflight, record, rolling=record.proven is not None and permission.at_most is None
+        )
         exhausted = zones is None
-        found = order(found, observation, zones or (), ports)
+        record = order(record, observation, zones or (), ports)
         if drains:
-            found, requested = _begin(found, observation, permission.at_most, ports.clusters)
+            record, requested = _begin(record, observation, permission.at_most, ports.clusters)
             unclaimed += requested
-    if found != record:
-        found = written(found, ports.upgrades)
+    if record != before:
+        record = written(record, ports.upgrades)
     new = (one.node for one in observation.preflight.members if one.age is Age.NEW and one.node is not None)
-    protect(new, found.group, ports.clusters.kubernetes(found.cluster))
-    found = launch_ordered(_raise_instead(found, observation, ports), ports)
-    _announce_refusal(record, found, observation, ports.clock, ports.clusters)
-    found, unclaimed = still_allowed(found, unclaimed, observation.preflight, ports)
-    request_terminations(found, unclaimed, observation, ports)
-    request_force(found, ledger.unforced, observation, ports)
-    held = held_by_hook(found, ends, observation.policy.drain.timeout, ports.clock.now())
+    protect(new, record.group, ports.clusters.kubernetes(record.cluster))
+    record = launch_ordered(raise_desired_size(record, observation, ports), ports)
+    _announce_refusal(before, record, observation, ports.clock, ports.clusters)
+    record, unclaimed = still_allowed(record, unclaimed, observation.preflight, ports)
+    request_terminations(record, unclaimed, observation, ports)
+    request_force(record, ledger.unforced, observation, ports)
+    held = held_by_hook(record, ends, observation.policy.drain.timeout, ports.clock.now())
     return Turn(
-        record=found,
+        record=record,
         observation=observation,
         permission=permission,
         requests=len(unclaimed),

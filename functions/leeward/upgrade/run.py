@@ -49,7 +49,7 @@ class Next(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """State of one execution between two steps. `pause` in seconds; `runs`: pauses so far, which bound the history of
-    the execution; `full`: there were so many that another execution goes on.
+    the execution; `full`: there were so many that another execution continues.
     """
 
     group: str

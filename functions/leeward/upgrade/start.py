@@ -56,7 +56,7 @@ def take_lease(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
         if follows:  # the execution that holds the group starts them
             written(replace(record, then=follows), ports.upgrades)
         later = f"; {limits(record)}" if limits(record) else ""
-        what = f"reads the wish{later}" if action is not None else "has the group"
+        what = f"reads the control request{later}" if action is not None else "holds the group"
         return replace(
             run, next=Next.RECORDED if action else Next.HAND_OVER, why=f"execution {record.execution} {what}"
         )
@@ -138,7 +138,7 @@ def _take(
         raise InvalidInputError(f"group {group.name}: found no cluster of ours in its tags, expected one of them")
     policy = policy_of(cluster, group, ports.clusters) or NodePolicy(name="(defaults)", selector=Selector())
     fresh = replace(fresh_record(group, cluster, policy, request, ports.clock), then=follows)
-    if record is not None:  # what the last one could not restore yet is still owed
+    if record is not None:  # what the last one could not restore yet is still to be restored
         fresh = replace(
             fresh,
             suspended=record.suspended,
@@ -150,7 +150,7 @@ def _take(
 
 
 def _eks_updates(record: UpgradeRecord, managed_updates: ManagedUpdates) -> bool:
-    """Return whether the upgrade has failed and EKS' update, which cannot be cancelled, goes on."""
+    """Return whether the upgrade has failed and EKS' update, which cannot be cancelled, continues."""
     if not record.update:
         return False
     try:

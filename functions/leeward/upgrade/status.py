@@ -115,9 +115,9 @@ def status_of(
     """Return the status; the world is the preflight's, taken now. `permission`: what the next step may do, None when it
     was not evaluated; `running`: None where it cannot be known (offline).
     """
-    found = preflight.members
+    members = preflight.members
     gate = gate_of(preflight, record.proven if record is not None else None)
-    phase = _of_execution(record, running) or phase_of(found, gate, record, permission)
+    phase = _of_execution(record, running) or phase_of(members, gate, record, permission)
     passed = gate.open or (record is not None and record.cordoned)
     ends = running.terminations if running is not None else {}
     left = timedelta(seconds=seconds_left(preflight, gate_passed=passed, terminations=ends))
@@ -126,7 +126,7 @@ def status_of(
         phase=phase,
         gate=gate,
         old=len(preflight.old),
-        new=len(found) - len(preflight.old),
+        new=len(members) - len(preflight.old),
         draining=len(leaving(preflight)),
         failed=sum(bool({member.name, member.instance.id} & failed) for member in preflight.old),
         blockers=blocking_drains(preflight),

@@ -43,7 +43,7 @@ def check(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     record = read(run, ports.upgrades)
     wait_for_disruption(record, ports.disruptions)
     if record.checked:
-        return replace(run, next=Next.PREPARE, why="pre-flight was passed before; going on")
+        return replace(run, next=Next.PREPARE, why="pre-flight was passed before; continuing")
     result = run_preflight(record, ports)
     if result.blocked:
         return replace(run, next=Next.BLOCKED, why=result.blocked)
@@ -123,15 +123,15 @@ def gate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         return replace(run, next=Next.READY, why=turn.permission.why)
     if turn.permission.move is not Move.GO:
         return held(run, turn.permission, len(turn.record.under_way), ports.clock.now())
-    found = gate_of(turn.observation.preflight, turn.record.proven)
-    if found.open:
+    result = gate_of(turn.observation.preflight, turn.record.proven)
+    if result.open:
         return replace(run, next=Next.READY, why="every new node is Ready, in every zone that has nodes")
     record = resumed(run, turn.record, ports.clock, ports.upgrades)
-    failures = creation_failures(record, turn.observation, found, ports.clock.now(), exhausted=turn.exhausted)
+    failures = creation_failures(record, turn.observation, result, ports.clock.now(), exhausted=turn.exhausted)
     if failures:
         return replace(run, next=Next.CREATION_FAILURE, why="; ".join(f"{one.message}: {one.fix}" for one in failures))
     track_wait(record, "gate", (), STALLED, ports.clock, ports.upgrades)
-    missing = "; ".join(one.message for one in found.missing)
+    missing = "; ".join(one.message for one in result.missing)
     return again(run, Next.WAIT, BOOT_PAUSE, missing)
 
 

@@ -19,9 +19,9 @@ def stepped(step: str, result: Run) -> None:
         telemetry.count({name: 1})
 
 
-def died(said: str) -> dict[str, str]:
+def died(outcome: str) -> dict[str, str]:
     """Write one line for an execution that ended where nothing could catch it; its alarm is Step
     Functions' own metric.
     """
-    telemetry.warning(said)
-    return {"why": said}
+    telemetry.warning(outcome)
+    return {"why": outcome}

@@ -124,12 +124,12 @@ def _architecture(record: UpgradeRecord, clusters: Clusters, groups: Groups) -> 
     group = groups.describe([record.group])[record.group]
     members = {member.id for member in group.instances}
     nodes = clusters.kubernetes(record.cluster).nodes()
-    found = {node.labels.get(ARCH_LABEL, "amd64") for node in nodes if node.instance_id in members}
-    if len(found) > 1:
+    architectures = {node.labels.get(ARCH_LABEL, "amd64") for node in nodes if node.instance_id in members}
+    if len(architectures) > 1:
         raise InvalidInputError(
-            f"group {group.name}: found nodes of {', '.join(sorted(found))}, expected one: name --ami"
+            f"group {group.name}: found nodes of {', '.join(sorted(architectures))}, expected one: name --ami"
         )
-    return ARCHITECTURES.get(next(iter(found), "amd64"), "x86_64")
+    return ARCHITECTURES.get(next(iter(architectures), "amd64"), "x86_64")
 
 
 def labelled(record: UpgradeRecord, group: Group, nodes: Iterable[Node], launches: LaunchSources) -> UpgradeRecord:

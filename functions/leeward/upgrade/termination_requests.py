@@ -42,7 +42,7 @@ def request_terminations(record: UpgradeRecord, old: Iterable[str], observation:
 
 
 def request_force(record: UpgradeRecord, old: Iterable[str], observation: Observation, ports: Ports) -> None:
-    """Add force to terminations on their way without it: their pods are deleted once their time is over."""
+    """Add force to terminations requested without it: their pods are deleted once their grace is over."""
     now = ports.clock.now()
     for name in old:
         instance = observation.instances.get(name)
@@ -61,7 +61,7 @@ def request_offset(record: UpgradeRecord, new: str, by: str, observation: Observ
     if instance is None:
         return
     now = ports.clock.now()
-    reason = f"the upgrade of {record.group} launched {new} ahead, and no old node is left to go for it"
+    reason = f"the upgrade of {record.group} launched {new} ahead, and no old node is left to offset it"
     cause = capacity_ledger.surplus(capacity_ledger.ahead(new), now, reason)
     request(subject_of(instance, record.cluster, group=record.group), [cause], ports)
 
@@ -71,12 +71,12 @@ def _causes(record: UpgradeRecord, old: str, clock: Clock) -> list[Cause]:
     target = record.target.template
     reason = f"upgrade of {record.group}{f' to {target.told}' if target else ''}"
     force = record.request.force
-    found = [Cause(id=cause_id(record, old), kind=CauseKind.UPGRADE, at=now, reason=reason, force=force)]
+    causes = [Cause(id=cause_id(record, old), kind=CauseKind.UPGRADE, at=now, reason=reason, force=force)]
     new = offset_by(record, old)
     if new is not None:
-        said = f"it offsets {new}, which was launched ahead"
-        found.append(capacity_ledger.surplus(surge_of(record, new, old), now, said))
-    return found
+        offset_reason = f"it offsets {new}, which was launched ahead"
+        causes.append(capacity_ledger.surplus(surge_of(record, new, old), now, offset_reason))
+    return causes
 
 
 def end_never_joined(record: UpgradeRecord, observation: Observation, ports: Ports) -> UpgradeRecord:

@@ -73,14 +73,14 @@ def seconds_until(moment: datetime | None, now: datetime) -> int:
     return min(max(left, SHORTEST), LONGEST)
 
 
-def held(run: Run, found: Permission, under_way: int, now: datetime) -> Run:
+def held(run: Run, permission: Permission, under_way: int, now: datetime) -> Run:
     """Return the run paused, outside the windows, baking, or to be undone. `under_way`: nodes that finish during the
     hold.
     """
-    if found.move is Move.HOLD and found.hold is not None:
+    if permission.move is Move.HOLD and permission.hold is not None:
         finish = f"; {under_way} nodes finish" if under_way else ""
-        return again(run, HELD[found.hold], seconds_until(found.until, now), found.why + finish)
-    return replace(run, next=MOVES[found.move], why=found.why)
+        return again(run, HELD[permission.hold], seconds_until(permission.until, now), permission.why + finish)
+    return replace(run, next=MOVES[permission.move], why=permission.why)
 
 
 def resumed(run: Run, record: UpgradeRecord, clock: Clock, upgrades: Upgrades) -> UpgradeRecord:

@@ -72,8 +72,8 @@ OF_UPGRADE_EDGES = (
         edits=(
             edit(
                 "leeward.upgrade.waves.drain_selection.busy_nodes",
-                "found = _without_a_node(preflight, old | record.under_way.keys())",
-                "found = []",
+                "busy = _without_a_node(preflight, old | record.under_way.keys())",
+                "busy = []",
             ),
         ),
         tests=("tests/unit/upgrade/test_unavailable_nodes.py",),
@@ -162,7 +162,7 @@ OF_UPGRADE_EDGES = (
         edits=(
             edit(
                 f"{UPGRADE}.rollout.take_turn",
-                "unclaimed = [old for old in ledger.unclaimed if old in found.under_way]",
+                "unclaimed = [old for old in ledger.unclaimed if old in record.under_way]",
                 "unclaimed = []",
             ),
         ),

@@ -388,7 +388,7 @@ def test_warnings_count_all_the_new_nodes_that_may_come_at_a_time():
     two = a_policy(UpdatePolicy(max_unavailable=2))
     fields = {"group": {"subnets": ("subnet-a",)}, "types": {"m5.large": KIND}, "policy": two}
     short = told(check_addresses, *MANY, pods=(a_pod("p"),), subnets=subnets(159), **fields)
-    assert "room for 7 of up to 8 new nodes at a time" in short.message
+    assert "addresses for 7 of up to 8 new nodes at a time" in short.message
     assert found(check_addresses, *MANY, pods=(a_pod("p"),), subnets=subnets(160), **fields) == []
     assert (
         "9 nodes and up to 8 new ones are above the maximum size 16"

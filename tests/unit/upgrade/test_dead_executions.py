@@ -31,7 +31,9 @@ def suspended(system):
 
 
 def test_what_it_had_suspended_is_resumed_and_the_record_says_why(system):
-    assert told(system) == f"execution {NAME} ended with TIMED_OUT: start the upgrade of {GROUP} again, and it goes on"
+    assert (
+        told(system) == f"execution {NAME} ended with TIMED_OUT: start the upgrade of {GROUP} again, and it continues"
+    )
     record = system.upgrades.records[GROUP]
     assert (suspended(system), record.suspended, record.resumable) == ((), False, True)
     assert record.why.startswith(f"execution {NAME} ended with TIMED_OUT")

@@ -82,7 +82,7 @@ def test_several_budgets_are_all_named():
         pod="shop/web-1",
         waited=WAITED,
         objects=("shop/a", "shop/b"),
-        said="500",
+        details="500",
     )
     assert found.message.endswith("several PodDisruptionBudgets select it: shop/a, shop/b: 500")
 

@@ -63,7 +63,7 @@ def test_started_as_a_self_managed_group_it_is_passed_on_once(system):
     run = begun(system)
     for _ in range(2):  # as if the first answer had got lost
         passed = SELF_MANAGED_STEPS["continue"](run, {"step": "continue"}, system.ports)
-        assert (passed.next, passed.why) == (Next.CONTINUED, f"execution {GROUP}-2 goes on")
+        assert (passed.next, passed.why) == (Next.CONTINUED, f"execution {GROUP}-2 continues")
     assert not system.upgrade_executions.started
     assert system.managed_upgrade_executions.open == {f"{GROUP}-2"}
     (given, *_) = [document for _, document in system.managed_upgrade_executions.started]
@@ -79,7 +79,7 @@ def test_an_execution_of_either_state_machine_holds_the_lease(system, machine):
     getattr(system, machine).open.add(NAME)
     run = Run(group=GROUP, execution="second", next=Next.CHECK)
     second = STEPS["take-lease"](run, {"run": run.to_json(), "execution": "second"}, system.ports)
-    assert (second.next, second.why) == (Next.HAND_OVER, f"execution {NAME} has the group")
+    assert (second.next, second.why) == (Next.HAND_OVER, f"execution {NAME} holds the group")
     ended = {"name": NAME, "status": "ABORTED", "input": json.dumps({"group": GROUP})}
     assert handle_failed_execution(ended, system.ports).endswith("and left nothing")
 
@@ -216,4 +216,4 @@ def test_an_update_of_eks_in_which_nothing_moves_for_hours_ends_with_what_holds_
     assert f"EKS update {update}: 0 new nodes, 1 old ones; nothing has moved for 3h" in failed.why
     step(system, "note-failure", failed)
     again = begun(system)
-    assert step(system, "start-managed", again).why == f"update {update} goes on"
+    assert step(system, "start-managed", again).why == f"update {update} continues"

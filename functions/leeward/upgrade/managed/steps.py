@@ -47,10 +47,10 @@ def start(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """
     record = read(run, ports.upgrades)
     if record.update:
-        return replace(run, next=Next.WAIT, why=f"update {record.update} goes on")
+        return replace(run, next=Next.WAIT, why=f"update {record.update} continues")
     wait_for_disruption(record, ports.disruptions)
     if record.control is ControlRequest.ABORT:
-        return replace(run, next=Next.RESTORE, why="aborted before EKS was asked for anything more")
+        return replace(run, next=Next.RESTORE, why="aborted before the next update of EKS was started")
     if record.control is ControlRequest.ROLLBACK:
         record = written(_rollback_record(record), ports.upgrades)
     if record.prepared and _updating(record, ports.managed_updates):
@@ -107,8 +107,8 @@ def _hold(record: UpgradeRecord, ports: Ports) -> Permission | None:
     policy = policy_of(record.cluster, described(record.group, ports.groups), ports.clusters)
     settings = ports.clusters.policies(record.cluster).settings
     update = replace(policy.update if policy is not None else UpdatePolicy(), canary=Canary())
-    found = permission(record, update, settings, ports.clock.now(), finished=0)
-    return found if found.move is Move.HOLD else None
+    decision = permission(record, update, settings, ports.clock.now(), finished=0)
+    return decision if decision.move is Move.HOLD else None
 
 
 def _updating(record: UpgradeRecord, managed_updates: ManagedUpdates) -> bool:
@@ -151,8 +151,10 @@ def _in_progress(run: Run, record: UpgradeRecord, observation: Observation, port
     """
     held = blocking_drains(observation.preflight)
     kept = frozenset(list(dict.fromkeys(one.node for one in held))[:MOST_REASONS])
-    said = {one.node: f"{one.pod or one.node}: {one.object}: {one.fix}" for one in reversed(held) if one.node in kept}
-    reasons = {node: why[:LONGEST_REASON] for node, why in said.items()}
+    by_node = {
+        one.node: f"{one.pod or one.node}: {one.object}: {one.fix}" for one in reversed(held) if one.node in kept
+    }
+    reasons = {node: why[:LONGEST_REASON] for node, why in by_node.items()}
     for node in [name for name in reasons if name in record.reasons][:MOST_EVENTS]:
         about = observation.preflight.snapshot.node(node)
         if about is not None:
@@ -195,32 +197,34 @@ def _failed(run: Run, record: UpgradeRecord, update: ManagedUpdate, observation:
     """Handle a failed update: the operator's control request comes first, then force where the policy says so, else the
     failure by its name.
     """
-    said = "; ".join(update.errors) or f"update {update.id} is {update.state.value}"
+    reason = "; ".join(update.errors) or f"update {update.id} is {update.state.value}"
     if record.control is ControlRequest.ABORT:
         warning = (
-            f"EKS' update {update.id} failed: {said}: new nodes stay, old ones that are left stay as EKS left them"
+            f"EKS' update {update.id} failed: {reason}: new nodes stay, old ones that are left stay as EKS left them"
         )
         written(with_warning(replace(record, reasons={}), warning), ports.upgrades)
-        return replace(run, next=Next.RESTORE, why=said)
+        return replace(run, next=Next.RESTORE, why=reason)
     if record.control is ControlRequest.ROLLBACK or not record.prepared:
-        return _start_next(run, record, said, ports.upgrades)
+        return _start_next(run, record, reason, ports.upgrades)
     if is_eviction(update):
         why = why_pods_stay(update, observation)
         if observation.policy.drain.force and not record.request.force:
             forced = replace(_without_update(record), request=replace(record.request, force=True))
             written(with_warning(forced, f"by force since {update.id} failed: {why}"), ports.upgrades)
-            return replace(run, next=Next.MANAGED, why=f"{why}; the policy says force")
+            return replace(run, next=Next.MANAGED, why=f"{why}; the policy sets drain.force")
         return replace(run, next=Next.EVICTION_FAILURE, why=why)
     if is_creation(update):
         return replace(run, next=Next.CREATION_FAILURE, why=why_no_nodes(update, observation, ports.clock.now()))
-    return replace(run, next=Next.UPDATE_FAILURE, why=said)
+    return replace(run, next=Next.UPDATE_FAILURE, why=reason)
 
 
-def _start_next(run: Run, record: UpgradeRecord, said: str, upgrades: Upgrades) -> Run:
+def _start_next(run: Run, record: UpgradeRecord, reason: str, upgrades: Upgrades) -> Run:
     """Return to the version before, or go on to another target that a later start has asked for."""
     written(_without_update(record), upgrades)
     return replace(
-        run, next=Next.MANAGED, why=f"{said}: {'back' if record.control is ControlRequest.ROLLBACK else 'on'} from here"
+        run,
+        next=Next.MANAGED,
+        why=f"{reason}: {'roll back' if record.control is ControlRequest.ROLLBACK else 'continue'} from here",
     )
 
 

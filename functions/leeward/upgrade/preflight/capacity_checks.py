@@ -29,9 +29,9 @@ def check_capacity(preflight: Preflight) -> Iterator[Finding]:
         return
     node = _complete(preflight, launchable)
     if node is None:
-        said = f"cpu and memory of a new node are not known (types {', '.join(launchable.types) or 'unknown'})"
+        message = f"cpu and memory of a new node are not known (types {', '.join(launchable.types) or 'unknown'})"
         fix = "put instance-types.json into the snapshot: pods are not tried on the new template without it"
-        yield warning(Code.TEMPLATE_INCOMPLETE, f"group {preflight.group.name}", said, fix)
+        yield warning(Code.TEMPLATE_INCOMPLETE, f"group {preflight.group.name}", message, fix)
         return
     snapshot = preflight.snapshot
     world = World(specs_by_free_capacity(snapshot), snapshot.pod_specs, daemons=snapshot.daemon_specs)
@@ -91,20 +91,20 @@ def _nowhere(packing: Packing) -> Iterator[Finding]:
         by_cause.setdefault(one.why, []).append(one.pod)
     for why, pods in sorted(by_cause.items(), key=lambda item: item[1]):
         also = f" (and {len(pods) - 1} more)" if len(pods) > 1 else ""
-        said = f"no node could host it once the old nodes are gone{also}: {why}"
+        message = f"no node could host it once the old nodes are gone{also}: {why}"
         fix = "change what the pod asks for, or the new template (instance types, labels, taints)"
-        yield blocker(Code.PODS_FIT_NOWHERE, f"pod {pods[0]}", said, fix)
+        yield blocker(Code.PODS_FIT_NOWHERE, f"pod {pods[0]}", message, fix)
 
 
 def _more_nodes(preflight: Preflight, packing: Packing, old: int) -> Finding:
-    said = f"by first fit the pods need {len(packing.new_nodes)} new nodes, {old} old ones go"
+    message = f"by first fit the pods need {len(packing.new_nodes)} new nodes, {old} old ones go"
     fix = "let Cluster Autoscaler or a larger desired size provide them, or choose a larger instance type"
-    return warning(Code.MORE_NODES_NEEDED, f"group {preflight.group.name}", said, fix)
+    return warning(Code.MORE_NODES_NEEDED, f"group {preflight.group.name}", message, fix)
 
 
 def check_addresses(preflight: Preflight) -> Iterator[Finding]:
-    """Check each zone with old nodes: a blocker where not one new node has room, a warning where fewer than may come at
-    a time: the upgrade is slower then.
+    """Check each zone with old nodes: a blocker where there is no address for one new node, a warning where fewer than
+    may come at a time: the upgrade is slower then.
     """
     subnets = _subnets(preflight)
     if not preflight.extra or not subnets:
@@ -117,12 +117,12 @@ def check_addresses(preflight: Preflight) -> Iterator[Finding]:
         mine = [subnet for subnet in subnets if subnet.zone == zone]
         nodes = sum(subnet.free_ips // max(demand.ips, 1) for subnet in mine)
         free = ", ".join(f"{subnet.id} has {subnet.free_ips} free" for subnet in mine) or "no subnet of the group"
-        said = f"{free}, {demand.node} takes {demand.ips}"
+        addresses = f"{free}, {demand.node} takes {demand.ips}"
         fix = f"free addresses or add a subnet in {zone} (leeward zones), or use update.strategy MINIMAL"
         if nodes == 0:
-            yield blocker(Code.ZONE_WITHOUT_ADDRESSES, f"zone {zone}", f"no room for a new node: {said}", fix)
+            yield blocker(Code.ZONE_WITHOUT_ADDRESSES, f"zone {zone}", f"no addresses for a new node: {addresses}", fix)
         elif nodes < wanted:
-            message = f"room for {nodes} of up to {wanted} new nodes at a time: {said}"
+            message = f"addresses for {nodes} of up to {wanted} new nodes at a time: {addresses}"
             yield warning(Code.ZONE_SHORT_OF_ADDRESSES, f"zone {zone}", message, fix)
 
 

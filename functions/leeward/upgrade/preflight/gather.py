@@ -1,7 +1,7 @@
 """Live inputs of pre-flight: the whole cluster at this moment, with the group as it would be on the target.
 
-`leeward upgrade plan` and the machine's first step judge the same `Preflight`; offline it is made from a folder.
-Decides what is read, and that a denied input is reported and not judged."""
+`leeward upgrade plan` and the first step check the same `Preflight`; offline it is made from a folder.
+Decides what is read, and that a denied input is reported and not checked."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -47,14 +47,14 @@ class PreflightResult:
     @property
     def summary(self) -> str:
         """Summary of the plan, in a sentence."""
-        waves, found = len(self.plan.waves), len(self.plan.findings)
+        waves, findings = len(self.plan.waves), len(self.plan.findings)
         summary = f"{len(self.preflight.old)} of {len(self.preflight.members)} are old: about {waves} waves"
-        return f"{summary}, {self.plan.seconds} s; {found} findings, none blocks it"
+        return f"{summary}, {self.plan.seconds} s; {findings} findings, none blocks it"
 
 
 def run_preflight(record: UpgradeRecord, ports: Ports) -> PreflightResult:
-    """Survey, plan and judge. The whole plan is written beside the record, which names it: with a thousand nodes it is
-    too large to travel from step to step.
+    """Gather the inputs, plan, and decide whether blockers remain. The whole plan is written beside the record, which
+    names it: with a thousand nodes it is too large to travel from step to step.
     """
     preflight = gather_preflight(record, ports)
     plan = plan_upgrade(preflight)
@@ -69,8 +69,8 @@ def run_preflight(record: UpgradeRecord, ports: Ports) -> PreflightResult:
             "plan": replace(plan, findings=plan.findings[:MOST_FINDINGS]).to_json(),
         },
     )
-    found = blocking(plan.findings, overridden)
-    blocked = "; ".join(f"{one.code.value} ({one.object}): {one.message}: {one.fix}" for one in found)
+    blockers = blocking(plan.findings, overridden)
+    blocked = "; ".join(f"{one.code.value} ({one.object}): {one.message}: {one.fix}" for one in blockers)
     return PreflightResult(preflight=preflight, plan=plan, blocked=blocked)
 
 
@@ -153,7 +153,7 @@ def _architecture(image: str, service_limits: ServiceLimits, unread: list[str]) 
 
 
 def _read(ask: Callable[[], T], otherwise: T, unread: list[str]) -> T:
-    """Read an input that may be denied without stopping anything: it is reported and not judged."""
+    """Read an input that may be denied without stopping anything: it is reported and not checked."""
     try:
         return ask()
     except LeewardError as error:

@@ -49,8 +49,8 @@ def check_group(preflight: Preflight) -> Iterator[Finding]:
     group, about = preflight.group, f"group {preflight.group.name}"
     yield from _target_reached(preflight, about)
     if group.launch.configuration is not None:
-        said = f"it launches from launch configuration {group.launch.configuration}, which has no versions"
-        yield blocker(Code.NO_LAUNCH_TEMPLATE, about, said, "copy the launch configuration to a launch template")
+        message = f"it launches from launch configuration {group.launch.configuration}, which has no versions"
+        yield blocker(Code.NO_LAUNCH_TEMPLATE, about, message, "copy the launch configuration to a launch template")
     yield from _suspended(group, about)
     yield from _sizes(preflight, about)
     yield from _hooks(preflight, about)
@@ -58,28 +58,30 @@ def check_group(preflight: Preflight) -> Iterator[Finding]:
     yield from _left_out(preflight, about)
     missing = [member.instance for member in preflight.old if member.node is None]
     if missing:
-        said = (
+        message = (
             f"{len(missing)} old instances have no node, {missing[0].id} in {missing[0].zone} first: they hold no pods"
         )
         yield warning(
-            Code.NODES_NOT_JOINED, about, said, "they are terminated without a drain; look why they never joined"
+            Code.NODES_NOT_JOINED, about, message, "they are terminated without a drain; look why they never joined"
         )
 
 
 def _target_reached(preflight: Preflight, about: str) -> Iterator[Finding]:
     inputs = preflight.inputs
     if not inputs.selected:
-        said = "no policy selects it" if not inputs.no_policies else "there is no policy.yaml: the defaults are taken"
+        message = (
+            "no policy selects it" if not inputs.no_policies else "there is no policy.yaml: the defaults are taken"
+        )
         make = warning if inputs.no_policies else blocker
-        yield make(Code.NOT_SELECTED, about, said, "name the group in the selector of a policy (docs/policy.md)")
+        yield make(Code.NOT_SELECTED, about, message, "name the group in the selector of a policy (docs/policy.md)")
     if not preflight.old:
         wanted = preflight.target.template
         count = len(preflight.members)
-        said = f"all {count} members are on the target already" if count else "it has no members"
-        said = f"every old instance is left out, {count} are on the target" if preflight.left_out else said
-        said += f" ({wanted.told})" if wanted else ""
+        message = f"all {count} members are on the target already" if count else "it has no members"
+        message = f"every old instance is left out, {count} are on the target" if preflight.left_out else message
+        message += f" ({wanted.told})" if wanted else ""
         fix = "name another target: --ami, --launch-template-version or --kubernetes-version"
-        yield warning(Code.NOTHING_TO_UPGRADE, about, said, fix)
+        yield warning(Code.NOTHING_TO_UPGRADE, about, message, fix)
 
 
 def _left_out(preflight: Preflight, about: str) -> Iterator[Finding]:
@@ -90,9 +92,9 @@ def _left_out(preflight: Preflight, about: str) -> Iterator[Finding]:
     if not kinds:
         return
     kinds_text = "; ".join(f"{len(ids)} {kind.value} ({', '.join(ids[:_MOST_NAMED])})" for kind, ids in kinds.items())
-    said = f"{len(preflight.left_out)} of {len(preflight.group.instances)} instances are left out: {kinds_text}"
+    message = f"{len(preflight.left_out)} of {len(preflight.group.instances)} instances are left out: {kinds_text}"
     fixes = "; ".join(f"{_REJOIN_COMMANDS[kind]} {preflight.group.name}" for kind in kinds)
-    yield warning(Code.INSTANCES_LEFT_OUT, about, said, f"they stay as they are; to replace them too: {fixes}")
+    yield warning(Code.INSTANCES_LEFT_OUT, about, message, f"they stay as they are; to replace them too: {fixes}")
 
 
 def _suspended(group: Group, about: str) -> Iterator[Finding]:
@@ -108,17 +110,17 @@ def _suspended(group: Group, about: str) -> Iterator[Finding]:
 def _sizes(preflight: Preflight, about: str) -> Iterator[Finding]:
     group, extra = preflight.group, preflight.most_extra
     if group.desired + extra > group.maximum:
-        said = f"{group.desired} nodes and up to {extra} new ones are above the maximum size {group.maximum}"
-        fix = "nothing to do: the maximum is raised for the time of the upgrade and put back"
-        yield warning(Code.MAX_SIZE_RAISED, about, said, fix)
+        message = f"{group.desired} nodes and up to {extra} new ones are above the maximum size {group.maximum}"
+        fix = "nothing to do: the maximum is raised for the time of the upgrade and restored"
+        yield warning(Code.MAX_SIZE_RAISED, about, message, fix)
     quota = preflight.inputs.quota
     launchable = preflight.launchable
     kinds = {**preflight.snapshot.types, **preflight.inputs.types}
     cores = max((kinds[name].vcpus for name in launchable.types if name in kinds), default=0) if launchable else 0
     if quota is not None and extra * cores > quota:
-        said = f"up to {extra} new nodes at a time take {extra * cores} vCPUs, the account's quota leaves {quota}"
+        message = f"up to {extra} new nodes at a time take {extra * cores} vCPUs, the account's quota leaves {quota}"
         make = blocker if cores > quota else warning
-        yield make(Code.INSTANCE_QUOTA, about, said, "ask Service Quotas for more, or use update.strategy MINIMAL")
+        yield make(Code.INSTANCE_QUOTA, about, message, "ask Service Quotas for more, or use update.strategy MINIMAL")
 
 
 def _hooks(preflight: Preflight, about: str) -> Iterator[Finding]:
@@ -131,25 +133,29 @@ def _hooks(preflight: Preflight, about: str) -> Iterator[Finding]:
         return
     fix = "fn sync puts leeward-terminate on every selected group within five minutes; see that it runs"
     if preflight.policy.update.terminate == "first":
-        said = "no terminate hook of ours: update.terminate first needs one, without it every node drains first"
+        message = "no terminate hook of ours: update.terminate first needs one, without it every node drains first"
     else:
-        said = "no terminate hook of ours: an instance that the group or EC2 ends meanwhile is not held while it drains"
-    yield warning(Code.HOOK_MISSING, about, said, fix)
+        message = (
+            "no terminate hook of ours: an instance that the group or EC2 ends meanwhile is not held while it drains"
+        )
+    yield warning(Code.HOOK_MISSING, about, message, fix)
 
 
 def _concurrent_changes(preflight: Preflight, about: str) -> Iterator[Finding]:
     group, inputs = preflight.group, preflight.inputs
     for name in inputs.refreshes:
         fix = f"aws autoscaling cancel-instance-refresh --auto-scaling-group-name {group.name}, or wait for its end"
-        said = f"instance refresh {name} is running: it replaces instances without draining them"
-        yield blocker(Code.INSTANCE_REFRESH_RUNNING, about, said, fix)
+        message = f"instance refresh {name} is running: it replaces instances without draining them"
+        yield blocker(Code.INSTANCE_REFRESH_RUNNING, about, message, fix)
     if group.max_lifetime:
-        said = f"maximum instance lifetime {group.max_lifetime} s: the group replaces old instances by itself meanwhile"
+        message = (
+            f"maximum instance lifetime {group.max_lifetime} s: the group replaces old instances by itself meanwhile"
+        )
         fix = "set it to 0 and use disruption.expireAfter, which drains; a terminate hook of ours holds them otherwise"
-        yield warning(Code.MAX_INSTANCE_LIFETIME, about, said, fix)
+        yield warning(Code.MAX_INSTANCE_LIFETIME, about, message, fix)
     for name in inputs.scheduled:
-        said = f"scheduled action {name} changes its sizes: when it raises them, the upgrade leaves them as they are"
-        yield warning(Code.SCHEDULED_ACTIONS, about, said, "take it off for the time of the upgrade")
+        message = f"scheduled action {name} changes its sizes: when it raises them, the upgrade leaves them as they are"
+        yield warning(Code.SCHEDULED_ACTIONS, about, message, "take it off for the time of the upgrade")
 
 
 def check_managed(preflight: Preflight) -> Iterator[Finding]:
@@ -163,20 +169,20 @@ def check_managed(preflight: Preflight) -> Iterator[Finding]:
     yield from _parallelism(preflight, about)
     canary = preflight.policy.update.canary.nodes
     if canary and inputs.nodegroup is not None:
-        said = f"EKS rolls all nodes in one update: the policy's canary of {canary} nodes cannot be kept"
+        message = f"EKS rolls all nodes in one update: the policy's canary of {canary} nodes cannot be kept"
         fix = "try the version on a small node group first, or let it pass: a rollback is another update"
-        yield blocker(Code.MANAGED_CANARY, about, said, fix)
+        yield blocker(Code.MANAGED_CANARY, about, message, fix)
 
 
 def _image(preflight: Preflight, about: str) -> Iterator[Finding]:
     inputs, nodegroup = preflight.inputs, preflight.inputs.nodegroup
     if inputs.image and inputs.image_by_eks:
-        said = f"EKS chooses its image: {inputs.image} cannot be had"
+        message = f"EKS chooses its image: {inputs.image} cannot be had"
         fix = "use --kubernetes-version, or give the node group a launch template with an image"
-        yield blocker(Code.MANAGED_IMAGE, about, said, fix)
+        yield blocker(Code.MANAGED_IMAGE, about, message, fix)
     if inputs.version_requested and nodegroup is not None and nodegroup.ami_type == CUSTOM:
-        said = f"its launch template chooses the image: EKS takes no Kubernetes version, found {inputs.version}"
-        yield blocker(Code.MANAGED_IMAGE, about, said, "use --ami or --launch-template-version")
+        message = f"its launch template chooses the image: EKS takes no Kubernetes version, found {inputs.version}"
+        yield blocker(Code.MANAGED_IMAGE, about, message, "use --ami or --launch-template-version")
 
 
 def _state(preflight: Preflight, about: str) -> Iterator[Finding]:
@@ -184,11 +190,11 @@ def _state(preflight: Preflight, about: str) -> Iterator[Finding]:
     if nodegroup is None:
         return
     if nodegroup.status not in {"", "ACTIVE", "DEGRADED"}:
-        said = f"its status is {nodegroup.status}: EKS starts no update of it"
+        message = f"its status is {nodegroup.status}: EKS starts no update of it"
         fix = f"wait: aws eks describe-nodegroup --cluster-name {nodegroup.cluster} --nodegroup-name {nodegroup.name}"
-        yield blocker(Code.NODEGROUP_NOT_ACTIVE, about, said, fix)
+        yield blocker(Code.NODEGROUP_NOT_ACTIVE, about, message, fix)
     for issue in nodegroup.issues:
-        yield warning(Code.NODEGROUP_DEGRADED, about, f"EKS says {issue}", "mend it first: the update may fail by it")
+        yield warning(Code.NODEGROUP_DEGRADED, about, f"EKS says {issue}", "fix it first: the update may fail by it")
 
 
 def _parallelism(preflight: Preflight, about: str) -> Iterator[Finding]:
@@ -202,10 +208,12 @@ def _parallelism(preflight: Preflight, about: str) -> Iterator[Finding]:
     allowed = wanted if limits.together >= preflight.parallel else min(wanted, limits.together)
     if preflight.parallel == allowed:
         return
-    said = f"EKS' updateConfig takes {preflight.parallel} nodes at once, the policy and its budgets allow {allowed} now"
+    message = (
+        f"EKS' updateConfig takes {preflight.parallel} nodes at once, the policy and its budgets allow {allowed} now"
+    )
     fix = (
         f"aws eks update-nodegroup-config --cluster-name {nodegroup.cluster} --nodegroup-name {nodegroup.name} "
         f"--update-config maxUnavailable={max(allowed, 1)}, or change update.maxUnavailable of the policy"
     )
     make = blocker if preflight.parallel > allowed else warning
-    yield make(Code.MANAGED_PARALLELISM, about, said, fix)
+    yield make(Code.MANAGED_PARALLELISM, about, message, fix)

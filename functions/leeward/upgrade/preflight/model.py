@@ -35,7 +35,7 @@ from leeward.upgrade.waves.planner import Order, plan_waves
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreflightInputs:
-    """Inputs that the cluster's snapshot does not hold; a missing one is not judged. `version`: the Kubernetes version
+    """Inputs that the cluster's snapshot does not hold; a missing one is not checked. `version`: the Kubernetes version
     that new nodes would have, `control_plane` the cluster's; `architecture`: of the new image, in Kubernetes' term.
 
     `refreshes`: ids of running instance refreshes; `scheduled`: names of scheduled actions that change sizes; `quota`:
@@ -103,26 +103,26 @@ class Preflight:
         maxUnavailable.
         """
         nodes = {node.instance_id: node for node in snapshot.nodes if node.instance_id}
-        found = members(group, nodes, target)
-        old = [member.node for member in found if member.age is Age.OLD and member.node is not None]
+        present = members(group, nodes, target)
+        old = [member.node for member in present if member.age is Age.OLD and member.node is not None]
         index = BudgetIndex(snapshot.budgets)
         pods = {node.name: tuple(pod for pod in snapshot.pods_on(node.name) if has_to_leave(pod)) for node in old}
         update = rolled_by(policy.update, inputs.nodegroup)
-        parallel = parallelism(update, max(len(found), group.desired))
-        zones = {zone_of(snapshot, member) for member in found} - {""}
-        most = max_surge(update, max(len(found), group.desired))
+        parallel = parallelism(update, max(len(present), group.desired))
+        zones = {zone_of(snapshot, member) for member in present} - {""}
+        most = max_surge(update, max(len(present), group.desired))
         return cls(
             snapshot=snapshot,
             group=group,
             policy=policy,
             target=target,
             inputs=inputs,
-            members=found,
+            members=present,
             parallel=parallel,
             update=update,
             max_surge=most,
             surge=surge(Strategy(update.strategy), len(zones), parallel, most),
-            limits=_limits(snapshot, group, found, policy, parallel, one_zone=update.order == Order.ZONE),
+            limits=_limits(snapshot, group, present, policy, parallel, one_zone=update.order == Order.ZONE),
             constraints=cluster_constraints(snapshot.budgets, snapshot.pods, only_ready=only_ready),
             wave_nodes=tuple(
                 wave_node(node.name, snapshot.zone_of(node), node.created, pods[node.name], index) for node in old
@@ -179,7 +179,7 @@ class Preflight:
         return plan_waves(self.wave_nodes, self.limits, self.constraints, order=order, seed=seed)
 
     def limits_with(self, going: frozenset[str]) -> Limits:
-        """Return the limits, when these instances of the policy's other groups are on their way."""
+        """Return the limits, when these instances of the policy's other groups are being disrupted."""
         snapshot = replace(self.snapshot, going=going)
         one_zone = self.limits.one_zone
         return _limits(snapshot, self.group, self.members, self.policy, self.parallel, one_zone=one_zone)
@@ -210,23 +210,23 @@ def upgrade_budgets(policy: NodePolicy) -> tuple[Budget, ...]:
     return tuple(budget for budget in policy.disruption.budgets if covers(budget, Reason.UPGRADE))
 
 
-def policy_zones(snapshot: ClusterSnapshot, group: Group, found: Sequence[Member], policy: NodePolicy) -> list[str]:
+def policy_zones(snapshot: ClusterSnapshot, group: Group, members: Sequence[Member], policy: NodePolicy) -> list[str]:
     """Return the zone of each node that the policy's budgets count: the group's members, and nodes
     of its other groups.
     """
-    return [zone_of(snapshot, member) for member in found] + [one.zone for one in _others(snapshot, group, policy)]
+    return [zone_of(snapshot, member) for member in members] + [one.zone for one in _others(snapshot, group, policy)]
 
 
 def others_disrupting(preflight: Preflight) -> tuple[str, ...]:
     """Return nodes of the policy's other groups that are being disrupted: they hold its budgets too."""
-    found = _others(preflight.snapshot, preflight.group, preflight.policy)
-    return tuple(sorted(one.node for one in found if one.disrupting))
+    others = _others(preflight.snapshot, preflight.group, preflight.policy)
+    return tuple(sorted(one.node for one in others if one.disrupting))
 
 
 def _limits(
     snapshot: ClusterSnapshot,
     group: Group,
-    found: tuple[Member, ...],
+    members: tuple[Member, ...],
     policy: NodePolicy,
     parallel: int,
     *,
@@ -239,7 +239,7 @@ def _limits(
     active = [one for one in upgrade_budgets(policy) if one.window is None or is_active(one.window, snapshot.now)]
     if not active:
         return Limits(together=together, one_zone=one_zone)
-    zones = policy_zones(snapshot, group, found, policy)
+    zones = policy_zones(snapshot, group, members, policy)
     busy = [one.zone for one in _others(snapshot, group, policy) if one.disrupting]
     for budget in active:
         if budget.zone is None:

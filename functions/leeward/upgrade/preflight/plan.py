@@ -120,7 +120,7 @@ def plan_upgrade(preflight: Preflight, *, seed: int = 0) -> Plan:
 
 def findings(preflight: Preflight) -> tuple[Finding, ...]:
     """Return the findings of all checks, blockers first."""
-    found = [finding for check in CHECKS for finding in check(preflight)]
+    results = [finding for check in CHECKS for finding in check(preflight)]
     fix = "give the role the permission that is named, or look again later"
-    found += [warning(Code.NOT_JUDGED, f"group {preflight.group.name}", one, fix) for one in preflight.inputs.unread]
-    return tuple(sorted(found, key=lambda finding: finding.severity is not Severity.BLOCKER))
+    results += [warning(Code.NOT_JUDGED, f"group {preflight.group.name}", one, fix) for one in preflight.inputs.unread]
+    return tuple(sorted(results, key=lambda finding: finding.severity is not Severity.BLOCKER))

@@ -1,6 +1,6 @@
 """PodDisruptionBudgets that will hold the pods of old nodes: always, now, or because of how they are written.
 
-A pod that gets a second replica before it leaves is judged with that replica beside it.
+A pod that gets a second replica before it leaves is checked with that replica beside it.
 
 Sources: policy/v1 (minAvailable, maxUnavailable and unhealthyPodEvictionPolicy), the Eviction API (a pod that
 several budgets select cannot be evicted), EKS' known reasons of PodEvictionFailure."""
@@ -113,7 +113,7 @@ def _on_failing(budget: PodDisruptionBudget, name: str, failing: list[Pod], seve
         object=f"pdb {name}",
         message=f"{failing[0].key} is not Ready{_more(failing)}, {budget.current_healthy} of {budget.desired_healthy} "
         "wanted pods are healthy: the budget (IfHealthyBudget) keeps failing pods from being evicted",
-        fix=f"mend the pods, or set unhealthyPodEvictionPolicy AlwaysAllow on pdb {budget.name}",
+        fix=f"fix the pods, or set unhealthyPodEvictionPolicy AlwaysAllow on pdb {budget.name}",
     )
 
 
@@ -166,8 +166,8 @@ def _returns_to_node(preflight: Preflight, pods: list[Pod]) -> Iterator[Finding]
     managed = preflight.group.nodegroup is not None
     ends = "EKS' drain never finds the node empty" if managed else "it is left there and ends with the node, unevicted"
     severity = Severity.WARNING if preflight.forced else Severity.BLOCKER
-    found = {workload_of(pod): pod for pod in pods if pod.owner is not None and tolerates_drain_taints(pod)}
-    for workload, pod in sorted((name, pod) for name, pod in found.items() if name is not None):
+    workloads = {workload_of(pod): pod for pod in pods if pod.owner is not None and tolerates_drain_taints(pod)}
+    for workload, pod in sorted((name, pod) for name, pod in workloads.items() if name is not None):
         yield Finding(
             code=Code.TOLERATES_EVERYTHING,
             severity=severity,
@@ -187,8 +187,8 @@ def _refused(preflight: Preflight, pods: list[Pod]) -> Iterator[Finding]:
             why, key = "it keeps data in an emptyDir", "drain.localData"
         else:
             continue
-        said = f"{why}, and the policy {preflight.policy.name} refuses to evict it"
-        yield blocker(Code.POLICY_REFUSES_PODS, f"pod {pod.key}", said, f"move it manually, or change {key}")
+        message = f"{why}, and the policy {preflight.policy.name} refuses to evict it"
+        yield blocker(Code.POLICY_REFUSES_PODS, f"pod {pod.key}", message, f"move it manually, or change {key}")
 
 
 def _on_one_node(preflight: Preflight) -> Iterator[Finding]:

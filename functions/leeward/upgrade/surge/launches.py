@@ -48,15 +48,15 @@ def launches(preflight: Preflight, record: UpgradeRecord, *, rolling: bool = Fal
     lacking.subtract(record.ahead[new].zone for new in record.unassigned)
     for order in record.orders.values():
         lacking[order.zone] -= order.count
-    closed, found = closed_zones(preflight.snapshot.nodes), list[str]()
+    closed, zones = closed_zones(preflight.snapshot.nodes), list[str]()
     for _ in range(count):
         wanting = sorted(name for name in lacking if lacking[name] > 0)
         zone = min(wanting, key=lambda name: (name in closed, -lacking[name]), default=None)
         if zone is None:
             break
         lacking[zone] -= 1
-        found.append(zone)
-    return tuple(found)
+        zones.append(zone)
+    return tuple(zones)
 
 
 def _pace(preflight: Preflight, old: Collection[Member]) -> int:
@@ -89,23 +89,23 @@ def places_for(
     *,
     avoid: frozenset[str] = frozenset(),
 ) -> list[tuple[str, str]]:
-    """Return (zone, subnet) for each zone asked for, those left out that have no subnet with room. `avoid`: subnets
-    that have just lacked capacity, taken last.
+    """Return (zone, subnet) for each zone asked for, those left out that have no subnet with free addresses. `avoid`:
+    subnets that have just lacked capacity, taken last.
     """
     facts, known = _facts(observation, catalog), _subnets(observation.group, network)
-    found: list[tuple[str, str]] = []
+    places: list[tuple[str, str]] = []
     for zone in zones:
         mine = [one for one in known if one.zone == zone]
         mine = [one for one in mine if one.id not in avoid] or mine
-        option = _choose(observation, facts, mine, f"{observation.group.name}/{zone}/{len(found)}")
+        option = _choose(observation, facts, mine, f"{observation.group.name}/{zone}/{len(places)}")
         if option:
-            found.append((zone, option))
+            places.append((zone, option))
             known = [_less(one, option) for one in known]
-    return found
+    return places
 
 
 def _choose(observation: Observation, facts: ClusterFacts, subnets: Sequence[Subnet], seed: str) -> str | None:
-    """Return the subnet, None where the zone has no subnet of the group with room for the node and its pods."""
+    """Return the subnet, None where the zone has no subnet of the group with addresses for the node and its pods."""
     if not subnets:
         return None
     model = _fullest(observation, subnets[0].zone)

@@ -40,18 +40,18 @@ def launch_ordered(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
     if not record.orders:
         return record
     record = _raise_maximum(record, ports)
-    found: dict[str, str] = {}  # new instance -> zone
+    launched: dict[str, str] = {}  # new instance -> zone
     short: dict[str, str] = {}
     refusal = ""
     for number in sorted(record.orders, key=int):
         order, token = record.orders[number], launch_token(record, number)
         answer = ports.groups.launch(group=record.group, subnet=order.subnet, token=token, count=order.count)
-        found |= dict.fromkeys(answer.launched, order.zone)
+        launched |= dict.fromkeys(answer.launched, order.zone)
         if answer.no_capacity:
             short[order.subnet] = f"{order.zone}: {answer.reason}"
         elif not answer.launched:
             refusal = answer.reason
-    return written(_noted(record, found, short, refusal), ports.upgrades)
+    return written(_noted(record, launched, short, refusal), ports.upgrades)
 
 
 def _raise_maximum(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
@@ -66,12 +66,12 @@ def _raise_maximum(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
     return record
 
 
-def _noted(record: UpgradeRecord, found: Mapping[str, str], short: Mapping[str, str], refusal: str) -> UpgradeRecord:
+def _noted(record: UpgradeRecord, launched: Mapping[str, str], short: Mapping[str, str], refusal: str) -> UpgradeRecord:
     record = replace(
         record,
         orders={},
-        launched=record.launched + len(found),
-        ahead={**record.ahead, **{new: SurgeNode(zone=zone) for new, zone in found.items()}},
+        launched=record.launched + len(launched),
+        ahead={**record.ahead, **{new: SurgeNode(zone=zone) for new, zone in launched.items()}},
         short=dict(short),
         refusal=refusal or record.refusal,
     )
@@ -95,7 +95,7 @@ def adopted(record: UpgradeRecord, observation: Observation) -> UpgradeRecord:
     )
 
 
-def _raise_instead(record: UpgradeRecord, observation: Observation, ports: Ports) -> UpgradeRecord:
+def raise_desired_size(record: UpgradeRecord, observation: Observation, ports: Ports) -> UpgradeRecord:
     """Raise the desired size once, by what is still lacking, where LaunchInstances does not serve the group."""
     if not record.refusal or record.others_scaled is not None:
         return record

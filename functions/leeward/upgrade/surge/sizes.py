@@ -67,9 +67,9 @@ def parallelism(update: UpdatePolicy, nodes: int) -> int:
         return _within("maxUnavailable", count)
     if count is None and share is not None:
         return min(max(-(-_within("maxUnavailablePercentage", share) * nodes // 100), 1), MOST_PARALLEL)
-    found = "neither" if count is None else "both"
+    given = "neither" if count is None else "both"
     raise InvalidInputError(
-        f"update: found {found} of maxUnavailable and maxUnavailablePercentage, expected exactly one of them"
+        f"update: found {given} of maxUnavailable and maxUnavailablePercentage, expected exactly one of them"
     )
 
 

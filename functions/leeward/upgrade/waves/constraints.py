@@ -16,7 +16,7 @@ class NodeDemand:
     """A node, and what its pods take: `loads` of budgets, `replicas` of workloads with several, each by its number.
 
     `budgets` and `workloads` are the bits of those, `uses_up` and `spends` of those that it leaves nothing of.
-    `allowed`: with no other node on its way every budget allows something; `keeps_replica`: and a replica of each
+    `allowed`: with no other node disrupted every budget allows something; `keeps_replica`: and a replica of each
     workload serves on.
     """
 
@@ -72,7 +72,7 @@ class NumberedConstraints:
 
 
 class Wave:
-    """Nodes that are on their way. `started`: those added to the nodes that were `busy` before."""
+    """Nodes that are being disrupted. `started`: those added to the nodes that were `busy` before."""
 
     def __init__(self, limits: Limits, numbered: NumberedConstraints, busy: Sequence[NodeDemand]) -> None:
         self._limits, self._numbered = limits, numbered
@@ -81,7 +81,7 @@ class Wave:
         self._zones: Counter[str] = Counter()
         self._loads: dict[int, int] = {}  # pods, by the number of their budget
         self._replicas: dict[int, int] = {}  # the same by that of their workload
-        self._used_up = self._under = 0  # bits of budgets that allow nothing more, and of those with a pod on its way
+        self._used_up = self._under = 0  # bits of budgets that allow nothing more, and of those with a pod that leaves
         self._spent = self._shared = 0  # of workloads of which no more pods may leave, and of those of which any does
         self.started: dict[str, None] = {}
         for one in busy:
@@ -89,7 +89,7 @@ class Wave:
 
     @property
     def empty(self) -> bool:
-        """True if no node is on its way."""
+        """True if no node is being disrupted."""
         return self._count == 0
 
     @property
@@ -98,7 +98,7 @@ class Wave:
         return self._count >= self._limits.together
 
     def takes(self, one: NodeDemand, *, stuck: bool = False) -> bool:
-        """Return whether the node fits beside those that are on their way; `stuck`: also one whose pods cannot leave
+        """Return whether the node fits beside those that are being disrupted; `stuck`: also one whose pods cannot leave
         now. The cheapest question comes first.
         """
         if one.budgets & self._used_up:
@@ -161,10 +161,10 @@ def _added(taken: dict[int, int], loads: Mapping[int, int], known: int) -> list[
 
 
 def _bits(numbers: Iterable[int]) -> int:
-    found = 0
+    bits = 0
     for number in numbers:
-        found |= 1 << number
-    return found
+        bits |= 1 << number
+    return bits
 
 
 def _each(bits: int) -> Iterator[int]:

@@ -58,7 +58,7 @@ def starts(
     seed: int = 0,
     capacity: Callable[[], PodCapacity] | None = None,
 ) -> tuple[Start, ...]:
-    """Select the nodes whose termination is requested now, beside those that are on their way. A node that is empty and
+    """Select the nodes whose termination is requested now, beside those that are terminating. A node that is empty and
     settles delays no other.
 
     `capacity`: the cluster as a scheduler sees it, read only where nodes could start before their successors are Ready.
@@ -119,16 +119,16 @@ def _preferred(preflight: Preflight, candidates: Mapping[str, Member], seed: int
 
 def _ready_surge(preflight: Preflight, record: UpgradeRecord) -> list[str]:
     """Return new instances that no node offsets yet and whose node is Ready. One that is gone was replaced by its
-    group: it counts when no new node is still on its way.
+    group: it counts when no new node is still expected.
     """
     new = {one.instance.id: one for one in preflight.members}
     settled = all(one.node is not None and one.node.ready for one in new.values() if one.age is Age.NEW)
-    found = []
+    ready = []
     for name in record.unassigned:
         member = new.get(name)
         if settled if member is None else (member.node is not None and member.node.ready):
-            found.append(name)
-    return found
+            ready.append(name)
+    return ready
 
 
 def _covered(
@@ -141,8 +141,8 @@ def _covered(
     places = Counter(record.ahead[new].zone for new in ready)
     anywhere = sum(count for zone, count in places.items() if zone not in old)
     at_work = Counter(one.zone for one in busy)
-    found = {zone: at_work[zone] + places[zone] + anywhere for zone in old}
-    return {zone: min(most, limits.per_zone.get(zone, most)) for zone, most in found.items()}
+    places_by_zone = {zone: at_work[zone] + places[zone] + anywhere for zone in old}
+    return {zone: min(most, limits.per_zone.get(zone, most)) for zone, most in places_by_zone.items()}
 
 
 def _missing(preflight: Preflight, record: UpgradeRecord) -> int:
@@ -165,20 +165,20 @@ def _with_offsets(
     if not with_decrement(record):
         left = len(waiting(preflight, record))
         free = list(record.unassigned) if record.refusal and record.others_scaled is None else []
-        found = []
+        selected = []
         for number, one in enumerate(members):
             new = free.pop() if free and left - number <= len(free) else None
-            found.append(Start(old=one.instance.id, new=new))
-        return tuple(found)
+            selected.append(Start(old=one.instance.id, new=new))
+        return tuple(selected)
     old = {zone_of(preflight.snapshot, one) for one in to_try(preflight, record)}
-    free, found = list(ready), []
+    free, selected = list(ready), []
     for one in members:
         mine = [new for new in free if record.ahead[new].zone == zone_of(preflight.snapshot, one)]
         strays = [new for new in free if record.ahead[new].zone not in old]
         if new := next(iter((*mine, *strays)), None):
             free.remove(new)
-            found.append(Start(old=one.instance.id, new=new))
-    return tuple(found)
+            selected.append(Start(old=one.instance.id, new=new))
+    return tuple(selected)
 
 
 def busy_nodes(preflight: Preflight, record: UpgradeRecord) -> list[WaveNode]:
@@ -189,7 +189,7 @@ def busy_nodes(preflight: Preflight, record: UpgradeRecord) -> list[WaveNode]:
     old = {one.instance.id for one in preflight.old}
     ids = {one.id for one in preflight.group.instances} | record.under_way.keys()
     known = {one.name: one for one in preflight.wave_nodes}
-    found = _without_a_node(preflight, old | record.under_way.keys())
+    busy = _without_a_node(preflight, old | record.under_way.keys())
     for node in snapshot.nodes:
         name = node.instance_id
         disrupted = name in record.under_way or node.marked
@@ -197,8 +197,8 @@ def busy_nodes(preflight: Preflight, record: UpgradeRecord) -> list[WaveNode]:
             continue
         if any(still_there(pod) for pod in snapshot.pods_on(node.name)):
             zone = snapshot.zone_of(node)
-            found.append(known.get(node.name) or WaveNode(name=node.name, zone=zone, created=node.created))
-    return found
+            busy.append(known.get(node.name) or WaveNode(name=node.name, zone=zone, created=node.created))
+    return busy
 
 
 def _without_a_node(preflight: Preflight, instances: Collection[str]) -> list[WaveNode]:

@@ -57,15 +57,15 @@ class BudgetIndex:
     def selecting(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
         """Return the budgets that select the pod, by name."""
         labels = tuple(pod.labels.items())
-        found = self._known.get((pod.namespace, labels))
-        if found is None:
+        selected = self._known.get((pod.namespace, labels))
+        if selected is None:
             candidates = [*self._others.get(pod.namespace, ())]
             for key, value in labels:
                 candidates += self._by_pair.get((pod.namespace, key, value), ())
             selecting = (budget for budget in candidates if budget.selects(pod))
-            found = tuple(sorted(selecting, key=lambda budget: budget.name))
-            self._known[pod.namespace, labels] = found
-        return found
+            selected = tuple(sorted(selecting, key=lambda budget: budget.name))
+            self._known[pod.namespace, labels] = selected
+        return selected
 
 
 def budget_key(budget: PodDisruptionBudget) -> str:
@@ -128,7 +128,7 @@ def cluster_constraints(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Limits on nodes that may be on their way at once. `per_zone`: of zones with a budget of their own; `one_zone`:
+    """Limits on nodes that may be disrupted at once. `per_zone`: of zones with a budget of their own; `one_zone`:
     all of them in the same zone.
     """
 

@@ -3,10 +3,10 @@
 Decides sets of node names, for a plan and for the running machine. The rules (docs/designs/upgrade.md):
 * pods under one PodDisruptionBudget on the nodes of a wave are no more than it allows now;
 * of a workload with several replicas at least one stays out of the wave;
-* both rules are about nodes together: a node may by itself hold more than a budget allows, its pods leave by turns;
-* never more nodes than the limits allow, over all and in each zone, and with order `zone` one zone at a time;
-* nodes whose drain has failed come after all others.
-The order decides which node starts first; the rules decide which drain together, whatever the order."""
+* both rules are about nodes together: a node may by itself hold more than a budget allows, its pods leave one after the
+other; * never more nodes than the limits allow, over all and in each zone, and with order `zone` one zone at a time; *
+nodes whose drain has failed come after all others. The order decides which node starts first; the rules decide which
+drain together, whatever the order."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -74,9 +74,9 @@ def _fewer(waves: _Waves, ordered: Sequence[NodeDemand], limits: Limits, numbere
     if limits.one_zone:
         return waves
     by_name = {one.node.name: one for one in ordered}
-    found = [[by_name[name] for name in wave] for wave in waves]
-    free = [wave for wave in found if all(map(_drains_now, wave))]
-    others = [wave for wave in found if not all(map(_drains_now, wave))]
+    planned = [[by_name[name] for name in wave] for wave in waves]
+    free = [wave for wave in planned if all(map(_drains_now, wave))]
+    others = [wave for wave in planned if not all(map(_drains_now, wave))]
     while len(free) > 1 and (less := one_wave_less(free, limits, numbered)) is not None:
         free = less
     free.sort(key=len, reverse=True)
@@ -101,7 +101,7 @@ def next_nodes(
     of the plan.
 
     Nodes with pods that cannot leave now (a budget at zero, the last serving replica) wait for as long as any other
-    node is on its way. When none is, they are tried, so that a drain finds out and reports what blocks it.
+    node is being disrupted. When none is, they are tried, so that a drain finds out and reports what blocks it.
     """
     numbered = NumberedConstraints(constraints)
     wave = Wave(limits, numbered, numbered.of(busy))

@@ -42,8 +42,8 @@ def others_of(policy: NodePolicy, group: Group, cluster: str, clusters: Clusters
     if not upgrade_budgets(policy):
         return {}
     chain = clusters.policies(cluster).policies
-    found = {one.name: one for one in groups.of_clusters([cluster]) if one.name != group.name}
-    return {name: one for name, one in found.items() if policy_for(chain, name, one.tags) == policy}
+    groups_by_name = {one.name: one for one in groups.of_clusters([cluster]) if one.name != group.name}
+    return {name: one for name, one in groups_by_name.items() if policy_for(chain, name, one.tags) == policy}
 
 
 def terminating_elsewhere(record: UpgradeRecord, others: Collection[str], ports: Ports) -> OtherTerminations:
@@ -74,10 +74,10 @@ def _requested_by(other: UpgradeRecord, ports: Ports) -> Iterator[str]:
 
 
 def _by_disruption(cluster: str, disruptions: Disruptions) -> list[str]:
-    found = disruptions.read(cluster)
-    if found is None or not found.open:
+    disruption = disruptions.read(cluster)
+    if disruption is None or not disruption.open:
         return []
-    return [instance for instance in found.going.values() if instance not in found.ends]
+    return [instance for instance in disruption.going.values() if instance not in disruption.ends]
 
 
 def still_allowed(

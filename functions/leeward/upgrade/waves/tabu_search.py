@@ -41,10 +41,10 @@ def one_wave_less(waves: Waves, limits: Limits, numbered: NumberedConstraints) -
         search.put(number, search.best_for(number))
     if not search.settle():
         return None
-    found: list[list[NodeDemand]] = [[] for _ in range(len(waves) - 1)]
+    fewer: list[list[NodeDemand]] = [[] for _ in range(len(waves) - 1)]
     for number, one in enumerate(nodes):
-        found[search.place[number]].append(one)
-    return found
+        fewer[search.place[number]].append(one)
+    return fewer
 
 
 def _demands(
@@ -62,24 +62,24 @@ def _demands(
             most.append(at_most)
         return numbers[kind, name]
 
-    found: list[list[tuple[int, int]]] = []
+    demands: list[list[tuple[int, int]]] = []
     for one in nodes:
         mine = [(limit("nodes", "", limits.together), 1)]
         if one.node.zone in limits.per_zone:
             mine.append((limit("zone", one.node.zone, limits.per_zone[one.node.zone]), 1))
         mine += [(limit("budget", name, numbered.most[name]), load) for name, load in one.loads.items()]
         mine += [(limit("workload", name, numbered.serving[name] - 1), load) for name, load in one.replicas.items()]
-        found.append(mine)
-    taken = _taken(found)
-    return [tuple((which, load) for which, load in mine if taken[which] > most[which]) for mine in found], most
+        demands.append(mine)
+    taken = _taken(demands)
+    return [tuple((which, load) for which, load in mine if taken[which] > most[which]) for mine in demands], most
 
 
 def _taken(demands: Iterable[Iterable[tuple[int, int]]]) -> Counter[int]:
-    found = Counter[int]()
+    taken = Counter[int]()
     for mine in demands:
         for which, load in mine:
-            found[which] += load
-    return found
+            taken[which] += load
+    return taken
 
 
 def _least(demands: Sequence[_Demand], most: Sequence[int]) -> int:
