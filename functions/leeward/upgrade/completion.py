@@ -1,5 +1,7 @@
-"""Ends of an upgrade: scaled down and restored, undone, turned into a rollback, or failed with a record that the
-next start resumes. In every branch AZRebalance is resumed and the maximum size restored, as soon as it can be."""
+"""Ends of an upgrade: surplus launches offset, the group restored, the record closed or its failure recorded.
+
+In every branch AZRebalance is resumed and the maximum size restored, as soon as it can be. Each wait ends: with the
+group as it was, or with a failure that names what blocks it. Offsets of others are left to them."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,7 +1,9 @@
 """Permission of a running upgrade's next step, given the operator's control request, the policy and the time.
 
 Decides between going on, holding, undoing and failing. A hold starts nothing new: nodes that are draining finish, so
-a pause takes effect between nodes. The module has no side effects."""
+a pause takes effect between nodes. Windows: further nodes start inside the policy's windows and outside every freeze
+(`leeward.policy.schedule` decides whether one is open). Managed node groups: EKS has no pause, and cancels no update
+of a node group (CancelUpdate serves rollbacks of Auto Mode clusters alone)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,8 @@
-"""The step that cordons all old nodes once the gate has opened, and keeps the cordons in place from then on.
+"""Cordons of old nodes: all of them once the gate has opened, kept in place from then on, removed at the end.
 
-Decides nothing: the old members are known, and `load_balancer_exclusion.py` says whether they leave load balancers
-at once."""
+Decides whether all old nodes leave external load balancers at once (docs/features.md, U7), from Services of type
+LoadBalancer, their EndpointSlices, and new nodes that are Ready: only where each such Service has a ready endpoint on
+one of them. Else each node leaves at its own drain, before its first eviction."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress

@@ -1,7 +1,7 @@
-"""Causes of new nodes that did not come, and of pods that did not leave, each with its fix.
+"""New nodes that did not come in time: each with its cause and the fix.
 
-Decides the message of a failed upgrade. Sources: EKS, "Managed node update behavior" (the known reasons of both
-errors), and the error codes of EC2 and Auto Scaling."""
+Decides the NodeCreationFailure. Sources: EKS, "Managed node update behavior" (known reasons), and the error codes of
+EC2 and Auto Scaling."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """The drain step of node-group-upgrade: old nodes drain in their order, until none is left or something blocks them.
 
-Every wait ends: with the next turn, or with a failure that names what blocks it (`stalled.py`). Only an operator's
+Every wait ends: with the next turn, or with a failure that names what blocks it (`waits.py`). Only an operator's
 pause, a closed window and a budget of 0 are waited for without a limit."""
 
 from collections.abc import Mapping

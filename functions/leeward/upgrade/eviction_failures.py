@@ -1,6 +1,7 @@
-"""Pods that did not leave old nodes in time: each with its cause and the fix (docs/features.md, U14).
+"""Pods and nodes that did not leave in time: each with its cause and the fix (docs/features.md, U14).
 
-Decides which cause it is, from the cluster's state when the upgrade ends; the messages are in `failures.py`."""
+Decides the PodEvictionFailure from the cluster's state when the upgrade ends, and which objects block a node that
+this upgrade, another controller or a person terminates. Source: EKS, "Managed node update behavior" (known reasons)."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""Executions of upgrades, in two state machines: node-group-upgrade replaces the nodes of self-managed groups,
-managed-node-group-upgrade supervises EKS, which rolls managed node groups.
+"""Lease of an upgrade: its record, held by one execution of two state machines.
 
-Both take the same lease, that of the group's record, so the execution that the record names may be one of either. An
+node-group-upgrade replaces the nodes of self-managed groups, managed-node-group-upgrade supervises EKS, which rolls
+managed node groups. Both take the same lease, so the execution that the record names may be one of either. An
 execution of the wrong state machine passes the lease on to one of the other."""
 
 from collections.abc import Mapping

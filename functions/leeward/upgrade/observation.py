@@ -1,4 +1,4 @@
-"""Observation of the steps of an upgrade: the group, its nodes and pods, joined once.
+"""Observation of the steps of an upgrade: the group, its nodes and pods, joined once, and records made from it.
 
 Decides nothing; a step observes, calls the pure modules, executes their decision and records it."""
 

@@ -1,6 +1,6 @@
-"""The waits at the end of an upgrade: for nodes that an abort lets finish, and for the size to be what it was.
+"""Abort and rollback of an upgrade: old nodes return to service, or the previous version becomes the target.
 
-Each ends: with the group as it was, or with a failure that names what blocks it. Offsets of others are left to them."""
+An abort waits for nodes whose termination is requested already, or fails with what blocks them."""
 
 from collections.abc import Mapping
 from dataclasses import replace

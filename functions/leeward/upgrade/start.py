@@ -1,7 +1,9 @@
-"""The first step of an upgrade: take the lease on the group or name the execution that holds it.
+"""The first step of an upgrade: parse the request, take the lease on the group or name the execution that holds it.
 
 Decides from the record and from the state of its execution. Any number of starts end with one execution that works:
-the others name it and end. A record that was left behind is taken over and resumes where it was."""
+the others name it and end. A record that was left behind is taken over and resumes where it was. Several groups,
+`{"groups": ["FIRST", "SECOND"]}`, follow one after the other: the record of the current one names the others, the
+step that ends its upgrade well starts the next. A failure keeps them for the next start."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,7 +1,7 @@
 """The steps of node-group-upgrade before the first drain.
 
-The drains are in `drains.py`, the ends in `completion.py`. Managed groups have a state machine of their own, whose
-steps are in `managed/`.
+The drains are in `drains.py`, the ends in `completion.py` and `rollback.py`. Managed groups have a state machine of
+their own, whose steps are in `managed/`.
 
 A reconciler: each step reads the record and the cluster's state, calls the pure modules, records what it is about to
 do, does it, and returns the run document. Killed anywhere, the step can be run again; an execution that was stopped,

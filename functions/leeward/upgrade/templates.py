@@ -1,5 +1,8 @@
-"""Target of the nodes: the launch template version, made where it does not exist yet, and whether the group launches
-from it."""
+"""Target of the nodes: the launch template version, made where it does not exist yet, and the labels of its nodes.
+
+Decides which labels a new node of a self-managed group has to carry, or the gate stays closed (docs/features.md, U6),
+from what the version's user data passes to kubelet and from the group's tags for Cluster Autoscaler. A tag is not
+binding: it counts where an old node carries its label, or where there is no old node to compare."""
 
 import re
 from collections import Counter

@@ -1,8 +1,9 @@
-"""Termination requests for old instances: each is claimed for the upgrade and, where it offsets a new node, for
-that offset.
+"""Termination requests of an upgrade: for old instances, for surplus launches, and for new ones that never joined.
 
 The instances and the offsets are written into the upgrade's record before anything here is called; the causes' names
-follow from it, so requesting the same termination twice is idempotent."""
+follow from it, so requesting the same termination twice is idempotent. Instances of an earlier start that have not
+become nodes keep the gate closed for as long as they exist: the next start terminates them, and others are launched.
+No pod has ever served on them."""
 
 from collections.abc import Iterable
 from contextlib import suppress

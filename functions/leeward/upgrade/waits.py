@@ -1,5 +1,8 @@
-"""Permission of a step, and how long to pause without one: control requests, windows and the canary, read through
-the ports."""
+"""Waits of an upgrade: whether a step may go on, how long it pauses, and when a wait has stalled.
+
+Decides from the record since when a wait has stood still: the nodes that it is for stay the same, no drain begins or
+ends, and no pod leaves them. Nodes that another controller or a person terminates count as well: an upgrade that ends
+names the node, what blocks it, the object and the fix, and is started again afterwards."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace

@@ -1,4 +1,7 @@
-"""Pods that no node can host once the old nodes are gone: tried by the scheduling simulation over the node template."""
+"""Capacity for the new nodes and for the pods of the old ones.
+
+Pods that no node can host once the old nodes are gone: tried by the scheduling simulation over the node template.
+Zones whose subnets cannot hold the new nodes beside the old ones: by placement's own accounting of addresses."""
 
 from collections import Counter
 from collections.abc import Iterator

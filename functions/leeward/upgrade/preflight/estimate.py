@@ -1,8 +1,9 @@
-"""Estimated duration of an upgrade and cost of its surge, from what is known at the start.
+"""Estimated duration of an upgrade, before it starts and while it runs, and cost of its surge.
 
 Decides numbers; they are reported as estimates. New nodes boot ahead of the drains, settling overlaps the next
 wave's draining: so boot, settle and termination count once, the drains one after the other (with MINIMAL, where
-nothing comes ahead, all four count for each wave)."""
+nothing comes ahead, all four count for each wave). In a running upgrade what has not begun counts in whole waves,
+nodes that drain with what is left of them: so the estimate falls while they drain."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """Live inputs of pre-flight: the whole cluster at this moment, with the group as it would be on the target.
 
-`leeward upgrade plan` and the first step check the same `Preflight`; offline it is made from a folder.
+`leeward upgrade plan` and the first step check the same `Preflight`, read through the ports alone.
 Decides what is read, and that a denied input is reported and not checked."""
 
 from collections.abc import Callable

@@ -1,7 +1,9 @@
-"""The group itself: what is suspended, missing, running beside, or too small for the surge.
+"""The group itself: what is suspended, missing, running beside, or too small for the surge; for a managed node group
+what EKS' own way of rolling it does not keep, and what keeps EKS from starting.
 
 Sources: EC2 Auto Scaling, "Suspend and resume processes" (what each process does), maximum instance lifetime,
-instance refresh, scheduled actions, lifecycle hooks."""
+instance refresh, scheduled actions, lifecycle hooks; the EKS API (UpdateNodegroupVersion, NodegroupUpdateConfig,
+status and health of a Nodegroup)."""
 
 from collections.abc import Iterator
 

@@ -1,7 +1,7 @@
 """Inputs of pre-flight, joined once; each check then reads what it needs.
 
-Decides the plan of an upgrade: the old nodes, how many drain together, the waves, the sizes. The checks are in
-`leeward.upgrade.checks`, one small file each."""
+Decides the plan of an upgrade: the old nodes, how many drain together, the waves, the sizes. A running upgrade joins
+each observation in the same way. The checks are in `*_checks.py`, by their subject."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,6 +1,7 @@
-"""PodDisruptionBudgets that will hold the pods of old nodes: always, now, or because of how they are written.
+"""Pods of old nodes that do not leave: held by their budgets, sure to return, or refused by the policy.
 
-A pod that gets a second replica before it leaves is checked with that replica beside it.
+PodDisruptionBudgets hold pods always, now, or because of how they are written. A pod that gets a second replica
+before it leaves is checked with that replica beside it.
 
 Sources: policy/v1 (minAvailable, maxUnavailable and unhealthyPodEvictionPolicy), the Eviction API (a pod that
 several budgets select cannot be evicted), EKS' known reasons of PodEvictionFailure."""

@@ -1,4 +1,4 @@
-"""Kubernetes versions and architectures that are incompatible.
+"""Versions that are incompatible, and switches, freezes, windows and budgets that keep the upgrade from starting now.
 
 Source: Kubernetes' version skew policy: a kubelet is never newer than the API server, and at most three minors older
 (two before 1.28)."""

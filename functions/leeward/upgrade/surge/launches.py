@@ -1,7 +1,8 @@
-"""Selection of the new nodes to launch now in a running upgrade of a self-managed group.
+"""Selection of the new nodes to launch now in a running upgrade of a self-managed group: their zones and subnets.
 
 Decides from one observation and from the record. Launches come ahead of the drains, in the zones of the old nodes
-that they replace (docs/designs/upgrade.md)."""
+that they replace (docs/designs/upgrade.md). Among the group's subnets in a zone placement's own rules choose: free
+addresses less reserved ones, at random among equals. Facts that cannot be read are left out, as for replacements."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence

@@ -1,8 +1,9 @@
-"""Launches of new nodes ahead: ordered in the record first, then asked for, then recorded as surge nodes.
+"""Launches of new nodes ahead: ordered in the record first, then requested, then recorded as surge nodes.
 
-One order asks for all the new nodes of one subnet: LaunchInstances is synchronous, and a hundred calls one after the
+One order requests all the new nodes of one subnet: LaunchInstances is synchronous, and a hundred calls one after the
 other take longer than a boot. Each order has a number and a client token made of it, and its count is recorded with
-it: a repeated call launches once. An order whose answer was lost is asked for again before anything else is decided."""
+it: a repeated call launches once. An order whose answer was lost is repeated before anything else is decided. Where
+LaunchInstances does not serve the group, the desired size is raised instead, and new members are adopted."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,8 +1,8 @@
 """Constraints on nodes that drain together: what they take of each limit, and whether one more fits.
 
-Decides for one node after the other; the planner (`waves.py`) chooses the nodes and their order. The names of
-budgets and workloads become bits of a number, so that most questions are one comparison: a plan of 500 nodes needs
-some hundred thousand."""
+Decides for one node after the other; `planner.py` chooses the nodes and their order. The names of budgets and
+workloads become bits of a number, so that most questions are one comparison: a plan of 500 nodes needs some hundred
+thousand."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

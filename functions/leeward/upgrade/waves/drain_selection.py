@@ -1,8 +1,8 @@
-"""Selection of the old nodes that start next in a running upgrade of a self-managed group; `surge_launches.py`
-launches new ones.
+"""Selection of the old nodes that start next in a running upgrade of a self-managed group.
 
 Decides from one observation and from the record: an old node starts when a Ready new node of its zone is not
-offset yet (docs/designs/upgrade.md)."""
+offset yet (docs/designs/upgrade.md), beside the old nodes that are unavailable now. An empty node that settles is not
+among these."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Pods of a node that would have to leave, and for what they compete with pods of other nodes.
+"""Model of the wave planner: pods that have to leave a node, the budgets and workloads for which nodes compete, limits.
 
 Decides nothing: joins nodes, pods, budgets and workloads once, so that the wave planner only adds and compares."""
 

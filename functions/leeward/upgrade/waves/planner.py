@@ -3,10 +3,11 @@
 Decides sets of node names, for a plan and for the running machine. The rules (docs/designs/upgrade.md):
 * pods under one PodDisruptionBudget on the nodes of a wave are no more than it allows now;
 * of a workload with several replicas at least one stays out of the wave;
-* both rules are about nodes together: a node may by itself hold more than a budget allows, its pods leave one after the
-other; * never more nodes than the limits allow, over all and in each zone, and with order `zone` one zone at a time; *
-nodes whose drain has failed come after all others. The order decides which node starts first; the rules decide which
-drain together, whatever the order."""
+* both rules are about nodes together: a node may by itself hold more than a budget allows, whose pods then leave one
+  after the other;
+* never more nodes than the limits allow, over all and in each zone, and with order `zone` one zone at a time;
+* nodes whose drain has failed come after all others.
+The order decides which node starts first; the rules decide which drain together, whatever the order."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,8 +1,9 @@
-"""Sharing of budgets that name the reason Upgrade: they are the policy's, for the upgrades of its groups and the
-cluster's run.
+"""Budgets that name the reason Upgrade, shared by the upgrades of a policy's groups and the cluster's run.
 
-Decides nothing: returns which other groups there are, and which of their instances have a termination request of
-others."""
+Each upgrade records the nodes it is about to drain, then re-reads the other upgrades' records before it requests a
+termination: of two that write at the same moment at least one sees the other. The upgrade that began later takes
+back its entries; the one that began earlier keeps its own and waits until that has been done. So the budget holds at
+every moment, and at least one upgrade always proceeds."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
