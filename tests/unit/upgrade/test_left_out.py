@@ -15,9 +15,9 @@ from leeward.upgrade.steps import STEPS
 from leeward.upgrade.surge.sizes import Strategy
 from leeward.upgrade.waves.drain_selection import starts
 from tests.unit.upgrade.builders import NEW, NOON, a_group, a_node, a_policy, an_instance, an_upgrade, template
-from tests.unit.upgrade.test_early_starts import a_record
-from tests.unit.upgrade.test_stalled import NEW as NEW_ID
-from tests.unit.upgrade.test_stalled import OLD, RUN, a_rolling_group, draining
+from tests.unit.upgrade.test_waits import NEW as NEW_ID
+from tests.unit.upgrade.test_waits import OLD, RUN, a_rolling_group, draining
+from tests.unit.upgrade.waves.test_early_starts import a_record
 
 TARGET = Target(template=template(NEW))
 STATES = {

@@ -13,7 +13,7 @@ from leeward.upgrade.steps import STEPS
 from tests.fakes.builders import GROUP, a_subject
 from tests.fakes.clock import START
 from tests.fakes.ledger import a_surge, by
-from tests.unit.upgrade.test_stalled import NEW, OLD, RUN, a_rolling_group, draining
+from tests.unit.upgrade.test_waits import NEW, OLD, RUN, a_rolling_group, draining
 
 CAUSE = Cause(id="event-1", kind=CauseKind.SPOT_INTERRUPTION, at=START)
 TAKEN = "instance i-0ccc was taken out of service in response to a user request, shrinking the capacity from 3 to 2."

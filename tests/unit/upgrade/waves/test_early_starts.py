@@ -16,7 +16,7 @@ from leeward.upgrade.waves import drain_selection
 from leeward.upgrade.waves.drain_selection import starts
 from leeward.upgrade.waves.early_starts import PodCapacity
 from tests.unit.upgrade.builders import NEW, NOON, a_node, a_pod, a_policy, an_instance, an_upgrade, template
-from tests.unit.upgrade.test_pod_capacity import a_room, a_spec, some_pods
+from tests.unit.upgrade.waves.test_pod_capacity import a_room, a_spec, some_pods
 
 TWO = UpdatePolicy(max_unavailable=2)
 

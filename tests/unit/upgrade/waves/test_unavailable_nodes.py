@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from leeward.upgrade.waves.drain_selection import busy_nodes, starts
 from tests.unit.upgrade.builders import a_node, a_pod, a_policy, an_instance, an_upgrade
-from tests.unit.upgrade.test_early_starts import TWO, a_record, an_ec2_instance, with_surge
+from tests.unit.upgrade.waves.test_early_starts import TWO, a_record, an_ec2_instance, with_surge
 
 
 def rolling(*, deleted=("d1",), orphans=("d1",), states=None):

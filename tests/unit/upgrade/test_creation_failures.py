@@ -9,7 +9,7 @@ from leeward.upgrade.creation_failures import SEARCH, creation_failures
 from leeward.upgrade.gate import Gate, Lack, Missing
 from leeward.upgrade.observation import Observation
 from tests.unit.upgrade.builders import NOON, a_node, a_policy, an_upgrade
-from tests.unit.upgrade.test_early_starts import TWO, a_record
+from tests.unit.upgrade.waves.test_early_starts import TWO, a_record
 
 NOTHING = Gate(missing=(Missing(lack=Lack.NO_NEW_NODE, object="a", message="a: there are old nodes and no new one"),))
 

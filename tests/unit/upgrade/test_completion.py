@@ -15,7 +15,7 @@ from leeward.upgrade.record import ControlRequest, SurgeNode
 from leeward.upgrade.run import Next
 from leeward.upgrade.steps import STEPS
 from tests.fakes.builders import GROUP, a_policy, policies
-from tests.unit.upgrade.test_stalled import NAME, NEW, OLD, RUN, V1, V2, a_rolling_group, draining
+from tests.unit.upgrade.test_waits import NAME, NEW, OLD, RUN, V1, V2, a_rolling_group, draining
 
 FAILURES = {
     Next.BLOCKED: "PreflightBlocked",
