@@ -102,7 +102,7 @@ def test_maxsize_stays_where_another_controller_has_set_a_larger_one():
     assert not record(system).raised_maximum
 
 
-def test_maxsize_stays_until_the_desired_size_fits_below_it_and_the_sweep_puts_it_back_then():
+def test_maxsize_stays_until_the_desired_size_fits_below_it_and_the_reconciler_restores_it_then():
     system = rolling()
     change(system, desired=11)
     step(system, "note-failure", replace(RUN, next=Next.EVICTION_FAILURE, why="pods"))
@@ -124,7 +124,7 @@ def owing():
     return system
 
 
-def test_the_sweep_puts_maxsize_back_in_a_group_that_no_policy_selects():
+def test_the_reconciler_restores_maxsize_in_a_group_that_no_policy_selects():
     """Its upgrade was started with that finding overridden, or the policy has changed since."""
     system = owing()
     system.clusters.policies_of["blue"] = policies(a_policy("other", "batch-*"))
@@ -175,7 +175,7 @@ def test_an_abort_points_the_group_back_uncordons_old_nodes_and_restores():
     assert given_back(system)
 
 
-def test_a_rollback_turns_the_target_round_once():
+def test_a_rollback_exchanges_the_targets_once():
     system = rolling(control=ControlRequest.ROLLBACK, failed=(OLD,), reasons={OLD: "pods"})
     step(system, "start-rollback")
     turned = record(system)
@@ -213,7 +213,7 @@ def test_the_next_execution_is_named_by_the_attempt_so_that_asking_twice_starts_
     assert (name, given["after"]) == (f"{GROUP}-2", NAME)
 
 
-def test_an_abort_of_a_rollback_says_that_the_group_launches_the_version_that_was_rolled_back_from():
+def test_an_abort_of_a_rollback_warns_that_the_group_launches_the_version_that_was_rolled_back_from():
     system = rolling(
         control=ControlRequest.ABORT, rolling_back=True, target=Target(template=V2), previous=Target(template=V1)
     )

@@ -29,7 +29,7 @@ def test_only_a_ready_endpoint_on_a_new_node_counts(endpoint, serves):
     assert exclusion([BALANCED], [a_slice(endpoint)], {"new"}).at_once is serves
 
 
-def test_a_slice_of_no_service_serves_nobody():
+def test_a_slice_of_no_service_serves_none():
     assert not exclusion([BALANCED], [a_slice({"nodeName": "new"}, service=None)], {"new"}).at_once
 
 

@@ -56,7 +56,7 @@ def test_eks_replaces_protected_instances_of_its_node_groups_too():
     assert found(protected, tags={"eks:nodegroup-name": "ng"}) == (["i-n1"], {})
 
 
-def test_protection_is_read_from_what_auto_scaling_says():
+def test_protection_is_read_from_the_description_of_auto_scaling():
     raw = {"InstanceId": "i-1", "ProtectedFromScaleIn": True}
     assert GroupInstance.from_json(raw).protected
     assert not GroupInstance.from_json({"InstanceId": "i-1"}).protected

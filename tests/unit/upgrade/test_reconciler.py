@@ -21,7 +21,7 @@ def system():
     return found
 
 
-def told(system, name=NAME, given=None):
+def handled(system, name=NAME, given=None):
     document = json.dumps({"group": GROUP}) if given is None else given
     return handle_failed_execution({"name": name, "status": "TIMED_OUT", "input": document}, system.ports)
 
@@ -32,7 +32,8 @@ def suspended(system):
 
 def test_what_it_had_suspended_is_resumed_and_the_record_says_why(system):
     assert (
-        told(system) == f"execution {NAME} ended with TIMED_OUT: start the upgrade of {GROUP} again, and it continues"
+        handled(system)
+        == f"execution {NAME} ended with TIMED_OUT: start the upgrade of {GROUP} again, and it continues"
     )
     record = system.upgrades.records[GROUP]
     assert (suspended(system), record.suspended, record.resumable) == ((), False, True)
@@ -40,17 +41,17 @@ def test_what_it_had_suspended_is_resumed_and_the_record_says_why(system):
 
 
 def test_an_execution_that_does_not_hold_the_group_has_left_nothing(system):
-    assert told(system, name=f"{GROUP}-2").endswith("and left nothing")
+    assert handled(system, name=f"{GROUP}-2").endswith("and left nothing")
     assert suspended(system) == ("AZRebalance",)
 
 
 def test_one_that_runs_after_all_is_left_alone(system):
     system.upgrade_executions.open.add(NAME)
-    assert told(system).endswith("and left nothing")
+    assert handled(system).endswith("and left nothing")
     assert suspended(system) == ("AZRebalance",)
 
 
 @pytest.mark.parametrize("given", ["", "no JSON", "[]", "{}", '{"group": 7}'])
-def test_an_event_without_a_group_is_left_to_the_sweep(system, given):
-    assert told(system, given=given).endswith("and left nothing")
+def test_an_event_without_a_group_is_left_to_the_reconciler(system, given):
+    assert handled(system, given=given).endswith("and left nothing")
     assert suspended(system) == ("AZRebalance",)

@@ -182,14 +182,14 @@ def test_new_nodes_that_do_not_come_are_a_node_creation_failure(system, code):
     assert failed.why.startswith(f"{said}; us-east-1a: no new node could be launched")
 
 
-def test_a_refusal_of_eks_is_told(system):
+def test_a_refusal_of_eks_is_reported(system):
     system.managed_updates.fail("start", TerminalError("ResourceInUseException: it is being updated"))
     refused = step(system, "start-managed", begun(system))
     assert (refused.next, "it is being updated" in refused.why) == (Next.UPDATE_FAILURE, True)
 
 
 @pytest.mark.parametrize("control", [ControlRequest.PAUSE, ControlRequest.ABORT, ControlRequest.ROLLBACK])
-def test_what_a_wish_has_to_wait_for_is_said_only_while_eks_rolls(system, control):
+def test_the_limit_of_a_control_request_is_reported_only_while_eks_rolls(system, control):
     step(system, "start-managed", begun(system))
     rolling = replace(system.upgrades.records[GROUP], control=control)
     assert "EKS cannot" in limits(rolling)
@@ -197,7 +197,7 @@ def test_what_a_wish_has_to_wait_for_is_said_only_while_eks_rolls(system, contro
     assert limits(replace(rolling, control=ControlRequest.RUN)) == ""
 
 
-def test_any_other_failure_is_told_in_eks_own_words(system):
+def test_any_other_failure_is_reported_in_eks_own_words(system):
     run = step(system, "start-managed", begun(system))
     said = "ClusterUnreachable: the API server does not answer"
     system.managed_updates.end(system.upgrades.records[GROUP].update, ManagedState.FAILED, said)

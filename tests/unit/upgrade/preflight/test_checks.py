@@ -42,11 +42,11 @@ NODES = (a_node("n1"), a_node("n2"))
 BLOCKER, WARNING = Severity.BLOCKER, Severity.WARNING
 
 
-def found(check, *nodes, **fields):
+def codes_of(check, *nodes, **fields):
     return [(one.code, one.severity) for one in check(an_upgrade(*(nodes or NODES), **fields))]
 
 
-def told(check, *nodes, **fields):
+def first_finding(check, *nodes, **fields):
     return next(iter(check(an_upgrade(*(nodes or NODES), **fields))))
 
 
@@ -66,7 +66,7 @@ def told(check, *nodes, **fields):
 )
 def test_a_budget_that_can_never_allow_a_disruption_is_a_blocker(written):
     pdb = a_pdb(allowed=0, current_healthy=3, desired_healthy=3, **written)
-    assert found(check_budgets, pods=(a_pod("p"),), budgets=(pdb,)) == [(Code.PDB_NEVER_ALLOWS, BLOCKER)]
+    assert codes_of(check_budgets, pods=(a_pod("p"),), budgets=(pdb,)) == [(Code.PDB_NEVER_ALLOWS, BLOCKER)]
 
 
 @pytest.mark.parametrize(
@@ -80,34 +80,34 @@ def test_a_budget_that_can_never_allow_a_disruption_is_a_blocker(written):
 )
 def test_a_budget_that_allows_none_now_is_a_warning_when_it_can_allow_some(written):
     pdb = a_pdb(allowed=0, current_healthy=2, desired_healthy=2, **written)
-    assert found(check_budgets, pods=(a_pod("p"),), budgets=(pdb,)) == [(Code.PDB_ALLOWS_NONE_NOW, WARNING)]
-    assert found(check_budgets, pods=(a_pod("p"),), budgets=(a_pdb(allowed=1, **written),)) == []
+    assert codes_of(check_budgets, pods=(a_pod("p"),), budgets=(pdb,)) == [(Code.PDB_ALLOWS_NONE_NOW, WARNING)]
+    assert codes_of(check_budgets, pods=(a_pod("p"),), budgets=(a_pdb(allowed=1, **written),)) == []
 
 
 def test_without_a_status_the_pods_that_it_selects_are_counted():
     pods = (a_pod("p"), a_pod("q", node="elsewhere"), a_pod("done", phase="Succeeded"))
     pdb = a_pdb(allowed=0, min_available=2)
-    assert found(check_budgets, pods=pods, budgets=(pdb,)) == [(Code.PDB_NEVER_ALLOWS, BLOCKER)]
+    assert codes_of(check_budgets, pods=pods, budgets=(pdb,)) == [(Code.PDB_NEVER_ALLOWS, BLOCKER)]
 
 
-def test_budgets_of_pods_on_other_nodes_are_nobodys_business_here():
+def test_budgets_of_pods_on_other_nodes_are_not_reported():
     never = a_pdb(allowed=0, max_unavailable=0)
-    assert found(check_budgets, pods=(a_pod("p", node="elsewhere"),), budgets=(never,)) == []
-    assert found(check_budgets, *NODES, new=("n1", "n2"), pods=(a_pod("p"),), budgets=(never,)) == []
+    assert codes_of(check_budgets, pods=(a_pod("p", node="elsewhere"),), budgets=(never,)) == []
+    assert codes_of(check_budgets, *NODES, new=("n1", "n2"), pods=(a_pod("p"),), budgets=(never,)) == []
 
 
 def test_a_pod_that_several_budgets_select_is_a_blocker_that_names_them():
-    one = told(check_budgets, pods=(a_pod("p"),), budgets=(a_pdb("b"), a_pdb("a")))
+    one = first_finding(check_budgets, pods=(a_pod("p"),), budgets=(a_pdb("b"), a_pdb("a")))
     assert (one.code, one.severity, one.object) == (Code.SEVERAL_PDBS, BLOCKER, "pod shop/p")
     assert "shop/a, shop/b" in one.message
 
 
-def test_a_failing_pod_under_if_healthy_budget_is_a_blocker_unless_unhealthy_pods_may_go():
+def test_a_failing_pod_under_if_healthy_budget_is_a_blocker_unless_unhealthy_pods_may_be_evicted():
     failing = (a_pod("p", ready=False),)
     pdb = {"allowed": 0, "max_unavailable": 1, "current_healthy": 1, "desired_healthy": 2}
-    assert found(check_budgets, pods=failing, budgets=(a_pdb(**pdb),)) == [(Code.PDB_ON_FAILING_PODS, BLOCKER)]
+    assert codes_of(check_budgets, pods=failing, budgets=(a_pdb(**pdb),)) == [(Code.PDB_ON_FAILING_PODS, BLOCKER)]
     lenient = a_pdb(**pdb, always_allow_unhealthy=True)
-    assert found(check_budgets, pods=failing, budgets=(lenient,)) == [(Code.PDB_ALLOWS_NONE_NOW, WARNING)]
+    assert codes_of(check_budgets, pods=failing, budgets=(lenient,)) == [(Code.PDB_ALLOWS_NONE_NOW, WARNING)]
 
 
 @pytest.mark.parametrize(
@@ -121,33 +121,33 @@ def test_a_failing_pod_under_if_healthy_budget_is_a_blocker_unless_unhealthy_pod
 def test_what_a_forced_drain_gets_over_is_only_a_warning(forced):
     pods = (a_pod("p", tolerations=EVERYTHING),)
     never = (a_pdb(allowed=0, max_unavailable=0),)
-    assert found(check_budgets, pods=pods, budgets=never, **forced) == [(Code.PDB_NEVER_ALLOWS, WARNING)]
-    assert found(check_workloads, pods=pods, **forced) == [(Code.TOLERATES_EVERYTHING, WARNING)]
+    assert codes_of(check_budgets, pods=pods, budgets=never, **forced) == [(Code.PDB_NEVER_ALLOWS, WARNING)]
+    assert codes_of(check_workloads, pods=pods, **forced) == [(Code.TOLERATES_EVERYTHING, WARNING)]
 
 
 # --- workloads ---------------------------------------------------------------------------------------------------
 
 
 def test_a_workload_that_tolerates_every_taint_never_lets_its_node_empty():
-    one = told(check_workloads, pods=(a_pod("p", tolerations=EVERYTHING),))
+    one = first_finding(check_workloads, pods=(a_pod("p", tolerations=EVERYTHING),))
     assert (one.code, one.object) == (Code.TOLERATES_EVERYTHING, "workload shop/ReplicaSet/web")
 
 
-def test_a_pod_of_its_own_that_tolerates_everything_does_not_come_back():
-    assert found(check_workloads, pods=(a_pod("p", owner=None, tolerations=EVERYTHING),)) == []
+def test_a_pod_without_a_controller_that_tolerates_everything_does_not_return():
+    assert codes_of(check_workloads, pods=(a_pod("p", owner=None, tolerations=EVERYTHING),)) == []
 
 
 def test_what_the_policy_refuses_to_evict_is_a_blocker():
     policy = a_policy(drain=DrainPolicy(evict_unmanaged=False, delete_local_data=False))
     pods = (a_pod("alone", owner=None), a_pod("data", app="db", empty_dir=True), a_pod("fine"))
-    assert found(check_workloads, pods=pods, policy=policy) == [(Code.POLICY_REFUSES_PODS, BLOCKER)] * 2
+    assert codes_of(check_workloads, pods=pods, policy=policy) == [(Code.POLICY_REFUSES_PODS, BLOCKER)] * 2
 
 
 def test_all_replicas_on_one_node_are_a_warning():
     together, apart = (a_pod("p"), a_pod("q")), (a_pod("p"), a_pod("q", node="n2"))
-    assert found(check_workloads, pods=together) == [(Code.REPLICAS_ON_ONE_NODE, WARNING)]
-    assert found(check_workloads, pods=apart) == []
-    assert found(check_workloads, pods=together[:1]) == []
+    assert codes_of(check_workloads, pods=together) == [(Code.REPLICAS_ON_ONE_NODE, WARNING)]
+    assert codes_of(check_workloads, pods=apart) == []
+    assert codes_of(check_workloads, pods=together[:1]) == []
 
 
 # --- the group ---------------------------------------------------------------------------------------------------
@@ -156,58 +156,60 @@ def test_all_replicas_on_one_node_are_a_warning():
 @pytest.mark.parametrize(
     ("process", "severity"), [("Launch", BLOCKER), ("Terminate", BLOCKER), ("HealthCheck", WARNING)]
 )
-def test_suspended_processes_that_an_upgrade_needs_are_told_with_the_command_to_resume(process, severity):
-    one = told(check_group, group={"suspended": (process, "AZRebalance", "ScheduledActions")})
+def test_suspended_processes_that_an_upgrade_needs_are_reported_with_the_command_to_resume(process, severity):
+    one = first_finding(check_group, group={"suspended": (process, "AZRebalance", "ScheduledActions")})
     assert (one.code, one.severity) == (Code.SUSPENDED_PROCESSES, severity)
     assert one.fix.endswith(f"resume-processes --auto-scaling-group-name web --scaling-processes {process}")
 
 
 def test_processes_that_an_upgrade_does_not_need_may_stay_suspended():
-    assert found(check_group, group={"suspended": ("AZRebalance", "ScheduledActions", "AlarmNotification")}) == []
+    assert codes_of(check_group, group={"suspended": ("AZRebalance", "ScheduledActions", "AlarmNotification")}) == []
 
 
-def test_a_maximum_that_the_surge_would_pass_is_told_and_raised():
-    assert found(check_group, group={"maximum": 3}) == [(Code.MAX_SIZE_RAISED, WARNING)]
-    assert found(check_group, group={"maximum": 4}) == []
+def test_a_maximum_that_the_surge_would_exceed_is_reported_and_raised():
+    assert codes_of(check_group, group={"maximum": 3}) == [(Code.MAX_SIZE_RAISED, WARNING)]
+    assert codes_of(check_group, group={"maximum": 4}) == []
 
 
-def test_without_a_terminate_hook_it_warns_and_says_that_terminate_first_drains_first():
-    assert found(check_group, hooks=()) == [(Code.HOOK_MISSING, WARNING)]
+def test_without_a_terminate_hook_it_warns_that_terminate_first_drains_first():
+    assert codes_of(check_group, hooks=()) == [(Code.HOOK_MISSING, WARNING)]
     first = a_policy(UpdatePolicy(terminate="first"))
-    assert found(check_group, hooks=(), policy=first) == [(Code.HOOK_MISSING, WARNING)]
-    assert found(check_group, hooks=(HOOK,), policy=first) == []
+    assert codes_of(check_group, hooks=(), policy=first) == [(Code.HOOK_MISSING, WARNING)]
+    assert codes_of(check_group, hooks=(HOOK,), policy=first) == []
 
 
 def test_a_running_instance_refresh_blocks_and_a_maximum_lifetime_and_scheduled_actions_warn():
-    assert found(check_group, inputs=PreflightInputs(refreshes=("r-1",))) == [(Code.INSTANCE_REFRESH_RUNNING, BLOCKER)]
-    assert found(check_group, group={"max_lifetime": 86400}) == [(Code.MAX_INSTANCE_LIFETIME, WARNING)]
-    assert found(check_group, inputs=PreflightInputs(scheduled=("night",))) == [(Code.SCHEDULED_ACTIONS, WARNING)]
+    assert codes_of(check_group, inputs=PreflightInputs(refreshes=("r-1",))) == [
+        (Code.INSTANCE_REFRESH_RUNNING, BLOCKER)
+    ]
+    assert codes_of(check_group, group={"max_lifetime": 86400}) == [(Code.MAX_INSTANCE_LIFETIME, WARNING)]
+    assert codes_of(check_group, inputs=PreflightInputs(scheduled=("night",))) == [(Code.SCHEDULED_ACTIONS, WARNING)]
 
 
 def test_a_launch_configuration_has_no_versions():
     source = {"launch": LaunchSource(configuration="lc-1")}
-    assert found(check_group, group=source) == [(Code.NO_LAUNCH_TEMPLATE, BLOCKER)]
+    assert codes_of(check_group, group=source) == [(Code.NO_LAUNCH_TEMPLATE, BLOCKER)]
 
 
 def test_a_group_that_no_policy_selects_is_a_blocker_and_without_any_policy_a_warning():
-    assert found(check_group, inputs=PreflightInputs(selected=False)) == [(Code.NOT_SELECTED, BLOCKER)]
-    assert found(check_group, inputs=PreflightInputs(selected=False, no_policies=True)) == [
+    assert codes_of(check_group, inputs=PreflightInputs(selected=False)) == [(Code.NOT_SELECTED, BLOCKER)]
+    assert codes_of(check_group, inputs=PreflightInputs(selected=False, no_policies=True)) == [
         (Code.NOT_SELECTED, WARNING)
     ]
 
 
 def test_a_group_on_its_target_has_nothing_to_upgrade():
-    assert found(check_group, *NODES, new=("n1", "n2")) == [(Code.NOTHING_TO_UPGRADE, WARNING)]
+    assert codes_of(check_group, *NODES, new=("n1", "n2")) == [(Code.NOTHING_TO_UPGRADE, WARNING)]
 
 
-def test_old_instances_without_a_node_are_told():
-    assert found(check_group, unjoined=(("lost", "a"),)) == [(Code.NODES_NOT_JOINED, WARNING)]
+def test_old_instances_without_a_node_are_reported():
+    assert codes_of(check_group, unjoined=(("lost", "a"),)) == [(Code.NODES_NOT_JOINED, WARNING)]
 
 
 def test_a_managed_group_needs_zone_balancing():
     suspended = {"group": MANAGED["group"] | {"suspended": ("AZRebalance",)}}
-    assert found(check_group, **MANAGED | suspended) == [(Code.SUSPENDED_PROCESSES, WARNING)]
-    assert found(check_group, group={"suspended": ("AZRebalance",)}) == []
+    assert codes_of(check_group, **MANAGED | suspended) == [(Code.SUSPENDED_PROCESSES, WARNING)]
+    assert codes_of(check_group, group={"suspended": ("AZRebalance",)}) == []
 
 
 # --- managed node groups -----------------------------------------------------------------------------------------
@@ -219,12 +221,14 @@ MANAGED = {"group": {"tags": {well_known.NODEGROUP_TAG: "ng"}}}
 def of_eks(nodegroup=None, *, update=None, **inputs):
     """What is found about node group `ng`, two old nodes of it."""
     given = PreflightInputs(nodegroup=replace(Nodegroup(name="ng", cluster="blue"), **(nodegroup or {})), **inputs)
-    return found(check_managed, inputs=given, policy=a_policy(update=update), **MANAGED)
+    return codes_of(check_managed, inputs=given, policy=a_policy(update=update), **MANAGED)
 
 
 def test_any_other_group_is_not_asked_about_eks():
     canary = UpdatePolicy(canary=Canary(nodes=1))
-    assert found(check_managed, inputs=PreflightInputs(image="ami-1", image_by_eks=True), policy=a_policy(canary)) == []
+    assert (
+        codes_of(check_managed, inputs=PreflightInputs(image="ami-1", image_by_eks=True), policy=a_policy(canary)) == []
+    )
 
 
 def test_an_image_of_a_group_without_a_template_is_eks_choice():
@@ -243,7 +247,7 @@ def test_eks_starts_no_update_of_a_group_that_is_not_active(status):
     assert of_eks({"status": status}) == [(Code.NODEGROUP_NOT_ACTIVE, BLOCKER)]
 
 
-def test_a_degraded_group_is_updated_and_its_issues_are_told():
+def test_a_degraded_group_is_updated_and_its_issues_are_reported():
     degraded = {"status": "DEGRADED", "issues": ("AsgInstanceLaunchFailures: no capacity",)}
     assert of_eks(degraded) == [(Code.NODEGROUP_DEGRADED, WARNING)]
 
@@ -281,7 +285,7 @@ def test_eks_own_configuration_decides_how_a_managed_group_is_rolled():
     assert (upgrade.parallel, upgrade.surge, upgrade.strategy) == (2, 0, Strategy.MINIMAL)
 
 
-def test_what_could_not_be_read_is_told_and_not_judged():
+def test_an_input_that_could_not_be_read_is_reported_and_not_checked():
     all_found = findings(an_upgrade(*NODES, inputs=PreflightInputs(unread=("ec2: denied",))))
     (one,) = [one for one in all_found if "denied" in one.message]
     assert (one.code, one.severity) == (Code.NOT_JUDGED, WARNING)
@@ -305,12 +309,12 @@ def test_what_could_not_be_read_is_told_and_not_judged():
     ],
 )
 def test_kubelets_are_never_newer_than_the_control_plane_and_at_most_three_minors_older(wanted, plane, codes):
-    assert found(check_versions, inputs=PreflightInputs(version=wanted, control_plane=plane)) == codes
+    assert codes_of(check_versions, inputs=PreflightInputs(version=wanted, control_plane=plane)) == codes
 
 
 def test_a_version_that_some_kubelet_runs_already_needs_no_word_of_the_control_plane():
     node = a_node("n1", kubelet="v1.32.0-eks-0a1b2c3")
-    assert found(check_versions, node, inputs=PreflightInputs(version="1.32")) == []
+    assert codes_of(check_versions, node, inputs=PreflightInputs(version="1.32")) == []
 
 
 # --- when --------------------------------------------------------------------------------------------------------
@@ -318,19 +322,19 @@ def test_a_version_that_some_kubelet_runs_already_needs_no_word_of_the_control_p
 NIGHT = Window(schedule="0 22 * * *", duration=timedelta(hours=6))
 
 
-def test_a_closed_window_and_a_freeze_are_warnings_that_say_when_it_goes_on():
-    one = told(check_schedule, policy=a_policy(UpdatePolicy(windows=(NIGHT,))))
+def test_a_closed_window_and_a_freeze_are_warnings_that_say_when_it_continues():
+    one = first_finding(check_schedule, policy=a_policy(UpdatePolicy(windows=(NIGHT,))))
     assert (one.code, one.severity) == (Code.WINDOW_CLOSED, WARNING)
     assert "2024-05-06T22:00:00Z" in one.message
     frozen = ClusterSettings(name="blue", freeze=(Window(schedule="0 0 * * *", duration=timedelta(hours=13)),))
-    one = told(check_schedule, settings=frozen)
+    one = first_finding(check_schedule, settings=frozen)
     assert (one.code, one.severity) == (Code.FROZEN, WARNING)
     assert "2024-05-06T13:00:00Z" in one.message
 
 
 def test_a_paused_cluster_is_a_blocker():
     settings = ClusterSettings(name="blue", paused=True)
-    assert found(check_schedule, settings=settings) == [(Code.CLUSTER_PAUSED, BLOCKER)]
+    assert codes_of(check_schedule, settings=settings) == [(Code.CLUSTER_PAUSED, BLOCKER)]
 
 
 def with_budget(**fields):
@@ -338,16 +342,16 @@ def with_budget(**fields):
 
 
 def test_a_budget_of_zero_for_upgrades_blocks_for_ever_or_until_its_window_ends():
-    assert found(check_schedule, policy=with_budget(reasons=("Upgrade",))) == [(Code.BUDGET_ALLOWS_NONE, BLOCKER)]
+    assert codes_of(check_schedule, policy=with_budget(reasons=("Upgrade",))) == [(Code.BUDGET_ALLOWS_NONE, BLOCKER)]
     noon = Window(schedule="0 11 * * *", duration=timedelta(hours=2))
-    assert found(check_schedule, policy=with_budget(reasons=("Upgrade",), window=noon)) == [
+    assert codes_of(check_schedule, policy=with_budget(reasons=("Upgrade",), window=noon)) == [
         (Code.BUDGET_ALLOWS_NONE, WARNING)
     ]
-    assert found(check_schedule, policy=with_budget(reasons=("Upgrade",), window=NIGHT)) == []
+    assert codes_of(check_schedule, policy=with_budget(reasons=("Upgrade",), window=NIGHT)) == []
 
 
 def test_a_budget_that_does_not_name_upgrades_holds_none():
-    assert found(check_schedule, policy=with_budget()) == []
+    assert codes_of(check_schedule, policy=with_budget()) == []
 
 
 def test_budgets_for_upgrades_hold_the_waves_too():
@@ -376,7 +380,7 @@ def subnets(free):
 def test_a_zone_needs_the_addresses_of_the_new_nodes_that_come_first(free, codes):
     """An m5.large with a pod takes two interfaces of ten addresses; two nodes come first."""
     fields = {"group": {"subnets": ("subnet-a",)}, "subnets": subnets(free), "types": {"m5.large": KIND}}
-    assert found(check_addresses, pods=(a_pod("p"),), **fields) == codes
+    assert codes_of(check_addresses, pods=(a_pod("p"),), **fields) == codes
 
 
 MANY = tuple(
@@ -387,27 +391,27 @@ MANY = tuple(
 def test_warnings_count_all_the_new_nodes_that_may_come_at_a_time():
     two = a_policy(UpdatePolicy(max_unavailable=2))
     fields = {"group": {"subnets": ("subnet-a",)}, "types": {"m5.large": KIND}, "policy": two}
-    short = told(check_addresses, *MANY, pods=(a_pod("p"),), subnets=subnets(159), **fields)
+    short = first_finding(check_addresses, *MANY, pods=(a_pod("p"),), subnets=subnets(159), **fields)
     assert "addresses for 7 of up to 8 new nodes at a time" in short.message
-    assert found(check_addresses, *MANY, pods=(a_pod("p"),), subnets=subnets(160), **fields) == []
+    assert codes_of(check_addresses, *MANY, pods=(a_pod("p"),), subnets=subnets(160), **fields) == []
     assert (
         "9 nodes and up to 8 new ones are above the maximum size 16"
-        in told(check_group, *MANY, policy=two, group={"desired": 9, "maximum": 16}).message
+        in first_finding(check_group, *MANY, policy=two, group={"desired": 9, "maximum": 16}).message
     )
-    assert found(check_group, *MANY, policy=two, group={"desired": 9, "maximum": 17}) == []
+    assert codes_of(check_group, *MANY, policy=two, group={"desired": 9, "maximum": 17}) == []
 
 
 def test_with_minimal_and_without_known_subnets_no_addresses_are_judged():
     minimal = a_policy(UpdatePolicy(strategy="MINIMAL"))
-    assert found(check_addresses, group={"subnets": ("subnet-a",)}, subnets=subnets(0), policy=minimal) == []
-    assert found(check_addresses) == []
+    assert codes_of(check_addresses, group={"subnets": ("subnet-a",)}, subnets=subnets(0), policy=minimal) == []
+    assert codes_of(check_addresses) == []
 
 
 # --- all together ------------------------------------------------------------------------------------------------
 
 
 def test_without_knowing_what_the_group_launches_no_pod_is_judged():
-    assert found(check_capacity, pods=(a_pod("p"),)) == []
+    assert codes_of(check_capacity, pods=(a_pod("p"),)) == []
 
 
 def test_blockers_come_first_and_stop_it_unless_their_code_is_overridden():
@@ -433,10 +437,10 @@ def test_nodes_that_are_new_already_are_in_no_wave():
 def test_a_budget_of_a_single_replica_that_surges_is_no_blocker():
     alone = a_pdb(allowed=0, current_healthy=1, desired_healthy=1, min_available=1, expected_pods=1)
     fields = {"pods": (a_pod("p"),), "budgets": (alone,)}
-    assert found(check_budgets, **fields) == [(Code.PDB_NEVER_ALLOWS, BLOCKER)]
-    assert found(check_budgets, **fields, inputs=PreflightInputs(surged=frozenset({"shop/p"}))) == []
+    assert codes_of(check_budgets, **fields) == [(Code.PDB_NEVER_ALLOWS, BLOCKER)]
+    assert codes_of(check_budgets, **fields, inputs=PreflightInputs(surged=frozenset({"shop/p"}))) == []
     never = replace(alone, min_available=None, max_unavailable=0)
-    still = found(
+    still = codes_of(
         check_budgets, pods=(a_pod("p"),), budgets=(never,), inputs=PreflightInputs(surged=frozenset({"shop/p"}))
     )
     assert still == [(Code.PDB_NEVER_ALLOWS, BLOCKER)]

@@ -64,7 +64,7 @@ def test_a_new_node_that_still_boots_changes_neither_phase_nor_estimate_once_all
     assert before.eta == after.eta
 
 
-def test_whether_an_execution_is_open_decides_what_is_told():
+def test_whether_an_execution_is_open_decides_the_phase():
     upgrade = an_upgrade(a_node("o1"))
     assert status_of(upgrade, None, running=Running(execution="web-1", new=True)).phase is Phase.STARTING
     assert status_of(upgrade, RECORD, running=Running(execution="web-1")).phase is Phase.SCALING_UP

@@ -52,7 +52,7 @@ def test_a_subnet_without_capacity_is_remembered_and_the_others_are_asked(system
     assert zones(done) == ["us-east-1b"]
 
 
-def test_the_maximum_size_makes_room_for_all_that_are_ordered(system):
+def test_the_maximum_size_is_raised_for_all_that_are_ordered(system):
     system.groups.by_name[GROUP] = replace(a_group(GROUP), desired=1, maximum=2)
     done = launch_ordered(ordered(system, an_order("a", 3), an_order("b", 2)), system.ports)
     assert (system.groups.by_name[GROUP].maximum, done.raised_to, len(done.ahead)) == (6, 6, 5)

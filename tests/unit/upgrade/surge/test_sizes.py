@@ -95,7 +95,7 @@ def test_minimal_has_no_surge_and_incremental_begins_with_one_for_each_zone():
     assert surge(Strategy.INCREMENTAL, 5, 20) == 5
 
 
-def test_both_sizes_grow_by_the_surge_and_come_back():
+def test_both_sizes_grow_by_the_surge_and_are_restored():
     found = sizes(desired=6, maximum=8, extra=10)
     assert (found.desired, found.maximum) == (Size(before=6, during=16, after=6), Size(before=8, during=18, after=8))
 
@@ -136,7 +136,7 @@ def test_while_nodes_leave_those_of_three_turns_are_kept_in_store_if_that_is_mor
 
 
 @given(st.integers(1, 60), st.integers(0, 20), st.randoms(use_true_random=False))
-def test_every_old_node_pays_for_one_new_one_and_the_sizes_come_back(old, limit, chance):
+def test_every_old_node_offsets_one_new_one_and_the_sizes_are_restored(old, limit, chance):
     """Whatever happens first, launches or terminations: never above the surge, and at the end the old size."""
     alive = gone = 0
     while gone < old:

@@ -68,7 +68,7 @@ def rolling(*, old=4, new=("n1",), booting=("n2",), seconds=60, update=TWO, **fi
 
 
 def never():
-    raise AssertionError("nobody has to ask for the room")
+    raise AssertionError("the capacity is not read")
 
 
 def plenty():
@@ -85,7 +85,7 @@ def with_surge(*unassigned, **assigned):
     return {"ahead": ahead | {f"i-{new}": SurgeNode(zone="a", offset_by=f"i-{old}") for new, old in assigned.items()}}
 
 
-def test_a_node_goes_before_its_successor_is_ready_when_its_pods_fit_meanwhile():
+def test_a_node_drains_before_its_successor_is_ready_when_its_pods_fit_elsewhere():
     found = starts(rolling(), a_record(**with_surge("n1", "n2")), capacity=plenty)
     assert [(one.old, one.new) for one in found] == [("i-o1", "i-n1"), ("i-o2", "i-n2")]
 
@@ -100,17 +100,17 @@ def test_nothing_is_planned_while_no_node_could_start(monkeypatch, owed, plans):
     assert (len(starts(rolling(), a_record(**with_surge(*owed)))), len(asked)) == (plans, plans)
 
 
-def test_without_room_it_waits_for_its_successor():
+def test_without_capacity_it_waits_for_its_successor():
     found = starts(rolling(), a_record(**with_surge("n1", "n2")), capacity=full)
     assert [one.old for one in found] == ["i-o1"]
 
 
-def test_nobody_goes_for_whom_nothing_was_launched():
+def test_no_node_drains_for_which_nothing_was_launched():
     found = starts(rolling(old=4), a_record(**with_surge("n1")), capacity=never)
     assert [one.old for one in found] == ["i-o1"]
 
 
-def test_no_more_than_max_unavailable_go_however_much_room_there_is():
+def test_no_more_than_max_unavailable_drain_however_much_capacity_there_is():
     preflight = rolling(booting=("n2", "n3", "n4"))
     found = starts(preflight, a_record(surge=4, **with_surge("n1", "n2", "n3", "n4")), capacity=plenty)
     assert len(found) == 2
@@ -122,10 +122,10 @@ def test_a_new_node_that_is_late_ends_going_early(seconds, early):
     assert ("i-o2" in {one.old for one in found}) is early
 
 
-def test_who_is_told_to_go_makes_room_for_the_next_launch():
+def test_a_termination_request_allows_the_next_launch():
     waiting = launches(rolling(booting=()), a_record(surge=1, **with_surge("n1")))
-    told = launches(rolling(booting=()), a_record(surge=1, under_way={"i-o1": "t"}, **with_surge(n1="o1")))
-    assert (waiting, told) == ((), ("a",))
+    zones = launches(rolling(booting=()), a_record(surge=1, under_way={"i-o1": "t"}, **with_surge(n1="o1")))
+    assert (waiting, zones) == ((), ("a",))
 
 
 def test_the_gate_waits_for_the_first_new_nodes_and_not_for_those_that_came_ahead_since_these_have_proven_the_target():
@@ -150,13 +150,13 @@ def test_for_a_target_that_has_proven_to_work_those_of_three_turns_come_ahead_an
     assert launches(rolling(old=3, new=("n1", "n2"), booting=()), record, rolling=True) == ("a",)
 
 
-def test_none_come_while_somebody_else_seems_to_have_scaled_the_group_up():
+def test_none_are_launched_while_another_writer_seems_to_have_scaled_the_group_up():
     """Once that is certain nothing is paid for any more: the group would keep what was launched meanwhile."""
     record, many = a_record(surge=2, **with_surge("n1", "n2")), rolling(old=9, new=("n1", "n2"), booting=())
     assert launches(many, replace(record, others_seen=NOON), rolling=True) == ()
 
 
-def test_no_more_come_ahead_than_the_budgets_let_go():
+def test_no_more_are_launched_ahead_than_the_budgets_allow():
     one = Budget(nodes=1, percent=False, reasons=("Upgrade",))
     policy = a_policy(UpdatePolicy(max_unavailable=4), disruption=DisruptionPolicy(budgets=(one,)))
     nodes = [a_node(f"o{number}", cordoned=True) for number in range(1, 10)]

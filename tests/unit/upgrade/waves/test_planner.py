@@ -21,7 +21,7 @@ def test_no_nodes_no_waves():
     assert waves() == []
 
 
-def test_nodes_that_compete_for_nothing_go_together_up_to_the_limit():
+def test_nodes_that_compete_for_nothing_drain_together_up_to_the_limit():
     found = waves(*(node(f"n{n}") for n in range(7)), together=3)
     assert [len(wave) for wave in found] == [3, 3, 1]
 
@@ -31,14 +31,14 @@ def test_pods_of_one_budget_on_the_nodes_of_a_wave_are_no_more_than_it_allows():
     assert [len(wave) for wave in waves(*nodes, allowed={"shop/web": 2})] == [2, 2, 1]
 
 
-def test_a_node_that_holds_more_than_a_budget_allows_goes_without_others_of_that_budget():
+def test_a_node_that_holds_more_than_a_budget_allows_drains_without_others_of_that_budget():
     nodes = (node("n1", budgets={"b": 3}), node("n2", budgets={"b": 1}), node("n3"))
     found = waves(*nodes, allowed={"b": 2})
     assert {"n2"} <= next(wave for wave in found if "n1" not in wave)
     assert len(found) == 2
 
 
-def test_nodes_at_a_budget_that_allows_none_now_come_after_those_that_can_go():
+def test_nodes_at_a_budget_that_allows_none_now_come_after_those_that_can_drain():
     nodes = (
         node("n1", budgets={"zero": 1}),
         node("n2"),
@@ -104,7 +104,7 @@ def test_order_random_follows_the_seed_and_keeps_places_when_others_have_gone():
     assert rest == one[3:]
 
 
-def test_the_scarcest_budget_goes_first_and_zones_alternate():
+def test_the_scarcest_budget_is_first_and_zones_alternate():
     nodes = [node(f"{zone}{n}", zone) for zone in "ab" for n in range(2)] + [
         node("z", budgets={"b": 1}),
         node("y", budgets={"b": 1}),
@@ -113,7 +113,7 @@ def test_the_scarcest_budget_goes_first_and_zones_alternate():
     assert found == ["y", "z", "a0", "b0", "a1", "b1"]
 
 
-def test_a_settling_node_holds_nobody_up_and_a_draining_one_counts():
+def test_a_settling_node_delays_no_node_and_a_draining_one_counts():
     assert start(node("n1"), node("n2"), busy=(node("b"),), together=2) == {"n1"}
     assert start(node("n1"), node("n2"), together=2) == {"n1", "n2"}
     assert start(node("n1"), busy=(node("b"),), together=1) == set()
@@ -125,14 +125,14 @@ def test_a_busy_node_takes_of_a_budget_what_it_still_holds():
     assert start(node("n1", budgets={"b": 1}), busy=(node("x"),), constraints=constraints) == {"n1"}
 
 
-def test_a_node_with_the_last_serving_replica_waits_while_anything_else_goes_on():
+def test_a_node_with_the_last_serving_replica_waits_while_another_node_drains():
     constraints = rivals(replicas={"w": 2}, serving={"w": 1})
     holder = node("n1", workloads={"w": 1})
     assert start(holder, busy=(node("x"),), constraints=constraints) == set()
     assert start(holder, node("n2"), constraints=constraints) == {"n2"}
 
 
-def test_when_nothing_else_goes_on_a_blocked_node_is_tried():
+def test_when_no_other_node_drains_a_blocked_node_is_tried():
     assert start(node("n1", budgets={"b": 1}), constraints=rivals({"b": 0})) == {"n1"}
     assert start(node("n1", workloads={"w": 1}), constraints=rivals(replicas={"w": 2}, serving={"w": 1})) == {"n1"}
 

@@ -30,7 +30,7 @@ def a_room(nodes, *pods):
     return PodCapacity(nodes=tuple(nodes), pods=tuple(pod for found in pods for pod in found))
 
 
-def test_a_node_may_go_early_when_its_pods_fit_on_the_new_nodes():
+def test_a_node_may_drain_early_when_its_pods_fit_on_the_new_nodes():
     room = a_room([a_spec("old"), a_spec("new")], some_pods("old", 20), some_pods("new", 9))
     assert room.fitting({"new"}, (), ("old",)) == ("old",)
 
@@ -66,14 +66,14 @@ def test_pods_that_wait_for_a_place_come_first():
     assert a_room(nodes, some_pods("", 9), some_pods("old", 20)).fitting({"new"}, (), ("old",)) == ("old",)
 
 
-def test_pods_that_fit_nowhere_anyhow_hold_nobody_up():
+def test_pods_that_fit_nowhere_anyhow_delay_no_node():
     strange = some_pods("", 3, selector={"gpu": "yes"})
     assert a_room([a_spec("old"), a_spec("new")], strange, some_pods("old", 20)).fitting({"new"}, (), ("old",)) == (
         "old",
     )
 
 
-def test_only_new_nodes_count_as_room():
+def test_only_new_nodes_count_as_capacity():
     room = a_room([a_spec("old"), a_spec("elsewhere"), a_spec("new", most=5)], some_pods("old", 20))
     assert room.fitting({"new"}, (), ("old",)) == ()
 
@@ -95,7 +95,7 @@ def test_a_node_that_has_gone_meanwhile_is_left_out():
     st.lists(st.tuples(st.integers(0, 29), st.integers(0, 20)), max_size=4),
     st.integers(0, 10),
 )
-def test_there_is_a_place_for_every_pod_of_those_that_may_go(old, draining, new, pending):
+def test_there_is_a_place_for_every_pod_of_nodes_that_may_drain(old, draining, new, pending):
     """Counted anew: equal pods, so that the number of places decides; who is refused would not have fitted as well."""
     nodes = [a_spec(f"old-{n}") for n in range(len(old))] + [a_spec(f"draining-{n}") for n in range(len(draining))]
     nodes += [a_spec(f"new-{n}", most=most) for n, (most, _) in enumerate(new)]

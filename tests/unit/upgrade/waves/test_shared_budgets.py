@@ -1,4 +1,4 @@
-"""Upgrades of one policy that decide at one moment: its budget for Upgrade holds, and somebody goes on (X9)."""
+"""Upgrades of one policy that decide at one moment: its budget for Upgrade holds, and at least one proceeds on (X9)."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -57,7 +57,7 @@ def decided(system, record, *budgets):
     return tell, list(done.under_way), {new: surge.offset_by for new, surge in done.ahead.items()}
 
 
-def test_where_nobody_else_goes_the_node_is_told(system):
+def test_where_no_other_node_drains_the_termination_is_requested(system):
     assert decided(system, ours(system), ONE) == (["i-o1"], ["i-o1"], {"i-n1": "i-o1"})
 
 
@@ -71,7 +71,7 @@ def test_who_began_earlier_keeps_it_and_waits(system):
     assert decided(system, ours(system), ONE) == ([], ["i-o1"], {"i-n1": "i-o1"})
 
 
-def test_a_budget_with_room_for_both_holds_nobody(system):
+def test_a_budget_that_allows_both_delays_neither(system):
     theirs(system, EARLIER)
     assert decided(system, ours(system), replace(ONE, nodes=2))[0] == ["i-o1"]
 
@@ -82,7 +82,7 @@ def test_the_budget_of_a_zone_is_shared_as_well(system):
     assert decided(system, ours(system, version=2), replace(ONE, zone="b"))[0] == ["i-o1"]
 
 
-def test_what_was_told_in_part_is_told_wholly(system):
+def test_a_termination_requested_in_part_is_requested_wholly(system):
     theirs(system, EARLIER)
     record = ours(system)
     cause = Cause(id=cause_id(record, "i-o1"), kind=CauseKind.UPGRADE, at=NOON, reason="upgrade")
@@ -90,7 +90,7 @@ def test_what_was_told_in_part_is_told_wholly(system):
     assert decided(system, record, ONE) == (["i-o1"], ["i-o1"], {"i-n1": "i-o1"})
 
 
-def test_without_a_budget_for_upgrades_nobody_is_asked(system):
+def test_without_a_budget_for_upgrades_no_other_record_is_read(system):
     theirs(system, EARLIER)
     record = ours(system)
     system.upgrades.fail("read", RuntimeError("asked"))
@@ -98,7 +98,7 @@ def test_without_a_budget_for_upgrades_nobody_is_asked(system):
     assert (tell, done) == (["i-o1"], record)
 
 
-def test_an_upgrade_that_nobody_works_on_goes_only_as_far_as_it_told_nodes(system):
+def test_an_upgrade_without_an_execution_counts_only_requested_terminations(system):
     theirs(system, EARLIER, works=False)
     record = an_upgrade_of("web", [])
     assert terminating_elsewhere(record, ["other"], system.ports) == OtherTerminations()

@@ -36,17 +36,17 @@ def test_an_instance_whose_node_a_person_deletes_stays_unavailable_while_its_pod
     assert len(starts(preflight, record)) == 1  # maxUnavailable is 2
 
 
-def test_an_instance_whose_node_a_person_deletes_is_told_to_go_once_its_pods_are_gone():
+def test_an_instance_whose_node_a_person_deletes_is_terminated_once_its_pods_are_gone():
     gone, lingering = rolling(orphans=()), rolling()
     assert "i-d1" in {one.old for one in starts(gone, a_record(**with_surge("n1", "n2")))}
     assert "i-d1" not in {one.old for one in starts(lingering, a_record(**with_surge("n1", "n2")))}
 
 
-def test_one_that_was_not_told_yet_is_unavailable_too():
+def test_one_without_a_termination_request_is_unavailable_too():
     assert [one.name for one in busy_nodes(rolling(), under_way())] == ["i-d1"]
 
 
-def test_once_its_pods_are_gone_it_holds_nobody_up():
+def test_once_its_pods_are_gone_it_delays_no_node():
     assert busy_nodes(rolling(orphans=()), under_way("d1")) == []
 
 
