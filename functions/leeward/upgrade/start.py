@@ -118,37 +118,51 @@ def _take(
         return record  # this step ran before and its response was lost
     attempt = record.attempt + 1 if record is not None else 1
     if record is not None and (record.resumable or record.control is ControlRequest.ROLLBACK):
-        again = replace(
-            record, execution=run.execution, attempt=attempt, ended=None, error="", then=follows or record.then
-        )
-        if not run.attempt:  # an operator has started it again: what has failed is retried
-            again = replace(again, failed=(), reasons={}, checked=record.checked and record.cordoned)
-            again = replace(again, phase_since=ports.clock.now(), proven=None)  # the time for new nodes restarts
-            if record.error and not (_eks_updates(record, ports.managed_updates) or _may_have_started(record)):
-                made = (
-                    record.prepared and record.target.nodegroup is None
-                )  # an update that has failed is not read again
-                again = replace(again, update="", tries=record.tries + 1, prepared=made)
-        if request.names_a_target and request != record.request:
-            again = replace(again, request=request, prepared=False, rolling_back=False, checked=False)
-        elif request != record.request and not run.attempt:
-            again = replace(again, request=replace(record.request, force=request.force, overrides=request.overrides))
-        return written(again, ports.upgrades)
-    group = described(run.group, ports.groups)
+        taken = replace(_resumed(record, run, request, ports), then=follows or record.then)
+    else:
+        taken = replace(_new_record(record, run.group, request, cluster, ports), then=follows)
+    return written(replace(taken, execution=run.execution, attempt=attempt), ports.upgrades)
+
+
+def _resumed(record: UpgradeRecord, run: Run, request: UpgradeRequest, ports: Ports) -> UpgradeRecord:
+    """Return the record as this start resumes it. A run without an attempt is an operator's start: it retries what has
+    failed, and the time for new nodes restarts.
+    """
+    again = replace(record, ended=None, error="")
+    if not run.attempt:
+        again = replace(again, failed=(), reasons={}, checked=record.checked and record.cordoned)
+        again = replace(again, phase_since=ports.clock.now(), proven=None)
+        if record.error and not (_eks_updates(record, ports.managed_updates) or _may_have_started(record)):
+            made = record.prepared and record.target.nodegroup is None  # a failed update is not read again
+            again = replace(again, update="", tries=record.tries + 1, prepared=made)
+    if request.names_a_target and request != record.request:
+        return replace(again, request=request, prepared=False, rolling_back=False, checked=False)
+    if request != record.request and not run.attempt:
+        return replace(again, request=replace(record.request, force=request.force, overrides=request.overrides))
+    return again
+
+
+def _new_record(
+    last: UpgradeRecord | None, name: str, request: UpgradeRequest, cluster: str, ports: Ports
+) -> UpgradeRecord:
+    """Return the record of a new upgrade, with what the last one could not restore yet. Raises InvalidInputError for a
+    group of no cluster of this deployment.
+    """
+    group = described(name, ports.groups)
     cluster = cluster or cluster_of(group.tags, ports.clusters.names()) or ""
     if cluster not in ports.clusters.names():
         raise InvalidInputError(f"group {group.name}: found no cluster of ours in its tags, expected one of them")
     policy = policy_of(cluster, group, ports.clusters) or NodePolicy(name="(defaults)", selector=Selector())
-    fresh = replace(fresh_record(group, cluster, policy, request, ports.clock), then=follows)
-    if record is not None:  # what the last one could not restore yet is still to be restored
-        fresh = replace(
-            fresh,
-            suspended=record.suspended,
-            raised_maximum=record.raised_maximum,
-            raised_to=record.raised_to,
-            maximum=record.maximum if record.raised_maximum else fresh.maximum,
-        )
-    return written(replace(fresh, execution=run.execution, attempt=attempt), ports.upgrades)
+    fresh = fresh_record(group, cluster, policy, request, ports.clock)
+    if last is None:
+        return fresh
+    return replace(
+        fresh,
+        suspended=last.suspended,
+        raised_maximum=last.raised_maximum,
+        raised_to=last.raised_to,
+        maximum=last.maximum if last.raised_maximum else fresh.maximum,
+    )
 
 
 def _eks_updates(record: UpgradeRecord, managed_updates: ManagedUpdates) -> bool:

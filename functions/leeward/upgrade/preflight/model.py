@@ -99,9 +99,7 @@ class Preflight:
         *,
         only_ready: bool = False,
     ) -> Self:
-        """Join the inputs. `only_ready`: as in `cluster_constraints`. Raises InvalidInputError for an invalid
-        maxUnavailable.
-        """
+        """Join the inputs. `only_ready`: as in `cluster_constraints`. Raises InvalidInputError (maxUnavailable)."""
         nodes = {node.instance_id: node for node in snapshot.nodes if node.instance_id}
         present = members(group, nodes, target)
         old = [member.node for member in present if member.age is Age.OLD and member.node is not None]
