@@ -228,7 +228,7 @@ def test_an_upgrade_measures_without_a_launch_whose_record_the_index_does_not_li
     monkeypatch.setattr(system.claims, "open_instances", list)
     group = system.groups.by_name[GROUP]
     assert (group.desired, measured(an_upgrade(raised_maximum=False), group, system.ports).desired) == (3, 2)
-    assert launched_by_others(group, system.ports) == 1
+    assert launched_by_others(group, system.ports.claims) == 1
 
 
 def test_a_replacement_during_an_upgrade_takes_the_max_size_that_the_upgrade_recorded():

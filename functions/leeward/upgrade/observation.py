@@ -15,6 +15,7 @@ from leeward.ports import Ports
 from leeward.ports.autoscaling import Groups
 from leeward.ports.clock import Clock
 from leeward.ports.kubernetes import Clusters
+from leeward.ports.records import Claims
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.termination import capacity_ledger
 from leeward.termination.maximum_size import owners_maximum
@@ -109,9 +110,9 @@ def _id_of(preflight: Preflight, node: str) -> str:
     return known.instance_id if known is not None else ""
 
 
-def launched_by_others(group: Group, ports: Ports) -> int:
+def launched_by_others(group: Group, claims: Claims) -> int:
     """Count launches of other terminations in the group that are not offset, also those that are not recorded yet."""
-    return sum(_to_offset(one) + one.launching for one in _others(group, ports))
+    return sum(_to_offset(one) + one.launching for one in _others(group, claims))
 
 
 def measured(record: UpgradeRecord, group: Group, ports: Ports) -> UpgradeRecord:
@@ -120,18 +121,18 @@ def measured(record: UpgradeRecord, group: Group, ports: Ports) -> UpgradeRecord
     """
     return replace(
         record,
-        desired=group.desired - sum(_to_offset(one) for one in _others(group, ports)),
+        desired=group.desired - sum(_to_offset(one) for one in _others(group, ports.claims)),
         maximum=record.maximum if record.raised_maximum else owners_maximum(group.name, ports.groups, ports.maxima),
         sized=ports.clock.now(),
     )
 
 
-def _others(group: Group, ports: Ports) -> list[TerminationRecord]:
+def _others(group: Group, claims: Claims) -> list[TerminationRecord]:
     """Return the open termination records of the group. The index of open records lags: one that has just been claimed
     is found as a member of the group.
     """
     members = (member.id for member in group.instances)
-    terminations = ports.claims.read_all(dict.fromkeys((*ports.claims.open_instances(), *members)))
+    terminations = claims.read_all(dict.fromkeys((*claims.open_instances(), *members)))
     return [one for one in terminations.values() if one.subject.group == group.name and one.status is Status.OPEN]
 
 

@@ -13,6 +13,7 @@ from leeward.model.surge_instance import Offset
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.kubernetes import Clusters
+from leeward.ports.records import Claims
 from leeward.snapshot.gather import read_specs
 from leeward.termination.capacity_ledger import by_request, shrunk_since
 from leeward.upgrade.capacity_ledger import LedgerView, conclude, detect_resize, ended_before_request, held_by_hook
@@ -63,7 +64,7 @@ def take_turn(before: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
             observation.preflight, record, rolling=record.proven is not None and permission.at_most is None
         )
         exhausted = zones is None
-        record = order(record, observation, zones or (), ports)
+        record = order(record, observation, zones or (), ports.network, ports.catalog)
         if drains:
             record, requested = _begin(record, observation, permission.at_most, ports.clusters)
             unclaimed += requested
@@ -132,15 +133,15 @@ def _resized(record: UpgradeRecord, observation: Observation, ports: Ports) -> U
         return record
     activities = ports.groups.activities(record.group, record.measured)
     shrunk = shrunk_since(activities, record.measured)
-    record = _without_taken(record, observation, activities, ports)
+    record = _without_taken(record, observation, activities, ports.claims)
     desired = observation.group.desired
     mine = record.desired + len(record.ahead) + record.raised
-    others = launched_by_others(observation.group, ports) if desired > mine else 0
+    others = launched_by_others(observation.group, ports.claims) if desired > mine else 0
     return detect_resize(record, desired=desired, of_others=others, shrunk=shrunk, now=ports.clock.now())
 
 
 def _without_taken(
-    record: UpgradeRecord, observation: Observation, activities: Sequence[ScalingActivity], ports: Ports
+    record: UpgradeRecord, observation: Observation, activities: Sequence[ScalingActivity], claims: Claims
 ) -> UpgradeRecord:
     """Lower the size to give back by the instances that others took out of the group, with decrement, between the
     measuring of that size and the first launch: a launch may hang for minutes. Later decrements are by owners who saw
@@ -157,7 +158,7 @@ def _without_taken(
         for activity in activities
         if activity.leaves is not None and by_request(activity) and record.measured <= activity.at < first
     }
-    records = ports.claims.read_all(taken) if taken else {}
+    records = claims.read_all(taken) if taken else {}
     taken -= {name for name, one in records.items() if Offset(instance=name) in one.offsets.values()}
     return replace(record, desired=max(record.desired - len(taken), 0), sized=first)
 

@@ -14,6 +14,7 @@ from leeward.errors import InvalidInputError, ObjectGoneError
 from leeward.model.instance import cluster_of
 from leeward.policy.document import NodePolicy, Selector
 from leeward.ports import Ports
+from leeward.ports.clock import Clock
 from leeward.ports.eks import ManagedState, ManagedUpdates
 from leeward.ports.executions import NamedExecutions
 from leeward.ports.records import Upgrades
@@ -118,21 +119,23 @@ def _take(
         return record  # this step ran before and its response was lost
     attempt = record.attempt + 1 if record is not None else 1
     if record is not None and (record.resumable or record.control is ControlRequest.ROLLBACK):
-        taken = replace(_resumed(record, run, request, ports), then=follows or record.then)
+        taken = replace(_resumed(record, run, request, ports.clock, ports.managed_updates), then=follows or record.then)
     else:
         taken = replace(_new_record(record, run.group, request, cluster, ports), then=follows)
     return written(replace(taken, execution=run.execution, attempt=attempt), ports.upgrades)
 
 
-def _resumed(record: UpgradeRecord, run: Run, request: UpgradeRequest, ports: Ports) -> UpgradeRecord:
+def _resumed(
+    record: UpgradeRecord, run: Run, request: UpgradeRequest, clock: Clock, managed_updates: ManagedUpdates
+) -> UpgradeRecord:
     """Return the record as this start resumes it. A run without an attempt is an operator's start: it retries what has
     failed, and the time for new nodes restarts.
     """
     again = replace(record, ended=None, error="")
     if not run.attempt:
         again = replace(again, failed=(), reasons={}, checked=record.checked and record.cordoned)
-        again = replace(again, phase_since=ports.clock.now(), proven=None)
-        if record.error and not (_eks_updates(record, ports.managed_updates) or _may_have_started(record)):
+        again = replace(again, phase_since=clock.now(), proven=None)
+        if record.error and not (_eks_updates(record, managed_updates) or _may_have_started(record)):
             made = record.prepared and record.target.nodegroup is None  # a failed update is not read again
             again = replace(again, update="", tries=record.tries + 1, prepared=made)
     if request.names_a_target and request != record.request:

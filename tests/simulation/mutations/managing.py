@@ -76,7 +76,7 @@ OF_MANAGED_GROUPS = (
             edit(
                 f"{UPGRADE}.managed.steps.watch",
                 "return _failed(run, record, update, observation, ports)",
-                "return _succeeded(run, record, ports)",
+                "return _succeeded(run, record, ports.upgrades)",
             )
         ),
         rules=frozenset({Rule.MANAGED_DONE}),

@@ -30,8 +30,8 @@ OF_UPGRADE_EDGES = (
         edits=(
             edit(
                 "leeward.upgrade.observation._others",
-                "(*ports.claims.open_instances(), *members)",
-                "ports.claims.open_instances()",
+                "(*claims.open_instances(), *members)",
+                "claims.open_instances()",
             ),
         ),
         tests=("tests/state_machines/test_maximum_size.py",),

@@ -84,7 +84,7 @@ def watch(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         case ManagedState.IN_PROGRESS:
             return _in_progress(run, record, observation, ports)
         case ManagedState.SUCCESSFUL:
-            return _succeeded(run, record, ports)
+            return _succeeded(run, record, ports.upgrades)
         case ManagedState.FAILED | ManagedState.CANCELLED:
             return _failed(run, record, update, observation, ports)
         case _:
@@ -183,13 +183,13 @@ def _in_progress(run: Run, record: UpgradeRecord, observation: Observation, port
     return replace(run, next=Next.WAIT, pause=PAUSE, pauses=run.pauses + 1, why="; ".join(report))
 
 
-def _succeeded(run: Run, record: UpgradeRecord, ports: Ports) -> Run:
+def _succeeded(run: Run, record: UpgradeRecord, upgrades: Upgrades) -> Run:
     if record.control is ControlRequest.ROLLBACK or not record.prepared:
-        return _start_next(run, record, f"update {record.update} has ended", ports.upgrades)
+        return _start_next(run, record, f"update {record.update} has ended", upgrades)
     if record.control is not ControlRequest.RUN:
         late = f"{record.control.value} came too late: EKS had finished update {record.update}"
         record = with_warning(replace(record, control=ControlRequest.RUN), late)
-    written(replace(record, reasons={}, finished=sum(record.zones.values())), ports.upgrades)
+    written(replace(record, reasons={}, finished=sum(record.zones.values())), upgrades)
     return replace(run, next=Next.RESTORE, why=f"update {record.update} succeeded")
 
 

@@ -21,7 +21,7 @@ def wanted(record: UpgradeRecord, nodegroup: Nodegroup | None, ports: Ports) -> 
     target, version = Target(nodegroup=record.target.nodegroup), record.request.template_version
     if nodegroup is None or nodegroup.template is None or not version:
         return target
-    return replace(target, source=_numbered(nodegroup.template[0], version, ports))
+    return replace(target, source=_numbered(nodegroup.template[0], version, ports.templates))
 
 
 def made(record: UpgradeRecord, nodegroup: Nodegroup, ports: Ports) -> Target:
@@ -42,7 +42,7 @@ def before(nodegroup: Nodegroup, target: Target, ports: Ports) -> Target | None:
     """
     if nodegroup.template is None or target.source is None:
         return None
-    source = _numbered(*nodegroup.template, ports)
+    source = _numbered(*nodegroup.template, ports.templates)
     return None if source == target.source else Target(nodegroup=target.nodegroup, source=source)
 
 
@@ -60,7 +60,7 @@ def seen(target: Target, group: Group, launches: LaunchSources, templates: Templ
     return replace(target, template=template, image=launched.image if launched is not None else target.image)
 
 
-def _numbered(template: str, version: str, ports: Ports) -> tuple[str, str]:
+def _numbered(template: str, version: str, templates: Templates) -> tuple[str, str]:
     if version.isdigit():
         return template, version
-    return template, ports.templates.numbered(LaunchTemplateRef(id=template, version=version)).version
+    return template, templates.numbered(LaunchTemplateRef(id=template, version=version)).version

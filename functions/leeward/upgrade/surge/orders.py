@@ -11,6 +11,8 @@ from dataclasses import replace
 
 from leeward.model.launch_refusal import sentence
 from leeward.ports import Ports
+from leeward.ports.compute import Network
+from leeward.ports.records import Catalog
 from leeward.upgrade.capacity_ledger import with_warning
 from leeward.upgrade.lease import written
 from leeward.upgrade.members import Age
@@ -24,11 +26,13 @@ DESIRED_SIZE = "the desired size is raised instead"
 MOST_AT_ONCE = 100  # instances of one LaunchInstances call (Auto Scaling API reference)
 
 
-def order(record: UpgradeRecord, observation: Observation, zones: Sequence[str], ports: Ports) -> UpgradeRecord:
+def order(
+    record: UpgradeRecord, observation: Observation, zones: Sequence[str], network: Network, catalog: Catalog
+) -> UpgradeRecord:
     """Return the record with orders for these zones, not yet written."""
     orders = dict(record.orders)
     number = record.ordered
-    wanted = Counter(places_for(observation, zones, ports.network, ports.catalog, avoid=frozenset(record.short)))
+    wanted = Counter(places_for(observation, zones, network, catalog, avoid=frozenset(record.short)))
     for (zone, subnet), count in wanted.items():
         for before in range(0, count, MOST_AT_ONCE):
             number += 1
