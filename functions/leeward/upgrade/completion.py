@@ -30,8 +30,6 @@ from leeward.workflow.scale_down_protection import release_all
 from leeward.workflow.steps import Step
 
 REBALANCE = "AZRebalance"
-
-
 ERRORS = {
     Next.BLOCKED: "PreflightBlocked",
     Next.CREATION_FAILURE: "NodeCreationFailure",
@@ -39,109 +37,8 @@ ERRORS = {
     Next.CANARY_FAILURE: "CanaryFailure",
     Next.UPDATE_FAILURE: REFUSED_UPDATE,
 }
-
-
 PATIENCE = timedelta(minutes=15)  # until offsets of others no longer keep the upgrade open
-
-
 PAUSE = 10  # seconds
-
-
-def restore(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """Resume AZRebalance, restore the maximum size, remove Leeward's cordons and close the record. No later step looks
-    for cordons, so the nodes are read here: a list that is seconds old might lack one that a step has just set.
-    """
-    record = read(run, ports.upgrades)
-    observation = observe(record, ports)
-    members = {one.id for one in observation.group.instances}  # also those that were put into Standby since
-    nodes = ports.clusters.kubernetes(record.cluster).nodes()
-    uncordon((node for node in nodes if node.instance_id in members), record, ports.clusters)
-    record = restore_group(record, ports)
-    how = (
-        Next.ABORTED
-        if record.control is ControlRequest.ABORT
-        else Next.ROLLED_BACK
-        if record.rolling_back
-        else Next.UPGRADED
-    )
-    target = f", {record.target.template.told}" if record.target.template else ""
-    why = f"{record.finished} nodes replaced, {len(observation.preflight.members)} members{target}"
-    then = begin_next(record, ports.upgrade_executions) if how is Next.UPGRADED else ""
-    out = "" if how is Next.ABORTED else _left_out(observation)
-    summary = "; ".join(part for part in (why, out, then, *record.warnings) if part)
-    left = () if how is not Next.UPGRADED else record.then
-    written(replace(record, ended=ports.clock.now(), error="", why=summary[:500], then=left), ports.upgrades)
-    return replace(run, next=how, why=summary)
-
-
-def _left_out(observation: Observation) -> str:
-    """Name the old instances that stay: one may have been put into Standby or protected after pre-flight."""
-    out = observation.preflight.left_out
-    names = ", ".join(f"{one.instance.id} {one.absence.value}" for one in out[:MOST_NAMED])
-    more = f" and {len(out) - MOST_NAMED} more" if len(out) > MOST_NAMED else ""
-    return f"not upgraded: {names}{more}" if out else ""
-
-
-def note_failure(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
-    """Record the failure and keep the record for the next start: new nodes serve, the group
-    launches the new version.
-    """
-    record = restore_group(read(run, ports.upgrades), ports)
-    error = ERRORS.get(run.next) or str(call.get("error") or "UpgradeFailure")
-    why = run.why if run.next in ERRORS else f"{error}: {call.get('cause') or ''}"
-    onward = run.next if run.next in ERRORS else Next.FAILED
-    written(replace(record, ended=ports.clock.now(), error=f"{error}: {why}"[:1000], why=why[:500]), ports.upgrades)
-    return replace(run, next=onward, why=why)
-
-
-def continue_in_new_execution(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """Start the next execution, which takes over the lease: the history of this one is nearly full, or the group is one
-    of the other state machine. Its name follows from the record, so a repeat starts one.
-    """
-    record = read(run, ports.upgrades)
-    document = {"v": 1, "group": record.group, "attempt": record.attempt + 1, "after": run.execution}
-    name = start_next(
-        record.group,
-        record.target.nodegroup,
-        record.attempt,
-        document,
-        ports.upgrade_executions,
-        ports.managed_upgrade_executions,
-    )
-    return replace(run, next=Next.CONTINUED, why=f"execution {name} continues")
-
-
-STEPS: Mapping[str, Step[Run]] = {
-    "restore": restore,
-    "note-failure": note_failure,
-    "continue": continue_in_new_execution,
-}
-"""Steps of both state machines of upgrades."""
-
-
-def restore_group(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
-    """Remove scale-down protection, resume AZRebalance, restore the maximum size where that can be. The calls come
-    first: what is recorded as Leeward's is undone again by the next execution, or at the latest by the minute
-    reconciler.
-    """
-    release_all(record.group, record.cluster, ports.clusters)
-    if record.suspended:
-        ports.group_changes.resume(record.group, REBALANCE)
-    back = record.raised_maximum and (
-        _others_chose_more(record, ports.groups) or ports.group_changes.put_back_maximum(record.group, record.maximum)
-    )
-    if not (record.suspended or back):
-        return record
-    raised = record.raised_maximum and not back
-    return replace(record, suspended=False, raised_maximum=raised, raised_to=record.raised_to if raised else 0)
-
-
-def _others_chose_more(record: UpgradeRecord, groups: Groups) -> bool:
-    """Return whether another writer has set a maximum size above the one that Leeward had raised it to: that size
-    stays.
-    """
-    group = groups.describe([record.group]).get(record.group)
-    return group is not None and 0 < record.raised_to < group.maximum
 
 
 def scale_down(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
@@ -153,13 +50,11 @@ def scale_down(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     record = adopt_raised(record, observation, ports.upgrades)
     if record.others_scaled is not None and record.ahead:
         record = written(without(record, record.ahead), ports.upgrades)
-    record = request_offsets(record, observation, observation.preflight.members, ports)
+    record = request_offsets(record, observation, ports)
     return wait_for_size(run, record, observation, ports)
 
 
-def request_offsets(
-    record: UpgradeRecord, observation: Observation, among: list[Member] | tuple[Member, ...], ports: Ports
-) -> UpgradeRecord:
+def request_offsets(record: UpgradeRecord, observation: Observation, ports: Ports) -> UpgradeRecord:
     """Assign each unassigned launch to a named node: new ones and those launched ahead before others, the emptiest
     first; written to the record, then requested. Where the desired size is what it was, another writer took back what
     was launched.
@@ -169,7 +64,11 @@ def request_offsets(
         record = written(with_warning(without(record, record.unassigned), what), ports.upgrades)
     taken = set(record.assigned.values())
     free = sorted(
-        (one for one in among if one.instance.id not in taken and _may_terminate(one, record, ports.claims)),
+        (
+            one
+            for one in observation.preflight.members
+            if one.instance.id not in taken and _may_terminate(one, record, ports.claims)
+        ),
         key=lambda one: (one.age is Age.OLD and one.instance.id not in record.ahead, _pods(observation, one), one.name),
     )
     offsets = dict(zip(record.unassigned, (one.instance.id for one in free), strict=False))
@@ -239,3 +138,100 @@ def _not_offset(run: Run, record: UpgradeRecord, observation: Observation, ports
         (one.instance.id for one in observation.preflight.members), record, observation, ports.claims
     )
     return replace(run, next=Next.EVICTION_FAILURE, why=f"no node has offset a launch in {waits}: {others}")
+
+
+def restore(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+    """Resume AZRebalance, restore the maximum size, remove Leeward's cordons and close the record. No later step looks
+    for cordons, so the nodes are read here: a list that is seconds old might lack one that a step has just set.
+    """
+    record = read(run, ports.upgrades)
+    observation = observe(record, ports)
+    members = {one.id for one in observation.group.instances}  # also those that were put into Standby since
+    nodes = ports.clusters.kubernetes(record.cluster).nodes()
+    uncordon((node for node in nodes if node.instance_id in members), record, ports.clusters)
+    record = restore_group(record, ports)
+    how = (
+        Next.ABORTED
+        if record.control is ControlRequest.ABORT
+        else Next.ROLLED_BACK
+        if record.rolling_back
+        else Next.UPGRADED
+    )
+    target = f", {record.target.template.told}" if record.target.template else ""
+    why = f"{record.finished} nodes replaced, {len(observation.preflight.members)} members{target}"
+    then = begin_next(record, ports.upgrade_executions) if how is Next.UPGRADED else ""
+    out = "" if how is Next.ABORTED else _left_out(observation)
+    summary = "; ".join(part for part in (why, out, then, *record.warnings) if part)
+    left = () if how is not Next.UPGRADED else record.then
+    written(replace(record, ended=ports.clock.now(), error="", why=summary[:500], then=left), ports.upgrades)
+    return replace(run, next=how, why=summary)
+
+
+def _left_out(observation: Observation) -> str:
+    """Name the old instances that stay: one may have been put into Standby or protected after pre-flight."""
+    out = observation.preflight.left_out
+    names = ", ".join(f"{one.instance.id} {one.absence.value}" for one in out[:MOST_NAMED])
+    more = f" and {len(out) - MOST_NAMED} more" if len(out) > MOST_NAMED else ""
+    return f"not upgraded: {names}{more}" if out else ""
+
+
+def note_failure(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
+    """Record the failure and keep the record for the next start: new nodes serve, the group
+    launches the new version.
+    """
+    record = restore_group(read(run, ports.upgrades), ports)
+    error = ERRORS.get(run.next) or str(call.get("error") or "UpgradeFailure")
+    why = run.why if run.next in ERRORS else f"{error}: {call.get('cause') or ''}"
+    onward = run.next if run.next in ERRORS else Next.FAILED
+    written(replace(record, ended=ports.clock.now(), error=f"{error}: {why}"[:1000], why=why[:500]), ports.upgrades)
+    return replace(run, next=onward, why=why)
+
+
+def continue_in_new_execution(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+    """Start the next execution, which takes over the lease: the history of this one is nearly full, or the group is one
+    of the other state machine. Its name follows from the record, so a repeat starts one.
+    """
+    record = read(run, ports.upgrades)
+    document = {"v": 1, "group": record.group, "attempt": record.attempt + 1, "after": run.execution}
+    name = start_next(
+        record.group,
+        record.target.nodegroup,
+        record.attempt,
+        document,
+        ports.upgrade_executions,
+        ports.managed_upgrade_executions,
+    )
+    return replace(run, next=Next.CONTINUED, why=f"execution {name} continues")
+
+
+def restore_group(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
+    """Remove scale-down protection, resume AZRebalance, restore the maximum size where that can be. The calls come
+    first: what is recorded as Leeward's is undone again by the next execution, or at the latest by the minute
+    reconciler.
+    """
+    release_all(record.group, record.cluster, ports.clusters)
+    if record.suspended:
+        ports.group_changes.resume(record.group, REBALANCE)
+    back = record.raised_maximum and (
+        _others_chose_more(record, ports.groups) or ports.group_changes.put_back_maximum(record.group, record.maximum)
+    )
+    if not (record.suspended or back):
+        return record
+    raised = record.raised_maximum and not back
+    return replace(record, suspended=False, raised_maximum=raised, raised_to=record.raised_to if raised else 0)
+
+
+def _others_chose_more(record: UpgradeRecord, groups: Groups) -> bool:
+    """Return whether another writer has set a maximum size above the one that Leeward had raised it to: that size
+    stays.
+    """
+    group = groups.describe([record.group]).get(record.group)
+    return group is not None and 0 < record.raised_to < group.maximum
+
+
+STEPS: Mapping[str, Step[Run]] = {
+    "restore": restore,
+    "note-failure": note_failure,
+    "continue": continue_in_new_execution,
+}
+"""Steps of both state machines of upgrades."""

@@ -21,14 +21,8 @@ from leeward.policy.schedule import MACROS, any_active, is_active, zone
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
 
 _FURTHEST = timedelta(days=366)
-
-
 _MOST_STARTS = 3 * 24 * 60  # starts of one window that are tried
-
-
 _MOST_HOPS = 100  # from the end of a freeze to the start of a window and so on
-
-
 _LATER = {
     ControlRequest.PAUSE: "EKS cannot pause an update: nothing more is started when it has ended",
     ControlRequest.ABORT: "EKS cannot cancel the update of a node group: it is not tried again when it has ended",

@@ -16,8 +16,6 @@ from leeward.upgrade.observation import Observation
 from leeward.upgrade.record import UpgradeRecord
 
 SEARCH = timedelta(minutes=15)  # for capacity in a zone that has lacked it
-
-
 NO_CAPACITY = "InsufficientInstanceCapacity"
 
 
@@ -57,8 +55,6 @@ _LAUNCH_CODES = {
     "MaxSpotInstanceCountExceeded": CreationCause.INSTANCE_QUOTA,
     "InsufficientFreeAddressesInSubnet": CreationCause.NO_ADDRESSES,
 }
-
-
 _LAUNCH_FIXES = {
     CreationCause.NO_CAPACITY: "give the group more instance types, or update.strategy MINIMAL where none can be had",
     CreationCause.INSTANCE_QUOTA: "ask Service Quotas for more vCPUs of this family, or lower update.maxUnavailable",

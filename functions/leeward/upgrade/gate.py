@@ -14,8 +14,6 @@ from leeward.upgrade.preflight.model import Preflight, zone_of
 from leeward.upgrade.surge.sizes import Strategy
 
 CLOCKS = timedelta(seconds=5)  # EC2 reports launches in whole seconds, and its clock differs from Leeward's
-
-
 JOINS_WITHIN = timedelta(minutes=15)  # the same as EKS gives a new node
 
 

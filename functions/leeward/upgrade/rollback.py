@@ -26,21 +26,6 @@ from leeward.upgrade.waits import again, longest_wait, pods_left, track_wait
 from leeward.upgrade.waves.shared_budgets import still_allowed
 
 
-def wait_for_terminations(
-    run: Run, record: UpgradeRecord, held: Mapping[str, str], observation: Observation, ports: Ports
-) -> Run:
-    """Wait, during an abort, for the terminating nodes; the failure names what blocks them."""
-    nodes, limit = sorted(record.under_way.keys() - held.keys()), longest_wait(observation.policy.drain)
-    record, stalled = track_wait(
-        record, "nodes finish", nodes, limit, ports.clock, ports.upgrades, pods=pods_left(nodes, observation.preflight)
-    )
-    if stalled:
-        blocked = describe_blocked(nodes, record, observation, ports.claims)
-        why = f"nodes have not left in {format_duration(limit)}: {blocked}"
-        return replace(run, next=Next.EVICTION_FAILURE, why=why)
-    return again(run, Next.WAIT, PAUSE, f"{len(record.under_way)} nodes finish")
-
-
 def undo(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Abort: return old nodes without a termination request to service, let terminating ones finish, terminate as
     many new nodes as are not offset, those without pods first, and launch as before.
@@ -68,8 +53,34 @@ def undo(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         record = with_warning(
             record, f"{', '.join(sorted(held))} end when their pods leave: their termination was requested already"
         )
-    record = request_offsets(record, observation, observation.preflight.members, ports)
+    record = request_offsets(record, observation, ports)
     return wait_for_size(run, record, observation, ports)
+
+
+def wait_for_terminations(
+    run: Run, record: UpgradeRecord, held: Mapping[str, str], observation: Observation, ports: Ports
+) -> Run:
+    """Wait, during an abort, for the terminating nodes; the failure names what blocks them."""
+    nodes, limit = sorted(record.under_way.keys() - held.keys()), longest_wait(observation.policy.drain)
+    record, stalled = track_wait(
+        record, "nodes finish", nodes, limit, ports.clock, ports.upgrades, pods=pods_left(nodes, observation.preflight)
+    )
+    if stalled:
+        blocked = describe_blocked(nodes, record, observation, ports.claims)
+        why = f"nodes have not left in {format_duration(limit)}: {blocked}"
+        return replace(run, next=Next.EVICTION_FAILURE, why=why)
+    return again(run, Next.WAIT, PAUSE, f"{len(record.under_way)} nodes finish")
+
+
+def _settle_held(record: UpgradeRecord, held: Mapping[str, TerminationRecord], ports: Ports) -> UpgradeRecord:
+    """Read the group's history and settle offsets, only while a held instance is to offset a launch: no other source
+    reports it before their end.
+    """
+    if not any(offset_by(record, old) for old in held):
+        return record
+    activities = ports.groups.activities(record.group, record.began - capacity_ledger.MARGIN)
+    changed = settle_held(record, held, activities, ports.clock.now())
+    return written(changed, ports.upgrades) if changed != record else record
 
 
 def _rollback_aborted(record: UpgradeRecord, upgrades: Upgrades) -> UpgradeRecord:
@@ -117,14 +128,3 @@ def start_rollback(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     return replace(
         run, next=Next.POINT, why=f"rolling back to {record.previous.template.told if record.previous.template else ''}"
     )
-
-
-def _settle_held(record: UpgradeRecord, held: Mapping[str, TerminationRecord], ports: Ports) -> UpgradeRecord:
-    """Read the group's history and settle offsets, only while a held instance is to offset a launch: no other source
-    reports it before their end.
-    """
-    if not any(offset_by(record, old) for old in held):
-        return record
-    activities = ports.groups.activities(record.group, record.began - capacity_ledger.MARGIN)
-    changed = settle_held(record, held, activities, ports.clock.now())
-    return written(changed, ports.upgrades) if changed != record else record

@@ -26,16 +26,12 @@ from leeward.upgrade.run import REFUSED_UPDATE, Next, Run
 from leeward.workflow.executions import execution_name
 
 READABLE = "/aws/service/eks/"  # public SSM parameters that the function's role may read (infra/scopes.py)
-
-
 ACTIONS = {
     "pause": ControlRequest.PAUSE,
     "resume": ControlRequest.RUN,
     "abort": ControlRequest.ABORT,
     "rollback": ControlRequest.ROLLBACK,
 }
-
-
 MOST_GROUPS = 50
 
 
@@ -71,6 +67,21 @@ def take_lease(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     return replace(
         run, next=_next_after_lease(record), attempt=record.attempt, why=f"attempt {record.attempt} of {record.stamp}"
     )
+
+
+def following(given: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the groups after the first, from the input of an execution. Raises InvalidInputError for anything but a
+    list of different names, and for a control request for several.
+    """
+    groups = given.get("groups")
+    listed = groups if groups is not None else [given.get("group"), *(given.get("then") or ())]
+    if not isinstance(listed, list) or not all(isinstance(one, str) and one for one in listed):
+        raise InvalidInputError(f'input: found groups {groups!r}, expected a list of names such as ["web", "batch"]')
+    if len(set(listed)) < len(listed) or len(listed) > MOST_GROUPS:
+        raise InvalidInputError(f"input: found groups {listed!r}, expected at most {MOST_GROUPS}, each of them once")
+    if groups is not None and ("action" in given or "group" in given):
+        raise InvalidInputError("input: found groups beside group or action, expected it alone")
+    return tuple(listed[1:])
 
 
 def parse_request(given: Mapping[str, Any]) -> UpgradeRequest:
@@ -197,21 +208,6 @@ def _next_after_lease(record: UpgradeRecord) -> Next:
             return Next.ROLLBACK
         case _:
             return Next.CHECK
-
-
-def following(given: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the groups after the first, from the input of an execution. Raises InvalidInputError for anything but a
-    list of different names, and for a control request for several.
-    """
-    groups = given.get("groups")
-    listed = groups if groups is not None else [given.get("group"), *(given.get("then") or ())]
-    if not isinstance(listed, list) or not all(isinstance(one, str) and one for one in listed):
-        raise InvalidInputError(f'input: found groups {groups!r}, expected a list of names such as ["web", "batch"]')
-    if len(set(listed)) < len(listed) or len(listed) > MOST_GROUPS:
-        raise InvalidInputError(f"input: found groups {listed!r}, expected at most {MOST_GROUPS}, each of them once")
-    if groups is not None and ("action" in given or "group" in given):
-        raise InvalidInputError("input: found groups beside group or action, expected it alone")
-    return tuple(listed[1:])
 
 
 def begin_next(record: UpgradeRecord, upgrade_executions: NamedExecutions) -> str:

@@ -43,11 +43,7 @@ class Phase(StrEnum):
 
 
 _OF_HOLD = {Hold.PAUSED: Phase.PAUSED, Hold.WINDOW: Phase.WAITING, Hold.CANARY: Phase.BAKING}
-
-
 _ENDED_OR_STILL = {Phase.NOT_STARTED, Phase.STOPPED, Phase.FAILED, Phase.ABORTED, Phase.DONE}
-
-
 _HOLDS_DRAINS = frozenset(
     {
         Kind.PDB_NONE_NOW,

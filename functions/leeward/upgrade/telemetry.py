@@ -6,7 +6,6 @@ from leeward.workflow.steps import log_step
 
 GROUPS_UPGRADED = "GroupsUpgraded"
 UPGRADES_FAILED = "UpgradesFailed"
-
 telemetry = Telemetry("upgrade")
 
 

@@ -23,17 +23,9 @@ from leeward.upgrade.members import Target
 from leeward.upgrade.record import UpgradeRecord
 
 IMAGES = "/aws/service/eks/optimized-ami/{version}/amazon-linux-2023/{arch}/standard/recommended/image_id"
-
-
 ARCHITECTURES = {"amd64": "x86_64", "arm64": "arm64"}  # Kubernetes' term -> the parameter's
-
-
 ARCH_LABEL = "kubernetes.io/arch"
-
-
 NAMED = {"x86_64": "amd64", "amd64": "amd64", "arm64": "arm64", "aarch64": "arm64"}  # in names -> Kubernetes' term
-
-
 _ALIAS = re.compile(r"al2023@(\d+\.\d+)")
 
 

@@ -24,20 +24,10 @@ from leeward.upgrade.run import Next, Run
 from leeward.upgrade.waves.drain_selection import still_there
 
 SHORTEST, LONGEST = 2, 30  # seconds of a pause
-
-
 HELD: Mapping[Hold, Next] = {Hold.PAUSED: Next.PAUSED, Hold.WINDOW: Next.WINDOW, Hold.CANARY: Next.BAKE}
-
-
 MOVES: Mapping[Move, Next] = {Move.UNDO: Next.ABORT, Move.ROLL_BACK: Next.ROLLBACK, Move.FAIL: Next.CANARY_FAILURE}
-
-
 STALLED = timedelta(minutes=40)  # longer than a group tries to launch before an operator should look
-
-
 AFTER_DRAIN = timedelta(minutes=15)  # load balancers, volumes, settling and the end of an instance
-
-
 MOST_NAMED = 5  # nodes of a failure; the others are blocked by the same objects most often
 
 

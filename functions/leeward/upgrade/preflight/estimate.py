@@ -19,17 +19,9 @@ from leeward.upgrade.surge.sizes import Strategy
 from leeward.upgrade.waves.model import ClusterConstraints, WaveNode, has_to_leave
 
 BOOT_SECONDS = 90  # from launch to a node that has joined, where nothing was measured
-
-
 READY_SECONDS = 20  # from the end of a pod until its replacement serves
-
-
 TERMINATION_SECONDS = 60
-
-
 EKS_SETTLES = timedelta(seconds=60)  # between the last pod and the termination, whatever the policy says
-
-
 _PLAUSIBLE = range(1, 3600)
 
 

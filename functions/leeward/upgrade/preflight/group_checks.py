@@ -18,18 +18,12 @@ _REQUIRED = {
     "Launch": "no new node can be launched",
     "Terminate": "no old node can be terminated",
 }
-
-
 _EKS = {"AZRebalance": "EKS relies on it to bring new nodes up in the zones of old ones"}
-
-
 _DEGRADED = {
     "AddToLoadBalancer": "new nodes get no traffic from the group's load balancers",
     "HealthCheck": "a new node that fails is not noticed by the group",
     "ReplaceUnhealthy": "a new node that fails is not replaced by the group",
 }
-
-
 _REJOIN_COMMANDS = {
     Absence.STANDBY: "aws autoscaling exit-standby --instance-ids ID --auto-scaling-group-name",
     Absence.WARM_POOL: "aws autoscaling delete-warm-pool --auto-scaling-group-name",
@@ -38,11 +32,7 @@ _REJOIN_COMMANDS = {
         "--auto-scaling-group-name"
     ),
 }
-
-
 _MOST_NAMED = 5
-
-
 CUSTOM = "CUSTOM"  # amiType of a node group whose launch template names the image
 
 

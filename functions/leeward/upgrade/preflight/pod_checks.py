@@ -17,8 +17,6 @@ from leeward.upgrade.preflight.model import Preflight
 from leeward.upgrade.waves.model import budget_key, workload_of
 
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
-
-
 _DRAIN_TAINTS = (UNSCHEDULABLE, well_known.DISRUPTED_TAINT)
 
 

@@ -15,11 +15,7 @@ from leeward.upgrade.preflight.findings import Code, Finding, blocker, warning
 from leeward.upgrade.preflight.model import Preflight, policy_zones, upgrade_budgets
 
 _VERSION = re.compile(r"v?(\d{1,4})\.(\d{1,4})(?:[.+-].*)?")
-
-
 _NEW_SKEW_SINCE, _OLD_SKEW, _SKEW = (1, 28), 2, 3
-
-
 _ARCH_LABELS = ("kubernetes.io/arch", "beta.kubernetes.io/arch")
 
 

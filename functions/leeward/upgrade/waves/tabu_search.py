@@ -14,7 +14,6 @@ from leeward.upgrade.waves.model import Limits
 
 MOVES = 6000  # of one search, before it stops
 REST = 8  # approximate number of moves for which a node does not return to a wave
-
 Waves = Sequence[Sequence[NodeDemand]]
 _Demand = tuple[tuple[int, int], ...]  # (which limit, how much of it)
 
