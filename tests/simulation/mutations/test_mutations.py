@@ -47,7 +47,7 @@ def test_every_planted_build_fits_the_source(monkeypatch):
 
 
 def test_an_edit_that_fits_the_source_no_longer_is_an_error(monkeypatch):
-    stale = edit("leeward.upgrade.gate.judge_gate", "words that are not there", "")
+    stale = edit("leeward.upgrade.gate.evaluate_gate", "words that are not there", "")
     with pytest.raises(LookupError, match="expected it once"):
         apply_all([stale], monkeypatch)
 

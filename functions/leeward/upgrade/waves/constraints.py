@@ -97,15 +97,15 @@ class Wave:
         """True if no further node fits, whichever it is."""
         return self._count >= self._limits.together
 
-    def takes(self, one: NodeDemand, *, stuck: bool = False) -> bool:
-        """Return whether the node fits beside those that are being disrupted; `stuck`: also one whose pods cannot leave
-        now. The cheapest question comes first.
+    def takes(self, one: NodeDemand, *, blocked: bool = False) -> bool:
+        """Return whether the node fits beside those that are being disrupted; `blocked`: also one whose pods cannot
+        leave now. The cheapest question comes first.
         """
         if one.budgets & self._used_up:
             return False
         if one.workloads & self._spent or not self._zone_is_open(one.node.zone):
             return False
-        if not stuck and not (one.allowed and one.keeps_replica):
+        if not blocked and not (one.allowed and one.keeps_replica):
             return False
         return self._allows(one) and self._keeps_one(one)
 

@@ -113,17 +113,17 @@ def next_nodes(
 def _choose(wave: Wave, remaining: Sequence[NodeDemand]) -> None:
     _fill(wave, remaining)
     if wave.empty:
-        _fill(wave, remaining, stuck=True)
+        _fill(wave, remaining, blocked=True)
 
 
-def _fill(wave: Wave, remaining: Sequence[NodeDemand], *, stuck: bool = False) -> None:
+def _fill(wave: Wave, remaining: Sequence[NodeDemand], *, blocked: bool = False) -> None:
     """Take one node after the other, those that failed before only when there are no others."""
     fresh = any(not one.node.failed_before for one in remaining)
     for one in remaining:
         if wave.full:
             return
         left_for_last = fresh and one.node.failed_before
-        if one.node.name not in wave.started and not left_for_last and wave.takes(one, stuck=stuck):
+        if one.node.name not in wave.started and not left_for_last and wave.takes(one, blocked=blocked):
             wave.add(one)
 
 
