@@ -18,7 +18,6 @@ class Next(StrEnum):
 
     HAND_OVER = "hand-over"  # another execution holds the lease
     RECORDED = "recorded"  # the request is recorded, the running execution reads it
-    NOTHING = "nothing"  # there is nothing to do
     CHECK = "check"
     MANAGED = "managed"  # EKS rolls the group, Leeward supervises
     BLOCKED = "blocked"

@@ -15,7 +15,7 @@ from leeward.errors import TerminalError
 from leeward.policy.document import Canary, UpdatePolicy
 from leeward.policy.durations import format_duration
 from leeward.ports import Ports
-from leeward.ports.eks import ManagedState, ManagedUpdate, ManagedUpdates
+from leeward.ports.eks import ManagedState, ManagedUpdate
 from leeward.ports.records import Upgrades
 from leeward.upgrade.capacity_ledger import LONGEST_REASON, MOST_REASONS, with_warning
 from leeward.upgrade.completion import STEPS as END_STEPS
@@ -53,8 +53,10 @@ def start(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         return replace(run, next=Next.RESTORE, why="aborted before the next update of EKS was started")
     if record.control is ControlRequest.ROLLBACK:
         record = written(_rollback_record(record), ports.upgrades)
-    if record.prepared and _updating(record, ports.managed_updates):
-        return _begin(run, record, ports)  # it was started, and the response was lost
+    if record.prepared:
+        nodegroup = ports.managed_updates.nodegroup(record.cluster, record.target.nodegroup or "")
+        if nodegroup.status == "UPDATING":  # it was started, and the response was lost
+            return _begin(run, record, ports)
     hold = _hold(record, ports)
     if not record.checked or (hold is None and run.next in HELD.values() and not record.rolling_back):
         result = run_preflight(record, ports)
@@ -109,10 +111,6 @@ def _hold(record: UpgradeRecord, ports: Ports) -> Permission | None:
     update = replace(policy.update if policy is not None else UpdatePolicy(), canary=Canary())
     decision = permission(record, update, settings, ports.clock.now(), finished=0)
     return decision if decision.move is Move.HOLD else None
-
-
-def _updating(record: UpgradeRecord, managed_updates: ManagedUpdates) -> bool:
-    return managed_updates.nodegroup(record.cluster, record.target.nodegroup or "").status == "UPDATING"
 
 
 def _begin(run: Run, record: UpgradeRecord, ports: Ports) -> Run:

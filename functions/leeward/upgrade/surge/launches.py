@@ -71,15 +71,11 @@ def _increment(preflight: Preflight, record: UpgradeRecord, old: int) -> int | N
     """Return one for each zone first, then one by one while a zone is without a new node."""
     zones = {zone_of(preflight.snapshot, one) for one in preflight.old}
     served = {zone_of(preflight.snapshot, one) for one in preflight.members if one.age is Age.NEW}
-    on_their_way = len(record.orders) + sum(new not in _ids(preflight) for new in record.ahead)
-    if on_their_way:
+    present = {one.instance.id for one in preflight.members}
+    if record.orders or record.ahead.keys() - present:
         return 0
     more = next_increment(len(record.ahead), len(zones), len(zones - served), preflight.max_surge)
     return None if more is None else min(more, old)
-
-
-def _ids(preflight: Preflight) -> set[str]:
-    return {one.instance.id for one in preflight.members}
 
 
 def places_for(
@@ -101,7 +97,8 @@ def places_for(
         option = _choose(observation, facts, mine, f"{observation.group.name}/{zone}/{len(places)}")
         if option:
             places.append((zone, option))
-            known = [_less(one, option) for one in known]
+            # a node has at least one address of its own from the moment it starts
+            known = [replace(one, free_ips=max(one.free_ips - 1, 0)) if one.id == option else one for one in known]
     return places
 
 
@@ -134,13 +131,6 @@ def _fullest(observation: Observation, zone: str) -> Member | None:
     snapshot = observation.preflight.snapshot
     old = [one for one in observation.preflight.members if one.age is Age.OLD and zone_of(snapshot, one) == zone]
     return max(old, key=lambda one: len(snapshot.pods_on(one.node.name)) if one.node else -1, default=None)
-
-
-def _less(subnet: Subnet, taken: str) -> Subnet:
-    """Return the subnet less one address if it was taken: a node has at least one of its own from
-    the moment it starts.
-    """
-    return replace(subnet, free_ips=max(subnet.free_ips - 1, 0)) if subnet.id == taken else subnet
 
 
 def _facts(observation: Observation, catalog: Catalog) -> ClusterFacts:
