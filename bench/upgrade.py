@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from bench.eks_reference import EksUpdate
 from bench.upgrade_fleet import GROUP, Figures, a_world, update_policy
 from bench.upgrade_measure import Measure, Measured, marked_nodes
-from leeward.upgrade.surge_sizes import parallelism
+from leeward.upgrade.surge.sizes import parallelism
 from leeward.workflow.executions import execution_name
 from simulation.definitions import NODE_GROUP_UPGRADE
 from simulation.world import WARM_UP, World

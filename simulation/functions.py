@@ -87,7 +87,7 @@ def _upgrade_step(call: Mapping[str, Any], ports: Ports) -> dict[str, Any]:
 
 def upgrade_ended(detail: Mapping[str, Any], ports: Ports) -> dict[str, str]:
     """Handle EventBridge's event on how an execution of an upgrade ended."""
-    return {"next": "rule", "why": import_module("leeward.upgrade.reconciler").ended_badly(detail, ports)}
+    return {"next": "rule", "why": import_module("leeward.upgrade.reconciler").handle_failed_execution(detail, ports)}
 
 
 def decide(ports: Ports, each: Executor = in_turn) -> dict[str, Any]:

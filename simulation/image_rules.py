@@ -132,7 +132,7 @@ class ImageRules:
             if record.ended is None or self._ended.get(name) == record.ended:
                 continue
             self._ended[name] = record.ended
-            parameters = _parameters(record.asked.image or record.asked.kubernetes)
+            parameters = _parameters(record.request.image or record.request.kubernetes)
             since = _asked_at(record, view) if parameters else None
             if since is None or record.error or record.rolling_back or record.control is not ControlRequest.RUN:
                 continue
@@ -146,7 +146,7 @@ class ImageRules:
 
 def _asked_at(record: UpgradeRecord, view: WorldView) -> float | None:
     """Return when an operator first asked for the upgrade's target; None where none did, as in a test."""
-    target, began = record.asked.image or record.asked.kubernetes, record.began.timestamp() - BEFORE
+    target, began = record.request.image or record.request.kubernetes, record.began.timestamp() - BEFORE
     orders = (one for one in view.ordered if one.group == record.group and one.target == target)
     return min((one.at for one in orders if one.at >= began), default=None)
 

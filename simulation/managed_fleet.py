@@ -4,7 +4,7 @@ from random import Random
 
 from leeward.model.group import TERMINATING, HookResult, LifecycleHook
 from leeward.policy.selection import policy_for
-from leeward.upgrade.surge_sizes import parallelism
+from leeward.upgrade.surge.sizes import parallelism
 from simulation.aws.compute import SimGroup
 from simulation.aws.managed_groups import ManagedGroups
 from simulation.aws.templates import ALIAS, FIRST_IMAGE, SimTemplate

@@ -11,7 +11,7 @@ from leeward.model.group import GroupInstance
 from leeward.model.instance import instance_id_of
 from leeward.policy.selection import policy_for
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
-from leeward.upgrade.surge_sizes import parallelism
+from leeward.upgrade.surge.sizes import parallelism
 from local.cluster.objects import Obj, annotations_of, controller_of, name_of
 from simulation.drained import node_behind
 from simulation.facts import maximum_kept

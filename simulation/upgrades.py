@@ -4,7 +4,7 @@ Half of them know the command line, which names its executions; the others start
 
 from typing import Any
 
-from leeward.upgrade.findings import Code
+from leeward.upgrade.preflight.findings import Code
 from leeward.workflow.executions import execution_name
 from simulation.aws.compute import SimGroup
 from simulation.definitions import NODE_GROUP_UPGRADE, UPGRADES

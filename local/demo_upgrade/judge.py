@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from leeward.model.times import parse_instant
-from leeward.upgrade.findings import Code
+from leeward.upgrade.preflight.findings import Code
 from leeward.upgrade.status import Phase
 from local.demo import ledger
 from local.demo.judge import Finding

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from leeward.policy.document import UpdatePolicy
-from leeward.upgrade.surge_sizes import parallelism
+from leeward.upgrade.surge.sizes import parallelism
 from local import fleet
 from local.demo import scenario
 from local.fleet import GroupPlan

@@ -17,7 +17,7 @@ from leeward.cli.upgrade_live import live_ports, live_status
 from leeward.cli.upgrade_tables import status_table
 from leeward.errors import LeewardError
 from leeward.ports import Ports
-from leeward.upgrade.findings import Code
+from leeward.upgrade.preflight.findings import Code
 from leeward.upgrade.status import Phase, Status
 from local.demo import ledger
 from local.demo_upgrade import command, scene

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from leeward.model.pod import Pod
-from leeward.upgrade.cluster_constraints import has_to_leave
+from leeward.upgrade.waves.model import has_to_leave
 from local.cluster.errors import ApiError
 from local.cluster.model import Cluster
 from local.cluster.objects import condition_of

@@ -21,7 +21,7 @@ from leeward.model.times import format_instant
 from leeward.policy.document import DrainPolicy
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
-from leeward.upgrade.surge_sizes import Strategy
+from leeward.upgrade.surge.sizes import Strategy
 from tests.cli.command import NOON, SMALL, a_snapshot
 from tests.fakes.builders import CLUSTER, a_group, a_node, a_policy, a_subject, an_instance, our_hook, policies
 from tests.fakes.system import FakeSystem

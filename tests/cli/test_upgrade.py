@@ -6,7 +6,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from leeward.upgrade.findings import Code
+from leeward.upgrade.preflight.findings import Code
 from leeward.upgrade.status import Phase
 from tests.cli.command import NOON
 from tests.cli.snapshots.upgrade import (

@@ -11,7 +11,7 @@ from leeward.model import well_known
 from leeward.model.launch import LaunchSource, LaunchTemplateRef
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
-from leeward.upgrade.surge_sizes import Strategy
+from leeward.upgrade.surge.sizes import Strategy
 from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, an_instance
 from tests.fakes.system import FakeSystem
 

@@ -13,8 +13,8 @@ from leeward.model import well_known
 from leeward.model.launch import LaunchSettings, LaunchSource, LaunchTemplateRef
 from leeward.policy.document import Selector
 from leeward.ports.kubernetes import Listed
-from leeward.upgrade.lease import take_lease
 from leeward.upgrade.run import Next, Run
+from leeward.upgrade.start import take_lease
 from leeward.upgrade.steps import STEPS
 from tests.cli.snapshots.disruption import a_node as a_raw_node
 from tests.cli.snapshots.disruption import a_pod as a_raw_pod

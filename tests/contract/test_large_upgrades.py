@@ -13,12 +13,12 @@ from leeward.adapters.aws.upgrade_items import upgrade_item
 from leeward.adapters.aws.upgrades import DynamoUpgrades
 from leeward.model.termination import Cause, CauseKind, Outcome, Status, TerminationRecord
 from leeward.upgrade.capacity_ledger import conclude, with_warning
-from leeward.upgrade.drain_selection import TRIES
-from leeward.upgrade.findings import Code, warning
-from leeward.upgrade.plan import Plan
+from leeward.upgrade.preflight.findings import Code, warning
+from leeward.upgrade.preflight.gather import MOST_FINDINGS
+from leeward.upgrade.preflight.plan import Plan
 from leeward.upgrade.record import SurgeNode, cause_id, tag_for
-from leeward.upgrade.surge_sizes import Strategy, sizes
-from leeward.upgrade.survey import MOST_FINDINGS
+from leeward.upgrade.surge.sizes import Strategy, sizes
+from leeward.upgrade.waves.drain_selection import TRIES
 from tests.contract.test_claims import make_table
 from tests.contract.test_upgrades import NOW, a_record
 from tests.fakes.builders import a_subject

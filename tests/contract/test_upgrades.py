@@ -15,7 +15,7 @@ from leeward.adapters.aws.upgrades import DynamoUpgrades
 from leeward.model.launch import LaunchTemplateRef
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import ControlRequest, Order, SurgeNode, UpgradeRecord
-from leeward.upgrade.surge_sizes import Strategy
+from leeward.upgrade.surge.sizes import Strategy
 from simulation.aws.upgrades import SimUpgrades
 from tests.contract.test_claims import make_table
 from tests.fakes.upgrades import FakeUpgrades

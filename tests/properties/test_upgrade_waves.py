@@ -10,16 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leeward.model.pod import Owner, Pod, PodDisruptionBudget
-from leeward.upgrade.cluster_constraints import (
+from leeward.upgrade.waves.model import (
     BudgetIndex,
     ClusterConstraints,
+    Limits,
     WaveNode,
     budget_key,
-    rivalry,
+    cluster_constraints,
     wave_node,
 )
-from leeward.upgrade.wave_constraints import Limits
-from leeward.upgrade.waves import Order, next_nodes, plan_waves
+from leeward.upgrade.waves.planner import Order, next_nodes, plan_waves
 
 EXAMPLES = int(os.environ.get("EXAMPLES", "150"))  # make test-long asks for more
 START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -59,7 +59,7 @@ def a_fleet(chance, *, nodes, pods, replicas, budgeted=0.5, allowed=(0, 1, 1, 2,
                     disruptions_allowed=chance.choice(allowed),
                 )
             )
-    return joined(chance, nodes, found, budgets, zones), rivalry(budgets, found)
+    return joined(chance, nodes, found, budgets, zones), cluster_constraints(budgets, found)
 
 
 def joined(chance, count, pods, budgets, zones):

@@ -10,8 +10,8 @@ from leeward.model import well_known
 from leeward.model.group import GroupInstance
 from leeward.policy.document import DisruptionPolicy
 from leeward.upgrade.members import Target
-from leeward.upgrade.record import Asked, ControlRequest, UpgradeRecord
-from leeward.upgrade.surge_sizes import Strategy
+from leeward.upgrade.record import ControlRequest, UpgradeRecord, UpgradeRequest
+from leeward.upgrade.surge.sizes import Strategy
 from simulation.image_rules import LONGEST_RUN, LOOKS_EVERY
 from simulation.invariants import Checker, Rule
 from simulation.ordered import Ordered
@@ -136,7 +136,7 @@ def upgraded(watched, image, moves_to=None, **record):
     member = GroupInstance(id=INSTANCE, zone=ZONE, lifecycle="InService")
     watched.world.groups = {GROUP: replace(watched.world.groups[GROUP], instances=(member,))}
     given = {"desired": 1, "maximum": 10, "strategy": Strategy.DEFAULT, "target": Target(), "version": 1}
-    given["asked"] = Asked(image=PARAMETER)
+    given["request"] = UpgradeRequest(image=PARAMETER)
     watched.world.upgrades = {GROUP: UpgradeRecord(group=GROUP, began=began, ended=began, **{**given, **record})}
     return watched.broken()
 
@@ -162,5 +162,5 @@ def test_an_upgrade_that_does_not_say_that_it_is_done_is_not_judged(more):
 
 
 def test_an_upgrade_for_which_no_operator_has_named_the_parameter_is_not_judged():
-    assert upgraded(Watched(), NEWER, asked=Asked(image=NEWER)) == []
-    assert upgraded(Watched(), NEWER, asked=Asked(image="/aws/service/eks/another")) == []
+    assert upgraded(Watched(), NEWER, request=UpgradeRequest(image=NEWER)) == []
+    assert upgraded(Watched(), NEWER, request=UpgradeRequest(image="/aws/service/eks/another")) == []

@@ -11,7 +11,7 @@ from leeward.model.launch import LaunchSource, LaunchTemplateRef
 from leeward.ports.eks import ManagedState
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
-from leeward.upgrade.surge_sizes import Strategy
+from leeward.upgrade.surge.sizes import Strategy
 from simulation.aws.managed import SimUpdate
 from simulation.invariants import Checker, Rule
 from simulation.ordered import Ordered

@@ -7,7 +7,7 @@ import pytest
 
 from leeward.policy.document import Canary, Window
 from leeward.upgrade import run
-from leeward.upgrade.scene import look
+from leeward.upgrade.observation import observe
 from leeward.upgrade.status import Phase, status_of
 from simulation import functions
 from simulation.faults import Faults, Killed
@@ -29,8 +29,8 @@ def forcing(fleet):
 
 def status(world):
     """As `leeward upgrade status` tells it now."""
-    scene = look(world.record, world.world.system.ports)
-    return status_of(scene.preflight, world.record)
+    observation = observe(world.record, world.world.system.ports)
+    return status_of(observation.preflight, world.record)
 
 
 def events(world):

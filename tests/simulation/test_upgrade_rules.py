@@ -10,7 +10,7 @@ from leeward.model.group import GroupInstance
 from leeward.model.launch import LaunchTemplateRef
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import UpgradeRecord
-from leeward.upgrade.surge_sizes import Strategy
+from leeward.upgrade.surge.sizes import Strategy
 from local.cluster.nodes import NodeSpec
 from simulation.aws.books import Book
 from simulation.aws.upgrade_books import UpgradeBooks

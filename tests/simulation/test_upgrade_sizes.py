@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from leeward.upgrade.plan import plan_upgrade
-from leeward.upgrade.record import Asked
-from leeward.upgrade.scene import fresh_record, look
+from leeward.upgrade.observation import fresh_record, observe
+from leeward.upgrade.preflight.plan import plan_upgrade
+from leeward.upgrade.record import UpgradeRequest
 from leeward.upgrade.templates import expected
 from tests.simulation.upgrade_stand_in import BEGIN, GROUP, Upgraded, a_fleet
 
@@ -15,8 +15,10 @@ def planned(world):
     """The plan for version 2, as it is before the start."""
     ports, group = world.world.system.ports, world.world.fleet.groups[GROUP].described()
     policy = world.world.policies.policies[0]
-    record = fresh_record(group, "blue", policy, Asked(template_version="2"), ports.clock)
-    return plan_upgrade(look(replace(record, target=expected(record, group, ports.templates)), ports).preflight).sizes
+    record = fresh_record(group, "blue", policy, UpgradeRequest(template_version="2"), ports.clock)
+    return plan_upgrade(
+        observe(replace(record, target=expected(record, group, ports.templates)), ports).preflight
+    ).sizes
 
 
 @pytest.mark.parametrize("strategy", ["DEFAULT", "MINIMAL", "INCREMENTAL"])

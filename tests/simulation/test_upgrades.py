@@ -271,7 +271,7 @@ def test_what_a_stopped_execution_had_suspended_is_resumed_at_once_by_the_rule_o
     seen = []
     world.at(BEGIN + 65, lambda: world.machine.stop("first"))
     world.at(BEGIN + 69, lambda: seen.append((world.group.suspended, world.record.why))).run()
-    assert seen == [((), "execution first ended with ABORTED: start the upgrade of app again, and it goes on")]
+    assert seen == [((), "execution first ended with ABORTED: start the upgrade of app again, and it continues")]
     assert world.record.resumable
 
 

@@ -15,9 +15,9 @@ from leeward.termination.reconciler import reconcile_once
 from leeward.termination.replacing import ask_for_replacement
 from leeward.termination.run import Next, Run
 from leeward.upgrade.members import Target
+from leeward.upgrade.observation import launched_by_others, measured
 from leeward.upgrade.record import UpgradeRecord
-from leeward.upgrade.scene import launched_by_others, measured
-from leeward.upgrade.surge_sizes import Strategy
+from leeward.upgrade.surge.sizes import Strategy
 from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, a_subject, an_instance
 from tests.fakes.clock import START
 from tests.fakes.disruptions import a_disruption
@@ -228,7 +228,7 @@ def test_an_upgrade_measures_without_a_launch_whose_record_the_index_does_not_li
     monkeypatch.setattr(system.claims, "open_instances", list)
     group = system.groups.by_name[GROUP]
     assert (group.desired, measured(an_upgrade(raised_maximum=False), group, system.ports).desired) == (3, 2)
-    assert launched_by_others(group, system.ports) == 1
+    assert launched_by_others(group, system.ports.claims) == 1
 
 
 def test_a_replacement_during_an_upgrade_takes_the_max_size_that_the_upgrade_recorded():

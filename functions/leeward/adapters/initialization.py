@@ -45,7 +45,6 @@ NEEDS: Mapping[str, Need] = {
             "leeward.policy.parse",
             "leeward.termination.reconciler",
             "leeward.upgrade.reconciler",
-            "leeward.upgrade.scale_down_protection",
             "leeward.disruption.reconciler",
             "leeward.disruption.scale_down_protection",
             "leeward.repair.scan",

@@ -13,7 +13,7 @@ from leeward.cli.upgrade_plan import plan
 from leeward.cli.upgrade_scene import offline_preflight
 from leeward.cli.upgrade_tables import status_table
 from leeward.errors import InvalidInputError
-from leeward.upgrade.findings import Code
+from leeward.upgrade.preflight.findings import Code
 from leeward.upgrade.status import status_of
 
 _DESCRIPTION = """plan: the waves in which old nodes of an Auto Scaling group would drain, its sizes meanwhile, how long

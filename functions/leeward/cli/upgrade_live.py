@@ -15,17 +15,15 @@ from leeward.model.group import Group
 from leeward.ports import Ports
 from leeward.ports.executions import NamedExecutions
 from leeward.ports.records import Upgrades
-from leeward.upgrade.control import with_control
-from leeward.upgrade.executions import is_running, start_next
-from leeward.upgrade.group_sequence import following, known
-from leeward.upgrade.lease import ACTIONS as WISHES
-from leeward.upgrade.lease import asked_for, held, written
-from leeward.upgrade.managed.controls import limits
-from leeward.upgrade.pause import allowed
-from leeward.upgrade.record import Asked, UpgradeRecord
-from leeward.upgrade.scene import described, fresh_record, look, policy_of
+from leeward.upgrade.control import limits, with_control
+from leeward.upgrade.lease import held, is_running, start_next, written
+from leeward.upgrade.observation import described, existing_groups, fresh_record, observe, policy_of
+from leeward.upgrade.record import UpgradeRecord, UpgradeRequest
+from leeward.upgrade.start import ACTIONS as WISHES
+from leeward.upgrade.start import following, parse_request
 from leeward.upgrade.status import Running, Status, status_of
 from leeward.upgrade.templates import expected
+from leeward.upgrade.waits import allowed
 from leeward.workflow.executions import execution_name
 
 RACES = 5
@@ -44,7 +42,7 @@ def start(arguments: argparse.Namespace, ports: Ports) -> int:
     """Begin the upgrade, or continue one that an earlier start has left; a running one is named, and groups that follow
     are recorded there.
     """
-    follows = known(following({"groups": [arguments.group, *arguments.then]}), ports.groups)
+    follows = existing_groups(following({"groups": [arguments.group, *arguments.then]}), ports.groups)
     group = described(arguments.group, ports.groups)
     then = f", then {', '.join(follows)}" if follows else ""
     record = ports.upgrades.read(arguments.group)
@@ -83,12 +81,15 @@ def live_status(name: str, cluster: str, ports: Ports) -> Status:
         policy = policy_of(cluster, group, ports.clusters)
         if policy is None:
             raise InvalidInputError(f"upgrade: found {group.name}, which no policy selects; expected a selected group")
-        probe = fresh_record(group, cluster, policy, Asked(), ports.clock)
+        probe = fresh_record(group, cluster, policy, UpgradeRequest(), ports.clock)
         probe = replace(probe, target=expected(probe, group, ports.templates))
-    scene = look(probe, ports)
+    observation = observe(probe, ports)
     runs = record is not None and record.ended is None
     return status_of(
-        scene.preflight, record, allowed(probe, scene, ports) if runs else None, running(name, record, ports)
+        observation.preflight,
+        record,
+        allowed(probe, observation, ports) if runs else None,
+        running(name, record, ports),
     )
 
 
@@ -166,7 +167,7 @@ def _asked(arguments: argparse.Namespace) -> dict[str, Any]:
             "upgrade: found more than one target, expected one of --ami, --launch-template-version and "
             "--kubernetes-version at most"
         )
-    asked_for(found)
+    parse_request(found)
     return found
 
 

@@ -12,12 +12,12 @@ from leeward.cli.upgrade_tables import plan_table, recorded_table
 from leeward.errors import InvalidInputError
 from leeward.policy.document import NodePolicy, Selector
 from leeward.ports import Ports
-from leeward.upgrade.findings import Code, blocking
-from leeward.upgrade.plan import Plan, plan_upgrade
-from leeward.upgrade.preflight import Preflight
-from leeward.upgrade.record import Asked
-from leeward.upgrade.scene import described, fresh_record, policy_of
-from leeward.upgrade.survey import survey
+from leeward.upgrade.observation import described, fresh_record, policy_of
+from leeward.upgrade.preflight.findings import Code, blocking
+from leeward.upgrade.preflight.gather import gather_preflight
+from leeward.upgrade.preflight.model import Preflight
+from leeward.upgrade.preflight.plan import Plan, plan_upgrade
+from leeward.upgrade.record import UpgradeRequest
 
 PortsOf = Callable[[argparse.Namespace], Ports]
 
@@ -41,13 +41,13 @@ def live_preflight(arguments: argparse.Namespace, ports: Ports) -> Preflight:
     at_most_one(arguments)
     group = described(arguments.group, ports.groups)
     policy = policy_of(arguments.cluster, group, ports.clusters) or NodePolicy(name="(defaults)", selector=Selector())
-    asked = Asked(
+    asked = UpgradeRequest(
         image=arguments.ami or "",
         template_version=arguments.launch_template_version or "",
         kubernetes=arguments.kubernetes_version or "",
         force=arguments.force,
     )
-    return survey(fresh_record(group, arguments.cluster, policy, asked, ports.clock), ports)
+    return gather_preflight(fresh_record(group, arguments.cluster, policy, asked, ports.clock), ports)
 
 
 def _recorded(arguments: argparse.Namespace, ports_of: PortsOf) -> int:

@@ -20,7 +20,7 @@ from leeward.ports.compute import LaunchSources
 from leeward.ports.kubernetes import Clusters, Kubernetes
 from leeward.time_budget import TimeBudget
 from leeward.upgrade.members import Target
-from leeward.upgrade.preflight import Beside, Preflight, held_lone_pods
+from leeward.upgrade.preflight.model import Preflight, PreflightInputs, held_lone_pods
 from leeward.upgrade.templates import architecture_named
 
 VERSIONS = "launch-template-versions"
@@ -75,15 +75,15 @@ def offline_preflight(arguments: argparse.Namespace) -> Preflight:
     return Preflight.of(world, world.groups[group.name], chosen, wanted, beside)
 
 
-def _beside(arguments: argparse.Namespace, context: ClusterContext, nodegroup: Nodegroup | None) -> Beside:
+def _beside(arguments: argparse.Namespace, context: ClusterContext, nodegroup: Nodegroup | None) -> PreflightInputs:
     """Return the inputs that follow from the arguments, the node group and the files of EKS alone."""
     folder = context.folder
     clusters = folder.elements("cluster") if folder is not None else ()
-    return Beside(
+    return PreflightInputs(
         force=arguments.force,
         image=arguments.ami or "",
         image_by_eks=nodegroup is not None and nodegroup.template is None,
-        asked_version=arguments.kubernetes_version is not None,
+        version_requested=arguments.kubernetes_version is not None,
         version=arguments.kubernetes_version or (nodegroup.version if nodegroup else ""),
         control_plane=next((raw["cluster"].get("version", "") for raw in clusters), ""),
         architecture=architecture_named(arguments.ami or "") or architecture_of(nodegroup) or "",

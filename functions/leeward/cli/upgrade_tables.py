@@ -10,9 +10,9 @@ from rich.table import Table
 
 from leeward.model.times import format_instant
 from leeward.policy.durations import format_duration
-from leeward.upgrade.findings import Code, Finding, Severity
-from leeward.upgrade.plan import Plan
-from leeward.upgrade.preflight import Preflight
+from leeward.upgrade.preflight.findings import Code, Finding, Severity
+from leeward.upgrade.preflight.model import Preflight
+from leeward.upgrade.preflight.plan import Plan
 from leeward.upgrade.status import Status
 
 MOST_WAVES, MOST_NAMES = 20, 8  # of a large plan; the JSON has all of it
@@ -46,8 +46,8 @@ def _summary(plan: Plan, preflight: Preflight) -> RenderableType:
 
 
 def _asked(preflight: Preflight) -> str:
-    beside = preflight.beside
-    asked = beside.image or (f"Kubernetes {beside.version}" if beside.version else "the group's own template")
+    inputs = preflight.inputs
+    asked = inputs.image or (f"Kubernetes {inputs.version}" if inputs.version else "the group's own template")
     return f"{asked}, in a new launch template version"
 
 

@@ -20,7 +20,7 @@ from leeward.ports.doctor import Deployment, Rbac
 from leeward.ports.executions import NamedExecutions
 from leeward.ports.kubernetes import Clusters
 from leeward.ports.records import Catalog, Disruptions
-from leeward.upgrade.executions import is_running
+from leeward.upgrade.lease import is_running
 
 NO_ROLE = Unread(
     permission="lambda:GetFunction", why="the role that enters the cluster is not known: no function could be read"

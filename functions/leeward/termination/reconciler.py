@@ -243,7 +243,7 @@ def _reconcile_nodes(
     with apart(f"{cluster}: kept nodes", found):
         if any(well_known.KEPT_FOR in node.annotations for node in nodes.values()):
             from leeward.disruption.scale_down_protection import unprotect_after_disruptions  # late, as above
-            from leeward.upgrade.scale_down_protection import unprotect_after_upgrades
+            from leeward.upgrade.reconciler import unprotect_after_upgrades
 
             found.restored += unprotect_after_upgrades(cluster, nodes.values(), ports)
             found.restored += unprotect_after_disruptions(cluster, nodes.values(), ports)

@@ -16,8 +16,8 @@ from leeward.termination.capacity_ledger import Ending
 from leeward.termination.decisions import RESTS, held_for_upgrade
 from leeward.upgrade.record import UpgradeRecord, cause_id, surge_of
 
-SECOND_SIGHT = timedelta(seconds=60)  # a launch may be visible in the group before it is recorded
-MOST_REMARKS, LONGEST_REMARK = 20, 500
+SECOND_OBSERVATION = timedelta(seconds=60)  # a launch may be visible in the group before it is recorded
+MOST_WARNINGS, LONGEST_WARNING = 20, 500
 MOST_REASONS, LONGEST_REASON = 100, 300  # the ids of all failures are kept: an item of the table holds 400 KB
 
 
@@ -41,39 +41,39 @@ def conclude(record: UpgradeRecord, terminations: Mapping[str, TerminationRecord
     unforced: list[str] = []
     for old in list(record.under_way):
         termination = terminations.get(old)
-        if termination is None or not _told(record, old, termination):
+        if termination is None or not _is_requested(record, old, termination):
             unclaimed.append(old)
             continue
         record = _offset(record, old, termination)
         if termination.status is Status.CLOSED and termination.outcome is Outcome.TERMINATED:
             record = replace(_left(record, old), finished=record.finished + 1)
-        elif _given_back(record, old, termination):
+        elif _returned_to_service(record, old, termination):
             failures[old] = "; ".join(termination.blocked_by) or "its pods did not leave in time"
             record = _failed(_left(record, old), old, failures[old])
-        elif record.asked.force and not termination.forced:
+        elif record.request.force and not termination.forced:
             unforced.append(old)
     return LedgerView(record=record, unclaimed=tuple(unclaimed), failures=failures, unforced=tuple(unforced))
 
 
-def held_back(
+def held_by_hook(
     record: UpgradeRecord, terminations: Mapping[str, TerminationRecord], time_out: timedelta, now: datetime
 ) -> dict[str, str]:
     """Return the old instances that their hook holds because pods have not left in time, and why (`update.terminate:
     first`). The termination was requested from the group already, so they cannot be returned to service: they end when
     the pods leave, or when the termination is requested again with force.
     """
-    found: dict[str, str] = {}
+    held: dict[str, str] = {}
     for old in record.under_way:
         termination = terminations.get(old)
         if termination is None or termination.status is Status.CLOSED or termination.forced:
             continue
         began = termination.times.get("draining", now)
         if held_for_upgrade(termination) and now - began > time_out:
-            found[old] = "; ".join(termination.blocked_by) or "its pods did not leave in time"
-    return found
+            held[old] = "; ".join(termination.blocked_by) or "its pods did not leave in time"
+    return held
 
 
-def parted(
+def settle_held(
     record: UpgradeRecord,
     held: Mapping[str, TerminationRecord],
     activities: Sequence[ScalingActivity],
@@ -97,7 +97,7 @@ def parted(
     return record
 
 
-def _told(record: UpgradeRecord, old: str, termination: TerminationRecord) -> bool:
+def _is_requested(record: UpgradeRecord, old: str, termination: TerminationRecord) -> bool:
     """Return whether both causes have joined: its own, and that of the offset where it has one."""
     new = offset_by(record, old)
     return termination.knows(cause_id(record, old)) and (
@@ -124,15 +124,15 @@ def _offset(record: UpgradeRecord, old: str, termination: TerminationRecord) -> 
     return record.with_offsets({new: None})
 
 
-def _given_back(record: UpgradeRecord, old: str, termination: TerminationRecord) -> bool:
+def _returned_to_service(record: UpgradeRecord, old: str, termination: TerminationRecord) -> bool:
     """Return whether the node was returned to service: its record is closed so; or kept open for a maintenance that
     lies ahead: it is in cooldown since a time-out after the upgrade had requested its termination, and the request of
     an offset has come back.
     """
     if termination.status is Status.CLOSED:
         return True
-    told = next(cause.at for cause in termination.all_causes if cause.id == cause_id(record, old))
-    rests = termination.times.get("retry", told) - RESTS >= told
+    requested_at = next(cause.at for cause in termination.all_causes if cause.id == cause_id(record, old))
+    rests = termination.times.get("retry", requested_at) - RESTS >= requested_at
     return rests and offset_by(record, old) is None
 
 
@@ -147,19 +147,19 @@ def _failed(record: UpgradeRecord, old: str, why: str) -> UpgradeRecord:
     """Record that its drain has failed once more. Reasons are kept of the latest nodes alone: they
     repeat each other.
     """
-    reasons = {name: said for name, said in record.reasons.items() if name != old}
+    reasons = {name: reason for name, reason in record.reasons.items() if name != old}
     latest = [*reasons.items(), (old, why[:LONGEST_REASON])][-MOST_REASONS:]
     return replace(record, failed=(*record.failed, old), reasons=dict(latest))
 
 
-def not_told(record: UpgradeRecord, old: Iterable[str]) -> UpgradeRecord:
+def not_requested(record: UpgradeRecord, old: Iterable[str]) -> UpgradeRecord:
     """Keep them in service for now: their termination has not been requested yet."""
     for one in old:
         record = _left(record, one)
     return record
 
 
-def dropped(record: UpgradeRecord, old: str) -> UpgradeRecord:
+def ended_before_request(record: UpgradeRecord, old: str) -> UpgradeRecord:
     """Record that the instance ended before its termination was requested."""
     return replace(_left(record, old), finished=record.finished + 1)
 
@@ -171,14 +171,14 @@ def without(record: UpgradeRecord, new: Iterable[str]) -> UpgradeRecord:
 
 
 def with_warning(record: UpgradeRecord, warning: str) -> UpgradeRecord:
-    """Add a remark for operators: an event that they may wonder about."""
-    warning = warning[:LONGEST_REMARK]
+    """Add a warning for operators: an event that they may wonder about."""
+    warning = warning[:LONGEST_WARNING]
     if warning in record.warnings:
         return record
-    return replace(record, warnings=(*record.warnings, warning)[-MOST_REMARKS:])
+    return replace(record, warnings=(*record.warnings, warning)[-MOST_WARNINGS:])
 
 
-def seen_sizes(record: UpgradeRecord, *, desired: int, of_others: int, shrunk: bool, now: datetime) -> UpgradeRecord:
+def detect_resize(record: UpgradeRecord, *, desired: int, of_others: int, shrunk: bool, now: datetime) -> UpgradeRecord:
     """Detect that another writer has changed the group's size. Then the remaining old nodes terminate without
     decrement, and the size is not restored (EKS leaves its scale-down phase at once when Cluster Autoscaler scales the
     group up). A smaller size, which the group's history shows, was chosen by a writer that saw the larger one: nothing
@@ -196,8 +196,8 @@ def seen_sizes(record: UpgradeRecord, *, desired: int, of_others: int, shrunk: b
     if grown and not shrunk:
         if record.others_seen is None:
             return replace(record, others_seen=now)
-        if now - record.others_seen < SECOND_SIGHT:
+        if now - record.others_seen < SECOND_OBSERVATION:
             return record
     what = "made it smaller" if shrunk else f"scaled it up: desired is {desired}, {explained} are explained"
-    warning = f"others {what}; the rest goes without decrement and the size stays"
+    warning = f"others {what}; the rest terminates without decrement and the size stays"
     return with_warning(replace(without(record, record.unassigned), others_scaled=now), warning)

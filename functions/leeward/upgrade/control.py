@@ -1,19 +1,33 @@
 """Permission of a running upgrade's next step, given the operator's control request, the policy and the time.
 
 Decides between going on, holding, undoing and failing. A hold starts nothing new: nodes that are draining finish, so
-a pause takes effect between nodes. The module has no side effects."""
+a pause takes effect between nodes. Windows: further nodes start inside the policy's windows and outside every freeze
+(`leeward.policy.schedule` decides whether one is open). Managed node groups: EKS has no pause, and cancels no update
+of a node group (CancelUpdate serves rollbacks of Auto Mode clusters alone)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from itertools import islice
+
+from cronsim import CronSim
 
 from leeward.errors import InvalidInputError
 from leeward.model.times import format_instant
-from leeward.policy.document import ClusterSettings, UpdatePolicy
+from leeward.policy.document import ClusterSettings, UpdatePolicy, Window
 from leeward.policy.durations import format_duration
+from leeward.policy.schedule import MACROS, any_active, is_active, zone
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
-from leeward.upgrade.windows import is_open, opens
+
+_FURTHEST = timedelta(days=366)
+_MOST_STARTS = 3 * 24 * 60  # starts of one window that are tried
+_MOST_HOPS = 100  # from the end of a freeze to the start of a window and so on
+_LATER = {
+    ControlRequest.PAUSE: "EKS cannot pause an update: nothing more is started when it has ended",
+    ControlRequest.ABORT: "EKS cannot cancel the update of a node group: it is not tried again when it has ended",
+    ControlRequest.ROLLBACK: "EKS cannot cancel the update of a node group: the rollback begins when it has ended",
+}
 
 
 class Move(StrEnum):
@@ -136,3 +150,52 @@ def with_control(record: UpgradeRecord, control: ControlRequest) -> UpgradeRecor
     if record.ended is None and record.control in {ControlRequest.ABORT, ControlRequest.ROLLBACK}:
         raise InvalidInputError(f"{name}: found {record.control.value} under way, expected one that runs or is paused")
     return replace(record, control=control)
+
+
+def is_open(windows: Sequence[Window], freeze: Sequence[Window], now: datetime) -> bool:
+    """Return whether further nodes may start; always open without windows. A freeze wins over every window."""
+    return (not windows or any_active(windows, now)) and not any_active(freeze, now)
+
+
+def opens(windows: Sequence[Window], freeze: Sequence[Window], now: datetime) -> datetime | None:
+    """Return the first moment from now on at which it is open; None when there is none within a year."""
+    moment = now
+    for _ in range(_MOST_HOPS):
+        ends = [end for window in freeze if (end := _end(window, moment)) is not None]
+        if ends:
+            moment = max(ends)
+        elif windows and not any_active(windows, moment):
+            starts = [start for window in windows if (start := next(_starts(window, moment), None)) is not None]
+            if not starts:
+                return None
+            moment = min(starts)
+        else:
+            return moment
+        if moment - now > _FURTHEST:
+            return None
+    return None
+
+
+def _end(window: Window, moment: datetime) -> datetime | None:
+    """Return the end of the window's span that holds the moment; None when none does."""
+    if not is_active(window, moment):
+        return None
+    spans = (start for start in _starts(window, moment - window.duration) if start <= moment)
+    return next(spans) + window.duration
+
+
+def _starts(window: Window, after: datetime) -> Iterator[datetime]:
+    """Yield starts later than the moment, in UTC."""
+    line = MACROS.get(window.schedule, window.schedule)
+    for start in islice(CronSim(line, after.astimezone(zone(window.time_zone))), _MOST_STARTS):
+        if start.astimezone(UTC) > after:
+            yield start.astimezone(UTC)
+
+
+def limits(record: UpgradeRecord) -> str:
+    """Return the limit to report with the control request while EKS rolls the group; empty where it takes effect at
+    once.
+    """
+    if record.target.nodegroup is None or not record.update or record.ended is not None:
+        return ""
+    return _LATER.get(record.control, "")

@@ -1,46 +1,49 @@
-"""The step that cordons all old nodes once the gate has opened, and keeps the cordons in place from then on.
+"""Cordons of old nodes: all of them once the gate has opened, kept in place from then on, removed at the end.
 
-Decides nothing: the old members are known, and `load_balancer_exclusion.py` says whether they leave load balancers
-at once."""
+Decides whether all old nodes leave external load balancers at once (docs/features.md, U7), from Services of type
+LoadBalancer, their EndpointSlices, and new nodes that are Ready: only where each such Service has a ready endpoint on
+one of them. Else each node leaves at its own drain, before its first eviction."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
-from leeward.errors import ObjectGoneError
+from leeward.errors import LeewardError, ObjectGoneError
 from leeward.model import well_known
+from leeward.model.node import Node
 from leeward.ports import Ports
-from leeward.ports.kubernetes import Clusters
+from leeward.ports.kubernetes import Clusters, Kubernetes, Listed
 from leeward.upgrade.lease import read, written
-from leeward.upgrade.load_balancer_exclusion import look_for_exclusion
 from leeward.upgrade.members import Age
+from leeward.upgrade.observation import Observation, observe
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.run import Next, Run
-from leeward.upgrade.scene import Scene, look
+
+SERVICE_LABEL = "kubernetes.io/service-name"  # of an EndpointSlice: the Service that it belongs to
 
 
 def cordon(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """Cordon the old nodes so that no pod lands on them any more. New nodes that an earlier phase had cordoned serve
-    again.
+    """Cordon the old nodes so that no pod lands on them any more. New nodes that an earlier phase had cordoned are
+    returned to service.
     """
     record = read(run, ports.upgrades)
-    scene = look(record, ports)
-    new = [one.node for one in scene.preflight.members if one.age is Age.NEW and one.node is not None]
+    observation = observe(record, ports)
+    new = [one.node for one in observation.preflight.members if one.age is Age.NEW and one.node is not None]
     leave = look_for_exclusion(ports.clusters.kubernetes(record.cluster), {node.name for node in new if node.ready})
-    count = set_cordons(record, scene, ports.clusters, exclude=leave.at_once)
+    count = set_cordons(record, observation, ports.clusters, exclude=leave.at_once)
     if not record.cordoned:
         written(replace(record, cordoned=True), ports.upgrades)
     done = f"cordoned {count} old nodes" if count else "they are cordoned already"
     return replace(run, next=Next.CORDONED, why=f"{done}; {leave.why}")
 
 
-def set_cordons(record: UpgradeRecord, scene: Scene, clusters: Clusters, *, exclude: bool = False) -> int:
+def set_cordons(record: UpgradeRecord, observation: Observation, clusters: Clusters, *, exclude: bool = False) -> int:
     """Cordon old members, with `exclude` also out of load balancers; remove Leeward's cordons from new ones. Cordons
     and labels of others stay.
     """
     kubernetes, count = clusters.kubernetes(record.cluster), 0
-    for one in scene.preflight.members:
+    for one in observation.preflight.members:
         if one.node is None:
             continue
         with suppress(ObjectGoneError):
@@ -51,3 +54,84 @@ def set_cordons(record: UpgradeRecord, scene: Scene, clusters: Clusters, *, excl
             elif one.age is Age.NEW and well_known.CORDONED_FOR in one.node.annotations:
                 kubernetes.uncordon(one.node)
     return count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """A Service. `key`: namespace/name; `balanced`: of type LoadBalancer."""
+
+    key: str
+    balanced: bool
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """Parse a Service of the API."""
+        meta, spec = raw["metadata"], raw.get("spec") or {}
+        return cls(key=f"{meta['namespace']}/{meta['name']}", balanced=spec.get("type") == "LoadBalancer")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slice:
+    """An EndpointSlice. `service`: namespace/name, empty where it belongs to none; `nodes`: that
+    hold a ready endpoint.
+    """
+
+    service: str
+    nodes: frozenset[str]
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """Parse an EndpointSlice of the API. A missing condition counts as ready, as Kubernetes defines it."""
+        meta = raw["metadata"]
+        service = (meta.get("labels") or {}).get(SERVICE_LABEL)
+        ready = [one for one in raw.get("endpoints") or () if (one.get("conditions") or {}).get("ready") is not False]
+        return cls(
+            service=f"{meta['namespace']}/{service}" if service else "",
+            nodes=frozenset(one["nodeName"] for one in ready if one.get("nodeName")),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exclusion:
+    """The decision. `at_once`: all old nodes now; `why` in a sentence."""
+
+    at_once: bool
+    why: str
+
+
+def exclusion(services: Sequence[Service], slices: Sequence[Slice], new: Collection[str]) -> Exclusion:
+    """Decide from parsed objects. `new`: names of new nodes that are Ready. Without a Service of type LoadBalancer
+    there is nothing to leave, and other load balancers hold nodes for reasons that the cluster does not show.
+    """
+    balanced = sorted(one.key for one in services if one.balanced)
+    if not balanced:
+        return Exclusion(at_once=False, why="no Service of type LoadBalancer")
+    served = {one.service for one in slices if one.nodes & set(new)}
+    lacking = [key for key in balanced if key not in served]
+    if lacking:
+        names = ", ".join(lacking[:5]) + (" ..." if len(lacking) > 5 else "")
+        why = f"no new node holds a ready endpoint of {names}: each old node leaves load balancers with its turn"
+        return Exclusion(at_once=False, why=why)
+    return Exclusion(at_once=True, why=f"new nodes serve {', '.join(balanced[:5])}: old ones leave load balancers now")
+
+
+def look_for_exclusion(kubernetes: Kubernetes, new: Collection[str]) -> Exclusion:
+    """Read two lists of the watch cache, the second only where a Service needs it, and decide. Where they cannot be
+    read, nothing leaves at once: that is never wrong.
+    """
+    try:
+        services = kubernetes.read(Listed.SERVICES, Service.from_json)
+        balanced = any(one.balanced for one in services)
+        slices = kubernetes.read(Listed.ENDPOINT_SLICES, Slice.from_json) if balanced else ()
+    except LeewardError as error:
+        return Exclusion(at_once=False, why=f"Services could not be read: {error}")
+    return exclusion(services, slices, new)
+
+
+def uncordon(nodes: Iterable[Node], record: UpgradeRecord, clusters: Clusters) -> None:
+    """Undo Leeward's cordons, and no others."""
+    kubernetes = clusters.kubernetes(record.cluster)
+    for node in nodes:
+        if {well_known.CORDONED_FOR, well_known.EXCLUDED_FOR} & node.annotations.keys():
+            with suppress(ObjectGoneError):
+                kubernetes.uncordon(node)

@@ -1,6 +1,6 @@
 """The drain step of node-group-upgrade: old nodes drain in their order, until none is left or something blocks them.
 
-Every wait ends: with the next turn, or with a failure that names what blocks it (`stalled.py`). Only an operator's
+Every wait ends: with the next turn, or with a failure that names what blocks it (`waits.py`). Only an operator's
 pause, a closed window and a budget of 0 are waited for without a limit."""
 
 from collections.abc import Mapping
@@ -13,25 +13,27 @@ from leeward.ports.clock import Clock
 from leeward.ports.records import Upgrades
 from leeward.upgrade.control import Hold, Move
 from leeward.upgrade.cordoning import set_cordons
-from leeward.upgrade.drain_selection import to_try, waiting
-from leeward.upgrade.eviction_failures import eviction_failures
-from leeward.upgrade.gate import Gate, Lack
+from leeward.upgrade.creation_failures import creation_failures
+from leeward.upgrade.eviction_failures import describe_blocked, eviction_failures
+from leeward.upgrade.gate import Gate, Lack, gate_of
 from leeward.upgrade.lease import read
-from leeward.upgrade.pause import LONGEST, SHORTEST, again, held, resumed
-from leeward.upgrade.pod_placement_failures import creation_failures
-from leeward.upgrade.preflight import others_disrupting
+from leeward.upgrade.preflight.model import others_disrupting
 from leeward.upgrade.rollout import Turn, take_turn
 from leeward.upgrade.run import Next, Run
-from leeward.upgrade.stalled import (
+from leeward.upgrade.waits import (
+    LONGEST,
     MOST_NAMED,
+    SHORTEST,
     STALLED,
+    again,
+    held,
     leaving_nodes,
     longest_wait,
     pods_left,
-    waited,
-    what_blocks,
+    resumed,
+    track_wait,
 )
-from leeward.upgrade.status import gate_of
+from leeward.upgrade.waves.drain_selection import to_try, waiting
 
 BUSY_PAUSES = (3, 10)  # seconds between two observations while nodes drain, minimum and maximum
 ONE_DRAIN = 30  # seconds of an unblocked drain: the usual grace of pods
@@ -43,37 +45,39 @@ def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     own; no node waits for the end of a wave.
     """
     turn = take_turn(read(run, ports.upgrades), ports, drains=True)
-    record, preflight = turn.record, turn.scene.preflight
+    record, preflight = turn.record, turn.observation.preflight
     if not preflight.old and not record.under_way:
-        return _all_gone(run, turn, ports.clock)
+        return _drains_done(run, turn, ports.clock)
     left = waiting(preflight, record)
-    told = f"{len(left)} old nodes wait, {len(record.under_way)} are on their way, {record.finished} are gone"
+    progress = f"{len(left)} old nodes wait, {len(record.under_way)} are terminating, {record.finished} are gone"
     if _canary_is_held(turn):
-        return _nothing_goes(run, turn, told, ports.clock, ports.upgrades)
+        return _none_started(run, turn, progress, ports.clock, ports.upgrades)
     if turn.permission.move is not Move.GO:
-        stalled = _stalled(run, turn, told, ports) if _canary_drains(turn) else None
+        stalled = _stalled(run, turn, progress, ports) if _canary_terminates(turn) else None
         return stalled or held(run, turn.permission, len(record.under_way), ports.clock.now())
-    set_cordons(record, turn.scene, ports.clusters)
-    if turn.told or leaving_nodes(preflight, record, turn.held):
-        pause = SHORTEST if turn.told else busy_pause(preflight.parallel)
-        return _stalled(run, turn, told, ports) or again(run, Next.WAIT, pause, told)
-    return _nothing_goes(run, turn, told, ports.clock, ports.upgrades)
+    set_cordons(record, turn.observation, ports.clusters)
+    if turn.requests or leaving_nodes(preflight, record, turn.held):
+        pause = SHORTEST if turn.requests else busy_pause(preflight.parallel)
+        return _stalled(run, turn, progress, ports) or again(run, Next.WAIT, pause, progress)
+    return _none_started(run, turn, progress, ports.clock, ports.upgrades)
 
 
-def _stalled(run: Run, turn: Turn, told: str, ports: Ports) -> Run | None:
-    """Return None while one of the nodes on their way moves, else the failure with what blocks them: the upgrade's own,
+def _stalled(run: Run, turn: Turn, progress: str, ports: Ports) -> Run | None:
+    """Return None while one of the terminating nodes moves, else the failure with what blocks them: the upgrade's own,
     and those that another controller or a person terminates and cannot terminate.
     """
-    preflight = turn.scene.preflight
+    preflight = turn.observation.preflight
     nodes = leaving_nodes(preflight, turn.record, turn.held)
-    limit = longest_wait(turn.scene.policy.drain)
+    limit = longest_wait(turn.observation.policy.drain)
     left = pods_left(nodes, preflight)
-    _, stands = waited(turn.record, "waiting for nodes to leave", nodes, limit, ports.clock, ports.upgrades, pods=left)
-    if not stands:
+    _, stalled = track_wait(
+        turn.record, "waiting for nodes to leave", nodes, limit, ports.clock, ports.upgrades, pods=left
+    )
+    if not stalled:
         return None
-    said = what_blocks(nodes, turn.record, turn.scene, ports.claims)
+    blocked = describe_blocked(nodes, turn.record, turn.observation, ports.claims)
     return replace(
-        run, next=Next.EVICTION_FAILURE, why=f"nodes have not left in {format_duration(limit)}: {told}: {said}"
+        run, next=Next.EVICTION_FAILURE, why=f"nodes have not left in {format_duration(limit)}: {progress}: {blocked}"
     )
 
 
@@ -85,57 +89,61 @@ def _canary_is_held(turn: Turn) -> bool:
     return waits and bool(turn.held) and not turn.record.under_way.keys() - turn.held.keys()
 
 
-def _canary_drains(turn: Turn) -> bool:
-    """Return whether the canary waits for nodes on their way: a wait that no operator and no clock ends."""
+def _canary_terminates(turn: Turn) -> bool:
+    """Return whether the canary waits for terminating nodes: a wait that no operator and no clock ends."""
     return turn.permission.hold is Hold.CANARY and turn.permission.until is None and bool(turn.record.under_way)
 
 
-def _all_gone(run: Run, turn: Turn, clock: Clock) -> Run:
+def _drains_done(run: Run, turn: Turn, clock: Clock) -> Run:
     """Finish the drains. Old nodes may have gone while their successors still booted: those have to join before the
     step is done.
     """
-    late = Gate(missing=tuple(one for one in gate_of(turn.scene.preflight).missing if one.lack is Lack.NOT_JOINED))
+    late = Gate(
+        missing=tuple(one for one in gate_of(turn.observation.preflight).missing if one.lack is Lack.NOT_JOINED)
+    )
     if late.open:
         return replace(run, next=Next.SCALE_DOWN, why="no node of an older template version is left")
-    failures = creation_failures(turn.record, turn.scene, late, clock.now(), exhausted=False)
+    failures = creation_failures(turn.record, turn.observation, late, clock.now(), exhausted=False)
     if failures:
         return replace(run, next=Next.CREATION_FAILURE, why="; ".join(f"{one.message}: {one.fix}" for one in failures))
     return again(run, Next.WAIT, BOOT_PAUSE, "; ".join(one.message for one in late.missing))
 
 
-def _nothing_goes(run: Run, turn: Turn, told: str, clock: Clock, upgrades: Upgrades) -> Run:
-    """Wait or fail when no node is on its way and none could start: report why, and limit the wait."""
-    record, preflight = turn.record, turn.scene.preflight
+def _none_started(run: Run, turn: Turn, progress: str, clock: Clock, upgrades: Upgrades) -> Run:
+    """Wait or fail when no node is terminating and none could start: report why, and limit the wait."""
+    record, preflight = turn.record, turn.observation.preflight
     if turn.held or not to_try(preflight, record):
         reasons = {**record.reasons, **turn.held}
         causes = [f"{one.message}: {one.fix}" for one in eviction_failures(preflight, {*record.failed, *turn.held})]
-        said = "; ".join(causes or [f"{old}: {why}" for old, why in reasons.items()])
-        return replace(run, next=Next.EVICTION_FAILURE, why=f"pods did not leave: {told}: {said}")
+        blocked = "; ".join(causes or [f"{old}: {why}" for old, why in reasons.items()])
+        return replace(run, next=Next.EVICTION_FAILURE, why=f"pods did not leave: {progress}: {blocked}")
     if preflight.limits.together <= 0:
-        return _budget_is_spent(run, turn, told, clock, upgrades)
+        return _no_budget(run, turn, progress, clock, upgrades)
     record = resumed(run, record, clock, upgrades)
-    failures = creation_failures(record, turn.scene, gate_of(turn.scene.preflight), clock.now(), exhausted=False)
+    failures = creation_failures(
+        record, turn.observation, gate_of(turn.observation.preflight), clock.now(), exhausted=False
+    )
     if failures:
         return replace(run, next=Next.CREATION_FAILURE, why="; ".join(f"{one.message}: {one.fix}" for one in failures))
     nodes = [one.instance.id for one in waiting(preflight, record)]
-    record, stands = waited(record, "waiting for new nodes", nodes, STALLED, clock, upgrades)
-    if stands:
-        why = f"{told}: no Ready new node has come for them: look at the group's scaling activities and its budgets"
+    record, stalled = track_wait(record, "waiting for new nodes", nodes, STALLED, clock, upgrades)
+    if stalled:
+        why = f"{progress}: no Ready new node has come for them: look at the group's scaling activities and its budgets"
         return replace(run, next=Next.CREATION_FAILURE, why=why)
-    return again(run, Next.WAIT, BOOT_PAUSE, f"{told}; waiting for new nodes")
+    return again(run, Next.WAIT, BOOT_PAUSE, f"{progress}; waiting for new nodes")
 
 
-def _budget_is_spent(run: Run, turn: Turn, told: str, clock: Clock, upgrades: Upgrades) -> Run:
+def _no_budget(run: Run, turn: Turn, progress: str, clock: Clock, upgrades: Upgrades) -> Run:
     """Wait for a budget of 0, which is the operator's; a budget that nodes of the policy's other groups hold is waited
     for as well, as long as these change.
     """
-    holders = others_disrupting(turn.scene.preflight)
+    holders = others_disrupting(turn.observation.preflight)
     if not holders:
-        return again(run, Next.WINDOW, LONGEST, f"{told}; the budgets for Upgrade allow none now")
-    limit = longest_wait(turn.scene.policy.drain)
-    _, stands = waited(turn.record, "waiting for budgets", holders, limit, clock, upgrades)
-    held_by = f"{told}; the budgets for Upgrade are held by {', '.join(holders[:MOST_NAMED])}"
-    if stands:
+        return again(run, Next.WINDOW, LONGEST, f"{progress}; the budgets for Upgrade allow none now")
+    limit = longest_wait(turn.observation.policy.drain)
+    _, stalled = track_wait(turn.record, "waiting for budgets", holders, limit, clock, upgrades)
+    held_by = f"{progress}; the budgets for Upgrade are held by {', '.join(holders[:MOST_NAMED])}"
+    if stalled:
         fix = "make these nodes Ready or finish their disruption, or raise the policy's budget"
         return replace(run, next=Next.EVICTION_FAILURE, why=f"{held_by} for {format_duration(limit)}: {fix}")
     return again(run, Next.WINDOW, LONGEST, held_by)

@@ -1,23 +1,86 @@
-"""Pods that did not leave old nodes in time: each with its cause and the fix (docs/features.md, U14).
+"""Pods and nodes that did not leave in time: each with its cause and the fix (docs/features.md, U14).
 
-Decides which cause it is, from the cluster's state when the upgrade ends; the messages are in `failures.py`."""
+Decides the PodEvictionFailure from the cluster's state when the upgrade ends, and which objects block a node that
+this upgrade, another controller or a person terminates. Source: EKS, "Managed node update behavior" (known reasons)."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
 
+from leeward.model.node import Node
 from leeward.model.pod import Pod
-from leeward.upgrade.checks.workloads import tolerates_every_mark
-from leeward.upgrade.failures import EvictionCause, PodEvictionFailure, eviction_failure
-from leeward.upgrade.preflight import Preflight
+from leeward.model.termination import Status, TerminationRecord
+from leeward.policy.durations import format_duration
+from leeward.ports.records import Claims
+from leeward.upgrade.observation import Observation
+from leeward.upgrade.preflight.model import Preflight
+from leeward.upgrade.preflight.pod_checks import tolerates_drain_taints
+from leeward.upgrade.record import UpgradeRecord
+from leeward.upgrade.status import blocking_drains
+from leeward.upgrade.waits import MOST_NAMED
 
 MOST = 5  # reported; the rest is of the same kind, most often
+
+
+class EvictionCause(StrEnum):
+    """Cause of a PodEvictionFailure."""
+
+    BUDGET_ALLOWS_NONE = "BudgetAllowsNone"
+    SEVERAL_BUDGETS = "SeveralBudgets"
+    TOLERATES_EVERYTHING = "ToleratesEverything"
+    POLICY_REFUSES = "PolicyRefuses"
+    STILL_STOPPING = "StillStopping"
+    WEBHOOK_REFUSES = "WebhookRefuses"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodEvictionFailure:
+    """A pod that did not leave. `objects`: the budgets that forbid it, `namespace/name`; empty for other causes."""
+
+    cause: EvictionCause
+    node: str
+    pod: str
+    objects: tuple[str, ...]
+    message: str
+    fix: str
+
+
+_EVICTION_FIXES = {
+    EvictionCause.BUDGET_ALLOWS_NONE: "give the workload one replica more, let the budget allow one, or use --force",
+    EvictionCause.SEVERAL_BUDGETS: "leave the pod to one budget: the Eviction API serves no pod that several select",
+    EvictionCause.TOLERATES_EVERYTHING: "narrow the workload's toleration (operator Exists without a key)",
+    EvictionCause.POLICY_REFUSES: "let the policy evict it (drain.unmanagedPods, drain.localData), or move it manually",
+    EvictionCause.STILL_STOPPING: "look at the pod's finalizers and its kubelet, or run it with --force",
+    EvictionCause.WEBHOOK_REFUSES: "ask the owner of the admission webhook or policy",
+}
+
+
+def eviction_failure(
+    cause: EvictionCause, *, node: str, pod: str, waited: timedelta, objects: Sequence[str] = (), details: str = ""
+) -> PodEvictionFailure:
+    """Return the failure of a pod that did not leave in time. `details`: the API's or the policy's own words."""
+    names = ", ".join(objects)
+    why = {
+        EvictionCause.BUDGET_ALLOWS_NONE: f"PodDisruptionBudget {names} allows no disruption",
+        EvictionCause.SEVERAL_BUDGETS: f"several PodDisruptionBudgets select it: {names}",
+        EvictionCause.TOLERATES_EVERYTHING: "its workload tolerates every taint and comes back to the node",
+        EvictionCause.POLICY_REFUSES: "the policy refuses to evict it",
+        EvictionCause.STILL_STOPPING: "it has been asked to stop and has not",
+        EvictionCause.WEBHOOK_REFUSES: "the API server refuses its eviction",
+    }[cause]
+    message = f"{node}: {pod} has not left in {format_duration(waited)}: {why}{f': {details}' if details else ''}"
+    return PodEvictionFailure(
+        cause=cause, node=node, pod=pod, objects=tuple(objects), message=message, fix=_EVICTION_FIXES[cause]
+    )
 
 
 def eviction_failures(preflight: Preflight, failed: Collection[str]) -> tuple[PodEvictionFailure, ...]:
     """Return the failures of old nodes. `failed`: ids of old instances whose pods did not leave. Empty where every pod
     could leave by now.
     """
-    nodes = [node for node in preflight.world.nodes if node.instance_id in failed]
-    found = [
+    nodes = [node for node in preflight.snapshot.nodes if node.instance_id in failed]
+    failures = [
         eviction_failure(
             cause,
             node=node.name,
@@ -28,11 +91,11 @@ def eviction_failures(preflight: Preflight, failed: Collection[str]) -> tuple[Po
         for node in sorted(nodes, key=lambda one: one.name)
         for pod, cause in _causes(preflight, node.name)
     ]
-    return tuple(found[:MOST])
+    return tuple(failures[:MOST])
 
 
 def _causes(preflight: Preflight, node: str) -> Iterator[tuple[Pod, EvictionCause]]:
-    for pod in preflight.world.pods_on(node):
+    for pod in preflight.snapshot.pods_on(node):
         cause = _cause(preflight, pod)
         if cause is not None and not (pod.mirror or pod.of_daemon_set or pod.finished):
             yield pod, cause
@@ -47,8 +110,65 @@ def _cause(preflight: Preflight, pod: Pod) -> EvictionCause | None:
         return EvictionCause.SEVERAL_BUDGETS
     if any(one.disruptions_allowed <= 0 for one in budgets):
         return EvictionCause.BUDGET_ALLOWS_NONE
-    if pod.owner is not None and tolerates_every_mark(pod):
+    if pod.owner is not None and tolerates_drain_taints(pod):
         return EvictionCause.TOLERATES_EVERYTHING
     drain = preflight.policy.drain
     refused = (pod.owner is None and not drain.evict_unmanaged) or (pod.empty_dir and not drain.delete_local_data)
     return EvictionCause.POLICY_REFUSES if refused else None
+
+
+def describe_blocked(instances: Iterable[str], record: UpgradeRecord, observation: Observation, claims: Claims) -> str:
+    """Return for each node that does not leave: who terminates it, what blocks that, and the fix."""
+    named = sorted(instances)
+    terminations = claims.read_all(named[:MOST_NAMED])
+    nodes = {one.instance_id: one for one in observation.preflight.snapshot.nodes if one.instance_id in named}
+    blocked = [_blocked(one, nodes.get(one), terminations.get(one), record, observation) for one in named[:MOST_NAMED]]
+    more = len(named) - len(blocked)
+    return "; ".join([*blocked, *([f"and {more} more nodes"] if more else [])])
+
+
+def _blocked(
+    instance: str,
+    node: Node | None,
+    termination: TerminationRecord | None,
+    record: UpgradeRecord,
+    observation: Observation,
+) -> str:
+    name = node.name if node is not None else instance
+    causes = [*_objects(node, observation), *(termination.blocked_by if termination is not None else ())]
+    if instance in record.under_way and termination is None and observation.preflight.snapshot.going:
+        others = ", ".join(sorted(observation.preflight.snapshot.going)[:MOST_NAMED])
+        causes.append(f"the policy's budgets for Upgrade are held by {others}: wait for these or raise the budget")
+    blocks = "; ".join(dict.fromkeys(causes))
+    by = _terminated_by(instance, termination, record)
+    return f"{name} does not leave ({by}): {blocks or _look_up(name, termination)}"
+
+
+def _terminated_by(instance: str, termination: TerminationRecord | None, record: UpgradeRecord) -> str:
+    """Return who terminates it."""
+    if instance in record.under_way:
+        return "terminated by this upgrade"
+    if termination is None or termination.status is Status.CLOSED:
+        return "tainted by another controller or a person"
+    return f"terminated for {', '.join(dict.fromkeys(cause.kind.value for cause in termination.causes))}"
+
+
+def _objects(node: Node | None, observation: Observation) -> list[str]:
+    """Return what blocks the node in the cluster, each object with its fix."""
+    if node is None:
+        return []
+    objects = [
+        f"{one.pod or 'the node'}: {one.object}: {one.fix}"
+        for one in blocking_drains(observation.preflight)
+        if one.node == node.name
+    ]
+    if node.deleting and node.finalizers:
+        fix = f"let its controller release it: kubectl get node {node.name} -o jsonpath='{{.metadata.finalizers}}'"
+        objects.append(f"the Node is being deleted and has the finalizers {', '.join(node.finalizers)}: {fix}")
+    return objects
+
+
+def _look_up(name: str, termination: TerminationRecord | None) -> str:
+    if termination is not None and termination.failure:
+        return f"{termination.failure}: leeward blockers {name}"
+    return f"nothing in the cluster is known to block it: leeward blockers {name}, kubectl describe node {name}"

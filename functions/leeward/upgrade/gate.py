@@ -5,10 +5,16 @@ in every zone that has nodes, every new node Ready, EKS' labels on them."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from leeward.model import well_known
 from leeward.upgrade.members import Age, Member
+from leeward.upgrade.preflight.model import Preflight, zone_of
+from leeward.upgrade.surge.sizes import Strategy
+
+CLOCKS = timedelta(seconds=5)  # EC2 reports launches in whole seconds, and its clock differs from Leeward's
+JOINS_WITHIN = timedelta(minutes=15)  # the same as EKS gives a new node
 
 
 class Lack(StrEnum):
@@ -44,7 +50,7 @@ class Gate:
         return not self.missing
 
 
-def judge_gate(members: Sequence[Member], zones: Iterable[str], expected: Mapping[str, str]) -> Gate:
+def evaluate_gate(members: Sequence[Member], zones: Iterable[str], expected: Mapping[str, str]) -> Gate:
     """Evaluate the gate. `zones`: those that hold old nodes; `expected`: labels that every new node has to carry.
 
     Strategy MINIMAL has no new nodes before the old ones terminate: its gate is evaluated without zones.
@@ -85,13 +91,33 @@ def _zone(member: Member) -> str:
 def _lacks(member: Member, expected: Mapping[str, str]) -> list[Missing]:
     node = member.node
     if node is None:
-        said = f"{member.name}: launched in {member.instance.zone}, it has not joined the cluster"
-        return [Missing(lack=Lack.NOT_JOINED, object=member.name, message=said)]
-    found: list[Missing] = []
+        message = f"{member.name}: launched in {member.instance.zone}, it has not joined the cluster"
+        return [Missing(lack=Lack.NOT_JOINED, object=member.name, message=message)]
+    missing: list[Missing] = []
     if not node.ready:
-        found.append(Missing(lack=Lack.NOT_READY, object=node.name, message=f"{node.name}: not Ready"))
+        missing.append(Missing(lack=Lack.NOT_READY, object=node.name, message=f"{node.name}: not Ready"))
     wrong = [f"{key}={value}" for key, value in sorted(expected.items()) if node.labels.get(key) != value]
     if wrong:
-        said = f"{node.name}: without the labels {', '.join(wrong)}"
-        found.append(Missing(lack=Lack.LABELS, object=node.name, message=said, labels=tuple(wrong)))
-    return found
+        message = f"{node.name}: without the labels {', '.join(wrong)}"
+        missing.append(Missing(lack=Lack.LABELS, object=node.name, message=message, labels=tuple(wrong)))
+    return missing
+
+
+def gate_of(preflight: Preflight, proven: datetime | None = None) -> Gate:
+    """Evaluate the gate in the zones that hold old nodes; with MINIMAL nothing comes first, so no zone has to have a
+    new node. `proven`: as in the record; new nodes that were launched later are not waited for.
+    """
+    members: Sequence[Member] = preflight.members
+    if proven is not None:
+        known = preflight.snapshot.instances
+        ids = [one.instance.id for one in members]
+        early = {each for each in ids if each not in known or known[each].launched <= proven - CLOCKS}
+        members = waited_for(members, early)
+    return evaluate_gate(members, zones_to_serve(preflight), preflight.target.labels)
+
+
+def zones_to_serve(preflight: Preflight) -> frozenset[str]:
+    """Return zones that need a new node before old ones terminate."""
+    if preflight.strategy is Strategy.MINIMAL:
+        return frozenset()
+    return frozenset(zone_of(preflight.snapshot, member) for member in preflight.old) - {""}

@@ -20,9 +20,9 @@ def upgrade(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     that an execution ended: restore what it left -> what was restored.
     """
     if event.get("detail-type") == ENDED:
-        from leeward.upgrade.reconciler import ended_badly
+        from leeward.upgrade.reconciler import handle_failed_execution
 
-        return telemetry.died(ended_badly(event["detail"], wiring.invocation_ports(context)))
+        return telemetry.died(handle_failed_execution(event["detail"], wiring.invocation_ports(context)))
     from leeward.upgrade.managed.steps import STEPS as MANAGED_STEPS
     from leeward.upgrade.steps import STEPS
 

@@ -1,65 +1,44 @@
-"""The first step of an upgrade: take the lease on the group or name the execution that holds it.
+"""Lease of an upgrade: its record, held by one execution of two state machines.
 
-Decides from the record and from the state of its execution. Any number of starts end with one execution that works:
-the others name it and end. A record that was left behind is taken over and resumes where it was."""
+node-group-upgrade replaces the nodes of self-managed groups, managed-node-group-upgrade supervises EKS, which rolls
+managed node groups. Both take the same lease, so the execution that the record names may be one of either. An
+execution of the wrong state machine passes the lease on to one of the other."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
-from leeward.errors import InvalidInputError, ObjectGoneError
-from leeward.model.instance import cluster_of
-from leeward.policy.document import NodePolicy, Selector
-from leeward.ports import Ports
-from leeward.ports.eks import ManagedState, ManagedUpdates
+from leeward.errors import GroupBusyError
 from leeward.ports.executions import NamedExecutions
-from leeward.ports.records import Upgrades
-from leeward.upgrade.control import with_control
-from leeward.upgrade.executions import is_running
-from leeward.upgrade.group_sequence import following, known
-from leeward.upgrade.managed.controls import limits
-from leeward.upgrade.record import Asked, ControlRequest, UpgradeRecord
-from leeward.upgrade.run import REFUSED_UPDATE, Next, Run
-from leeward.upgrade.scene import described, fresh_record, policy_of
+from leeward.ports.records import Disruptions, Upgrades
+from leeward.upgrade.record import UpgradeRecord
+from leeward.upgrade.run import Run
+from leeward.workflow.executions import execution_name, start_first_free
 from leeward.workflow.lease import LeaseLostError, write_version
 
-READABLE = "/aws/service/eks/"  # public SSM parameters that the function's role may read (infra/scopes.py)
-ACTIONS = {
-    "pause": ControlRequest.PAUSE,
-    "resume": ControlRequest.RUN,
-    "abort": ControlRequest.ABORT,
-    "rollback": ControlRequest.ROLLBACK,
-}
+MOST_NAMES = 100  # that are tried
 
 
-def take_lease(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
-    """Record the control request, take the lease or delegate to the execution that holds it."""
-    name, given = str(call.get("execution") or ""), call.get("run") or {}
-    run = replace(run, execution=name)
-    follows = known(following(given), ports.groups)
-    record = ports.upgrades.read(run.group)
-    action = given.get("action")
-    if action is not None:
-        record = _with_request(record, run.group, str(action), ports.upgrades)
-    handed = record is not None and bool(record.execution) and given.get("after") == record.execution
-    if (
-        record is not None
-        and record.ended is None
-        and not handed
-        and record.execution != name
-        and held(record, ports.upgrade_executions, ports.managed_upgrade_executions)
-    ):
-        if follows:  # the execution that holds the group starts them
-            written(replace(record, then=follows), ports.upgrades)
-        later = f"; {limits(record)}" if limits(record) else ""
-        what = f"reads the wish{later}" if action is not None else "has the group"
-        return replace(run, next=Next.TOLD if action else Next.HAND_OVER, why=f"execution {record.execution} {what}")
-    if action in {"pause", "resume"} and record is not None and record.ended is not None:
-        return replace(run, next=Next.TOLD, why="the upgrade has ended")
-    if action == "pause":
-        return replace(run, next=Next.TOLD, why="paused; nothing runs")
-    record = _take(record, run, asked_for(given), str(given.get("cluster") or ""), ports, follows)
-    return replace(run, next=_first(record), attempt=record.attempt, why=f"attempt {record.attempt} of {record.stamp}")
+def is_running(name: str, upgrade_executions: NamedExecutions, managed_upgrade_executions: NamedExecutions) -> bool:
+    """Return whether the execution is open, in either state machine."""
+    machines = (upgrade_executions, managed_upgrade_executions)
+    return bool(name) and any(executions.running(name) for executions in machines)
+
+
+def start_next(
+    group: str,
+    nodegroup: str | None,
+    attempt: int,
+    document: Mapping[str, Any],
+    upgrade_executions: NamedExecutions,
+    managed_upgrade_executions: NamedExecutions,
+) -> str:
+    """Start an execution for the attempt after this one, and return its name; the next attempts follow where that name
+    is taken. `nodegroup`: EKS' name of a managed group, which has the other state machine. Idempotent while the
+    execution is open. Raises RecordChangedError.
+    """
+    executions = upgrade_executions if nodegroup is None else managed_upgrade_executions
+    names = (execution_name(group, attempt + number) for number in range(1, MOST_NAMES + 1))
+    return start_first_free(executions, names, document)
 
 
 def held(
@@ -67,29 +46,6 @@ def held(
 ) -> bool:
     """Return whether an execution works on the upgrade."""
     return is_running(record.execution, upgrade_executions, managed_upgrade_executions)
-
-
-def asked_for(given: Mapping[str, Any]) -> Asked:
-    """Return the request from the input of an execution. Raises InvalidInputError for more than one target, and for an
-    SSM parameter that is none of EKS' own.
-    """
-    asked = Asked(
-        image=str(given.get("ami") or ""),
-        template_version=str(given.get("launchTemplateVersion") or ""),
-        kubernetes=str(given.get("kubernetesVersion") or ""),
-        force=bool(given.get("force")),
-        overrides=tuple(str(code) for code in given.get("override") or ()),
-    )
-    if sum(map(bool, (asked.image, asked.template_version, asked.kubernetes))) > 1:
-        raise InvalidInputError(
-            "input: found more than one of ami, launchTemplateVersion and kubernetesVersion, expected one at most"
-        )
-    if asked.image.startswith("/") and not asked.image.startswith(READABLE):
-        raise InvalidInputError(
-            f"ami: found SSM parameter {asked.image}, expected one under {READABLE}, for Leeward may read no other: "
-            f"name the id in it (aws ssm get-parameter --name {asked.image} --query Parameter.Value)"
-        )
-    return asked
 
 
 def written(record: UpgradeRecord, upgrades: Upgrades) -> UpgradeRecord:
@@ -105,83 +61,11 @@ def read(run: Run, upgrades: Upgrades) -> UpgradeRecord:
     return record
 
 
-def _with_request(record: UpgradeRecord | None, group: str, action: str, upgrades: Upgrades) -> UpgradeRecord:
-    """Record the control request. Raises InvalidInputError for an unknown action, or one that does not apply now."""
-    if action not in ACTIONS:
-        raise InvalidInputError(f"input: found action {action!r}, expected one of {', '.join(ACTIONS)}")
-    if record is None:
-        raise InvalidInputError(f"upgrade of {group}: found none, expected one to {action}")
-    wanted = with_control(record, ACTIONS[action])
-    return written(wanted, upgrades) if wanted != record else record
-
-
-def _take(
-    record: UpgradeRecord | None, run: Run, asked: Asked, cluster: str, ports: Ports, follows: tuple[str, ...]
-) -> UpgradeRecord:
-    """Return a new record, or the one that was left behind, held by this execution from now on."""
-    if record is not None and record.execution == run.execution and record.ended is None:
-        return record  # this step ran before and its response was lost
-    attempt = record.attempt + 1 if record is not None else 1
-    if record is not None and (record.resumable or record.control is ControlRequest.ROLLBACK):
-        again = replace(
-            record, execution=run.execution, attempt=attempt, ended=None, error="", then=follows or record.then
+def wait_for_disruption(record: UpgradeRecord, disruptions: Disruptions) -> None:
+    """Raise GroupBusyError while a run holds the group; the state machine retries it for an hour."""
+    disruption = disruptions.read(record.cluster)
+    if disruption is not None and disruption.open and record.group in disruption.groups:
+        nodes = ", ".join(disruption.going)
+        raise GroupBusyError(
+            f"disruption run {disruption.number} ({disruption.method.value}) holds {record.group}: {nodes}"
         )
-        if not run.attempt:  # an operator has started it again: what has failed is retried
-            again = replace(again, failed=(), reasons={}, checked=record.checked and record.cordoned)
-            again = replace(again, phase_since=ports.clock.now(), proven=None)  # the time for new nodes restarts
-            if record.error and not (_eks_works_on(record, ports.managed_updates) or _may_have_started(record)):
-                made = (
-                    record.prepared and record.target.nodegroup is None
-                )  # an update that has failed is not read again
-                again = replace(again, update="", tries=record.tries + 1, prepared=made)
-        if asked.names_a_target and asked != record.asked:
-            again = replace(again, asked=asked, prepared=False, rolling_back=False, checked=False)
-        elif asked != record.asked and not run.attempt:
-            again = replace(again, asked=replace(record.asked, force=asked.force, overrides=asked.overrides))
-        return written(again, ports.upgrades)
-    group = described(run.group, ports.groups)
-    cluster = cluster or cluster_of(group.tags, ports.clusters.names()) or ""
-    if cluster not in ports.clusters.names():
-        raise InvalidInputError(f"group {group.name}: found no cluster of ours in its tags, expected one of them")
-    policy = policy_of(cluster, group, ports.clusters) or NodePolicy(name="(defaults)", selector=Selector())
-    fresh = replace(fresh_record(group, cluster, policy, asked, ports.clock), then=follows)
-    if record is not None:  # what the last one could not restore yet is still owed
-        fresh = replace(
-            fresh,
-            suspended=record.suspended,
-            raised_maximum=record.raised_maximum,
-            raised_to=record.raised_to,
-            maximum=record.maximum if record.raised_maximum else fresh.maximum,
-        )
-    return written(replace(fresh, execution=run.execution, attempt=attempt), ports.upgrades)
-
-
-def _eks_works_on(record: UpgradeRecord, managed_updates: ManagedUpdates) -> bool:
-    """Return whether the upgrade has failed and EKS' update, which cannot be cancelled, goes on."""
-    if not record.update:
-        return False
-    try:
-        update = managed_updates.look(record.cluster, record.target.nodegroup or "", record.update)
-    except ObjectGoneError:
-        return False
-    return update.state is ManagedState.IN_PROGRESS
-
-
-def _may_have_started(record: UpgradeRecord) -> bool:
-    """Return whether EKS' answer to the start of its update was lost: the same token finds the update. One that EKS has
-    refused does not exist.
-    """
-    asked = record.target.nodegroup is not None and record.prepared and not record.update
-    return asked and not record.error.startswith(REFUSED_UPDATE)
-
-
-def _first(record: UpgradeRecord) -> Next:
-    if record.target.nodegroup is not None:
-        return Next.MANAGED
-    match record.control:
-        case ControlRequest.ABORT:
-            return Next.ABORT
-        case ControlRequest.ROLLBACK:
-            return Next.ROLLBACK
-        case _:
-            return Next.CHECK

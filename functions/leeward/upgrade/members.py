@@ -54,10 +54,10 @@ class Target:
         """
         if self.nodegroup is None:
             return self.node_labels
-        found = {NODEGROUP_LABEL: self.nodegroup}
+        labels = {NODEGROUP_LABEL: self.nodegroup}
         if self.source is not None:
-            return {**found, TEMPLATE_LABEL: self.source[0], VERSION_LABEL: self.source[1]}
-        return {**found, IMAGE_LABEL: self.image} if self.image else found
+            return {**labels, TEMPLATE_LABEL: self.source[0], VERSION_LABEL: self.source[1]}
+        return {**labels, IMAGE_LABEL: self.image} if self.image else labels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,21 +93,21 @@ class LeftOut:
 
 def members(group: Group, nodes: Mapping[str, Node], target: Target) -> tuple[Member, ...]:
     """Return the instances that are not leaving and not left out, by name. `nodes` by instance id."""
-    found = [
+    present = [
         member
         for member in _present(group, nodes, target)
         if _absence(member, by_eks=group.nodegroup is not None) is None
     ]
-    return tuple(sorted(found, key=lambda member: member.name))
+    return tuple(sorted(present, key=lambda member: member.name))
 
 
 def left_out(group: Group, nodes: Mapping[str, Node], target: Target) -> tuple[LeftOut, ...]:
     """Return old instances that stay as they are, by id."""
     present = ((one, _absence(one, by_eks=group.nodegroup is not None)) for one in _present(group, nodes, target))
-    found = (
+    absent = (
         LeftOut(instance=one.instance, absence=why) for one, why in present if why is not None and one.age is Age.OLD
     )
-    return tuple(sorted(found, key=lambda one: one.instance.id))
+    return tuple(sorted(absent, key=lambda one: one.instance.id))
 
 
 def _present(group: Group, nodes: Mapping[str, Node], target: Target) -> list[Member]:
@@ -134,8 +134,8 @@ def _absence(member: Member, *, by_eks: bool) -> Absence | None:
 
 def _member(instance: GroupInstance, node: Node | None, target: Target) -> Member:
     wanted = target.of(instance.type)
-    found = _by_record(instance, wanted) or _by_labels(node, target)
-    age, why = found or (Age.OLD, "nothing tells that it was launched from the target's version")
+    known = _by_record(instance, wanted) or _by_labels(node, target)
+    age, why = known or (Age.OLD, "nothing tells that it was launched from the target's version")
     return Member(instance=instance, node=node, age=age, why=why)
 
 

@@ -13,11 +13,14 @@ from typing import Any
 
 from leeward.errors import LeewardError
 from leeward.isolation import attempt, isolate_errors, reraise
+from leeward.model import well_known
 from leeward.model.group import Group
+from leeward.model.node import Node
 from leeward.ports import Ports
-from leeward.upgrade.completion import give_back_group
+from leeward.upgrade.completion import restore_group
 from leeward.upgrade.lease import held, written
 from leeward.upgrade.record import UpgradeRecord
+from leeward.workflow.scale_down_protection import owners, release
 
 
 def reconcile_upgrades(
@@ -27,28 +30,28 @@ def reconcile_upgrades(
     Groups that no policy selects are among them: an upgrade may have been started with that finding overridden, or the
     policy has changed since. `note` takes a group that could not be handled and why; the others are.
     """
-    found: list[str] = []
+    restored: list[str] = []
     by_name = {group.name: group for group in groups}
     records = attempt(lambda: ports.upgrades.read_all(by_name))
     for name, group in by_name.items():
         with isolate_errors(partial(note, name)):
             record = ports.upgrades.read(name) if isinstance(records, LeewardError) else records.get(name)
-            found += _restored(record, group, ports)
-    return found
+            restored += _restored(record, group, ports)
+    return restored
 
 
 def _restored(record: UpgradeRecord | None, group: Group, ports: Ports) -> list[str]:
     if (
         record is None
-        or not _owes(record, group)
+        or not _needs_restore(record, group)
         or (record.ended is None and held(record, ports.upgrade_executions, ports.managed_upgrade_executions))
     ):
         return []
-    restored = give_back_group(record, ports)
+    restored = restore_group(record, ports)
     return [group.name] if restored != record and ports.upgrades.write(restored) is not None else []
 
 
-def ended_badly(detail: Mapping[str, Any], ports: Ports) -> str:
+def handle_failed_execution(detail: Mapping[str, Any], ports: Ports) -> str:
     """Handle one execution that ended with FAILED, TIMED_OUT or ABORTED and return what was done, in a sentence. A
     repeated delivery does nothing more. Raises RecordChangedError while others write the record.
     """
@@ -61,8 +64,8 @@ def ended_badly(detail: Mapping[str, Any], ports: Ports) -> str:
         or held(record, ports.upgrade_executions, ports.managed_upgrade_executions)
     ):
         return f"execution {name} ended with {status} and left nothing"
-    why = f"execution {name} ended with {status}: start the upgrade of {record.group} again, and it goes on"
-    written(replace(give_back_group(record, ports), why=why), ports.upgrades)
+    why = f"execution {name} ended with {status}: start the upgrade of {record.group} again, and it continues"
+    written(replace(restore_group(record, ports), why=why), ports.upgrades)
     return why
 
 
@@ -78,8 +81,24 @@ def _group_of(detail: Mapping[str, Any]) -> str:
     return group if isinstance(group, str) else ""
 
 
-def _owes(record: UpgradeRecord, group: Group) -> bool:
+def _needs_restore(record: UpgradeRecord, group: Group) -> bool:
     """Return whether something is left to restore. A maximum size is restored only once the desired
     size fits below it.
     """
     return record.suspended or (record.raised_maximum and group.desired <= record.maximum)
+
+
+def unprotect_after_upgrades(cluster: str, nodes: Iterable[Node], ports: Ports) -> list[str]:
+    """Remove the protection of nodes whose upgrade has no execution any more, or is unknown, and return their names."""
+    nodes, released = list(nodes), list[str]()
+    for group in owners(nodes):
+        if group.startswith(well_known.OF_DISRUPTION):
+            continue
+        record = ports.upgrades.read(group)
+        if (
+            record is None
+            or record.ended is not None
+            or not held(record, ports.upgrade_executions, ports.managed_upgrade_executions)
+        ):
+            released += release(nodes, group, ports.clusters.kubernetes(cluster))
+    return released

@@ -12,7 +12,7 @@ from hashlib import sha256
 
 from leeward.model.surge_instance import SurgeInstance, SurgeOwner
 from leeward.upgrade.members import Target
-from leeward.upgrade.surge_sizes import Strategy
+from leeward.upgrade.surge.sizes import Strategy
 
 
 class ControlRequest(StrEnum):
@@ -25,7 +25,7 @@ class ControlRequest(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class UpgradeRequest:
     """Request of the start: an image (id, alias or SSM parameter), a launch template version or a Kubernetes version,
     else the group's launch template as it stands. `overrides`: codes of blockers that shall not stop it.
     """
@@ -112,7 +112,7 @@ class UpgradeRecord:
     warnings: tuple[str, ...] = field(default=())
     surge: int = 0
     zones: Mapping[str, int] = field(default_factory=dict)
-    asked: Asked = field(default_factory=Asked)
+    request: UpgradeRequest = field(default_factory=UpgradeRequest)
     execution: str = ""
     attempt: int = 0
     rolling_back: bool = False

@@ -13,24 +13,24 @@ from leeward.model.surge_instance import Offset
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.kubernetes import Clusters
+from leeward.ports.records import Claims
 from leeward.snapshot.gather import read_specs
 from leeward.termination.capacity_ledger import by_request, shrunk_since
-from leeward.upgrade import drain_selection
-from leeward.upgrade.budget_arbitration import still_allowed
-from leeward.upgrade.capacity_ledger import LedgerView, conclude, dropped, held_back, seen_sizes
+from leeward.upgrade.capacity_ledger import LedgerView, conclude, detect_resize, ended_before_request, held_by_hook
 from leeward.upgrade.control import Move, Permission
-from leeward.upgrade.gate import is_proven
+from leeward.upgrade.gate import is_proven, zones_to_serve
 from leeward.upgrade.lease import written
 from leeward.upgrade.members import Age
-from leeward.upgrade.pause import allowed, with_canary
-from leeward.upgrade.pod_capacity import PodCapacity
-from leeward.upgrade.record import SurgeNode, UpgradeRecord, tag_for
-from leeward.upgrade.scale_down_protection import keep
-from leeward.upgrade.scene import Scene, launched_by_others, look
-from leeward.upgrade.status import zones_to_serve
-from leeward.upgrade.surge_launches import launches
-from leeward.upgrade.surge_orders import DESIRED_SIZE, fulfil, order
-from leeward.upgrade.termination_requests import force, tell
+from leeward.upgrade.observation import Observation, launched_by_others, observe
+from leeward.upgrade.record import UpgradeRecord, tag_for
+from leeward.upgrade.surge.launches import launches
+from leeward.upgrade.surge.orders import DESIRED_SIZE, adopted, launch_ordered, order, raise_desired_size
+from leeward.upgrade.termination_requests import request_force, request_terminations
+from leeward.upgrade.waits import allowed, with_canary
+from leeward.upgrade.waves.drain_selection import starts
+from leeward.upgrade.waves.early_starts import PodCapacity
+from leeward.upgrade.waves.shared_budgets import still_allowed
+from leeward.workflow.scale_down_protection import protect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,82 +40,92 @@ class Turn:
     """
 
     record: UpgradeRecord
-    scene: Scene
+    observation: Observation
     permission: Permission
-    told: int = 0
+    requests: int = 0
     exhausted: bool = False
     held: Mapping[str, str] = field(default_factory=dict)
 
 
-def take_turn(record: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
+def take_turn(before: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
     """Take one turn. `drains`: whether terminations of old nodes may be requested, or new ones only launched."""
-    record = fulfil(record, ports)  # a launch whose response was lost comes before every count
-    scene = look(record, ports)
-    ends = ports.claims.read_all(record.under_way)
-    books = conclude(record, ends)
-    found = _resized(adopted(_without_gone(books, scene), scene), scene, ports)
-    found = with_canary(found, scene, ports.clock.now())
-    permission = allowed(found, scene, ports)
-    unclaimed = [old for old in books.unclaimed if old in found.under_way]
+    before = launch_ordered(before, ports)  # a launch whose response was lost comes before every count
+    observation = observe(before, ports)
+    ends = ports.claims.read_all(before.under_way)
+    ledger = conclude(before, ends)
+    record = _resized(adopted(_without_gone(ledger, observation), observation), observation, ports)
+    record = with_canary(record, observation, ports.clock.now())
+    permission = allowed(record, observation, ports)
+    unclaimed = [old for old in ledger.unclaimed if old in record.under_way]
     exhausted = False
     if permission.move is Move.GO:
-        found = _proven(found, scene, ports.clock)
-        zones = launches(scene.preflight, found, rolling=found.proven is not None and permission.at_most is None)
+        record = _proven(record, observation, ports.clock)
+        zones = launches(
+            observation.preflight, record, rolling=record.proven is not None and permission.at_most is None
+        )
         exhausted = zones is None
-        found = order(found, scene, zones or (), ports)
+        record = order(record, observation, zones or (), ports.network, ports.catalog)
         if drains:
-            found, told = _begin(found, scene, permission.at_most, ports.clusters)
-            unclaimed += told
-    if found != record:
-        found = written(found, ports.upgrades)
-    keep(found, scene, ports.clusters)
-    found = fulfil(_raise_instead(found, scene, ports), ports)
-    _announce_refusal(record, found, scene, ports.clock, ports.clusters)
-    found, unclaimed = still_allowed(found, unclaimed, scene.preflight, ports)
-    tell(found, unclaimed, scene, ports)
-    force(found, books.unforced, scene, ports)
-    held = held_back(found, ends, scene.policy.drain.timeout, ports.clock.now())
-    return Turn(record=found, scene=scene, permission=permission, told=len(unclaimed), exhausted=exhausted, held=held)
+            record, requested = _begin(record, observation, permission.at_most, ports.clusters)
+            unclaimed += requested
+    if record != before:
+        record = written(record, ports.upgrades)
+    new = (one.node for one in observation.preflight.members if one.age is Age.NEW and one.node is not None)
+    protect(new, record.group, ports.clusters.kubernetes(record.cluster))
+    record = launch_ordered(raise_desired_size(record, observation, ports), ports)
+    _announce_refusal(before, record, observation, ports.clock, ports.clusters)
+    record, unclaimed = still_allowed(record, unclaimed, observation.preflight, ports)
+    request_terminations(record, unclaimed, observation, ports)
+    request_force(record, ledger.unforced, observation, ports)
+    held = held_by_hook(record, ends, observation.policy.drain.timeout, ports.clock.now())
+    return Turn(
+        record=record,
+        observation=observation,
+        permission=permission,
+        requests=len(unclaimed),
+        exhausted=exhausted,
+        held=held,
+    )
 
 
 def _begin(
-    record: UpgradeRecord, scene: Scene, at_most: int | None, clusters: Clusters
+    record: UpgradeRecord, observation: Observation, at_most: int | None, clusters: Clusters
 ) -> tuple[UpgradeRecord, list[str]]:
     """Record the old nodes whose termination is requested, and the new node that each offsets."""
 
-    def room() -> PodCapacity:
+    def capacity() -> PodCapacity:
         nodes, pods = read_specs(clusters.kubernetes(record.cluster))
         return PodCapacity(nodes=nodes, pods=pods)
 
     seed = int(record.began.timestamp())
-    chosen = drain_selection.starts(scene.preflight, record, at_most=at_most, seed=seed, room=room)
+    chosen = starts(observation.preflight, record, at_most=at_most, seed=seed, capacity=capacity)
     tags = {one.old: tag_for(record, number) for number, one in enumerate(chosen, record.started + 1)}
     begun = replace(record, under_way={**record.under_way, **tags}, started=record.started + len(chosen))
     return begun.with_offsets({one.new: one.old for one in chosen if one.new is not None}), [one.old for one in chosen]
 
 
-def _proven(record: UpgradeRecord, scene: Scene, clock: Clock) -> UpgradeRecord:
+def _proven(record: UpgradeRecord, observation: Observation, clock: Clock) -> UpgradeRecord:
     """Record since when more new nodes come ahead than the surge: those that the next turns need boot while the gate
     waits for the last of the first.
     """
-    preflight = scene.preflight
+    preflight = observation.preflight
     zones = zones_to_serve(preflight)
     if record.proven is not None or not zones or not is_proven(preflight.members, zones, preflight.target.labels):
         return record
     return replace(record, proven=clock.now())
 
 
-def _without_gone(books: LedgerView, scene: Scene) -> UpgradeRecord:
+def _without_gone(ledger: LedgerView, observation: Observation) -> UpgradeRecord:
     """Drop old instances without a termination request that EC2 has ended since: they are gone by themselves."""
-    record = books.record
-    for old in books.unclaimed:
-        instance = scene.instances.get(old)
+    record = ledger.record
+    for old in ledger.unclaimed:
+        instance = observation.instances.get(old)
         if instance is None or instance.ended:
-            record = dropped(record, old)
+            record = ended_before_request(record, old)
     return record
 
 
-def _resized(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord:
+def _resized(record: UpgradeRecord, observation: Observation, ports: Ports) -> UpgradeRecord:
     """Detect changes of the size by others. The history is read for shrinking, other terminations only when the group
     is larger than the record explains.
     """
@@ -123,21 +133,23 @@ def _resized(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord
         return record
     activities = ports.groups.activities(record.group, record.measured)
     shrunk = shrunk_since(activities, record.measured)
-    record = _without_taken(record, scene, activities, ports)
-    desired = scene.group.desired
+    record = _without_taken(record, observation, activities, ports.claims)
+    desired = observation.group.desired
     mine = record.desired + len(record.ahead) + record.raised
-    others = launched_by_others(scene.group, ports) if desired > mine else 0
-    return seen_sizes(record, desired=desired, of_others=others, shrunk=shrunk, now=ports.clock.now())
+    others = launched_by_others(observation.group, ports.claims) if desired > mine else 0
+    return detect_resize(record, desired=desired, of_others=others, shrunk=shrunk, now=ports.clock.now())
 
 
 def _without_taken(
-    record: UpgradeRecord, scene: Scene, activities: Sequence[ScalingActivity], ports: Ports
+    record: UpgradeRecord, observation: Observation, activities: Sequence[ScalingActivity], claims: Claims
 ) -> UpgradeRecord:
     """Lower the size to give back by the instances that others took out of the group, with decrement, between the
     measuring of that size and the first launch: a launch may hang for minutes. Later decrements are by owners who saw
     the larger size. Terminations of Leeward are left out: the measured size knows of their launches.
     """
-    first = min((scene.instances[new].launched for new in record.ahead if new in scene.instances), default=None)
+    first = min(
+        (observation.instances[new].launched for new in record.ahead if new in observation.instances), default=None
+    )
     all_are_there = record.launched == len(record.ahead) and not record.started  # else the first one may have ended
     if first is None or first <= record.measured or not all_are_there:
         return record
@@ -146,51 +158,17 @@ def _without_taken(
         for activity in activities
         if activity.leaves is not None and by_request(activity) and record.measured <= activity.at < first
     }
-    records = ports.claims.read_all(taken) if taken else {}
+    records = claims.read_all(taken) if taken else {}
     taken -= {name for name, one in records.items() if Offset(instance=name) in one.offsets.values()}
     return replace(record, desired=max(record.desired - len(taken), 0), sized=first)
 
 
-def adopted(record: UpgradeRecord, scene: Scene) -> UpgradeRecord:
-    """Take new members for the surge nodes where the desired size was raised instead of launching by name."""
-    if not record.raised:
-        return record
-    new = [
-        one.instance for one in scene.preflight.members if one.age is Age.NEW and one.instance.id not in record.ahead
-    ][: record.raised]
-    return replace(
-        record,
-        raised=record.raised - len(new),
-        launched=record.launched + len(new),
-        ahead={**record.ahead, **{one.id: SurgeNode(zone=one.zone) for one in new}},
-    )
-
-
 def _announce_refusal(
-    before: UpgradeRecord, after: UpgradeRecord, scene: Scene, clock: Clock, clusters: Clusters
+    before: UpgradeRecord, after: UpgradeRecord, observation: Observation, clock: Clock, clusters: Clusters
 ) -> None:
     """Write the refusal as an Event of an old node, in the turn that met it. A repeat within ten minutes is one."""
-    node = next((old.node for old in scene.preflight.old if old.node is not None), None)
+    node = next((old.node for old in observation.preflight.old if old.node is not None), None)
     if after.refusal and after.refusal != before.refusal and node is not None:
         text = sentence(after.group, after.refusal, DESIRED_SIZE)
         kubernetes = clusters.kubernetes(after.cluster)
         kubernetes.event(node, reason=EVENT, message=text[:1000], warning=True, now=clock.now())
-
-
-def _raise_instead(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord:
-    """Raise the desired size once, by what is still lacking, where LaunchInstances does not serve the group."""
-    if not record.refusal or record.others_scaled is not None:
-        return record
-    if not record.wanted:
-        lacking = max(min(record.surge, len(scene.preflight.old)) - len(record.ahead), 0)
-        group = ports.groups.describe([record.group])[record.group]
-        wanted = group.desired + lacking
-        above = record.raised_maximum or wanted > group.maximum
-        most = max(record.raised_to, wanted) if above else record.raised_to
-        record = written(
-            replace(record, wanted=wanted, raised=lacking, raised_maximum=above, raised_to=most),
-            ports.upgrades,
-        )
-    if record.raised:
-        ports.group_changes.raise_to(record.group, desired=record.wanted, maximum=record.wanted)
-    return record

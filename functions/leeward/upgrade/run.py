@@ -17,8 +17,7 @@ class Next(StrEnum):
     """Next transition of the state machine; its Choice states compare with these words."""
 
     HAND_OVER = "hand-over"  # another execution holds the lease
-    TOLD = "told"  # the request is recorded, the running execution reads it
-    NOTHING = "nothing"  # there is nothing to do
+    RECORDED = "recorded"  # the request is recorded, the running execution reads it
     CHECK = "check"
     MANAGED = "managed"  # EKS rolls the group, Leeward supervises
     BLOCKED = "blocked"
@@ -49,7 +48,7 @@ class Next(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """State of one execution between two steps. `pause` in seconds; `runs`: pauses so far, which bound the history of
-    the execution; `full`: there were so many that another execution goes on.
+    the execution; `full`: there were so many that another execution continues.
     """
 
     group: str

@@ -15,14 +15,11 @@ from leeward.blockers.scene import NodeScene
 from leeward.model.termination import TerminationRecord
 from leeward.model.times import format_instant
 from leeward.upgrade.control import Hold, Move, Permission
-from leeward.upgrade.eta import seconds_left
-from leeward.upgrade.gate import Gate, judge_gate, waited_for
+from leeward.upgrade.gate import Gate, gate_of
 from leeward.upgrade.members import Age, Member
-from leeward.upgrade.preflight import Preflight, zone_of
+from leeward.upgrade.preflight.estimate import seconds_left
+from leeward.upgrade.preflight.model import Preflight
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
-from leeward.upgrade.surge_sizes import Strategy
-
-CLOCKS = timedelta(seconds=5)  # EC2 reports launches in whole seconds, and its clock differs from Leeward's
 
 
 class Phase(StrEnum):
@@ -114,9 +111,9 @@ def status_of(
     """Return the status; the world is the preflight's, taken now. `permission`: what the next step may do, None when it
     was not evaluated; `running`: None where it cannot be known (offline).
     """
-    found = preflight.members
+    members = preflight.members
     gate = gate_of(preflight, record.proven if record is not None else None)
-    phase = _of_execution(record, running) or phase_of(found, gate, record, permission)
+    phase = _of_execution(record, running) or phase_of(members, gate, record, permission)
     passed = gate.open or (record is not None and record.cordoned)
     ends = running.terminations if running is not None else {}
     left = timedelta(seconds=seconds_left(preflight, gate_passed=passed, terminations=ends))
@@ -125,11 +122,11 @@ def status_of(
         phase=phase,
         gate=gate,
         old=len(preflight.old),
-        new=len(found) - len(preflight.old),
+        new=len(members) - len(preflight.old),
         draining=len(leaving(preflight)),
         failed=sum(bool({member.name, member.instance.id} & failed) for member in preflight.old),
         blockers=blocking_drains(preflight),
-        eta=None if phase in _ENDED_OR_STILL else preflight.world.now + left,
+        eta=None if phase in _ENDED_OR_STILL else preflight.snapshot.now + left,
         execution=running.execution if running is not None else None,
     )
 
@@ -161,47 +158,29 @@ def leaving(preflight: Preflight) -> tuple[Member, ...]:
     return tuple(one for one, node in nodes if node.marked or (eks and node.unschedulable))
 
 
-def gate_of(preflight: Preflight, proven: datetime | None = None) -> Gate:
-    """Evaluate the gate in the zones that hold old nodes; with MINIMAL nothing comes first, so no zone has to have a
-    new node. `proven`: as in the record; new nodes that were launched later are not waited for.
-    """
-    found: Sequence[Member] = preflight.members
-    if proven is not None:
-        known = preflight.world.instances
-        ids = [one.instance.id for one in found]
-        early = {each for each in ids if each not in known or known[each].launched <= proven - CLOCKS}
-        found = waited_for(found, early)
-    return judge_gate(found, zones_to_serve(preflight), preflight.target.labels)
-
-
-def zones_to_serve(preflight: Preflight) -> frozenset[str]:
-    """Return zones that need a new node before old ones terminate."""
-    if preflight.strategy is Strategy.MINIMAL:
-        return frozenset()
-    return frozenset(zone_of(preflight.world, member) for member in preflight.old) - {""}
-
-
 def phase_of(
     members: Sequence[Member], gate: Gate, record: UpgradeRecord | None, permission: Permission | None
 ) -> Phase:
     """Return the phase: the record and the operator's request come first, then a hold, then the nodes."""
-    told = _told(record) if record is not None else None
-    if told is not None:
-        return told
+    phase = _phase_of_record(record) if record is not None else None
+    if phase is not None:
+        return phase
     old = [member for member in members if member.age is Age.OLD]
     if not old:
         owes = record is not None and (record.launched > record.gone or bool(record.update))
         return Phase.SCALING_DOWN if owes else Phase.DONE
     if record is not None and record.update:  # EKS rolls it, and nothing holds EKS
-        return _seen(members, old, gate, begun=True, by_eks=True)
+        return _phase_of_nodes(members, old, gate, begun=True, by_eks=True)
     if permission is not None and permission.move is Move.HOLD and permission.hold is not None:
         return _OF_HOLD[permission.hold]
     if record is not None and record.cordoned:  # the gate was passed: new nodes that still come change nothing
         return Phase.UPGRADING
-    return _seen(members, old, gate, begun=record is not None)
+    return _phase_of_nodes(members, old, gate, begun=record is not None)
 
 
-def _seen(members: Sequence[Member], old: Sequence[Member], gate: Gate, *, begun: bool, by_eks: bool = False) -> Phase:
+def _phase_of_nodes(
+    members: Sequence[Member], old: Sequence[Member], gate: Gate, *, begun: bool, by_eks: bool = False
+) -> Phase:
     """Return the phase that the nodes themselves show."""
     nodes = [member.node for member in old if member.node is not None]
     if any(node.marked or (by_eks and gate.open and node.unschedulable) for node in nodes):
@@ -213,7 +192,7 @@ def _seen(members: Sequence[Member], old: Sequence[Member], gate: Gate, *, begun
     return Phase.UPGRADING if all(node.unschedulable for node in nodes) else Phase.CORDONING
 
 
-def _told(record: UpgradeRecord) -> Phase | None:
+def _phase_of_record(record: UpgradeRecord) -> Phase | None:
     if record.ended is not None:
         return Phase.FAILED if record.error else Phase.ABORTED if record.control is ControlRequest.ABORT else Phase.DONE
     if record.rolling_back and record.control is ControlRequest.RUN:
@@ -223,15 +202,15 @@ def _told(record: UpgradeRecord) -> Phase | None:
 
 def _blocking(preflight: Preflight, member: Member) -> list[Blocker]:
     """Return what holds the drain of one node; opt-outs of voluntary disruption hold no upgrade."""
-    world, node = preflight.world, member.node
+    snapshot, node = preflight.snapshot, member.node
     if node is None:
         return []
-    scene = NodeScene(
+    node_scene = NodeScene(
         node=node,
-        pods=tuple(world.pods_on(node.name)),
-        budgets=world.budgets,
-        daemon_sets=world.daemon_sets,
+        pods=tuple(snapshot.pods_on(node.name)),
+        budgets=snapshot.budgets,
+        daemon_sets=snapshot.daemon_sets,
         group=preflight.group.name,
         policy=preflight.policy,
     )
-    return [one for one in blockers(scene, world.now) if one.kind in _HOLDS_DRAINS]
+    return [one for one in blockers(node_scene, snapshot.now) if one.kind in _HOLDS_DRAINS]

@@ -1,7 +1,7 @@
 """The steps of node-group-upgrade before the first drain.
 
-The drains are in `drains.py`, the ends in `completion.py`. Managed groups have a state machine of their own, whose
-steps are in `managed/`.
+The drains are in `drains.py`, the ends in `completion.py` and `rollback.py`. Managed groups have a state machine of
+their own, whose steps are in `managed/`.
 
 A reconciler: each step reads the record and the cluster's state, calls the pure modules, records what it is about to
 do, does it, and returns the run document. Killed anywhere, the step can be run again; an execution that was stopped,
@@ -13,25 +13,25 @@ from typing import Any
 
 from leeward.model.launch_refusal import sentence
 from leeward.ports import Ports
-from leeward.upgrade import completion
+from leeward.upgrade.completion import STEPS as END_STEPS
+from leeward.upgrade.completion import scale_down
 from leeward.upgrade.control import Hold, Move
 from leeward.upgrade.cordoning import cordon
-from leeward.upgrade.disruption_wait import wait_for_disruption
+from leeward.upgrade.creation_failures import creation_failures
 from leeward.upgrade.drains import BOOT_PAUSE, drain
-from leeward.upgrade.labels import labelled
-from leeward.upgrade.lease import read, take_lease, written
-from leeward.upgrade.never_joined import end_never_joined
-from leeward.upgrade.pause import again, held, resumed
-from leeward.upgrade.pod_placement_failures import creation_failures
+from leeward.upgrade.gate import gate_of
+from leeward.upgrade.lease import read, wait_for_disruption, written
+from leeward.upgrade.observation import described, measured, observe
+from leeward.upgrade.preflight.gather import run_preflight
+from leeward.upgrade.rollback import start_rollback, undo
 from leeward.upgrade.rollout import take_turn
 from leeward.upgrade.run import Next, Run
-from leeward.upgrade.scene import described, look, measured
-from leeward.upgrade.stalled import STALLED, waited
-from leeward.upgrade.status import gate_of
-from leeward.upgrade.surge_orders import DESIRED_SIZE
-from leeward.upgrade.surge_sizes import most_extra, parallelism, surge
-from leeward.upgrade.survey import judge
-from leeward.upgrade.templates import points_at, prepared
+from leeward.upgrade.start import take_lease
+from leeward.upgrade.surge.orders import DESIRED_SIZE
+from leeward.upgrade.surge.sizes import most_extra, parallelism, surge
+from leeward.upgrade.templates import labelled, points_at, prepared
+from leeward.upgrade.termination_requests import end_never_joined
+from leeward.upgrade.waits import STALLED, again, held, resumed, track_wait
 from leeward.workflow.lease import guarded
 from leeward.workflow.steps import Step
 
@@ -43,12 +43,12 @@ def check(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     record = read(run, ports.upgrades)
     wait_for_disruption(record, ports.disruptions)
     if record.checked:
-        return replace(run, next=Next.PREPARE, why="pre-flight was passed before; going on")
-    verdict = judge(record, ports)
-    if verdict.blocked:
-        return replace(run, next=Next.BLOCKED, why=verdict.blocked)
+        return replace(run, next=Next.PREPARE, why="pre-flight was passed before; continuing")
+    result = run_preflight(record, ports)
+    if result.blocked:
+        return replace(run, next=Next.BLOCKED, why=result.blocked)
     record = written(replace(record, checked=True), ports.upgrades)
-    return replace(run, next=Next.PREPARE, why=verdict.told)
+    return replace(run, next=Next.PREPARE, why=result.summary)
 
 
 def prepare(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
@@ -73,14 +73,14 @@ def point(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     the surge. Changes to the group are recorded first.
     """
     record = read(run, ports.upgrades)
-    scene = look(record, ports)
-    group, strategy = scene.group, record.strategy
+    observation = observe(record, ports)
+    group, strategy = observation.group, record.strategy
     zones = {one.zone for one in group.instances if one.zone}
-    parallel = parallelism(scene.policy.update, max(record.desired, 1))
-    most = scene.preflight.max_surge
+    parallel = parallelism(observation.policy.update, max(record.desired, 1))
+    most = observation.preflight.max_surge
     limit = surge(strategy, len(zones), parallel, most)
-    left = max(len(scene.preflight.old), len(record.ahead))
-    maximum = record.maximum + most_extra(strategy, limit, scene.preflight.parallel, left, most)
+    left = max(len(observation.preflight.old), len(record.ahead))
+    maximum = record.maximum + most_extra(strategy, limit, observation.preflight.parallel, left, most)
     record = written(
         replace(
             record,
@@ -106,7 +106,7 @@ def launch(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     terminated first.
     """
     record = read(run, ports.upgrades)
-    end_never_joined(record, look(record, ports), ports)
+    end_never_joined(record, observe(record, ports), ports)
     turn = take_turn(read(run, ports.upgrades), ports, drains=False)
     new = ", ".join(turn.record.ahead) or "none"
     refusal = turn.record.refusal
@@ -123,15 +123,15 @@ def gate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         return replace(run, next=Next.READY, why=turn.permission.why)
     if turn.permission.move is not Move.GO:
         return held(run, turn.permission, len(turn.record.under_way), ports.clock.now())
-    found = gate_of(turn.scene.preflight, turn.record.proven)
-    if found.open:
+    result = gate_of(turn.observation.preflight, turn.record.proven)
+    if result.open:
         return replace(run, next=Next.READY, why="every new node is Ready, in every zone that has nodes")
     record = resumed(run, turn.record, ports.clock, ports.upgrades)
-    failures = creation_failures(record, turn.scene, found, ports.clock.now(), exhausted=turn.exhausted)
+    failures = creation_failures(record, turn.observation, result, ports.clock.now(), exhausted=turn.exhausted)
     if failures:
         return replace(run, next=Next.CREATION_FAILURE, why="; ".join(f"{one.message}: {one.fix}" for one in failures))
-    waited(record, "gate", (), STALLED, ports.clock, ports.upgrades)
-    missing = "; ".join(one.message for one in found.missing)
+    track_wait(record, "gate", (), STALLED, ports.clock, ports.upgrades)
+    missing = "; ".join(one.message for one in result.missing)
     return again(run, Next.WAIT, BOOT_PAUSE, missing)
 
 
@@ -146,10 +146,10 @@ STEPS: Mapping[str, Step[Run]] = {
             "gate": gate,
             "cordon": cordon,
             "drain": drain,
-            "scale-down": completion.scale_down,
-            "undo": completion.undo,
-            "start-rollback": completion.start_rollback,
-            **completion.STEPS,
+            "scale-down": scale_down,
+            "undo": undo,
+            "start-rollback": start_rollback,
+            **END_STEPS,
         }
     ),
 }

@@ -6,7 +6,6 @@ from leeward.workflow.steps import log_step
 
 GROUPS_UPGRADED = "GroupsUpgraded"
 UPGRADES_FAILED = "UpgradesFailed"
-
 telemetry = Telemetry("upgrade")
 
 
@@ -19,9 +18,9 @@ def stepped(step: str, result: Run) -> None:
         telemetry.count({name: 1})
 
 
-def died(said: str) -> dict[str, str]:
+def died(outcome: str) -> dict[str, str]:
     """Write one line for an execution that ended where nothing could catch it; its alarm is Step
     Functions' own metric.
     """
-    telemetry.warning(said)
-    return {"why": said}
+    telemetry.warning(outcome)
+    return {"why": outcome}

@@ -1,16 +1,23 @@
-"""Target of the nodes: the launch template version, made where it does not exist yet, and whether the group launches
-from it."""
+"""Target of the nodes: the launch template version, made where it does not exist yet, and the labels of its nodes.
+
+Decides which labels a new node of a self-managed group has to carry, or the gate stays closed (docs/features.md, U6),
+from what the version's user data passes to kubelet and from the group's tags for Cluster Autoscaler. A tag is not
+binding: it counts where an old node carries its label, or where there is no old node to compare."""
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from leeward.errors import InvalidInputError
+from leeward.errors import InvalidInputError, LeewardError
 from leeward.model.group import Group
 from leeward.model.launch import LaunchTemplateRef
+from leeward.model.node import Node
+from leeward.node_template.tags import LABEL, tag_facts
+from leeward.node_template.user_data import kubelet_settings
 from leeward.ports import Ports
 from leeward.ports.autoscaling import Groups
-from leeward.ports.compute import Templates
+from leeward.ports.compute import LaunchSources, Templates
 from leeward.ports.kubernetes import Clusters
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import UpgradeRecord
@@ -39,7 +46,7 @@ def template_of(group: Group) -> LaunchTemplateRef:
 
 def expected(record: UpgradeRecord, group: Group, templates: Templates) -> Target:
     """Return the target before anything is made: without a template where a version has yet to be made."""
-    if record.prepared or record.asked.image or record.asked.kubernetes:
+    if record.prepared or record.request.image or record.request.kubernetes:
         return record.target
     return _target(group, _asked_version(record, group), templates)
 
@@ -71,7 +78,7 @@ def points_at(group: Group, target: Target, templates: Templates) -> bool:
 
 def _asked_version(record: UpgradeRecord, group: Group) -> LaunchTemplateRef:
     template = template_of(group)
-    return replace(template, version=record.asked.template_version or template.version)
+    return replace(template, version=record.request.template_version or template.version)
 
 
 def _target(group: Group, template: LaunchTemplateRef, templates: Templates) -> Target:
@@ -94,14 +101,14 @@ def _previous(group: Group, target: Target, templates: Templates) -> Target | No
 
 def _image(record: UpgradeRecord, ports: Ports) -> str:
     """Return the id of the image that was asked for by id, parameter or alias, or by a Kubernetes version."""
-    asked = record.asked.image
-    if asked.startswith("ami-"):
-        return asked
-    alias = _ALIAS.fullmatch(asked)
-    version = alias[1] if alias else record.asked.kubernetes
-    parameter = asked if asked.startswith("/") else ""
-    if asked and not (parameter or alias):
-        raise InvalidInputError(f"ami: found {asked!r}, expected an AMI id, an SSM parameter or al2023@VERSION")
+    image = record.request.image
+    if image.startswith("ami-"):
+        return image
+    alias = _ALIAS.fullmatch(image)
+    version = alias[1] if alias else record.request.kubernetes
+    parameter = image if image.startswith("/") else ""
+    if image and not (parameter or alias):
+        raise InvalidInputError(f"ami: found {image!r}, expected an AMI id, an SSM parameter or al2023@VERSION")
     if version:
         parameter = IMAGES.format(version=version, arch=_architecture(record, ports.clusters, ports.groups))
     return ports.templates.image_behind(parameter) if parameter else ""
@@ -112,9 +119,44 @@ def _architecture(record: UpgradeRecord, clusters: Clusters, groups: Groups) -> 
     group = groups.describe([record.group])[record.group]
     members = {member.id for member in group.instances}
     nodes = clusters.kubernetes(record.cluster).nodes()
-    found = {node.labels.get(ARCH_LABEL, "amd64") for node in nodes if node.instance_id in members}
-    if len(found) > 1:
+    architectures = {node.labels.get(ARCH_LABEL, "amd64") for node in nodes if node.instance_id in members}
+    if len(architectures) > 1:
         raise InvalidInputError(
-            f"group {group.name}: found nodes of {', '.join(sorted(found))}, expected one: name --ami"
+            f"group {group.name}: found nodes of {', '.join(sorted(architectures))}, expected one: name --ami"
         )
-    return ARCHITECTURES.get(next(iter(found), "amd64"), "x86_64")
+    return ARCHITECTURES.get(next(iter(architectures), "amd64"), "x86_64")
+
+
+def labelled(record: UpgradeRecord, group: Group, nodes: Iterable[Node], launches: LaunchSources) -> UpgradeRecord:
+    """Return the record with the labels of its target, and of the one before, to which a rollback returns."""
+    if record.target.nodegroup is not None:
+        return record
+    members = {one.id for one in group.instances}
+    old = [node for node in nodes if node.instance_id in members]
+    previous = record.previous
+    return replace(
+        record,
+        target=_with_labels(record.target, group, old, launches),
+        previous=_with_labels(previous, group, old, launches) if previous is not None else None,
+    )
+
+
+def _with_labels(target: Target, group: Group, old: Iterable[Node], launches: LaunchSources) -> Target:
+    known = [node.labels for node in old]
+    tagged = tag_facts({key: value for key, value in group.tags.items() if key.startswith(LABEL)}).labels
+    with_control = {key: value for key, value in tagged.items() if not known or any(key in labels for labels in known)}
+    return replace(target, node_labels={**_of_user_data(target, group, launches), **with_control})
+
+
+def _of_user_data(target: Target, group: Group, launches: LaunchSources) -> Mapping[str, str]:
+    """Return the labels in the user data. Empty where some instance types come from templates of their own, and where
+    the template cannot be read; labels that only a script on the instance knows are missing.
+    """
+    if target.template is None or target.overrides:
+        return {}
+    launched = replace(group, launch=replace(group.launch, template=target.template))
+    try:
+        settings = launches.settings(launched)
+    except LeewardError:
+        return {}
+    return kubelet_settings(settings.user_data).labels if settings is not None and settings.user_data else {}

@@ -173,7 +173,7 @@ class AccountGroups(LiveGroups):
     def __init__(self, name: str, client: Callable[[str], Any], clients: AwsClients, mailbox: Mailbox) -> None:
         super().__init__(client, clients, mailbox)
         self._name = name
-        self._words: dict[str, list[str]] = {}
+        self._wait_key: dict[str, list[str]] = {}
 
     def group(self, *, size: int = 1, maximum: int = 4, rebalance: bool = False) -> str:
         self.close()
@@ -197,7 +197,7 @@ class AccountGroups(LiveGroups):
 
     def journal(self, instance: str) -> Sequence[str]:
         self._look()
-        return self._words.get(instance, [])
+        return self._wait_key.get(instance, [])
 
     def until(self, condition: Callable[[], Any], what: str) -> Any:
         def looking() -> Any:
@@ -209,8 +209,8 @@ class AccountGroups(LiveGroups):
 
     def _look(self) -> None:
         held = {member.id: member.lifecycle for member in self.groups.describe([self._name])[self._name].instances}
-        for name, seen in self.instances.describe({*held, *self._words}).items():
-            words = self._words.setdefault(name, [])
+        for name, seen in self.instances.describe({*held, *self._wait_key}).items():
+            words = self._wait_key.setdefault(name, [])
             for word in (seen.state, held.get(name, "Terminated")):
                 last = next((known for known in reversed(words) if known.islower() == word.islower()), None)
                 if word != last:

@@ -32,7 +32,7 @@ class SimulatedGroups:
         self._timeline = Timeline()
         self._timeline.afterwards = lambda _name: self._look()
         self._events: list[Event] = []
-        self._words: dict[str, list[str]] = {}
+        self._wait_key: dict[str, list[str]] = {}
 
     def group(self, *, size: int = 1, maximum: int = 4, rebalance: bool = False) -> str:
         plan = GroupPlan(name="g", zones=ZONES, size=0, maximum=maximum, capacity_rebalance=rebalance)
@@ -75,7 +75,7 @@ class SimulatedGroups:
 
     def journal(self, instance: str) -> Sequence[str]:
         self._look()
-        return self._words.get(instance, [])
+        return self._wait_key.get(instance, [])
 
     def told(self, instance: str) -> Sequence[dict[str, Any]]:
         about = [event for event in self._events if let_through(event)]
@@ -96,7 +96,7 @@ class SimulatedGroups:
 
     def _look(self) -> None:
         for member in self._fleet.instances.values():
-            words = self._words.setdefault(member.id, [])
+            words = self._wait_key.setdefault(member.id, [])
             for word in (member.state, member.lifecycle or "Terminated"):
                 last = next((known for known in reversed(words) if known.islower() == word.islower()), None)
                 if word != last:

@@ -33,7 +33,7 @@ OF_MANAGED_GROUPS = (
     Mutation(
         name="EKS is asked by force from the start",
         story="saves the second update, for pods that stay with the first",
-        breaks=edited(edit(f"{UPGRADE}.managed.steps._begin", "force=asked.force,", "force=True,")),
+        breaks=edited(edit(f"{UPGRADE}.managed.steps._begin", "force=request.force,", "force=True,")),
         rules=frozenset({Rule.MANAGED_ASKED}),
         scenario=ROLLED,
     ),
@@ -75,8 +75,8 @@ OF_MANAGED_GROUPS = (
         breaks=edited(
             edit(
                 f"{UPGRADE}.managed.steps.watch",
-                "return _failed(run, record, update, scene, ports)",
-                "return _succeeded(run, record, ports)",
+                "return _failed(run, record, update, observation, ports)",
+                "return _succeeded(run, record, ports.upgrades)",
             )
         ),
         rules=frozenset({Rule.MANAGED_DONE}),

@@ -29,9 +29,9 @@ OF_UPGRADE_EDGES = (
         story="finds the other terminations of the group in the index of open records alone",
         edits=(
             edit(
-                "leeward.upgrade.scene._others",
-                "(*ports.claims.open_instances(), *members)",
-                "ports.claims.open_instances()",
+                "leeward.upgrade.observation._others",
+                "(*claims.open_instances(), *members)",
+                "claims.open_instances()",
             ),
         ),
         tests=("tests/state_machines/test_maximum_size.py",),
@@ -46,24 +46,24 @@ OF_UPGRADE_EDGES = (
                 "reconcile_upgrades(view.selected,",
             ),
         ),
-        tests=("tests/unit/upgrade/test_endings.py",),
+        tests=("tests/unit/upgrade/test_completion.py",),
     ),
     Planted(
         name="more nodes come ahead than maxSurge allows",
         story="limits the first new nodes alone",
         edits=(
             edit(
-                "leeward.upgrade.surge_sizes.most_ahead",
-                "min(surge_limit + ON_THE_WAY * parallel, most)",
-                "surge_limit + ON_THE_WAY * parallel",
+                "leeward.upgrade.surge.sizes.most_ahead",
+                "min(surge_limit + TURNS_AHEAD * parallel, most)",
+                "surge_limit + TURNS_AHEAD * parallel",
             ),
         ),
-        tests=("tests/unit/upgrade/test_surge_sizes.py",),
+        tests=("tests/unit/upgrade/surge/test_sizes.py",),
     ),
     Planted(
         name="a pause counts as time in which no new node has come",
         story="measures from the beginning of the phase",
-        edits=(edit(f"{UPGRADE}.pause.resumed", "if run.next not in HELD.values():", "if True:"),),
+        edits=(edit(f"{UPGRADE}.waits.resumed", "if run.next not in HELD.values():", "if True:"),),
         tests=("tests/simulation/test_upgrades.py",),
     ),
     Planted(
@@ -71,48 +71,48 @@ OF_UPGRADE_EDGES = (
         story="counts Nodes, and takes an instance without one for gone",
         edits=(
             edit(
-                "leeward.upgrade.unavailable_nodes.busy_nodes",
-                "found = _without_a_node(preflight, old | record.under_way.keys())",
-                "found = []",
+                "leeward.upgrade.waves.drain_selection.busy_nodes",
+                "busy = _without_a_node(preflight, old | record.under_way.keys())",
+                "busy = []",
             ),
         ),
-        tests=("tests/unit/upgrade/test_unavailable_nodes.py",),
+        tests=("tests/unit/upgrade/waves/test_unavailable_nodes.py",),
     ),
     Planted(
         name="an upgrade waits without an end for nodes that others terminate",
         story="polls until the node is gone",
-        edits=(edit(f"{UPGRADE}.drains._stalled", "if not stands:", "if True:"),),
-        tests=("tests/unit/upgrade/test_stalled.py",),
+        edits=(edit(f"{UPGRADE}.drains._stalled", "if not stalled:", "if True:"),),
+        tests=("tests/unit/upgrade/test_waits.py",),
     ),
     Planted(
         name="an abort waits without an end for nodes that do not finish",
         story="polls until the node is gone",
-        edits=(edit(f"{UPGRADE}.settling.nodes_finish", "if stands:", "if False:"),),
-        tests=("tests/unit/upgrade/test_stalled.py",),
+        edits=(edit(f"{UPGRADE}.rollback.wait_for_terminations", "if stalled:", "if False:"),),
+        tests=("tests/unit/upgrade/test_waits.py",),
     ),
     Planted(
         name="an upgrade waits without an end for a budget that another group holds",
         story="takes a budget of 0 for a closed window",
-        edits=(edit(f"{UPGRADE}.drains._budget_is_spent", "if not holders:", "if True:"),),
-        tests=("tests/unit/upgrade/test_stalled.py",),
+        edits=(edit(f"{UPGRADE}.drains._no_budget", "if not holders:", "if True:"),),
+        tests=("tests/unit/upgrade/test_waits.py",),
     ),
     Planted(
         name="an upgrade waits without an end for a raised desired size",
         story="polls until the group has launched",
-        edits=(edit(f"{UPGRADE}.settling._not_offset", "if not stands:", "if True:"),),
-        tests=("tests/unit/upgrade/test_stalled.py",),
+        edits=(edit(f"{UPGRADE}.completion._not_offset", "if not stalled:", "if True:"),),
+        tests=("tests/unit/upgrade/test_waits.py",),
     ),
     Planted(
         name="an upgrade watches an update of EKS without an end",
         story="polls until EKS says that it has ended",
-        edits=(edit(f"{UPGRADE}.managed.steps._rolls", "if stands:", "if False:"),),
-        tests=("tests/unit/upgrade/test_managed.py",),
+        edits=(edit(f"{UPGRADE}.managed.steps._in_progress", "if stalled:", "if False:"),),
+        tests=("tests/unit/upgrade/managed/test_steps.py",),
     ),
     Planted(
         name="an upgrade launches ahead of time although an owner has scaled the group up",
         story="finds out about the owner while the drains go on",
-        edits=(edit(f"{UPGRADE}.surge_launches.launches", " or record.others_seen is not None", ""),),
-        tests=("tests/unit/upgrade/test_early_starts.py",),
+        edits=(edit(f"{UPGRADE}.surge.launches.launches", " or record.others_seen is not None", ""),),
+        tests=("tests/unit/upgrade/waves/test_early_starts.py",),
     ),
     Planted(
         name="an upgrade terminates instances in Standby",
@@ -149,12 +149,12 @@ OF_UPGRADE_EDGES = (
         story="takes the group's first zone for each launch",
         edits=(
             edit(
-                f"{UPGRADE}.surge_orders.fulfil",
+                f"{UPGRADE}.surge.orders.launch_ordered",
                 "dict.fromkeys(answer.launched, order.zone)",
                 'dict.fromkeys(answer.launched, "elsewhere")',
             ),
         ),
-        tests=("tests/unit/upgrade/test_surge_orders.py",),
+        tests=("tests/unit/upgrade/surge/test_orders.py",),
     ),
     Planted(
         name="a node that a killed step has chosen is never drained",
@@ -162,7 +162,7 @@ OF_UPGRADE_EDGES = (
         edits=(
             edit(
                 f"{UPGRADE}.rollout.take_turn",
-                "unclaimed = [old for old in books.unclaimed if old in found.under_way]",
+                "unclaimed = [old for old in ledger.unclaimed if old in record.under_way]",
                 "unclaimed = []",
             ),
         ),
@@ -179,19 +179,19 @@ OF_UPGRADE_EDGES = (
         story="uncordons the old nodes and forgets the launch template",
         edits=(
             edit(
-                f"{UPGRADE}.completion.undo",
-                "ports.group_changes.point_at(scene.group, record.previous.template)",
+                f"{UPGRADE}.rollback.undo",
+                "ports.group_changes.point_at(observation.group, record.previous.template)",
                 "pass",
             ),
         ),
-        tests=("tests/unit/upgrade/test_endings.py",),
+        tests=("tests/unit/upgrade/test_completion.py",),
     ),
     Planted(
         name="an upgrade takes the operator's larger size for its own surge",
         story="never looks whether others have scaled the group",
         edits=(
             edit(
-                f"{UPGRADE}.capacity_ledger.seen_sizes",
+                f"{UPGRADE}.capacity_ledger.detect_resize",
                 "if record.others_scaled is not None or record.orders:",
                 "if True:",
             ),

@@ -47,17 +47,17 @@ def test_every_planted_build_fits_the_source(monkeypatch):
 
 
 def test_an_edit_that_fits_the_source_no_longer_is_an_error(monkeypatch):
-    stale = edit("leeward.upgrade.gate.judge_gate", "words that are not there", "")
+    stale = edit("leeward.upgrade.gate.evaluate_gate", "words that are not there", "")
     with pytest.raises(LookupError, match="expected it once"):
         apply_all([stale], monkeypatch)
 
 
 def test_an_edited_function_is_other_code_wherever_it_is_known_and_comes_back(monkeypatch):
-    from leeward.upgrade.surge_sizes import next_increment
+    from leeward.upgrade.surge.sizes import next_increment
 
     assert next_increment(0, 3, 3) == 3
     with monkeypatch.context() as patch:
-        apply_all([edit("leeward.upgrade.surge_sizes.next_increment", "return min(zones, most)", "return 7")], patch)
+        apply_all([edit("leeward.upgrade.surge.sizes.next_increment", "return min(zones, most)", "return 7")], patch)
         assert next_increment(0, 3, 3) == 7
     assert next_increment(0, 3, 3) == 3
 

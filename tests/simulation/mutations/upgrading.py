@@ -11,7 +11,7 @@ OF_UPGRADES = (
     Mutation(
         name="MaxSize is not put back after an upgrade",
         story="raises MaxSize for the surge and counts on the group's owner",
-        breaks=edited(edit(f"{UPGRADE}.completion.give_back_group", _PUT_BACK, "True")),
+        breaks=edited(edit(f"{UPGRADE}.completion.restore_group", _PUT_BACK, "True")),
         rules=frozenset({Rule.RESTORED}),
         scenario=ROLLING,
     ),
@@ -19,7 +19,7 @@ OF_UPGRADES = (
         name="AZRebalance stays suspended after an upgrade",
         story="suspends zone balancing and forgets to resume it",
         breaks=edited(
-            edit(f"{UPGRADE}.completion.give_back_group", "ports.group_changes.resume(record.group, REBALANCE)", "pass")
+            edit(f"{UPGRADE}.completion.restore_group", "ports.group_changes.resume(record.group, REBALANCE)", "pass")
         ),
         rules=frozenset({Rule.RESTORED}),
         scenario=ROLLING,
@@ -27,7 +27,7 @@ OF_UPGRADES = (
     Mutation(
         name="an ended upgrade leaves its cordons",
         story="cordons all old nodes and uncordons none of those that stay",
-        breaks=edited(edit(f"{UPGRADE}.completion.uncordon", "kubernetes.uncordon(node)", "pass")),
+        breaks=edited(edit(f"{UPGRADE}.cordoning.uncordon", "kubernetes.uncordon(node)", "pass")),
         rules=frozenset({Rule.LIFTED}),
         scenario=ROLLING,
     ),
@@ -35,10 +35,10 @@ OF_UPGRADES = (
         name="an upgrade drains every old node at once",
         story="takes maxUnavailable for a hint",
         breaks=edited(
-            edit(f"{UPGRADE}.wave_constraints.Wave.full", "self._count >= self._limits.together", "False"),
-            edit(f"{UPGRADE}.drain_selection._covered", "min(most, limits.per_zone.get(zone, most))", "100"),
+            edit(f"{UPGRADE}.waves.constraints.Wave.full", "self._count >= self._limits.together", "False"),
+            edit(f"{UPGRADE}.waves.drain_selection._covered", "min(most, limits.per_zone.get(zone, most))", "100"),
             edit(
-                f"{UPGRADE}.drain_selection._with_offsets",
+                f"{UPGRADE}.waves.drain_selection._with_offsets",
                 "if new := next(iter((*mine, *strays)), None):",
                 'if new := "-":',
             ),
@@ -72,10 +72,12 @@ OF_UPGRADES = (
         name="an upgrade ends with launches that no node has offset",
         story="ends as soon as the last old node is gone",
         breaks=edited(
-            edit(f"{UPGRADE}.settling.settled", "if record.ahead or record.raised:", "if False:"),
-            edit(f"{UPGRADE}.settling.settled", "if not too_large:", "if True:"),
-            edit(f"{UPGRADE}.completion._pass_on", "if not asked:", "if True:"),
-            edit(f"{UPGRADE}.completion._pass_on", "request_offset(record, new, by, scene, ports)", "pass"),
+            edit(f"{UPGRADE}.completion.wait_for_size", "if record.ahead or record.raised:", "if False:"),
+            edit(f"{UPGRADE}.completion.wait_for_size", "if not too_large:", "if True:"),
+            edit(f"{UPGRADE}.completion.request_offsets", "if not requested:", "if True:"),
+            edit(
+                f"{UPGRADE}.completion.request_offsets", "request_offset(record, new, by, observation, ports)", "pass"
+            ),
         ),
         rules=frozenset({Rule.DEBT, Rule.SIZE}),
         scenario=ROLLING,
@@ -91,8 +93,12 @@ OF_UPGRADES = (
         name="a stopped upgrade keeps what it has changed in the group",
         story="relies on the last step of the execution, which an operator's stop skips",
         breaks=edited(
-            edit(f"{UPGRADE}.reconciler._owes", "return ", "return False and "),
-            edit(f"{UPGRADE}.reconciler.ended_badly", "replace(give_back_group(record, ports), why=why)", "record"),
+            edit(f"{UPGRADE}.reconciler._needs_restore", "return ", "return False and "),
+            edit(
+                f"{UPGRADE}.reconciler.handle_failed_execution",
+                "replace(restore_group(record, ports), why=why)",
+                "record",
+            ),
         ),
         rules=frozenset({Rule.RESTORED}),
         scenario=ROLLING,
@@ -102,7 +108,7 @@ OF_UPGRADES = (
         story="makes the client token from the time",
         breaks=edited(
             edit(
-                f"{UPGRADE}.surge_orders.fulfil",
+                f"{UPGRADE}.surge.orders.launch_ordered",
                 "launch_token(record, number)",
                 "f'{launch_token(record, number)}-{ports.clock.now():%H%M%S}'",
             )

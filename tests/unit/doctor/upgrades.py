@@ -4,7 +4,7 @@ from datetime import datetime
 
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import UpgradeRecord
-from leeward.upgrade.surge_sizes import Strategy
+from leeward.upgrade.surge.sizes import Strategy
 from tests.fakes.builders import CLUSTER, GROUP
 
 

@@ -8,7 +8,7 @@ from leeward.model.termination import Cause, CauseKind, Outcome, Replacement, St
 from leeward.report.facts import Facts, SeenEvent, SeenNode, Story
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import UpgradeRecord
-from leeward.upgrade.surge_sizes import Strategy
+from leeward.upgrade.surge.sizes import Strategy
 from tests.fakes.builders import CLUSTER, GROUP, ZONE, a_subject
 
 TEN = datetime(2026, 3, 2, 10, tzinfo=UTC)

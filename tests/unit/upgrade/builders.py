@@ -9,11 +9,11 @@ from leeward.model.node import Node, disruption_taint
 from leeward.model.pod import Owner, Pod, PodDisruptionBudget, Toleration
 from leeward.policy.document import ClusterPolicies, ClusterSettings, NodePolicy, Selector, UpdatePolicy
 from leeward.snapshot.cluster import ClusterSnapshot
-from leeward.upgrade.cluster_constraints import ClusterConstraints, WaveNode
 from leeward.upgrade.members import Target
-from leeward.upgrade.preflight import Beside, Preflight
+from leeward.upgrade.preflight.model import Preflight, PreflightInputs
 from leeward.upgrade.record import UpgradeRecord
-from leeward.upgrade.surge_sizes import Strategy
+from leeward.upgrade.surge.sizes import Strategy
+from leeward.upgrade.waves.model import ClusterConstraints, WaveNode
 from tests.fakes import builders
 
 NOON = datetime(2024, 5, 6, 12, tzinfo=UTC)
@@ -122,7 +122,7 @@ def an_upgrade(
     policy=None,
     settings=None,
     hooks=(HOOK,),
-    beside=None,
+    inputs=None,
     target=None,
     **world,
 ):
@@ -141,7 +141,7 @@ def an_upgrade(
         hooks={"web": hooks},
         **world,
     )
-    return Preflight.of(snapshot, found, chosen, target or Target(template=template(NEW)), beside or Beside())
+    return Preflight.of(snapshot, found, chosen, target or Target(template=template(NEW)), inputs or PreflightInputs())
 
 
 def begun(system, **given):

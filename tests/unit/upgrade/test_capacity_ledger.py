@@ -17,10 +17,10 @@ from leeward.model.termination import (
     TerminationRecord,
 )
 from leeward.termination.capacity_ledger import surplus
-from leeward.upgrade.capacity_ledger import conclude, parted, seen_sizes
+from leeward.upgrade.capacity_ledger import conclude, detect_resize, settle_held
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import Order, SurgeNode, UpgradeRecord, cause_id, launch_token, surge_of
-from leeward.upgrade.surge_sizes import Strategy
+from leeward.upgrade.surge.sizes import Strategy
 from leeward.workflow.executions import execution_name
 from tests.fakes.ledger import by
 
@@ -69,7 +69,7 @@ def concluded(termination, record=RECORD):
     return conclude(record, {OLD: termination} if termination else {})
 
 
-def test_whoever_was_not_claimed_yet_is_told_again():
+def test_an_unclaimed_termination_is_requested_again():
     assert concluded(None).unclaimed == (OLD,)
     assert concluded(a_termination(OWN)).unclaimed == (OLD,), "the request of the offset has not joined"
     assert concluded(a_termination()).unclaimed == ()
@@ -81,13 +81,15 @@ def test_a_decrement_pays_before_the_instance_is_gone():
 
 
 def after(minutes, cause=None):
-    """The books on one whom its hook holds, so long after the group was told; `cause`: in the group's history."""
+    """The ledger of an instance that its hook holds, so long after the request to the group; `cause`: in the group's
+    history.
+    """
     history = [ScalingActivity(at=NOON, cause=cause, leaves=OLD)] if cause else []
-    told = a_termination(times={"terminating": NOON})
-    return parted(RECORD, {OLD: told}, history, NOON + timedelta(minutes=minutes))
+    termination = a_termination(times={"terminating": NOON})
+    return settle_held(RECORD, {OLD: termination}, history, NOON + timedelta(minutes=minutes))
 
 
-def test_one_whom_its_hook_holds_has_paid_when_the_group_says_that_it_shrinks():
+def test_an_instance_that_its_hook_holds_has_offset_when_the_group_reports_that_it_shrinks():
     found = after(
         1, "At noon an instance was taken out in response to a user request, shrinking the capacity from 4 to 3."
     )
@@ -114,14 +116,14 @@ def test_a_launch_that_the_end_did_not_offset_waits_for_another_old_node(offsets
     assert (found.unassigned, found.gone, found.finished) == ((NEW,), 0, 1)
 
 
-def test_a_launch_that_is_written_off_is_gone_and_told():
+def test_a_launch_that_is_written_off_is_removed_and_reported():
     written_off = {SURGE: NoOffset.WRITTEN_OFF}
     found = concluded(a_termination(status=Status.CLOSED, outcome=Outcome.TERMINATED, offsets=written_off)).record
     assert (found.ahead, found.gone) == ({}, 0)
     assert "was written off" in found.warnings[0]
 
 
-def test_one_that_was_given_back_has_failed_and_says_why():
+def test_one_that_was_returned_to_service_has_failed_with_its_reason():
     given = a_termination(
         status=Status.CLOSED,
         outcome=Outcome.GIVEN_BACK,
@@ -134,7 +136,7 @@ def test_one_that_was_given_back_has_failed_and_says_why():
     assert found.failures == {OLD: "shop/web: pdb shop/web"}
 
 
-def test_a_rest_that_began_before_the_upgrade_had_told_it_says_nothing_of_its_drain():
+def test_a_cooldown_that_began_before_the_request_shows_nothing_of_its_drain():
     resting = a_termination(OWN, times={"retry": NOON + timedelta(minutes=7)})
     assert concluded(resting, replace(RECORD, ahead={})).record.under_way == {OLD: TAG}
 
@@ -158,7 +160,7 @@ def test_concluding_again_changes_nothing():
 
 
 def sizes(desired, *, others=0, shrunk=False, record=RECORD, now=NOON):
-    return seen_sizes(record, desired=desired, of_others=others, shrunk=shrunk, now=now)
+    return detect_resize(record, desired=desired, of_others=others, shrunk=shrunk, now=now)
 
 
 def test_what_was_launched_ahead_explains_a_larger_size():
@@ -176,7 +178,7 @@ def test_a_larger_size_is_believed_at_second_sight():
     assert "desired is 5, 4 are explained" in second.warnings[0]
 
 
-def test_who_was_not_told_to_pay_need_not_pay_any_more():
+def test_a_termination_without_an_offset_request_has_none_to_settle():
     free = replace(RECORD, ahead={**RECORD.ahead, "i-0e4": SurgeNode(zone="a")})
     assert sizes(4, shrunk=True, record=free).ahead == RECORD.ahead
 
@@ -189,7 +191,7 @@ def test_nothing_is_judged_while_a_launch_may_not_be_written_down():
 
 
 @pytest.mark.parametrize("group", ["web", "a" * 255, "team/web nodes", "ümläut"])
-def test_names_of_executions_fit_step_functions_and_tell_groups_apart(group):
+def test_names_of_executions_fit_step_functions_and_differ_by_group(group):
     name = execution_name(group, 12)
     assert len(name) <= 80
     assert name.isascii()

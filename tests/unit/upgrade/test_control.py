@@ -7,11 +7,10 @@ import pytest
 
 from leeward.errors import InvalidInputError
 from leeward.policy.document import Canary, ClusterSettings, UpdatePolicy, Window
-from leeward.upgrade.control import Hold, Move, permission, with_control
+from leeward.upgrade.control import Hold, Move, is_open, opens, permission, with_control
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
-from leeward.upgrade.surge_sizes import Strategy
-from leeward.upgrade.windows import is_open, opens
+from leeward.upgrade.surge.sizes import Strategy
 from tests.unit.upgrade.builders import NEW, NOON, OLD, template
 
 NIGHT = Window(schedule="0 22 * * *", duration=timedelta(hours=6))
@@ -34,12 +33,12 @@ def may(record=RECORD, update=None, settings=None, now=NOON, finished=0, alarms=
     return permission(record, update or UpdatePolicy(), cluster, now, finished=finished, alarms=alarms)
 
 
-def test_nothing_holds_an_upgrade_without_wishes_windows_and_canary():
+def test_nothing_holds_an_upgrade_without_control_requests_windows_and_canary():
     assert may().move is Move.GO
     assert may().at_most is None
 
 
-def test_a_pause_starts_nothing_new_until_somebody_resumes():
+def test_a_pause_starts_nothing_new_until_it_is_resumed():
     found = may(replace(RECORD, control=ControlRequest.PAUSE))
     assert (found.move, found.hold, found.until) == (Move.HOLD, Hold.PAUSED, None)
     assert may(with_control(with_control(RECORD, ControlRequest.PAUSE), ControlRequest.RUN)).move is Move.GO
@@ -96,7 +95,7 @@ def test_a_canary_starts_its_nodes_and_no_more():
     assert may(replace(RECORD, started=2), CANARY, finished=1).hold is Hold.CANARY
 
 
-def test_a_canary_is_watched_for_its_bake_and_then_the_rest_goes():
+def test_a_canary_is_watched_for_its_bake_and_then_the_rest_drains():
     done = replace(RECORD, started=2, canary_done=NOON)
     assert may(done, CANARY, now=NOON + timedelta(minutes=9)).until == NOON + timedelta(minutes=10)
     assert may(done, CANARY, now=NOON + timedelta(minutes=10)) == may()
@@ -113,12 +112,12 @@ def test_an_alarm_that_rings_before_the_first_node_is_no_verdict_on_the_canary()
     assert may(update=CANARY, alarms=("web-5xx",)).move is Move.GO
 
 
-def test_a_wish_asked_twice_is_the_same():
+def test_a_repeated_control_request_is_the_same():
     paused = with_control(RECORD, ControlRequest.PAUSE)
     assert with_control(paused, ControlRequest.PAUSE) is paused
 
 
-def test_wishes_that_make_no_sense_are_refused_with_what_was_found():
+def test_control_requests_that_do_not_apply_are_refused_with_the_state():
     with pytest.raises(InvalidInputError, match="found no earlier template version"):
         with_control(replace(RECORD, previous=None), ControlRequest.ROLLBACK)
     with pytest.raises(InvalidInputError, match="found it ended at 2024-05-06T12:00:00Z"):

@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from leeward.model.pod import Toleration
-from leeward.upgrade.eviction_failures import MOST, eviction_failures
-from leeward.upgrade.failures import EvictionCause
+from leeward.upgrade.eviction_failures import MOST, EvictionCause, eviction_failures
 from tests.unit.upgrade.builders import NOON, a_node, a_pdb, a_pod, an_upgrade
 
 NEVER, FREE = a_pdb("web", allowed=0), a_pdb("web", allowed=1)
@@ -28,7 +27,7 @@ def causes(*pods, budgets=(), failed=("i-o1",)):
         (replace(a_pod("p", "o1"), deletion=NOON), (NEVER,), EvictionCause.STILL_STOPPING),
     ],
 )
-def test_each_cause_is_told_apart(pod, budgets, cause):
+def test_each_cause_is_distinguished(pod, budgets, cause):
     (found,) = causes(pod, budgets=budgets)
     assert (found.cause, found.node, found.pod) == (cause, "o1", pod.key)
     assert found.fix
@@ -38,7 +37,7 @@ def test_a_pod_that_could_leave_by_now_is_not_blamed():
     assert causes(a_pod("p", "o1"), budgets=(FREE,)) == ()
 
 
-def test_only_nodes_that_failed_are_told_and_no_more_than_a_few_pods():
+def test_only_nodes_that_failed_are_reported_and_no_more_than_a_few_pods():
     pods = tuple(a_pod(f"p{number}", "o1") for number in range(2 * MOST))
     assert causes(*pods, budgets=(NEVER,), failed=()) == ()
     assert len(causes(*pods, budgets=(NEVER,))) == MOST

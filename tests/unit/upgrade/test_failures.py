@@ -4,16 +4,15 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.upgrade.failures import (
+from leeward.upgrade.creation_failures import (
     CreationCause,
-    EvictionCause,
     code_in,
-    eviction_failure,
     labels_missing,
     launch_failure,
     never_joined,
     not_ready,
 )
+from leeward.upgrade.eviction_failures import EvictionCause, eviction_failure
 
 WAITED = timedelta(minutes=15)
 
@@ -28,7 +27,7 @@ WAITED = timedelta(minutes=15)
         ("InvalidAMIID.NotFound", CreationCause.LAUNCH_REFUSED),
     ],
 )
-def test_what_ec2_refuses_is_told_with_zone_code_and_way_out(code, cause):
+def test_a_launch_that_ec2_refuses_is_reported_with_zone_code_and_fix(code, cause):
     found = launch_failure("us-east-1a", code, "their own words")
     assert found.cause is cause
     assert found.message == f"us-east-1a: no new node could be launched: {code}: their own words"
@@ -65,7 +64,7 @@ def test_a_node_that_is_not_ready_names_the_conditions_that_are_wrong():
     assert "DiskPressure" in found.fix
 
 
-def test_a_node_without_conditions_is_told_as_such():
+def test_a_node_without_conditions_is_reported_as_such():
     assert "it reports no condition" in not_ready("n1", [], WAITED).message
 
 
@@ -83,12 +82,12 @@ def test_several_budgets_are_all_named():
         pod="shop/web-1",
         waited=WAITED,
         objects=("shop/a", "shop/b"),
-        said="500",
+        details="500",
     )
     assert found.message.endswith("several PodDisruptionBudgets select it: shop/a, shop/b: 500")
 
 
-def test_the_code_that_a_refusal_quotes_tells_its_cause():
+def test_the_code_that_a_refusal_quotes_names_its_cause():
     said = "VcpuLimitExceeded: You have requested more vCPU capacity than your current limit"
     assert launch_failure("us-east-1a", code_in(said), said).cause is CreationCause.INSTANCE_QUOTA
     assert code_in("ValidationError: the group has none") == ""

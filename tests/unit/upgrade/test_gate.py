@@ -3,7 +3,7 @@
 import pytest
 
 from leeward.model.launch import LaunchTemplateRef
-from leeward.upgrade.gate import Lack, is_proven, judge_gate, waited_for
+from leeward.upgrade.gate import Lack, evaluate_gate, is_proven, waited_for
 from leeward.upgrade.members import IMAGE_LABEL, NODEGROUP_LABEL, TEMPLATE_LABEL, VERSION_LABEL, Age, Target, members
 from tests.unit.upgrade.builders import NEW, OLD, a_group, a_node, an_instance, template
 
@@ -17,14 +17,14 @@ def ages(*instances, nodes=(), target=TARGET):
 
 def gate(*instances, nodes, zones=("a",), target=TARGET):
     by_id = {node.instance_id: node for node in nodes}
-    return judge_gate(members(a_group(*instances), by_id, target), zones, target.labels)
+    return evaluate_gate(members(a_group(*instances), by_id, target), zones, target.labels)
 
 
 def lacks(found):
     return [(one.lack, one.object) for one in found.missing]
 
 
-def test_the_groups_own_record_of_the_template_version_tells_old_from_new():
+def test_the_groups_own_record_of_the_template_version_separates_old_from_new():
     assert ages(an_instance("o", version=OLD), an_instance("n", version=NEW)) == {"i-o": Age.OLD, "i-n": Age.NEW}
 
 
@@ -42,7 +42,7 @@ def test_an_instance_without_a_record_is_old():
     assert ages(an_instance("o", version=None)) == {"i-o": Age.OLD}
 
 
-def test_a_version_that_is_yet_to_be_made_makes_everybody_old():
+def test_a_version_that_is_yet_to_be_made_makes_every_member_old():
     assert ages(an_instance("n", version=NEW), target=Target()) == {"i-n": Age.OLD}
 
 
@@ -52,11 +52,11 @@ def test_an_override_with_a_template_of_its_own_is_judged_by_that():
 
 
 @pytest.mark.parametrize("lifecycle", ["Terminating:Wait", "Terminating", "Detaching", "Warmed:Stopped"])
-def test_instances_that_are_leaving_or_wait_in_a_warm_pool_are_nobodys_business(lifecycle):
+def test_terminating_instances_and_those_in_a_warm_pool_are_no_members(lifecycle):
     assert ages(an_instance("o", lifecycle=lifecycle)) == {}
 
 
-def test_of_a_managed_group_the_image_label_tells_where_the_record_does_not():
+def test_of_a_managed_group_the_image_label_decides_where_the_record_does_not():
     target = Target(nodegroup="ng", image="ami-2")
     nodes = (a_node("o", labels={IMAGE_LABEL: "ami-1"}), a_node("n", labels={IMAGE_LABEL: "ami-2"}))
     found = ages(an_instance("o", version=None), an_instance("n", version=None), nodes=nodes, target=target)

@@ -6,18 +6,18 @@ import pytest
 
 from leeward.model.group import GroupInstance
 from leeward.policy.document import UpdatePolicy
-from leeward.upgrade.checks import group as group_checks
-from leeward.upgrade.drain_selection import starts
-from leeward.upgrade.findings import Code
 from leeward.upgrade.members import Absence, Target, left_out, members
+from leeward.upgrade.preflight.findings import Code
+from leeward.upgrade.preflight.group_checks import check_group
 from leeward.upgrade.record import ControlRequest, SurgeNode
 from leeward.upgrade.run import Next
 from leeward.upgrade.steps import STEPS
-from leeward.upgrade.surge_sizes import Strategy
+from leeward.upgrade.surge.sizes import Strategy
+from leeward.upgrade.waves.drain_selection import starts
 from tests.unit.upgrade.builders import NEW, NOON, a_group, a_node, a_policy, an_instance, an_upgrade, template
-from tests.unit.upgrade.test_early_starts import a_record
-from tests.unit.upgrade.test_stalled import NEW as NEW_ID
-from tests.unit.upgrade.test_stalled import OLD, RUN, a_rolling_group, draining
+from tests.unit.upgrade.test_waits import NEW as NEW_ID
+from tests.unit.upgrade.test_waits import OLD, RUN, a_rolling_group, draining
+from tests.unit.upgrade.waves.test_early_starts import a_record
 
 TARGET = Target(template=template(NEW))
 STATES = {
@@ -56,7 +56,7 @@ def test_eks_replaces_protected_instances_of_its_node_groups_too():
     assert found(protected, tags={"eks:nodegroup-name": "ng"}) == (["i-n1"], {})
 
 
-def test_protection_is_read_from_what_auto_scaling_says():
+def test_protection_is_read_from_the_description_of_auto_scaling():
     raw = {"InstanceId": "i-1", "ProtectedFromScaleIn": True}
     assert GroupInstance.from_json(raw).protected
     assert not GroupInstance.from_json({"InstanceId": "i-1"}).protected
@@ -71,7 +71,7 @@ def left_out_group(*, maximum_unavailable=1):
 
 
 def test_pre_flight_says_how_many_are_left_out_why_and_how_they_become_members():
-    finding = next(one for one in group_checks.check(left_out_group()) if one.code is Code.INSTANCES_LEFT_OUT)
+    finding = next(one for one in check_group(left_out_group()) if one.code is Code.INSTANCES_LEFT_OUT)
     assert finding.message == ("2 of 3 instances are left out: 1 protected from scale-in (i-n2); 1 in Standby (i-n3)")
     assert "exit-standby" in finding.fix
     assert "--no-protected-from-scale-in" in finding.fix

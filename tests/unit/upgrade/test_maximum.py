@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from leeward.disruption.completion import give_back_groups
-from leeward.upgrade.completion import give_back_group
+from leeward.upgrade.completion import restore_group
 from leeward.upgrade.reconciler import reconcile_upgrades
 from tests.fakes.builders import GROUP, a_group, an_instance
 from tests.fakes.disruptions import a_disruption
@@ -31,21 +31,21 @@ def maximum(system):
 
 def test_an_upgrade_puts_the_maximum_size_back():
     system = a_system()
-    record = give_back_group(raised(system), system.ports)
+    record = restore_group(raised(system), system.ports)
     assert maximum(system) == BEFORE
     assert (record.raised_maximum, record.raised_to) == (False, 0)
 
 
 def test_a_maximum_below_the_desired_size_is_owed_until_the_group_has_shrunk():
     system = a_system(desired=4)
-    record = give_back_group(raised(system), system.ports)
+    record = restore_group(raised(system), system.ports)
     assert maximum(system) == RAISED
     assert record.raised_maximum
 
 
 def test_a_larger_maximum_that_its_owner_has_chosen_stays():
     system = a_system(maximum=20)
-    record = give_back_group(raised(system), system.ports)
+    record = restore_group(raised(system), system.ports)
     assert maximum(system) == 20
     assert not record.raised_maximum
 

@@ -13,7 +13,7 @@ from leeward.upgrade.steps import STEPS
 from tests.fakes.builders import GROUP, a_subject
 from tests.fakes.clock import START
 from tests.fakes.ledger import a_surge, by
-from tests.unit.upgrade.test_stalled import NEW, OLD, RUN, a_rolling_group, draining
+from tests.unit.upgrade.test_waits import NEW, OLD, RUN, a_rolling_group, draining
 
 CAUSE = Cause(id="event-1", kind=CauseKind.SPOT_INTERRUPTION, at=START)
 TAKEN = "instance i-0ccc was taken out of service in response to a user request, shrinking the capacity from 3 to 2."
@@ -55,7 +55,7 @@ def launched_late(taken_after, *, paid=False, **given):
     return system.upgrades.records[GROUP], launched
 
 
-def test_an_instance_taken_out_before_the_first_launch_is_not_in_the_size_that_is_given_back():
+def test_an_instance_detached_before_the_first_launch_is_not_in_the_restored_size():
     record, launched = launched_late(timedelta(minutes=2))
     assert (record.desired, record.sized) == (2, launched)
 
@@ -66,7 +66,7 @@ def test_one_taken_out_before_the_measuring_or_by_an_owner_who_saw_the_larger_si
 
 
 @pytest.mark.parametrize("given", [{"launched": 2}, {"started": 1}])
-def test_what_goes_while_nodes_roll_has_seen_the_larger_size(given):
+def test_an_instance_detached_while_nodes_roll_has_seen_the_larger_size(given):
     """Cluster Autoscaler removes an empty new node, and the next one is launched later than that."""
     assert launched_late(timedelta(minutes=2), **given)[0].desired == 3
 

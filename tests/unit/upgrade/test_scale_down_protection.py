@@ -1,4 +1,4 @@
-"""New nodes of an upgrade that are kept from Cluster Autoscaler, once nobody works on it any more."""
+"""New nodes of an upgrade that are kept from Cluster Autoscaler, once no execution works on it any more."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ import pytest
 
 from leeward.model.well_known import KEPT_FOR, SCALE_DOWN_DISABLED
 from leeward.termination.reconciler import reconcile_once
-from leeward.upgrade.completion import give_back_group
+from leeward.upgrade.completion import restore_group
 from tests.fakes.builders import GROUP, a_group, a_node, an_instance
 from tests.fakes.system import FakeSystem
 from tests.unit.upgrade.builders import a_record, begun
@@ -32,14 +32,14 @@ def notes(system):
     return [system.kubernetes.by_name[f"node-{name}"].annotations for name in (NODE, THEIRS)]
 
 
-def test_the_sweep_leaves_those_of_an_upgrade_that_runs(system):
+def test_the_reconciler_keeps_those_of_an_upgrade_that_runs(system):
     system.upgrade_executions.open.add(NAME)
     assert reconcile_once(system.ports).restored == []
     assert notes(system) == [KEPT, {SCALE_DOWN_DISABLED: "true"}]
 
 
 @pytest.mark.parametrize("left", ["stopped", "ended", "nothing"])
-def test_the_sweep_lets_go_of_those_of_any_other_and_of_nothing_else(system, left):
+def test_the_reconciler_releases_those_of_any_other_and_nothing_else(system, left):
     if left == "nothing":
         system.upgrades.records.clear()
     elif left == "ended":  # the execution's last step is still on its way
@@ -50,9 +50,9 @@ def test_the_sweep_lets_go_of_those_of_any_other_and_of_nothing_else(system, lef
     assert reconcile_once(system.ports).restored == []
 
 
-def test_a_cluster_that_does_not_answer_keeps_no_end_from_coming_and_the_sweep_comes_after_it(system):
+def test_a_cluster_that_does_not_answer_delays_no_end_and_the_reconciler_releases_later(system):
     system.kubernetes.down = True
-    assert give_back_group(a_record(system, execution=NAME, suspended=True), system.ports).suspended is False
+    assert restore_group(a_record(system, execution=NAME, suspended=True), system.ports).suspended is False
     system.kubernetes.down = False
     assert reconcile_once(system.ports).restored == [f"node-{NODE}"]
     assert notes(system)[0] == {}

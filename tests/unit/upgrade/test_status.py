@@ -7,7 +7,7 @@ import pytest
 
 from leeward.policy.document import UpdatePolicy
 from leeward.upgrade.control import Hold, Move, Permission
-from leeward.upgrade.duration import (
+from leeward.upgrade.preflight.estimate import (
     BOOT_SECONDS,
     READY_SECONDS,
     Pace,
@@ -18,7 +18,7 @@ from leeward.upgrade.duration import (
 )
 from leeward.upgrade.record import ControlRequest
 from leeward.upgrade.status import Phase, status_of
-from leeward.upgrade.surge_sizes import Strategy
+from leeward.upgrade.surge.sizes import Strategy
 from tests.fakes.builders import LAUNCHED, an_instance
 from tests.unit.upgrade.builders import NOON, a_node, a_pdb, a_pod, a_policy, a_wave_node, an_upgrade, rivals
 from tests.unit.upgrade.test_control import RECORD
@@ -44,7 +44,7 @@ def test_it_scales_up_until_the_gate_opens():
     assert phase(*OLD_NODES, a_node("n1"), new=("n1",)) is Phase.CORDONING
 
 
-def test_with_all_old_nodes_cordoned_or_one_of_them_marked_it_is_upgrading():
+def test_with_all_old_nodes_cordoned_or_one_of_them_tainted_it_is_upgrading():
     assert phase(*cordoned("o1", "o2"), a_node("n1"), new=("n1",)) is Phase.UPGRADING
     assert phase(a_node("o1", marked=True), a_node("o2"), a_node("n1"), new=("n1",)) is Phase.UPGRADING
 
@@ -54,23 +54,23 @@ def test_without_old_nodes_it_is_done_or_still_gives_back_what_it_launched():
     assert phase(a_node("n1"), new=("n1",), record=replace(RECORD, launched=2, gone=1)) is Phase.SCALING_DOWN
 
 
-def test_what_the_operator_wants_and_how_it_ended_come_first():
-    told = {
+def test_the_control_request_and_the_end_come_first():
+    records = {
         Phase.ABORTING: {"control": ControlRequest.ABORT},
         Phase.ABORTED: {"control": ControlRequest.ABORT, "ended": NOON},
         Phase.ROLLING_BACK: {"control": ControlRequest.ROLLBACK},
         Phase.FAILED: {"ended": NOON, "error": "PodEvictionFailure"},
         Phase.DONE: {"ended": NOON},
     }
-    assert {name: phase(*OLD_NODES, record=replace(RECORD, **fields)) for name, fields in told.items()} == {
-        name: name for name in told
+    assert {name: phase(*OLD_NODES, record=replace(RECORD, **fields)) for name, fields in records.items()} == {
+        name: name for name in records
     }
 
 
 @pytest.mark.parametrize(
     ("hold", "shown"), [(Hold.PAUSED, Phase.PAUSED), (Hold.WINDOW, Phase.WAITING), (Hold.CANARY, Phase.BAKING)]
 )
-def test_a_hold_is_told_as_such(hold, shown):
+def test_a_hold_is_reported_as_such(hold, shown):
     held = Permission(move=Move.HOLD, hold=hold, why="so")
     assert phase(*OLD_NODES, record=RECORD, permission=held) is shown
 

@@ -6,10 +6,10 @@ the EKS API's ErrorDetail codes."""
 from datetime import datetime
 
 from leeward.ports.eks import ManagedUpdate
-from leeward.upgrade.failures import labels_missing, launch_failure, never_joined, not_ready
-from leeward.upgrade.gate import Lack
-from leeward.upgrade.scene import Scene
-from leeward.upgrade.status import blocking_drains, gate_of
+from leeward.upgrade.creation_failures import labels_missing, launch_failure, never_joined, not_ready
+from leeward.upgrade.gate import Lack, gate_of
+from leeward.upgrade.observation import Observation
+from leeward.upgrade.status import blocking_drains
 
 EVICTION = "PodEvictionFailure"
 CREATION = frozenset(
@@ -37,28 +37,28 @@ def is_creation(update: ManagedUpdate) -> bool:
     return bool(CREATION & _codes(update))
 
 
-def why_pods_stay(update: ManagedUpdate, scene: Scene) -> str:
+def why_pods_stay(update: ManagedUpdate, observation: Observation) -> str:
     """Return EKS' errors, which name the nodes, and the pods there with what holds them."""
-    held = blocking_drains(scene.preflight)
+    held = blocking_drains(observation.preflight)
     named = [one for one in held if any(one.node in error for error in update.errors)] or held
-    told = [f"{one.node}: {one.pod or 'the node'}: {one.object}: {one.fix}" for one in named]
-    if not told:
-        told = ["nothing holds the pods now: start it again"]
-    return "; ".join((*update.errors, *told))
+    causes = [f"{one.node}: {one.pod or 'the node'}: {one.object}: {one.fix}" for one in named]
+    if not causes:
+        causes = ["nothing holds the pods now: start it again"]
+    return "; ".join((*update.errors, *causes))
 
 
-def why_no_nodes(update: ManagedUpdate, scene: Scene, now: datetime) -> str:
+def why_no_nodes(update: ManagedUpdate, observation: Observation, now: datetime) -> str:
     """Return EKS' errors, and each new instance that is not as it should be, or each zone without one."""
-    preflight = scene.preflight
+    preflight = observation.preflight
     members = {one.name: one for one in preflight.members}
-    told: list[str] = []
+    causes: list[str] = []
     for missing in gate_of(preflight).missing:
         member = members.get(missing.object)
         if member is None:
             code = next((LAUNCH_CODES[one] for one in sorted(_codes(update)) if one in LAUNCH_CODES), "LaunchRefused")
             failure = launch_failure(missing.object, code, "no new node came up there")
         else:
-            instance = scene.instances.get(member.instance.id)
+            instance = observation.instances.get(member.instance.id)
             waited = now - (instance.launched if instance is not None else now)
             if missing.lack is Lack.NOT_JOINED:
                 state = instance.state if instance is not None else "terminated"
@@ -67,8 +67,8 @@ def why_no_nodes(update: ManagedUpdate, scene: Scene, now: datetime) -> str:
                 failure = labels_missing(member.name, missing.labels)
             else:
                 failure = not_ready(member.name, member.node.conditions if member.node else (), waited)
-        told.append(f"{failure.message}: {failure.fix}")
-    return "; ".join((*update.errors, *told))
+        causes.append(f"{failure.message}: {failure.fix}")
+    return "; ".join((*update.errors, *causes))
 
 
 def _codes(update: ManagedUpdate) -> set[str]:

@@ -15,23 +15,21 @@ from leeward.errors import TerminalError
 from leeward.policy.document import Canary, UpdatePolicy
 from leeward.policy.durations import format_duration
 from leeward.ports import Ports
-from leeward.ports.eks import ManagedState, ManagedUpdate, ManagedUpdates
+from leeward.ports.eks import ManagedState, ManagedUpdate
 from leeward.ports.records import Upgrades
-from leeward.upgrade import completion
 from leeward.upgrade.capacity_ledger import LONGEST_REASON, MOST_REASONS, with_warning
-from leeward.upgrade.control import Move, Permission, permission
-from leeward.upgrade.disruption_wait import wait_for_disruption
-from leeward.upgrade.lease import read, take_lease, written
+from leeward.upgrade.completion import STEPS as END_STEPS
+from leeward.upgrade.control import Move, Permission, limits, permission
+from leeward.upgrade.lease import read, wait_for_disruption, written
 from leeward.upgrade.managed import target as managed_target
-from leeward.upgrade.managed.controls import limits
 from leeward.upgrade.managed.failures import is_creation, is_eviction, why_no_nodes, why_pods_stay
-from leeward.upgrade.pause import HELD, seconds_until
-from leeward.upgrade.record import Asked, ControlRequest, UpgradeRecord, update_token
+from leeward.upgrade.observation import Observation, described, observe, policy_of
+from leeward.upgrade.preflight.gather import run_preflight
+from leeward.upgrade.record import ControlRequest, UpgradeRecord, UpgradeRequest, update_token
 from leeward.upgrade.run import Next, Run
-from leeward.upgrade.scene import Scene, described, look, policy_of
-from leeward.upgrade.stalled import waited
+from leeward.upgrade.start import take_lease
 from leeward.upgrade.status import blocking_drains
-from leeward.upgrade.survey import judge
+from leeward.upgrade.waits import HELD, seconds_until, track_wait
 from leeward.workflow.lease import guarded
 from leeward.workflow.steps import Step
 
@@ -49,19 +47,21 @@ def start(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """
     record = read(run, ports.upgrades)
     if record.update:
-        return replace(run, next=Next.WAIT, why=f"update {record.update} goes on")
+        return replace(run, next=Next.WAIT, why=f"update {record.update} continues")
     wait_for_disruption(record, ports.disruptions)
     if record.control is ControlRequest.ABORT:
-        return replace(run, next=Next.RESTORE, why="aborted before EKS was asked for anything more")
+        return replace(run, next=Next.RESTORE, why="aborted before the next update of EKS was started")
     if record.control is ControlRequest.ROLLBACK:
-        record = written(_turned(record), ports.upgrades)
-    if record.prepared and _updating(record, ports.managed_updates):
-        return _begin(run, record, ports)  # it was started, and the response was lost
+        record = written(_rollback_record(record), ports.upgrades)
+    if record.prepared:
+        nodegroup = ports.managed_updates.nodegroup(record.cluster, record.target.nodegroup or "")
+        if nodegroup.status == "UPDATING":  # it was started, and the response was lost
+            return _begin(run, record, ports)
     hold = _hold(record, ports)
     if not record.checked or (hold is None and run.next in HELD.values() and not record.rolling_back):
-        verdict = judge(record, ports)
-        if verdict.blocked:
-            return replace(run, next=Next.BLOCKED, why=verdict.blocked)
+        result = run_preflight(record, ports)
+        if result.blocked:
+            return replace(run, next=Next.BLOCKED, why=result.blocked)
         record = written(replace(record, checked=True), ports.upgrades)
     if hold is not None and hold.hold is not None:
         pause = max(seconds_until(hold.until, ports.clock.now()), 1)
@@ -75,27 +75,27 @@ def watch(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     if not record.update:
         return replace(run, next=Next.MANAGED, why="the next update is to be started")
     update = ports.managed_updates.look(record.cluster, record.target.nodegroup or "", record.update)
-    scene = look(record, ports)
+    observation = observe(record, ports)
     target = managed_target.seen(
-        record.target, scene.group, ports.launches, ports.templates, ended=update.state is ManagedState.SUCCESSFUL
+        record.target, observation.group, ports.launches, ports.templates, ended=update.state is ManagedState.SUCCESSFUL
     )
     if target != record.target:
         record = written(replace(record, target=target), ports.upgrades)
-        scene = look(record, ports)
+        observation = observe(record, ports)
     match update.state:
         case ManagedState.IN_PROGRESS:
-            return _rolls(run, record, scene, ports)
+            return _in_progress(run, record, observation, ports)
         case ManagedState.SUCCESSFUL:
-            return _succeeded(run, record, ports)
+            return _succeeded(run, record, ports.upgrades)
         case ManagedState.FAILED | ManagedState.CANCELLED:
-            return _failed(run, record, update, scene, ports)
+            return _failed(run, record, update, observation, ports)
         case _:
             assert_never(update.state)
 
 
 STEPS: Mapping[str, Step[Run]] = {
     "take-lease": take_lease,
-    **guarded({"start-managed": start, "watch-managed": watch, **completion.STEPS}),
+    **guarded({"start-managed": start, "watch-managed": watch, **END_STEPS}),
 }
 """Steps of managed-node-group-upgrade by the name in its definition."""
 
@@ -109,67 +109,65 @@ def _hold(record: UpgradeRecord, ports: Ports) -> Permission | None:
     policy = policy_of(record.cluster, described(record.group, ports.groups), ports.clusters)
     settings = ports.clusters.policies(record.cluster).settings
     update = replace(policy.update if policy is not None else UpdatePolicy(), canary=Canary())
-    found = permission(record, update, settings, ports.clock.now(), finished=0)
-    return found if found.move is Move.HOLD else None
-
-
-def _updating(record: UpgradeRecord, managed_updates: ManagedUpdates) -> bool:
-    return managed_updates.nodegroup(record.cluster, record.target.nodegroup or "").status == "UPDATING"
+    decision = permission(record, update, settings, ports.clock.now(), finished=0)
+    return decision if decision.move is Move.HOLD else None
 
 
 def _begin(run: Run, record: UpgradeRecord, ports: Ports) -> Run:
     """Start the update. The target is recorded first. The token follows from the record: the next execution finds an
     update whose response was lost.
     """
-    asked, name = record.asked, record.target.nodegroup or ""
+    request, name = record.request, record.target.nodegroup or ""
     nodegroup = ports.managed_updates.nodegroup(record.cluster, name)
     target = managed_target.made(record, nodegroup, ports)
     if not record.prepared:
         previous = record.previous or managed_target.before(nodegroup, target, ports)
         record = replace(record, target=target, previous=previous, prepared=True)
-        old = look(record, ports).preflight.old
+        old = observe(record, ports).preflight.old
         record = written(replace(record, zones=Counter(one.instance.zone for one in old)), ports.upgrades)
     try:
         update = ports.managed_updates.start(
             record.cluster,
             name,
             token=update_token(record),
-            version=asked.kubernetes or None,
+            version=request.kubernetes or None,
             template_version=target.source[1] if target.source is not None else None,
-            force=asked.force,
+            force=request.force,
         )
     except TerminalError as refused:
         return replace(run, next=Next.UPDATE_FAILURE, why=f"EKS refuses the update of {name}: {refused}")
     written(replace(record, update=update), ports.upgrades)
-    return replace(run, next=Next.WAIT, why=f"EKS update {update} of {name}{' by force' if asked.force else ''}")
+    return replace(run, next=Next.WAIT, why=f"EKS update {update} of {name}{' by force' if request.force else ''}")
 
 
-def _rolls(run: Run, record: UpgradeRecord, scene: Scene, ports: Ports) -> Run:
+def _in_progress(run: Run, record: UpgradeRecord, observation: Observation, ports: Ports) -> Run:
     """Report counts, what holds the drains, and what a control request has to wait for; fail once nothing has moved for
     hours.
 
     An Event names what was so at the previous observation too: a budget that is at its limit for a moment is not
     reported.
     """
-    held = blocking_drains(scene.preflight)
+    held = blocking_drains(observation.preflight)
     kept = frozenset(list(dict.fromkeys(one.node for one in held))[:MOST_REASONS])
-    said = {one.node: f"{one.pod or one.node}: {one.object}: {one.fix}" for one in reversed(held) if one.node in kept}
-    reasons = {node: why[:LONGEST_REASON] for node, why in said.items()}
+    by_node = {
+        one.node: f"{one.pod or one.node}: {one.object}: {one.fix}" for one in reversed(held) if one.node in kept
+    }
+    reasons = {node: why[:LONGEST_REASON] for node, why in by_node.items()}
     for node in [name for name in reasons if name in record.reasons][:MOST_EVENTS]:
-        about = scene.preflight.world.node(node)
+        about = observation.preflight.snapshot.node(node)
         if about is not None:
             ports.clusters.kubernetes(record.cluster).event(
                 about, reason="DrainBlocked", message=reasons[node], warning=True, now=ports.clock.now()
             )
-    old, new = len(scene.preflight.old), len(scene.preflight.members) - len(scene.preflight.old)
-    told = [f"EKS update {record.update}: {new} new nodes, {old} old ones"]
-    told += (
+    old, new = len(observation.preflight.old), len(observation.preflight.members) - len(observation.preflight.old)
+    report = [f"EKS update {record.update}: {new} new nodes, {old} old ones"]
+    report += (
         [f"held by {'; '.join(f'{one.pod or one.node}: {one.object}' for one in held[:MOST_EVENTS])}"] if held else []
     )
-    told += [limits(record)] if limits(record) else []
+    report += [limits(record)] if limits(record) else []
     if reasons != record.reasons:
         record = written(replace(record, reasons=reasons), ports.upgrades)
-    _, stands = waited(
+    _, stalled = track_wait(
         record,
         f"EKS update {record.update}",
         [f"{new} new nodes", f"{old} old ones"],
@@ -177,61 +175,63 @@ def _rolls(run: Run, record: UpgradeRecord, scene: Scene, ports: Ports) -> Run:
         ports.clock,
         ports.upgrades,
     )
-    if stands:
-        told.append(f"nothing has moved for {format_duration(STALLED)}, {_WAY_OUT}")
-        return replace(run, next=Next.UPDATE_FAILURE, why="; ".join(told))
-    return replace(run, next=Next.WAIT, pause=PAUSE, pauses=run.pauses + 1, why="; ".join(told))
+    if stalled:
+        report.append(f"nothing has moved for {format_duration(STALLED)}, {_WAY_OUT}")
+        return replace(run, next=Next.UPDATE_FAILURE, why="; ".join(report))
+    return replace(run, next=Next.WAIT, pause=PAUSE, pauses=run.pauses + 1, why="; ".join(report))
 
 
-def _succeeded(run: Run, record: UpgradeRecord, ports: Ports) -> Run:
+def _succeeded(run: Run, record: UpgradeRecord, upgrades: Upgrades) -> Run:
     if record.control is ControlRequest.ROLLBACK or not record.prepared:
-        return _next_one(run, record, f"update {record.update} has ended", ports.upgrades)
+        return _start_next(run, record, f"update {record.update} has ended", upgrades)
     if record.control is not ControlRequest.RUN:
         late = f"{record.control.value} came too late: EKS had finished update {record.update}"
         record = with_warning(replace(record, control=ControlRequest.RUN), late)
-    written(replace(record, reasons={}, finished=sum(record.zones.values())), ports.upgrades)
+    written(replace(record, reasons={}, finished=sum(record.zones.values())), upgrades)
     return replace(run, next=Next.RESTORE, why=f"update {record.update} succeeded")
 
 
-def _failed(run: Run, record: UpgradeRecord, update: ManagedUpdate, scene: Scene, ports: Ports) -> Run:
+def _failed(run: Run, record: UpgradeRecord, update: ManagedUpdate, observation: Observation, ports: Ports) -> Run:
     """Handle a failed update: the operator's control request comes first, then force where the policy says so, else the
     failure by its name.
     """
-    said = "; ".join(update.errors) or f"update {update.id} is {update.state.value}"
+    reason = "; ".join(update.errors) or f"update {update.id} is {update.state.value}"
     if record.control is ControlRequest.ABORT:
         warning = (
-            f"EKS' update {update.id} failed: {said}: new nodes stay, old ones that are left stay as EKS left them"
+            f"EKS' update {update.id} failed: {reason}: new nodes stay, old ones that are left stay as EKS left them"
         )
         written(with_warning(replace(record, reasons={}), warning), ports.upgrades)
-        return replace(run, next=Next.RESTORE, why=said)
+        return replace(run, next=Next.RESTORE, why=reason)
     if record.control is ControlRequest.ROLLBACK or not record.prepared:
-        return _next_one(run, record, said, ports.upgrades)
+        return _start_next(run, record, reason, ports.upgrades)
     if is_eviction(update):
-        why = why_pods_stay(update, scene)
-        if scene.policy.drain.force and not record.asked.force:
-            forced = replace(_afresh(record), asked=replace(record.asked, force=True))
+        why = why_pods_stay(update, observation)
+        if observation.policy.drain.force and not record.request.force:
+            forced = replace(_without_update(record), request=replace(record.request, force=True))
             written(with_warning(forced, f"by force since {update.id} failed: {why}"), ports.upgrades)
-            return replace(run, next=Next.MANAGED, why=f"{why}; the policy says force")
+            return replace(run, next=Next.MANAGED, why=f"{why}; the policy sets drain.force")
         return replace(run, next=Next.EVICTION_FAILURE, why=why)
     if is_creation(update):
-        return replace(run, next=Next.CREATION_FAILURE, why=why_no_nodes(update, scene, ports.clock.now()))
-    return replace(run, next=Next.UPDATE_FAILURE, why=said)
+        return replace(run, next=Next.CREATION_FAILURE, why=why_no_nodes(update, observation, ports.clock.now()))
+    return replace(run, next=Next.UPDATE_FAILURE, why=reason)
 
 
-def _next_one(run: Run, record: UpgradeRecord, said: str, upgrades: Upgrades) -> Run:
+def _start_next(run: Run, record: UpgradeRecord, reason: str, upgrades: Upgrades) -> Run:
     """Return to the version before, or go on to another target that a later start has asked for."""
-    written(_afresh(record), upgrades)
+    written(_without_update(record), upgrades)
     return replace(
-        run, next=Next.MANAGED, why=f"{said}: {'back' if record.control is ControlRequest.ROLLBACK else 'on'} from here"
+        run,
+        next=Next.MANAGED,
+        why=f"{reason}: {'roll back' if record.control is ControlRequest.ROLLBACK else 'continue'} from here",
     )
 
 
-def _afresh(record: UpgradeRecord) -> UpgradeRecord:
+def _without_update(record: UpgradeRecord) -> UpgradeRecord:
     """Return the record ready for another update, under a token that was not used before."""
     return replace(record, update="", tries=record.tries + 1, reasons={}, prepared=False)
 
 
-def _turned(record: UpgradeRecord) -> UpgradeRecord:
+def _rollback_record(record: UpgradeRecord) -> UpgradeRecord:
     """Return the record of a rollback: an update to the version of the group's own launch template
     that it had before.
     """
@@ -244,7 +244,7 @@ def _turned(record: UpgradeRecord) -> UpgradeRecord:
         previous=replace(record.target, template=None),
         control=ControlRequest.RUN,
         rolling_back=not record.rolling_back,
-        asked=Asked(template_version=back.source[1], force=record.asked.force),
+        request=UpgradeRequest(template_version=back.source[1], force=record.request.force),
         checked=True,
         prepared=False,
     )

@@ -18,21 +18,21 @@ def wanted(record: UpgradeRecord, nodegroup: Nodegroup | None, ports: Ports) -> 
     """Return the target before anything is made. Without a version of its own template EKS chooses the image, which is
     not known yet. Raises ObjectGoneError for a version that does not exist.
     """
-    target, version = Target(nodegroup=record.target.nodegroup), record.asked.template_version
+    target, version = Target(nodegroup=record.target.nodegroup), record.request.template_version
     if nodegroup is None or nodegroup.template is None or not version:
         return target
-    return replace(target, source=_numbered(nodegroup.template[0], version, ports))
+    return replace(target, source=_numbered(nodegroup.template[0], version, ports.templates))
 
 
 def made(record: UpgradeRecord, nodegroup: Nodegroup, ports: Ports) -> Target:
     """Return the target with a version of the group's own launch template made for the image that is asked for, once:
     its token follows from the record.
     """
-    if not record.asked.image or nodegroup.template is None:
+    if not record.request.image or nodegroup.template is None:
         return wanted(record, nodegroup, ports)
     template = LaunchTemplateRef(id=nodegroup.template[0], version=nodegroup.template[1])
-    token = f"leeward-{record.stamp}-{record.asked.image}"
-    new = ports.templates.version_for(template, record.asked.image, token=token)
+    token = f"leeward-{record.stamp}-{record.request.image}"
+    new = ports.templates.version_for(template, record.request.image, token=token)
     return Target(nodegroup=record.target.nodegroup, source=(new.id or template.id, new.version))
 
 
@@ -42,7 +42,7 @@ def before(nodegroup: Nodegroup, target: Target, ports: Ports) -> Target | None:
     """
     if nodegroup.template is None or target.source is None:
         return None
-    source = _numbered(*nodegroup.template, ports)
+    source = _numbered(*nodegroup.template, ports.templates)
     return None if source == target.source else Target(nodegroup=target.nodegroup, source=source)
 
 
@@ -60,7 +60,7 @@ def seen(target: Target, group: Group, launches: LaunchSources, templates: Templ
     return replace(target, template=template, image=launched.image if launched is not None else target.image)
 
 
-def _numbered(template: str, version: str, ports: Ports) -> tuple[str, str]:
+def _numbered(template: str, version: str, templates: Templates) -> tuple[str, str]:
     if version.isdigit():
         return template, version
-    return template, ports.templates.numbered(LaunchTemplateRef(id=template, version=version)).version
+    return template, templates.numbered(LaunchTemplateRef(id=template, version=version)).version

@@ -81,7 +81,7 @@ def passed_on(stack, team, execution):
     assert outcome["status"] == "SUCCEEDED", outcome
     document = json.loads(outcome["output"])
     assert document["next"] == "continued", document
-    name = re.fullmatch("execution (.+) goes on", document["why"])[1]
+    name = re.fullmatch("execution (.+) continues", document["why"])[1]
     return f"arn:aws:states:{stack.region}:{stack.account}:execution:{MACHINE}:{name}"
 
 

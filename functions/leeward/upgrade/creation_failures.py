@@ -1,0 +1,157 @@
+"""New nodes that did not come in time: each with its cause and the fix.
+
+Decides the NodeCreationFailure. Sources: EKS, "Managed node update behavior" (known reasons), and the error codes of
+EC2 and Auto Scaling."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from leeward.model.instance import ALIVE
+from leeward.policy.durations import format_duration
+from leeward.upgrade.gate import JOINS_WITHIN, Gate, Lack
+from leeward.upgrade.observation import Observation
+from leeward.upgrade.record import UpgradeRecord
+
+SEARCH = timedelta(minutes=15)  # for capacity in a zone that has lacked it
+NO_CAPACITY = "InsufficientInstanceCapacity"
+
+
+class CreationCause(StrEnum):
+    """Cause of a NodeCreationFailure."""
+
+    NO_CAPACITY = "NoCapacity"
+    INSTANCE_QUOTA = "InstanceQuota"
+    NO_ADDRESSES = "NoAddresses"
+    LAUNCH_REFUSED = "LaunchRefused"
+    INSTANCE_ENDED = "InstanceEnded"
+    NOT_JOINED = "NotJoined"
+    LABELS_MISSING = "LabelsMissing"
+    NOT_READY = "NotReady"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeCreationFailure:
+    """A new node that did not come. `object`: a zone, an instance or a node."""
+
+    cause: CreationCause
+    object: str
+    message: str
+    fix: str
+
+
+_LAUNCH_CODES = {
+    "InsufficientInstanceCapacity": CreationCause.NO_CAPACITY,
+    "InsufficientHostCapacity": CreationCause.NO_CAPACITY,
+    "InsufficientReservedInstanceCapacity": CreationCause.NO_CAPACITY,
+    "InsufficientCapacity": CreationCause.NO_CAPACITY,
+    "UnfulfillableCapacity": CreationCause.NO_CAPACITY,
+    "Unsupported": CreationCause.NO_CAPACITY,
+    "SpotMaxPriceTooLow": CreationCause.NO_CAPACITY,
+    "VcpuLimitExceeded": CreationCause.INSTANCE_QUOTA,
+    "InstanceLimitExceeded": CreationCause.INSTANCE_QUOTA,
+    "MaxSpotInstanceCountExceeded": CreationCause.INSTANCE_QUOTA,
+    "InsufficientFreeAddressesInSubnet": CreationCause.NO_ADDRESSES,
+}
+_LAUNCH_FIXES = {
+    CreationCause.NO_CAPACITY: "give the group more instance types, or update.strategy MINIMAL where none can be had",
+    CreationCause.INSTANCE_QUOTA: "ask Service Quotas for more vCPUs of this family, or lower update.maxUnavailable",
+    CreationCause.NO_ADDRESSES: "free addresses in the zone's subnets or add a subnet there (leeward zones shows them)",
+    CreationCause.LAUNCH_REFUSED: "fix what the message names, then start the upgrade again",
+}
+
+
+def code_in(text: str) -> str:
+    """Return the code of EC2 or Auto Scaling that a refusal begins with or quotes, empty where it has no known one."""
+    return next((code for code in _LAUNCH_CODES if code in text), "")
+
+
+def launch_failure(zone: str, code: str, reason: str) -> NodeCreationFailure:
+    """Return the failure of a launch that EC2 or Auto Scaling refused; `code` is theirs, an unknown code is reported
+    unchanged.
+    """
+    cause = _LAUNCH_CODES.get(code, CreationCause.LAUNCH_REFUSED)
+    message = f"{zone}: no new node could be launched: {code}: {reason}"
+    return NodeCreationFailure(cause=cause, object=zone, message=message, fix=_LAUNCH_FIXES[cause])
+
+
+def never_joined(instance: str, zone: str, waited: timedelta, state: str) -> NodeCreationFailure:
+    """Return the failure of an instance without a Node. `state` is EC2's term; `waited` since its launch."""
+    if state not in ALIVE:
+        message = f"{instance} in {zone}: launched and now {state}"
+        fix = "look at the group's scaling activities and the instance's state reason"
+        return NodeCreationFailure(cause=CreationCause.INSTANCE_ENDED, object=instance, message=message, fix=fix)
+    message = f"{instance} in {zone}: {state} for {format_duration(waited)} and no node has joined the cluster"
+    fix = (
+        "read the instance's console output: user data (bootstrap, nodeadm) may fail, the node role may lack an access "
+        "entry, or the API server cannot be reached from the subnet"
+    )
+    return NodeCreationFailure(cause=CreationCause.NOT_JOINED, object=instance, message=message, fix=fix)
+
+
+def labels_missing(node: str, wrong: Sequence[str]) -> NodeCreationFailure:
+    """Return the failure of a node that joined without the labels that its group puts on nodes."""
+    message = f"{node}: joined without the labels {', '.join(wrong)}"
+    fix = "custom user data overwrites --node-labels: pass on what EKS or the template sets"
+    return NodeCreationFailure(cause=CreationCause.LABELS_MISSING, object=node, message=message, fix=fix)
+
+
+def not_ready(node: str, conditions: Sequence[Mapping[str, Any]], waited: timedelta) -> NodeCreationFailure:
+    """Return the failure of a node that is not Ready. `conditions`: raw, of the Node's status; the bad ones are named
+    with their reason.
+    """
+    bad = [
+        _condition(one)
+        for one in conditions
+        if one.get("status") != ("True" if one.get("type") == "Ready" else "False")
+    ]
+    message = f"{node}: not Ready for {format_duration(waited)}: {'; '.join(bad) or 'it reports no condition'}"
+    pressure = [one["type"] for one in conditions if one.get("status") == "True" and one.get("type") != "Ready"]
+    fix = f"the new template makes {pressure[0]}: compare disk and memory" if pressure else "look at the kubelet's log"
+    return NodeCreationFailure(cause=CreationCause.NOT_READY, object=node, message=message, fix=fix)
+
+
+def _condition(condition: Mapping[str, Any]) -> str:
+    details = ": ".join(text for text in (condition.get("reason"), condition.get("message")) if text)
+    return f"{condition.get('type')}={condition.get('status')}{f' ({details})' if details else ''}"
+
+
+def creation_failures(
+    record: UpgradeRecord, observation: Observation, gate: Gate, now: datetime, *, exhausted: bool
+) -> tuple[NodeCreationFailure, ...]:
+    """Return the failures, empty while there is still time, which begins once pre-flight waits for nothing.
+    `exhausted`: INCREMENTAL has launched as many as it may.
+    """
+    members = {one.name: one for one in observation.preflight.members}
+    since = max((moment for moment in (record.phase_since, record.measured) if moment), default=now)
+    failures: list[NodeCreationFailure] = []
+    for missing in gate.missing:
+        member = members.get(missing.object)
+        if missing.lack is Lack.NO_NEW_NODE or member is None:
+            if now - since >= SEARCH or exhausted:
+                failures.append(_nothing_launched(record, missing.object))
+            continue
+        instance = observation.instances.get(member.instance.id)
+        waited = now - (instance.launched if instance is not None else since)
+        if waited < JOINS_WITHIN:
+            continue
+        if missing.lack is Lack.NOT_JOINED:
+            state = instance.state if instance is not None else "terminated"
+            failures.append(never_joined(member.instance.id, member.instance.zone, waited, state))
+        elif missing.lack is Lack.LABELS:
+            failures.append(labels_missing(member.name, missing.labels))
+        else:
+            failures.append(not_ready(member.name, member.node.conditions if member.node else (), waited))
+    return tuple(failures)
+
+
+def _nothing_launched(record: UpgradeRecord, zone: str) -> NodeCreationFailure:
+    reason = "; ".join(why for why in record.short.values() if why.startswith(zone)) or record.refusal
+    if not reason:
+        return launch_failure(
+            zone, "LaunchRefused", "no subnet of the group has free addresses, or the launched instance ended"
+        )
+    code = code_in(reason) or (NO_CAPACITY if record.short else "LaunchRefused")
+    return launch_failure(zone, code, reason)

@@ -1,0 +1,165 @@
+"""Observation of the steps of an upgrade: the group, its nodes and pods, joined once, and records made from it.
+
+Decides nothing; a step observes, calls the pure modules, executes their decision and records it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from leeward.errors import InvalidInputError
+from leeward.model.group import Group
+from leeward.model.instance import Instance
+from leeward.model.termination import Status, TerminationRecord
+from leeward.policy.document import ClusterSettings, NodePolicy, Selector
+from leeward.policy.selection import policy_for
+from leeward.ports import Ports
+from leeward.ports.autoscaling import Groups
+from leeward.ports.clock import Clock
+from leeward.ports.kubernetes import Clusters
+from leeward.ports.records import Claims
+from leeward.snapshot.cluster import ClusterSnapshot
+from leeward.termination import capacity_ledger
+from leeward.termination.maximum_size import owners_maximum
+from leeward.upgrade.members import Target
+from leeward.upgrade.preflight.model import Preflight, PreflightInputs
+from leeward.upgrade.record import UpgradeRecord, UpgradeRequest
+from leeward.upgrade.surge.sizes import Strategy, max_surge, parallelism
+from leeward.upgrade.waves.shared_budgets import others_of, terminating_elsewhere
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """One observation. `instances`: the group's members as EC2 sees them."""
+
+    preflight: Preflight
+    instances: Mapping[str, Instance]
+    settings: ClusterSettings
+
+    @property
+    def group(self) -> Group:
+        """Group as Auto Scaling sees it now."""
+        return self.preflight.group
+
+    @property
+    def policy(self) -> NodePolicy:
+        """Policy of the group."""
+        return self.preflight.policy
+
+
+def described(group: str, groups: Groups) -> Group:
+    """Return the group. Raises InvalidInputError for one that does not exist."""
+    description = groups.describe([group]).get(group)
+    if description is None:
+        raise InvalidInputError(f"group: found {group!r}, which Auto Scaling does not know; expected a group's name")
+    return description
+
+
+def policy_of(cluster: str, group: Group, clusters: Clusters) -> NodePolicy | None:
+    """Return the policy that selects the group."""
+    return policy_for(clusters.policies(cluster).policies, group.name, group.tags)
+
+
+def observe(record: UpgradeRecord, ports: Ports, inputs: PreflightInputs | None = None) -> Observation:
+    """Observe with three lists of the cluster, one DescribeAutoScalingGroups, one DescribeInstances; with budgets for
+    Upgrade, the cluster's groups, and one read of the table for its run and for each other group of the policy.
+    """
+    group = described(record.group, ports.groups)
+    policies = ports.clusters.policies(record.cluster)
+    policy = policy_for(policies.policies, group.name, group.tags)
+    chosen = policy or NodePolicy(name="(defaults)", selector=Selector())
+    kubernetes = ports.clusters.kubernetes(record.cluster)
+    instances = ports.instances.describe(member.id for member in group.instances)
+    others = others_of(chosen, group, record.cluster, ports.clusters, ports.groups)
+    snapshot = ClusterSnapshot(
+        cluster=record.cluster,
+        now=ports.clock.now(),
+        policies=policies,
+        nodes=tuple(kubernetes.nodes()),
+        pods=tuple(kubernetes.pods()),
+        budgets=tuple(kubernetes.budgets()),
+        daemon_sets=kubernetes.daemon_sets(),
+        groups={group.name: group, **others},
+        instances=instances,
+        hooks={group.name: ports.groups.hooks(group.name)},
+        going=terminating_elsewhere(record, others, ports).all,
+    )
+    given = inputs or PreflightInputs(force=record.request.force, selected=policy is not None)
+    preflight = Preflight.of(snapshot, group, chosen, record.target, given, only_ready=True)
+    return Observation(preflight=_running(preflight, record), instances=instances, settings=policies.settings)
+
+
+def _running(preflight: Preflight, record: UpgradeRecord) -> Preflight:
+    """Return pre-flight as the running machine counts: shares are of the size before the surge, and new nodes that were
+    given up are left out.
+    """
+    failed, given_up = frozenset(record.failed), frozenset(record.given_up)
+    parallel = min(preflight.parallel, parallelism(preflight.policy.update, max(record.desired, 1)))
+    return replace(
+        preflight,
+        members=tuple(one for one in preflight.members if one.instance.id not in given_up),
+        parallel=parallel,
+        max_surge=max_surge(preflight.policy.update, max(record.desired, 1)),
+        limits=replace(preflight.limits, together=min(preflight.limits.together, parallel)),
+        wave_nodes=tuple(
+            replace(one, failed_before=_id_of(preflight, one.name) in failed) for one in preflight.wave_nodes
+        ),
+    )
+
+
+def _id_of(preflight: Preflight, node: str) -> str:
+    known = preflight.snapshot.node(node)
+    return known.instance_id if known is not None else ""
+
+
+def launched_by_others(group: Group, claims: Claims) -> int:
+    """Count launches of other terminations in the group that are not offset, also those that are not recorded yet."""
+    return sum(_to_offset(one) + one.launching for one in _others(group, claims))
+
+
+def measured(record: UpgradeRecord, group: Group, ports: Ports) -> UpgradeRecord:
+    """Record the sizes that the upgrade restores: those of the group while no launch of the upgrade is in it, without
+    launches for which other terminations will still shrink it.
+    """
+    return replace(
+        record,
+        desired=group.desired - sum(_to_offset(one) for one in _others(group, ports.claims)),
+        maximum=record.maximum if record.raised_maximum else owners_maximum(group.name, ports.groups, ports.maxima),
+        sized=ports.clock.now(),
+    )
+
+
+def _others(group: Group, claims: Claims) -> list[TerminationRecord]:
+    """Return the open termination records of the group. The index of open records lags: one that has just been claimed
+    is found as a member of the group.
+    """
+    members = (member.id for member in group.instances)
+    terminations = claims.read_all(dict.fromkeys((*claims.open_instances(), *members)))
+    return [one for one in terminations.values() if one.subject.group == group.name and one.status is Status.OPEN]
+
+
+def _to_offset(termination: TerminationRecord) -> int:
+    return sum(not surge.returns for surge in capacity_ledger.to_offset(termination))
+
+
+def fresh_record(
+    group: Group, cluster: str, policy: NodePolicy, request: UpgradeRequest, clock: Clock
+) -> UpgradeRecord:
+    """Return the record of an upgrade that has not begun: its target is determined later."""
+    return UpgradeRecord(
+        group=group.name,
+        cluster=cluster,
+        target=Target(nodegroup=group.nodegroup),
+        strategy=Strategy(policy.update.strategy),
+        desired=group.desired,
+        maximum=group.maximum,
+        began=clock.now().replace(microsecond=0),
+        request=request,
+    )
+
+
+def existing_groups(names: tuple[str, ...], groups: Groups) -> tuple[str, ...]:
+    """Return the same names. Raises InvalidInputError for one that Auto Scaling does not know, before the first is
+    changed.
+    """
+    for name in names:
+        described(name, groups)
+    return names

@@ -1,0 +1,1 @@
+"""Pre-flight of an upgrade: its inputs, the checks, and the plan."""

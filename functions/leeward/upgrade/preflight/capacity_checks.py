@@ -1,0 +1,155 @@
+"""Capacity for the new nodes and for the pods of the old ones.
+
+Pods that no node can host once the old nodes are gone: tried by the scheduling simulation over the node template.
+Zones whose subnets cannot hold the new nodes beside the old ones: by placement's own accounting of addresses."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+
+from leeward.disruption.free_capacity import specs_by_free_capacity
+from leeward.model.instance_type import InstanceType
+from leeward.model.quantity import CPU, MEMORY
+from leeward.model.subnet import Subnet
+from leeward.placement.accounting import Demand, accounting_of, demand_of
+from leeward.placement.cni import CniSettings
+from leeward.scheduling.nodes import NodeSpec, NodeTemplate, Offering
+from leeward.scheduling.outcome import Packing
+from leeward.scheduling.packing import attempt
+from leeward.scheduling.world import World
+from leeward.snapshot.launchable import Launchable
+from leeward.upgrade.preflight.findings import Code, Finding, blocker, warning
+from leeward.upgrade.preflight.model import Preflight, zone_of
+
+
+def check_capacity(preflight: Preflight) -> Iterator[Finding]:
+    """Simulate all old nodes away at once, as many new ones in each zone. Pods that fit only on further nodes are a
+    warning.
+    """
+    launchable = preflight.launchable
+    old = [member.node.name for member in preflight.old if member.node is not None]
+    if launchable is None or not old:
+        return
+    node = _complete(preflight, launchable)
+    if node is None:
+        message = f"cpu and memory of a new node are not known (types {', '.join(launchable.types) or 'unknown'})"
+        fix = "put instance-types.json into the snapshot: pods are not tried on the new template without it"
+        yield warning(Code.TEMPLATE_INCOMPLETE, f"group {preflight.group.name}", message, fix)
+        return
+    snapshot = preflight.snapshot
+    world = World(specs_by_free_capacity(snapshot), snapshot.pod_specs, daemons=snapshot.daemon_specs)
+    # Remove old nodes one after another: all of them at once as empty domains would refuse pods that can start.
+    same = attempt(world, old, templates=_templates(preflight, launchable, node, unlimited=False), deleted=True)
+    if same.complete:
+        return
+    more = attempt(world, old, templates=_templates(preflight, launchable, node, unlimited=True), deleted=True)
+    yield from _nowhere(more)
+    if len(more.unplaced) < len(same.unplaced):
+        yield _more_nodes(preflight, more, len(old))
+
+
+def _complete(preflight: Preflight, launchable: Launchable) -> NodeSpec | None:
+    """Return the template's node. Where its size is not known, old nodes of the same types show it; else None."""
+    node = launchable.template.node
+    if not _sized(node):
+        snapshot, types = preflight.snapshot, set(launchable.types)
+        alike = {one.name: snapshot.type_of(one) for one in snapshot.nodes if snapshot.type_of(one) in types}
+        sizes = [spec.allocatable for spec in snapshot.node_specs if spec.name in alike]
+        if not types or types - {*alike.values()}:
+            return None
+        least = {name: min(size.get(name, 0) for size in sizes) for name in sizes[0]}
+        node = replace(node, allocatable={**node.allocatable, **least})
+    return node if _sized(node) else None
+
+
+def _sized(node: NodeSpec) -> bool:
+    return all(node.allocatable.get(name) for name in (CPU, MEMORY))
+
+
+def _templates(
+    preflight: Preflight, launchable: Launchable, node: NodeSpec, *, unlimited: bool
+) -> tuple[NodeTemplate, ...]:
+    """Return one for each zone, with as many new nodes as it has old ones; a zone with old nodes has a subnet, listed
+    or not.
+    """
+    zones = Counter(zone_of(preflight.snapshot, member) for member in preflight.old)
+    offerings = {zone: Offering(zone=zone) for zone in sorted(zones)}
+    offerings |= {offering.zone: offering for offering in launchable.template.offerings}
+    return tuple(
+        replace(
+            launchable.template,
+            name=f"{launchable.template.name}-{zone}",
+            node=node,
+            offerings=(offering,),
+            most=None if unlimited else zones[zone],
+        )
+        for zone, offering in offerings.items()
+    )
+
+
+def _nowhere(packing: Packing) -> Iterator[Finding]:
+    """Yield the pods of one cause together: a workload's pods share theirs."""
+    by_cause: dict[str, list[str]] = {}
+    for one in packing.unplaced:
+        by_cause.setdefault(one.why, []).append(one.pod)
+    for why, pods in sorted(by_cause.items(), key=lambda item: item[1]):
+        also = f" (and {len(pods) - 1} more)" if len(pods) > 1 else ""
+        message = f"no node could host it once the old nodes are gone{also}: {why}"
+        fix = "change what the pod asks for, or the new template (instance types, labels, taints)"
+        yield blocker(Code.PODS_FIT_NOWHERE, f"pod {pods[0]}", message, fix)
+
+
+def _more_nodes(preflight: Preflight, packing: Packing, old: int) -> Finding:
+    message = f"by first fit the pods need {len(packing.new_nodes)} new nodes, {old} old ones go"
+    fix = "let Cluster Autoscaler or a larger desired size provide them, or choose a larger instance type"
+    return warning(Code.MORE_NODES_NEEDED, f"group {preflight.group.name}", message, fix)
+
+
+def check_addresses(preflight: Preflight) -> Iterator[Finding]:
+    """Check each zone with old nodes: a blocker where there is no address for one new node, a warning where fewer than
+    may come at a time: the upgrade is slower then.
+    """
+    subnets = _subnets(preflight)
+    if not preflight.extra or not subnets:
+        return
+    demand = _demand(preflight, subnets)
+    zones = Counter(zone_of(preflight.snapshot, member) for member in preflight.old)
+    share = -(-preflight.most_extra // max(len(zones), 1))
+    for zone in sorted(zones):
+        wanted = min(zones[zone], share)
+        mine = [subnet for subnet in subnets if subnet.zone == zone]
+        nodes = sum(subnet.free_ips // max(demand.ips, 1) for subnet in mine)
+        free = ", ".join(f"{subnet.id} has {subnet.free_ips} free" for subnet in mine) or "no subnet of the group"
+        addresses = f"{free}, {demand.node} takes {demand.ips}"
+        fix = f"free addresses or add a subnet in {zone} (leeward zones), or use update.strategy MINIMAL"
+        if nodes == 0:
+            yield blocker(Code.ZONE_WITHOUT_ADDRESSES, f"zone {zone}", f"no addresses for a new node: {addresses}", fix)
+        elif nodes < wanted:
+            message = f"addresses for {nodes} of up to {wanted} new nodes at a time: {addresses}"
+            yield warning(Code.ZONE_SHORT_OF_ADDRESSES, f"zone {zone}", message, fix)
+
+
+def _subnets(preflight: Preflight) -> list[Subnet]:
+    """Return the group's own subnets; for a group without, all of its zones."""
+    group, known = preflight.group, preflight.snapshot.subnets.values()
+    if group.subnets:
+        return [subnet for subnet in known if subnet.id in group.subnets]
+    return [subnet for subnet in known if subnet.zone in group.zones]
+
+
+def _demand(preflight: Preflight, subnets: list[Subnet]) -> Demand:
+    """Return the demand of a node as full as the fullest old one, of whatever type takes most."""
+    settings = CniSettings.from_variables(preflight.inputs.cni)
+    launchable = preflight.launchable
+    names = launchable.types if launchable is not None else preflight.group.running_types
+    known = {**preflight.snapshot.types, **preflight.inputs.types}
+    types = [known.get(name, InstanceType(name=name, vcpus=0, memory_mib=0)) for name in names]
+    accounting = accounting_of(settings, preflight.snapshot.subnets.values(), subnets)
+    return demand_of(accounting, settings, types, _pods(preflight))
+
+
+def _pods(preflight: Preflight) -> int:
+    """Count the pods with an address of their own, DaemonSets' pods too, on the fullest old node."""
+    nodes = [member.node.name for member in preflight.old if member.node is not None]
+    held = (sum(not (pod.finished or pod.host_network) for pod in preflight.snapshot.pods_on(node)) for node in nodes)
+    return max(held, default=0)

@@ -1,0 +1,161 @@
+"""Live inputs of pre-flight: the whole cluster at this moment, with the group as it would be on the target.
+
+`leeward upgrade plan` and the first step check the same `Preflight`, read through the ports alone.
+Decides what is read, and that a denied input is reported and not checked."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from leeward.errors import LeewardError
+from leeward.model.group import Group
+from leeward.model.instance import CapacityType
+from leeward.model.nodegroup import Nodegroup
+from leeward.model.times import format_instant
+from leeward.node_template.choices import architecture_of
+from leeward.placement.cni import variables_of
+from leeward.policy.document import NodePolicy, Selector
+from leeward.ports import Ports
+from leeward.ports.eks import ManagedUpdates
+from leeward.ports.kubernetes import Clusters
+from leeward.ports.monitoring import ServiceLimits
+from leeward.snapshot.cluster import ClusterSnapshot
+from leeward.snapshot.gather import gather
+from leeward.termination.replica_surge import surged
+from leeward.upgrade.managed import target as managed_target
+from leeward.upgrade.observation import described, policy_of
+from leeward.upgrade.preflight.findings import Code, blocking
+from leeward.upgrade.preflight.model import Preflight, PreflightInputs, held_lone_pods
+from leeward.upgrade.preflight.plan import Plan, plan_upgrade
+from leeward.upgrade.record import UpgradeRecord
+from leeward.upgrade.templates import architecture_named, expected
+
+T = TypeVar("T")
+MOST_FINDINGS = 200  # that are recorded: an item of the table takes 400 KB, most of it the waves
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreflightResult:
+    """Result of pre-flight. `blocked`: the blockers that are not overridden, each with its fix, in one line; empty when
+    it may start.
+    """
+
+    preflight: Preflight
+    plan: Plan
+    blocked: str
+
+    @property
+    def summary(self) -> str:
+        """Summary of the plan, in a sentence."""
+        waves, findings = len(self.plan.waves), len(self.plan.findings)
+        summary = f"{len(self.preflight.old)} of {len(self.preflight.members)} are old: about {waves} waves"
+        return f"{summary}, {self.plan.seconds} s; {findings} findings, none blocks it"
+
+
+def run_preflight(record: UpgradeRecord, ports: Ports) -> PreflightResult:
+    """Gather the inputs, plan, and decide whether blockers remain. The whole plan is written beside the record, which
+    names it: with a thousand nodes it is too large to travel from step to step.
+    """
+    preflight = gather_preflight(record, ports)
+    plan = plan_upgrade(preflight)
+    known = {code.value: code for code in Code}
+    overridden = frozenset(known[one] for one in record.request.overrides if one in known)
+    ports.upgrades.keep_plan(
+        record.group,
+        {
+            "at": format_instant(preflight.snapshot.now),
+            "execution": record.execution,
+            "overridden": sorted(code.value for code in overridden),
+            "plan": replace(plan, findings=plan.findings[:MOST_FINDINGS]).to_json(),
+        },
+    )
+    blockers = blocking(plan.findings, overridden)
+    blocked = "; ".join(f"{one.code.value} ({one.object}): {one.message}: {one.fix}" for one in blockers)
+    return PreflightResult(preflight=preflight, plan=plan, blocked=blocked)
+
+
+def gather_preflight(record: UpgradeRecord, ports: Ports) -> Preflight:
+    """Read the cluster and everything that its launches depend on. Raises what the ports raise, and InvalidInputError
+    for a group that does not exist.
+    """
+    group = described(record.group, ports.groups)
+    policy = policy_of(record.cluster, group, ports.clusters)
+    nodegroup = _nodegroup(record, group, ports.managed_updates)
+    if group.nodegroup is not None:
+        target = managed_target.wanted(record, nodegroup, ports)
+    elif group.launch.template is None:
+        target = record.target  # a launch configuration, which is a finding
+    else:
+        target = expected(record, group, ports.templates)
+        group = _launching(group, record)
+    snapshot = gather(ports, record.cluster, ports.clock.now(), as_if=group)
+    chosen = policy or NodePolicy(name="(defaults)", selector=Selector(groups=(group.name,)))
+    inputs = _inputs(record, snapshot, group, chosen, nodegroup, ports.clusters, ports.service_limits)
+    return Preflight.of(snapshot, group, chosen, target, replace(inputs, selected=policy is not None))
+
+
+def _launching(group: Group, record: UpgradeRecord) -> Group:
+    """Return the group as if it launched the version that is asked for. One that is yet to be made is like the present
+    one.
+    """
+    template, version = group.launch.template, record.request.template_version
+    if template is None or not version:
+        return group
+    return replace(group, launch=replace(group.launch, template=replace(template, version=version)))
+
+
+def _nodegroup(record: UpgradeRecord, group: Group, managed_updates: ManagedUpdates) -> Nodegroup | None:
+    if group.nodegroup is None:
+        return None
+    return managed_updates.nodegroup(record.cluster, group.nodegroup)
+
+
+def _inputs(
+    record: UpgradeRecord,
+    snapshot: ClusterSnapshot,
+    group: Group,
+    policy: NodePolicy,
+    nodegroup: Nodegroup | None,
+    clusters: Clusters,
+    service_limits: ServiceLimits,
+) -> PreflightInputs:
+    unread: list[str] = list(snapshot.warnings)
+    request, limits = record.request, service_limits
+    launchable = snapshot.launchables.get(group.name)
+    spot = launchable is not None and launchable.capacity is CapacityType.SPOT
+    types = launchable.types if launchable is not None else ()
+    kubernetes = clusters.kubernetes(record.cluster)
+    daemon_set = kubernetes.aws_node()
+    image = request.image
+    return PreflightInputs(
+        force=request.force,
+        image=image,
+        image_by_eks=nodegroup is not None and nodegroup.template is None,
+        version=request.kubernetes or (nodegroup.version if nodegroup is not None else ""),
+        version_requested=bool(request.kubernetes),
+        control_plane=_read(lambda: limits.control_plane(record.cluster), "", unread),
+        architecture=_architecture(image, service_limits, unread) or architecture_of(nodegroup) or "",
+        refreshes=_read(lambda: limits.refreshes(group.name), (), unread),
+        scheduled=_read(lambda: limits.scheduled(group.name), (), unread),
+        quota=_read(lambda: limits.vcpus_left(types, snapshot.now, spot=spot), None, unread),
+        cni={**(variables_of(daemon_set) if daemon_set is not None else {}), **policy.cni},
+        types=snapshot.types,
+        nodegroup=nodegroup,
+        surged=_read(lambda: surged(held_lone_pods(snapshot, group, policy), kubernetes), frozenset(), unread),
+        unread=tuple(unread),
+    )
+
+
+def _architecture(image: str, service_limits: ServiceLimits, unread: list[str]) -> str:
+    if not image.startswith("ami-"):
+        return architecture_named(image)
+    return _read(lambda: service_limits.architecture(image), "", unread)
+
+
+def _read(ask: Callable[[], T], otherwise: T, unread: list[str]) -> T:
+    """Read an input that may be denied without stopping anything: it is reported and not checked."""
+    try:
+        return ask()
+    except LeewardError as error:
+        unread.append(str(error))
+        return otherwise

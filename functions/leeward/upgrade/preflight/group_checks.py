@@ -1,0 +1,211 @@
+"""The group itself: what is suspended, missing, running beside, or too small for the surge; for a managed node group
+what EKS' own way of rolling it does not keep, and what keeps EKS from starting.
+
+Sources: EC2 Auto Scaling, "Suspend and resume processes" (what each process does), maximum instance lifetime,
+instance refresh, scheduled actions, lifecycle hooks; the EKS API (UpdateNodegroupVersion, NodegroupUpdateConfig,
+status and health of a Nodegroup)."""
+
+from collections.abc import Iterator
+
+from leeward.model import well_known
+from leeward.model.group import TERMINATING, Group
+from leeward.upgrade.members import Absence
+from leeward.upgrade.preflight.findings import Code, Finding, blocker, warning
+from leeward.upgrade.preflight.model import Preflight
+from leeward.upgrade.surge.sizes import parallelism
+
+_REQUIRED = {
+    "Launch": "no new node can be launched",
+    "Terminate": "no old node can be terminated",
+}
+_EKS = {"AZRebalance": "EKS relies on it to bring new nodes up in the zones of old ones"}
+_DEGRADED = {
+    "AddToLoadBalancer": "new nodes get no traffic from the group's load balancers",
+    "HealthCheck": "a new node that fails is not noticed by the group",
+    "ReplaceUnhealthy": "a new node that fails is not replaced by the group",
+}
+_REJOIN_COMMANDS = {
+    Absence.STANDBY: "aws autoscaling exit-standby --instance-ids ID --auto-scaling-group-name",
+    Absence.WARM_POOL: "aws autoscaling delete-warm-pool --auto-scaling-group-name",
+    Absence.PROTECTED: (
+        "aws autoscaling set-instance-protection --no-protected-from-scale-in --instance-ids ID "
+        "--auto-scaling-group-name"
+    ),
+}
+_MOST_NAMED = 5
+CUSTOM = "CUSTOM"  # amiType of a node group whose launch template names the image
+
+
+def check_group(preflight: Preflight) -> Iterator[Finding]:
+    """Yield the findings in the order in which an operator would check."""
+    group, about = preflight.group, f"group {preflight.group.name}"
+    yield from _target_reached(preflight, about)
+    if group.launch.configuration is not None:
+        message = f"it launches from launch configuration {group.launch.configuration}, which has no versions"
+        yield blocker(Code.NO_LAUNCH_TEMPLATE, about, message, "copy the launch configuration to a launch template")
+    yield from _suspended(group, about)
+    yield from _sizes(preflight, about)
+    yield from _hooks(preflight, about)
+    yield from _concurrent_changes(preflight, about)
+    yield from _left_out(preflight, about)
+    missing = [member.instance for member in preflight.old if member.node is None]
+    if missing:
+        message = (
+            f"{len(missing)} old instances have no node, {missing[0].id} in {missing[0].zone} first: they hold no pods"
+        )
+        yield warning(
+            Code.NODES_NOT_JOINED, about, message, "they are terminated without a drain; look why they never joined"
+        )
+
+
+def _target_reached(preflight: Preflight, about: str) -> Iterator[Finding]:
+    inputs = preflight.inputs
+    if not inputs.selected:
+        message = (
+            "no policy selects it" if not inputs.no_policies else "there is no policy.yaml: the defaults are taken"
+        )
+        make = warning if inputs.no_policies else blocker
+        yield make(Code.NOT_SELECTED, about, message, "name the group in the selector of a policy (docs/policy.md)")
+    if not preflight.old:
+        wanted = preflight.target.template
+        count = len(preflight.members)
+        message = f"all {count} members are on the target already" if count else "it has no members"
+        message = f"every old instance is left out, {count} are on the target" if preflight.left_out else message
+        message += f" ({wanted.told})" if wanted else ""
+        fix = "name another target: --ami, --launch-template-version or --kubernetes-version"
+        yield warning(Code.NOTHING_TO_UPGRADE, about, message, fix)
+
+
+def _left_out(preflight: Preflight, about: str) -> Iterator[Finding]:
+    """Report how many old instances the upgrade does not replace, why, and how each kind becomes a member."""
+    kinds: dict[Absence, list[str]] = {}
+    for one in preflight.left_out:
+        kinds.setdefault(one.absence, []).append(one.instance.id)
+    if not kinds:
+        return
+    kinds_text = "; ".join(f"{len(ids)} {kind.value} ({', '.join(ids[:_MOST_NAMED])})" for kind, ids in kinds.items())
+    message = f"{len(preflight.left_out)} of {len(preflight.group.instances)} instances are left out: {kinds_text}"
+    fixes = "; ".join(f"{_REJOIN_COMMANDS[kind]} {preflight.group.name}" for kind in kinds)
+    yield warning(Code.INSTANCES_LEFT_OUT, about, message, f"they stay as they are; to replace them too: {fixes}")
+
+
+def _suspended(group: Group, about: str) -> Iterator[Finding]:
+    missed = _DEGRADED if group.nodegroup is None else {**_DEGRADED, **_EKS}
+    for name in sorted(set(group.suspended)):
+        fix = f"aws autoscaling resume-processes --auto-scaling-group-name {group.name} --scaling-processes {name}"
+        if name in _REQUIRED:
+            yield blocker(Code.SUSPENDED_PROCESSES, about, f"process {name} is suspended: {_REQUIRED[name]}", fix)
+        elif name in missed:
+            yield warning(Code.SUSPENDED_PROCESSES, about, f"process {name} is suspended: {missed[name]}", fix)
+
+
+def _sizes(preflight: Preflight, about: str) -> Iterator[Finding]:
+    group, extra = preflight.group, preflight.most_extra
+    if group.desired + extra > group.maximum:
+        message = f"{group.desired} nodes and up to {extra} new ones are above the maximum size {group.maximum}"
+        fix = "nothing to do: the maximum is raised for the time of the upgrade and restored"
+        yield warning(Code.MAX_SIZE_RAISED, about, message, fix)
+    quota = preflight.inputs.quota
+    launchable = preflight.launchable
+    kinds = {**preflight.snapshot.types, **preflight.inputs.types}
+    cores = max((kinds[name].vcpus for name in launchable.types if name in kinds), default=0) if launchable else 0
+    if quota is not None and extra * cores > quota:
+        message = f"up to {extra} new nodes at a time take {extra * cores} vCPUs, the account's quota leaves {quota}"
+        make = blocker if cores > quota else warning
+        yield make(Code.INSTANCE_QUOTA, about, message, "ask Service Quotas for more, or use update.strategy MINIMAL")
+
+
+def _hooks(preflight: Preflight, about: str) -> Iterator[Finding]:
+    """Report a missing hook: without one a termination that comes from elsewhere is not held, and `terminate: first` is
+    impossible.
+    """
+    named = {well_known.TERMINATE_HOOK, *preflight.policy.interruption.hooks}
+    hooks = preflight.snapshot.hooks.get(preflight.group.name, ())
+    if any(hook.transition == TERMINATING and hook.name in named for hook in hooks) or not preflight.old:
+        return
+    fix = "fn sync puts leeward-terminate on every selected group within five minutes; see that it runs"
+    if preflight.policy.update.terminate == "first":
+        message = "no terminate hook of ours: update.terminate first needs one, without it every node drains first"
+    else:
+        message = (
+            "no terminate hook of ours: an instance that the group or EC2 ends meanwhile is not held while it drains"
+        )
+    yield warning(Code.HOOK_MISSING, about, message, fix)
+
+
+def _concurrent_changes(preflight: Preflight, about: str) -> Iterator[Finding]:
+    group, inputs = preflight.group, preflight.inputs
+    for name in inputs.refreshes:
+        fix = f"aws autoscaling cancel-instance-refresh --auto-scaling-group-name {group.name}, or wait for its end"
+        message = f"instance refresh {name} is running: it replaces instances without draining them"
+        yield blocker(Code.INSTANCE_REFRESH_RUNNING, about, message, fix)
+    if group.max_lifetime:
+        message = (
+            f"maximum instance lifetime {group.max_lifetime} s: the group replaces old instances by itself meanwhile"
+        )
+        fix = "set it to 0 and use disruption.expireAfter, which drains; a terminate hook of ours holds them otherwise"
+        yield warning(Code.MAX_INSTANCE_LIFETIME, about, message, fix)
+    for name in inputs.scheduled:
+        message = f"scheduled action {name} changes its sizes: when it raises them, the upgrade leaves them as they are"
+        yield warning(Code.SCHEDULED_ACTIONS, about, message, "take it off for the time of the upgrade")
+
+
+def check_managed(preflight: Preflight) -> Iterator[Finding]:
+    """Yield the findings of a managed node group; none for any other group."""
+    group, inputs = preflight.group, preflight.inputs
+    if group.nodegroup is None:
+        return
+    about = f"nodegroup {group.nodegroup}"
+    yield from _image(preflight, about)
+    yield from _state(preflight, about)
+    yield from _parallelism(preflight, about)
+    canary = preflight.policy.update.canary.nodes
+    if canary and inputs.nodegroup is not None:
+        message = f"EKS rolls all nodes in one update: the policy's canary of {canary} nodes cannot be kept"
+        fix = "try the version on a small node group first, or let it pass: a rollback is another update"
+        yield blocker(Code.MANAGED_CANARY, about, message, fix)
+
+
+def _image(preflight: Preflight, about: str) -> Iterator[Finding]:
+    inputs, nodegroup = preflight.inputs, preflight.inputs.nodegroup
+    if inputs.image and inputs.image_by_eks:
+        message = f"EKS chooses its image: {inputs.image} cannot be had"
+        fix = "use --kubernetes-version, or give the node group a launch template with an image"
+        yield blocker(Code.MANAGED_IMAGE, about, message, fix)
+    if inputs.version_requested and nodegroup is not None and nodegroup.ami_type == CUSTOM:
+        message = f"its launch template chooses the image: EKS takes no Kubernetes version, found {inputs.version}"
+        yield blocker(Code.MANAGED_IMAGE, about, message, "use --ami or --launch-template-version")
+
+
+def _state(preflight: Preflight, about: str) -> Iterator[Finding]:
+    nodegroup = preflight.inputs.nodegroup
+    if nodegroup is None:
+        return
+    if nodegroup.status not in {"", "ACTIVE", "DEGRADED"}:
+        message = f"its status is {nodegroup.status}: EKS starts no update of it"
+        fix = f"wait: aws eks describe-nodegroup --cluster-name {nodegroup.cluster} --nodegroup-name {nodegroup.name}"
+        yield blocker(Code.NODEGROUP_NOT_ACTIVE, about, message, fix)
+    for issue in nodegroup.issues:
+        yield warning(Code.NODEGROUP_DEGRADED, about, f"EKS says {issue}", "fix it first: the update may fail by it")
+
+
+def _parallelism(preflight: Preflight, about: str) -> Iterator[Finding]:
+    """Compare EKS' parallelism with the policy and its budgets, which EKS does not read. Nothing here writes its
+    configuration: that belongs to the owner of the node group.
+    """
+    nodegroup, limits = preflight.inputs.nodegroup, preflight.limits
+    if nodegroup is None or not preflight.old:
+        return
+    wanted = parallelism(preflight.policy.update, max(len(preflight.members), preflight.group.desired))
+    allowed = wanted if limits.together >= preflight.parallel else min(wanted, limits.together)
+    if preflight.parallel == allowed:
+        return
+    message = (
+        f"EKS' updateConfig takes {preflight.parallel} nodes at once, the policy and its budgets allow {allowed} now"
+    )
+    fix = (
+        f"aws eks update-nodegroup-config --cluster-name {nodegroup.cluster} --nodegroup-name {nodegroup.name} "
+        f"--update-config maxUnavailable={max(allowed, 1)}, or change update.maxUnavailable of the policy"
+    )
+    make = blocker if preflight.parallel > allowed else warning
+    yield make(Code.MANAGED_PARALLELISM, about, message, fix)

@@ -1,0 +1,255 @@
+"""Inputs of pre-flight, joined once; each check then reads what it needs.
+
+Decides the plan of an upgrade: the old nodes, how many drain together, the waves, the sizes. A running upgrade joins
+each observation in the same way. The checks are in `*_checks.py`, by their subject."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from leeward.disruption.budget_counts import Counted, counted
+from leeward.disruption.budgets import covers, limit
+from leeward.model.group import Group
+from leeward.model.instance_type import InstanceType
+from leeward.model.nodegroup import Nodegroup
+from leeward.model.pod import Pod, PodDisruptionBudget
+from leeward.policy.document import Budget, NodePolicy, Reason, UpdatePolicy
+from leeward.policy.schedule import is_active
+from leeward.snapshot.cluster import ClusterSnapshot
+from leeward.snapshot.launchable import Launchable
+from leeward.termination.budgets import refusal
+from leeward.termination.lone_pods import lone_pods
+from leeward.upgrade.members import Absence, Age, LeftOut, Member, Target, left_out, members
+from leeward.upgrade.surge.sizes import Strategy, max_surge, most_extra, parallelism, rolled_by, surge
+from leeward.upgrade.waves.model import (
+    BudgetIndex,
+    ClusterConstraints,
+    Limits,
+    WaveNode,
+    cluster_constraints,
+    has_to_leave,
+    wave_node,
+)
+from leeward.upgrade.waves.planner import Order, plan_waves
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreflightInputs:
+    """Inputs that the cluster's snapshot does not hold; a missing one is not checked. `version`: the Kubernetes version
+    that new nodes would have, `control_plane` the cluster's; `architecture`: of the new image, in Kubernetes' term.
+
+    `refreshes`: ids of running instance refreshes; `scheduled`: names of scheduled actions that change sizes; `quota`:
+    vCPUs that the account may still start; `cni`: the VPC CNI's settings; `types`: of the group, by name; `selected`:
+    whether a policy selects the group, `no_policies`: whether none is written at all. `nodegroup`: as EKS describes a
+    managed one; `unread`: inputs that could not be read, a sentence each. `surged`: pods that get a second replica
+    before they leave, `namespace/name`.
+    """
+
+    force: bool = False
+    image: str = ""  # that is asked for by name
+    image_by_eks: bool = False  # a managed node group without a launch template of its own
+    version_requested: bool = False  # `version` is asked for by name
+    version: str = ""
+    control_plane: str = ""
+    architecture: str = ""
+    refreshes: tuple[str, ...] = ()
+    scheduled: tuple[str, ...] = ()
+    quota: int | None = None
+    cni: Mapping[str, Any] = field(default_factory=dict)
+    types: Mapping[str, InstanceType] = field(default_factory=dict)
+    selected: bool = True
+    no_policies: bool = False
+    nodegroup: Nodegroup | None = None
+    unread: tuple[str, ...] = ()
+    surged: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preflight:
+    """One upgrade before it starts. `wave_nodes` are the old nodes that have joined, `limits` those on how many drain
+    together; `pods` those that would have to leave, by node; `left_out`: old instances that stay as they are; `update`:
+    by which it is rolled: the policy's, for a managed node group EKS'.
+    """
+
+    snapshot: ClusterSnapshot
+    group: Group
+    policy: NodePolicy
+    target: Target
+    inputs: PreflightInputs
+    update: UpdatePolicy
+    members: tuple[Member, ...]
+    parallel: int
+    max_surge: int
+    surge: int
+    limits: Limits
+    constraints: ClusterConstraints
+    wave_nodes: tuple[WaveNode, ...]
+    pods: Mapping[str, tuple[Pod, ...]]
+    index: BudgetIndex
+    left_out: tuple[LeftOut, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        snapshot: ClusterSnapshot,
+        group: Group,
+        policy: NodePolicy,
+        target: Target,
+        inputs: PreflightInputs,
+        *,
+        only_ready: bool = False,
+    ) -> Self:
+        """Join the inputs. `only_ready`: as in `cluster_constraints`. Raises InvalidInputError (maxUnavailable)."""
+        nodes = {node.instance_id: node for node in snapshot.nodes if node.instance_id}
+        present = members(group, nodes, target)
+        old = [member.node for member in present if member.age is Age.OLD and member.node is not None]
+        index = BudgetIndex(snapshot.budgets)
+        pods = {node.name: tuple(pod for pod in snapshot.pods_on(node.name) if has_to_leave(pod)) for node in old}
+        update = rolled_by(policy.update, inputs.nodegroup)
+        parallel = parallelism(update, max(len(present), group.desired))
+        zones = {zone_of(snapshot, member) for member in present} - {""}
+        most = max_surge(update, max(len(present), group.desired))
+        return cls(
+            snapshot=snapshot,
+            group=group,
+            policy=policy,
+            target=target,
+            inputs=inputs,
+            members=present,
+            parallel=parallel,
+            update=update,
+            max_surge=most,
+            surge=surge(Strategy(update.strategy), len(zones), parallel, most),
+            limits=_limits(snapshot, group, present, policy, parallel, one_zone=update.order == Order.ZONE),
+            constraints=cluster_constraints(snapshot.budgets, snapshot.pods, only_ready=only_ready),
+            wave_nodes=tuple(
+                wave_node(node.name, snapshot.zone_of(node), node.created, pods[node.name], index) for node in old
+            ),
+            pods=pods,
+            index=index,
+            left_out=left_out(group, nodes, target),
+        )
+
+    @property
+    def serving_left_out(self) -> int:
+        """Number of instances left out that the group's desired size counts."""
+        return sum(one.absence is Absence.PROTECTED for one in self.left_out)
+
+    @property
+    def old(self) -> tuple[Member, ...]:
+        """Members that the upgrade has to replace, also those that have not joined."""
+        return tuple(member for member in self.members if member.age is Age.OLD)
+
+    @property
+    def strategy(self) -> Strategy:
+        """Strategy of `update`."""
+        return Strategy(self.update.strategy)
+
+    @property
+    def extra(self) -> int:
+        """Number of new nodes beside old ones, at the most: never more than there are old ones."""
+        return min(self.surge, len(self.old))
+
+    @property
+    def most_extra(self) -> int:
+        """Number by which desired and maximum size may grow during the upgrade. A managed node group grows as EKS
+        documents.
+        """
+        if self.group.nodegroup is not None:
+            return self.surge if self.old else 0
+        return most_extra(self.strategy, self.surge, self.parallel, len(self.old), self.max_surge)
+
+    @property
+    def launchable(self) -> Launchable | None:
+        """Description of what the group would launch, None where it is unknown."""
+        return self.snapshot.launchables.get(self.group.name)
+
+    @property
+    def forced(self) -> bool:
+        """True if pods that do not leave in time are deleted: what holds them then delays the upgrade and does not end
+        it.
+        """
+        return self.inputs.force or self.policy.drain.force or self.policy.drain.termination_grace_period is not None
+
+    def waves(self, seed: int = 0) -> tuple[tuple[str, ...], ...]:
+        """Return the plan; old instances that never joined hold no pods and are in no wave."""
+        order = Order(self.update.order)
+        return plan_waves(self.wave_nodes, self.limits, self.constraints, order=order, seed=seed)
+
+    def limits_with(self, going: frozenset[str]) -> Limits:
+        """Return the limits, when these instances of the policy's other groups are being disrupted."""
+        snapshot = replace(self.snapshot, going=going)
+        one_zone = self.limits.one_zone
+        return _limits(snapshot, self.group, self.members, self.policy, self.parallel, one_zone=one_zone)
+
+    def budgets_of(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
+        """Return the budgets that select the pod."""
+        return self.index.selecting(pod)
+
+
+def held_lone_pods(snapshot: ClusterSnapshot, group: Group, policy: NodePolicy) -> tuple[Pod, ...]:
+    """Return pods of the group's nodes that a budget holds and that would get a second replica first, as far as pods
+    show it. Empty where EKS drains, which starts no second replica.
+    """
+    if group.nodegroup is not None or not policy.drain.surge_single_replicas:
+        return ()
+    ours = {one.id for one in group.instances}
+    pods = [pod for node in snapshot.nodes if node.instance_id in ours for pod in snapshot.pods_on(node.name)]
+    return tuple(pod for pod in lone_pods(pods, snapshot.pods) if refusal(pod, snapshot.budgets))
+
+
+def zone_of(snapshot: ClusterSnapshot, member: Member) -> str:
+    """Return the node's zone, else the one that the group reports."""
+    return (snapshot.zone_of(member.node) if member.node is not None else "") or member.instance.zone
+
+
+def upgrade_budgets(policy: NodePolicy) -> tuple[Budget, ...]:
+    """Return the budgets that name the reason Upgrade: no other limits an upgrade."""
+    return tuple(budget for budget in policy.disruption.budgets if covers(budget, Reason.UPGRADE))
+
+
+def policy_zones(snapshot: ClusterSnapshot, group: Group, members: Sequence[Member], policy: NodePolicy) -> list[str]:
+    """Return the zone of each node that the policy's budgets count: the group's members, and nodes
+    of its other groups.
+    """
+    return [zone_of(snapshot, member) for member in members] + [one.zone for one in _others(snapshot, group, policy)]
+
+
+def others_disrupting(preflight: Preflight) -> tuple[str, ...]:
+    """Return nodes of the policy's other groups that are being disrupted: they hold its budgets too."""
+    others = _others(preflight.snapshot, preflight.group, preflight.policy)
+    return tuple(sorted(one.node for one in others if one.disrupting))
+
+
+def _limits(
+    snapshot: ClusterSnapshot,
+    group: Group,
+    members: tuple[Member, ...],
+    policy: NodePolicy,
+    parallel: int,
+    *,
+    one_zone: bool,
+) -> Limits:
+    """Return maxUnavailable and what every matching budget that is active now leaves, over all and by zone: budgets are
+    the policy's, with all its groups.
+    """
+    together, per_zone = parallel, dict[str, int]()
+    active = [one for one in upgrade_budgets(policy) if one.window is None or is_active(one.window, snapshot.now)]
+    if not active:
+        return Limits(together=together, one_zone=one_zone)
+    zones = policy_zones(snapshot, group, members, policy)
+    busy = [one.zone for one in _others(snapshot, group, policy) if one.disrupting]
+    for budget in active:
+        if budget.zone is None:
+            together = min(together, max(limit(budget, len(zones)) - len(busy), 0))
+        else:
+            most = max(limit(budget, zones.count(budget.zone)) - busy.count(budget.zone), 0)
+            per_zone[budget.zone] = min(per_zone.get(budget.zone, most), most)
+    return Limits(together=together, per_zone=per_zone, one_zone=one_zone)
+
+
+def _others(snapshot: ClusterSnapshot, group: Group, policy: NodePolicy) -> list[Counted]:
+    """Return nodes of the policy's other groups, as far as the snapshot has these."""
+    mine = {one.id for one in group.instances}
+    nodes = {node.name: node.instance_id for node in snapshot.nodes}
+    return [one for one in counted(snapshot, policy) if nodes[one.node] not in mine]

@@ -1,0 +1,203 @@
+"""Pods of old nodes that do not leave: held by their budgets, sure to return, or refused by the policy.
+
+PodDisruptionBudgets hold pods always, now, or because of how they are written. A pod that gets a second replica
+before it leaves is checked with that replica beside it.
+
+Sources: policy/v1 (minAvailable, maxUnavailable and unhealthyPodEvictionPolicy), the Eviction API (a pod that
+several budgets select cannot be evicted), EKS' known reasons of PodEvictionFailure."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from leeward.model import well_known
+from leeward.model.pod import Pod, PodDisruptionBudget
+from leeward.termination.lone_pods import refusal_beside_second
+from leeward.upgrade.preflight.findings import Code, Finding, Severity, blocker, warning
+from leeward.upgrade.preflight.model import Preflight
+from leeward.upgrade.waves.model import budget_key, workload_of
+
+UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
+_DRAIN_TAINTS = (UNSCHEDULABLE, well_known.DISRUPTED_TAINT)
+
+
+def check_budgets(preflight: Preflight) -> Iterator[Finding]:
+    """Yield one finding for each budget, and for each set of budgets that select the same pod."""
+    severity = Severity.WARNING if preflight.forced else Severity.BLOCKER
+    holding, several = _by_budget(preflight)
+    selected = _selected(preflight)
+    for name in sorted(holding):
+        budget, pods = holding[name]
+        never = never_allows(budget, budget.expected_pods or selected[name])
+        failing = [pod for pod in pods if not pod.ready and pod.phase == "Running"]
+        if never:
+            yield _never(budget, name, never, severity)
+        elif budget.disruptions_allowed <= 0 and failing and not _allows_failing(budget):
+            yield _on_failing(budget, name, failing, severity)
+        elif budget.disruptions_allowed <= 0:
+            yield _none_now(budget, name, pods)
+    for names, pods in sorted(several.items()):
+        yield _several(names, pods, severity)
+
+
+def never_allows(budget: PodDisruptionBudget, expected: int) -> str | None:
+    """Return why it cannot allow a disruption however healthy its `expected` pods are; None when it can.
+
+    Percentages are rounded up, as the disruption controller does.
+    """
+    if budget.max_unavailable is not None:
+        none = int(str(budget.max_unavailable).rstrip("%")) == 0
+        return f"maxUnavailable is {budget.max_unavailable}" if none else None
+    if budget.min_available is None or expected == 0:
+        return None
+    least = _share(budget.min_available, expected)
+    return f"minAvailable is {budget.min_available} of {expected} pods" if least >= expected else None
+
+
+def _share(value: int | str, expected: int) -> int:
+    return -(-int(value.rstrip("%")) * expected // 100) if isinstance(value, str) else value
+
+
+def _by_budget(
+    preflight: Preflight,
+) -> tuple[dict[str, tuple[PodDisruptionBudget, list[Pod]]], dict[tuple[str, ...], list[Pod]]]:
+    """Return the pods of old nodes by the budget that selects them alone, and by the budgets that
+    select them together.
+    """
+    alone: dict[str, tuple[PodDisruptionBudget, list[Pod]]] = {}
+    several: dict[tuple[str, ...], list[Pod]] = {}
+    for node in sorted(preflight.pods):
+        for pod in preflight.pods[node]:
+            budgets = preflight.budgets_of(pod)
+            if pod.key in preflight.inputs.surged and refusal_beside_second(pod, budgets) is None:
+                continue
+            if len(budgets) > 1:
+                several.setdefault(tuple(budget_key(budget) for budget in budgets), []).append(pod)
+            for budget in budgets:
+                alone.setdefault(budget_key(budget), (budget, []))[1].append(pod)
+    return alone, several
+
+
+def _selected(preflight: Preflight) -> Counter[str]:
+    """Count the pods that each budget selects, wherever they are: used where its status lacks the number."""
+    return Counter(
+        budget_key(budget)
+        for pod in preflight.snapshot.pods
+        if not pod.finished
+        for budget in preflight.budgets_of(pod)
+    )
+
+
+def _allows_failing(budget: PodDisruptionBudget) -> bool:
+    """Return whether failing pods may be evicted (policy/v1, unhealthyPodEvictionPolicy): AlwaysAllow, or enough
+    healthy pods beside the failing one.
+    """
+    return budget.always_allow_unhealthy or budget.current_healthy >= budget.desired_healthy > 0
+
+
+def _never(budget: PodDisruptionBudget, name: str, why: str, severity: Severity) -> Finding:
+    return Finding(
+        code=Code.PDB_NEVER_ALLOWS,
+        severity=severity,
+        object=f"pdb {name}",
+        message=f"{why}: it never allows a disruption, its pods never leave an old node",
+        fix=f"kubectl -n {budget.namespace} edit pdb {budget.name}: maxUnavailable 1, or one replica more than "
+        "minAvailable",
+    )
+
+
+def _on_failing(budget: PodDisruptionBudget, name: str, failing: list[Pod], severity: Severity) -> Finding:
+    return Finding(
+        code=Code.PDB_ON_FAILING_PODS,
+        severity=severity,
+        object=f"pdb {name}",
+        message=f"{failing[0].key} is not Ready{_more(failing)}, {budget.current_healthy} of {budget.desired_healthy} "
+        "wanted pods are healthy: the budget (IfHealthyBudget) keeps failing pods from being evicted",
+        fix=f"fix the pods, or set unhealthyPodEvictionPolicy AlwaysAllow on pdb {budget.name}",
+    )
+
+
+def _none_now(budget: PodDisruptionBudget, name: str, pods: list[Pod]) -> Finding:
+    return Finding(
+        code=Code.PDB_ALLOWS_NONE_NOW,
+        severity=Severity.WARNING,
+        object=f"pdb {name}",
+        message=f"allows no disruption now ({budget.current_healthy} healthy, {budget.desired_healthy} wanted): "
+        f"{pods[0].key}{_more(pods)} would wait",
+        fix=f"wait until all its pods are healthy: kubectl -n {budget.namespace} get pdb {budget.name}",
+    )
+
+
+def _several(names: tuple[str, ...], pods: list[Pod], severity: Severity) -> Finding:
+    return Finding(
+        code=Code.SEVERAL_PDBS,
+        severity=severity,
+        object=f"pod {pods[0].key}",
+        message=f"selected by several PodDisruptionBudgets ({', '.join(names)}){_more(pods)}: the Eviction API refuses "
+        "such a pod whatever they allow",
+        fix="narrow the selectors until one budget selects each pod",
+    )
+
+
+def _more(pods: list[Pod]) -> str:
+    return f" (and {len(pods) - 1} more)" if len(pods) > 1 else ""
+
+
+def check_workloads(preflight: Preflight) -> Iterator[Finding]:
+    """Yield one finding for each workload."""
+    pods = [pod for node in sorted(preflight.pods) for pod in preflight.pods[node]]
+    yield from _returns_to_node(preflight, pods)
+    yield from _refused(preflight, pods)
+    yield from _on_one_node(preflight)
+
+
+def tolerates_drain_taints(pod: Pod) -> bool:
+    """Return whether kube-scheduler would put the pod back on a cordoned node with Leeward's taint (NodeUnschedulable,
+    TaintToleration).
+    """
+    return all(pod.tolerates(key, "", "NoSchedule") for key in _DRAIN_TAINTS)
+
+
+def _returns_to_node(preflight: Preflight, pods: list[Pod]) -> Iterator[Finding]:
+    """Report workloads that tolerate every taint, EKS' known reason of PodEvictionFailure. Where Leeward drains, such
+    pods stay and end with the node (`leeward.termination.drain_plan`), without a check of any budget: a blocker too. A
+    pod without a controller does not come back, pods of DaemonSets are left where they are.
+    """
+    managed = preflight.group.nodegroup is not None
+    ends = "EKS' drain never finds the node empty" if managed else "it is left there and ends with the node, unevicted"
+    severity = Severity.WARNING if preflight.forced else Severity.BLOCKER
+    workloads = {workload_of(pod): pod for pod in pods if pod.owner is not None and tolerates_drain_taints(pod)}
+    for workload, pod in sorted((name, pod) for name, pod in workloads.items() if name is not None):
+        yield Finding(
+            code=Code.TOLERATES_EVERYTHING,
+            severity=severity,
+            object=f"workload {workload}",
+            message=f"{pod.key} tolerates every taint: evicted, it would come back to the same node; {ends}",
+            fix="name the taints that it has to tolerate instead of operator Exists without a key",
+        )
+
+
+def _refused(preflight: Preflight, pods: list[Pod]) -> Iterator[Finding]:
+    """Report kubectl drain's own refusals, where the policy adopts them."""
+    drain = preflight.policy.drain
+    for pod in pods:
+        if not drain.evict_unmanaged and pod.owner is None:
+            why, key = "no controller would start it again", "drain.unmanagedPods"
+        elif not drain.delete_local_data and pod.empty_dir:
+            why, key = "it keeps data in an emptyDir", "drain.localData"
+        else:
+            continue
+        message = f"{why}, and the policy {preflight.policy.name} refuses to evict it"
+        yield blocker(Code.POLICY_REFUSES_PODS, f"pod {pod.key}", message, f"move it manually, or change {key}")
+
+
+def _on_one_node(preflight: Preflight) -> Iterator[Finding]:
+    """Report workloads of which no choice of waves can keep a replica serving."""
+    for node in preflight.wave_nodes:
+        for workload, load in sorted(node.workloads.items()):
+            if 1 < preflight.constraints.replicas.get(workload, 0) <= load:
+                yield warning(
+                    Code.REPLICAS_ON_ONE_NODE,
+                    f"workload {workload}",
+                    f"all {load} replicas are on {node.name}: nothing but a PodDisruptionBudget keeps one serving",
+                    "spread it over nodes (topologySpreadConstraints), or give it a PodDisruptionBudget",
+                )

@@ -1,0 +1,235 @@
+"""The first step of an upgrade: parse the request, take the lease on the group or name the execution that holds it.
+
+Decides from the record and from the state of its execution. Any number of starts end with one execution that works:
+the others name it and end. A record that was left behind is taken over and resumes where it was. Several groups,
+`{"groups": ["FIRST", "SECOND"]}`, follow one after the other: the record of the current one names the others, the
+step that ends its upgrade well starts the next. A failure keeps them for the next start."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from hashlib import sha256
+from typing import Any
+
+from leeward.errors import InvalidInputError, ObjectGoneError
+from leeward.model.instance import cluster_of
+from leeward.policy.document import NodePolicy, Selector
+from leeward.ports import Ports
+from leeward.ports.clock import Clock
+from leeward.ports.eks import ManagedState, ManagedUpdates
+from leeward.ports.executions import NamedExecutions
+from leeward.ports.records import Upgrades
+from leeward.upgrade.control import limits, with_control
+from leeward.upgrade.lease import held, written
+from leeward.upgrade.observation import described, existing_groups, fresh_record, policy_of
+from leeward.upgrade.record import ControlRequest, UpgradeRecord, UpgradeRequest
+from leeward.upgrade.run import REFUSED_UPDATE, Next, Run
+from leeward.workflow.executions import execution_name
+
+READABLE = "/aws/service/eks/"  # public SSM parameters that the function's role may read (infra/scopes.py)
+ACTIONS = {
+    "pause": ControlRequest.PAUSE,
+    "resume": ControlRequest.RUN,
+    "abort": ControlRequest.ABORT,
+    "rollback": ControlRequest.ROLLBACK,
+}
+MOST_GROUPS = 50
+
+
+def take_lease(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
+    """Record the control request, take the lease or delegate to the execution that holds it."""
+    name, given = str(call.get("execution") or ""), call.get("run") or {}
+    run = replace(run, execution=name)
+    follows = existing_groups(following(given), ports.groups)
+    record = ports.upgrades.read(run.group)
+    action = given.get("action")
+    if action is not None:
+        record = _with_request(record, run.group, str(action), ports.upgrades)
+    handed = record is not None and bool(record.execution) and given.get("after") == record.execution
+    if (
+        record is not None
+        and record.ended is None
+        and not handed
+        and record.execution != name
+        and held(record, ports.upgrade_executions, ports.managed_upgrade_executions)
+    ):
+        if follows:  # the execution that holds the group starts them
+            written(replace(record, then=follows), ports.upgrades)
+        later = f"; {limits(record)}" if limits(record) else ""
+        what = f"reads the control request{later}" if action is not None else "holds the group"
+        return replace(
+            run, next=Next.RECORDED if action else Next.HAND_OVER, why=f"execution {record.execution} {what}"
+        )
+    if action in {"pause", "resume"} and record is not None and record.ended is not None:
+        return replace(run, next=Next.RECORDED, why="the upgrade has ended")
+    if action == "pause":
+        return replace(run, next=Next.RECORDED, why="paused; nothing runs")
+    record = _take(record, run, parse_request(given), str(given.get("cluster") or ""), ports, follows)
+    return replace(
+        run, next=_next_after_lease(record), attempt=record.attempt, why=f"attempt {record.attempt} of {record.stamp}"
+    )
+
+
+def following(given: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the groups after the first, from the input of an execution. Raises InvalidInputError for anything but a
+    list of different names, and for a control request for several.
+    """
+    groups = given.get("groups")
+    listed = groups if groups is not None else [given.get("group"), *(given.get("then") or ())]
+    if not isinstance(listed, list) or not all(isinstance(one, str) and one for one in listed):
+        raise InvalidInputError(f'input: found groups {groups!r}, expected a list of names such as ["web", "batch"]')
+    if len(set(listed)) < len(listed) or len(listed) > MOST_GROUPS:
+        raise InvalidInputError(f"input: found groups {listed!r}, expected at most {MOST_GROUPS}, each of them once")
+    if groups is not None and ("action" in given or "group" in given):
+        raise InvalidInputError("input: found groups beside group or action, expected it alone")
+    return tuple(listed[1:])
+
+
+def parse_request(given: Mapping[str, Any]) -> UpgradeRequest:
+    """Return the request from the input of an execution. Raises InvalidInputError for more than one target, and for an
+    SSM parameter that is none of EKS' own.
+    """
+    request = UpgradeRequest(
+        image=str(given.get("ami") or ""),
+        template_version=str(given.get("launchTemplateVersion") or ""),
+        kubernetes=str(given.get("kubernetesVersion") or ""),
+        force=bool(given.get("force")),
+        overrides=tuple(str(code) for code in given.get("override") or ()),
+    )
+    if sum(map(bool, (request.image, request.template_version, request.kubernetes))) > 1:
+        raise InvalidInputError(
+            "input: found more than one of ami, launchTemplateVersion and kubernetesVersion, expected one at most"
+        )
+    if request.image.startswith("/") and not request.image.startswith(READABLE):
+        raise InvalidInputError(
+            f"ami: found SSM parameter {request.image}, expected one under {READABLE}, for Leeward may read no other: "
+            f"name the id in it (aws ssm get-parameter --name {request.image} --query Parameter.Value)"
+        )
+    return request
+
+
+def _with_request(record: UpgradeRecord | None, group: str, action: str, upgrades: Upgrades) -> UpgradeRecord:
+    """Record the control request. Raises InvalidInputError for an unknown action, or one that does not apply now."""
+    if action not in ACTIONS:
+        raise InvalidInputError(f"input: found action {action!r}, expected one of {', '.join(ACTIONS)}")
+    if record is None:
+        raise InvalidInputError(f"upgrade of {group}: found none, expected one to {action}")
+    wanted = with_control(record, ACTIONS[action])
+    return written(wanted, upgrades) if wanted != record else record
+
+
+def _take(
+    record: UpgradeRecord | None,
+    run: Run,
+    request: UpgradeRequest,
+    cluster: str,
+    ports: Ports,
+    follows: tuple[str, ...],
+) -> UpgradeRecord:
+    """Return a new record, or the one that was left behind, held by this execution from now on."""
+    if record is not None and record.execution == run.execution and record.ended is None:
+        return record  # this step ran before and its response was lost
+    attempt = record.attempt + 1 if record is not None else 1
+    if record is not None and (record.resumable or record.control is ControlRequest.ROLLBACK):
+        taken = replace(_resumed(record, run, request, ports.clock, ports.managed_updates), then=follows or record.then)
+    else:
+        taken = replace(_new_record(record, run.group, request, cluster, ports), then=follows)
+    return written(replace(taken, execution=run.execution, attempt=attempt), ports.upgrades)
+
+
+def _resumed(
+    record: UpgradeRecord, run: Run, request: UpgradeRequest, clock: Clock, managed_updates: ManagedUpdates
+) -> UpgradeRecord:
+    """Return the record as this start resumes it. A run without an attempt is an operator's start: it retries what has
+    failed, and the time for new nodes restarts.
+    """
+    again = replace(record, ended=None, error="")
+    if not run.attempt:
+        again = replace(again, failed=(), reasons={}, checked=record.checked and record.cordoned)
+        again = replace(again, phase_since=clock.now(), proven=None)
+        if record.error and not (_eks_updates(record, managed_updates) or _may_have_started(record)):
+            made = record.prepared and record.target.nodegroup is None  # a failed update is not read again
+            again = replace(again, update="", tries=record.tries + 1, prepared=made)
+    if request.names_a_target and request != record.request:
+        return replace(again, request=request, prepared=False, rolling_back=False, checked=False)
+    if request != record.request and not run.attempt:
+        return replace(again, request=replace(record.request, force=request.force, overrides=request.overrides))
+    return again
+
+
+def _new_record(
+    last: UpgradeRecord | None, name: str, request: UpgradeRequest, cluster: str, ports: Ports
+) -> UpgradeRecord:
+    """Return the record of a new upgrade, with what the last one could not restore yet. Raises InvalidInputError for a
+    group of no cluster of this deployment.
+    """
+    group = described(name, ports.groups)
+    cluster = cluster or cluster_of(group.tags, ports.clusters.names()) or ""
+    if cluster not in ports.clusters.names():
+        raise InvalidInputError(f"group {group.name}: found no cluster of ours in its tags, expected one of them")
+    policy = policy_of(cluster, group, ports.clusters) or NodePolicy(name="(defaults)", selector=Selector())
+    fresh = fresh_record(group, cluster, policy, request, ports.clock)
+    if last is None:
+        return fresh
+    return replace(
+        fresh,
+        suspended=last.suspended,
+        raised_maximum=last.raised_maximum,
+        raised_to=last.raised_to,
+        maximum=last.maximum if last.raised_maximum else fresh.maximum,
+    )
+
+
+def _eks_updates(record: UpgradeRecord, managed_updates: ManagedUpdates) -> bool:
+    """Return whether the upgrade has failed and EKS' update, which cannot be cancelled, continues."""
+    if not record.update:
+        return False
+    try:
+        update = managed_updates.look(record.cluster, record.target.nodegroup or "", record.update)
+    except ObjectGoneError:
+        return False
+    return update.state is ManagedState.IN_PROGRESS
+
+
+def _may_have_started(record: UpgradeRecord) -> bool:
+    """Return whether EKS' answer to the start of its update was lost: the same token finds the update. One that EKS has
+    refused does not exist.
+    """
+    requested = record.target.nodegroup is not None and record.prepared and not record.update
+    return requested and not record.error.startswith(REFUSED_UPDATE)
+
+
+def _next_after_lease(record: UpgradeRecord) -> Next:
+    if record.target.nodegroup is not None:
+        return Next.MANAGED
+    match record.control:
+        case ControlRequest.ABORT:
+            return Next.ABORT
+        case ControlRequest.ROLLBACK:
+            return Next.ROLLBACK
+        case _:
+            return Next.CHECK
+
+
+def begin_next(record: UpgradeRecord, upgrade_executions: NamedExecutions) -> str:
+    """Start the upgrade of the group that follows; return what was done, in a sentence, empty where none follows. The
+    name follows from the record: a repeat, also when that execution has ended, starts nothing more.
+    """
+    if not record.then:
+        return ""
+    group, *rest = record.then
+    stamp = sha256(f"{record.group}/{record.stamp}".encode()).hexdigest()[:8]
+    name = execution_name(f"{group}-{stamp}", 0)
+    upgrade_executions.start(name, {"group": group, "then": rest, **_input(record.request)})
+    return f"then {group} (execution {name})"
+
+
+def _input(request: UpgradeRequest) -> dict[str, Any]:
+    """Return the input that `parse_request` reads; the target is the same for each group of a list."""
+    words = {
+        "ami": request.image,
+        "launchTemplateVersion": request.template_version,
+        "kubernetesVersion": request.kubernetes,
+        "force": request.force,
+        "override": list(request.overrides),
+    }
+    return {key: value for key, value in words.items() if value}

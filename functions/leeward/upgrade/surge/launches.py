@@ -1,0 +1,146 @@
+"""Selection of the new nodes to launch now in a running upgrade of a self-managed group: their zones and subnets.
+
+Decides from one observation and from the record. Launches come ahead of the drains, in the zones of the old nodes
+that they replace (docs/designs/upgrade.md). Among the group's subnets in a zone placement's own rules choose: free
+addresses less reserved ones, at random among equals. Facts that cannot be read are left out, as for replacements."""
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from leeward.errors import LeewardError
+from leeward.model.facts import ClusterFacts
+from leeward.model.group import Group
+from leeward.model.subnet import Subnet
+from leeward.placement.random_choice import Lots
+from leeward.placement.replacement import Known, Leaving, plan_launch
+from leeward.placement.scene import closed_zones
+from leeward.ports.compute import Network
+from leeward.ports.records import Catalog
+from leeward.upgrade.members import Age, Member
+from leeward.upgrade.observation import Observation
+from leeward.upgrade.preflight.model import Preflight, zone_of
+from leeward.upgrade.record import UpgradeRecord
+from leeward.upgrade.surge.sizes import Strategy, launch_now, most_ahead, next_increment, unassigned_limit
+from leeward.upgrade.waves.drain_selection import waiting, with_decrement
+
+
+def launches(preflight: Preflight, record: UpgradeRecord, *, rolling: bool = False) -> tuple[str, ...] | None:
+    """Return zones of new nodes to launch now, one entry for each; None where INCREMENTAL has reached its end without
+    success.
+
+    `rolling`: the target has proven to work and no canary is watched: from then on more come ahead than the surge.
+    Empty while another writer seems to have scaled the group up: what was launched then is never offset.
+    """
+    if not with_decrement(record) or record.others_seen is not None:
+        return ()
+    old = waiting(preflight, record)
+    alive = record.alive
+    assigned = len(record.assigned)
+    most = preflight.max_surge
+    limit = unassigned_limit(record.strategy, record.surge, _pace(preflight, old), most) if rolling else record.surge
+    ahead = launch_now(surge_limit=limit, alive=alive, gone=assigned, old_left=len(old))
+    count: int | None = min(ahead, max(most_ahead(record.surge, preflight.parallel, most) - alive, 0))
+    if record.strategy is Strategy.INCREMENTAL and not record.cordoned:
+        count = _increment(preflight, record, len(old))
+    if count is None:
+        return None
+    lacking = Counter(zone_of(preflight.snapshot, one) for one in old)
+    lacking.subtract(record.ahead[new].zone for new in record.unassigned)
+    for order in record.orders.values():
+        lacking[order.zone] -= order.count
+    closed, zones = closed_zones(preflight.snapshot.nodes), list[str]()
+    for _ in range(count):
+        wanting = sorted(name for name in lacking if lacking[name] > 0)
+        zone = min(wanting, key=lambda name: (name in closed, -lacking[name]), default=None)
+        if zone is None:
+            break
+        lacking[zone] -= 1
+        zones.append(zone)
+    return tuple(zones)
+
+
+def _pace(preflight: Preflight, old: Collection[Member]) -> int:
+    """Return how many of the old nodes the limits allow to drain at once, in all zones together."""
+    limits = preflight.limits
+    zones = {zone_of(preflight.snapshot, one) for one in old}
+    return min(limits.together, sum(limits.per_zone.get(zone, limits.together) for zone in zones))
+
+
+def _increment(preflight: Preflight, record: UpgradeRecord, old: int) -> int | None:
+    """Return one for each zone first, then one by one while a zone is without a new node."""
+    zones = {zone_of(preflight.snapshot, one) for one in preflight.old}
+    served = {zone_of(preflight.snapshot, one) for one in preflight.members if one.age is Age.NEW}
+    present = {one.instance.id for one in preflight.members}
+    if record.orders or record.ahead.keys() - present:
+        return 0
+    more = next_increment(len(record.ahead), len(zones), len(zones - served), preflight.max_surge)
+    return None if more is None else min(more, old)
+
+
+def places_for(
+    observation: Observation,
+    zones: Sequence[str],
+    network: Network,
+    catalog: Catalog,
+    *,
+    avoid: frozenset[str] = frozenset(),
+) -> list[tuple[str, str]]:
+    """Return (zone, subnet) for each zone asked for, those left out that have no subnet with free addresses. `avoid`:
+    subnets that have just lacked capacity, taken last.
+    """
+    facts, known = _facts(observation, catalog), _subnets(observation.group, network)
+    places: list[tuple[str, str]] = []
+    for zone in zones:
+        mine = [one for one in known if one.zone == zone]
+        mine = [one for one in mine if one.id not in avoid] or mine
+        option = _choose(observation, facts, mine, f"{observation.group.name}/{zone}/{len(places)}")
+        if option:
+            places.append((zone, option))
+            # a node has at least one address of its own from the moment it starts
+            known = [replace(one, free_ips=max(one.free_ips - 1, 0)) if one.id == option else one for one in known]
+    return places
+
+
+def _choose(observation: Observation, facts: ClusterFacts, subnets: Sequence[Subnet], seed: str) -> str | None:
+    """Return the subnet, None where the zone has no subnet of the group with addresses for the node and its pods."""
+    if not subnets:
+        return None
+    model = _fullest(observation, subnets[0].zone)
+    if model is None:
+        return subnets[0].id
+    snapshot = observation.preflight.snapshot
+    node = model.node
+    instance = observation.instances.get(model.instance.id)
+    leaving = Leaving(
+        instance=model.instance.id,
+        zone=subnets[0].zone,
+        subnet=instance.subnet if instance else subnets[0].id,
+        type=model.instance.type or (instance.type if instance else ""),
+        millicores=node.cpu if node else 0,
+        pods=tuple(snapshot.pods_on(node.name)) if node else (),
+    )
+    plan = plan_launch(
+        observation.group, leaving, Known(facts=facts, subnets=tuple(subnets), cni=observation.policy.cni), Lots(seed)
+    )
+    return plan.options[0].subnet if plan.options else None
+
+
+def _fullest(observation: Observation, zone: str) -> Member | None:
+    """Return the old node with the most pods in the zone: a new one has to hold at least as many."""
+    snapshot = observation.preflight.snapshot
+    old = [one for one in observation.preflight.members if one.age is Age.OLD and zone_of(snapshot, one) == zone]
+    return max(old, key=lambda one: len(snapshot.pods_on(one.node.name)) if one.node else -1, default=None)
+
+
+def _facts(observation: Observation, catalog: Catalog) -> ClusterFacts:
+    try:
+        return ClusterFacts.from_sheets(catalog.read(observation.preflight.snapshot.cluster))
+    except LeewardError:
+        return ClusterFacts()
+
+
+def _subnets(group: Group, network: Network) -> list[Subnet]:
+    """Return the group's subnets with the addresses that are free now; empty for a group without subnets of its own."""
+    live = network.subnets(group.subnets) if group.subnets else {}
+    return [live[name] for name in group.subnets if name in live]

@@ -1,0 +1,117 @@
+"""Launches of new nodes ahead: ordered in the record first, then requested, then recorded as surge nodes.
+
+One order requests all the new nodes of one subnet: LaunchInstances is synchronous, and a hundred calls one after the
+other take longer than a boot. Each order has a number and a client token made of it, and its count is recorded with
+it: a repeated call launches once. An order whose answer was lost is repeated before anything else is decided. Where
+LaunchInstances does not serve the group, the desired size is raised instead, and new members are adopted."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from leeward.model.launch_refusal import sentence
+from leeward.ports import Ports
+from leeward.ports.compute import Network
+from leeward.ports.records import Catalog
+from leeward.upgrade.capacity_ledger import with_warning
+from leeward.upgrade.lease import written
+from leeward.upgrade.members import Age
+from leeward.upgrade.observation import Observation, described
+from leeward.upgrade.record import Order, SurgeNode, UpgradeRecord, launch_token
+from leeward.upgrade.surge.launches import places_for
+
+DESIRED_SIZE = "the desired size is raised instead"
+MOST_AT_ONCE = 100  # instances of one LaunchInstances call (Auto Scaling API reference)
+
+
+def order(
+    record: UpgradeRecord, observation: Observation, zones: Sequence[str], network: Network, catalog: Catalog
+) -> UpgradeRecord:
+    """Return the record with orders for these zones, not yet written."""
+    orders = dict(record.orders)
+    number = record.ordered
+    wanted = Counter(places_for(observation, zones, network, catalog, avoid=frozenset(record.short)))
+    for (zone, subnet), count in wanted.items():
+        for before in range(0, count, MOST_AT_ONCE):
+            number += 1
+            orders[str(number)] = Order(zone=zone, subnet=subnet, count=min(count - before, MOST_AT_ONCE))
+    return replace(record, orders=orders, ordered=number)
+
+
+def launch_ordered(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
+    """Call LaunchInstances for every open order and record the result."""
+    if not record.orders:
+        return record
+    record = _raise_maximum(record, ports)
+    launched: dict[str, str] = {}  # new instance -> zone
+    short: dict[str, str] = {}
+    refusal = ""
+    for number in sorted(record.orders, key=int):
+        order, token = record.orders[number], launch_token(record, number)
+        answer = ports.groups.launch(group=record.group, subnet=order.subnet, token=token, count=order.count)
+        launched |= dict.fromkeys(answer.launched, order.zone)
+        if answer.no_capacity:
+            short[order.subnet] = f"{order.zone}: {answer.reason}"
+        elif not answer.launched:
+            refusal = answer.reason
+    return written(_noted(record, launched, short, refusal), ports.upgrades)
+
+
+def _raise_maximum(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
+    """Raise the maximum size for what was ordered, because others may have launched since; it is restored later."""
+    group = described(record.group, ports.groups)
+    wanted = group.desired + sum(order.count for order in record.orders.values())
+    if wanted <= group.maximum:
+        return record
+    if not record.raised_maximum or wanted > record.raised_to:
+        record = written(replace(record, raised_maximum=True, raised_to=max(record.raised_to, wanted)), ports.upgrades)
+    ports.group_changes.raise_to(record.group, maximum=wanted)
+    return record
+
+
+def _noted(record: UpgradeRecord, launched: Mapping[str, str], short: Mapping[str, str], refusal: str) -> UpgradeRecord:
+    record = replace(
+        record,
+        orders={},
+        launched=record.launched + len(launched),
+        ahead={**record.ahead, **{new: SurgeNode(zone=zone) for new, zone in launched.items()}},
+        short=dict(short),
+        refusal=refusal or record.refusal,
+    )
+    return with_warning(record, sentence(record.group, refusal, DESIRED_SIZE)) if refusal else record
+
+
+def adopted(record: UpgradeRecord, observation: Observation) -> UpgradeRecord:
+    """Take new members for the surge nodes where the desired size was raised instead of launching by name."""
+    if not record.raised:
+        return record
+    new = [
+        one.instance
+        for one in observation.preflight.members
+        if one.age is Age.NEW and one.instance.id not in record.ahead
+    ][: record.raised]
+    return replace(
+        record,
+        raised=record.raised - len(new),
+        launched=record.launched + len(new),
+        ahead={**record.ahead, **{one.id: SurgeNode(zone=one.zone) for one in new}},
+    )
+
+
+def raise_desired_size(record: UpgradeRecord, observation: Observation, ports: Ports) -> UpgradeRecord:
+    """Raise the desired size once, by what is still lacking, where LaunchInstances does not serve the group."""
+    if not record.refusal or record.others_scaled is not None:
+        return record
+    if not record.wanted:
+        lacking = max(min(record.surge, len(observation.preflight.old)) - len(record.ahead), 0)
+        group = ports.groups.describe([record.group])[record.group]
+        wanted = group.desired + lacking
+        above = record.raised_maximum or wanted > group.maximum
+        most = max(record.raised_to, wanted) if above else record.raised_to
+        record = written(
+            replace(record, wanted=wanted, raised=lacking, raised_maximum=above, raised_to=most),
+            ports.upgrades,
+        )
+    if record.raised:
+        ports.group_changes.raise_to(record.group, desired=record.wanted, maximum=record.wanted)
+    return record

@@ -1,0 +1,146 @@
+"""Waits of an upgrade: whether a step may go on, how long it pauses, and when a wait has stalled.
+
+Decides from the record since when a wait has stood still: the nodes that it is for stay the same, no drain begins or
+ends, and no pod leaves them. Nodes that another controller or a person terminates count as well: an upgrade that ends
+names the node, what blocks it, the object and the fix, and is started again afterwards."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from hashlib import sha256
+from math import ceil
+
+from leeward.model.node import Node
+from leeward.policy.document import DrainPolicy
+from leeward.ports import Ports
+from leeward.ports.clock import Clock
+from leeward.ports.records import Upgrades
+from leeward.upgrade.control import Hold, Move, Permission, permission
+from leeward.upgrade.lease import written
+from leeward.upgrade.observation import Observation
+from leeward.upgrade.preflight.model import Preflight
+from leeward.upgrade.record import UpgradeRecord
+from leeward.upgrade.run import Next, Run
+from leeward.upgrade.waves.drain_selection import still_there
+
+SHORTEST, LONGEST = 2, 30  # seconds of a pause
+HELD: Mapping[Hold, Next] = {Hold.PAUSED: Next.PAUSED, Hold.WINDOW: Next.WINDOW, Hold.CANARY: Next.BAKE}
+MOVES: Mapping[Move, Next] = {Move.UNDO: Next.ABORT, Move.ROLL_BACK: Next.ROLLBACK, Move.FAIL: Next.CANARY_FAILURE}
+STALLED = timedelta(minutes=40)  # longer than a group tries to launch before an operator should look
+AFTER_DRAIN = timedelta(minutes=15)  # load balancers, volumes, settling and the end of an instance
+MOST_NAMED = 5  # nodes of a failure; the others are blocked by the same objects most often
+
+
+def allowed(record: UpgradeRecord, observation: Observation, ports: Ports) -> Permission:
+    """Return the permission. Reads CloudWatch only while a canary is watched."""
+    canary = observation.policy.update.canary
+    begun = record.finished + len(record.under_way)  # a canary whose drain has failed does not count
+    watched = canary.nodes > 0 and begun > 0 and bool(canary.alarms) and not record.rolling_back
+    alarms = ports.alarms.ringing(canary.alarms) if watched else ()
+    update = (
+        observation.policy.update
+        if not record.rolling_back
+        else replace(observation.policy.update, canary=type(canary)())
+    )
+    return permission(
+        replace(record, started=begun),
+        update,
+        observation.settings,
+        ports.clock.now(),
+        finished=record.finished,
+        alarms=alarms,
+    )
+
+
+def with_canary(record: UpgradeRecord, observation: Observation, now: datetime) -> UpgradeRecord:
+    """Begin the bake when the last canary node is finished."""
+    nodes = observation.policy.update.canary.nodes
+    if nodes and record.canary_done is None and record.finished >= nodes:
+        return replace(record, canary_done=now)
+    return record
+
+
+def seconds_until(moment: datetime | None, now: datetime) -> int:
+    """Return the seconds of a pause that ends by itself; limited, so that a changed control request is read in time."""
+    left = ceil((moment - now).total_seconds()) if moment is not None else LONGEST
+    return min(max(left, SHORTEST), LONGEST)
+
+
+def held(run: Run, permission: Permission, under_way: int, now: datetime) -> Run:
+    """Return the run paused, outside the windows, baking, or to be undone. `under_way`: nodes that finish during the
+    hold.
+    """
+    if permission.move is Move.HOLD and permission.hold is not None:
+        finish = f"; {under_way} nodes finish" if under_way else ""
+        return again(run, HELD[permission.hold], seconds_until(permission.until, now), permission.why + finish)
+    return replace(run, next=MOVES[permission.move], why=permission.why)
+
+
+def resumed(run: Run, record: UpgradeRecord, clock: Clock, upgrades: Upgrades) -> UpgradeRecord:
+    """Restart the time for new nodes when a hold has just ended, because none were launched during the hold."""
+    if run.next not in HELD.values():
+        return record
+    return written(replace(record, phase_since=clock.now()), upgrades)
+
+
+def again(run: Run, onward: Next, pause: int, why: str) -> Run:
+    """Return the run with one more run after a pause."""
+    return replace(run, next=onward, pause=max(pause, 1), pauses=run.pauses + 1, why=why)
+
+
+def leaving_nodes(preflight: Preflight, record: UpgradeRecord, held: Mapping[str, str]) -> tuple[str, ...]:
+    """Return instances whose end the upgrade waits for: those whose termination it has requested, and old nodes that
+    others terminate. `held`: those of the first that their hook holds, which end when their pods leave.
+    """
+    others = {one.instance.id for one in preflight.old if one.node is not None and one.node.marked}
+    return tuple(sorted((record.under_way.keys() | others) - held.keys()))
+
+
+def longest_wait(drain: DrainPolicy) -> timedelta:
+    """Return the time in which something has to move: no shorter than a drain that uses all of its time."""
+    longest = max(drain.timeout, drain.termination_grace_period or timedelta())
+    return max(STALLED, longest + AFTER_DRAIN)
+
+
+def pods_left(instances: Iterable[str], preflight: Preflight) -> int:
+    """Count pods on these instances that have to leave and have not left."""
+    nodes = _nodes(instances, preflight).values()
+    return sum(still_there(pod) for node in nodes for pod in preflight.snapshot.pods_on(node.name))
+
+
+def track_wait(
+    record: UpgradeRecord,
+    what: str,
+    objects: Iterable[str],
+    limit: timedelta,
+    clock: Clock,
+    upgrades: Upgrades,
+    *,
+    pods: int = 0,
+) -> tuple[UpgradeRecord, bool]:
+    """Return the record, and whether this wait has stood still for longer than `limit`. Its beginning is written when
+    what is waited for changes; a repeat finds the same words and writes nothing. `pods`: those left, fewer of which is
+    progress: compared when the limit is reached.
+    """
+    now, why = clock.now(), _wait_key(record, what, sorted(objects))
+    if record.why != why:
+        return written(replace(record, phase_since=now, why=why, awaited=pods), upgrades), False
+    if now - (record.phase_since or now) <= limit:
+        return record, False
+    if pods < record.awaited:
+        return written(replace(record, phase_since=now, awaited=pods), upgrades), False
+    return record, True
+
+
+def _wait_key(record: UpgradeRecord, what: str, objects: list[str]) -> str:
+    """Return words that differ whenever the wait has moved: another attempt, drain, end or failure,
+    or other objects.
+    """
+    digest = sha256(" ".join(objects).encode()).hexdigest()[:8]
+    counts = f"attempt {record.attempt}, {record.started} started, {record.finished} gone, {len(record.failed)} failed"
+    return f"{what}: {len(objects)} ({', '.join(objects[:MOST_NAMED])}; {digest}; {counts})"
+
+
+def _nodes(instances: Iterable[str], preflight: Preflight) -> dict[str, Node]:
+    wanted = set(instances)
+    return {one.instance_id: one for one in preflight.snapshot.nodes if one.instance_id in wanted}

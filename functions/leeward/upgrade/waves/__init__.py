@@ -1,0 +1,1 @@
+"""Old nodes that drain next: waves, constraints, and budgets that upgrades share."""

@@ -1,0 +1,221 @@
+"""Selection of the old nodes that start next in a running upgrade of a self-managed group.
+
+Decides from one observation and from the record: an old node starts when a Ready new node of its zone is not
+offset yet (docs/designs/upgrade.md), beside the old nodes that are unavailable now. An empty node that settles is not
+among these."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from leeward.model.pod import Pod
+from leeward.upgrade.members import Age, Member
+from leeward.upgrade.preflight.model import Preflight, zone_of
+from leeward.upgrade.record import UpgradeRecord
+from leeward.upgrade.surge.sizes import Strategy
+from leeward.upgrade.waves.early_starts import PodCapacity, early_starts
+from leeward.upgrade.waves.model import Limits, WaveNode
+from leeward.upgrade.waves.planner import Order, next_nodes, plan_waves
+
+TRIES = 2  # of one node within one start
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """An old instance that starts now, and the new one that it offsets, None where the group replaces it."""
+
+    old: str
+    new: str | None = None
+
+
+def waiting(preflight: Preflight, record: UpgradeRecord) -> tuple[Member, ...]:
+    """Return old members without a termination request: one that ends for another reason is waited for."""
+    return tuple(
+        one
+        for one in preflight.old
+        if one.instance.id not in record.under_way and not (one.node is not None and one.node.marked)
+    )
+
+
+def to_try(preflight: Preflight, record: UpgradeRecord) -> tuple[Member, ...]:
+    """Return the waiting members whose termination may be requested now: one whose drain has failed twice in this start
+    waits for the next.
+    """
+    failures = Counter(record.failed)
+    return tuple(one for one in waiting(preflight, record) if failures[one.instance.id] < TRIES)
+
+
+def with_decrement(record: UpgradeRecord) -> bool:
+    """Return whether each old node offsets a new one, launched ahead by name."""
+    return record.strategy is not Strategy.MINIMAL and record.others_scaled is None and not record.refusal
+
+
+def starts(
+    preflight: Preflight,
+    record: UpgradeRecord,
+    *,
+    at_most: int | None = None,
+    seed: int = 0,
+    capacity: Callable[[], PodCapacity] | None = None,
+) -> tuple[Start, ...]:
+    """Select the nodes whose termination is requested now, beside those that are terminating. A node that is empty and
+    settles delays no other.
+
+    `capacity`: the cluster as a scheduler sees it, read only where nodes could start before their successors are Ready.
+    """
+    candidates = {one.name: one for one in to_try(preflight, record)}
+    busy = busy_nodes(preflight, record)
+    lingering = {one.name for one in busy}  # pods of a Node that was deleted end with their own grace, not with EC2
+    bare = [one for one in candidates.values() if one.node is None and one.instance.id not in lingering]
+    ready = _ready_surge(preflight, record)
+    limits = preflight.limits
+    if with_decrement(record):
+        limits = replace(limits, per_zone=_covered(preflight, record, limits, busy, ready))
+    else:
+        left = limits.together - _missing(preflight, record)
+        at_most = max(left if at_most is None else min(left, at_most), 0)
+    booting = [new for new in record.unassigned if new not in ready] if capacity and with_decrement(record) else []
+    nodes: list[WaveNode] = []
+    if _any_may_start(preflight, record, candidates, busy, limits, [*ready, *booting]):
+        nodes = _preferred(preflight, candidates, seed)
+    chosen = next_nodes(nodes, busy, limits, preflight.constraints)
+    if capacity is not None and booting:
+        going = [*busy, *(one for one in nodes if one.name in chosen)]
+        ready = [*ready, *booting]
+        limits = replace(preflight.limits, per_zone=_covered(preflight, record, preflight.limits, going, ready))
+        chosen += early_starts(preflight, nodes, going, limits, capacity)
+    names = [*bare, *(candidates[name] for name in chosen)]
+    if at_most is not None:
+        names = names[:at_most]
+    return _with_offsets(preflight, record, names, ready)
+
+
+def _any_may_start(
+    preflight: Preflight,
+    record: UpgradeRecord,
+    candidates: Collection[str],
+    busy: Sequence[WaveNode],
+    limits: Limits,
+    alive: Sequence[str],
+) -> bool:
+    """Return whether one of them could start, in whatever order they are tried: else no plan is needed. `alive`: new
+    instances that no node offsets yet.
+    """
+    if with_decrement(record):
+        limits = replace(limits, per_zone=_covered(preflight, record, preflight.limits, busy, alive))
+    nodes = [one for one in preflight.wave_nodes if one.name in candidates]
+    return bool(
+        next_nodes(nodes, busy, replace(limits, together=min(limits.together, len(busy) + 1)), preflight.constraints)
+    )
+
+
+def _preferred(preflight: Preflight, candidates: Mapping[str, Member], seed: int) -> list[WaveNode]:
+    """Return the candidates wave by wave."""
+    nodes = {one.name: one for one in preflight.wave_nodes if one.name in candidates}
+    order = Order(preflight.policy.update.order)
+    planned = plan_waves(nodes.values(), preflight.limits, preflight.constraints, order=order, seed=seed)
+    return [nodes[name] for wave in planned for name in wave]
+
+
+def _ready_surge(preflight: Preflight, record: UpgradeRecord) -> list[str]:
+    """Return new instances that no node offsets yet and whose node is Ready. One that is gone was replaced by its
+    group: it counts when no new node is still expected.
+    """
+    new = {one.instance.id: one for one in preflight.members}
+    settled = all(one.node is not None and one.node.ready for one in new.values() if one.age is Age.NEW)
+    ready = []
+    for name in record.unassigned:
+        member = new.get(name)
+        if settled if member is None else (member.node is not None and member.node.ready):
+            ready.append(name)
+    return ready
+
+
+def _covered(
+    preflight: Preflight, record: UpgradeRecord, limits: Limits, busy: Sequence[WaveNode], ready: Sequence[str]
+) -> dict[str, int]:
+    """Limit each zone to the Ready new nodes that wait there; those of zones where no old node may start serve
+    anywhere.
+    """
+    old = {zone_of(preflight.snapshot, one) for one in to_try(preflight, record)}
+    places = Counter(record.ahead[new].zone for new in ready)
+    anywhere = sum(count for zone, count in places.items() if zone not in old)
+    at_work = Counter(one.zone for one in busy)
+    places_by_zone = {zone: at_work[zone] + places[zone] + anywhere for zone in old}
+    return {zone: min(most, limits.per_zone.get(zone, most)) for zone, most in places_by_zone.items()}
+
+
+def _missing(preflight: Preflight, record: UpgradeRecord) -> int:
+    """Count the members that the group has still to replace, or whose node is not Ready yet."""
+    there = sum(
+        one.instance.id not in record.under_way and (one.age is Age.OLD or (one.node is not None and one.node.ready))
+        for one in preflight.members
+    )
+    return max(preflight.group.desired - preflight.serving_left_out - there, 0)
+
+
+def _with_offsets(
+    preflight: Preflight, record: UpgradeRecord, members: Sequence[Member], ready: Sequence[str]
+) -> tuple[Start, ...]:
+    """Assign the new instances. Where LaunchInstances is refused the last old nodes offset them, the others are
+    replaced.
+
+    `ready`: new instances that no node offsets, those that still boot behind the others.
+    """
+    if not with_decrement(record):
+        left = len(waiting(preflight, record))
+        free = list(record.unassigned) if record.refusal and record.others_scaled is None else []
+        selected = []
+        for number, one in enumerate(members):
+            new = free.pop() if free and left - number <= len(free) else None
+            selected.append(Start(old=one.instance.id, new=new))
+        return tuple(selected)
+    old = {zone_of(preflight.snapshot, one) for one in to_try(preflight, record)}
+    free, selected = list(ready), []
+    for one in members:
+        mine = [new for new in free if record.ahead[new].zone == zone_of(preflight.snapshot, one)]
+        strays = [new for new in free if record.ahead[new].zone not in old]
+        if new := next(iter((*mine, *strays)), None):
+            free.remove(new)
+            selected.append(Start(old=one.instance.id, new=new))
+    return tuple(selected)
+
+
+def busy_nodes(preflight: Preflight, record: UpgradeRecord) -> list[WaveNode]:
+    """Return old nodes that are unavailable until their last pod is gone: tainted or with a termination request,
+    deleted, NotReady, without the Node that a person has deleted.
+    """
+    snapshot = preflight.snapshot
+    old = {one.instance.id for one in preflight.old}
+    ids = {one.id for one in preflight.group.instances} | record.under_way.keys()
+    known = {one.name: one for one in preflight.wave_nodes}
+    busy = _without_a_node(preflight, old | record.under_way.keys())
+    for node in snapshot.nodes:
+        name = node.instance_id
+        disrupted = name in record.under_way or node.marked
+        if name not in ids or not (disrupted or (name in old and (node.deleting or not node.ready))):
+            continue
+        if any(still_there(pod) for pod in snapshot.pods_on(node.name)):
+            zone = snapshot.zone_of(node)
+            busy.append(known.get(node.name) or WaveNode(name=node.name, zone=zone, created=node.created))
+    return busy
+
+
+def _without_a_node(preflight: Preflight, instances: Collection[str]) -> list[WaveNode]:
+    """Return instances that run and have no Node, while the cluster has pods that are bound to Nodes which do not
+    exist: the garbage collector ends these pods within minutes. The instance that they run on is not known any more.
+    """
+    snapshot = preflight.snapshot
+    nodes = {node.name for node in snapshot.nodes}
+    if not any(pod.node and pod.node not in nodes and still_there(pod) for pod in snapshot.pods):
+        return []
+    joined = {node.instance_id for node in snapshot.nodes}
+    bare = (snapshot.instances.get(name) for name in sorted(instances) if name not in joined)
+    return [
+        WaveNode(name=one.id, zone=one.zone, created=one.launched) for one in bare if one is not None and not one.ended
+    ]
+
+
+def still_there(pod: Pod) -> bool:
+    """Return whether the pod has to leave and has not left, also while it stops."""
+    return not (pod.mirror or pod.of_daemon_set or pod.finished)

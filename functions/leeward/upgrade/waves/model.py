@@ -1,0 +1,137 @@
+"""Model of the wave planner: pods that have to leave a node, the budgets and workloads for which nodes compete, limits.
+
+Decides nothing: joins nodes, pods, budgets and workloads once, so that the wave planner only adds and compares."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from leeward.model.pod import Pod, PodDisruptionBudget
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaveNode:
+    """An old node. `budgets`: pods under each PodDisruptionBudget, `workloads`: replicas of each workload, both by
+    name (`namespace/name`, `namespace/Kind/name`). `failed_before`: its drain has failed in this upgrade.
+    """
+
+    name: str
+    zone: str
+    created: datetime
+    failed_before: bool = False
+    budgets: Mapping[str, int] = field(default_factory=dict)
+    workloads: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterConstraints:
+    """Constraints for which the nodes compete. `allowed`: disruptions that each budget allows now; `replicas`: pods of
+    each workload that has more than one, on whatever node; `serving`: those of them that serve now.
+    """
+
+    allowed: Mapping[str, int] = field(default_factory=dict)
+    replicas: Mapping[str, int] = field(default_factory=dict)
+    serving: Mapping[str, int] = field(default_factory=dict)
+
+
+class BudgetIndex:
+    """Index of the budgets that select a pod, without matching all of them.
+
+    A budget with `matchLabels` can only select pods that carry its first pair; the others are matched with every pod of
+    their namespace. Pods with the same labels are matched once.
+    """
+
+    def __init__(self, budgets: Iterable[PodDisruptionBudget]) -> None:
+        self._by_pair: dict[tuple[str, str, str], list[PodDisruptionBudget]] = {}
+        self._others: dict[str, list[PodDisruptionBudget]] = {}
+        self._known: dict[tuple[str, tuple[tuple[str, str], ...]], tuple[PodDisruptionBudget, ...]] = {}
+        for budget in budgets:
+            pairs = ((budget.selector or {}).get("matchLabels") or {}).items()
+            if pairs:
+                key, value = min(pairs)
+                self._by_pair.setdefault((budget.namespace, key, value), []).append(budget)
+            else:
+                self._others.setdefault(budget.namespace, []).append(budget)
+
+    def selecting(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
+        """Return the budgets that select the pod, by name."""
+        labels = tuple(pod.labels.items())
+        selected = self._known.get((pod.namespace, labels))
+        if selected is None:
+            candidates = [*self._others.get(pod.namespace, ())]
+            for key, value in labels:
+                candidates += self._by_pair.get((pod.namespace, key, value), ())
+            selecting = (budget for budget in candidates if budget.selects(pod))
+            selected = tuple(sorted(selecting, key=lambda budget: budget.name))
+            self._known[pod.namespace, labels] = selected
+        return selected
+
+
+def budget_key(budget: PodDisruptionBudget) -> str:
+    """Return `namespace/name`."""
+    return f"{budget.namespace}/{budget.name}"
+
+
+def workload_of(pod: Pod) -> str | None:
+    """Return the controller, as `namespace/Kind/name`; None for a pod without one."""
+    return f"{pod.namespace}/{pod.owner.kind}/{pod.owner.name}" if pod.owner is not None else None
+
+
+def has_to_leave(pod: Pod) -> bool:
+    """Return whether the pod is neither static, nor a DaemonSet's, nor finished, nor terminating already."""
+    return not (pod.mirror or pod.of_daemon_set or pod.finished or pod.deletion)
+
+
+def wave_node(
+    name: str,
+    zone: str,
+    created: datetime,
+    pods: Iterable[Pod],
+    index: BudgetIndex,
+    *,
+    failed_before: bool = False,
+) -> WaveNode:
+    """Return the node with what its pods take of each budget and workload."""
+    budgets: Counter[str] = Counter()
+    workloads: Counter[str] = Counter()
+    for pod in pods:
+        if has_to_leave(pod):
+            budgets.update(budget_key(budget) for budget in index.selecting(pod))
+            workload = workload_of(pod)
+            if workload is not None:
+                workloads[workload] += 1
+    return WaveNode(
+        name=name, zone=zone, created=created, failed_before=failed_before, budgets=budgets, workloads=workloads
+    )
+
+
+def cluster_constraints(
+    budgets: Iterable[PodDisruptionBudget], pods: Sequence[Pod], *, only_ready: bool = False
+) -> ClusterConstraints:
+    """Return the constraints of the whole cluster. `only_ready`: in a running upgrade only replicas that are Ready
+    serve; a plan takes all.
+    """
+    sizes: Counter[str] = Counter()
+    serving: Counter[str] = Counter()
+    for pod in pods:
+        workload = workload_of(pod)
+        if workload is not None and not (pod.finished or pod.deletion):
+            sizes[workload] += 1
+            serving[workload] += not only_ready or pod.ready
+    return ClusterConstraints(
+        allowed={budget_key(budget): max(budget.disruptions_allowed, 0) for budget in budgets},
+        replicas={workload: size for workload, size in sizes.items() if size > 1},
+        serving={workload: serving[workload] for workload, size in sizes.items() if size > 1},
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Limits on nodes that may be disrupted at once. `per_zone`: of zones with a budget of their own; `one_zone`:
+    all of them in the same zone.
+    """
+
+    together: int
+    per_zone: Mapping[str, int] = field(default_factory=dict)
+    one_zone: bool = False

@@ -1,0 +1,114 @@
+"""Budgets that name the reason Upgrade, shared by the upgrades of a policy's groups and the cluster's run.
+
+Each upgrade records the nodes it is about to drain, then re-reads the other upgrades' records before it requests a
+termination: of two that write at the same moment at least one sees the other. The upgrade that began later takes
+back its entries; the one that began earlier keeps its own and waits until that has been done. So the budget holds at
+every moment, and at least one upgrade always proceeds."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from leeward.model.group import Group
+from leeward.model.termination import Status, TerminationRecord
+from leeward.policy.document import NodePolicy
+from leeward.policy.selection import policy_for
+from leeward.ports import Ports
+from leeward.ports.autoscaling import Groups
+from leeward.ports.kubernetes import Clusters
+from leeward.ports.records import Disruptions
+from leeward.upgrade.capacity_ledger import not_requested
+from leeward.upgrade.lease import is_running, written
+from leeward.upgrade.preflight.model import Preflight, upgrade_budgets
+from leeward.upgrade.record import UpgradeRecord, cause_id
+from leeward.upgrade.waves.drain_selection import busy_nodes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherTerminations:
+    """Instances whose termination is requested or about to be: `later` by upgrades that began later than this one."""
+
+    before: frozenset[str] = frozenset()
+    later: frozenset[str] = frozenset()
+
+    @property
+    def all(self) -> frozenset[str]:
+        """Instances of both, whichever upgrade or run requested them."""
+        return self.before | self.later
+
+
+def others_of(policy: NodePolicy, group: Group, cluster: str, clusters: Clusters, groups: Groups) -> dict[str, Group]:
+    """Return the policy's other groups in the cluster, by name. Reads nothing where no budget names the reason Upgrade:
+    no other limits an upgrade.
+    """
+    if not upgrade_budgets(policy):
+        return {}
+    chain = clusters.policies(cluster).policies
+    groups_by_name = {one.name: one for one in groups.of_clusters([cluster]) if one.name != group.name}
+    return {name: one for name, one in groups_by_name.items() if policy_for(chain, name, one.tags) == policy}
+
+
+def terminating_elsewhere(record: UpgradeRecord, others: Collection[str], ports: Ports) -> OtherTerminations:
+    """Return the instances of these groups, by their upgrades and by the cluster's open run: one read of the table
+    for each.
+    """
+    if not others:
+        return OtherTerminations()
+    before, later = set(_by_disruption(record.cluster, ports.disruptions)), set[str]()
+    for name in others:
+        other = ports.upgrades.read(name)
+        if other is not None:
+            (later if (other.began, name) > (record.began, record.group) else before).update(
+                _requested_by(other, ports)
+            )
+    return OtherTerminations(before=frozenset(before), later=frozenset(later))
+
+
+def _requested_by(other: UpgradeRecord, ports: Ports) -> Iterator[str]:
+    """Yield the instances of an upgrade. Where no execution works on it, only those with a termination request: the
+    others are requested when it is started again.
+    """
+    if other.ended is None and is_running(other.execution, ports.upgrade_executions, ports.managed_upgrade_executions):
+        yield from other.under_way
+        return
+    terminations = ports.claims.read_all(other.under_way)
+    yield from (instance for instance, record in terminations.items() if record.status is Status.OPEN)
+
+
+def _by_disruption(cluster: str, disruptions: Disruptions) -> list[str]:
+    disruption = disruptions.read(cluster)
+    if disruption is None or not disruption.open:
+        return []
+    return [instance for instance in disruption.going.values() if instance not in disruption.ends]
+
+
+def still_allowed(
+    record: UpgradeRecord, untold: Collection[str], preflight: Preflight, ports: Ports
+) -> tuple[UpgradeRecord, list[str]]:
+    """Return the record and the old instances whose termination to request now, of those recorded as under way without
+    a request yet. The others wait for a later turn, or are taken back and the record is written.
+    """
+    others = preflight.snapshot.groups.keys() - {record.group}
+    if not untold or not others or not upgrade_budgets(preflight.policy):
+        return record, list(untold)
+    going = terminating_elsewhere(record, others, ports)
+    if _within(record, preflight, going.all):
+        return record, list(untold)
+    claims = ports.claims.read_all(untold)
+    begun = [old for old in untold if _is_begun(record, old, claims)]
+    if not _within(record, preflight, going.before):
+        record = written(not_requested(record, [old for old in untold if old not in begun]), ports.upgrades)
+    return record, begun
+
+
+def _is_begun(record: UpgradeRecord, old: str, claims: Mapping[str, TerminationRecord]) -> bool:
+    """Return whether a step that died has requested this termination in part: that cannot be taken back."""
+    claim = claims.get(old)
+    return claim is not None and claim.knows(cause_id(record, old))
+
+
+def _within(record: UpgradeRecord, preflight: Preflight, going: frozenset[str]) -> bool:
+    """Return whether all nodes under way are no more than the budgets allow beside these."""
+    limits = preflight.limits_with(going)
+    zones = [one.zone for one in busy_nodes(preflight, record)]
+    crowded = any(zones.count(zone) > most for zone, most in limits.per_zone.items())
+    return len(zones) <= limits.together and not crowded

@@ -1,0 +1,219 @@
+"""Managed node groups: EKS rolls them, we start, watch and name what blocks (U10, U12, U14)."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from leeward.errors import TerminalError
+from leeward.model import well_known
+from leeward.model.node import disruption_taint
+from leeward.model.pod import Owner, Pod, PodDisruptionBudget
+from leeward.policy.document import DrainPolicy
+from leeward.ports.eks import ManagedState
+from leeward.upgrade.control import limits
+from leeward.upgrade.managed.steps import STEPS
+from leeward.upgrade.reconciler import handle_failed_execution
+from leeward.upgrade.record import ControlRequest
+from leeward.upgrade.run import Next, Run
+from leeward.upgrade.steps import STEPS as SELF_MANAGED_STEPS
+from tests.fakes.builders import CLUSTER, DEPLOYMENT, GROUP, a_group, a_node, a_policy, an_instance, policies
+from tests.fakes.system import FakeSystem
+
+NAME = "web-1"
+EVICTION = "PodEvictionFailure: reached max retries while trying to evict pods: shop/web"
+
+
+@pytest.fixture
+def system():
+    tags = {well_known.EKS_CLUSTER_TAGS[0]: CLUSTER, well_known.NODEGROUP_TAG: "ng"}
+    group = replace(a_group(GROUP, "i-0abc"), tags=tags)
+    found = FakeSystem(instances=[an_instance()], groups=[group], nodes=[a_node()])
+    found.managed_updates.model.know(CLUSTER, "ng")
+    return found
+
+
+def step(system, name, run, **call):
+    return STEPS[name](run, {"step": name, "run": run.to_json() | call, "execution": NAME}, system.ports)
+
+
+def begun(system, **asked):
+    run = Run(group=GROUP, execution=NAME, next=Next.CHECK)
+    return step(system, "take-lease", run, **asked)
+
+
+def watched(system, run):
+    return step(system, "watch-managed", run)
+
+
+def test_a_managed_group_is_handed_to_eks_and_nothing_is_written_through_auto_scaling(system):
+    run = begun(system, launchTemplateVersion="2")
+    assert run.next is Next.MANAGED
+    run = step(system, "start-managed", run)
+    assert run.next is Next.WAIT, run.why
+    assert watched(system, run).next is Next.WAIT
+    system.managed_updates.end(system.upgrades.records[GROUP].update)
+    assert watched(system, run).next is Next.RESTORE
+    assert step(system, "restore", run).next is Next.UPGRADED
+    assert not system.group_changes.asked
+    assert not system.groups.launches
+
+
+def test_started_as_a_self_managed_group_it_is_passed_on_once(system):
+    run = begun(system)
+    for _ in range(2):  # as if the first answer had got lost
+        passed = SELF_MANAGED_STEPS["continue"](run, {"step": "continue"}, system.ports)
+        assert (passed.next, passed.why) == (Next.CONTINUED, f"execution {GROUP}-2 continues")
+    assert not system.upgrade_executions.started
+    assert system.managed_upgrade_executions.open == {f"{GROUP}-2"}
+    (given, *_) = [document for _, document in system.managed_upgrade_executions.started]
+    taken = STEPS["take-lease"](Run.from_json(given), {"run": given, "execution": f"{GROUP}-2"}, system.ports)
+    assert (taken.next, taken.attempt, system.upgrades.records[GROUP].execution) == (Next.MANAGED, 2, f"{GROUP}-2")
+    lost = SELF_MANAGED_STEPS["continue"](run, {"step": "continue"}, system.ports)
+    assert lost.next is Next.HAND_OVER
+
+
+@pytest.mark.parametrize("machine", ["upgrade_executions", "managed_upgrade_executions"])
+def test_an_execution_of_either_state_machine_holds_the_lease(system, machine):
+    begun(system)
+    getattr(system, machine).open.add(NAME)
+    run = Run(group=GROUP, execution="second", next=Next.CHECK)
+    second = STEPS["take-lease"](run, {"run": run.to_json(), "execution": "second"}, system.ports)
+    assert (second.next, second.why) == (Next.HAND_OVER, f"execution {NAME} holds the group")
+    ended = {"name": NAME, "status": "ABORTED", "input": json.dumps({"group": GROUP})}
+    assert handle_failed_execution(ended, system.ports).endswith("and left nothing")
+
+
+def test_starting_it_again_starts_no_second_update(system):
+    run = begun(system)
+    step(system, "start-managed", run)
+    first = system.upgrades.records[GROUP].update
+    system.upgrades.write(replace(system.upgrades.records[GROUP], update=""))  # as if the answer had got lost
+    step(system, "start-managed", run)
+    assert system.upgrades.records[GROUP].update == first
+
+
+def test_an_update_whose_answer_was_lost_until_the_upgrade_failed_is_watched_by_the_next_start(system):
+    run = begun(system, launchTemplateVersion="2")
+    step(system, "start-managed", run)
+    first = system.upgrades.records[GROUP].update
+    system.upgrades.write(replace(system.upgrades.records[GROUP], update=""))
+    SELF_MANAGED_STEPS["note-failure"](run, {"error": "AwsUnavailableError", "cause": "no answer"}, system.ports)
+    call = {"run": Run(group=GROUP, execution="web-2", next=Next.CHECK).to_json(), "execution": "web-2"}
+    again = STEPS["take-lease"](Run(group=GROUP, execution="web-2", next=Next.CHECK), call, system.ports)
+    assert step(system, "start-managed", again).next is Next.WAIT
+    assert system.upgrades.records[GROUP].update == first
+
+
+def test_an_update_that_eks_refused_is_asked_for_anew_by_the_next_start(system):
+    run = begun(system, launchTemplateVersion="2")
+    refused = replace(run, next=Next.UPDATE_FAILURE, why="EKS refuses the update of ng")
+    system.upgrades.write(replace(system.upgrades.records[GROUP], prepared=True))
+    SELF_MANAGED_STEPS["note-failure"](refused, {}, system.ports)
+    call = {"run": Run(group=GROUP, execution="web-2", next=Next.CHECK).to_json(), "execution": "web-2"}
+    STEPS["take-lease"](Run(group=GROUP, execution="web-2", next=Next.CHECK), call, system.ports)
+    record = system.upgrades.records[GROUP]
+    assert (record.tries, record.prepared) == (1, False)
+
+
+def test_what_holds_eks_is_named_meanwhile(system):
+    run = step(system, "start-managed", begun(system))
+    mark = disruption_taint(DEPLOYMENT)
+    node = a_node(taints=(mark,))
+    system.kubernetes.put_node(node)
+    owner = Owner(api_version="apps/v1", kind="ReplicaSet", name="web")
+    labels = {"app": "web"}
+    system.kubernetes.put_pod(
+        Pod(
+            namespace="shop",
+            name="web-1",
+            uid="1",
+            node=node.name,
+            phase="Running",
+            labels=labels,
+            owner=owner,
+            ready=True,
+        )
+    )
+    system.kubernetes.budget_list.append(
+        PodDisruptionBudget(namespace="shop", name="web", selector={"matchLabels": labels}, disruptions_allowed=0)
+    )
+    assert "shop/web-1: pdb shop/web" in watched(system, run).why
+
+
+def test_pods_that_do_not_leave_fail_it_and_the_next_start_begins_another_update(system):
+    run = step(system, "start-managed", begun(system))
+    system.managed_updates.end(system.upgrades.records[GROUP].update, ManagedState.FAILED, EVICTION)
+    failed = watched(system, run)
+    assert failed.next is Next.EVICTION_FAILURE
+    assert failed.why == f"{EVICTION}; nothing holds the pods now: start it again"
+    step(system, "note-failure", failed)
+    again = begun(system)
+    assert (again.next, again.attempt) == (Next.MANAGED, 2)
+    assert step(system, "start-managed", again).next is Next.WAIT
+
+
+def test_a_policy_that_forces_starts_it_again_by_force(system):
+    forcing = replace(a_policy(), drain=DrainPolicy(force=True))
+    system = FakeSystem(
+        instances=[an_instance()],
+        groups=[system.groups.by_name[GROUP]],
+        nodes=[a_node()],
+        written=policies(forcing),
+    )
+    system.managed_updates.model.know(CLUSTER, "ng")
+    run = step(system, "start-managed", begun(system))
+    first = system.upgrades.records[GROUP].update
+    system.managed_updates.end(first, ManagedState.FAILED, EVICTION)
+    again = watched(system, run)
+    assert again.next is Next.MANAGED
+    assert step(system, "start-managed", again).next is Next.WAIT
+    assert system.upgrades.records[GROUP].update != first
+    assert system.managed_updates.model.updates[system.upgrades.records[GROUP].update].asked == (None, None, True)
+
+
+@pytest.mark.parametrize("code", ["NodeCreationFailure", "AsgInstanceLaunchFailures", "InsufficientFreeAddresses"])
+def test_new_nodes_that_do_not_come_are_a_node_creation_failure(system, code):
+    run = step(system, "start-managed", begun(system))
+    said = f"{code}: Couldn't proceed with upgrade process"
+    system.managed_updates.end(system.upgrades.records[GROUP].update, ManagedState.FAILED, said)
+    failed = watched(system, run)
+    assert failed.next is Next.CREATION_FAILURE
+    assert failed.why.startswith(f"{said}; us-east-1a: no new node could be launched")
+
+
+def test_a_refusal_of_eks_is_reported(system):
+    system.managed_updates.fail("start", TerminalError("ResourceInUseException: it is being updated"))
+    refused = step(system, "start-managed", begun(system))
+    assert (refused.next, "it is being updated" in refused.why) == (Next.UPDATE_FAILURE, True)
+
+
+@pytest.mark.parametrize("control", [ControlRequest.PAUSE, ControlRequest.ABORT, ControlRequest.ROLLBACK])
+def test_the_limit_of_a_control_request_is_reported_only_while_eks_rolls(system, control):
+    step(system, "start-managed", begun(system))
+    rolling = replace(system.upgrades.records[GROUP], control=control)
+    assert "EKS cannot" in limits(rolling)
+    assert limits(replace(rolling, update="")) == ""
+    assert limits(replace(rolling, control=ControlRequest.RUN)) == ""
+
+
+def test_any_other_failure_is_reported_in_eks_own_words(system):
+    run = step(system, "start-managed", begun(system))
+    said = "ClusterUnreachable: the API server does not answer"
+    system.managed_updates.end(system.upgrades.records[GROUP].update, ManagedState.FAILED, said)
+    failed = watched(system, run)
+    assert (failed.next, failed.why) == (Next.UPDATE_FAILURE, said)
+    assert watched(system, run) == failed, "looked at twice, it is the same"
+
+
+def test_an_update_of_eks_in_which_nothing_moves_for_hours_ends_with_what_holds_it_and_is_watched_again(system):
+    run = step(system, "start-managed", begun(system))
+    update = system.upgrades.records[GROUP].update
+    assert watched(system, run).next is Next.WAIT
+    system.clock.advance(seconds=3 * 3600 + 60)
+    failed = watched(system, run)
+    assert failed.next is Next.UPDATE_FAILURE
+    assert f"EKS update {update}: 0 new nodes, 1 old ones; nothing has moved for 3h" in failed.why
+    step(system, "note-failure", failed)
+    again = begun(system)
+    assert step(system, "start-managed", again).why == f"update {update} continues"

@@ -1,0 +1,58 @@
+"""New nodes are ordered subnet by subnet, one call for all of one subnet, and whatever dies is asked for again."""
+
+from dataclasses import replace
+
+import pytest
+
+from leeward.upgrade.record import Order
+from leeward.upgrade.surge.orders import launch_ordered
+from tests.fakes.builders import GROUP, a_group
+from tests.fakes.system import FakeSystem
+from tests.unit.upgrade.builders import begun
+
+
+@pytest.fixture
+def system():
+    return FakeSystem(groups=[a_group(GROUP)])
+
+
+def an_order(letter, count):
+    return Order(zone=f"us-east-1{letter}", subnet=f"subnet-{letter}", count=count)
+
+
+def zones(record):
+    return [surge.zone for surge in record.ahead.values()]
+
+
+def ordered(system, *orders):
+    return begun(system, orders={str(number): order for number, order in enumerate(orders, 1)})
+
+
+def test_all_that_are_ordered_in_a_subnet_come_with_one_call(system):
+    done = launch_ordered(ordered(system, an_order("a", 3)), system.ports)
+    assert [subnet for _, subnet, _ in system.groups.launches] == ["subnet-a"]
+    assert (zones(done), done.launched) == (["us-east-1a"] * 3, 3)
+    assert (dict(done.orders), system.upgrades.read(GROUP)) == ({}, done)
+
+
+def test_an_order_whose_answer_got_lost_brings_the_same_nodes(system):
+    record = ordered(system, an_order("a", 3))
+    system.upgrades.fail("write", RuntimeError("killed"), times=1)
+    with pytest.raises(RuntimeError):
+        launch_ordered(record, system.ports)
+    done = launch_ordered(system.upgrades.read(GROUP), system.ports)
+    assert (len(system.groups.launches), len(done.ahead)) == (1, 3)
+    assert system.groups.by_name[GROUP].desired == a_group(GROUP).desired + 3
+
+
+def test_a_subnet_without_capacity_is_remembered_and_the_others_are_asked(system):
+    system.groups.short_of_capacity.add("subnet-a")
+    done = launch_ordered(ordered(system, an_order("a", 2), an_order("b", 1)), system.ports)
+    assert list(done.short) == ["subnet-a"]
+    assert zones(done) == ["us-east-1b"]
+
+
+def test_the_maximum_size_is_raised_for_all_that_are_ordered(system):
+    system.groups.by_name[GROUP] = replace(a_group(GROUP), desired=1, maximum=2)
+    done = launch_ordered(ordered(system, an_order("a", 3), an_order("b", 2)), system.ports)
+    assert (system.groups.by_name[GROUP].maximum, done.raised_to, len(done.ahead)) == (6, 6, 5)

@@ -1,0 +1,27 @@
+"""When new nodes that do not come are a NodeCreationFailure."""
+
+from datetime import timedelta
+
+import pytest
+
+from leeward.policy.document import ClusterSettings
+from leeward.upgrade.creation_failures import SEARCH, creation_failures
+from leeward.upgrade.gate import Gate, Lack, Missing
+from leeward.upgrade.observation import Observation
+from tests.unit.upgrade.builders import NOON, a_node, a_policy, an_upgrade
+from tests.unit.upgrade.waves.test_early_starts import TWO, a_record
+
+NOTHING = Gate(missing=(Missing(lack=Lack.NO_NEW_NODE, object="a", message="a: there are old nodes and no new one"),))
+
+
+@pytest.fixture
+def observation():
+    preflight = an_upgrade(a_node("o1"), policy=a_policy(TWO))
+    return Observation(preflight=preflight, instances={}, settings=ClusterSettings(name="blue"))
+
+
+@pytest.mark.parametrize(("searched", "fails"), [(SEARCH - timedelta(seconds=1), False), (SEARCH, True)])
+def test_a_zone_is_searched_from_the_moment_when_preflight_waits_for_nothing_more(observation, searched, fails):
+    """Another run may hold the group for longer than a search takes; then no zone has been tried yet."""
+    record = a_record(began=NOON - timedelta(hours=2), sized=NOON - searched)
+    assert bool(creation_failures(record, observation, NOTHING, NOON, exhausted=False)) is fails

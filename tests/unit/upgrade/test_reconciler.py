@@ -1,0 +1,57 @@
+"""What EventBridge's word on a dead execution of node-group-upgrade leads to."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from leeward.upgrade.reconciler import handle_failed_execution
+from tests.fakes.builders import GROUP, a_group, an_instance
+from tests.fakes.system import FakeSystem
+from tests.unit.upgrade.builders import begun
+
+NAME = f"{GROUP}-1"
+
+
+@pytest.fixture
+def system():
+    group = replace(a_group(GROUP, "i-0abc"), suspended=("AZRebalance",))
+    found = FakeSystem(instances=[an_instance()], groups=[group])
+    begun(found, execution=NAME, attempt=1, suspended=True)
+    return found
+
+
+def handled(system, name=NAME, given=None):
+    document = json.dumps({"group": GROUP}) if given is None else given
+    return handle_failed_execution({"name": name, "status": "TIMED_OUT", "input": document}, system.ports)
+
+
+def suspended(system):
+    return system.groups.by_name[GROUP].suspended
+
+
+def test_what_it_had_suspended_is_resumed_and_the_record_says_why(system):
+    assert (
+        handled(system)
+        == f"execution {NAME} ended with TIMED_OUT: start the upgrade of {GROUP} again, and it continues"
+    )
+    record = system.upgrades.records[GROUP]
+    assert (suspended(system), record.suspended, record.resumable) == ((), False, True)
+    assert record.why.startswith(f"execution {NAME} ended with TIMED_OUT")
+
+
+def test_an_execution_that_does_not_hold_the_group_has_left_nothing(system):
+    assert handled(system, name=f"{GROUP}-2").endswith("and left nothing")
+    assert suspended(system) == ("AZRebalance",)
+
+
+def test_one_that_runs_after_all_is_left_alone(system):
+    system.upgrade_executions.open.add(NAME)
+    assert handled(system).endswith("and left nothing")
+    assert suspended(system) == ("AZRebalance",)
+
+
+@pytest.mark.parametrize("given", ["", "no JSON", "[]", "{}", '{"group": 7}'])
+def test_an_event_without_a_group_is_left_to_the_reconciler(system, given):
+    assert handled(system, given=given).endswith("and left nothing")
+    assert suspended(system) == ("AZRebalance",)
