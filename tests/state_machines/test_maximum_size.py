@@ -10,8 +10,8 @@ from leeward.model import well_known
 from leeward.model.launch_refusal import RefusalCause
 from leeward.model.maximum import RaisedMaximum
 from leeward.model.termination import Cause, CauseKind, Outcome
+from leeward.reconcile.reconciler import reconcile_once
 from leeward.termination.maximum_size import ABANDONED, owners_maximum, put_back
-from leeward.termination.reconciler import reconcile_once
 from leeward.termination.replacing import ask_for_replacement
 from leeward.termination.run import Next, Run
 from leeward.upgrade.members import Target

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from leeward.model.termination import CauseKind, Outcome, Status
-from leeward.termination.reconciler import reconcile_once
+from leeward.reconcile.reconciler import reconcile_once
 from tests.fakes.builders import GROUP, our_hook
 from tests.state_machines.test_joining_causes import join
 from tests.state_machines.test_walks import I, a_budget, a_pod, a_system

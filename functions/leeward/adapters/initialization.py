@@ -43,12 +43,12 @@ NEEDS: Mapping[str, Need] = {
     "leeward.termination.handler.reconcile": Need(
         modules=(
             "leeward.policy.parse",
-            "leeward.termination.reconciler",
+            "leeward.reconcile.reconciler",
             "leeward.upgrade.reconciler",
             "leeward.upgrade.scale_down_protection",
             "leeward.disruption.reconciler",
             "leeward.disruption.scale_down_protection",
-            "leeward.repair.scan",
+            "leeward.reconcile.repair",
             f"{_AWS}.maxima",
             f"{_AWS}.disruptions",
             f"{_AWS}.upgrades",

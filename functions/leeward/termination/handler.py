@@ -19,7 +19,7 @@ def terminate(event: Mapping[str, Any], context: object) -> dict[str, Any]:
 
 def reconcile(_event: Mapping[str, Any], context: object) -> dict[str, Any]:
     """Finish, once a minute, work that no Catch can finish."""
-    from leeward.termination.reconciler import (
+    from leeward.reconcile.reconciler import (
         reconcile_once,
     )  # late: the steps share this module and start cold without it
 

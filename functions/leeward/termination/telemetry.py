@@ -1,7 +1,7 @@
 """Log lines and metrics of the termination package, each name declared once (docs/operations.md lists them)."""
 
+from leeward.reconcile.result import ReconcileResult
 from leeward.telemetry import Telemetry
-from leeward.termination.reconcile_result import ReconcileResult
 from leeward.termination.run import Next, NoticeKind, Run
 from leeward.workflow.steps import log_step
 

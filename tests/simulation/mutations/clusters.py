@@ -6,7 +6,7 @@ from tests.simulation.mutations.build import Mutation, with_features
 from tests.simulation.mutations.editing import edit, edited
 
 BATCH = "leeward.interruption.batch"
-SWEEP = "leeward.termination.reconciler"
+SWEEP = "leeward.reconcile.reconciler"
 FIRST = "ports.clusters.names()[0]"
 THREADS = with_features(Feature.WORKERS)
 TWO = with_features(Feature.TWO_CLUSTERS)

@@ -288,7 +288,7 @@ OF_DRAINS = (
         story="takes every taint of the key without a record for a stale one of its own",
         breaks=edited(
             edit(
-                "leeward.termination.reconciler._reconcile_nodes",
+                "leeward.reconcile.reconciler._reconcile_nodes",
                 "[node for node in marked if not node.is_foreign(ports.deployment)]",
                 "marked",
             ),

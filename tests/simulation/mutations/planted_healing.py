@@ -3,7 +3,7 @@
 from tests.simulation.mutations.editing import edit
 from tests.simulation.mutations.plant import Planted
 
-REPAIR = "leeward.repair"
+RECONCILE = "leeward.reconcile"
 
 OF_REPAIR = (
     Planted(
@@ -11,66 +11,66 @@ OF_REPAIR = (
         story="replaces every node that is not Ready, also when all are",
         edits=(
             edit(
-                f"{REPAIR}.circuit_breaker.Storms.why_not",
+                f"{RECONCILE}.circuit_breaker.Storms.why_not",
                 "if share.unhealthy > most_unhealthy(rules, share.nodes):",
                 "if False:",
             ),
         ),
-        tests=("tests/unit/repair/test_verdicts.py",),
+        tests=("tests/unit/reconcile/test_unhealthy_nodes.py",),
     ),
     Planted(
         name="repair replaces the nodes of a dark zone",
         story="counts unhealthy nodes by group alone",
         edits=(
             edit(
-                f"{REPAIR}.circuit_breaker.Storms.why_not",
+                f"{RECONCILE}.circuit_breaker.Storms.why_not",
                 "if zone in self.zones and _dark(self.zones[zone]):",
                 "if False:",
             ),
         ),
-        tests=("tests/unit/repair/test_verdicts.py",),
+        tests=("tests/unit/reconcile/test_unhealthy_nodes.py",),
     ),
     Planted(
         name="repair replaces a node at once",
         story="does not wait until the condition has lasted long enough",
-        edits=(edit(f"{REPAIR}.verdicts._timed", "if health.now < found.due:", "if False:"),),
-        tests=("tests/unit/repair/test_verdicts.py",),
+        edits=(edit(f"{RECONCILE}.unhealthy_nodes._timed", "if health.now < found.due:", "if False:"),),
+        tests=("tests/unit/reconcile/test_unhealthy_nodes.py",),
     ),
     Planted(
         name="repair acts in a paused cluster",
         story="asks the policy and not the pause switch",
-        edits=(edit(f"{REPAIR}.verdicts._why_left", "if health.policies.settings.paused:", "if False:"),),
-        tests=("tests/unit/repair/test_verdicts.py",),
+        edits=(edit(f"{RECONCILE}.unhealthy_nodes._why_left", "if health.policies.settings.paused:", "if False:"),),
+        tests=("tests/unit/reconcile/test_unhealthy_nodes.py",),
     ),
     Planted(
         name="repair terminates at first sight",
         story="believes one look at a list from the API server's cache",
-        edits=(edit(f"{REPAIR}.scan._replace", "or _sure(node, health.impaired, view, ports)", "or True"),),
-        tests=("tests/unit/termination/test_repair_scan.py",),
+        edits=(edit(f"{RECONCILE}.repair._replace", "or _sure(node, health.impaired, view, ports)", "or True"),),
+        tests=("tests/unit/reconcile/test_repair.py",),
     ),
     Planted(
         name="repair runs maxUnhealthy up",
         story="counts percentages as disruption budgets do",
         edits=(
             edit(
-                f"{REPAIR}.circuit_breaker.most_unhealthy",
+                f"{RECONCILE}.circuit_breaker.most_unhealthy",
                 "max(nodes * rules.max_unhealthy // 100, 1)",
                 "-(-nodes * rules.max_unhealthy // 100)",
             ),
         ),
-        tests=("tests/unit/repair/test_verdicts.py",),
+        tests=("tests/unit/reconcile/test_unhealthy_nodes.py",),
     ),
     Planted(
         name="repair counts unhealthy nodes over the whole cluster alone",
         story="lets most nodes of one zone go while the other zones are healthy",
-        edits=(edit(f"{REPAIR}.circuit_breaker.Storms._circuits", "if zone in self.zones:", "if False:"),),
-        tests=("tests/unit/repair/test_verdicts.py",),
+        edits=(edit(f"{RECONCILE}.circuit_breaker.Storms._circuits", "if zone in self.zones:", "if False:"),),
+        tests=("tests/unit/reconcile/test_unhealthy_nodes.py",),
     ),
     Planted(
         name="repair counts unhealthy nodes by zone alone",
         story="repairs in every zone at once when nodes fail all over the cluster",
-        edits=(edit(f"{REPAIR}.circuit_breaker.Storms._circuits", 'yield "the cluster", self.cluster', "return"),),
-        tests=("tests/unit/repair/test_verdicts.py",),
+        edits=(edit(f"{RECONCILE}.circuit_breaker.Storms._circuits", 'yield "the cluster", self.cluster', "return"),),
+        tests=("tests/unit/reconcile/test_unhealthy_nodes.py",),
     ),
 )
 
@@ -80,24 +80,26 @@ OF_FINALIZERS = (
         story="takes the finalizer off every Node that no policy asks it for",
         edits=(
             edit(
-                "leeward.finalizer.selection.to_release",
+                "leeward.reconcile.finalizer_selection.to_release",
                 "if not (node.deleting and node.instance_id in view.records)",
                 "if True",
             ),
         ),
-        tests=("tests/unit/termination/test_finalizer.py",),
+        tests=("tests/unit/reconcile/test_finalizers.py",),
     ),
     Planted(
         name="the finalizer keeps a Node whose instance is gone",
         story="relies on the termination to take it off",
-        edits=(edit("leeward.finalizer.selection.gone", "instance is None or instance.ended", "False"),),
-        tests=("tests/unit/termination/test_finalizer.py",),
+        edits=(edit("leeward.reconcile.finalizer_selection.gone", "instance is None or instance.ended", "False"),),
+        tests=("tests/unit/reconcile/test_finalizers.py",),
     ),
     Planted(
         name="the finalizer is put on Nodes without a policy for it",
         story="protects every Node of the cluster",
-        edits=(edit("leeward.finalizer.selection.wanted", "policy is not None and policy.finalizer", "True"),),
-        tests=("tests/unit/termination/test_finalizer.py",),
+        edits=(
+            edit("leeward.reconcile.finalizer_selection.wanted", "policy is not None and policy.finalizer", "True"),
+        ),
+        tests=("tests/unit/reconcile/test_finalizers.py",),
     ),
 )
 

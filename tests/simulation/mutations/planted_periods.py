@@ -16,8 +16,8 @@ OF_PERIODS = (
     Planted(
         name="an instance that returns to its warm pool twice is adopted once",
         story="names the cause of a hook that nobody holds by the hook and the instance alone",
-        edits=(edit("leeward.termination.hooks._cause", "#{instance}#{attempt}", "#{instance}"),),
-        tests=("tests/unit/termination/test_reconciler.py",),
+        edits=(edit("leeward.reconcile.hooks._cause", "#{instance}#{attempt}", "#{instance}"),),
+        tests=("tests/unit/reconcile/test_reconciler.py",),
     ),
     Planted(
         name="a stop that is told late drains an instance in service",
@@ -61,7 +61,7 @@ OF_PERIODS = (
                 "",
             ),
         ),
-        tests=("tests/state_machines/test_two_hooks.py", "tests/unit/termination/test_reconciler.py"),
+        tests=("tests/state_machines/test_two_hooks.py", "tests/unit/reconcile/test_reconciler.py"),
     ),
     Planted(
         name="a detached instance is drained to its deadline",
@@ -247,7 +247,7 @@ OF_STEPS = (
         story="waits until the node joins, which it never does",
         edits=(
             edit(
-                "leeward.termination.hooks._may_boot",
+                "leeward.reconcile.hooks._may_boot",
                 "now + timedelta(seconds=hook.heartbeat_timeout) < instance.launched + BOOTS_WITHIN",
                 "True",
             ),
@@ -303,11 +303,11 @@ OF_STEPS = (
         story="takes a node without a record for one that nothing terminates",
         edits=(
             edit(
-                "leeward.termination.reconciler._unmark_stale",
+                "leeward.reconcile.reconciler._unmark_stale",
                 'if ports.claims.once(f"stale-mark#{node.uid}", SECOND_SIGHT, ports.clock.now()):',
                 "if False:",
             ),
         ),
-        tests=("tests/unit/termination/test_reconciler.py", "tests/unit/termination/test_two_deployments.py"),
+        tests=("tests/unit/reconcile/test_reconciler.py", "tests/unit/reconcile/test_two_deployments.py"),
     ),
 )

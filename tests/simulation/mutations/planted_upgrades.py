@@ -41,7 +41,7 @@ OF_UPGRADE_EDGES = (
         story="reconciliations the groups that the policies select now",
         edits=(
             edit(
-                "leeward.termination.reconciler._reconcile_cluster",
+                "leeward.reconcile.reconciler._reconcile_cluster",
                 "reconcile_upgrades(view.groups,",
                 "reconcile_upgrades(view.selected,",
             ),

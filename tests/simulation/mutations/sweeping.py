@@ -9,7 +9,7 @@ from tests.simulation.mutations.build import CROWDED, Mutation, Workshop
 from tests.simulation.mutations.editing import edit, edited
 
 BATCH = "leeward.interruption.batch"
-RECONCILER = "leeward.termination.reconciler"
+RECONCILER = "leeward.reconcile.reconciler"
 
 
 def _malformed_is_dropped(shop: Workshop) -> None:
@@ -24,7 +24,7 @@ def _closes_over_a_join(shop: Workshop) -> None:
 
 
 def _never_adopts(shop: Workshop) -> None:
-    shop.replace("leeward.termination.hooks._settle_endings", lambda *_: None)
+    shop.replace("leeward.reconcile.hooks._settle_endings", lambda *_: None)
 
 
 def _never_revives(shop: Workshop) -> None:
@@ -43,7 +43,7 @@ def _no_budget(shop: Workshop) -> None:
             mark(node, record, kubernetes, ports)
         return True
 
-    shop.replace("leeward.termination.maintenance_budget.budget_left", budget_left)
+    shop.replace("leeward.reconcile.maintenance_budget.budget_left", budget_left)
 
 
 OF_SWEEPS = (

@@ -1,7 +1,7 @@
 """Verdicts on unhealthy nodes: those that are replaced, and one sentence for each that is not.
 
 Doubtful evidence ends nothing: an API server that does not answer yields no health check at all, and a repair requires
-two observations, the second past every cache (`leeward.repair.scan`)."""
+two observations, the second past every cache (`leeward.reconcile.repair`)."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from leeward.disruption.do_not_disrupt import why_node_stays
 from leeward.model.group import Group
 from leeward.model.node import Node
 from leeward.policy.document import NodePolicy
-from leeward.repair.circuit_breaker import Storms
-from leeward.repair.node_health import NodeHealth
-from leeward.repair.unhealthy_conditions import Ailment, ailment, spoken
+from leeward.reconcile.circuit_breaker import Storms
+from leeward.reconcile.node_health import NodeHealth
+from leeward.reconcile.unhealthy_conditions import Ailment, ailment, spoken
 
 IN_SERVICE = "InService"
 LEFT_BEHIND = timedelta(minutes=5)  # the cloud controller removes Nodes of dead instances, usually within a minute

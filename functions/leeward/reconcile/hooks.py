@@ -16,13 +16,13 @@ from leeward.ports import Ports
 from leeward.ports.autoscaling import Groups
 from leeward.ports.clock import Clock
 from leeward.ports.compute import Instances
+from leeward.reconcile.cluster_view import ClusterView
+from leeward.reconcile.records import read_records
+from leeward.reconcile.result import ReconcileResult, apart
 from leeward.retry import patiently
-from leeward.termination.cluster_view import ClusterView
 from leeward.termination.execution import start
 from leeward.termination.heartbeats import AT_EVERY_CHANCE, keep_waiting
 from leeward.termination.instance_state import of_ours
-from leeward.termination.reconcile_result import ReconcileResult, apart
-from leeward.termination.records import read_records
 from leeward.termination.subject import subject_of
 
 LAUNCH_WAIT = "Pending:Wait"

@@ -9,7 +9,7 @@ from leeward.model import well_known
 from leeward.model.group import RETAINED
 from leeward.model.instance import Instance
 from leeward.model.node import Node
-from leeward.termination.cluster_view import ClusterView
+from leeward.reconcile.cluster_view import ClusterView
 
 
 def gone(node: Node, instances: Mapping[str, Instance]) -> bool:

@@ -8,8 +8,8 @@ import pytest
 from leeward.model.group import Group
 from leeward.model.node import Taint
 from leeward.policy.document import NodePolicy, RepairPolicy, Selector
-from leeward.repair.verdicts import Act, verdicts
-from tests.unit.repair.health import NOON, a_cluster, a_group, a_node, a_node_health, impaired, minutes, policies
+from leeward.reconcile.unhealthy_nodes import Act, verdicts
+from tests.unit.reconcile.health import NOON, a_cluster, a_group, a_node, a_node_health, impaired, minutes, policies
 
 
 def of(health, name="a1"):

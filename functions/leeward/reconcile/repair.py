@@ -15,11 +15,11 @@ from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.compute import Instances
 from leeward.ports.records import Claims
-from leeward.repair.node_health import NodeHealth
-from leeward.repair.verdicts import Act, Verdict, verdicts
-from leeward.termination.cluster_view import ClusterView
+from leeward.reconcile.cluster_view import ClusterView
+from leeward.reconcile.node_health import NodeHealth
+from leeward.reconcile.result import ReconcileResult, apart
+from leeward.reconcile.unhealthy_nodes import Act, Verdict, verdicts
 from leeward.termination.execution import start
-from leeward.termination.reconcile_result import ReconcileResult, apart
 from leeward.termination.subject import subject_of
 
 SECOND_SIGHT = timedelta(minutes=10)

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from leeward.disruption.command import Decision, MethodName
 from leeward.model.impairment import Impairment
-from leeward.repair.plan import repair_plan
+from leeward.reconcile.repair_plan import repair_plan
 from tests.unit.disruption.fleet import NOON, a_fleet
 
 UNHEALTHY = MethodName.UNHEALTHY

@@ -5,15 +5,15 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from leeward.errors import LeewardError, ObjectGoneError
-from leeward.finalizer.selection import carries, gone, to_carry_out, to_hold, to_release
 from leeward.isolation import isolate_errors
 from leeward.model import well_known
 from leeward.model.node import Node
 from leeward.model.termination import Cause, CauseKind, Status
 from leeward.ports import Ports
-from leeward.termination.cluster_view import ClusterView, doubtful
+from leeward.reconcile.cluster_view import ClusterView, doubtful
+from leeward.reconcile.finalizer_selection import carries, gone, to_carry_out, to_hold, to_release
+from leeward.reconcile.result import ReconcileResult, apart
 from leeward.termination.execution import start
-from leeward.termination.reconcile_result import ReconcileResult, apart
 from leeward.termination.subject import subject_of
 
 

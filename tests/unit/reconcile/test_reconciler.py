@@ -11,7 +11,7 @@ from leeward.model.group import LAUNCHING, LifecycleHook
 from leeward.model.node import disruption_taint
 from leeward.model.termination import Cause, CauseKind, Outcome
 from leeward.policy.document import Budget, DisruptionPolicy
-from leeward.termination.reconciler import reconcile_once
+from leeward.reconcile.reconciler import reconcile_once
 from tests.fakes.builders import (
     DEPLOYMENT,
     GROUP,

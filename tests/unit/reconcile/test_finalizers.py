@@ -10,7 +10,7 @@ from leeward.model import well_known
 from leeward.model.node import disruption_taint
 from leeward.model.termination import CauseKind, Outcome
 from leeward.policy.document import DrainPolicy
-from leeward.termination.reconciler import reconcile_once
+from leeward.reconcile.reconciler import reconcile_once
 from tests.fakes.builders import DEPLOYMENT, GROUP, a_group, a_node, a_policy, an_instance, our_hook, policies
 from tests.fakes.system import FakeSystem
 from tests.state_machines.test_walks import a_budget, a_pod

@@ -6,14 +6,14 @@ import pytest
 
 from leeward.model import well_known
 from leeward.model.node import disruption_taint, marked, stripped, unmarked
+from leeward.reconcile.reconciler import reconcile_once
 from leeward.termination.drain_step import drain
 from leeward.termination.node_removal import give_back
-from leeward.termination.reconciler import reconcile_once
 from leeward.termination.run import Next, Run
 from leeward.termination.steps import Status
 from tests.fakes.builders import CLUSTER, DEPLOYMENT, GROUP, a_group, a_node, an_instance, policies
 from tests.fakes.system import FakeSystem
-from tests.unit.termination.test_reconciler import NODE, claim
+from tests.unit.reconcile.test_reconciler import NODE, claim
 
 OTHER = "444455556666-us-east-1"
 NAME = f"node-{NODE}"

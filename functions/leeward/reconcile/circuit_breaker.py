@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from leeward.model.node import Node
 from leeward.policy.document import RepairPolicy
-from leeward.repair.node_health import NodeHealth
-from leeward.repair.unhealthy_conditions import ails
+from leeward.reconcile.node_health import NodeHealth
+from leeward.reconcile.unhealthy_conditions import ails
 
 FEWEST_OF_A_ZONE = 2  # in a zone with one node an outage looks like a broken node
 

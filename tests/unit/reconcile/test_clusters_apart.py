@@ -13,9 +13,9 @@ from leeward.adapters.kubernetes.client import ClusterClient
 from leeward.disruption.controller import decide_once
 from leeward.errors import ClusterUnreachableError
 from leeward.model.termination import Cause, CauseKind
+from leeward.reconcile import reconciler
+from leeward.reconcile.reconciler import reconcile_once
 from leeward.sync.once import sync_once
-from leeward.termination import reconciler
-from leeward.termination.reconciler import reconcile_once
 from tests.adapters.conftest import OpenDoor
 from tests.adapters.hanging_server import HangingServer
 from tests.fakes.builders import a_group, a_node, a_policy, a_subject, an_instance, our_hook, policies

@@ -8,8 +8,8 @@ from leeward.disruption.command import Command, Decision, MethodName, Plan, Repl
 from leeward.disruption.command import Verdict as PlanVerdict
 from leeward.model.impairment import Impairment
 from leeward.model.node import Node
-from leeward.repair.node_health import NodeHealth
-from leeward.repair.verdicts import Act, Verdict, verdicts
+from leeward.reconcile.node_health import NodeHealth
+from leeward.reconcile.unhealthy_nodes import Act, Verdict, verdicts
 from leeward.snapshot.cluster import ClusterSnapshot
 
 

@@ -9,8 +9,8 @@ from leeward.isolation import attempt
 from leeward.model.termination import TerminationRecord
 from leeward.ports.clock import Clock
 from leeward.ports.records import Claims
+from leeward.reconcile.result import ReconcileResult
 from leeward.retry import patiently
-from leeward.termination.reconcile_result import ReconcileResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from leeward.model.impairment import Impairment
 from leeward.model.instance import CapacityType, Instance
 from leeward.model.node import Node
 from leeward.policy.document import ClusterPolicies, ClusterSettings, NodePolicy, RepairPolicy, Selector
-from leeward.repair.node_health import NodeHealth
+from leeward.reconcile.node_health import NodeHealth
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 ZONES = ("us-east-1a", "us-east-1b", "us-east-1c")

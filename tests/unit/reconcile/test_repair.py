@@ -9,7 +9,7 @@ from leeward.errors import ClusterUnreachableError, ThrottledError
 from leeward.model.impairment import Impairment
 from leeward.model.termination import Cause, CauseKind, Outcome, Status
 from leeward.policy.document import RepairPolicy
-from leeward.termination.reconciler import reconcile_once
+from leeward.reconcile.reconciler import reconcile_once
 from tests.fakes.builders import GROUP, a_group, a_node, a_policy, a_subject, an_instance, policies
 from tests.fakes.clock import START
 from tests.fakes.system import FakeSystem

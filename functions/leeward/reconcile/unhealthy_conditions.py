@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from leeward.model.node import Node
 from leeward.policy.document import RepairPolicy
-from leeward.repair.node_health import NodeHealth
+from leeward.reconcile.node_health import NodeHealth
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,10 +6,10 @@ from leeward.disruption.budgets import allowance, tightest
 from leeward.model.deadlines import detach_deadline
 from leeward.model.termination import CauseKind, TerminationRecord
 from leeward.ports import Ports
+from leeward.reconcile.result import ReconcileResult
 from leeward.termination import decisions
 from leeward.termination.drain_step import mark
 from leeward.termination.instance_state import survey
-from leeward.termination.reconcile_result import ReconcileResult
 
 
 def paced(record: TerminationRecord, now: datetime) -> bool:

@@ -12,7 +12,6 @@ from datetime import timedelta
 from functools import partial
 
 from leeward.errors import LeewardError
-from leeward.finalizer.finalizers import keep_finalizers, let_go_of_the_gone
 from leeward.isolation import Executor, attempt, in_threads
 from leeward.model import well_known
 from leeward.model.group import WARMED
@@ -23,15 +22,16 @@ from leeward.ports.autoscaling import Groups
 from leeward.ports.clock import Clock
 from leeward.ports.executions import Executions
 from leeward.ports.records import Claims
+from leeward.reconcile.cluster_view import ClusterView
+from leeward.reconcile.finalizers import keep_finalizers, let_go_of_the_gone
+from leeward.reconcile.hooks import settle_hooks, settle_launches
+from leeward.reconcile.maintenance_budget import budget_left, paced
+from leeward.reconcile.records import read_records
+from leeward.reconcile.result import ReconcileResult, apart
 from leeward.retry import patiently
 from leeward.sync.labels import label_nodes
-from leeward.termination.cluster_view import ClusterView
 from leeward.termination.execution import start
-from leeward.termination.hooks import settle_hooks, settle_launches
-from leeward.termination.maintenance_budget import budget_left, paced
 from leeward.termination.maximum_size import put_back
-from leeward.termination.reconcile_result import ReconcileResult, apart
-from leeward.termination.records import read_records
 
 SECOND_SIGHT = timedelta(minutes=10)
 CLUSTERS = 32  # at a time
@@ -248,7 +248,7 @@ def _reconcile_nodes(
             found.restored += unprotect_after_upgrades(cluster, nodes.values(), ports)
             found.restored += unprotect_after_disruptions(cluster, nodes.values(), ports)
     with apart(f"{cluster}: repair", found):
-        from leeward.repair.scan import replace_unhealthy  # late, as above
+        from leeward.reconcile.repair import replace_unhealthy  # late, as above
 
         replace_unhealthy(view, nodes, ports, found)
     if in_disruption is not None:
