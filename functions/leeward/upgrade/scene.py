@@ -5,6 +5,7 @@ Decides nothing; a step observes, calls the pure modules, executes their decisio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from leeward.cluster.facets import Known
 from leeward.errors import InvalidInputError
 from leeward.model.group import Group
 from leeward.model.instance import Instance
@@ -72,7 +73,7 @@ def look(record: UpgradeRecord, ports: Ports, beside: Beside | None = None) -> S
         cluster=record.cluster,
         now=ports.clock.now(),
         policies=policies,
-        nodes=tuple(kubernetes.nodes()),
+        node_list=Known(tuple(kubernetes.nodes())),
         pods=tuple(kubernetes.pods()),
         budgets=tuple(kubernetes.budgets()),
         daemon_sets=kubernetes.daemon_sets(),

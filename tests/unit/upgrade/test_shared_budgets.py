@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from leeward.cluster.facets import Known
 from leeward.model.termination import Cause, CauseKind
 from leeward.policy.document import Budget, DisruptionPolicy, Selector, UpdatePolicy
 from leeward.upgrade.budget_arbitration import still_allowed
@@ -31,7 +32,9 @@ def shared(*budgets):
     policy = replace(a_policy(UpdatePolicy(max_unavailable=2), disruption=rules), selector=Selector(groups=("*",)))
     found = an_upgrade(a_node("o1"), policy=policy, pods=(a_pod("p", "o1"), a_pod("q", "x1")))
     groups = {**found.world.groups, "other": a_group(an_instance("x1"), name="other")}
-    return replace(found, world=replace(found.world, groups=groups, nodes=(*found.world.nodes, a_node("x1"))))
+    return replace(
+        found, world=replace(found.world, groups=groups, node_list=Known((*found.world.nodes, a_node("x1"))))
+    )
 
 
 def an_upgrade_of(group, old, *, began=NOON, **fields):
