@@ -40,11 +40,11 @@ NODES: Mapping[str, Mapping[str, str]] = {
     }
 }
 MENDED: Mapping[str, Mapping[str, str]] = {
-    "termination": {
+    "reconcile": {
         "HooksAnsweredByReconciler": "hooks answered by the reconciler",
         "ExecutionsRestarted": "executions started again",
-        "StaleMarksRemoved": "stale taints removed",
-        "Sweeps": "reconciliations",
+        "StaleTaintsRemoved": "stale taints removed",
+        "Reconciliations": "reconciliations",
     },
     "sync": {"HooksPut": "hooks put on groups", "FactsNotKept": "facts that could not be synced"},
 }

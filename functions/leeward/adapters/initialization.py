@@ -40,10 +40,9 @@ NEEDS: Mapping[str, Need] = {
         ),
         services=(*_RECORDS, *_CLUSTERS, "elbv2"),
     ),
-    "leeward.termination.handler.reconcile": Need(
+    "leeward.reconcile.handler.reconcile": Need(
         modules=(
             "leeward.policy.parse",
-            "leeward.reconcile.reconciler",
             "leeward.upgrade.reconciler",
             "leeward.upgrade.scale_down_protection",
             "leeward.disruption.reconciler",
