@@ -6,10 +6,10 @@ controller, which counts by zone and evicts nothing while all nodes of all zones
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from leeward.cluster.facets import known_or
+from leeward.cluster.state import ClusterState
 from leeward.model.node import Node
 from leeward.policy.document import RepairPolicy
-from leeward.reconcile.node_health import NodeHealth
-from leeward.reconcile.unhealthy_conditions import ails
 
 FEWEST_OF_A_ZONE = 2  # in a zone with one node an outage looks like a broken node
 
@@ -22,15 +22,15 @@ class Share:
     nodes: int
 
     @classmethod
-    def of(cls, ailing: Iterable[bool]) -> "Share":
+    def of(cls, unhealthy: Iterable[bool]) -> "Share":
         """Count one entry for each node."""
-        found = tuple(ailing)
-        return cls(unhealthy=sum(found), nodes=len(found))
+        nodes = tuple(unhealthy)
+        return cls(unhealthy=sum(nodes), nodes=len(nodes))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Storms:
-    """Counts of unhealthy nodes, made once per health check over all nodes of the cluster, whichever tool manages them.
+class CircuitBreaker:
+    """Counts of unhealthy nodes, made once per pass over all nodes of the cluster, whichever tool manages them.
     `zones` leaves out nodes whose zone is unknown.
     """
 
@@ -39,25 +39,25 @@ class Storms:
     cluster: Share
 
     @classmethod
-    def of(cls, health: NodeHealth) -> "Storms":
+    def of(cls, state: ClusterState) -> "CircuitBreaker":
         """Count the nodes. Nodes whose instances are gone are not counted; those under repair count as unhealthy."""
-        alive = [node for node in health.nodes if not health.gone(node)]
+        alive = [node for node in state.nodes if not state.has_ended(node)]
         zones: dict[str, list[bool]] = {}
         for node in alive:
-            if zone := health.zone_of(node):
-                zones.setdefault(zone, []).append(ails(node, health))
+            if zone := state.zone_of(node):
+                zones.setdefault(zone, []).append(_is_unhealthy(node, state))
         return cls(
             all_not_ready=bool(alive) and not any(node.ready for node in alive),
-            zones={zone: Share.of(ailing) for zone, ailing in zones.items()},
-            cluster=Share.of(ails(node, health) for node in alive),
+            zones={zone: Share.of(unhealthy) for zone, unhealthy in zones.items()},
+            cluster=Share.of(_is_unhealthy(node, state) for node in alive),
         )
 
-    def why_not(self, node: Node, rules: RepairPolicy, health: NodeHealth) -> str:
+    def reason_to_wait(self, node: Node, rules: RepairPolicy, state: ClusterState) -> str:
         """Return the guard that holds the node's repair back, or an empty string if none does."""
-        zone = health.zone_of(node)
-        if self.all_not_ready and node.instance_id not in health.impaired:
+        zone = state.zone_of(node)
+        if self.all_not_ready and node.instance_id not in known_or(state.impaired, {}):
             return "every node of the cluster is NotReady: the control plane or the network is in trouble, not the node"
-        if zone in self.zones and _dark(self.zones[zone]):
+        if zone in self.zones and _all_unhealthy(self.zones[zone]):
             return f"every node of zone {zone} is unhealthy: the zone is in trouble, not the node"
         for where, share in self._circuits(zone):
             if share.unhealthy > most_unhealthy(rules, share.nodes):
@@ -82,5 +82,10 @@ def most_unhealthy(rules: RepairPolicy, nodes: int) -> int:
     return max(nodes * rules.max_unhealthy // 100, 1)
 
 
-def _dark(share: Share) -> bool:
+def _is_unhealthy(node: Node, state: ClusterState) -> bool:
+    """Return whether the node, whose instance has not ended, is NotReady or fails a check, however long."""
+    return not node.ready or node.instance_id in known_or(state.impaired, {})
+
+
+def _all_unhealthy(share: Share) -> bool:
     return share.nodes >= FEWEST_OF_A_ZONE and share.unhealthy == share.nodes

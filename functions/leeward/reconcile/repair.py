@@ -8,6 +8,8 @@ check of EC2 is observed twice as well. A node whose instance is gone needs no s
 from collections.abc import Mapping
 from datetime import timedelta
 
+from leeward.cluster.facets import Known, known_or
+from leeward.cluster.state import ClusterState
 from leeward.model.impairment import Impairment
 from leeward.model.node import Node
 from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
@@ -16,7 +18,6 @@ from leeward.ports.clock import Clock
 from leeward.ports.compute import Instances
 from leeward.ports.records import Claims
 from leeward.reconcile.cluster_view import ClusterView
-from leeward.reconcile.node_health import NodeHealth
 from leeward.reconcile.result import ReconcileResult, apart
 from leeward.reconcile.unhealthy_nodes import Act, Verdict, verdicts
 from leeward.termination.execution import start
@@ -32,8 +33,8 @@ def replace_unhealthy(view: ClusterView, nodes: Mapping[str, Node], ports: Ports
     """Claim and start, one after the other: each repair that is begun counts for the guards of the next pass."""
     if view.policies.settings.paused or not any(_repairs(view)):
         return
-    health = _check_up(view, nodes, ports.clock, ports.instances)
-    for name, verdict in verdicts(health).items():
+    health = _check_up(view, nodes, ports.instances)
+    for name, verdict in verdicts(health, ports.clock.now()).items():
         if verdict.act is Act.REPLACE:
             node = next(node for node in health.nodes if node.name == name)
             with apart(name, found):
@@ -45,27 +46,27 @@ def _repairs(view: ClusterView) -> tuple[bool, ...]:
     return tuple(policy.repair.enabled for policy in found if policy is not None)
 
 
-def _check_up(view: ClusterView, nodes: Mapping[str, Node], clock: Clock, instances: Instances) -> NodeHealth:
+def _check_up(view: ClusterView, nodes: Mapping[str, Node], instances: Instances) -> ClusterState:
     """Build the health check. EC2 describes only the nodes in doubt and those whose checks fail."""
     impaired = {name: one for name, one in instances.impaired().items() if name in nodes}
     suspects = sorted({name for name, node in nodes.items() if name and not node.ready} | impaired.keys())
-    return NodeHealth(
-        now=clock.now(),
+    return ClusterState(
+        cluster=view.cluster,
         policies=view.policies,
-        nodes=tuple(nodes.values()),
+        node_list=Known(tuple(nodes.values())),
         groups={group.name: group for group in view.groups},
         instances=instances.describe(suspects) if suspects else {},
-        impaired=impaired,
-        claimed=frozenset(view.records),
+        impaired=Known(impaired),
+        claims=Known(frozenset(view.records)),
     )
 
 
-def _replace(node: Node, verdict: Verdict, view: ClusterView, health: NodeHealth, ports: Ports) -> list[str]:
+def _replace(node: Node, verdict: Verdict, view: ClusterView, health: ClusterState, ports: Ports) -> list[str]:
     """Claim the instance and return it once it is claimed. The cause is named by the attempt before: repeated, it adds
     nothing, and a node that was returned to service is claimed again after its cooldown.
     """
     now, instance = ports.clock.now(), health.instance_of(node)
-    if instance is None or not (verdict.gone or _sure(node, health.impaired, view, ports)):
+    if instance is None or not (verdict.gone or _sure(node, known_or(health.impaired, {}), view, ports)):
         return []
     record = ports.claims.read(instance.id)
     if record is not None and _rests(record, ports.clock):

@@ -3,12 +3,13 @@
 The minute reconciler carries them out one by one; here they are only printed."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
+from leeward.cluster.facets import Known
 from leeward.disruption.command import Command, Decision, MethodName, Plan, Replacement
 from leeward.disruption.command import Verdict as PlanVerdict
 from leeward.model.impairment import Impairment
 from leeward.model.node import Node
-from leeward.reconcile.node_health import NodeHealth
 from leeward.reconcile.unhealthy_nodes import Act, Verdict, verdicts
 from leeward.snapshot.cluster import ClusterSnapshot
 
@@ -18,31 +19,18 @@ def repair_plan(snapshot: ClusterSnapshot, impaired: Mapping[str, Impairment]) -
 
     A node whose instance is gone is deleted: its group has another already, or is to have fewer.
     """
-    found = verdicts(health_of(snapshot, impaired))
-    acting = [name for name, verdict in found.items() if verdict.act is Act.REPLACE]
+    judged = verdicts(replace(snapshot, impaired=Known(impaired)), snapshot.now)
+    acting = [name for name, verdict in judged.items() if verdict.act is Act.REPLACE]
     nodes = {node.name: node for node in snapshot.nodes}
     return Plan(
         method=MethodName.UNHEALTHY,
-        commands=tuple(_command(nodes[name], found[name], snapshot) for name in acting),
-        verdicts={name: {MethodName.UNHEALTHY: _told(verdict)} for name, verdict in found.items()},
+        commands=tuple(_command(nodes[name], judged[name], snapshot) for name in acting),
+        verdicts={name: {MethodName.UNHEALTHY: _as_plan_verdict(verdict)} for name, verdict in judged.items()},
         warnings=snapshot.warnings,
     )
 
 
-def health_of(snapshot: ClusterSnapshot, impaired: Mapping[str, Impairment]) -> NodeHealth:
-    """Take from the snapshot the inputs of the verdicts."""
-    return NodeHealth(
-        now=snapshot.now,
-        policies=snapshot.policies,
-        nodes=snapshot.nodes,
-        groups=snapshot.groups,
-        instances=snapshot.instances,
-        impaired=impaired,
-        claimed=snapshot.claimed,
-    )
-
-
-def _told(verdict: Verdict) -> PlanVerdict:
+def _as_plan_verdict(verdict: Verdict) -> PlanVerdict:
     return PlanVerdict(candidate=verdict.act is Act.REPLACE, reason=verdict.reason)
 
 

@@ -11,7 +11,7 @@ OF_REPAIR = (
         story="replaces every node that is not Ready, also when all are",
         edits=(
             edit(
-                f"{RECONCILE}.circuit_breaker.Storms.why_not",
+                f"{RECONCILE}.circuit_breaker.CircuitBreaker.reason_to_wait",
                 "if share.unhealthy > most_unhealthy(rules, share.nodes):",
                 "if False:",
             ),
@@ -23,8 +23,8 @@ OF_REPAIR = (
         story="counts unhealthy nodes by group alone",
         edits=(
             edit(
-                f"{RECONCILE}.circuit_breaker.Storms.why_not",
-                "if zone in self.zones and _dark(self.zones[zone]):",
+                f"{RECONCILE}.circuit_breaker.CircuitBreaker.reason_to_wait",
+                "if zone in self.zones and _all_unhealthy(self.zones[zone]):",
                 "if False:",
             ),
         ),
@@ -33,19 +33,23 @@ OF_REPAIR = (
     Planted(
         name="repair replaces a node at once",
         story="does not wait until the condition has lasted long enough",
-        edits=(edit(f"{RECONCILE}.unhealthy_nodes._timed", "if health.now < found.due:", "if False:"),),
+        edits=(edit(f"{RECONCILE}.unhealthy_nodes._waiting", "if now < condition.due:", "if False:"),),
         tests=("tests/unit/reconcile/test_unhealthy_nodes.py",),
     ),
     Planted(
         name="repair acts in a paused cluster",
         story="asks the policy and not the pause switch",
-        edits=(edit(f"{RECONCILE}.unhealthy_nodes._why_left", "if health.policies.settings.paused:", "if False:"),),
+        edits=(edit(f"{RECONCILE}.unhealthy_nodes._why_left", "if state.policies.settings.paused:", "if False:"),),
         tests=("tests/unit/reconcile/test_unhealthy_nodes.py",),
     ),
     Planted(
         name="repair terminates at first sight",
         story="believes one look at a list from the API server's cache",
-        edits=(edit(f"{RECONCILE}.repair._replace", "or _sure(node, health.impaired, view, ports)", "or True"),),
+        edits=(
+            edit(
+                f"{RECONCILE}.repair._replace", "or _sure(node, known_or(health.impaired, {}), view, ports)", "or True"
+            ),
+        ),
         tests=("tests/unit/reconcile/test_repair.py",),
     ),
     Planted(
@@ -63,13 +67,17 @@ OF_REPAIR = (
     Planted(
         name="repair counts unhealthy nodes over the whole cluster alone",
         story="lets most nodes of one zone go while the other zones are healthy",
-        edits=(edit(f"{RECONCILE}.circuit_breaker.Storms._circuits", "if zone in self.zones:", "if False:"),),
+        edits=(edit(f"{RECONCILE}.circuit_breaker.CircuitBreaker._circuits", "if zone in self.zones:", "if False:"),),
         tests=("tests/unit/reconcile/test_unhealthy_nodes.py",),
     ),
     Planted(
         name="repair counts unhealthy nodes by zone alone",
         story="repairs in every zone at once when nodes fail all over the cluster",
-        edits=(edit(f"{RECONCILE}.circuit_breaker.Storms._circuits", 'yield "the cluster", self.cluster', "return"),),
+        edits=(
+            edit(
+                f"{RECONCILE}.circuit_breaker.CircuitBreaker._circuits", 'yield "the cluster", self.cluster', "return"
+            ),
+        ),
         tests=("tests/unit/reconcile/test_unhealthy_nodes.py",),
     ),
 )

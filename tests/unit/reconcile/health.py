@@ -3,13 +3,14 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from leeward.cluster.facets import Known
+from leeward.cluster.state import ClusterState
 from leeward.model import well_known
 from leeward.model.group import Group, GroupInstance
 from leeward.model.impairment import Impairment
 from leeward.model.instance import CapacityType, Instance
 from leeward.model.node import Node
 from leeward.policy.document import ClusterPolicies, ClusterSettings, NodePolicy, RepairPolicy, Selector
-from leeward.reconcile.node_health import NodeHealth
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 ZONES = ("us-east-1a", "us-east-1b", "us-east-1c")
@@ -71,22 +72,23 @@ def policies(*of, repair=REPAIR, **settings):
     return ClusterPolicies(settings=ClusterSettings(name="blue", **settings), policies=of or (one,))
 
 
-def a_node_health(nodes, *, groups=None, states=None, lifecycles=None, failing=(), **rest):
-    """All nodes in one group `web` unless told; `states`: EC2's word by node name."""
+def a_state(nodes, *, groups=None, states=None, lifecycles=None, failing=(), **rest):
+    """All nodes in one group `web` unless `groups` says otherwise; `states`: EC2's instance states by node name."""
     nodes = tuple(nodes)
     fields = {
-        "now": NOON,
+        "cluster": "blue",
         "policies": policies(),
-        "nodes": nodes,
+        "node_list": Known(nodes),
         "groups": groups or {"web": a_group("web", nodes, lifecycles)},
         "instances": {n.instance_id: an_instance(n, state=(states or {}).get(n.name, "running")) for n in nodes},
-        "impaired": {one.instance: one for one in failing},
+        "claims": Known(frozenset()),
+        "impaired": Known({one.instance: one for one in failing}),
     }
-    return NodeHealth(**{**fields, **rest})
+    return ClusterState(**{**fields, **rest})
 
 
 def a_cluster(size, *, ill=None, failing=(), **rest):
     """Nodes a1, b2, c3, a4 ... over three zones; `ill`: minutes NotReady by name."""
     names = [f"{'abc'[number % 3]}{number + 1}" for number in range(size)]
     nodes = [a_node(name, ill=(ill or {}).get(name), zone=ZONES["abc".index(name[0])]) for name in names]
-    return a_node_health(nodes, failing=failing, **rest)
+    return a_state(nodes, failing=failing, **rest)
