@@ -62,13 +62,13 @@ def test_a_taint_stays_while_the_node_waits_in_its_pool_and_goes_when_it_is_in_s
     system = returning(listed=False, ends_as="Warmed:Running")
     Walker(system).run(I)
     for _ in range(5):
-        assert reconcile_once(system.ports).unmarked == []
+        assert reconcile_once(system.ports).untainted == []
         system.clock.advance(minutes=1)
     del system.groups.lifecycle_of
     system.groups.set_lifecycle(GROUP, I, "InService")
     found = []
     for _ in range(3):
-        found += reconcile_once(system.ports).unmarked
+        found += reconcile_once(system.ports).untainted
         system.clock.advance(minutes=1)
     assert found == [f"node-{I}"]
 

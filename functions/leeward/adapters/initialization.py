@@ -43,11 +43,12 @@ NEEDS: Mapping[str, Need] = {
     "leeward.reconcile.handler.reconcile": Need(
         modules=(
             "leeward.policy.parse",
+            "leeward.reconcile.maximum_sizes",
+            "leeward.reconcile.repair",
             "leeward.upgrade.reconciler",
             "leeward.upgrade.scale_down_protection",
             "leeward.disruption.reconciler",
             "leeward.disruption.scale_down_protection",
-            "leeward.reconcile.repair",
             f"{_AWS}.maxima",
             f"{_AWS}.disruptions",
             f"{_AWS}.upgrades",

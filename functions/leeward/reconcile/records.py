@@ -6,7 +6,7 @@ from functools import partial
 
 from leeward.errors import LeewardError, UnexpectedError
 from leeward.isolation import attempt
-from leeward.model.termination import TerminationRecord
+from leeward.model.termination import Status, TerminationRecord
 from leeward.ports.clock import Clock
 from leeward.ports.records import Claims
 from leeward.reconcile.result import ReconcileResult
@@ -21,8 +21,20 @@ class Records:
     unreadable: frozenset[str] = field(default=frozenset())
 
 
-def read_records(instances: Sequence[str], clock: Clock, claims: Claims, found: ReconcileResult) -> Records:
-    """Read the existing records in one call; one by one if one of them is malformed, which `found` then names. Raises
+def open_records(clock: Clock, claims: Claims, result: ReconcileResult) -> Mapping[str, TerminationRecord]:
+    """Read the open records, by instance. Each minute begins with another one, so that a pass that dies early never
+    skips the same record for good. Raises the table's errors: without records the pass ends, because terminations under
+    way would be taken for unhandled ones.
+    """
+    names = patiently(claims.open_instances, clock)
+    first = clock.now().minute % len(names) if names else 0
+    records = read_records(names, clock, claims, result).read
+    ordered = [records[name] for name in (*names[first:], *names[:first]) if name in records]
+    return {record.instance: record for record in ordered if record.status is Status.OPEN}
+
+
+def read_records(instances: Sequence[str], clock: Clock, claims: Claims, result: ReconcileResult) -> Records:
+    """Read the existing records in one call; one by one if one of them is malformed, which `result` then names. Raises
     the table's errors: a termination under way must not be taken for one that no execution handles.
     """
     if not instances:
@@ -38,7 +50,12 @@ def read_records(instances: Sequence[str], clock: Clock, claims: Claims, found: 
         record = attempt(partial(claims.read, name))
         if isinstance(record, LeewardError):
             unreadable.add(name)
-            found.note(f"the record of {name}", record)
+            result.note(f"the record of {name}", record)
         elif record is not None:
             records[name] = record
     return Records(read=records, unreadable=frozenset(unreadable))
+
+
+def is_open(record: TerminationRecord | None) -> bool:
+    """Return whether there is a record and its termination is under way."""
+    return record is not None and record.status is Status.OPEN

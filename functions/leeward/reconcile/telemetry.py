@@ -22,7 +22,7 @@ def reconciled(result: ReconcileResult) -> None:
             RECONCILIATIONS: 1,
             EXECUTIONS_RESTARTED: len(result.restarted),
             HOOKS_ANSWERED: len(result.answered),
-            STALE_TAINTS_REMOVED: len(result.unmarked),
+            STALE_TAINTS_REMOVED: len(result.untainted),
             FOREIGN_TAINTS: len(result.foreign),
         }
     )

@@ -41,7 +41,7 @@ OF_DRAINS = (
     Planted(
         name="maintenance of an instance that has ended waits for a budget",
         story="counts every record of maintenance against the budgets",
-        edits=(edit("leeward.reconcile.maintenance_budget.budget_left", " or situation.ended", ""),),
+        edits=(edit("leeward.reconcile.executions.budget_left", " or situation.ended", ""),),
         tests=("tests/unit/reconcile/test_reconciler.py",),
     ),
     Planted(

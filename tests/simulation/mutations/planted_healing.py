@@ -45,11 +45,7 @@ OF_REPAIR = (
     Planted(
         name="repair terminates at first sight",
         story="believes one look at a list from the API server's cache",
-        edits=(
-            edit(
-                f"{RECONCILE}.repair._replace", "or _sure(node, known_or(health.impaired, {}), view, ports)", "or True"
-            ),
-        ),
+        edits=(edit(f"{RECONCILE}.repair._replace", "or _sure(node, state, ports)", "or True"),),
         tests=("tests/unit/reconcile/test_repair.py",),
     ),
     Planted(
@@ -88,8 +84,8 @@ OF_FINALIZERS = (
         story="takes the finalizer off every Node that no policy asks it for",
         edits=(
             edit(
-                "leeward.reconcile.finalizer_selection.to_release",
-                "if not (node.deleting and node.instance_id in view.records)",
+                "leeward.reconcile.finalizers.nodes_to_release",
+                "if not (node.deleting and node.instance_id in state.claimed)",
                 "if True",
             ),
         ),
@@ -98,14 +94,16 @@ OF_FINALIZERS = (
     Planted(
         name="the finalizer keeps a Node whose instance is gone",
         story="relies on the termination to take it off",
-        edits=(edit("leeward.reconcile.finalizer_selection.gone", "instance is None or instance.ended", "False"),),
+        edits=(edit("leeward.reconcile.finalizers.is_gone", "instance is None or instance.ended", "False"),),
         tests=("tests/unit/reconcile/test_finalizers.py",),
     ),
     Planted(
         name="the finalizer is put on Nodes without a policy for it",
         story="protects every Node of the cluster",
         edits=(
-            edit("leeward.reconcile.finalizer_selection.wanted", "policy is not None and policy.finalizer", "True"),
+            edit(
+                "leeward.reconcile.finalizers.is_wanted", "policy is not None and policy.finalizer and listed", "True"
+            ),
         ),
         tests=("tests/unit/reconcile/test_finalizers.py",),
     ),

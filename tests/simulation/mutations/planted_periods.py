@@ -247,12 +247,12 @@ OF_STEPS = (
         story="waits until the node joins, which it never does",
         edits=(
             edit(
-                "leeward.reconcile.hooks._may_boot",
+                "leeward.reconcile.launches._may_boot",
                 "now + timedelta(seconds=hook.heartbeat_timeout) < instance.launched + BOOTS_WITHIN",
                 "True",
             ),
         ),
-        tests=("tests/unit/termination", "tests/state_machines/test_two_hooks.py"),
+        tests=("tests/unit/reconcile", "tests/state_machines/test_two_hooks.py"),
     ),
     Planted(
         name="a cause that joins a drain asks for no replacement",
@@ -303,8 +303,8 @@ OF_STEPS = (
         story="takes a node without a record for one that nothing terminates",
         edits=(
             edit(
-                "leeward.reconcile.reconciler._unmark_stale",
-                'if ports.claims.once(f"stale-mark#{node.uid}", SECOND_SIGHT, ports.clock.now()):',
+                "leeward.reconcile.taints.remove_stale_taints",
+                'if ports.claims.once(f"stale-taint#{node.uid}", SECOND_OBSERVATION, ports.clock.now()):',
                 "if False:",
             ),
         ),

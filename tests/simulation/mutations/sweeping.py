@@ -9,7 +9,7 @@ from tests.simulation.mutations.build import CROWDED, Mutation, Workshop
 from tests.simulation.mutations.editing import edit, edited
 
 BATCH = "leeward.interruption.batch"
-RECONCILER = "leeward.reconcile.reconciler"
+EXECUTIONS = "leeward.reconcile.executions"
 
 
 def _malformed_is_dropped(shop: Workshop) -> None:
@@ -28,7 +28,7 @@ def _never_adopts(shop: Workshop) -> None:
 
 
 def _never_revives(shop: Workshop) -> None:
-    shop.replace(f"{RECONCILER}._revive", lambda *_: None)
+    shop.replace(f"{EXECUTIONS}._restart", lambda *_: None)
 
 
 def _never_unmarks(shop: Workshop) -> None:
@@ -43,7 +43,7 @@ def _no_budget(shop: Workshop) -> None:
             mark(node, record, kubernetes, ports)
         return True
 
-    shop.replace("leeward.reconcile.maintenance_budget.budget_left", budget_left)
+    shop.replace(f"{EXECUTIONS}.budget_left", budget_left)
 
 
 OF_SWEEPS = (

@@ -57,25 +57,25 @@ def ends(system, instance=I, state="terminated"):
 class TestWhoGetsIt:
     def test_nodes_of_groups_whose_policy_asks_for_it(self):
         system = a_system(held=False)
-        assert sorted(reconcile_once(system.ports).held) == [NODE, f"node-{OTHER}"]
+        assert sorted(reconcile_once(system.ports).finalizers_added) == [NODE, f"node-{OTHER}"]
         assert finalizers(system) == HELD
-        assert reconcile_once(system.ports).held == []
+        assert reconcile_once(system.ports).finalizers_added == []
 
     def test_nobody_by_default(self):
         system = a_system(policy=WITHOUT, held=False)
-        assert reconcile_once(system.ports).held == []
+        assert reconcile_once(system.ports).finalizers_added == []
         assert finalizers(system) == ()
 
     def test_nobody_in_a_paused_cluster(self):
         system = a_system(held=False, paused=True)
-        assert reconcile_once(system.ports).held == []
+        assert reconcile_once(system.ports).finalizers_added == []
 
     def test_no_node_that_is_on_its_way_out(self):
         system = a_system(held=False)
         mark = disruption_taint(DEPLOYMENT)
         system.kubernetes.put_node(replace(a_node(I), taints=(mark,)))
         system.kubernetes.put_node(replace(a_node(OTHER), deleting=True, finalizers=("other.dev/backup",)))
-        assert reconcile_once(system.ports).held == []
+        assert reconcile_once(system.ports).finalizers_added == []
 
     def test_no_node_of_a_lone_instance(self):
         system = a_system(held=False)
@@ -90,20 +90,20 @@ class TestWhoLosesIt:
     def test_a_node_whose_instance_is_gone_also_in_a_paused_cluster(self, policy, paused):
         system = a_system(policy=policy, paused=paused)
         ends(system)
-        assert NODE in reconcile_once(system.ports).let_go
+        assert NODE in reconcile_once(system.ports).finalizers_removed
         assert finalizers(system) == ()
 
     def test_one_whose_instance_ec2_has_forgotten(self):
         system = a_system()
         ends(system)
         system.instances.forget(I)
-        assert reconcile_once(system.ports).let_go == [NODE]
+        assert reconcile_once(system.ports).finalizers_removed == [NODE]
 
     def test_a_deleted_node_goes_with_it(self):
         system = a_system()
         ends(system)
         delete_node(system)
-        assert reconcile_once(system.ports).let_go == [NODE]
+        assert reconcile_once(system.ports).finalizers_removed == [NODE]
         assert NODE not in system.kubernetes.by_name
 
     def test_before_all_else(self):
@@ -130,12 +130,12 @@ class TestWhoLosesIt:
 
     def test_everybody_once_the_policy_does_not_ask_for_it_any_more(self):
         system = a_system(policy=WITHOUT)
-        assert sorted(reconcile_once(system.ports).let_go) == [NODE, f"node-{OTHER}"]
+        assert sorted(reconcile_once(system.ports).finalizers_removed) == [NODE, f"node-{OTHER}"]
         assert finalizers(system) == ()
 
     def test_everybody_once_no_policy_selects_the_group_any_more(self):
         system = a_system(policy=a_policy("other", "batch-*"))
-        assert len(reconcile_once(system.ports).let_go) == 2
+        assert len(reconcile_once(system.ports).finalizers_removed) == 2
 
     def test_other_finalizers_stay(self):
         system = a_system(policy=WITHOUT)
@@ -148,14 +148,14 @@ class TestWhoLosesIt:
         delete_node(system)
         reconcile_once(system.ports)
         system.clusters.policies_of["blue"] = policies(WITHOUT)
-        assert NODE not in reconcile_once(system.ports).let_go
+        assert NODE not in reconcile_once(system.ports).finalizers_removed
         assert finalizers(system) == HELD
 
     def test_nobody_while_the_api_server_is_away(self):
         system = a_system(policy=WITHOUT)
         system.kubernetes.down = True
         found = reconcile_once(system.ports)
-        assert (found.let_go, len(found.errors)) == ([], 1)
+        assert (found.finalizers_removed, len(found.errors)) == ([], 1)
 
 
 class TestADeletedNode:
@@ -184,7 +184,7 @@ class TestADeletedNode:
         delete_node(system)
         system.instances.set_state(I, "shutting-down")
         found = reconcile_once(system.ports)
-        assert (found.deleted, found.let_go) == ([], [NODE])
+        assert (found.deleted, found.finalizers_removed) == ([], [NODE])
 
     def test_is_drained_and_ended_and_the_group_replaces_it(self):
         system = a_system(hooks=[our_hook()], pods=[a_pod()])
@@ -225,7 +225,7 @@ class TestADeletedNode:
         delete_node(system)
         system.groups.set_lifecycle(GROUP, I, "Terminating:Retained")
         found = reconcile_once(system.ports)
-        assert (found.deleted, found.let_go) == ([], [])
+        assert (found.deleted, found.finalizers_removed) == ([], [])
 
     def test_of_a_detached_instance_is_let_go(self):
         """No group holds it any more: it is its new owner's, and so is its Node."""
@@ -233,7 +233,7 @@ class TestADeletedNode:
         delete_node(system)
         system.groups.by_name[GROUP] = a_group(GROUP, OTHER)
         found = reconcile_once(system.ports)
-        assert (found.deleted, found.let_go) == ([], [NODE])
+        assert (found.deleted, found.finalizers_removed) == ([], [NODE])
 
 
 def test_every_other_end_of_a_node_takes_the_finalizer_off():

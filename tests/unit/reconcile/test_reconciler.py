@@ -166,9 +166,9 @@ def test_a_launch_hook_is_answered_when_the_node_is_ready_and_kept_waiting_befor
 def test_a_mark_that_nobody_claims_comes_off_at_second_sight():
     """fn interruption marks before it claims: the first sight proves nothing."""
     system = a_system(marked=True)
-    assert reconcile_once(system.ports).unmarked == []
+    assert reconcile_once(system.ports).untainted == []
     system.clock.advance(minutes=1)
-    assert reconcile_once(system.ports).unmarked == ["node-i-0abc"]
+    assert reconcile_once(system.ports).untainted == ["node-i-0abc"]
     assert not system.kubernetes.by_name["node-i-0abc"].marked
 
 
@@ -177,9 +177,9 @@ def test_a_label_of_ours_comes_off_though_somebody_has_taken_the_taint_away():
     system = a_system(marked=True)
     left = system.kubernetes.mark(system.kubernetes.by_name["node-i-0abc"], MARK, exclude=True)
     system.kubernetes.put_node(replace(left, taints=(), unschedulable=False))
-    assert reconcile_once(system.ports).unmarked == []
+    assert reconcile_once(system.ports).untainted == []
     system.clock.advance(minutes=1)
-    assert reconcile_once(system.ports).unmarked == ["node-i-0abc"]
+    assert reconcile_once(system.ports).untainted == ["node-i-0abc"]
     assert not system.kubernetes.by_name["node-i-0abc"].taken_out
 
 
@@ -217,7 +217,7 @@ def test_maintenance_more_than_a_day_away_is_paced_by_the_budgets():
         claim(system, CauseKind.SCHEDULED_CHANGE, instance=name, deadline=START + timedelta(days=5))
     first = reconcile_once(system.ports)
     assert len(first.restarted) == 1
-    assert len(first.paced) == 2
+    assert len(first.deferred) == 2
     (begun,) = first.restarted
     system.kubernetes.mark(system.kubernetes.by_name[f"node-{begun}"], MARK)
     assert reconcile_once(system.ports).restarted == []
@@ -231,7 +231,7 @@ def test_maintenance_whose_start_failed_behind_its_mark_does_not_wait_for_itself
     assert reconcile_once(system.ports).restarted == []
     assert system.kubernetes.by_name["node-i-0abc"].marked
     found = reconcile_once(system.ports)
-    assert (found.restarted, found.paced) == ([NODE], [])
+    assert (found.restarted, found.deferred) == ([NODE], [])
 
 
 def test_maintenance_of_an_instance_that_has_ended_waits_for_no_budget():
@@ -242,7 +242,7 @@ def test_maintenance_of_an_instance_that_has_ended_waits_for_no_budget():
     assert reconcile_once(system.ports).restarted == []
     system.instances.set_state(NODE, "terminated")
     found = reconcile_once(system.ports)
-    assert (found.restarted, found.paced) == ([NODE], [])
+    assert (found.restarted, found.deferred) == ([NODE], [])
 
 
 def test_maintenance_within_a_day_does_not_wait():

@@ -52,7 +52,7 @@ def test_the_taint_of_the_deployment_that_drains_a_node_outlives_the_sweeps_of_t
     draining.kubernetes.mark(draining.kubernetes.by_name[NAME], disruption_taint(draining.ports.deployment))
     claim(draining)
     swept = reconcile_for_minutes(sweeping)
-    assert all(found.unmarked == [] for found in swept)
+    assert all(found.untainted == [] for found in swept)
     assert swept[-1].foreign == [f"{NAME}: {draining.ports.deployment}"]
     node = draining.kubernetes.by_name[NAME]
     assert node.unschedulable
@@ -64,8 +64,8 @@ def test_the_taint_of_the_deployment_that_drains_a_node_outlives_the_sweeps_of_t
 def test_a_taint_without_a_record_is_taken_off_by_its_owner_alone(pair, first):
     owner, other = pair[first], pair[1 - first]
     owner.kubernetes.mark(owner.kubernetes.by_name[NAME], disruption_taint(owner.ports.deployment))
-    assert all(found.unmarked == [] for found in reconcile_for_minutes(other, 3))
-    assert [name for found in reconcile_for_minutes(owner, 3) for name in found.unmarked] == [NAME]
+    assert all(found.untainted == [] for found in reconcile_for_minutes(other, 3))
+    assert [name for found in reconcile_for_minutes(owner, 3) for name in found.untainted] == [NAME]
     assert not owner.kubernetes.by_name[NAME].unschedulable
 
 
