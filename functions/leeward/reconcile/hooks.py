@@ -19,10 +19,9 @@ from leeward.ports.clock import Clock
 from leeward.reconcile.records import is_open, read_records
 from leeward.reconcile.result import ReconcileResult
 from leeward.retry import patiently
-from leeward.termination.execution import start
+from leeward.termination.execution import start, subject_of
 from leeward.termination.heartbeats import AT_EVERY_CHANCE, keep_waiting
 from leeward.termination.instance_state import of_ours
-from leeward.termination.subject import subject_of
 
 TERMINATE_WAIT = "Terminating:Wait"
 

@@ -18,8 +18,7 @@ from leeward.ports.compute import Instances
 from leeward.ports.records import Claims
 from leeward.reconcile.result import ReconcileResult
 from leeward.reconcile.unhealthy_nodes import Act, Verdict, verdicts
-from leeward.termination.execution import start
-from leeward.termination.subject import subject_of
+from leeward.termination.execution import start, subject_of
 
 SECOND_OBSERVATION = timedelta(minutes=10)
 FRESH = timedelta(seconds=50)  # a schedule that fires twice is no second observation

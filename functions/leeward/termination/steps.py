@@ -37,7 +37,7 @@ from leeward.ports.autoscaling import Groups
 from leeward.ports.records import Claims
 from leeward.termination import decisions
 from leeward.termination.capacity_ledger import only_surplus, to_offset
-from leeward.termination.execution import start
+from leeward.termination.execution import start, subject_of
 from leeward.termination.freshness import RUNNING, Need, instance_fact
 from leeward.termination.heartbeats import AT_EVERY_CHANCE, beat
 from leeward.termination.hook_completion import WHY_RETAINED, answer_hooks
@@ -52,7 +52,6 @@ from leeward.termination.ledger_settlement import (
 from leeward.termination.maximum_size import put_back
 from leeward.termination.run import Next, Run
 from leeward.termination.storm import in_storm
-from leeward.termination.subject import subject_of
 from leeward.workflow.steps import Step
 
 

@@ -10,8 +10,7 @@ from leeward.model.instance import Instance
 from leeward.model.termination import Cause, CauseKind
 from leeward.ports import Ports
 from leeward.termination import capacity_ledger
-from leeward.termination.execution import request
-from leeward.termination.subject import subject_of
+from leeward.termination.execution import request, subject_of
 from leeward.upgrade.capacity_ledger import with_warning, without
 from leeward.upgrade.cluster_constraints import has_to_leave
 from leeward.upgrade.lease import written

@@ -12,8 +12,7 @@ from leeward.model.termination import Cause, CauseKind
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.termination import capacity_ledger
-from leeward.termination.execution import request
-from leeward.termination.subject import subject_of
+from leeward.termination.execution import request, subject_of
 from leeward.upgrade.capacity_ledger import offset_by
 from leeward.upgrade.record import UpgradeRecord, cause_id, surge_of
 from leeward.upgrade.scene import Scene
