@@ -47,7 +47,8 @@ class ClusterState:
         names = {id_: group_name(listed.get(id_), self.instances.get(id_)) for id_ in {**listed, **self.instances}}
         groups = {id_: self.groups[name] for id_, name in names.items() if name and name in self.groups}
         object.__setattr__(self, "_group_of", groups)
-        nodes = {node.instance_id: node for node in known_or(self.node_list, ()) if node.instance_id}
+        oldest_first = sorted(known_or(self.node_list, ()), key=lambda node: node.created)
+        nodes = {node.instance_id: node for node in oldest_first if node.instance_id}
         object.__setattr__(self, "_node_of", nodes)
         chain = self.policies.policies
         policies = {name: policy_for(chain, name, group.tags) for name, group in self.groups.items()}
@@ -69,8 +70,15 @@ class ClusterState:
         return tuple(group for group in self.groups.values() if self.policy_of(group) is not None)
 
     def node_of(self, instance: str) -> Node | None:
-        """Return the Node of the instance, or None if there is none or the nodes were not read."""
+        """Return the Node of the instance, or None if there is none or the nodes were not read. An instance that has
+        registered again under another name has two for a while: the newer one.
+        """
         return self._node_of.get(instance)
+
+    def is_superseded(self, node: Node) -> bool:
+        """Return whether a newer Node has the same instance: nothing of this one says anything about it."""
+        newest = self.node_of(node.instance_id)
+        return newest is not None and newest.uid != node.uid
 
     def instance_of(self, node: Node) -> Instance | None:
         """Return the node's instance, as far as EC2 was asked and knows it."""

@@ -40,8 +40,10 @@ class CircuitBreaker:
 
     @classmethod
     def of(cls, state: ClusterState) -> "CircuitBreaker":
-        """Count the nodes. Nodes whose instances are gone are not counted; those under repair count as unhealthy."""
-        alive = [node for node in state.nodes if not state.has_ended(node)]
+        """Count the nodes. Nodes whose instances are gone, or have a newer Node, are not counted; those under repair
+        count as unhealthy.
+        """
+        alive = [node for node in state.nodes if not (state.has_ended(node) or state.is_superseded(node))]
         zones: dict[str, list[bool]] = {}
         for node in alive:
             if zone := state.zone_of(node):

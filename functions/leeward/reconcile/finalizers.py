@@ -68,13 +68,13 @@ def is_gone(node: Node, instances: Mapping[str, Instance]) -> bool:
 
 
 def is_wanted(node: Node, state: ClusterState) -> bool:
-    """Return whether its group's policy asks for the finalizer. The group has to list the instance: a Node in a warm
-    pool is deleted without a termination.
+    """Return whether its group's policy asks for the finalizer. The group has to list the instance, because a Node in a
+    warm pool is deleted without a termination, and the instance has no newer Node, which would end with this one.
     """
     group = state.group_of(node)
     policy = state.policy_of(group)
     listed = group is not None and group.lifecycle_of(node.instance_id) is not None
-    return policy is not None and policy.finalizer and listed
+    return policy is not None and policy.finalizer and listed and not state.is_superseded(node)
 
 
 def nodes_to_protect(state: ClusterState) -> tuple[Node, ...]:

@@ -108,6 +108,8 @@ def _why_left(node: Node, policy: NodePolicy, state: ClusterState) -> Iterator[s
         yield "a termination of it is under way"
     if node.deleting:
         yield "its Node object is being deleted"
+    if state.is_superseded(node):
+        yield "its instance has a newer Node"
 
 
 def _why_kept(node: Node, group: Group, state: ClusterState) -> Iterator[str]:

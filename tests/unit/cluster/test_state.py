@@ -1,6 +1,7 @@
 """Which group holds an instance, which policy selects it, and what a facet says that was not read."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -67,6 +68,22 @@ class TestGroupOfAnInstance:
         assert group_name(listed.get(INSTANCE), an_instance(INSTANCE, group="old")) == "new"
         assert group_name(None, an_instance(INSTANCE, group="old")) == "old"
         assert group_name(None, None) is None
+
+
+class TestNodeOfAnInstance:
+    @pytest.mark.parametrize("newer_first", [True, False])
+    def test_an_instance_that_registered_again_has_its_newer_node(self, newer_first):
+        old = a_node(INSTANCE)
+        new = replace(old, name="renamed", uid="uid-renamed", created=old.created + timedelta(hours=1))
+        state = replace(a_state(), node_list=Known((new, old) if newer_first else (old, new)))
+        assert state.node_of(INSTANCE) is new
+        assert (state.is_superseded(old), state.is_superseded(new)) == (True, False)
+
+    def test_nodes_without_an_instance_are_all_there(self):
+        hybrid = [replace(a_node(name), provider_id="") for name in ("a", "b")]
+        state = replace(a_state(), node_list=Known(tuple(hybrid)))
+        assert len(state.nodes) == 2
+        assert not any(map(state.is_superseded, hybrid))
 
 
 class TestPolicy:

@@ -5,11 +5,14 @@ from datetime import timedelta
 
 import pytest
 
+from leeward.cluster.facets import Known
+from leeward.cluster.state import ClusterState
 from leeward.errors import AwsUnavailableError
 from leeward.model import well_known
 from leeward.model.node import disruption_taint
 from leeward.model.termination import CauseKind, Outcome
 from leeward.policy.document import DrainPolicy
+from leeward.reconcile.finalizers import is_wanted
 from leeward.reconcile.reconciler import reconcile_once
 from tests.fakes.builders import DEPLOYMENT, GROUP, a_group, a_node, a_policy, an_instance, our_hook, policies
 from tests.fakes.system import FakeSystem
@@ -242,3 +245,27 @@ def test_every_other_end_of_a_node_takes_the_finalizer_off():
     reconcile_once(system.ports)
     assert Walker(system).run(I).error == ""
     assert NODE not in system.kubernetes.by_name
+
+
+class TestWhetherAPolicyAsksForIt:
+    def state(self, *members, nodes):
+        return ClusterState(
+            cluster="blue",
+            policies=policies(WITH),
+            groups={GROUP: a_group(GROUP, *members)},
+            instances={I: an_instance(I)},
+            node_list=Known(tuple(nodes)),
+        )
+
+    def test_a_member_of_the_group_has_it(self):
+        assert is_wanted(a_node(I), self.state(I, nodes=[a_node(I)]))
+
+    def test_a_node_in_a_warm_pool_has_none_although_its_tag_names_the_group(self):
+        """Deleting such a Node must not end the instance that the pool keeps."""
+        assert not is_wanted(a_node(I), self.state(nodes=[a_node(I)]))
+
+    def test_a_node_whose_instance_has_a_newer_one_has_none(self):
+        """Deleting it must not end the instance that serves under another name."""
+        newer = replace(a_node(I), name="renamed", uid="renamed", created=a_node(I).created + timedelta(minutes=1))
+        state = self.state(I, nodes=[newer, a_node(I)])
+        assert (is_wanted(a_node(I), state), is_wanted(newer, state)) == (False, True)

@@ -8,6 +8,7 @@ import pytest
 from leeward.errors import ClusterUnreachableError, ThrottledError
 from leeward.model.impairment import Impairment
 from leeward.model.termination import Cause, CauseKind, Outcome, Status
+from leeward.model.well_known import ZONE_LABEL
 from leeward.policy.document import RepairPolicy
 from leeward.reconcile.reconciler import reconcile_once
 from tests.fakes.builders import GROUP, a_group, a_node, a_policy, a_subject, an_instance, policies
@@ -75,6 +76,32 @@ def test_a_failing_status_check_is_enough():
     system = a_system()
     system.instances.failing[ILL] = Impairment(instance=ILL, checks=("system",), since=START - timedelta(minutes=5))
     assert [found.repaired for found in reconcilers(system)] == [[], [ILL]]
+
+
+@pytest.mark.parametrize("stale_is_last", [True, False])
+def test_an_instance_that_registered_again_is_not_replaced_for_its_older_node(stale_is_last):
+    """Whichever of the two the API server lists last."""
+    system = a_system()
+    stale = silent(ILL, name="stale", uid="stale")
+    newer = replace(a_node(ILL), created=START - timedelta(minutes=40))
+    del system.kubernetes.by_name[newer.name]
+    for node in (newer, stale) if stale_is_last else (stale, newer):
+        system.kubernetes.put_node(node)
+    assert [found.repaired for found in reconcilers(system)] == [[], []]
+
+
+def test_nodes_without_a_provider_id_count_one_by_one():
+    """One node in five may be unhealthy: two of eleven are, if the five without a provider id count as five."""
+    other_zone = {**a_node(ILL).labels, ZONE_LABEL: "us-east-1b"}
+    system = a_system(silent(ILL), silent(IDS[1], labels=other_zone))
+    for instance in IDS[2:]:
+        system.kubernetes.put_node(
+            replace(a_node(instance), labels=other_zone if instance in IDS[4:] else a_node(ILL).labels)
+        )
+    for number in range(5):
+        stranger = replace(a_node(f"h-{number}"), provider_id="", labels={})
+        system.kubernetes.put_node(stranger)
+    assert [found.repaired for found in reconcilers(system)] == [[], [ILL, IDS[1]]]
 
 
 def test_a_node_that_comes_back_is_let_be():
