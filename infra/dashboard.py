@@ -24,7 +24,7 @@ _PERIOD = Duration.minutes(5)
 MESSAGES: Mapping[str, Mapping[str, str]] = {
     "interruption": {
         "InterruptionMessages": "messages read",
-        "NodesMarked": "nodes tainted",
+        "NodesTainted": "nodes tainted",
         "InterruptionMessagesRetried": "messages to be read again",
         "InterruptionMessagesDeadLettered": "messages nobody can read",
     }

@@ -68,7 +68,9 @@ OF_CLUSTERS = (
     Mutation(
         name="every node is tainted through the first cluster's API",
         story="builds one client and keeps it",
-        breaks=edited(edit("leeward.interruption.tainting._mark", "kubernetes(mark.cluster)", f"kubernetes({FIRST})")),
+        breaks=edited(
+            edit("leeward.interruption.tainting._taint", "kubernetes(node_taint.cluster)", f"kubernetes({FIRST})")
+        ),
         rules=frozenset({Rule.ELSEWHERE}),
         scenario=TWO,
     ),

@@ -106,7 +106,7 @@ OF_REQUESTS = (
             edit(
                 "leeward.interruption.batch._Batch.handle",
                 "outcomes = self._run(actions)",
-                "mark_nodes(_to_mark(works, {}), lookup.world, self.ports, self.workers, self.each)\n"
+                "taint_nodes(_to_taint(works, {}), lookup.world, self.ports, self.workers, self.each)\n"
                 "    outcomes = self._run(actions)",
             ),
         ),
