@@ -117,8 +117,8 @@ def _parts(parsed: Sequence[InterruptionMessage | LeewardError], lookup: Lookup)
     """Put every record in one part. Those about no cluster of ours, and unreadable ones, share a part of their own."""
     parts: dict[frozenset[str], _Part] = {}
     for place, message in enumerate(parsed):
-        found = attempt(partial(lookup.clusters_of, message)) if isinstance(message, Message) else frozenset[str]()
-        clusters = frozenset[str]() if isinstance(found, LeewardError) else found
+        named = attempt(partial(lookup.clusters_of, message)) if isinstance(message, Message) else frozenset[str]()
+        clusters = frozenset[str]() if isinstance(named, LeewardError) else named
         parts.setdefault(clusters, _Part(clusters=clusters)).places.append(place)
     yield from parts.values()
 

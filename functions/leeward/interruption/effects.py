@@ -86,7 +86,7 @@ def _claim(subject: Subject, cause: Cause, decision: Decision, ports: Ports) -> 
     record = ports.claims.claim(subject, cause, ports.clock.now())
     if record.status is Status.CLOSED:
         return Done(closed=True)
-    if not decision.paced:
+    if not decision.deferred:
         start(record, ports)
     return Done()
 

@@ -55,7 +55,7 @@ def _wanted(decided: Iterable[tuple[Decision, NodeDecision]], world: World, depl
     wanted: dict[str, NodeTaint] = {}
     for decision, verdict in decided:
         node = world.nodes.get(verdict.instance)
-        if node is None or verdict.cluster is None or verdict.action is Action.NONE or decision.paced:
+        if node is None or verdict.cluster is None or verdict.action is Action.NONE or decision.deferred:
             continue
         known = wanted.get(verdict.instance)
         if known is None or known.taint is CORDONED:

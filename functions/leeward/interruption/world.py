@@ -131,5 +131,5 @@ class Place:
         )
 
 
-def _agrees(said: str, wanted: str) -> bool:
-    return not said or not wanted or said == wanted
+def _agrees(named: str, wanted: str) -> bool:
+    return not named or not wanted or named == wanted

@@ -53,7 +53,7 @@ OF_CALLS = (
         edits=(
             edit(
                 "leeward.interruption.decide._claimed",
-                'place.instance.state if told and place.instance else ""',
+                'place.instance.state if confirmed and place.instance else ""',
                 'message.state or ""',
             ),
         ),

@@ -93,7 +93,7 @@ OF_REQUESTS = (
         edits=(
             edit(
                 "leeward.interruption.batch._parts",
-                "frozenset[str]() if isinstance(found, LeewardError) else found",
+                "frozenset[str]() if isinstance(named, LeewardError) else named",
                 "frozenset(lookup.world.clusters)",
             ),
         ),
