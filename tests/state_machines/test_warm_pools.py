@@ -97,7 +97,7 @@ def test_one_that_is_in_service_again_before_its_end_was_seen_returns_to_service
     system.groups._end = lambda group, instance: started_anew(system)
     assert Walker(system).run(I).ended == "Cancelled"
     record, node = system.claims.records[I], system.kubernetes.by_name[f"node-{I}"]
-    assert (record.status, record.outcome) == (Status.CLOSED, Outcome.GIVEN_BACK)
+    assert (record.status, record.outcome) == (Status.CLOSED, Outcome.RETURNED_TO_SERVICE)
     assert not node.marked
     assert not node.unschedulable
     assert system.groups.terminated == []

@@ -28,7 +28,7 @@ from leeward.termination.eviction import plan_now, work
 from leeward.termination.freshness import Need
 from leeward.termination.heartbeats import beat, heartbeats_kept
 from leeward.termination.instance_state import InstanceState, find_node, read
-from leeward.termination.node_removal import give_back, remove_node
+from leeward.termination.node_removal import remove_node, return_to_service
 from leeward.termination.progress import Progress, leaving, longest_grace, moved_last
 from leeward.termination.prompt_eviction import survey_or_evict, turn_in_storm
 from leeward.termination.replica_surge import put_back
@@ -59,7 +59,7 @@ def _drain(run: Run, record: TerminationRecord, ports: Ports) -> Run:
     if situation.ended:
         return replace(run, next=Next.GONE, why=f"EC2 says {situation.state}")
     if decisions.left_its_group(situation.record, situation.instance, situation.lifecycle):
-        return replace(run, next=Next.SPARE, why="it was detached from its group, and nothing else ends it")
+        return replace(run, next=Next.CANCEL, why="it was detached from its group, and nothing else ends it")
     if decisions.is_detached(situation.record, situation.instance, situation.lifecycle):
         situation = replace(situation, policy=decisions.without_deletions(situation.policy))
     joined = decisions.back_to_replacement(
@@ -126,7 +126,7 @@ def replace_ahead(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
 STEPS: Mapping[str, Step[Run]] = {
     "replace": heartbeats_kept(replace_ahead),
     "drain": drain,
-    "give-back": heartbeats_kept(give_back),
+    "return-to-service": heartbeats_kept(return_to_service),
     "remove-node": heartbeats_kept(remove_node),
 }
 

@@ -30,7 +30,7 @@ def stepped(step: str, result: Run) -> None:
     name = {
         ("finish", Next.DONE): NODES_TERMINATED,
         ("drain", Next.WAIT): DRAINS_BLOCKED if any(word in result.why for word in BLOCKED) else None,
-        ("give-back", Next.GIVEN_BACK): POD_EVICTION_FAILURES,
+        ("return-to-service", Next.RETURNED_TO_SERVICE): POD_EVICTION_FAILURES,
         ("note-failure", Next.FAILED): STEPS_FAILED,
     }.get((step, result.next))
     counted = {name: 1} if name else {}

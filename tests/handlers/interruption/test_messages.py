@@ -146,7 +146,9 @@ class TestJoining:
         queue.deliver(event("rebalance_recommendation"))
         queue.system.kubernetes.unmark(node_of(queue), disruption_taint(DEPLOYMENT))
         queue.system.executions.end("i-0abc")
-        queue.system.claims.close("i-0abc", version=1, outcome=Outcome.GIVEN_BACK, now=queue.system.clock.now())
+        queue.system.claims.close(
+            "i-0abc", version=1, outcome=Outcome.RETURNED_TO_SERVICE, now=queue.system.clock.now()
+        )
         assert queue.deliver(event("rebalance_recommendation")) == []
         assert not node_of(queue).marked
         assert not node_of(queue).unschedulable

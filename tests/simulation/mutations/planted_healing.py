@@ -163,7 +163,7 @@ OF_NOTIFICATIONS = (
         edits=(
             edit(
                 "leeward.notifications.events._closed",
-                "record.outcome is Outcome.GIVEN_BACK and record.failure",
+                "record.outcome is Outcome.RETURNED_TO_SERVICE and record.failure",
                 "False",
             ),
         ),

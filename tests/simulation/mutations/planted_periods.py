@@ -86,7 +86,7 @@ OF_PERIODS = (
     Planted(
         name="a conflict takes the mark of a drain that has begun meanwhile",
         story="thinks a patch over on a fresh copy without asking what has happened since the node was read",
-        edits=(edit("leeward.model.node.given_back", "return current if began_since else ", "return "),),
+        edits=(edit("leeward.model.node.returned_to_service", "return current if began_since else ", "return "),),
         tests=("tests/contract/test_kubernetes.py",),
     ),
     Planted(

@@ -200,7 +200,7 @@ def test_a_node_that_was_given_back_rests_for_an_hour_and_is_then_claimed_anew()
     system = a_system(silent(ILL))
     reconcilers(system)
     system.executions.end(ILL, 1)
-    system.claims.close(ILL, version=1, outcome=Outcome.GIVEN_BACK, now=system.clock.now())
+    system.claims.close(ILL, version=1, outcome=Outcome.RETURNED_TO_SERVICE, now=system.clock.now())
     assert [found.repaired for found in reconcilers(system, 59)] == [[]] * 59
     assert [found.repaired for found in reconcilers(system, 3)].count([ILL]) == 1
     record = system.claims.records[ILL]

@@ -8,7 +8,7 @@ from leeward.model import well_known
 from leeward.model.node import disruption_taint, marked, stripped, unmarked
 from leeward.reconcile.reconciler import reconcile_once
 from leeward.termination.drain_step import drain
-from leeward.termination.node_removal import give_back
+from leeward.termination.node_removal import return_to_service
 from leeward.termination.run import Next, Run
 from leeward.termination.steps import Status
 from tests.fakes.builders import CLUSTER, DEPLOYMENT, GROUP, a_group, a_node, an_instance, policies
@@ -76,7 +76,7 @@ def test_a_termination_that_returns_the_node_to_service_leaves_the_other_deploym
     run = Run(instance=NODE, attempt=1, version=1, next=Next.DRAIN)
     drain(run, {}, ours.ports)
     assert ours.kubernetes.by_name[NAME].disrupted_by == OTHER
-    give_back(replace(run, next=Next.FAILED), {}, ours.ports)
+    return_to_service(replace(run, next=Next.FAILED), {}, ours.ports)
     node = ours.kubernetes.by_name[NAME]
     assert (node.disrupted_by, node.unschedulable) == (OTHER, True)
 

@@ -124,7 +124,7 @@ def test_a_launch_that_is_written_off_is_gone_and_told():
 def test_one_that_was_given_back_has_failed_and_says_why():
     given = a_termination(
         status=Status.CLOSED,
-        outcome=Outcome.GIVEN_BACK,
+        outcome=Outcome.RETURNED_TO_SERVICE,
         offsets={SURGE: NoOffset.RETURNED},
         blocked_by=("shop/web: pdb shop/web",),
     )
