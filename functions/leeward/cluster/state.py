@@ -47,8 +47,8 @@ class ClusterState:
         names = {id_: group_name(listed.get(id_), self.instances.get(id_)) for id_ in {**listed, **self.instances}}
         groups = {id_: self.groups[name] for id_, name in names.items() if name and name in self.groups}
         object.__setattr__(self, "_group_of", groups)
-        oldest_first = sorted(known_or(self.node_list, ()), key=lambda node: node.created)
-        nodes = {node.instance_id: node for node in oldest_first if node.instance_id}
+        listing = known_or(self.node_list, ())
+        nodes = {n.instance_id: n for n in sorted(listing, key=lambda node: node.created) if n.instance_id}
         object.__setattr__(self, "_node_of", nodes)
         chain = self.policies.policies
         policies = {name: policy_for(chain, name, group.tags) for name, group in self.groups.items()}

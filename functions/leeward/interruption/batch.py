@@ -148,7 +148,7 @@ class _Batch:
         outcomes = self._run(actions)
         writing = self.ports.for_seconds(WRITE_SECONDS)
         tainting = taint_nodes(_to_taint(works, outcomes), lookup.world, writing, self.workers, self.each)
-        outcomes |= self._tell(works, outcomes, tainting, lookup, writing)
+        outcomes |= self._write_events(works, outcomes, tainting, lookup, writing)
         return [_result(work, outcomes, lookup, tainting) for work in works], tainting
 
     def failed(self, place: int, error: LeewardError) -> RecordResult:
@@ -172,7 +172,7 @@ class _Batch:
         """Run every effect once; the failure of one does not stop the others."""
         return dict(zip(effects, self.each(attempt, tuple(effects.values()), self.workers), strict=True))
 
-    def _tell(
+    def _write_events(
         self,
         works: Sequence[_Work],
         outcomes: Mapping[str, Done | LeewardError],

@@ -14,7 +14,7 @@ from leeward.ports.executions import Executions
 from leeward.reconcile.result import ReconcileResult
 from leeward.retry import patiently
 from leeward.termination import decisions
-from leeward.termination.drain_step import mark
+from leeward.termination.drain_step import taint_node
 from leeward.termination.execution import start
 from leeward.termination.instance_state import survey
 
@@ -89,5 +89,5 @@ def budget_left(record: TerminationRecord, ports: Ports, result: ReconcileResult
         return False
     for node in nodes:
         if node.instance_id == record.instance:
-            mark(node, record, kubernetes, ports)
+            taint_node(node, record, kubernetes, ports)
     return True

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from leeward.termination.drain_step import mark
+from leeward.termination.drain_step import taint_node
 from leeward.termination.instance_state import find_node, read
 from simulation.view import Rule
 from tests.simulation.mutations.build import CROWDED, Mutation, Workshop
@@ -40,7 +40,7 @@ def _no_budget(shop: Workshop) -> None:
         kubernetes = ports.clusters.kubernetes(record.subject.cluster)
         node = find_node(record, kubernetes)
         if node is not None:
-            mark(node, record, kubernetes, ports)
+            taint_node(node, record, kubernetes, ports)
         return True
 
     shop.replace(f"{EXECUTIONS}.budget_left", budget_left)
