@@ -267,7 +267,7 @@ class TestTerminateHooks:
         decision = decided("asg_terminate")
         assert decision.deadline == decision.nodes[0].cause.deadline == AT + timedelta(seconds=300)
 
-    def test_an_unlisted_hook_has_no_deadline_but_its_mark_tells_that_it_is_ours(self):
+    def test_an_unlisted_hook_has_no_deadline_but_its_metadata_says_that_it_is_ours(self):
         decision = decided("asg_terminate", replace(a_world(), hooks={}))
         assert (decision.deadline, decision.hook.result) == (None, HookResult.CONTINUE)
 

@@ -158,7 +158,7 @@ class TestUnexpectedErrors:
         assert found.restarted == [GREEN]
         assert any(one.startswith(f"the record of {BLUE}") for one in found.errors)
 
-    def test_of_one_cluster_leave_the_others_swept_synced_and_planned(self, system, error):
+    def test_of_one_cluster_leave_the_others_reconciled_synced_and_planned(self, system, error):
         policies_of = system.clusters.policies
 
         def broken(cluster):

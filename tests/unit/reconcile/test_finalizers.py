@@ -201,7 +201,7 @@ class TestADeletedNode:
         assert NODE not in system.kubernetes.by_name
         assert system.claims.records[I].outcome is Outcome.TERMINATED
 
-    def test_that_cannot_be_drained_stays_marked_and_is_tried_again(self):
+    def test_that_cannot_be_drained_stays_tainted_and_is_tried_again(self):
         policy = replace(WITH, drain=DrainPolicy(timeout=timedelta(minutes=2)))
         system = a_system(policy=policy, pods=[a_pod()], budgets=[a_budget(0)])
         delete_node(system)
@@ -230,7 +230,7 @@ class TestADeletedNode:
         found = reconcile_once(system.ports)
         assert (found.deleted, found.finalizers_removed) == ([], [])
 
-    def test_of_a_detached_instance_is_let_go(self):
+    def test_of_a_detached_instance_is_released(self):
         """No group holds it any more: it is its new owner's, and so is its Node."""
         system = a_system()
         delete_node(system)

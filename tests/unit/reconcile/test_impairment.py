@@ -38,5 +38,5 @@ def test_boto3s_datetimes_are_understood():
     assert read(InstanceStatus=status("impaired", at)).since == at
 
 
-def test_a_beginning_that_is_not_told_stays_open():
+def test_a_beginning_that_is_not_reported_stays_open():
     assert read(InstanceStatus=status("impaired")).since is None

@@ -163,7 +163,7 @@ def test_a_launch_hook_is_answered_when_the_node_is_ready_and_kept_waiting_befor
     assert reconcile_once(system.ports).answered == [NODE]
 
 
-def test_a_mark_that_nobody_claims_comes_off_at_second_sight():
+def test_a_taint_without_a_termination_is_removed_at_the_second_observation():
     """fn interruption marks before it claims: the first sight proves nothing."""
     system = a_system(marked=True)
     assert reconcile_once(system.ports).untainted == []
@@ -184,7 +184,7 @@ def test_a_label_of_ours_comes_off_though_somebody_has_taken_the_taint_away():
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["of an open run", "while runs cannot be read"])
-def test_the_mark_stays_on_nodes(known, monkeypatch):
+def test_the_taint_stays_on_nodes_of_a_disruption_run(known, monkeypatch):
     """A run marks its nodes while their replacements come, long before it claims them."""
 
     def reconcile_disruption(_cluster, _ports):
@@ -200,7 +200,7 @@ def test_the_mark_stays_on_nodes(known, monkeypatch):
     assert system.kubernetes.by_name["node-i-0abc"].marked
 
 
-def test_the_mark_of_an_open_record_stays():
+def test_the_taint_of_an_open_record_stays():
     system = a_system(marked=True)
     claim(system)
     for _ in range(3):
@@ -223,7 +223,7 @@ def test_maintenance_more_than_a_day_away_is_paced_by_the_budgets():
     assert reconcile_once(system.ports).restarted == []
 
 
-def test_maintenance_whose_start_failed_behind_its_mark_does_not_wait_for_itself():
+def test_maintenance_whose_start_failed_after_its_taint_does_not_wait_for_itself():
     one = replace(a_policy(), disruption=DisruptionPolicy(budgets=(Budget(nodes=1, percent=False),)))
     system = a_system(policy=one)
     claim(system, CauseKind.SCHEDULED_CHANGE, deadline=START + timedelta(days=5))
@@ -315,7 +315,7 @@ def test_a_hook_whose_run_is_held_up_is_heartbeaten_once_that_is_due():
     assert system.groups.heartbeats == [(GROUP, "leeward-terminate", NODE)]
 
 
-def test_a_hook_of_a_minute_is_heartbeaten_by_the_sweep_although_its_execution_runs():
+def test_a_hook_of_a_minute_is_heartbeaten_by_the_reconciler_although_its_execution_runs():
     """Its step may hang on an API server that does not answer, and the next reconciliation would come too late."""
     system = a_system(hooks=[our_hook(heartbeat_timeout=60)])
     system.groups.begin_terminating(GROUP, NODE)
@@ -326,7 +326,7 @@ def test_a_hook_of_a_minute_is_heartbeaten_by_the_sweep_although_its_execution_r
     assert system.groups.heartbeats == [(GROUP, "leeward-terminate", NODE)]
 
 
-def test_a_sweep_that_dies_over_its_records_has_settled_the_hooks_before():
+def test_a_pass_that_dies_over_its_records_has_settled_the_hooks_before():
     """A zone that ends at once leaves hundreds of both: a hook that times out is lost, the rest is done next minute."""
     system = a_system(ids=(NODE, "i-0def"), hooks=[our_hook()])
     claim(system, instance="i-0def")
@@ -439,7 +439,7 @@ class TestLaunchHooks:
     @pytest.mark.parametrize(
         ("ready", "call", "answered"), [(False, "heartbeat", []), (True, "complete", [NODE])], ids=["waits", "is Ready"]
     )
-    def test_a_call_that_is_throttled_once_is_tried_again_in_the_same_sweep(self, ready, call, answered, monkeypatch):
+    def test_a_call_that_is_throttled_once_is_tried_again_in_the_same_pass(self, ready, call, answered, monkeypatch):
         """Of a hook of two minutes the next reconciliation is the last, or comes too late."""
         system = self.waiting(120, joined=True)
         system.kubernetes.put_node(a_node(NODE, ready=ready))

@@ -44,7 +44,7 @@ def reconcilers(system, times=2):
     return found
 
 
-def test_a_silent_node_is_claimed_at_second_sight_and_its_termination_started():
+def test_a_silent_node_is_claimed_at_the_second_observation_and_its_termination_started():
     system = a_system(silent(ILL))
     first, second, third = reconcilers(system, 3)
     assert (first.repaired, second.repaired, third.repaired) == ([], [ILL], [])
@@ -55,7 +55,7 @@ def test_a_silent_node_is_claimed_at_second_sight_and_its_termination_started():
     assert system.executions.open == {f"{ILL}-1"}
 
 
-def test_a_schedule_that_fires_twice_is_no_second_sight():
+def test_a_schedule_that_fires_twice_is_no_second_observation():
     system = a_system(silent(ILL))
     for _ in range(3):
         assert reconcile_once(system.ports).repaired == []
@@ -215,7 +215,7 @@ def test_a_node_that_something_else_ends_already_is_not_claimed_again():
     assert [cause.kind for cause in system.claims.records[ILL].causes] == [CauseKind.SPOT_INTERRUPTION]
 
 
-def test_the_node_of_an_instance_that_is_gone_is_claimed_at_first_sight():
+def test_the_node_of_an_instance_that_is_gone_is_claimed_at_the_first_observation():
     """Its event was lost, and the cloud controller has not removed it either: nothing is left but to do that."""
     system = a_system(silent(ILL, minutes=6))
     system.instances.set_state(ILL, "terminated")

@@ -47,7 +47,7 @@ def reconcile_for_minutes(system, minutes=30):
 
 
 @pytest.mark.parametrize("first", [0, 1], ids=["ours drains", "theirs drains"])
-def test_the_taint_of_the_deployment_that_drains_a_node_outlives_the_sweeps_of_the_other(pair, first):
+def test_the_taint_of_the_deployment_that_drains_a_node_outlives_the_passes_of_the_other(pair, first):
     draining, sweeping = pair[first], pair[1 - first]
     draining.kubernetes.mark(draining.kubernetes.by_name[NAME], disruption_taint(draining.ports.deployment))
     claim(draining)

@@ -38,7 +38,7 @@ class TestEvidence:
         assert (found.act, found.until) == (Act.WAIT, NOON + minutes(1))
         assert found.reason == "NotReady (NodeStatusUnknown) for 29 min of 30 min"
 
-    def test_a_node_that_has_never_told_its_condition_counts_from_its_creation(self):
+    def test_a_node_that_has_never_reported_its_condition_counts_from_its_creation(self):
         silent = a_node("a1", ill=0, not_ready_since=None, created=NOON - timedelta(hours=2, minutes=5))
         found = of(a_state([silent, a_node("b2"), a_node("c3")]))
         assert (found.act, found.reason) == (Act.REPLACE, "NotReady (NodeStatusUnknown) for 2 h 5 min")
