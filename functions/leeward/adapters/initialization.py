@@ -43,8 +43,7 @@ NEEDS: Mapping[str, Need] = {
     "leeward.reconcile.handler.reconcile": Need(
         modules=(
             "leeward.policy.parse",
-            "leeward.reconcile.maximum_sizes",
-            "leeward.reconcile.repair",
+            "leeward.upgrade.lease",
             "leeward.upgrade.reconciler",
             "leeward.upgrade.scale_down_protection",
             "leeward.disruption.reconciler",

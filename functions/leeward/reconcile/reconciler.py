@@ -20,7 +20,9 @@ from leeward.reconcile.executions import can_wait, open_executions, restart
 from leeward.reconcile.finalizers import keep_finalizers, release_nodes_without_instances
 from leeward.reconcile.hooks import settle_hooks
 from leeward.reconcile.launches import answer_switched_off_launches, settle_launches
+from leeward.reconcile.maximum_sizes import put_back_maximum_sizes
 from leeward.reconcile.records import open_records
+from leeward.reconcile.repair import replace_unhealthy
 from leeward.reconcile.result import ReconcileResult
 from leeward.reconcile.taints import remove_stale_taints, report_foreign_taints
 from leeward.retry import patiently
@@ -37,18 +39,6 @@ def _restore_after_upgrades(state: ClusterState, ports: Ports, result: Reconcile
     from leeward.upgrade.reconciler import reconcile_upgrades  # late: INIT imports it after the handler
 
     result.restored += reconcile_upgrades(state.groups.values(), ports, result.note)
-
-
-def _put_back_maximum_sizes(state: ClusterState, ports: Ports, result: ReconcileResult) -> None:
-    from leeward.reconcile.maximum_sizes import put_back_maximum_sizes  # late, as above
-
-    put_back_maximum_sizes(state, ports, result)
-
-
-def _replace_unhealthy(state: ClusterState, ports: Ports, result: ReconcileResult) -> None:
-    from leeward.reconcile.repair import replace_unhealthy  # late, as above
-
-    replace_unhealthy(state, ports, result)
 
 
 def _label(state: ClusterState, ports: Ports, result: ReconcileResult) -> None:
@@ -73,14 +63,14 @@ WHILE_NODES_ARE_READ: Mapping[str, Pass] = {
 # Also where the API server does not answer.
 WITHOUT_NODES: Mapping[str, Pass] = {
     "upgrades": _restore_after_upgrades,
-    "maximum sizes": _put_back_maximum_sizes,
+    "maximum sizes": put_back_maximum_sizes,
 }
 # Only with an API server that answers: without one no node is ended.
 OVER_NODES: Mapping[str, Pass] = {
     "labels": _label,
     "finalizers": keep_finalizers,
     "scale-down protection": _unprotect_from_scale_down,
-    "repair": _replace_unhealthy,
+    "repair": replace_unhealthy,
     "stale taints": remove_stale_taints,
     "taints of other deployments": report_foreign_taints,
 }
