@@ -109,6 +109,33 @@ OF_FINALIZERS = (
     ),
 )
 
+OF_STATE = (
+    Planted(
+        name="the tag of an instance comes before the group that lists it",
+        story="takes the group that EC2 shows, which an attach changes some seconds later",
+        edits=(
+            edit(
+                "leeward.policy.selection.group_name",
+                "listed or (instance.group if instance is not None else None)",
+                "(instance.group if instance is not None else None) or listed",
+            ),
+        ),
+        tests=("tests/unit/cluster", "tests/unit/interruption/test_world.py"),
+    ),
+    Planted(
+        name="a stale Node ends the instance of a newer one",
+        story="judges each Node by itself",
+        edits=(
+            edit(
+                "leeward.cluster.state.ClusterState.is_superseded",
+                "newest is not None and newest.uid != node.uid",
+                "False",
+            ),
+        ),
+        tests=("tests/unit/reconcile/test_repair.py",),
+    ),
+)
+
 OF_SYNC = (
     Planted(
         name="sync overwrites another team's hook",
