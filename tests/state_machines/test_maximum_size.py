@@ -128,7 +128,7 @@ def test_killed_around_any_of_its_calls_it_launches_once_and_max_size_comes_back
 
 
 @pytest.mark.parametrize("cut", ["write", "put_back_maximum"])
-def test_killed_while_it_puts_back_the_sweep_does_it(cut):
+def test_killed_while_it_puts_back_the_reconciler_does_it(cut):
     system = a_full_group()
     ask(system)
     pay(system, ONE)
