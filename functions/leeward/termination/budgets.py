@@ -76,8 +76,8 @@ def refusal(pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> Refusal | None:
 
 def blocking_budgets(pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> tuple[str, ...]:
     """Return `pdb ns/name` of each budget that forbids evicting the pod now."""
-    refused = refusal(pod, budgets)
-    return refused.named if refused else ()
+    found = refusal(pod, budgets)
+    return found.named if found else ()
 
 
 def _why(budget: PodDisruptionBudget, pod: Pod) -> Forbids:
