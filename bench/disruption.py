@@ -16,6 +16,7 @@ from typing import Any
 
 from bench import raw_cluster
 from bench.memory import peak_megabytes
+from leeward.cluster.facets import Known
 from leeward.disruption.command import MethodName, Plan
 from leeward.disruption.plan import plan_disruption
 from leeward.model.facts import Prices
@@ -104,7 +105,7 @@ def a_snapshot(fleet: str, count: int) -> ClusterSnapshot:
         cluster="blue",
         now=NOW,
         policies=ClusterPolicies(settings=ClusterSettings(name="blue"), policies=(policy,)),
-        nodes=tuple(map(Node.from_json, raw_nodes)),
+        node_list=Known(tuple(map(Node.from_json, raw_nodes))),
         pods=tuple(pods),
         groups=groups,
         instances=instances,

@@ -145,7 +145,7 @@ def main(directory: Path, count: int) -> None:
     marked, failed = 0, 0
     for first in range(0, count, BATCH):
         result = process_batch(records[first : min(first + BATCH, count)], known)
-        marked, failed = marked + len(result.marked), failed + len(result.failures)
+        marked, failed = marked + len(result.tainted), failed + len(result.failures)
     print(
         json.dumps(
             {

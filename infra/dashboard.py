@@ -24,7 +24,7 @@ _PERIOD = Duration.minutes(5)
 MESSAGES: Mapping[str, Mapping[str, str]] = {
     "interruption": {
         "InterruptionMessages": "messages read",
-        "NodesMarked": "nodes tainted",
+        "NodesTainted": "nodes tainted",
         "InterruptionMessagesRetried": "messages to be read again",
         "InterruptionMessagesDeadLettered": "messages nobody can read",
     }
@@ -40,11 +40,11 @@ NODES: Mapping[str, Mapping[str, str]] = {
     }
 }
 MENDED: Mapping[str, Mapping[str, str]] = {
-    "termination": {
+    "reconcile": {
         "HooksAnsweredByReconciler": "hooks answered by the reconciler",
         "ExecutionsRestarted": "executions started again",
-        "StaleMarksRemoved": "stale taints removed",
-        "Sweeps": "reconciliations",
+        "StaleTaintsRemoved": "stale taints removed",
+        "Reconciliations": "reconciliations",
     },
     "sync": {"HooksPut": "hooks put on groups", "FactsNotKept": "facts that could not be synced"},
 }

@@ -22,7 +22,7 @@ MACHINE = MachineShape(
     timed_out="A termination ran longer than any hook can wait: look at its last steps; the reconciler restarts it.",
 )
 RECONCILE_EVERY = 1  # minutes
-SWEEP_SILENT_FOR = 5  # minutes
+RECONCILER_SILENT_FOR = 5  # minutes
 
 TERMINATE = FunctionShape(
     name="terminate",
@@ -34,8 +34,8 @@ TERMINATE = FunctionShape(
 )
 RECONCILER = FunctionShape(
     name="reconciler",
-    handler="leeward.termination.handler.reconcile",
-    room="termination",
+    handler="leeward.reconcile.handler.reconcile",
+    room="reconcile",
     description="Finishes what no Catch can, keeps finalizers, replaces unhealthy nodes",
     timeout=55,
     memory=512,
@@ -83,7 +83,7 @@ class Termination(Construct):
         alarms.stopped(
             "reconciler-stopped",
             self.reconcile.function,
-            SWEEP_SILENT_FOR,
+            RECONCILER_SILENT_FOR,
             "Nothing finishes lost runs and unanswered hooks any more, unhealthy nodes stay, and Nodes of vanished "
             "instances keep our finalizer: look at the log of leeward-reconciler.",
         )

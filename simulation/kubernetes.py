@@ -24,11 +24,11 @@ from leeward.model.node import (
     Taint,
     annotated,
     cordoned,
-    given_back,
     held,
     labelled,
     marked,
     released,
+    returned_to_service,
     stripped,
     uncordoned,
 )
@@ -207,7 +207,7 @@ class SimKubernetes(SimWorkloads):
 
     def unmark(self, node: Node, taint: Taint) -> Node:
         """Remove the taint and uncordon, unless a drain has begun since; a repeat finds nothing to do."""
-        return self._patch_node(node, lambda current: given_back(node, current, taint))
+        return self._patch_node(node, lambda current: returned_to_service(node, current, taint))
 
     def cordon(self, node: Node, by: str, *, exclude: bool = False) -> Node:
         """Cordon for the owner `by`; a repeat finds it done. Raises ObjectGoneError."""

@@ -7,6 +7,7 @@ LeewardError
 │   ├── AwsUnavailableError       an AWS call failed on AWS's side or on the way
 │   │   └── AwsUnreachableError   no connection to the API's endpoint, or no answer in time
 │   ├── GroupBusyError            a disruption run holds the group for some minutes
+│   ├── FacetUnavailableError     a part of the cluster's state that is needed could not be read
 │   └── UnexpectedError           a defect: an exception that is none of these, caught where one item is isolated
 └── TerminalError             the same call will fail again
     ├── AccessDeniedError         a permission is missing, the message names the call
@@ -48,6 +49,10 @@ class AwsUnreachableError(AwsUnavailableError):
 
 class GroupBusyError(RetryableError):
     """Conflict with a disruption run that holds the group; it ends within minutes."""
+
+
+class FacetUnavailableError(RetryableError):
+    """Missing part of a cluster's state, in code that needs it; the message names the part and the reason."""
 
 
 class UnexpectedError(RetryableError):

@@ -16,6 +16,7 @@ def declared_metrics():
     modules = (
         "interruption.metrics",
         "termination.telemetry",
+        "reconcile.telemetry",
         "sync.handler",
         "upgrade.telemetry",
         "notifications.handler",

@@ -263,7 +263,7 @@ def test_an_offset_is_decided_once_and_survives_the_end_of_the_record(claims):
     claims.note(INSTANCE, offsets={surge: by("i-0second"), returned: NoOffset.RETURNED})
     decided = {surge: by("i-0first"), returned: NoOffset.RETURNED}
     assert claims.read(INSTANCE).offsets == decided
-    claims.close(INSTANCE, version=1, outcome=Outcome.GIVEN_BACK, now=NOW)
+    claims.close(INSTANCE, version=1, outcome=Outcome.RETURNED_TO_SERVICE, now=NOW)
     assert claims.claim(a_subject(), OTHER, LATER).offsets == decided
 
 
@@ -294,7 +294,7 @@ def test_a_closed_record_cannot_be_closed_otherwise(claims):
     claims.claim(a_subject(), FULL, NOW)
     claims.close(INSTANCE, version=1, outcome=Outcome.TERMINATED, now=LATER)
     with pytest.raises(RecordChangedError):
-        claims.close(INSTANCE, version=1, outcome=Outcome.GIVEN_BACK, now=LATER)
+        claims.close(INSTANCE, version=1, outcome=Outcome.RETURNED_TO_SERVICE, now=LATER)
 
 
 def test_closing_twice_the_same_way_is_closing_once(claims):
@@ -316,7 +316,7 @@ def test_a_new_cause_opens_a_closed_record_for_a_new_period(claims):
     claims.claim(a_subject(), FULL, NOW)
     claims.note(INSTANCE, times={"drained": NOW}, heartbeats={"h": NOW}, offsets={a_surge("i-0other"): by("i-0third")})
     claims.note_attempt(INSTANCE, 1, blocked_by=["x"], evicted=4)
-    claims.close(INSTANCE, version=1, outcome=Outcome.GIVEN_BACK, now=NOW)
+    claims.close(INSTANCE, version=1, outcome=Outcome.RETURNED_TO_SERVICE, now=NOW)
     record = claims.claim(a_subject(node="node-a"), OTHER, LATER)
     assert record == claims.read(INSTANCE)
     assert (record.status, record.attempt, record.version, record.period) == (Status.OPEN, 2, 2, 2)
@@ -330,10 +330,10 @@ def test_a_new_cause_opens_a_closed_record_for_a_new_period(claims):
 
 def test_a_redelivered_cause_of_an_earlier_period_opens_nothing_and_joins_nothing(claims):
     claims.claim(a_subject(), FULL, NOW)
-    claims.close(INSTANCE, version=1, outcome=Outcome.GIVEN_BACK, now=NOW)
+    claims.close(INSTANCE, version=1, outcome=Outcome.RETURNED_TO_SERVICE, now=NOW)
     second = claims.claim(a_subject(), OTHER, LATER)
     assert claims.claim(a_subject(), FULL, LATER) == second
-    claims.close(INSTANCE, version=2, outcome=Outcome.GIVEN_BACK, now=LATER)
+    claims.close(INSTANCE, version=2, outcome=Outcome.RETURNED_TO_SERVICE, now=LATER)
     for cause in (FULL, OTHER):
         assert claims.claim(a_subject(), cause, LATER).status is Status.CLOSED
     assert claims.claim(a_subject(), a_cause("event-3"), LATER).earlier_causes == (FULL, OTHER)
@@ -341,7 +341,7 @@ def test_a_redelivered_cause_of_an_earlier_period_opens_nothing_and_joins_nothin
 
 def test_a_cause_joins_the_present_period(claims):
     claims.claim(a_subject(), FULL, NOW)
-    claims.close(INSTANCE, version=1, outcome=Outcome.GIVEN_BACK, now=NOW)
+    claims.close(INSTANCE, version=1, outcome=Outcome.RETURNED_TO_SERVICE, now=NOW)
     claims.claim(a_subject(), OTHER, NOW)
     record = claims.claim(a_subject(), a_cause("event-3"), LATER)
     assert ([cause.id for cause in record.causes], record.earlier_causes) == (["event-2", "event-3"], (FULL,))
@@ -351,7 +351,7 @@ def test_a_launch_that_is_settled_does_not_outlive_its_period(claims):
     claims.claim(a_subject(), FULL, NOW)
     claims.plan(INSTANCE, LaunchPlan(options=(LaunchOption(subnet="subnet-b", zone="us-east-1b", why="room"),)))
     claims.note(INSTANCE, replacement=Replacement(launched=("i-0new",)), offsets={a_surge("i-0new"): by("i-0other")})
-    claims.close(INSTANCE, version=1, outcome=Outcome.GIVEN_BACK, now=NOW)
+    claims.close(INSTANCE, version=1, outcome=Outcome.RETURNED_TO_SERVICE, now=NOW)
     record = claims.claim(a_subject(), OTHER, LATER)
     assert (record.replacement, record.plan, record.launch_name) == (None, None, f"{INSTANCE}-2")
     assert record == claims.read(INSTANCE)
@@ -366,13 +366,13 @@ def test_a_launch_that_is_not_settled_outlives_its_period_under_its_own_name(cla
     claims.plan(INSTANCE, plan)
     if launched is not None:
         claims.note(INSTANCE, replacement=launched)
-    claims.close(INSTANCE, version=1, outcome=Outcome.GIVEN_BACK, now=NOW)
+    claims.close(INSTANCE, version=1, outcome=Outcome.RETURNED_TO_SERVICE, now=NOW)
     record = claims.claim(a_subject(), OTHER, LATER)
     assert (record.plan, record.replacement, record.launch_name) == (plan, launched, INSTANCE)
     claims.note(
         INSTANCE, replacement=Replacement(launched=("i-0new",)), offsets={a_surge("i-0new"): NoOffset.WRITTEN_OFF}
     )
-    claims.close(INSTANCE, version=2, outcome=Outcome.GIVEN_BACK, now=LATER)
+    claims.close(INSTANCE, version=2, outcome=Outcome.RETURNED_TO_SERVICE, now=LATER)
     record = claims.claim(a_subject(), a_cause("event-3"), LATER)
     assert (record.plan, record.replacement, record.launch_name) == (None, None, f"{INSTANCE}-3")
 
@@ -404,7 +404,7 @@ def test_a_cause_that_would_join_a_record_closed_meanwhile_opens_it_again(table)
     """Written into the closed record it would be lost: no execution looks at it any more."""
     others = DynamoClaims(Table(table, "leeward"), FakeClock(), DEPLOYMENT)
     others.claim(a_subject(), FULL, NOW)
-    closes = functools.partial(others.close, INSTANCE, version=1, outcome=Outcome.GIVEN_BACK, now=NOW)
+    closes = functools.partial(others.close, INSTANCE, version=1, outcome=Outcome.RETURNED_TO_SERVICE, now=NOW)
     record = DynamoClaims(Meddled(table, closes), FakeClock(), DEPLOYMENT).claim(a_subject(), OTHER, LATER)
     assert (record.status, record.period, record.causes) == (Status.OPEN, 2, (OTHER,))
 
@@ -415,7 +415,7 @@ def test_a_cause_that_would_join_a_period_that_is_over_joins_the_present_one(tab
     others.claim(a_subject(), FULL, NOW)
 
     def closed_and_opened_again():
-        others.close(INSTANCE, version=1, outcome=Outcome.GIVEN_BACK, now=NOW)
+        others.close(INSTANCE, version=1, outcome=Outcome.RETURNED_TO_SERVICE, now=NOW)
         others.claim(a_subject(), a_cause("event-3"), NOW)
 
     record = DynamoClaims(Meddled(table, closed_and_opened_again), FakeClock(), DEPLOYMENT).claim(
@@ -473,7 +473,7 @@ def test_what_was_raised_is_written_over_and_stays_through_attempts_and_when_the
     expected = {"shop/web": True, "shop/api": False}
     claims.begin_attempt(INSTANCE, 1)
     assert claims.read(INSTANCE).surges == expected
-    claims.close(INSTANCE, version=1, outcome=Outcome.GIVEN_BACK, now=NOW)
+    claims.close(INSTANCE, version=1, outcome=Outcome.RETURNED_TO_SERVICE, now=NOW)
     assert claims.claim(a_subject(), a_cause(id="event-2"), LATER).surges == expected
     claims.surge(INSTANCE, {})
     assert claims.read(INSTANCE).surges == {}

@@ -43,7 +43,7 @@ def given_back(record, instance):
     return TerminationRecord(
         subject=a_subject(instance),
         status=Status.CLOSED,
-        outcome=Outcome.GIVEN_BACK,
+        outcome=Outcome.RETURNED_TO_SERVICE,
         attempt=1,
         version=1,
         causes=(cause,),

@@ -10,11 +10,11 @@ from leeward.model.node import (
     Taint,
     annotated,
     cordoned,
-    given_back,
     held,
     labelled,
     marked,
     released,
+    returned_to_service,
     stripped,
     uncordoned,
 )
@@ -91,7 +91,7 @@ class FakeNodes(Calls):
         self._reach("unmark")
         with self._lock:
             now = self._present(node)
-            return self._write(given_back(node, now, taint))
+            return self._write(returned_to_service(node, now, taint))
 
     def cordon(self, node: Node, by: str, *, exclude: bool = False) -> Node:
         """Without a taint."""

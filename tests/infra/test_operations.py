@@ -77,7 +77,7 @@ def test_there_are_no_other_alarms(template):
     assert len(alarms(template)) == 15
 
 
-def test_a_sweep_that_has_not_come_to_a_good_end_for_five_minutes_alarms(template):
+def test_a_reconciler_without_a_success_for_five_minutes_alarms(template):
     """Errors is 0 or 1 with every call: a minimum of 1 says that all failed, no data that none was made."""
     alarm = alarms(template)["leeward-reconciler-stopped"]
     assert (alarm["Statistic"], alarm["Period"], alarm["EvaluationPeriods"]) == ("Minimum", 300, 1)

@@ -88,7 +88,7 @@ def test_a_step_outlasts_the_function_that_takes_it(template, name):
     assert slowest < min(s["TimeoutSeconds"] for s in states if "lambda:invoke" in s.get("Resource", ""))
 
 
-def test_a_sweep_ends_before_the_next_begins(template):
+def test_a_run_of_the_reconciler_ends_before_the_next_begins(template):
     assert template.named("AWS::Lambda::Function")["leeward-reconciler"]["Timeout"] < 60
 
 
@@ -105,7 +105,7 @@ def test_the_table_finds_open_records_forgets_closed_ones_and_can_be_restored(te
     assert table["BillingMode"] == "PAY_PER_REQUEST"
 
 
-def test_where_a_cluster_keeps_an_audit_log_the_sweep_hears_of_deleted_nodes(everything, template):
+def test_where_a_cluster_keeps_an_audit_log_the_reconciler_is_called_for_deleted_nodes(everything, template):
     (heard,) = everything.resources("AWS::Logs::SubscriptionFilter").values()
     assert heard["LogGroupName"] == "/aws/eks/blue/cluster"
     assert heard["DestinationArn"] == "arn:aws:lambda:us-east-1:111122223333:function:leeward-reconciler"

@@ -25,7 +25,7 @@ NODE = f"node-{INSTANCE}"
 FOREIGN = LifecycleHook(name="other-team", group=GROUP, transition=TERMINATING)
 DEADLINES = {CauseKind.SPOT_INTERRUPTION: timedelta(minutes=2), CauseKind.SCHEDULED_CHANGE: timedelta(days=3)}
 HOOK_LIMIT = timedelta(hours=48)  # for which Auto Scaling lets a lifecycle hook wait at most, whatever its heartbeats
-STEPS = ["claim", "replace", "terminate", "drain", "answer", "remove-node", "finish", "give-back"]
+STEPS = ["claim", "replace", "terminate", "drain", "answer", "remove-node", "finish", "return-to-service"]
 
 pods = st.lists(
     st.builds(
@@ -139,7 +139,7 @@ def test_whatever_breaks_a_termination_keeps_its_promises(data):
             assert not system.groups.terminated
         case "Cancelled":
             assert node is None or not (node.marked or node.unschedulable), "the node is back in service"
-            assert record.outcome is Outcome.GIVEN_BACK
+            assert record.outcome is Outcome.RETURNED_TO_SERVICE
             assert not system.groups.terminated
         case other:
             raise AssertionError(f"{other}: {walk.cause}")

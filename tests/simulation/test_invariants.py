@@ -292,7 +292,7 @@ def test_a_mark_needs_an_open_record_at_the_end(world, checker):
     world.mark()
     assert checker.after_event(world) == []
     assert rules(checker.at_the_end(world)) == [Rule.MARK]
-    world.records[INSTANCE] = closed(Outcome.GIVEN_BACK)
+    world.records[INSTANCE] = closed(Outcome.RETURNED_TO_SERVICE)
     assert rules(checker.at_the_end(world)) == [Rule.MARK]
 
 

@@ -31,5 +31,5 @@ def test_a_warning_that_joins_a_blocked_drain_keeps_the_node_from_being_given_ba
     world = after(Arrival(at_seconds=60, kind="rebalance"), WARNING)
     record = world.records[FIRST]
     assert (record.status, record.outcome, record.attempt) == (Status.CLOSED, Outcome.TERMINATED, 1)
-    assert not any("given-back" in line for line in world.story)
+    assert not any("returned-to-service" in line for line in world.story)
     assert world.groups["spot"].desired == 3

@@ -7,7 +7,7 @@ import pytest
 
 from leeward.errors import AwsUnavailableError, ThrottledError
 from leeward.model.termination import CauseKind, Outcome, Status
-from leeward.termination.reconciler import reconcile_once
+from leeward.reconcile.reconciler import reconcile_once
 from tests.fakes.builders import GROUP, our_hook
 from tests.fakes.clock import START
 from tests.state_machines.test_walks import I, a_pod, a_system, claim, ended, spot

@@ -40,10 +40,10 @@ def test_a_detached_instance_keeps_its_pods_and_its_node_serves_again(kind):
     system = a_system(pods=[a_pod()], budgets=[a_budget(0)], drain=GRACE)
     claim(system, kind)
     assert Walker(system, before=Happens(system, detaches(system))).run(I).ended == "Cancelled"
-    assert ended(system) == (Status.CLOSED, Outcome.GIVEN_BACK)
+    assert ended(system) == (Status.CLOSED, Outcome.RETURNED_TO_SERVICE)
     assert system.kubernetes.done == []
     assert not system.kubernetes.by_name[NODE].marked
-    assert [event.reason for event in system.kubernetes.events][-1] == "TerminationCalledOff"
+    assert [event.reason for event in system.kubernetes.events][-1] == "TerminationCancelled"
     assert system.clock.now() < DETACHED + KEPT + timedelta(minutes=2)  # no message tells of it
 
 

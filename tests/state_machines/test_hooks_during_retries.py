@@ -52,11 +52,11 @@ def test_the_hook_of_an_ended_instance_is_answered_while_its_node_cannot_be_remo
 
 
 @pytest.mark.parametrize(
-    ("owner", "call", "step"), [("kubernetes", "unmark", "give-back"), ("groups", "launch", "replace")]
+    ("owner", "call", "step"), [("kubernetes", "unmark", "return-to-service"), ("groups", "launch", "replace")]
 )
 def test_a_hook_of_a_minute_is_heartbeaten_while_a_step_is_retried(monkeypatch, owner, call, step):
     system = a_system(hooks=[MINUTE_HOOK], pods=[a_pod()], budgets=[a_budget(0)])
-    claim(system, CauseKind.MANUAL if step == "give-back" else CauseKind.REBALANCE_RECOMMENDATION)
+    claim(system, CauseKind.MANUAL if step == "return-to-service" else CauseKind.REBALANCE_RECOMMENDATION)
     outage = Outage(system, monkeypatch, getattr(system, owner), call)
     beaten, heartbeat = [], system.groups.heartbeat
     monkeypatch.setattr(

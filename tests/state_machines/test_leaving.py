@@ -538,9 +538,9 @@ class TestSingleReplicas:
         assert each_second(system, look).run(I).ended == "Terminated"
         assert system.kubernetes.done == ["scale shop/web 2", "evict shop/web-1"]
 
-    @pytest.mark.parametrize("killed", ["drain", "give-back", "remove-node"])
+    @pytest.mark.parametrize("killed", ["drain", "return-to-service", "remove-node"])
     def test_a_step_that_is_killed_anywhere_raises_once_and_puts_back(self, killed):
-        budgets = [a_budget(0)] if killed == "give-back" else []
+        budgets = [a_budget(0)] if killed == "return-to-service" else []
         system = a_surging_system(budgets=budgets)
         claim(system, CauseKind.MANUAL)
         look = ready_after(system, 20)

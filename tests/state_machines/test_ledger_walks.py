@@ -160,7 +160,7 @@ def test_a_surplus_member_is_spared_when_the_group_has_been_made_smaller_before_
     assert walk.ended == "Cancelled"
     assert system.groups.terminated == []
     assert not system.kubernetes.by_name[f"node-{member}"].marked
-    assert ended_of(system, member) == (Status.CLOSED, Outcome.GIVEN_BACK)
+    assert ended_of(system, member) == (Status.CLOSED, Outcome.RETURNED_TO_SERVICE)
 
 
 def ended_of(system, instance):
@@ -198,7 +198,7 @@ def test_where_a_budget_holds_its_pods_the_next_member_offsets_it_and_nothing_is
     before = list(system.kubernetes.done)
     assert Walker(system).run(member).ended == "PodEvictionFailure"
     assert system.kubernetes.done == before
-    assert ended_of(system, member) == (Status.CLOSED, Outcome.GIVEN_BACK)
+    assert ended_of(system, member) == (Status.CLOSED, Outcome.RETURNED_TO_SERVICE)
     (next_member,) = settled(system.claims.records[member])
     assert Walker(system).run(next_member).ended == "Terminated"
     assert system.groups.terminated == [(next_member, True)]
@@ -282,7 +282,7 @@ def test_a_rebalanced_node_that_cannot_be_drained_is_given_back_and_the_newcomer
     before = size(system)
     claim(system, CauseKind.REBALANCE_RECOMMENDATION)
     assert Walker(system).run(I).ended == "PodEvictionFailure"
-    assert ended(system) == (Status.CLOSED, Outcome.GIVEN_BACK)
+    assert ended(system) == (Status.CLOSED, Outcome.RETURNED_TO_SERVICE)
     member, walk = run_the_next_member(system)
     assert walk.ended == "Terminated"
     assert system.groups.terminated == [(member, True)]

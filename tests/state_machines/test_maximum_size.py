@@ -10,8 +10,8 @@ from leeward.model import well_known
 from leeward.model.launch_refusal import RefusalCause
 from leeward.model.maximum import RaisedMaximum
 from leeward.model.termination import Cause, CauseKind, Outcome
+from leeward.reconcile.reconciler import reconcile_once
 from leeward.termination.maximum_size import ABANDONED, owners_maximum, put_back
-from leeward.termination.reconciler import reconcile_once
 from leeward.termination.replacing import ask_for_replacement
 from leeward.termination.run import Next, Run
 from leeward.upgrade.members import Target
@@ -128,7 +128,7 @@ def test_killed_around_any_of_its_calls_it_launches_once_and_max_size_comes_back
 
 
 @pytest.mark.parametrize("cut", ["write", "put_back_maximum"])
-def test_killed_while_it_puts_back_the_sweep_does_it(cut):
+def test_killed_while_it_puts_back_the_reconciler_does_it(cut):
     system = a_full_group()
     ask(system)
     pay(system, ONE)

@@ -100,7 +100,7 @@ def test_a_drain_that_a_dead_webhook_blocks_is_given_back_naming_the_webhook():
     system = a_guarded_system()
     claim(system, CauseKind.MANUAL)
     assert Walker(system).run(I).ended == "PodEvictionFailure"
-    assert ended(system)[1] is Outcome.GIVEN_BACK
+    assert ended(system)[1] is Outcome.RETURNED_TO_SERVICE
     assert LINE in next(event.message for event in system.kubernetes.events if event.reason == "PodEvictionFailure")
 
 
@@ -131,7 +131,7 @@ def test_force_gives_the_node_back_where_only_pods_are_left_that_the_policy_keep
     system = a_system(pods=[local, a_pod("web-1")], budgets=[a_budget(0)], drain=policy)
     claim(system, CauseKind.MANUAL)
     assert Walker(system).run(I).ended == "PodEvictionFailure"
-    assert ended(system)[1] is Outcome.GIVEN_BACK
+    assert ended(system)[1] is Outcome.RETURNED_TO_SERVICE
     assert system.kubernetes.done == ["delete shop/web-1"]
     assert "shop/cache: it keeps data in an emptyDir" in _told_of_failure(system)
 

@@ -91,7 +91,7 @@ def test_flags_of_a_failed_manual_drain_delete_no_pod_of_a_later_termination():
 def test_force_of_an_upgrade_does_not_force_a_later_termination():
     system = a_system(pods=[a_pod()], budgets=[a_budget(0)])
     join(system, CauseKind.UPGRADE, force=True)
-    system.claims.close(I, version=1, outcome=Outcome.GIVEN_BACK, now=START)
+    system.claims.close(I, version=1, outcome=Outcome.RETURNED_TO_SERVICE, now=START)
     system.clock.advance(seconds=3 * DAYS)
     record = join(system, CauseKind.EXPIRED)
     assert not record.forced
@@ -170,7 +170,7 @@ def test_a_launch_of_an_earlier_period_that_nothing_offset_is_offset_exactly_onc
     system = a_system(pods=[a_pod()], budgets=[a_budget(1)])
     join(system, CauseKind.REBALANCE_RECOMMENDATION)
     ask_for_replacement(Run(instance=I, attempt=1, version=1, next=Next.REPLACE), {}, system.ports)
-    system.claims.close(I, version=1, outcome=Outcome.GIVEN_BACK, now=system.clock.now())
+    system.claims.close(I, version=1, outcome=Outcome.RETURNED_TO_SERVICE, now=system.clock.now())
     record = join(system, CauseKind.EXPIRED)
     Walker(system).run(I, record.attempt)
     assert len(system.groups.launches) == 1

@@ -65,7 +65,7 @@ def test_when_the_hook_may_not_be_heartbeaten_any_longer_the_group_keeps_the_ins
     assert "the group retains the instance" in walk.output["why"]
     assert system.groups.by_name[GROUP].lifecycle_of(I) == "Terminating:Retained"
     assert (system.instances.known[I].state, system.groups.terminated) == ("running", [])
-    assert ended(system) == (Status.CLOSED, Outcome.GIVEN_BACK)
+    assert ended(system) == (Status.CLOSED, Outcome.RETURNED_TO_SERVICE)
 
 
 @pytest.mark.parametrize("when", ["before we have answered", "after we have answered"])

@@ -9,7 +9,7 @@ import pytest
 from leeward.errors import ClusterUnreachableError
 from leeward.model.group import TERMINATING, HookResult, LifecycleHook
 from leeward.model.termination import CauseKind
-from leeward.termination.reconciler import reconcile_once
+from leeward.reconcile.reconciler import reconcile_once
 from tests.fakes.builders import GROUP, a_policy, our_hook, policies
 from tests.fakes.clock import START
 from tests.state_machines.test_joining_causes import join

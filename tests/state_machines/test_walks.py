@@ -358,8 +358,8 @@ def test_an_instance_detached_from_its_group_meanwhile_is_spared():
 
     walk = Walker(system, before=somebody_detaches_it).run(I)
     assert walk.ended == "Cancelled"
-    assert ended(system) == (Status.CLOSED, Outcome.GIVEN_BACK)
-    assert [event.reason for event in system.kubernetes.events] == ["TerminationCalledOff"]
+    assert ended(system) == (Status.CLOSED, Outcome.RETURNED_TO_SERVICE)
+    assert [event.reason for event in system.kubernetes.events] == ["TerminationCancelled"]
     assert not system.kubernetes.by_name[f"node-{I}"].marked
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from leeward.model.termination import CauseKind, Outcome, Status
-from leeward.termination.reconciler import reconcile_once
+from leeward.reconcile.reconciler import reconcile_once
 from tests.fakes.builders import GROUP, our_hook
 from tests.state_machines.test_joining_causes import join
 from tests.state_machines.test_walks import I, a_budget, a_pod, a_system
@@ -62,13 +62,13 @@ def test_a_taint_stays_while_the_node_waits_in_its_pool_and_goes_when_it_is_in_s
     system = returning(listed=False, ends_as="Warmed:Running")
     Walker(system).run(I)
     for _ in range(5):
-        assert reconcile_once(system.ports).unmarked == []
+        assert reconcile_once(system.ports).untainted == []
         system.clock.advance(minutes=1)
     del system.groups.lifecycle_of
     system.groups.set_lifecycle(GROUP, I, "InService")
     found = []
     for _ in range(3):
-        found += reconcile_once(system.ports).unmarked
+        found += reconcile_once(system.ports).untainted
         system.clock.advance(minutes=1)
     assert found == [f"node-{I}"]
 
@@ -97,7 +97,7 @@ def test_one_that_is_in_service_again_before_its_end_was_seen_returns_to_service
     system.groups._end = lambda group, instance: started_anew(system)
     assert Walker(system).run(I).ended == "Cancelled"
     record, node = system.claims.records[I], system.kubernetes.by_name[f"node-{I}"]
-    assert (record.status, record.outcome) == (Status.CLOSED, Outcome.GIVEN_BACK)
+    assert (record.status, record.outcome) == (Status.CLOSED, Outcome.RETURNED_TO_SERVICE)
     assert not node.marked
     assert not node.unschedulable
     assert system.groups.terminated == []

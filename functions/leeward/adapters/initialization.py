@@ -40,14 +40,13 @@ NEEDS: Mapping[str, Need] = {
         ),
         services=(*_RECORDS, *_CLUSTERS, "elbv2"),
     ),
-    "leeward.termination.handler.reconcile": Need(
+    "leeward.reconcile.handler.reconcile": Need(
         modules=(
             "leeward.policy.parse",
-            "leeward.termination.reconciler",
+            "leeward.upgrade.lease",
             "leeward.upgrade.reconciler",
             "leeward.disruption.reconciler",
             "leeward.disruption.scale_down_protection",
-            "leeward.repair.scan",
             f"{_AWS}.maxima",
             f"{_AWS}.disruptions",
             f"{_AWS}.upgrades",

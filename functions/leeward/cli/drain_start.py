@@ -12,7 +12,7 @@ from leeward.model.termination import Cause, CauseKind, Status, execution_name
 from leeward.model.times import format_instant
 from leeward.ports import Ports
 from leeward.termination import execution
-from leeward.termination.subject import subject_of
+from leeward.termination.execution import subject_of
 
 
 class RefusedError(TerminalError):

@@ -19,7 +19,7 @@ from leeward.disruption.command import Command, MethodName, Plan, Verdict
 from leeward.disruption.plan import plan_disruption
 from leeward.disruption.savings import dollars
 from leeward.disruption.validation import validate
-from leeward.repair.plan import repair_plan
+from leeward.reconcile.repair_plan import repair_plan
 
 _DESCRIPTION = """Shows the next run of voluntary disruption: which nodes would go, what is launched before, what that
 saves an hour, and for every other node why it stays. One method acts in a run, the first that has something to do:

@@ -8,7 +8,7 @@ from leeward.model.instance import CapacityType
 
 
 class MethodName(StrEnum):
-    """Closed set of `leeward plan --method`. The last is not a voluntary one: `leeward.repair` decides it."""
+    """Closed set of `leeward plan --method`. The last is not a voluntary one: `leeward.reconcile` decides it."""
 
     EXPIRATION = "expiration"
     DRIFT = "drift"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import timedelta
 
+from leeward.cluster.facets import Known
 from leeward.disruption.record import DisruptionRecord
 from leeward.model.node import Node, disruption_taint, unmarked
 from leeward.ports import Ports
@@ -63,7 +64,7 @@ def without_our_marks(snapshot: ClusterSnapshot, record: DisruptionRecord, deplo
         mine = claimed.get(node.name) == node.instance_id and node.instance_id not in snapshot.claimed
         return unmarked(node, disruption_taint(deployment)) if mine and node.marked else node
 
-    return replace(snapshot, nodes=tuple(before(node) for node in snapshot.nodes))
+    return replace(snapshot, node_list=Known(tuple(before(node) for node in snapshot.nodes)))
 
 
 def for_seconds(seconds: float, clock: Clock) -> Callable[[], bool]:

@@ -14,8 +14,7 @@ from leeward.model.node import disruption_taint
 from leeward.model.termination import Cause, TerminationRecord
 from leeward.ports import Ports
 from leeward.termination import capacity_ledger
-from leeward.termination.execution import is_open, request
-from leeward.termination.subject import subject_of
+from leeward.termination.execution import is_open, request, subject_of
 
 
 def mark_all(record: DisruptionRecord, ports: Ports) -> int:

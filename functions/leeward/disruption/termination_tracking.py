@@ -34,6 +34,6 @@ def _end(record: DisruptionRecord, instance: str, termination: TerminationRecord
     if termination.status is Status.OPEN:  # waits for a future maintenance, with the request of this run returned
         waits = settlement is NoOffset.RETURNED and termination.times.get("retry") is not None
         return STAYED if waits else ""
-    if settlement is NoOffset.RETURNED or (settlement is None and termination.outcome is Outcome.GIVEN_BACK):
+    if settlement is NoOffset.RETURNED or (settlement is None and termination.outcome is Outcome.RETURNED_TO_SERVICE):
         return STAYED
     return GONE

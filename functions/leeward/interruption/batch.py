@@ -18,7 +18,7 @@ from leeward.interruption.effects import Done, Effect, actions_of, claim_key, ev
 from leeward.interruption.fields import MalformedMessageError
 from leeward.interruption.lookup import Lookup, look_up_clusters, look_up_instances
 from leeward.interruption.parse import parse
-from leeward.interruption.tainting import Marking, mark_nodes
+from leeward.interruption.tainting import TaintResult, taint_nodes
 from leeward.isolation import Executor, attempt, in_threads
 from leeward.model.deadlines import ABRUPT
 from leeward.model.message import InterruptionMessage, Message
@@ -57,10 +57,10 @@ class RecordResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchResult:
-    """Results in the order of the records. `marked`: instance ids of the nodes that were tainted now."""
+    """Results in the order of the records. `tainted`: instance ids of the nodes that were tainted now."""
 
     results: tuple[RecordResult, ...] = ()
-    marked: tuple[str, ...] = ()
+    tainted: tuple[str, ...] = ()
 
     @property
     def failures(self) -> tuple[str, ...]:
@@ -101,7 +101,7 @@ def process_batch(
     batch = _Batch(records=records, parsed=parsed, lookup=lookup, ports=ports, workers=workers, each=each)
     parts = tuple(_parts(parsed, lookup))
     results: dict[int, RecordResult] = {}
-    marked: set[str] = set()
+    tainted: set[str] = set()
     for part, outcome in zip(
         parts, each(lambda part: attempt(lambda: batch.handle(part)), parts, CLUSTERS), strict=True
     ):
@@ -109,16 +109,16 @@ def process_batch(
             results |= {place: batch.failed(place, outcome) for place in part.places}
         else:
             results |= dict(zip(part.places, outcome[0], strict=True))
-            marked |= outcome[1].fresh.keys()
-    return BatchResult(results=tuple(results[place] for place in range(len(records))), marked=tuple(sorted(marked)))
+            tainted |= outcome[1].fresh.keys()
+    return BatchResult(results=tuple(results[place] for place in range(len(records))), tainted=tuple(sorted(tainted)))
 
 
 def _parts(parsed: Sequence[InterruptionMessage | LeewardError], lookup: Lookup) -> Iterator[_Part]:
     """Put every record in one part. Those about no cluster of ours, and unreadable ones, share a part of their own."""
     parts: dict[frozenset[str], _Part] = {}
     for place, message in enumerate(parsed):
-        found = attempt(partial(lookup.clusters_of, message)) if isinstance(message, Message) else frozenset[str]()
-        clusters = frozenset[str]() if isinstance(found, LeewardError) else found
+        named = attempt(partial(lookup.clusters_of, message)) if isinstance(message, Message) else frozenset[str]()
+        clusters = frozenset[str]() if isinstance(named, LeewardError) else named
         parts.setdefault(clusters, _Part(clusters=clusters)).places.append(place)
     yield from parts.values()
 
@@ -134,7 +134,7 @@ class _Batch:
     workers: int
     each: Executor
 
-    def handle(self, part: _Part) -> tuple[list[RecordResult], Marking]:
+    def handle(self, part: _Part) -> tuple[list[RecordResult], TaintResult]:
         """Return the results of one part, in its order, and the nodes that it has tainted."""
         messages = [one for place in part.places if isinstance(one := self.parsed[place], Message)]
         reading = self.ports.for_seconds(READ_SECONDS)
@@ -147,9 +147,9 @@ class _Batch:
             actions.update(own)
         outcomes = self._run(actions)
         writing = self.ports.for_seconds(WRITE_SECONDS)
-        marking = mark_nodes(_to_mark(works, outcomes), lookup.world, writing, self.workers, self.each)
-        outcomes |= self._tell(works, outcomes, marking, lookup, writing)
-        return [_result(work, outcomes, lookup, marking) for work in works], marking
+        tainting = taint_nodes(_to_taint(works, outcomes), lookup.world, writing, self.workers, self.each)
+        outcomes |= self._write_events(works, outcomes, tainting, lookup, writing)
+        return [_result(work, outcomes, lookup, tainting) for work in works], tainting
 
     def failed(self, place: int, error: LeewardError) -> RecordResult:
         """Return the result of a record whose part has failed as a whole."""
@@ -172,11 +172,11 @@ class _Batch:
         """Run every effect once; the failure of one does not stop the others."""
         return dict(zip(effects, self.each(attempt, tuple(effects.values()), self.workers), strict=True))
 
-    def _tell(
+    def _write_events(
         self,
         works: Sequence[_Work],
         outcomes: Mapping[str, Done | LeewardError],
-        marking: Marking,
+        tainting: TaintResult,
         lookup: Lookup,
         ports: Ports,
     ) -> dict[str, Done | LeewardError]:
@@ -188,7 +188,7 @@ class _Batch:
             nodes = [
                 node
                 for node in work.decision.nodes
-                if (_is_open(node, outcomes) if node.cause else node.instance not in marking.failed)
+                if (_is_open(node, outcomes) if node.cause else node.instance not in tainting.failed)
             ]
             own = dict(events_of(work.decision, nodes, lookup.world, ports))
             work.keys += tuple(own)
@@ -242,7 +242,7 @@ def _bury(record: Record, reason: str, ports: Ports) -> Done:
     return Done()
 
 
-def _to_mark(
+def _to_taint(
     works: Sequence[_Work], outcomes: Mapping[str, Done | LeewardError]
 ) -> Iterator[tuple[Decision, NodeDecision]]:
     """Yield all nodes but those whose record had been closed. A claim that failed is retried in a second: its node
@@ -260,26 +260,28 @@ def _is_open(node: NodeDecision, outcomes: Mapping[str, Done | LeewardError]) ->
     return isinstance(claim, Done) and not claim.closed
 
 
-def _result(work: _Work, outcomes: Mapping[str, Done | LeewardError], lookup: Lookup, marking: Marking) -> RecordResult:
+def _result(
+    work: _Work, outcomes: Mapping[str, Done | LeewardError], lookup: Lookup, tainting: TaintResult
+) -> RecordResult:
     mine = [outcomes[key] for key in work.keys]
     decision = work.decision
     failures = [one for one in mine if isinstance(one, LeewardError)]
-    failures += [error for node in decision.nodes if (error := _not_cordoned(node, lookup, marking)) is not None]
+    failures += [error for node in decision.nodes if (error := _not_cordoned(node, lookup, tainting)) is not None]
     if failures:
         why = f"{decision.reason}; {type(failures[0]).__name__}: {failures[0]}"
         decision = replace(decision, outcome=RecordOutcome.RETRY, reason=why)
     warnings = [one.warning for one in mine if isinstance(one, Done) and one.warning]
     warnings += [
-        f"{node.instance} is not tainted yet, the drain will do it: {marking.failed[node.instance]}"
+        f"{node.instance} is not tainted yet, the drain will do it: {tainting.failed[node.instance]}"
         for node in decision.nodes
-        if _is_open(node, outcomes) and node.instance in marking.failed
+        if _is_open(node, outcomes) and node.instance in tainting.failed
     ]
     unseen = sorted({node.cluster for node in decision.nodes if node.cluster and node.cluster in lookup.unseen})
     warnings += [f"cluster {cluster} shows no nodes: {lookup.unseen[cluster]}" for cluster in unseen]
     return RecordResult(record=work.record, message=work.message, decision=decision, warnings=tuple(warnings))
 
 
-def _not_cordoned(node: NodeDecision, lookup: Lookup, marking: Marking) -> LeewardError | None:
+def _not_cordoned(node: NodeDecision, lookup: Lookup, tainting: TaintResult) -> LeewardError | None:
     """Return the error of a cordon. A cordon is the only action, so a failed one fails the record; so does an API that
     listed no nodes.
     """
@@ -287,4 +289,4 @@ def _not_cordoned(node: NodeDecision, lookup: Lookup, marking: Marking) -> Leewa
         return None
     if node.cluster in lookup.world.unseen:
         return ClusterUnreachableError(f"cluster {node.cluster} shows no nodes")
-    return marking.failed.get(node.instance)
+    return tainting.failed.get(node.instance)

@@ -68,7 +68,7 @@ def _about_nodes(message: NodeMessage, world: World, *, now: datetime, waited: t
         at=message.at,
         deadline=deadline,
         nodes=nodes,
-        paced=_paced(message, now) and any(node.action.terminates for node in nodes),
+        deferred=_can_be_deferred(message, now) and any(node.action.terminates for node in nodes),
         unavailable=_unavailable(message, nodes, world),
     )
     return decision if hook is None else _with_hook(decision, hook, world)
@@ -200,7 +200,7 @@ def _claimed(
 ) -> NodeDecision:
     if not action.terminates:
         return NodeDecision(instance=place.id, action=action, reason=why, cluster=place.cluster)
-    hook, told = hook_of(message), isinstance(message, StateChange) and place.confirmed
+    hook, confirmed = hook_of(message), isinstance(message, StateChange) and place.confirmed
     cause = Cause(
         id=f"{message.event_id}#{place.id}",
         kind=CauseKind(message.kind.value),
@@ -209,7 +209,7 @@ def _claimed(
         reason=why,
         hook=hook.hook if hook else None,
         hook_ours=hook is not None and answers(hook, place, world),
-        state=place.instance.state if told and place.instance else "",
+        state=place.instance.state if confirmed and place.instance else "",
         hook_default=listed(hook, world).default if hook is not None and is_listed(hook, world) else None,
     )
     return NodeDecision(
@@ -227,7 +227,7 @@ def _with_hook(decision: Decision, action: HookAction, world: World) -> Decision
     return replace(decision, hook=verdict.answer, keep_hook=verdict.kept, reason=f"{decision.reason}; {verdict.why}")
 
 
-def _paced(message: NodeMessage, now: datetime) -> bool:
+def _can_be_deferred(message: NodeMessage, now: datetime) -> bool:
     begins = message.deadline if isinstance(message, ScheduledChange) else None
     return begins is not None and begins - now > FAR_AHEAD
 

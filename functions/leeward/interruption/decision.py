@@ -67,8 +67,8 @@ class Decision:
     """Decision about one message.
 
     `keep_hook`: a launch hook of ours whose node is not Ready yet; the group holds the instance in Pending:Wait, where
-    the minute reconciler finds it. `paced`: claimed now, tainted and started by the minute reconciler when the budgets
-    allow.
+    the minute reconciler finds it. `deferred`: claimed now, tainted and started by the minute reconciler when the
+    budgets allow.
     """
 
     kind: Kind | None
@@ -80,6 +80,6 @@ class Decision:
     nodes: tuple[NodeDecision, ...] = ()
     hook: HookAnswer | None = None
     keep_hook: bool = False
-    paced: bool = False
+    deferred: bool = False
     unavailable: Offering | None = None
     ended_execution: str = ""

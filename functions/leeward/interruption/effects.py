@@ -69,7 +69,7 @@ def events_of(
     for node in nodes:
         if node.action is not Action.NONE:
             name = node.cause.id if node.cause else node.instance
-            yield f"event {name}", partial(_tell, node, decision, world, ports)
+            yield f"event {name}", partial(_write_event, node, decision, world, ports)
 
 
 def claim_key(cause: Cause) -> str:
@@ -86,7 +86,7 @@ def _claim(subject: Subject, cause: Cause, decision: Decision, ports: Ports) -> 
     record = ports.claims.claim(subject, cause, ports.clock.now())
     if record.status is Status.CLOSED:
         return Done(closed=True)
-    if not decision.paced:
+    if not decision.deferred:
         start(record, ports)
     return Done()
 
@@ -135,7 +135,7 @@ def _revive(execution: str, ports: Ports) -> Done:
     return Done()
 
 
-def _tell(node: NodeDecision, decision: Decision, world: World, ports: Ports) -> Done:
+def _write_event(node: NodeDecision, decision: Decision, world: World, ports: Ports) -> Done:
     """Write an Event on the Node. A failed Event must not fail the action."""
     subject = world.nodes.get(node.instance)
     if subject is None or node.cluster is None or decision.kind is None:

@@ -17,7 +17,7 @@ class MalformedMessageError(TerminalError):
     """Body that can never be parsed; the message says what was found and what was expected."""
 
 
-def found(value: object) -> str:
+def shown(value: object) -> str:
     """Return a wrong value as a reason shows it: cut short, escaped."""
     text = repr(value)
     return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
@@ -27,7 +27,7 @@ def text(raw: Mapping[str, Any], key: str) -> str:
     """Return a string that must be present and not empty."""
     value = raw.get(key)
     if not isinstance(value, str) or not value:
-        raise MalformedMessageError(f"{key}: found {found(value)}, expected a string")
+        raise MalformedMessageError(f"{key}: found {shown(value)}, expected a string")
     return value
 
 
@@ -37,7 +37,7 @@ def optional_text(raw: Mapping[str, Any], key: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise MalformedMessageError(f"{key}: found {found(value)}, expected a string")
+        raise MalformedMessageError(f"{key}: found {shown(value)}, expected a string")
     return value
 
 
@@ -45,7 +45,7 @@ def mapping(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     """Return an object that must be present."""
     value = raw.get(key)
     if not isinstance(value, dict):
-        raise MalformedMessageError(f"{key}: found {found(value)}, expected an object")
+        raise MalformedMessageError(f"{key}: found {shown(value)}, expected an object")
     return value
 
 
@@ -53,7 +53,7 @@ def instance_id(raw: Mapping[str, Any], key: str) -> str:
     """Return an instance id: `i-` and hexadecimal digits."""
     value = raw.get(key)
     if not isinstance(value, str) or not INSTANCE_ID.fullmatch(value):
-        raise MalformedMessageError(f"{key}: found {found(value)}, expected an instance id")
+        raise MalformedMessageError(f"{key}: found {shown(value)}, expected an instance id")
     return value
 
 

@@ -60,11 +60,11 @@ def _id(detail: Mapping[str, Any]) -> str:
     """
     arn = fields.optional_text(detail, "eventArn")
     page = str(detail.get("page") or "")
-    told = fields.optional_text(detail, "communicationId")
+    communication = fields.optional_text(detail, "communicationId")
     starts = fields.moment(detail.get("startTime"))
     parts = [
         arn,
-        told,
+        communication,
         "" if page in FIRST_PAGE else f"page-{page}",
         f"from-{starts:%Y%m%dT%H%M%S}" if starts else "",
     ]
@@ -77,10 +77,10 @@ def _instances(detail: Mapping[str, Any]) -> Iterator[str]:
     if entities is None:
         return
     if not isinstance(entities, list):
-        raise MalformedMessageError(f"affectedEntities: found {fields.found(entities)}, expected a list")
+        raise MalformedMessageError(f"affectedEntities: found {fields.shown(entities)}, expected a list")
     for entity in entities:
         if not isinstance(entity, dict):
-            raise MalformedMessageError(f"affectedEntities: found {fields.found(entity)}, expected objects")
+            raise MalformedMessageError(f"affectedEntities: found {fields.shown(entity)}, expected objects")
         value = fields.text(entity, "entityValue").rsplit("/", 1)[-1]
         if value.startswith("i-"):
             yield fields.instance_id({"entityValue": value}, "entityValue")

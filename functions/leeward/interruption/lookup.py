@@ -72,23 +72,23 @@ def look_up_instances(messages: Sequence[InterruptionMessage], ports: Ports) -> 
     """Look up enough to find the cluster of each message: the records of open terminations, and for the rest of the
     batch one DescribeInstances and one DescribeAutoScalingGroups.
     """
-    found = Lookup(world=World(clusters=ports.clusters.names(), queue_arns=ports.queue_arns, origins=ports.origins))
-    acting = [m for m in messages if _about_nodes(m) and found.world.serves(m.account, m.region)]
+    lookup = Lookup(world=World(clusters=ports.clusters.names(), queue_arns=ports.queue_arns, origins=ports.origins))
+    acting = [m for m in messages if _about_nodes(m) and lookup.world.serves(m.account, m.region)]
     if not acting:
-        return found
-    known = found.recorded = _recorded(acting, ports)
-    found.world = replace(found.world, instances=known.instances, tags=known.tags)
+        return lookup
+    known = lookup.recorded = _recorded(acting, ports)
+    lookup.world = replace(lookup.world, instances=known.instances, tags=known.tags)
     ids = sorted({instance for message in acting for instance in message.instances} - known.instances.keys())
     if ids:
-        with isolate_errors(partial(found.errors.__setitem__, "instances")):
+        with isolate_errors(partial(lookup.errors.__setitem__, "instances")):
             asked = ports.instances.describe(ids)
-            world = replace(found.world, instances={**known.instances, **asked}, confirmed=frozenset(ids))
-            found.world = world
-    named = set(_groups_needed(acting, found, ports.clusters))
+            world = replace(lookup.world, instances={**known.instances, **asked}, confirmed=frozenset(ids))
+            lookup.world = world
+    named = set(_groups_needed(acting, lookup, ports.clusters))
     if named:
-        with isolate_errors(partial(found.errors.__setitem__, "groups")):
-            found.world = replace(found.world, groups=ports.groups.describe(sorted(named)))
-    return found
+        with isolate_errors(partial(lookup.errors.__setitem__, "groups")):
+            lookup.world = replace(lookup.world, groups=ports.groups.describe(sorted(named)))
+    return lookup
 
 
 def _recorded(messages: Sequence[InterruptionMessage], ports: Ports) -> Recorded:
@@ -100,16 +100,16 @@ def _recorded(messages: Sequence[InterruptionMessage], ports: Ports) -> Recorded
     return Recorded() if isinstance(records, LeewardError) else recorded(messages, records, ports.clock.now())
 
 
-def _groups_needed(messages: Sequence[InterruptionMessage], found: Lookup, clusters: Clusters) -> Iterator[str]:
+def _groups_needed(messages: Sequence[InterruptionMessage], lookup: Lookup, clusters: Clusters) -> Iterator[str]:
     """Yield the groups of these messages, except if EC2 takes the instance and the name alone selects a policy."""
     policies: dict[str, Sequence[NodePolicy] | None] = {}
     for message in messages:
-        for name in set(message.instances) - found.recorded.grouped:
-            instance = found.world.instances.get(name)
+        for name in set(message.instances) - lookup.recorded.grouped:
+            instance = lookup.world.instances.get(name)
             if hook := hook_of(message):
                 yield hook.group
             elif instance is not None and instance.group:
-                cluster = cluster_of(instance.tags, found.world.clusters) if message.kind in TAKEN else None
+                cluster = cluster_of(instance.tags, lookup.world.clusters) if message.kind in TAKEN else None
                 if cluster is not None and cluster not in policies:
                     policies[cluster] = _policies_of(cluster, clusters)
                 known = policies[cluster] if cluster is not None else None
@@ -136,54 +136,54 @@ def look_up_clusters(
     """Look up the policies, hooks and nodes behind messages that are about these clusters: the number of calls grows
     with groups and clusters, not with messages.
     """
-    found = Lookup(world=batch.world, errors=dict(batch.errors), recorded=batch.recorded)
+    lookup = Lookup(world=batch.world, errors=dict(batch.errors), recorded=batch.recorded)
     if clusters:
-        _policies(found, sorted(clusters), ports, each)
-        _hooks(found, messages, ports, each)
-        _nodes(found, messages, ports, each)
-    return found
+        _policies(lookup, sorted(clusters), ports, each)
+        _hooks(lookup, messages, ports, each)
+        _nodes(lookup, messages, ports, each)
+    return lookup
 
 
-def _policies(found: Lookup, clusters: Sequence[str], ports: Ports, each: Executor) -> None:
+def _policies(lookup: Lookup, clusters: Sequence[str], ports: Ports, each: Executor) -> None:
     answers = _ask(clusters, ports.clusters.policies, each)
-    found.errors |= {f"cluster {name}": one for name, one in answers.items() if isinstance(one, LeewardError)}
+    lookup.errors |= {f"cluster {name}": one for name, one in answers.items() if isinstance(one, LeewardError)}
     policies = {name: one for name, one in answers.items() if not isinstance(one, LeewardError)}
-    found.world = replace(found.world, policies=policies)
+    lookup.world = replace(lookup.world, policies=policies)
 
 
-def _hooks(found: Lookup, messages: Sequence[InterruptionMessage], ports: Ports, each: Executor) -> None:
+def _hooks(lookup: Lookup, messages: Sequence[InterruptionMessage], ports: Ports, each: Executor) -> None:
     actions = [action for message in messages if (action := hook_of(message)) is not None]
-    groups = {action.group for action in actions if found.world.locate(action.instance, action.group).policy}
-    known = {name: hooks for name, hooks in found.recorded.hooks.items() if name not in found.world.groups}
+    groups = {action.group for action in actions if lookup.world.locate(action.instance, action.group).policy}
+    known = {name: hooks for name, hooks in lookup.recorded.hooks.items() if name not in lookup.world.groups}
     answers = _ask(sorted(groups - known.keys()), ports.groups.hooks, each)
-    found.errors |= {f"hooks {name}": one for name, one in answers.items() if isinstance(one, LeewardError)}
+    lookup.errors |= {f"hooks {name}": one for name, one in answers.items() if isinstance(one, LeewardError)}
     hooks = {name: tuple(one) for name, one in answers.items() if not isinstance(one, LeewardError)}
-    found.world = replace(found.world, hooks={**known, **hooks})
+    lookup.world = replace(lookup.world, hooks={**known, **hooks})
 
 
-def _nodes(found: Lookup, messages: Sequence[InterruptionMessage], ports: Ports, each: Executor) -> None:
+def _nodes(lookup: Lookup, messages: Sequence[InterruptionMessage], ports: Ports, each: Executor) -> None:
     """Read the nodes only if a message is about an instance of a selected group. An API that does not answer fails no
     message: the claim must not wait for it.
     """
-    places = [found.place(message, instance) for message in messages for instance in message.instances]
+    places = [lookup.place(message, instance) for message in messages for instance in message.instances]
     wanted: dict[str, set[str]] = {}
     for place in places:
         if place.cluster and place.policy:
             wanted.setdefault(place.cluster, set()).add(place.id)
     clusters = sorted(wanted)
-    answers = _ask(clusters, lambda name: _nodes_of(wanted[name], found, ports.clusters.kubernetes(name)), each)
+    answers = _ask(clusters, lambda name: _nodes_of(wanted[name], lookup, ports.clusters.kubernetes(name)), each)
     nodes: dict[str, Node] = {}
     for cluster, one in answers.items():
         if isinstance(one, LeewardError):
-            found.unseen[cluster] = one
+            lookup.unseen[cluster] = one
         else:
             nodes.update(one)
-    found.world = replace(found.world, nodes=nodes, unseen=frozenset(found.unseen))
+    lookup.world = replace(lookup.world, nodes=nodes, unseen=frozenset(lookup.unseen))
 
 
-def _nodes_of(instances: Collection[str], found: Lookup, kubernetes: Kubernetes) -> Mapping[str, Node]:
+def _nodes_of(instances: Collection[str], lookup: Lookup, kubernetes: Kubernetes) -> Mapping[str, Node]:
     """Return the Nodes, by instance. A few with recorded Nodes are read by name, else all of the cluster are listed."""
-    known = found.recorded.nodes
+    known = lookup.recorded.nodes
     if len(instances) > READ_SINGLY or not known.keys() >= set(instances):
         return _by_instance(kubernetes.nodes())
     nodes = (kubernetes.node(known[instance]) for instance in sorted(instances))

@@ -10,7 +10,7 @@ from leeward.telemetry import Telemetry
 MESSAGES = "InterruptionMessages"
 DEAD_LETTERED = "InterruptionMessagesDeadLettered"
 RETRIED = "InterruptionMessagesRetried"
-NODES_MARKED = "NodesMarked"
+NODES_TAINTED = "NodesTainted"
 
 LOG_KEYS = ("messageId", "eventId", "kind", "instances", "action", "outcome", "hook", "deadline", "warnings")
 
@@ -27,7 +27,7 @@ def handled(result: BatchResult) -> None:
             MESSAGES: len(outcomes),
             DEAD_LETTERED: outcomes.count(RecordOutcome.MALFORMED),
             RETRIED: outcomes.count(RecordOutcome.RETRY),
-            NODES_MARKED: len(result.marked),
+            NODES_TAINTED: len(result.tainted),
         }
     )
 

@@ -103,7 +103,7 @@ def _object(body: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise MalformedMessageError(f"found no JSON ({type(error).__name__}), expected an object") from error
     if not isinstance(raw, dict):
-        raise MalformedMessageError(f"found {fields.found(raw)}, expected a JSON object")
+        raise MalformedMessageError(f"found {fields.shown(raw)}, expected a JSON object")
     return raw
 
 
@@ -158,9 +158,9 @@ def _state_change(event: Envelope) -> StateChange | NoOp:
     instance = fields.instance_id(detail, "instance-id")
     state = detail.get("state")
     if not isinstance(state, str):
-        raise MalformedMessageError(f"state: found {fields.found(state)}, expected a string")
+        raise MalformedMessageError(f"state: found {fields.shown(state)}, expected a string")
     if state.lower() not in LEAVING_STATES:
-        return event.noop(f"state {fields.found(state)} takes no node away", instance)
+        return event.noop(f"state {fields.shown(state)} takes no node away", instance)
     return StateChange(**event.about(instance), state=state.lower())
 
 
@@ -177,7 +177,7 @@ def _lifecycle(detail: Mapping[str, Any], event: Envelope, *, direct: bool) -> L
     if direct:
         fields.text(detail, "AccountId")
     if transition not in {TERMINATING, LAUNCHING}:
-        raise MalformedMessageError(f"LifecycleTransition: found {fields.found(transition)}, expected a known one")
+        raise MalformedMessageError(f"LifecycleTransition: found {fields.shown(transition)}, expected a known one")
     hook = HookAction(
         group=fields.text(detail, "AutoScalingGroupName"),
         hook=fields.text(detail, "LifecycleHookName"),
@@ -199,10 +199,10 @@ def _execution_ended(event: Envelope) -> ExecutionEnded | NoOp:
     if not fields.text(detail, "stateMachineArn").endswith(STATE_MACHINE):
         return event.noop("an execution of a state machine that is not ours")
     if status not in ENDED_BADLY:
-        return event.noop(f"execution {fields.found(name)}: {fields.found(status)} needs no reaction")
+        return event.noop(f"execution {fields.shown(name)}: {fields.shown(status)} needs no reaction")
     instance, _, attempt = name.rpartition("-")
     if not fields.INSTANCE_ID.fullmatch(instance) or not attempt.isdecimal():
-        return event.noop(f"execution {fields.found(name)} was started manually")
+        return event.noop(f"execution {fields.shown(name)} was started manually")
     return ExecutionEnded(**event.about(instance), execution=name, status=status)
 
 

@@ -55,8 +55,8 @@ def recorded(
         groups[group.facts.name] = group
         if all(isinstance(message, LifecycleTermination) or _is_known(record, now) for message in mine):
             seen = instance_fact(record, now)
-            told = next((message.state for message in mine if isinstance(message, StateChange)), "running")
-            instances[name] = _instance(record, seen.state if seen and not _is_over(record) else told)
+            announced_state = next((message.state for message in mine if isinstance(message, StateChange)), "running")
+            instances[name] = _instance(record, seen.state if seen and not _is_over(record) else announced_state)
     return Recorded(
         instances=instances,
         grouped=frozenset(grouped),

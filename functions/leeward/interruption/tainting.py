@@ -16,7 +16,7 @@ CORDONED = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
+class NodeTaint:
     """Node to be tainted."""
 
     cluster: str
@@ -25,43 +25,43 @@ class Mark:
 
 
 @dataclass(slots=True)
-class Marking:
+class TaintResult:
     """Result of tainting, by instance id. `fresh`: nodes that carried no taint of ours before."""
 
     fresh: dict[str, Node] = field(default_factory=dict)
     failed: dict[str, LeewardError] = field(default_factory=dict)
 
 
-def mark_nodes(
+def taint_nodes(
     decided: Iterable[tuple[Decision, NodeDecision]], world: World, ports: Ports, workers: int, each: Executor
-) -> Marking:
+) -> TaintResult:
     """Taint and cordon, at most `workers` at a time. Idempotent: tainted nodes are left out.
 
     A failed taint is noted, never raised: the drain step taints again.
     """
-    marks = tuple(_wanted(decided, world, ports.deployment).values())
-    marking = Marking()
-    outcomes = each(lambda mark: attempt(lambda: _mark(mark, ports)), marks, workers)
-    for mark, outcome in zip(marks, outcomes, strict=True):
+    node_taints = tuple(_wanted(decided, world, ports.deployment).values())
+    tainting = TaintResult()
+    outcomes = each(lambda node_taint: attempt(lambda: _taint(node_taint, ports)), node_taints, workers)
+    for node_taint, outcome in zip(node_taints, outcomes, strict=True):
         if isinstance(outcome, LeewardError):
-            marking.failed[mark.node.instance_id] = outcome
-        elif outcome is not None and not mark.node.marked:
-            marking.fresh[mark.node.instance_id] = outcome
-    return marking
+            tainting.failed[node_taint.node.instance_id] = outcome
+        elif outcome is not None and not node_taint.node.marked:
+            tainting.fresh[node_taint.node.instance_id] = outcome
+    return tainting
 
 
-def _wanted(decided: Iterable[tuple[Decision, NodeDecision]], world: World, deployment: str) -> dict[str, Mark]:
+def _wanted(decided: Iterable[tuple[Decision, NodeDecision]], world: World, deployment: str) -> dict[str, NodeTaint]:
     """Return one taint per node; a termination wins over a cordon. A deferred change is tainted when it is started."""
-    wanted: dict[str, Mark] = {}
+    wanted: dict[str, NodeTaint] = {}
     for decision, verdict in decided:
         node = world.nodes.get(verdict.instance)
-        if node is None or verdict.cluster is None or verdict.action is Action.NONE or decision.paced:
+        if node is None or verdict.cluster is None or verdict.action is Action.NONE or decision.deferred:
             continue
         known = wanted.get(verdict.instance)
         if known is None or known.taint is CORDONED:
             taint = CORDONED if verdict.action is Action.CORDON else disruption_taint(deployment)
             if not _carries(node, taint):
-                wanted[verdict.instance] = Mark(cluster=verdict.cluster, node=node, taint=taint)
+                wanted[verdict.instance] = NodeTaint(cluster=verdict.cluster, node=node, taint=taint)
     return wanted
 
 
@@ -70,8 +70,8 @@ def _carries(node: Node, taint: Taint) -> bool:
     return node.unschedulable and (same or taint is CORDONED)
 
 
-def _mark(mark: Mark, ports: Ports) -> Node | None:
+def _taint(node_taint: NodeTaint, ports: Ports) -> Node | None:
     try:
-        return ports.clusters.kubernetes(mark.cluster).mark(mark.node, mark.taint)
+        return ports.clusters.kubernetes(node_taint.cluster).mark(node_taint.node, node_taint.taint)
     except ObjectGoneError:
         return None

@@ -9,7 +9,7 @@ from leeward.model.instance import CapacityType, Instance, cluster_of
 from leeward.model.node import Node
 from leeward.model.termination import Subject
 from leeward.policy.document import ClusterPolicies, NodePolicy
-from leeward.policy.selection import policy_for
+from leeward.policy.selection import group_name, listed_groups, policy_for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +36,11 @@ class World:
     confirmed: frozenset[str] = frozenset()  # instances that EC2 was asked about now
     complete: bool = True
     tagged: bool = True
+    _listed: Mapping[str, str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Build the index of the groups that list instances: a batch locates each instance several times."""
+        object.__setattr__(self, "_listed", listed_groups(self.groups.values()))
 
     def serves(self, account: str, region: str) -> bool:
         """Return whether an event of this account and region can be about our nodes. A lifecycle notification
@@ -44,9 +49,11 @@ class World:
         return not self.origins or any(_agrees(account, ours) and _agrees(region, here) for ours, here in self.origins)
 
     def locate(self, instance: str, group: str | None = None) -> "Place":
-        """Return the place of the instance; `group` if the message names it."""
+        """Return the place of the instance. A lifecycle action is its group's own message: the `group` that it names
+        comes before every read.
+        """
         known = self.instances.get(instance)
-        name = group or (known.group if known else None) or self._listing(instance)
+        name = group or group_name(self._listed.get(instance), known)
         cluster = self._cluster(name, known)
         policies = self.policies.get(cluster) if cluster else None
         return Place(
@@ -61,9 +68,6 @@ class World:
             nodes_seen=cluster not in self.unseen,
             confirmed=instance in self.confirmed,
         )
-
-    def _listing(self, instance: str) -> str | None:
-        return next((g.name for g in self.groups.values() if g.lifecycle_of(instance) is not None), None)
 
     def _tags(self, group: str) -> Mapping[str, str]:
         return self.groups[group].tags if group in self.groups else self.tags.get(group, {})
@@ -127,5 +131,5 @@ class Place:
         )
 
 
-def _agrees(said: str, wanted: str) -> bool:
-    return not said or not wanted or said == wanted
+def _agrees(named: str, wanted: str) -> bool:
+    return not named or not wanted or named == wanted

@@ -243,7 +243,7 @@ def unmarked(node: Node, taint: Taint) -> Node:
     )
 
 
-def given_back(read: Node, current: Node, taint: Taint) -> Node:
+def returned_to_service(read: Node, current: Node, taint: Taint) -> Node:
     """Return `current` without the taint. The decision was made on `read`: if a drain has taken the node out of load
     balancers since, a termination has begun, and the node stays as it is.
     """

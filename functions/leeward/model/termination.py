@@ -50,7 +50,7 @@ class Outcome(StrEnum):
     """Outcomes of a closed record."""
 
     TERMINATED = "terminated"
-    GIVEN_BACK = "given-back"  # PodEvictionFailure: the node is back in service
+    RETURNED_TO_SERVICE = "returned-to-service"  # PodEvictionFailure: the node is back in service
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -99,11 +99,13 @@ def _turns(before: TerminationRecord | None, after: TerminationRecord, at: datet
 
 
 def _closed(record: TerminationRecord, at: datetime) -> NodeTerminationEvent:
-    if record.outcome is Outcome.GIVEN_BACK and record.failure:
+    if record.outcome is Outcome.RETURNED_TO_SERVICE and record.failure:
         return _event(EventType.FAILED, record, at, "closed", why=record.failure)
-    spared = "nothing wants it gone any more: it is in service again"
+    cancelled = "no cause requests its termination any more: it is in service again"
     gone = "the instance is gone and its hooks are answered"
-    return _event(EventType.FINISHED, record, at, "", why=spared if record.outcome is Outcome.GIVEN_BACK else gone)
+    return _event(
+        EventType.FINISHED, record, at, "", why=cancelled if record.outcome is Outcome.RETURNED_TO_SERVICE else gone
+    )
 
 
 def _blocked_pods(record: TerminationRecord | None) -> frozenset[str]:

@@ -15,7 +15,7 @@ from leeward.report.record import Mark, MarkKind
 LOOPS = frozenset({"wait", "follow", "boot"})  # repeated while nothing changes
 _BLOCKED = frozenset({"blocked", "paused", "window", "bake", "eviction-failure", "give-up"})
 _FAULTS = frozenset({"failed", "creation-failure", "canary-failure", "update-failure"})
-_TOLD_BY_STEPS = frozenset({"DrainBlocked", "PodEvictionFailure", "TerminationCalledOff"})
+_TOLD_BY_STEPS = frozenset({"DrainBlocked", "PodEvictionFailure", "TerminationCancelled"})
 _TOLD_BY_CAUSES = frozenset(
     {
         "SpotInterruption",

@@ -155,7 +155,7 @@ def _of_record(record: TerminationRecord) -> Leaving:
     times = {phase: record.times[name] for name, phase in PHASES_OF_TIMES.items() if name in record.times}
     if "tainted" in record.times:
         times[Phase.CORDONED] = record.times["tainted"]
-    back = record.times.get("closed") if record.outcome is Outcome.GIVEN_BACK else None
+    back = record.times.get("closed") if record.outcome is Outcome.RETURNED_TO_SERVICE else None
     return Leaving(times=times, back=back)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from leeward.cluster.facets import Facet, Known, load
 from leeward.errors import LeewardError
 from leeward.model.facts import ClusterFacts, Prices
 from leeward.model.group import Group
@@ -58,7 +59,7 @@ def gather(ports: Ports, cluster: str, now: datetime, *, as_if: Group | None = N
         cluster=cluster,
         now=now,
         policies=policies,
-        nodes=tuple(objects.nodes),
+        node_list=Known(tuple(objects.nodes)),
         pods=tuple(objects.pods),
         budgets=tuple(ports.clusters.kubernetes(cluster).budgets()),
         daemon_sets=frozenset(objects.daemon_sets),
@@ -73,7 +74,7 @@ def gather(ports: Ports, cluster: str, now: datetime, *, as_if: Group | None = N
         daemon_specs=tuple(objects.daemon_specs),
         launchables={name: launchable_of(launches.looked[name], policy, facts) for name, policy in selected.items()},
         launched_from=launched_from((groups[name] for name in selected), facts),
-        claimed=_claimed(ports.claims, warnings),
+        claims=_claimed(ports.claims, warnings),
         warnings=tuple(warnings),
     )
 
@@ -238,12 +239,11 @@ def known_prices(
     return Prices(on_demand=on_demand, spot=spot)
 
 
-def _claimed(claims: Claims, warnings: list[str]) -> frozenset[str]:
-    try:
-        return frozenset(claims.open_instances())
-    except LeewardError as error:
+def _claimed(claims: Claims, warnings: list[str]) -> Facet[frozenset[str]]:
+    def note(error: LeewardError) -> None:
         warnings.append(f"whether terminations are under way cannot be read: {error}")
-        return frozenset()
+
+    return load(lambda: frozenset(claims.open_instances()), note)
 
 
 def _volume(raw: Mapping[str, Any]) -> dict[str, Any]:

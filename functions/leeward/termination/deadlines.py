@@ -128,10 +128,10 @@ def settle_seconds(record: TerminationRecord, policy: DrainPolicy, now: datetime
 
 def _chosen(record: TerminationRecord, policy: DrainPolicy, started: datetime) -> list[datetime]:
     """Return the deadlines that an owner has set: pods are deleted to meet them."""
-    found = [record.options.deadline] if record.options and record.options.deadline else []
+    deadlines = [record.options.deadline] if record.options and record.options.deadline else []
     if policy.termination_grace_period is not None:
-        found.append(record.times.get("begun", started) + policy.termination_grace_period)
-    return found
+        deadlines.append(record.times.get("begun", started) + policy.termination_grace_period)
+    return deadlines
 
 
 def _foreign_hooks(record: TerminationRecord, *, ours_hold: bool) -> list[datetime]:

@@ -268,8 +268,8 @@ def next_heartbeats(
     hooks: Iterable[LifecycleHook], record: TerminationRecord, heartbeat: Heartbeat, now: datetime
 ) -> list[datetime]:
     """Return when each waiting hook of ours needs its next heartbeat."""
-    found = (_next_heartbeat(hook, record, heartbeat, now) for hook in hooks)
-    return [due for due in found if due is not None]
+    heartbeats = (_next_heartbeat(hook, record, heartbeat, now) for hook in hooks)
+    return [due for due in heartbeats if due is not None]
 
 
 def _next_heartbeat(

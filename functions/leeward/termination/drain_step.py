@@ -28,7 +28,7 @@ from leeward.termination.eviction import plan_now, work
 from leeward.termination.freshness import Need
 from leeward.termination.heartbeats import beat, heartbeats_kept
 from leeward.termination.instance_state import InstanceState, find_node, read
-from leeward.termination.node_removal import give_back, remove_node
+from leeward.termination.node_removal import remove_node, return_to_service
 from leeward.termination.progress import Progress, leaving, longest_grace, moved_last
 from leeward.termination.prompt_eviction import survey_or_evict, turn_in_storm
 from leeward.termination.replica_surge import put_back
@@ -59,7 +59,7 @@ def _drain(run: Run, record: TerminationRecord, ports: Ports) -> Run:
     if situation.ended:
         return replace(run, next=Next.GONE, why=f"EC2 says {situation.state}")
     if decisions.left_its_group(situation.record, situation.instance, situation.lifecycle):
-        return replace(run, next=Next.SPARE, why="it was detached from its group, and nothing else ends it")
+        return replace(run, next=Next.CANCEL, why="it was detached from its group, and nothing else ends it")
     if decisions.is_detached(situation.record, situation.instance, situation.lifecycle):
         situation = replace(situation, policy=decisions.without_deletions(situation.policy))
     joined = decisions.back_to_replacement(
@@ -126,7 +126,7 @@ def replace_ahead(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
 STEPS: Mapping[str, Step[Run]] = {
     "replace": heartbeats_kept(replace_ahead),
     "drain": drain,
-    "give-back": heartbeats_kept(give_back),
+    "return-to-service": heartbeats_kept(return_to_service),
     "remove-node": heartbeats_kept(remove_node),
 }
 
@@ -147,7 +147,7 @@ def _drain_node(run: Run, situation: InstanceState, started: datetime, ports: Po
         node = _marked(node, situation, started, kubernetes, ports)
         awaited = target_deregistration.before_eviction(situation, started, node, ports)
         if awaited is not None:
-            why = _tell(awaited, DEREGISTERING, node, situation, ports)
+            why = _notify(awaited, DEREGISTERING, node, situation, ports)
             return _pause(run, situation, started, why, ports.clock, hint=None, moments=[awaited.until])
         plan, progress = work(node, situation, started, kubernetes, ports)
     except ObjectGoneError:
@@ -170,7 +170,7 @@ def _marked(node: Node, situation: InstanceState, started: datetime, kubernetes:
     that EC2 takes, nor past the drain's time: then the pods leave without it. Raises ObjectGoneError.
     """
     try:
-        return mark(node, situation.record, kubernetes, ports)
+        return taint_node(node, situation.record, kubernetes, ports)
     except (ClusterUnreachableError, ThrottledError):
         now, policy = ports.clock.now(), situation.policy.drain
         over = deadlines.out_of_time(situation.record, policy, started, now) is not None
@@ -185,16 +185,16 @@ def _blocked(plan: DrainPlan) -> str:
     return "; ".join(held + [f"{refused.pod.key}: {refused.why}" for refused in plan.refuse])
 
 
-def mark(node: Node, record: TerminationRecord, kubernetes: Kubernetes, ports: Ports) -> Node:
+def taint_node(node: Node, record: TerminationRecord, kubernetes: Kubernetes, ports: Ports) -> Node:
     """Taint and cordon the node and take it out of load balancers, if not done, and note when. Raises
     ObjectGoneError.
     """
-    marked = kubernetes.mark(node, disruption_taint(ports.deployment), exclude=True)
+    tainted = kubernetes.mark(node, disruption_taint(ports.deployment), exclude=True)
     ports.claims.note(record.instance, times={"tainted": ports.clock.now()}, node=node.name)
-    return marked
+    return tainted
 
 
-def _tell(awaited: Awaited, reason: str, node: Node, situation: InstanceState, ports: Ports) -> str:
+def _notify(awaited: Awaited, reason: str, node: Node, situation: InstanceState, ports: Ports) -> str:
     """Record the awaited objects where people look, and return them as one sentence."""
     record, why = situation.record, "; ".join(awaited.sentences)
     ports.claims.note_attempt(record.instance, record.attempt, blocked_by=awaited.sentences)
@@ -226,7 +226,7 @@ def _emptied(
     if awaited is None:
         return settled
     reason = DETACHING if volumes else DEREGISTERING
-    why = _tell(awaited, reason, node, situation, ports)
+    why = _notify(awaited, reason, node, situation, ports)
     waits = _pause(run, situation, started, why, ports.clock, hint=None, moments=[awaited.until])
     return replace(waits, next=Next.DRAINED)
 
@@ -267,8 +267,8 @@ def _unfinished(
         hint = 0 if progress.not_asked else hint
         return _pause(run, situation, started, why, ports.clock, hint=hint, moments=last_calls(plan))
     # Termination is requested for each pod whose turn it is, and each has its own grace.
-    told = not progress.blocked_by and not progress.not_asked
-    if told and decisions.may_wait(situation.record, situation.lifecycle, situation.state, now):
+    all_requested = not progress.blocked_by and not progress.not_asked
+    if all_requested and decisions.may_wait(situation.record, situation.lifecycle, situation.state, now):
         return _pause(run, situation, started, f"{over}, but {why}", ports.clock, hint=longest_grace(plan, now))
     retains = situation.group is not None and situation.group.retains
     record, lifecycle, state = situation.record, situation.lifecycle, situation.state

@@ -204,10 +204,10 @@ class _Step:
         ends = eviction.pod.deletion
         if ends is None:
             return False
-        told = ends - timedelta(seconds=eviction.pod.grace_seconds)
+        requested = ends - timedelta(seconds=eviction.pod.grace_seconds)
         if self.progress.blocked_by:
-            return told <= now - WORK and ends >= now + WORK
-        return (told < self.began - CLOCK or told <= now - WORK) and ends >= now + SOON
+            return requested <= now - WORK and ends >= now + WORK
+        return (requested < self.began - CLOCK or requested <= now - WORK) and ends >= now + SOON
 
     def _ask(self, eviction: Eviction, now: datetime, release: datetime | None) -> None:
         waits = self._waits(eviction, now, release)

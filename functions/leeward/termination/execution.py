@@ -1,13 +1,33 @@
-"""Start of the execution of a claim: any number of callers end with one open execution, awake."""
+"""Claim of an instance and start of its execution: any number of callers end with one open execution, awake."""
 
 from collections.abc import Iterable
 
 from leeward.errors import RecordChangedError
+from leeward.model.instance import Instance, cluster_of
 from leeward.model.termination import Cause, Status, Subject, TerminationRecord
+from leeward.policy.selection import group_name
 from leeward.ports import Ports
 from leeward.ports.records import Claims
 
 PROBES = 20  # names that are tried in one call: with doubling steps enough for a million closed executions
+
+
+def subject_of(instance: Instance, cluster: str, *, group: str | None = None, node: str | None = None) -> Subject:
+    """Build the subject of a claim: the instance as it is now. `cluster`: where it was found, unless its tags name it;
+    `group`: the one that lists it, where it was read; `node`: the name of its Node.
+    """
+    return Subject(
+        instance=instance.id,
+        cluster=cluster_of(instance.tags, [cluster]) or cluster,
+        group=group_name(group, instance),
+        zone=instance.zone,
+        subnet=instance.subnet,
+        instance_type=instance.type,
+        capacity_type=instance.capacity_type,
+        state=instance.state,
+        networks=instance.networks,
+        node=node,
+    )
 
 
 def is_open(instance: str, claims: Claims) -> bool:

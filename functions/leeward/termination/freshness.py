@@ -57,15 +57,15 @@ def instance_fact(record: TerminationRecord, now: datetime) -> SeenInstance | No
     overtaken by a start, so that it only means that it is time to ask.
     """
     seen = _seen_instance(record)
-    told = [cause for cause in record.causes if cause.state]
-    ended = [cause for cause in told if cause.state in ENDED]
+    announced = [cause for cause in record.causes if cause.state]
+    ended = [cause for cause in announced if cause.state in ENDED]
     if ended:
         last = max(ended, key=lambda cause: (cause.state == "terminated", cause.at))
         known = seen or SeenInstance(at=last.at, state=last.state)
         return known if known.state in ENDED else replace(known, at=last.at, state=last.state)
     if seen is None or seen.state in ENDED:
         return seen
-    if any(cause.at >= seen.at - DISORDER for cause in told):
+    if any(cause.at >= seen.at - DISORDER for cause in announced):
         return None
     lasts = KEPT if seen.state == RUNNING else UNSETTLED
     return seen if now - seen.at < lasts else None
@@ -81,11 +81,11 @@ def group_fact(record: TerminationRecord, now: datetime) -> SeenGroup | None:
     if requested is not None and requested >= seen.at - DISORDER and _rank(lifecycle) < _rank(TERMINATING):
         lifecycle, since = TERMINATING, requested
     held = max((cause.at for cause in record.causes if _held(cause.kind, cause.hook)), default=None)
-    told = held is not None and held >= seen.at - DISORDER and _rank(lifecycle) < _rank(WAITING)
-    if held is not None and told:
+    is_held = held is not None and held >= seen.at - DISORDER and _rank(lifecycle) < _rank(WAITING)
+    if held is not None and is_held:
         lifecycle, since = WAITING, held
     answered = record.times.get("answered")
-    early = DISORDER if told else timedelta()
+    early = DISORDER if is_held else timedelta()
     if answered is not None and _rank(lifecycle) <= _rank(WAITING) and answered >= since - early:
         lifecycle, since = PROCEEDING, answered
     if lifecycle not in SETTLED and now - since >= UNSETTLED:

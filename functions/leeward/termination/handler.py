@@ -1,5 +1,4 @@
-"""Entry points of the termination package: `terminate` (steps on AWS) and `reconciler`; `drain` is in
-`drain_handler.py`."""
+"""Entry point of fn terminate: the steps of node-termination that call AWS alone; `drain` is in `drain_handler.py`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,17 +14,6 @@ from leeward.workflow.steps import Step, take_step
 def terminate(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     """Run one step: `{"step", "run", "execution"?, "error"?, "cause"?}` -> the run document."""
     return answer(event, steps.STEPS, wiring.invocation_ports(context))
-
-
-def reconcile(_event: Mapping[str, Any], context: object) -> dict[str, Any]:
-    """Finish, once a minute, work that no Catch can finish."""
-    from leeward.termination.reconciler import (
-        reconcile_once,
-    )  # late: the steps share this module and start cold without it
-
-    found = reconcile_once(wiring.invocation_ports(context))
-    telemetry.swept(found)
-    return found.to_json()
 
 
 def answer(event: Mapping[str, Any], known: Mapping[str, Step[Run]], ports: Ports) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def answer_hooks(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     While another team's hook holds an instance whose Node has not joined, the kubelet may still register it: the drain
     step reads the Node again after each pause.
     """
-    if run.next is Next.SPARE:
+    if run.next is Next.CANCEL:
         return run
     situation = survey(read(run.instance, ports.claims), ports, Need.WORK)
     waited = _waited(situation.record, ports.clock.now())
@@ -61,9 +61,9 @@ def answer_hooks(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
         return replace(run, version=record.version, next=Next.REMOVE, why=f"EC2 says {situation.state}")
     if situation.lifecycle == POOLED_AND_RUNNING:
         return replace(run, version=record.version, next=Next.REMOVE, why="it runs on in its warm pool")
-    spared = _why_spared(situation, waited)
-    if spared:
-        return replace(run, next=Next.SPARE, why=spared)
+    cancelled = _why_cancelled(situation, waited)
+    if cancelled:
+        return replace(run, next=Next.CANCEL, why=cancelled)
     held = f"the group says {situation.lifecycle}, EC2 {situation.state}"
     why = f"answered {', '.join(answered)}" if answered else held
     pause = max(decisions.pause_seconds(waited=waited, now=now), _until_unsure(record, now))
@@ -76,7 +76,7 @@ def _waited(record: TerminationRecord, now: datetime) -> timedelta:
     return now - since
 
 
-def _why_spared(situation: InstanceState, waited: timedelta) -> str:
+def _why_cancelled(situation: InstanceState, waited: timedelta) -> str:
     """Return why the instance stays although its end is awaited, or an empty string if it does not stay."""
     if situation.lifecycle is None and waited > decisions.DETACHED_AFTER:
         return "no group holds the instance any more: it was detached meanwhile"

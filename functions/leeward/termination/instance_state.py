@@ -175,8 +175,8 @@ def _lifecycle(record: TerminationRecord, group: Group | None, instance: Instanc
     left = group is not None and listed is None and instance is not None and not instance.ended
     if not left or not record.has(*FROM_THE_GROUP):
         return listed
-    found = groups.lifecycle_of(record.instance)
-    return found[1] if found else None
+    member = groups.lifecycle_of(record.instance)
+    return member[1] if member else None
 
 
 def of_ours(

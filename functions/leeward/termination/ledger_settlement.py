@@ -17,9 +17,8 @@ from leeward.ports.compute import Instances
 from leeward.ports.records import Claims
 from leeward.termination import capacity_ledger
 from leeward.termination.capacity_ledger import Ending
-from leeward.termination.execution import request
+from leeward.termination.execution import request, subject_of
 from leeward.termination.instance_state import InstanceState, read
-from leeward.termination.subject import subject_of
 
 
 def settle(situation: InstanceState, ports: Ports) -> str | None:

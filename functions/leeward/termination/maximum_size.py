@@ -40,7 +40,7 @@ def launch(record: TerminationRecord, group: Group, subnet: str, token: str, por
     refused: Replacement | None = None
     for number in range(TRIES):
         try:
-            lacking = _make_room(record, group.name, ports, refused)
+            lacking = _raise_if_needed(record, group.name, ports, refused)
         except TerminalError as error:
             lacking = f"MaxSize of {group.name} could not be raised: {error}"
         if lacking == LOST:
@@ -54,7 +54,7 @@ def launch(record: TerminationRecord, group: Group, subnet: str, token: str, por
     return refused or Replacement(reason=LOST)
 
 
-def _make_room(record: TerminationRecord, name: str, ports: Ports, refused: Replacement | None) -> str:
+def _raise_if_needed(record: TerminationRecord, name: str, ports: Ports, refused: Replacement | None) -> str:
     """Raise MaxSize if the launch needs it. Return an empty string once the launch may be tried, else why it may not. A
     launch is tried before MaxSize is read, unless other replacements have raised it: then the instance is first
     recorded as a holder.
@@ -69,15 +69,15 @@ def _make_room(record: TerminationRecord, name: str, ports: Ports, refused: Repl
     group = ports.groups.describe([name]).get(name)
     if group is None:
         return f"no Auto Scaling group {name}"
-    has_room = group.desired < group.maximum
-    if has_room and (holds or not item.explains(group.maximum)):
+    has_capacity = group.desired < group.maximum
+    if has_capacity and (holds or not item.explains(group.maximum)):
         return refused.reason if refused is not None else ""  # refused for another reason than MaxSize
     if not item.explains(group.maximum):
         noted = noted or _recorded(name, record.subject.cluster, ports)
         owners = noted[0] if noted and group.maximum <= noted[1] else group.maximum
         item = replace(item, before=owners, raised=())
     holders = tuple(dict.fromkeys((*item.holders, record.instance)))
-    most = group.maximum if has_room else max(group.desired + 1, item.before + len(holders))
+    most = group.maximum if has_capacity else max(group.desired + 1, item.before + len(holders))
     added = (most,) if most > group.maximum else ()
     raised = tuple(dict.fromkeys((*item.raised, *added)))
     if ports.maxima.write(replace(item, holders=holders, raised=raised)) is None:
@@ -138,7 +138,7 @@ def put_back(
     if not item.active or (item.restoring is not None and now - item.restoring < ABANDONED):
         return False
     records = ports.claims.read_all(item.holders)
-    holders = tuple(holder for holder in item.holders if _needs_room(records.get(holder)))
+    holders = tuple(holder for holder in item.holders if _needs_capacity(records.get(holder)))
     if holders != item.holders or item.restoring is not None:
         written = ports.maxima.write(replace(item, holders=holders, restoring=None))
         if written is None:
@@ -151,15 +151,15 @@ def put_back(
         return False
     if group.desired > item.before or _in_use(name, cluster, ports.upgrades, ports.disruptions, works):
         return False
-    marked = ports.maxima.write(replace(item, restoring=now))
-    if marked is None:
+    restoring = ports.maxima.write(replace(item, restoring=now))
+    if restoring is None:
         return False
     done = ports.group_changes.put_back_maximum(name, item.before)
-    ports.maxima.write(marked.settled() if done else replace(marked, restoring=None))
+    ports.maxima.write(restoring.settled() if done else replace(restoring, restoring=None))
     return done
 
 
-def _needs_room(record: TerminationRecord | None) -> bool:
+def _needs_capacity(record: TerminationRecord | None) -> bool:
     """Return whether a launch may have been made that is not offset."""
     return record is not None and record.status is Status.OPEN and not record.surge_settled
 

@@ -16,25 +16,27 @@ from leeward.termination.replica_surge import put_back
 from leeward.termination.run import Next, Run
 
 
-def give_back(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+def return_to_service(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Return the node to service: its pods did not leave in time, or no cause requests its termination any more.
     `finish` closes the record. A Node that a person or a controller has deleted keeps its taint: its termination is
     retried, and it takes no new pods.
     """
     record = read(run.instance, ports.claims)
-    spared = run.next is Next.SPARE
+    cancelled = run.next is Next.CANCEL
     kubernetes = ports.clusters.kubernetes(record.subject.cluster)
     node = find_node(record, kubernetes)
     why = "; ".join(record.blocked_by) or run.why or "pods did not leave in time"
     if record.surges:
         put_back(record.instance, kubernetes, ports.claims)
     if node is not None:
-        if spared or not (node.deleting and record.has(CauseKind.NODE_DELETED)):
+        if cancelled or not (node.deleting and record.has(CauseKind.NODE_DELETED)):
             kubernetes.unmark(node, disruption_taint(ports.deployment))
-        reason = "TerminationCalledOff" if spared else "PodEvictionFailure"
-        message = run.why if spared else why
-        kubernetes.event(node, reason=reason, message=message, warning=not spared, now=ports.clock.now())
-    return replace(run, next=Next.SPARED if spared else Next.GIVEN_BACK, why=run.why if spared else why[:500])
+        reason = "TerminationCancelled" if cancelled else "PodEvictionFailure"
+        message = run.why if cancelled else why
+        kubernetes.event(node, reason=reason, message=message, warning=not cancelled, now=ports.clock.now())
+    return replace(
+        run, next=Next.CANCELLED if cancelled else Next.RETURNED_TO_SERVICE, why=run.why if cancelled else why[:500]
+    )
 
 
 def remove_node(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:

@@ -44,46 +44,46 @@ class PlacementInputs:
     silent: bool = False
 
 
-def look(situation: InstanceState, group: Group, ports: Ports) -> PlacementInputs:
+def load_inputs(situation: InstanceState, group: Group, ports: Ports) -> PlacementInputs:
     """Read the inputs: one read of the table, one DescribeSubnets, two or three calls of the cluster's API, and one
     DescribeInstances if members have been launched that are not Ready yet.
     """
     subject = situation.record.subject
     leaving = Leaving(instance=subject.instance, zone=subject.zone, subnet=subject.subnet, type=subject.instance_type)
-    found = PlacementInputs(leaving=leaving, known=Known(facts=ClusterFacts(), subnets=()))
-    facts = _facts(subject.cluster, found, ports.clock, ports.catalog)
-    found.known = Known(
+    inputs = PlacementInputs(leaving=leaving, known=Known(facts=ClusterFacts(), subnets=()))
+    facts = _facts(subject.cluster, inputs, ports.clock, ports.catalog)
+    inputs.known = Known(
         facts=facts,
-        subnets=_subnets(group, facts, found, ports.network),
-        newcomers=_newcomers(group, subject.instance, facts, found, ports),
+        subnets=_subnets(group, facts, inputs, ports.network),
+        newcomers=_newcomers(group, subject.instance, facts, inputs, ports),
         cni=situation.policy.cni,
     )
-    _ask_the_cluster(situation, found, ports.clusters)
-    return found
+    _ask_the_cluster(situation, inputs, ports.clusters)
+    return inputs
 
 
-def _facts(cluster: str, found: PlacementInputs, clock: Clock, catalog: Catalog) -> ClusterFacts:
-    sheets = _try(lambda: catalog.read(cluster), "the facts of fn sync", found)
+def _facts(cluster: str, inputs: PlacementInputs, clock: Clock, catalog: Catalog) -> ClusterFacts:
+    sheets = _try(lambda: catalog.read(cluster), "the facts of fn sync", inputs)
     facts = ClusterFacts.from_sheets(sheets or {})
     now = clock.now()
     for kind in facts.stale(now, NEEDED):
         minutes = int((now - facts.synced[kind]).total_seconds() // 60)
-        found.doubts.append(f"{kind.value} were last synced {minutes} min ago")
+        inputs.doubts.append(f"{kind.value} were last synced {minutes} min ago")
     missing = facts.missing(NEEDED) if sheets is not None else ()
     if missing:
-        found.doubts.append(f"never synced: {', '.join(kind.value for kind in missing)}")
+        inputs.doubts.append(f"never synced: {', '.join(kind.value for kind in missing)}")
     return facts
 
 
-def _subnets(group: Group, facts: ClusterFacts, found: PlacementInputs, network: Network) -> tuple[Subnet, ...]:
+def _subnets(group: Group, facts: ClusterFacts, inputs: PlacementInputs, network: Network) -> tuple[Subnet, ...]:
     """Return the group's subnets with the addresses that are free now, else as fn sync read them."""
-    live = _try(lambda: network.subnets(group.subnets), "free addresses", found) if group.subnets else {}
+    live = _try(lambda: network.subnets(group.subnets), "free addresses", inputs) if group.subnets else {}
     known = live or {subnet.id: subnet for subnet in facts.subnets}
     return tuple(known[name] for name in group.subnets if name in known)
 
 
 def _newcomers(
-    group: Group, leaving: str, facts: ClusterFacts, found: PlacementInputs, ports: Ports
+    group: Group, leaving: str, facts: ClusterFacts, inputs: PlacementInputs, ports: Ports
 ) -> tuple[Instance, ...]:
     """Return the members that were launched and are no Ready nodes yet. Without counted nodes, return only those that
     still boot.
@@ -97,33 +97,33 @@ def _newcomers(
         and member.lifecycle.startswith(STAYING if counted else STAYING[0])
     ]
     instances = (
-        _try(lambda: ports.instances.describe(names), "instances that are not Ready yet", found) if names else {}
+        _try(lambda: ports.instances.describe(names), "instances that are not Ready yet", inputs) if names else {}
     )
     since = ports.clock.now() - JOINS_WITHIN
     fresh = (one for one in (instances or {}).values() if not one.ended and one.launched >= since)
     return tuple(sorted(fresh, key=lambda one: one.id))
 
 
-def _ask_the_cluster(situation: InstanceState, found: PlacementInputs, clusters: Clusters) -> None:
+def _ask_the_cluster(situation: InstanceState, inputs: PlacementInputs, clusters: Clusters) -> None:
     """Read the node and its pods; the volumes only if one of its pods has a claim."""
     kubernetes = clusters.kubernetes(situation.record.subject.cluster)
     try:
         node = find_node(situation.record, kubernetes)
         pods = tuple(kubernetes.pods_on(node.name)) if node else ()
     except LeewardError as error:
-        found.silent = True
-        found.doubts.append(f"the node is taken for a full one, its pods are not known: {error}")
+        inputs.silent = True
+        inputs.doubts.append(f"the node is taken for a full one, its pods are not known: {error}")
         return
     claimed = any(pod.claims for pod in pods)
-    volumes = _try(kubernetes.volumes, "the zones of the pods' volumes", found) if claimed else ()
-    found.node = node
+    volumes = _try(kubernetes.volumes, "the zones of the pods' volumes", inputs) if claimed else ()
+    inputs.node = node
     millicores = node.cpu if node else 0
-    found.leaving = replace(found.leaving, millicores=millicores, pods=pods, volumes=tuple(volumes or ()))
+    inputs.leaving = replace(inputs.leaving, millicores=millicores, pods=pods, volumes=tuple(volumes or ()))
 
 
-def _try(ask: Callable[[], T], what: str, found: PlacementInputs) -> T | None:
+def _try(ask: Callable[[], T], what: str, inputs: PlacementInputs) -> T | None:
     try:
         return ask()
     except LeewardError as error:
-        found.doubts.append(f"{what} could not be had: {error}")
+        inputs.doubts.append(f"{what} could not be had: {error}")
         return None

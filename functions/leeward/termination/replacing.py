@@ -26,11 +26,11 @@ from leeward.ports.records import Catalog
 from leeward.termination import decisions, maximum_size
 from leeward.termination.freshness import Need
 from leeward.termination.instance_state import InstanceState, read
-from leeward.termination.placement_inputs import PlacementInputs, look
+from leeward.termination.placement_inputs import PlacementInputs, load_inputs
 from leeward.termination.prompt_eviction import survey_or_evict
 from leeward.termination.run import Next, Notice, NoticeKind, Run
 
-MOST_PODS_TOLD = 10
+MOST_PODS_NAMED = 10
 LONGEST_WHY = 500
 RACES = 5  # of writing a reservation, before the replacement is placed without one
 ELSEWHERE, NO_SUBNET_IPS, REFUSED = "ReplacementElsewhere", "NoSubnetIPs", "ReplacementRefused"  # reasons of Events
@@ -59,7 +59,7 @@ def ask_for_replacement(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     asked = Asked(replacement=record.replacement) if record.replacement else _ask(situation, ports)
     guarded = bool(situation.our_hooks)
     first = decisions.terminates_first(record, situation.policy, situation.lifecycle, hook_guards=guarded)
-    why = told(record, asked.replacement)
+    why = outcome_sentence(record, asked.replacement)
     if decisions.asks_first(record, situation.policy) and not guarded:
         why = f"no terminate hook of ours guards {record.subject.group}: it drains first; {why}"
     onward = Next.TERMINATE_FIRST if first else Next.DRAIN
@@ -74,7 +74,7 @@ def _may_launch(situation: InstanceState, clock: Clock) -> bool:
     return wanted.act or record.launching
 
 
-def told(record: TerminationRecord, replacement: Replacement) -> str:
+def outcome_sentence(record: TerminationRecord, replacement: Replacement) -> str:
     """Return the outcome in one sentence, for the log and the execution."""
     if not replacement.launched:
         return replacement.reason
@@ -89,21 +89,21 @@ def _ask(situation: InstanceState, ports: Ports) -> Asked:
     wanted = decisions.wants_replacement(record, situation.group, situation.policy, lifecycle, ports.clock.now())
     if group is None or not (wanted.act or record.launching):
         return Asked(replacement=Replacement(reason=wanted.why))
-    found = look(situation, group, ports)
+    inputs = load_inputs(situation, group, ports)
     plan = record.plan
     if plan is None:
-        plan = _plan(record, group, found, ports.clock, ports.catalog)
+        plan = _plan(record, group, inputs, ports.clock, ports.catalog)
         ports.claims.plan(record.instance, plan)
     chosen, replacement = _launch(record, group, plan, ports)
-    _keep_promise(record, group, found, chosen, replacement, ports.clock, ports.catalog)
-    doubts = _doubts(found) if record.plan is None else ()
-    notices = (*doubts, *_tell(situation, found, chosen, replacement, ports.clock, ports.clusters))
+    _keep_promise(record, group, inputs, chosen, replacement, ports.clock, ports.catalog)
+    doubts = _doubts(inputs) if record.plan is None else ()
+    notices = (*doubts, *_notify(situation, inputs, chosen, replacement, ports.clock, ports.clusters))
     ports.claims.note(record.instance, replacement=replacement, times={"replacement": ports.clock.now()})
     return Asked(replacement=replacement, notices=notices)
 
 
 def _plan(
-    record: TerminationRecord, group: Group, found: PlacementInputs, clock: Clock, catalog: Catalog
+    record: TerminationRecord, group: Group, inputs: PlacementInputs, clock: Clock, catalog: Catalog
 ) -> LaunchPlan:
     """Place the replacement against the current reservations of others, and reserve for it before the launch."""
     cluster = record.subject.cluster
@@ -111,23 +111,23 @@ def _plan(
         for _ in range(RACES):
             promises, now = catalog.promises(cluster), clock.now()
             others, short = promises.others(record.instance, now), promises.short_at(now)
-            found.known = replace(found.known, promises=others, short=short)
-            plan = plan_launch(group, found.leaving, found.known, Lots(record.instance))
+            inputs.known = replace(inputs.known, promises=others, short=short)
+            plan = plan_launch(group, inputs.leaving, inputs.known, Lots(record.instance))
             if not plan.options:
                 return plan
-            promise = promise_of(plan.options[0], group, found.leaving, found.known, now)
+            promise = promise_of(plan.options[0], group, inputs.leaving, inputs.known, now)
             if catalog.promise(cluster, record.instance, promise, after=promises.version):
                 return plan
-        found.doubts.append(f"others placed replacements at the same moment, {RACES} times")
+        inputs.doubts.append(f"others placed replacements at the same moment, {RACES} times")
     except LeewardError as error:
-        found.doubts.append(f"what others are promised could not be had: {error}")
-    return plan_launch(group, found.leaving, found.known, Lots(record.instance))
+        inputs.doubts.append(f"what others are promised could not be had: {error}")
+    return plan_launch(group, inputs.leaving, inputs.known, Lots(record.instance))
 
 
 def _keep_promise(
     record: TerminationRecord,
     group: Group,
-    found: PlacementInputs,
+    inputs: PlacementInputs,
     chosen: LaunchOption | None,
     replacement: Replacement,
     clock: Clock,
@@ -139,7 +139,7 @@ def _keep_promise(
     cluster, now = record.subject.cluster, clock.now()
     here = chosen if replacement.launched else None
     nothing = LaunchOption(subnet=record.subject.subnet, zone=record.subject.zone, why="")
-    promise = promise_of(here or nothing, group, found.leaving, found.known, now)
+    promise = promise_of(here or nothing, group, inputs.leaving, inputs.known, now)
     kept = replace(promise, launched=replacement.launched[0]) if here else replace(promise, ips=0, taken=0)
     try:
         for _ in range(RACES):
@@ -147,7 +147,7 @@ def _keep_promise(
             if catalog.promise(cluster, record.instance, kept, after=version):
                 return
     except LeewardError as error:
-        found.doubts.append(f"the promise could not be kept: {error}")
+        inputs.doubts.append(f"the promise could not be kept: {error}")
 
 
 def _launch(
@@ -196,15 +196,15 @@ def _lack(option: LaunchOption, network: Network) -> str | None:
     return f"{option.zone}: {option.subnet} has {subnet.free_ips} free by now, {option.ips} are needed"
 
 
-def _doubts(found: PlacementInputs) -> tuple[Notice, ...]:
-    if not found.doubts:
+def _doubts(inputs: PlacementInputs) -> tuple[Notice, ...]:
+    if not inputs.doubts:
         return ()
-    return (Notice(kind=NoticeKind.STALE_FACTS, text=f"placed on what is known: {'; '.join(found.doubts)}"),)
+    return (Notice(kind=NoticeKind.STALE_FACTS, text=f"placed on what is known: {'; '.join(inputs.doubts)}"),)
 
 
-def _tell(
+def _notify(
     situation: InstanceState,
-    found: PlacementInputs,
+    inputs: PlacementInputs,
     chosen: LaunchOption | None,
     replacement: Replacement,
     clock: Clock,
@@ -217,18 +217,18 @@ def _tell(
         text = (
             f"its replacement {new} is in {chosen.zone} ({chosen.subnet}), not in {subject.zone}: {replacement.reason}"
         )
-        _write([found.node], ELSEWHERE, text, found, situation, clock, clusters, warning=False)
+        _write([inputs.node], ELSEWHERE, text, inputs, situation, clock, clusters, warning=False)
         return (Notice(kind=NoticeKind.ELSEWHERE, text=text),)
     if chosen is None:
         no_ips = NO_SUBNET_WITH_IPS in replacement.reason
-        pods = leaving_pods(found.leaving.pods or ())[:MOST_PODS_TOLD] if no_ips else ()
+        pods = leaving_pods(inputs.leaving.pods or ())[:MOST_PODS_NAMED] if no_ips else ()
         text = f"nothing is launched in place of {subject.instance}: {replacement.reason}"
         reason = NO_SUBNET_IPS if no_ips else REFUSED
-        _write([found.node, *pods], reason, text, found, situation, clock, clusters, warning=True)
+        _write([inputs.node, *pods], reason, text, inputs, situation, clock, clusters, warning=True)
         return (Notice(kind=NoticeKind.NOWHERE, text=text),)
     if replacement.refused:
         text = sentence(subject.group or "", replacement.reason, BY_ITSELF)
-        _write([found.node], EVENT, text, found, situation, clock, clusters, warning=True)
+        _write([inputs.node], EVENT, text, inputs, situation, clock, clusters, warning=True)
         return (Notice(kind=NoticeKind.REFUSED, text=text),)
     return ()
 
@@ -237,7 +237,7 @@ def _write(
     about: Sequence[Node | Pod | None],
     reason: str,
     text: str,
-    found: PlacementInputs,
+    inputs: PlacementInputs,
     situation: InstanceState,
     clock: Clock,
     clusters: Clusters,
@@ -245,7 +245,7 @@ def _write(
     warning: bool,
 ) -> None:
     """Write Events. Best effort: after one that fails the cluster's API is not called again."""
-    if found.silent:
+    if inputs.silent:
         return
     kubernetes = clusters.kubernetes(situation.record.subject.cluster)
     try:
@@ -253,4 +253,4 @@ def _write(
             if each is not None:
                 kubernetes.event(each, reason=reason, message=text, warning=warning, now=clock.now())
     except LeewardError as error:
-        found.doubts.append(f"no Event could be written: {error}")
+        inputs.doubts.append(f"no Event could be written: {error}")

@@ -43,15 +43,15 @@ def surged(lone: Iterable[Pod], kubernetes: Workloads) -> frozenset[str]:
     Deployment asks for one replica, and no objection exists. Only reads; a Deployment that may not be read may not be
     scaled either.
     """
-    found = set()
+    surged_pods: set[str] = set()
     for pod in lone:
         with suppress(AccessDeniedError):
             deployment = kubernetes.deployment_of(pod)
             if deployment is None or deployment.replicas != ONE:
                 continue
             if why_not(pod, deployment, kubernetes.autoscaled(pod.namespace)) is None:
-                found.add(pod.key)
-    return frozenset(found)
+                surged_pods.add(pod.key)
+    return frozenset(surged_pods)
 
 
 class Surging:
@@ -72,14 +72,14 @@ class Surging:
         has come, one that is not ready and one that is leaving wait for nothing.
         """
         pod = eviction.pod
-        told = not self._policy.surge_single_replicas or eviction.due or eviction.how is How.DELETE
-        if told or not pod.ready or pod.deletion or pod.uid in self._plain:
+        leaves_at_once = not self._policy.surge_single_replicas or eviction.due or eviction.how is How.DELETE
+        if leaves_at_once or not pod.ready or pod.deletion or pod.uid in self._plain:
             return None
         try:
             waits = self._decided(pod)
         except AccessDeniedError as error:  # the cluster's role is of an earlier version
             waits = None
-            self._tell(pod, str(error))
+            self._notify(pod, str(error))
             mine = self._of_pod.get(pod.uid)
             self._write({key: sure for key, sure in self._surges.items() if sure or key != mine})
         if waits is None:
@@ -125,7 +125,9 @@ class Surging:
 
     def _decide(self, pod: Pod) -> str | None:
         if pod.owner is not None and pod.owner.kind == "StatefulSet":
-            self._tell(pod, f"StatefulSet {pod.owner.name}: its pods have identities, a second replica is another pod")
+            self._notify(
+                pod, f"StatefulSet {pod.owner.name}: its pods have identities, a second replica is another pod"
+            )
             return None
         deployment = self._kubernetes.deployment_of(pod)
         if deployment is None:
@@ -139,7 +141,7 @@ class Surging:
         if self._ports.clock.now() >= self._until:
             reason = reason or "there is no time left for a second one"
         if reason:
-            self._tell(pod, reason)
+            self._notify(pod, reason)
             return None
         self._of_pod[pod.uid] = deployment.key
         return self._raise(deployment)
@@ -159,14 +161,14 @@ class Surging:
                 self._write({**self._surges, deployment.key: True})
             return self._waiting(deployment)
         if self._surges[deployment.key]:
-            self._tell(pod, f"the replicas of {deployment.key} were set back by others")
+            self._notify(pod, f"the replicas of {deployment.key} were set back by others")
             return None
         return self._raise(deployment)
 
     def _waiting(self, deployment: Deployment) -> str:
         return f"waits for a second replica of {deployment.key}, until {format_instant(self._until)}"
 
-    def _tell(self, pod: Pod, why: str) -> None:
+    def _notify(self, pod: Pod, why: str) -> None:
         """Write an Event on the pod that it leaves without a second replica."""
         message = f"evicted without a second replica: {why}"
         now = self._ports.clock.now()

@@ -21,14 +21,14 @@ class Next(StrEnum):
     DRAINED = "drained"
     GONE = "gone"
     FAILED = "failed"
-    SPARE = "spare"  # no cause requests the termination of the instance any more
+    CANCEL = "cancel"  # no cause requests the termination of the instance any more
     ANSWER = "answer"
     REMOVE = "remove"
     FINISH = "finish"
     AGAIN = "again"  # a cause joined at the last moment
     DONE = "done"
-    GIVEN_BACK = "given-back"
-    SPARED = "spared"
+    RETURNED_TO_SERVICE = "returned-to-service"
+    CANCELLED = "cancelled"
 
 
 class NoticeKind(StrEnum):

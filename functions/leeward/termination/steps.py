@@ -37,7 +37,7 @@ from leeward.ports.autoscaling import Groups
 from leeward.ports.records import Claims
 from leeward.termination import decisions
 from leeward.termination.capacity_ledger import only_surplus, to_offset
-from leeward.termination.execution import start
+from leeward.termination.execution import start, subject_of
 from leeward.termination.freshness import RUNNING, Need, instance_fact
 from leeward.termination.heartbeats import AT_EVERY_CHANCE, beat
 from leeward.termination.hook_completion import WHY_RETAINED, answer_hooks
@@ -52,7 +52,6 @@ from leeward.termination.ledger_settlement import (
 from leeward.termination.maximum_size import put_back
 from leeward.termination.run import Next, Run
 from leeward.termination.storm import in_storm
-from leeward.termination.subject import subject_of
 from leeward.workflow.steps import Step
 
 
@@ -114,7 +113,7 @@ def terminate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     run = replace(run, version=record.version, next=Next.ANSWER)
     if situation.lifecycle == RETAINED and not situation.ended:
         if not record.has(CauseKind.MANUAL):
-            return replace(run, next=Next.SPARE, why=WHY_RETAINED)
+            return replace(run, next=Next.CANCEL, why=WHY_RETAINED)
         ports.groups.terminate(instance=record.instance, decrement=False, anyway=True)
         ports.claims.note(record.instance, times={"terminating": ports.clock.now()})
         return replace(run, why=f"{record.subject.group} retained it: termination requested")
@@ -128,7 +127,7 @@ def terminate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         and only_surplus(record)
         and all(_write_off(situation, surge, ports.groups, ports.claims) for surge in surges)
     ):
-        return replace(run, next=Next.SPARE, why=f"{record.subject.group} has been made smaller by others meanwhile")
+        return replace(run, next=Next.CANCEL, why=f"{record.subject.group} has been made smaller by others meanwhile")
     asked, shrinks = _terminate(record, ports, decrement=bool(surges), anyway=situation.pooled)
     settlement = Offset(instance=record.instance) if shrinks else NoOffset.WRITTEN_OFF
     offsets = {surges[0]: settlement} if surges and asked else None
@@ -145,10 +144,12 @@ def finish(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     record, now = read(run.instance, ports.claims), ports.clock.now()
     if record.version != run.version:
         return replace(run, next=Next.AGAIN, why="a cause joined at the last moment")
-    situation = survey(record, ports) if to_offset(record) or run.next is Next.GIVEN_BACK else None
-    if run.next is Next.GIVEN_BACK:
+    situation = survey(record, ports) if to_offset(record) or run.next is Next.RETURNED_TO_SERVICE else None
+    if run.next is Next.RETURNED_TO_SERVICE:
         ports.claims.failed(record.instance, run.why)
-    if run.next is Next.GIVEN_BACK and (decisions.comes_again(record, now) or _offsets_later(situation, ports)):
+    if run.next is Next.RETURNED_TO_SERVICE and (
+        decisions.comes_again(record, now) or _offsets_later(situation, ports)
+    ):
         return_to_owners(record, ports.claims)
         ports.claims.note_attempt(record.instance, record.attempt, times={"retry": now + decisions.RESTS})
         return run
@@ -160,15 +161,15 @@ def finish(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     if waiting:
         waited = now - record.times.get("terminated", now)
         return replace(run, next=Next.WAIT, pause=decisions.pause_seconds(waited=waited, now=now), why=waiting)
-    given_back = run.next in {Next.GIVEN_BACK, Next.SPARED}
-    outcome = Outcome.GIVEN_BACK if given_back else Outcome.TERMINATED
+    returned = run.next in {Next.RETURNED_TO_SERVICE, Next.CANCELLED}
+    outcome = Outcome.RETURNED_TO_SERVICE if returned else Outcome.TERMINATED
     try:
         ports.claims.close(run.instance, version=run.version, outcome=outcome, now=now)
     except RecordChangedError:
         return replace(run, next=Next.AGAIN, why="a cause joined at the last moment")
     with suppress(LeewardError):  # otherwise the minute reconciler does it
         _put_back_maximum(record, ports)
-    return run if given_back else replace(run, next=Next.DONE)
+    return run if returned else replace(run, next=Next.DONE)
 
 
 def _offsets_later(situation: InstanceState | None, ports: Ports) -> bool:

@@ -1,7 +1,6 @@
 """Log lines and metrics of the termination package, each name declared once (docs/operations.md lists them)."""
 
 from leeward.telemetry import Telemetry
-from leeward.termination.reconcile_result import ReconcileResult
 from leeward.termination.run import Next, NoticeKind, Run
 from leeward.workflow.steps import log_step
 
@@ -9,11 +8,6 @@ NODES_TERMINATED = "NodesTerminated"
 DRAINS_BLOCKED = "DrainsBlocked"
 POD_EVICTION_FAILURES = "PodEvictionFailures"
 STEPS_FAILED = "StepsFailed"
-EXECUTIONS_RESTARTED = "ExecutionsRestarted"
-HOOKS_ANSWERED_BY_SWEEP = "HooksAnsweredByReconciler"
-STALE_MARKS_REMOVED = "StaleMarksRemoved"
-FOREIGN_TAINTS = "NodesOfOtherDeployments"
-SWEEPS = "Sweeps"
 STALE_FACTS = "StaleFacts"
 REPLACEMENTS_ELSEWHERE = "ReplacementsElsewhere"
 REPLACEMENTS_NOWHERE = "ReplacementsNowhere"
@@ -36,7 +30,7 @@ def stepped(step: str, result: Run) -> None:
     name = {
         ("finish", Next.DONE): NODES_TERMINATED,
         ("drain", Next.WAIT): DRAINS_BLOCKED if any(word in result.why for word in BLOCKED) else None,
-        ("give-back", Next.GIVEN_BACK): POD_EVICTION_FAILURES,
+        ("return-to-service", Next.RETURNED_TO_SERVICE): POD_EVICTION_FAILURES,
         ("note-failure", Next.FAILED): STEPS_FAILED,
     }.get((step, result.next))
     counted = {name: 1} if name else {}
@@ -44,19 +38,3 @@ def stepped(step: str, result: Run) -> None:
         telemetry.warning(notice.text, {"step": step, "instance": result.instance, "notice": notice.kind.value})
         counted[NOTICES[notice.kind]] = 1
     telemetry.count(counted)
-
-
-def swept(found: ReconcileResult) -> None:
-    """Log the result of the minute reconciler and count its heartbeat and its fixes."""
-    telemetry.info("swept", found.to_json())
-    for node in found.foreign:
-        telemetry.warning(f"another deployment of Leeward is terminating node {node}")
-    telemetry.count(
-        {
-            SWEEPS: 1,
-            EXECUTIONS_RESTARTED: len(found.restarted),
-            HOOKS_ANSWERED_BY_SWEEP: len(found.answered),
-            STALE_MARKS_REMOVED: len(found.unmarked),
-            FOREIGN_TAINTS: len(found.foreign),
-        }
-    )

@@ -53,8 +53,8 @@ def drain_volumes(plan: DrainPlan, held: Sequence[HeldVolume], *, waits: bool) -
     pod uses is not waited for. `waits` False: none is (the instance is gone, or the policy gives volumes no time).
     """
     leaving = {eviction.pod.key for eviction in plan.evict}
-    found: list[DrainVolume] = []
+    volumes: list[DrainVolume] = []
     for one in held:
         going = waits and all(pod.key in leaving for pod in one.users)
-        found += [DrainVolume(attachment=one.attachment.name, pod=pod, wait=going) for pod in one.users or (None,)]
-    return tuple(found)
+        volumes += [DrainVolume(attachment=one.attachment.name, pod=pod, wait=going) for pod in one.users or (None,)]
+    return tuple(volumes)

@@ -5,6 +5,7 @@ Decides nothing; a step observes, calls the pure modules, executes their decisio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from leeward.cluster.facets import Known
 from leeward.errors import InvalidInputError
 from leeward.model.group import Group
 from leeward.model.instance import Instance
@@ -73,7 +74,7 @@ def observe(record: UpgradeRecord, ports: Ports, inputs: PreflightInputs | None 
         cluster=record.cluster,
         now=ports.clock.now(),
         policies=policies,
-        nodes=tuple(kubernetes.nodes()),
+        node_list=Known(tuple(kubernetes.nodes())),
         pods=tuple(kubernetes.pods()),
         budgets=tuple(kubernetes.budgets()),
         daemon_sets=kubernetes.daemon_sets(),

@@ -142,7 +142,7 @@ class TestAHundredRecords:
         assert system.kubernetes.asked["nodes"] == 1
         assert system.kubernetes.asked["mark"] == 100
         assert len(system.executions.open) == 100
-        assert queue.metric("NodesMarked") == 100
+        assert queue.metric("NodesTainted") == 100
 
     def test_a_storm_of_duplicates_costs_one_claim(self, connect):
         queue = connect()

@@ -201,7 +201,7 @@ class TestUnexpectedErrors:
             system.kubernetes.fail(method, error)
         result = process_batch(warnings_for(BLUE, GREEN), system.ports)
         assert result.failures == ()
-        assert set(result.marked) == {GREEN}
+        assert set(result.tainted) == {GREEN}
 
 
 def assert_only_the_first_comes_back(system=None):
@@ -210,7 +210,7 @@ def assert_only_the_first_comes_back(system=None):
     assert result.failures == ("m0",)
     assert "UnexpectedError" in result.results[0].decision.reason
     assert system.claims.read(GREEN) is not None
-    assert set(result.marked) - {BLUE} == {GREEN}
+    assert set(result.tainted) - {BLUE} == {GREEN}
 
 
 def test_ninety_nine_warnings_are_handled_beside_a_body_that_the_parser_does_not_expect():

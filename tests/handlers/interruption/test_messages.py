@@ -146,7 +146,9 @@ class TestJoining:
         queue.deliver(event("rebalance_recommendation"))
         queue.system.kubernetes.unmark(node_of(queue), disruption_taint(DEPLOYMENT))
         queue.system.executions.end("i-0abc")
-        queue.system.claims.close("i-0abc", version=1, outcome=Outcome.GIVEN_BACK, now=queue.system.clock.now())
+        queue.system.claims.close(
+            "i-0abc", version=1, outcome=Outcome.RETURNED_TO_SERVICE, now=queue.system.clock.now()
+        )
         assert queue.deliver(event("rebalance_recommendation")) == []
         assert not node_of(queue).marked
         assert not node_of(queue).unschedulable
@@ -281,21 +283,21 @@ class TestExecutionsThatEndedBadly:
         queue.deliver(event("execution_aborted"))
         assert queue.system.executions.open == {"i-0abc-2"}
 
-    def test_one_that_rests_until_later_is_left_to_the_sweeper(self, connect):
+    def test_one_that_rests_until_later_is_left_to_the_reconciler(self, connect):
         queue = connect()
         self._open(queue)
         queue.system.claims.note("i-0abc", times={"retry": queue.system.clock.now().replace(hour=11)})
         queue.deliver(event("execution_aborted"))
         assert queue.system.executions.open == set()
 
-    def test_one_that_dies_again_and_again_is_left_to_the_sweeper(self, connect):
+    def test_one_that_dies_again_and_again_is_left_to_the_reconciler(self, connect):
         queue = connect()
         self._open(queue, attempts=3)
         queue.deliver(event("execution_aborted", detail__name="i-0abc-3"))
         assert queue.system.executions.open == set()
         assert queue.system.claims.records["i-0abc"].times["retry"] > queue.system.clock.now()
 
-    def test_while_a_hook_waits_one_that_is_left_to_the_sweeper_is_heartbeaten_before_it_is_due(self, connect):
+    def test_while_a_hook_waits_one_that_is_left_to_the_reconciler_is_heartbeaten_before_it_is_due(self, connect):
         queue = connect(groups=[a_group(GROUP, "i-0abc")])
         queue.deliver(event("asg_terminate"))
         queue.system.groups.set_lifecycle(GROUP, "i-0abc", "Terminating:Wait")

@@ -6,7 +6,7 @@ from tests.simulation.mutations.build import Mutation, with_features
 from tests.simulation.mutations.editing import edit, edited
 
 BATCH = "leeward.interruption.batch"
-SWEEP = "leeward.termination.reconciler"
+RECONCILER = "leeward.reconcile.reconciler"
 FIRST = "ports.clusters.names()[0]"
 THREADS = with_features(Feature.WORKERS)
 TWO = with_features(Feature.TWO_CLUSTERS)
@@ -31,9 +31,9 @@ OF_CLUSTERS = (
         story="reconciles one cluster after the other",
         breaks=edited(
             edit(
-                f"{SWEEP}.reconcile_once",
-                "each(lambda one: one.run(each), reconcilers, CLUSTERS)",
-                "[one.run(each) for one in reconcilers]",
+                f"{RECONCILER}.reconcile_once",
+                "each(lambda reconciler: reconciler.run(each), reconcilers, CLUSTERS)",
+                "[reconciler.run(each) for reconciler in reconcilers]",
             )
         ),
         rules=frozenset({Rule.MINUTE}),
@@ -68,7 +68,9 @@ OF_CLUSTERS = (
     Mutation(
         name="every node is tainted through the first cluster's API",
         story="builds one client and keeps it",
-        breaks=edited(edit("leeward.interruption.tainting._mark", "kubernetes(mark.cluster)", f"kubernetes({FIRST})")),
+        breaks=edited(
+            edit("leeward.interruption.tainting._taint", "kubernetes(node_taint.cluster)", f"kubernetes({FIRST})")
+        ),
         rules=frozenset({Rule.ELSEWHERE}),
         scenario=TWO,
     ),

@@ -288,9 +288,9 @@ OF_DRAINS = (
         story="takes every taint of the key without a record for a stale one of its own",
         breaks=edited(
             edit(
-                "leeward.termination.reconciler._reconcile_nodes",
-                "[node for node in marked if not node.is_foreign(ports.deployment)]",
-                "marked",
+                "leeward.reconcile.taints.remove_stale_taints",
+                "[node for node in tainted if not node.is_foreign(ports.deployment)]",
+                "tainted",
             ),
             edit(f"{NODE}.unmarked", "if any(known.value != taint.value for known in there):", "if False:"),
         ),

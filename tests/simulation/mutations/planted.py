@@ -5,7 +5,7 @@ from tests.simulation.mutations.planted_adapters import OF_ADAPTERS, OF_THE_COMM
 from tests.simulation.mutations.planted_calls import OF_CALLS
 from tests.simulation.mutations.planted_drains import OF_DRAINS
 from tests.simulation.mutations.planted_emulator import OF_THE_EMULATOR
-from tests.simulation.mutations.planted_healing import OF_FINALIZERS, OF_NOTIFICATIONS, OF_REPAIR, OF_SYNC
+from tests.simulation.mutations.planted_healing import OF_FINALIZERS, OF_NOTIFICATIONS, OF_REPAIR, OF_STATE, OF_SYNC
 from tests.simulation.mutations.planted_periods import OF_PERIODS, OF_STEPS
 from tests.simulation.mutations.planted_planning import OF_PLANNING
 from tests.simulation.mutations.planted_requests import OF_REQUESTS
@@ -24,6 +24,7 @@ PLANTED: tuple[Planted, ...] = (
     *OF_CALLS,
     *OF_REPAIR,
     *OF_FINALIZERS,
+    *OF_STATE,
     *OF_SYNC,
     *OF_NOTIFICATIONS,
     *OF_PLANNING,

@@ -38,7 +38,9 @@ OF_CALLS = (
     Planted(
         name="an instance that is being stopped counts as running",
         story="reads no message but that of the end",
-        edits=(edit(f"{FRESHNESS}.instance_fact", "any(cause.at >= seen.at - DISORDER for cause in told)", "False"),),
+        edits=(
+            edit(f"{FRESHNESS}.instance_fact", "any(cause.at >= seen.at - DISORDER for cause in announced)", "False"),
+        ),
         tests=FRESHNESS_TESTS,
     ),
     Planted(
@@ -53,7 +55,7 @@ OF_CALLS = (
         edits=(
             edit(
                 "leeward.interruption.decide._claimed",
-                'place.instance.state if told and place.instance else ""',
+                'place.instance.state if confirmed and place.instance else ""',
                 'message.state or ""',
             ),
         ),

@@ -41,8 +41,8 @@ OF_DRAINS = (
     Planted(
         name="maintenance of an instance that has ended waits for a budget",
         story="counts every record of maintenance against the budgets",
-        edits=(edit(f"{TERMINATION}.maintenance_budget.budget_left", " or situation.ended", ""),),
-        tests=("tests/unit/termination/test_reconciler.py",),
+        edits=(edit("leeward.reconcile.executions.budget_left", " or situation.ended", ""),),
+        tests=("tests/unit/reconcile/test_reconciler.py",),
     ),
     Planted(
         name="doctor passes over terminate hooks that outlast no failed reconciliation",

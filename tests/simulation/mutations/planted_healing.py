@@ -3,7 +3,7 @@
 from tests.simulation.mutations.editing import edit
 from tests.simulation.mutations.plant import Planted
 
-REPAIR = "leeward.repair"
+RECONCILE = "leeward.reconcile"
 
 OF_REPAIR = (
     Planted(
@@ -11,66 +11,70 @@ OF_REPAIR = (
         story="replaces every node that is not Ready, also when all are",
         edits=(
             edit(
-                f"{REPAIR}.circuit_breaker.Storms.why_not",
+                f"{RECONCILE}.circuit_breaker.CircuitBreaker.reason_to_wait",
                 "if share.unhealthy > most_unhealthy(rules, share.nodes):",
                 "if False:",
             ),
         ),
-        tests=("tests/unit/repair/test_verdicts.py",),
+        tests=("tests/unit/reconcile/test_unhealthy_nodes.py",),
     ),
     Planted(
         name="repair replaces the nodes of a dark zone",
         story="counts unhealthy nodes by group alone",
         edits=(
             edit(
-                f"{REPAIR}.circuit_breaker.Storms.why_not",
-                "if zone in self.zones and _dark(self.zones[zone]):",
+                f"{RECONCILE}.circuit_breaker.CircuitBreaker.reason_to_wait",
+                "if zone in self.zones and _all_unhealthy(self.zones[zone]):",
                 "if False:",
             ),
         ),
-        tests=("tests/unit/repair/test_verdicts.py",),
+        tests=("tests/unit/reconcile/test_unhealthy_nodes.py",),
     ),
     Planted(
         name="repair replaces a node at once",
         story="does not wait until the condition has lasted long enough",
-        edits=(edit(f"{REPAIR}.verdicts._timed", "if health.now < found.due:", "if False:"),),
-        tests=("tests/unit/repair/test_verdicts.py",),
+        edits=(edit(f"{RECONCILE}.unhealthy_nodes._waiting", "if now < condition.due:", "if False:"),),
+        tests=("tests/unit/reconcile/test_unhealthy_nodes.py",),
     ),
     Planted(
         name="repair acts in a paused cluster",
         story="asks the policy and not the pause switch",
-        edits=(edit(f"{REPAIR}.verdicts._why_left", "if health.policies.settings.paused:", "if False:"),),
-        tests=("tests/unit/repair/test_verdicts.py",),
+        edits=(edit(f"{RECONCILE}.unhealthy_nodes._why_left", "if state.policies.settings.paused:", "if False:"),),
+        tests=("tests/unit/reconcile/test_unhealthy_nodes.py",),
     ),
     Planted(
         name="repair terminates at first sight",
         story="believes one look at a list from the API server's cache",
-        edits=(edit(f"{REPAIR}.scan._replace", "or _sure(node, health.impaired, view, ports)", "or True"),),
-        tests=("tests/unit/termination/test_repair_scan.py",),
+        edits=(edit(f"{RECONCILE}.repair._replace", "or _sure(node, state, ports)", "or True"),),
+        tests=("tests/unit/reconcile/test_repair.py",),
     ),
     Planted(
         name="repair runs maxUnhealthy up",
         story="counts percentages as disruption budgets do",
         edits=(
             edit(
-                f"{REPAIR}.circuit_breaker.most_unhealthy",
+                f"{RECONCILE}.circuit_breaker.most_unhealthy",
                 "max(nodes * rules.max_unhealthy // 100, 1)",
                 "-(-nodes * rules.max_unhealthy // 100)",
             ),
         ),
-        tests=("tests/unit/repair/test_verdicts.py",),
+        tests=("tests/unit/reconcile/test_unhealthy_nodes.py",),
     ),
     Planted(
         name="repair counts unhealthy nodes over the whole cluster alone",
         story="lets most nodes of one zone go while the other zones are healthy",
-        edits=(edit(f"{REPAIR}.circuit_breaker.Storms._circuits", "if zone in self.zones:", "if False:"),),
-        tests=("tests/unit/repair/test_verdicts.py",),
+        edits=(edit(f"{RECONCILE}.circuit_breaker.CircuitBreaker._circuits", "if zone in self.zones:", "if False:"),),
+        tests=("tests/unit/reconcile/test_unhealthy_nodes.py",),
     ),
     Planted(
         name="repair counts unhealthy nodes by zone alone",
         story="repairs in every zone at once when nodes fail all over the cluster",
-        edits=(edit(f"{REPAIR}.circuit_breaker.Storms._circuits", 'yield "the cluster", self.cluster', "return"),),
-        tests=("tests/unit/repair/test_verdicts.py",),
+        edits=(
+            edit(
+                f"{RECONCILE}.circuit_breaker.CircuitBreaker._circuits", 'yield "the cluster", self.cluster', "return"
+            ),
+        ),
+        tests=("tests/unit/reconcile/test_unhealthy_nodes.py",),
     ),
 )
 
@@ -80,24 +84,55 @@ OF_FINALIZERS = (
         story="takes the finalizer off every Node that no policy asks it for",
         edits=(
             edit(
-                "leeward.finalizer.selection.to_release",
-                "if not (node.deleting and node.instance_id in view.records)",
+                "leeward.reconcile.finalizers.nodes_to_release",
+                "if not (node.deleting and node.instance_id in state.claimed)",
                 "if True",
             ),
         ),
-        tests=("tests/unit/termination/test_finalizer.py",),
+        tests=("tests/unit/reconcile/test_finalizers.py",),
     ),
     Planted(
         name="the finalizer keeps a Node whose instance is gone",
         story="relies on the termination to take it off",
-        edits=(edit("leeward.finalizer.selection.gone", "instance is None or instance.ended", "False"),),
-        tests=("tests/unit/termination/test_finalizer.py",),
+        edits=(edit("leeward.reconcile.finalizers.is_gone", "instance is None or instance.ended", "False"),),
+        tests=("tests/unit/reconcile/test_finalizers.py",),
     ),
     Planted(
         name="the finalizer is put on Nodes without a policy for it",
         story="protects every Node of the cluster",
-        edits=(edit("leeward.finalizer.selection.wanted", "policy is not None and policy.finalizer", "True"),),
-        tests=("tests/unit/termination/test_finalizer.py",),
+        edits=(
+            edit(
+                "leeward.reconcile.finalizers.is_wanted", "policy is not None and policy.finalizer and listed", "True"
+            ),
+        ),
+        tests=("tests/unit/reconcile/test_finalizers.py",),
+    ),
+)
+
+OF_STATE = (
+    Planted(
+        name="the tag of an instance comes before the group that lists it",
+        story="takes the group that EC2 shows, which an attach changes some seconds later",
+        edits=(
+            edit(
+                "leeward.policy.selection.group_name",
+                "listed or (instance.group if instance is not None else None)",
+                "(instance.group if instance is not None else None) or listed",
+            ),
+        ),
+        tests=("tests/unit/cluster", "tests/unit/interruption/test_world.py"),
+    ),
+    Planted(
+        name="a stale Node ends the instance of a newer one",
+        story="judges each Node by itself",
+        edits=(
+            edit(
+                "leeward.cluster.state.ClusterState.is_superseded",
+                "newest is not None and newest.uid != node.uid",
+                "False",
+            ),
+        ),
+        tests=("tests/unit/reconcile/test_repair.py",),
     ),
 )
 
@@ -155,7 +190,7 @@ OF_NOTIFICATIONS = (
         edits=(
             edit(
                 "leeward.notifications.events._closed",
-                "record.outcome is Outcome.GIVEN_BACK and record.failure",
+                "record.outcome is Outcome.RETURNED_TO_SERVICE and record.failure",
                 "False",
             ),
         ),

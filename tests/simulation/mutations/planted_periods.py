@@ -16,8 +16,8 @@ OF_PERIODS = (
     Planted(
         name="an instance that returns to its warm pool twice is adopted once",
         story="names the cause of a hook that nobody holds by the hook and the instance alone",
-        edits=(edit("leeward.termination.hooks._cause", "#{instance}#{attempt}", "#{instance}"),),
-        tests=("tests/unit/termination/test_reconciler.py",),
+        edits=(edit("leeward.reconcile.hooks._cause", "#{instance}#{attempt}", "#{instance}"),),
+        tests=("tests/unit/reconcile/test_reconciler.py",),
     ),
     Planted(
         name="a stop that is told late drains an instance in service",
@@ -61,7 +61,7 @@ OF_PERIODS = (
                 "",
             ),
         ),
-        tests=("tests/state_machines/test_two_hooks.py", "tests/unit/termination/test_reconciler.py"),
+        tests=("tests/state_machines/test_two_hooks.py", "tests/unit/reconcile/test_reconciler.py"),
     ),
     Planted(
         name="a detached instance is drained to its deadline",
@@ -86,7 +86,7 @@ OF_PERIODS = (
     Planted(
         name="a conflict takes the mark of a drain that has begun meanwhile",
         story="thinks a patch over on a fresh copy without asking what has happened since the node was read",
-        edits=(edit("leeward.model.node.given_back", "return current if began_since else ", "return "),),
+        edits=(edit("leeward.model.node.returned_to_service", "return current if began_since else ", "return "),),
         tests=("tests/contract/test_kubernetes.py",),
     ),
     Planted(
@@ -247,12 +247,12 @@ OF_STEPS = (
         story="waits until the node joins, which it never does",
         edits=(
             edit(
-                "leeward.termination.hooks._may_boot",
+                "leeward.reconcile.launches._may_boot",
                 "now + timedelta(seconds=hook.heartbeat_timeout) < instance.launched + BOOTS_WITHIN",
                 "True",
             ),
         ),
-        tests=("tests/unit/termination", "tests/state_machines/test_two_hooks.py"),
+        tests=("tests/unit/reconcile", "tests/state_machines/test_two_hooks.py"),
     ),
     Planted(
         name="a cause that joins a drain asks for no replacement",
@@ -303,11 +303,11 @@ OF_STEPS = (
         story="takes a node without a record for one that nothing terminates",
         edits=(
             edit(
-                "leeward.termination.reconciler._unmark_stale",
-                'if ports.claims.once(f"stale-mark#{node.uid}", SECOND_SIGHT, ports.clock.now()):',
+                "leeward.reconcile.taints.remove_stale_taints",
+                'if ports.claims.once(f"stale-taint#{node.uid}", SECOND_OBSERVATION, ports.clock.now()):',
                 "if False:",
             ),
         ),
-        tests=("tests/unit/termination/test_reconciler.py", "tests/unit/termination/test_two_deployments.py"),
+        tests=("tests/unit/reconcile/test_reconciler.py", "tests/unit/reconcile/test_two_deployments.py"),
     ),
 )

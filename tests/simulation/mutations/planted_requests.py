@@ -85,7 +85,7 @@ OF_REQUESTS = (
         edits=(
             edit("leeward.isolation.isolate_errors", "except Exception as error:", "except ArithmeticError as error:"),
         ),
-        tests=("tests/unit/termination/test_clusters_apart.py",),
+        tests=("tests/unit/reconcile/test_clusters_apart.py",),
     ),
     Planted(
         name="messages about all clusters wait for the slowest",
@@ -93,7 +93,7 @@ OF_REQUESTS = (
         edits=(
             edit(
                 "leeward.interruption.batch._parts",
-                "frozenset[str]() if isinstance(found, LeewardError) else found",
+                "frozenset[str]() if isinstance(named, LeewardError) else named",
                 "frozenset(lookup.world.clusters)",
             ),
         ),
@@ -106,7 +106,7 @@ OF_REQUESTS = (
             edit(
                 "leeward.interruption.batch._Batch.handle",
                 "outcomes = self._run(actions)",
-                "mark_nodes(_to_mark(works, {}), lookup.world, self.ports, self.workers, self.each)\n"
+                "taint_nodes(_to_taint(works, {}), lookup.world, self.ports, self.workers, self.each)\n"
                 "    outcomes = self._run(actions)",
             ),
         ),
@@ -143,6 +143,6 @@ OF_REQUESTS = (
             edit("leeward.model.node.Node.is_foreign", "self.disrupted_by not in {None, deployment}", "False"),
             edit("leeward.model.node.unmarked", "any(known.value != taint.value for known in there)", "False"),
         ),
-        tests=("tests/unit/termination/test_two_deployments.py",),
+        tests=("tests/unit/reconcile/test_two_deployments.py",),
     ),
 )

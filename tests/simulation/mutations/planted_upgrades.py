@@ -41,9 +41,9 @@ OF_UPGRADE_EDGES = (
         story="reconciliations the groups that the policies select now",
         edits=(
             edit(
-                "leeward.termination.reconciler._reconcile_cluster",
-                "reconcile_upgrades(view.groups,",
-                "reconcile_upgrades(view.selected,",
+                "leeward.reconcile.reconciler._restore_after_upgrades",
+                "reconcile_upgrades(state.groups.values(),",
+                "reconcile_upgrades(state.selected,",
             ),
         ),
         tests=("tests/unit/upgrade/test_completion.py",),

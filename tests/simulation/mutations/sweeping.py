@@ -2,14 +2,14 @@
 
 from dataclasses import replace
 
-from leeward.termination.drain_step import mark
+from leeward.termination.drain_step import taint_node
 from leeward.termination.instance_state import find_node, read
 from simulation.view import Rule
 from tests.simulation.mutations.build import CROWDED, Mutation, Workshop
 from tests.simulation.mutations.editing import edit, edited
 
 BATCH = "leeward.interruption.batch"
-RECONCILER = "leeward.termination.reconciler"
+EXECUTIONS = "leeward.reconcile.executions"
 
 
 def _malformed_is_dropped(shop: Workshop) -> None:
@@ -24,11 +24,11 @@ def _closes_over_a_join(shop: Workshop) -> None:
 
 
 def _never_adopts(shop: Workshop) -> None:
-    shop.replace("leeward.termination.hooks._settle_endings", lambda *_: None)
+    shop.replace("leeward.reconcile.hooks._settle_endings", lambda *_: None)
 
 
 def _never_revives(shop: Workshop) -> None:
-    shop.replace(f"{RECONCILER}._revive", lambda *_: None)
+    shop.replace(f"{EXECUTIONS}._restart", lambda *_: None)
 
 
 def _never_unmarks(shop: Workshop) -> None:
@@ -40,10 +40,10 @@ def _no_budget(shop: Workshop) -> None:
         kubernetes = ports.clusters.kubernetes(record.subject.cluster)
         node = find_node(record, kubernetes)
         if node is not None:
-            mark(node, record, kubernetes, ports)
+            taint_node(node, record, kubernetes, ports)
         return True
 
-    shop.replace("leeward.termination.maintenance_budget.budget_left", budget_left)
+    shop.replace(f"{EXECUTIONS}.budget_left", budget_left)
 
 
 OF_SWEEPS = (

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from leeward.cluster.facets import Known
 from leeward.model import well_known
 from leeward.model.facts import Prices
 from leeward.model.group import Group
@@ -147,7 +148,7 @@ class Fleet:
                 "cluster": "blue",
                 "now": self.now,
                 "policies": ClusterPolicies(settings=settings, policies=self.policies),
-                "nodes": tuple(Node.from_json(raw) for raw in self.nodes),
+                "node_list": Known(tuple(Node.from_json(raw) for raw in self.nodes)),
                 "pods": tuple(Pod.from_json(raw) for raw in self.pods),
                 "budgets": tuple(self.budgets),
                 "daemon_sets": frozenset(f"shop/{raw['metadata']['name']}" for raw in self.daemons),

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from leeward.cluster.facets import Known
 from leeward.disruption.candidates import candidates
 from leeward.policy.document import DrainPolicy
 from tests.unit.disruption.fleet import NOON, a_fleet, a_policy, rules
@@ -105,7 +106,7 @@ def test_a_group_rests_after_a_round():
 
 
 def test_a_node_whose_termination_is_under_way_is_none():
-    assert why(a_fleet().node("n1").having(claimed=frozenset({"i-n1"}))) == "a termination of it is under way"
+    assert why(a_fleet().node("n1").having(claims=Known(frozenset({"i-n1"})))) == "a termination of it is under way"
 
 
 def test_the_cost_counts_pods_priority_deletion_cost_and_the_life_that_is_left():

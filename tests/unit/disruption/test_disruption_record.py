@@ -121,7 +121,9 @@ def test_ends_are_read_off_the_terminations():
     record = a_requested_disruption()
     found = {
         "i-1": a_termination("i-1", record, **settled_as(by("i-1"), "i-1", record)),
-        "i-2": a_termination("i-2", record, outcome=Outcome.GIVEN_BACK, **settled_as(NoOffset.RETURNED, "i-2", record)),
+        "i-2": a_termination(
+            "i-2", record, outcome=Outcome.RETURNED_TO_SERVICE, **settled_as(NoOffset.RETURNED, "i-2", record)
+        ),
         "i-3": a_termination("i-3", record, status=Status.OPEN, outcome=None),
     }
     after = concluded(record, found)

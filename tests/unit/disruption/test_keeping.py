@@ -12,7 +12,7 @@ from leeward.disruption.run import DisruptionRun, Next
 from leeward.disruption.scale_down_protection import keep
 from leeward.model.instance import CapacityType
 from leeward.model.well_known import KEPT_FOR, SCALE_DOWN_DISABLED
-from leeward.termination.reconciler import reconcile_once
+from leeward.reconcile.reconciler import reconcile_once
 from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, an_instance
 from tests.fakes.system import FakeSystem
 

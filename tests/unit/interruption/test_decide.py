@@ -103,14 +103,16 @@ class TestScheduledChanges:
         assert decision.action is Action.DRAIN
         assert "no policy selects group batch" in decision.reason
 
-    @pytest.mark.parametrize(("hours", "paced"), [(23, False), (24, False), (25, True), (24 * 14, True), (-3, False)])
-    def test_one_more_than_a_day_away_waits_for_the_budgets(self, hours, paced):
+    @pytest.mark.parametrize(
+        ("hours", "deferred"), [(23, False), (24, False), (25, True), (24 * 14, True), (-3, False)]
+    )
+    def test_one_more_than_a_day_away_waits_for_the_budgets(self, hours, deferred):
         starts = (NOW + timedelta(hours=hours)).isoformat()
         decision = decided("scheduled_change", detail__startTime=starts)
-        assert (decision.paced, decision.action) == (paced, Action.DRAIN)
+        assert (decision.deferred, decision.action) == (deferred, Action.DRAIN)
 
     def test_one_without_a_start_time_does_not_wait(self):
-        assert not decided("scheduled_change", detail__startTime=...).paced
+        assert not decided("scheduled_change", detail__startTime=...).deferred
 
     def test_the_cause_carries_the_deadline(self):
         assert decided("scheduled_change").nodes[0].cause.deadline == datetime(2026, 3, 2, 18, 0, tzinfo=UTC)
@@ -265,7 +267,7 @@ class TestTerminateHooks:
         decision = decided("asg_terminate")
         assert decision.deadline == decision.nodes[0].cause.deadline == AT + timedelta(seconds=300)
 
-    def test_an_unlisted_hook_has_no_deadline_but_its_mark_tells_that_it_is_ours(self):
+    def test_an_unlisted_hook_has_no_deadline_but_its_metadata_says_that_it_is_ours(self):
         decision = decided("asg_terminate", replace(a_world(), hooks={}))
         assert (decision.deadline, decision.hook.result) == (None, HookResult.CONTINUE)
 

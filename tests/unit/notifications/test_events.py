@@ -87,7 +87,7 @@ def test_a_terminated_instance_is_finished_with_its_outcome_and_what_replaced_it
 
 def test_a_node_that_was_given_back_is_failed_and_one_that_was_spared_is_finished():
     record = a_record(times=("draining",))
-    given_back = replace(record, status=Status.CLOSED, outcome=Outcome.GIVEN_BACK)
+    given_back = replace(record, status=Status.CLOSED, outcome=Outcome.RETURNED_TO_SERVICE)
     assert turns(record, given_back) == [EventType.FINISHED]
     (told,) = events_of_change(record, replace(given_back, failure="PodEvictionFailure: shop/web-1"), NOW)
     assert (told.turn, told.why) == (EventType.FAILED, "PodEvictionFailure: shop/web-1")

@@ -116,11 +116,11 @@ class TestATermination:
         steps = [
             *a_story()[:3],
             a_step("Drain", 29, 30, next="failed", why=f"PodEvictionFailure: 30 s are over: {BLOCKED}"),
-            a_step("ReturnNodeToService", 30, 32, next="given-back", why=BLOCKED),
+            a_step("ReturnNodeToService", 30, 32, next="returned-to-service", why=BLOCKED),
             a_step("PodEvictionFailure", 33),
         ]
         given_back = a_termination(
-            times={"claimed": 0, "tainted": 5.5, "draining": 6, "closed": 33}, outcome=Outcome.GIVEN_BACK
+            times={"claimed": 0, "tainted": 5.5, "draining": 6, "closed": 33}, outcome=Outcome.RETURNED_TO_SERVICE
         )
         failed = an_execution(stopped=50, status=ExecutionStatus.FAILED, error="PodEvictionFailure", cause=BLOCKED)
         record = drawn(facts_of(failed, steps, records=[given_back]))
@@ -390,7 +390,7 @@ class TestAnUpgrade:
             attempt=1,
             steps=[
                 a_step("Drain", 40, 60, next="failed", why=BLOCKED),
-                a_step("ReturnNodeToService", 60, 61, next="given-back"),
+                a_step("ReturnNodeToService", 60, 61, next="returned-to-service"),
             ],
         )
         again = told_by_upgrade(OLD, attempt=2, times={name: seconds + 100 for name, seconds in TIMES.items()})

@@ -63,7 +63,7 @@ def test_of_several_health_events_the_earliest_date_counts():
     assert detach_deadline(a_record(first, other), NOW + 61 * MINUTE) is None
 
 
-def test_people_are_told_of_the_deadline_of_a_manual_drain_as_well():
+def test_the_deadline_of_a_manual_drain_is_shown_as_well():
     spot, manual = a_cause(CauseKind.SPOT_INTERRUPTION, 2), a_cause(CauseKind.MANUAL, 1)
     assert known_deadline(a_record(spot, manual), NOW) == NOW + MINUTE
     assert detach_deadline(a_record(spot, manual), NOW) == NOW + 2 * MINUTE
@@ -120,7 +120,7 @@ def test_a_hook_that_ends_before_the_next_chance_is_heartbeaten_before_half_of_i
     assert len(decisions.heartbeats_due([hook], record, Heartbeat(), now, timedelta())) == due
 
 
-def test_a_hook_of_which_no_event_has_told_is_heartbeaten_at_once_and_counts_from_then():
+def test_a_hook_without_an_event_is_heartbeaten_at_once_and_counts_from_then():
     hook, heartbeat = our_hook(), Heartbeat(until=10 * MINUTE)
     record = a_record(Cause(id="health", kind=CauseKind.SCHEDULED_CHANGE, at=NOW - timedelta(days=3)))
     assert decisions.heartbeats_due([hook], record, heartbeat, NOW, timedelta()) == (hook,)

@@ -131,14 +131,14 @@ class TestTheNodesDeadline:
 
 
 class TestPodsThatWouldComeBack:
-    def test_one_that_tolerates_the_mark_is_left(self):
+    def test_one_that_tolerates_the_taint_is_left(self):
         found = plan(a_pod(tolerations=EVERYTHING))
         assert found.drained
         assert [left.why for left in found.leave] == [
             "it tolerates the taint leeward.dev/disrupted: it ends with the node"
         ]
 
-    def test_a_toleration_of_one_value_is_compared_with_the_mark_that_is_there(self):
+    def test_a_toleration_of_one_value_is_compared_with_the_taint_that_is_there(self):
         only_spot = (Toleration(key="leeward.dev/disrupted", value="spot_interruption"),)
         taint = Taint(key="leeward.dev/disrupted", effect="NoSchedule", value="spot_interruption")
         assert plan(a_pod(tolerations=only_spot), node=a_node(taints=(taint,))).drained

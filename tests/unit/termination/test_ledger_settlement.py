@@ -56,7 +56,7 @@ def surplus_ended_by_its_owner(system):
         OLD, replacement=Replacement(launched=(NEW,)), times={"replacement": now}, offsets={a_surge(NEW): by(NEW)}
     )
     version = system.claims.records[OLD].version
-    system.claims.close(OLD, version=version, outcome=Outcome.GIVEN_BACK, now=now)
+    system.claims.close(OLD, version=version, outcome=Outcome.RETURNED_TO_SERVICE, now=now)
     system.claims.claim(a_subject(NEW), surplus(a_surge(NEW), now), now)
     system.instances.put(replace(system.instances.known[NEW], state="shutting-down"))
     system.claims.note(NEW, times={"terminated": now})

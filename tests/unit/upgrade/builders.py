@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
+from leeward.cluster.facets import Known
 from leeward.model import well_known
 from leeward.model.group import Group, GroupInstance, LifecycleHook
 from leeward.model.launch import LaunchSource, LaunchTemplateRef
@@ -136,7 +137,7 @@ def an_upgrade(
         cluster="blue",
         now=NOON,
         policies=ClusterPolicies(settings=settings or ClusterSettings(name="blue"), policies=(chosen,)),
-        nodes=nodes,
+        node_list=Known(nodes),
         groups={"web": found},
         hooks={"web": hooks},
         **world,

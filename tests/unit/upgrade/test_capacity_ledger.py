@@ -126,7 +126,7 @@ def test_a_launch_that_is_written_off_is_removed_and_reported():
 def test_one_that_was_returned_to_service_has_failed_with_its_reason():
     given = a_termination(
         status=Status.CLOSED,
-        outcome=Outcome.GIVEN_BACK,
+        outcome=Outcome.RETURNED_TO_SERVICE,
         offsets={SURGE: NoOffset.RETURNED},
         blocked_by=("shop/web: pdb shop/web",),
     )

@@ -8,7 +8,7 @@ from leeward.errors import AwsUnavailableError
 from leeward.model import well_known
 from leeward.model.launch import LaunchSource
 from leeward.model.termination import CauseKind
-from leeward.termination.reconciler import reconcile_once
+from leeward.reconcile.reconciler import reconcile_once
 from leeward.upgrade.members import Target
 from leeward.upgrade.reconciler import reconcile_upgrades
 from leeward.upgrade.record import ControlRequest, SurgeNode

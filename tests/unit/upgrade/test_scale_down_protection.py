@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from leeward.model.well_known import KEPT_FOR, SCALE_DOWN_DISABLED
-from leeward.termination.reconciler import reconcile_once
+from leeward.reconcile.reconciler import reconcile_once
 from leeward.upgrade.completion import restore_group
 from tests.fakes.builders import GROUP, a_group, a_node, an_instance
 from tests.fakes.system import FakeSystem

@@ -19,11 +19,11 @@ from leeward.model.node import (
     Taint,
     annotated,
     cordoned,
-    given_back,
     held,
     labelled,
     marked,
     released,
+    returned_to_service,
     stripped,
     uncordoned,
 )
@@ -163,7 +163,7 @@ class ClusterApi(WorkloadApi):
         """Remove the taint and uncordon, unless another owner had cordoned the node before; a repeat finds nothing to
         do, and a drain that has begun since the node was read keeps both. Raises ObjectGoneError.
         """
-        return self._patch_node(node, lambda current: given_back(node, current, taint))
+        return self._patch_node(node, lambda current: returned_to_service(node, current, taint))
 
     def cordon(self, node: Node, by: str, *, exclude: bool = False) -> Node:
         """Cordon for the owner `by`; a repeat finds it done. Raises ObjectGoneError."""

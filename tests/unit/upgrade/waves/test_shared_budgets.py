@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from leeward.cluster.facets import Known
 from leeward.model.termination import Cause, CauseKind
 from leeward.policy.document import Budget, DisruptionPolicy, Selector, UpdatePolicy
 from leeward.upgrade.members import Target
@@ -30,7 +31,8 @@ def shared(*budgets):
     policy = replace(a_policy(UpdatePolicy(max_unavailable=2), disruption=rules), selector=Selector(groups=("*",)))
     found = an_upgrade(a_node("o1"), policy=policy, pods=(a_pod("p", "o1"), a_pod("q", "x1")))
     groups = {**found.snapshot.groups, "other": a_group(an_instance("x1"), name="other")}
-    return replace(found, snapshot=replace(found.snapshot, groups=groups, nodes=(*found.snapshot.nodes, a_node("x1"))))
+    nodes = Known((*found.snapshot.nodes, a_node("x1")))
+    return replace(found, snapshot=replace(found.snapshot, groups=groups, node_list=nodes))
 
 
 def an_upgrade_of(group, old, *, began=NOON, **fields):

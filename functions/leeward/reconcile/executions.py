@@ -1,0 +1,93 @@
+"""Executions of terminations: those that should run but do not are started again. Maintenance that lies far ahead
+waits until the disruption budgets of its node's policy allow it."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from leeward.cluster.facets import Facet, known_or, load
+from leeward.disruption.budgets import allowance, tightest
+from leeward.model.deadlines import detach_deadline
+from leeward.model.termination import CauseKind, TerminationRecord, execution_name
+from leeward.ports import Ports
+from leeward.ports.clock import Clock
+from leeward.ports.executions import Executions
+from leeward.reconcile.result import ReconcileResult
+from leeward.retry import patiently
+from leeward.termination import decisions
+from leeward.termination.drain_step import taint_node
+from leeward.termination.execution import start
+from leeward.termination.instance_state import survey
+
+
+def open_executions(clock: Clock, executions: Executions, result: ReconcileResult) -> Facet[frozenset[str]]:
+    """Return the names of the open executions, read in one list."""
+    return load(lambda: patiently(executions.all_running, clock), lambda error: result.note("executions", error))
+
+
+def restart(
+    records: Iterable[TerminationRecord], executions: Facet[frozenset[str]], ports: Ports, result: ReconcileResult
+) -> None:
+    """Start the executions of open records again, one after the other. Idempotent: the name of an execution is that of
+    the attempt, and one that is open is not started.
+    """
+    for record in records:
+        with result.isolate(record.instance):
+            _restart(record, executions, ports, result)
+
+
+def _restart(
+    record: TerminationRecord, executions: Facet[frozenset[str]], ports: Ports, result: ReconcileResult
+) -> None:
+    """Start the execution of an open record again, unless it runs, pauses after a failure, or waits for a budget. If
+    the executions could not be listed each is looked up on its own.
+    """
+    now = ports.clock.now()
+    listed = known_or(executions, frozenset())
+    if execution_name(record.instance, record.attempt) in listed or record.times.get("retry", now) > now:
+        return
+    if ports.executions.running(record.instance, record.attempt):  # begun after the list was made
+        return
+    if can_wait(record, now) and not budget_left(record, ports, result, now):
+        result.deferred.append(record.instance)
+        return
+    start(record, ports)
+    result.restarted.append(record.instance)
+
+
+def can_wait(record: TerminationRecord, now: datetime) -> bool:
+    """Return whether the termination can wait: its only causes are maintenance, and that is more than a day away."""
+    only_far = all(cause.kind is CauseKind.SCHEDULED_CHANGE for cause in record.causes)
+    date = detach_deadline(record, now)
+    return only_far and date is not None and date - now > decisions.FAR_AHEAD
+
+
+def budget_left(record: TerminationRecord, ports: Ports, result: ReconcileResult, now: datetime) -> bool:
+    """Return whether the budgets of the node's policy, and those of its zone, allow one more disruption. If so, taint
+    the node at once, so that the next one is counted against it. A node that is tainted already (the reconciler died
+    before the start) has its place. An instance that has ended needs no budget: its record is only to be closed.
+    """
+    situation = survey(record, ports)
+    if situation.listing is None or situation.ended:
+        return True
+    members = {member.id: member.zone for member in situation.listing.instances}
+    kubernetes = ports.clusters.kubernetes(record.subject.cluster)
+    nodes = [node for node in kubernetes.nodes() if node.instance_id in members]
+    busy = {n.instance_id for n in nodes if n.marked or n.deleting or not n.ready} | set(result.restarted)
+    busy -= {record.instance}
+    left = tightest(
+        allowance(
+            situation.policy.disruption.budgets,
+            reason=None,
+            zone=zone,
+            total=sum(zone in {None, members[node.instance_id]} for node in nodes),
+            disrupting=sum(zone in {None, members.get(name)} for name in busy & members.keys()),
+            now=now,
+        )
+        for zone in (None, record.subject.zone)
+    )
+    if left is not None and left <= 0:
+        return False
+    for node in nodes:
+        if node.instance_id == record.instance:
+            taint_node(node, record, kubernetes, ports)
+    return True

@@ -1,0 +1,19 @@
+"""Entry point of fn reconciler."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from leeward.adapters import wiring
+from leeward.adapters.initialization import initialize
+from leeward.reconcile import telemetry
+from leeward.reconcile.reconciler import reconcile_once
+
+
+def reconcile(_event: Mapping[str, Any], context: object) -> dict[str, Any]:
+    """Run one pass over all clusters and return its result. The event says nothing: a pass reads the current state."""
+    result = reconcile_once(wiring.invocation_ports(context))
+    telemetry.reconciled(result)
+    return result.to_json()
+
+
+initialize()

@@ -1,0 +1,61 @@
+"""Reading many termination records of which one may be malformed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from leeward.errors import LeewardError, UnexpectedError
+from leeward.isolation import attempt
+from leeward.model.termination import Status, TerminationRecord
+from leeward.ports.clock import Clock
+from leeward.ports.records import Claims
+from leeward.reconcile.result import ReconcileResult
+from leeward.retry import patiently
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Records:
+    """Records by instance. `unreadable`: instances whose record cannot be parsed: nothing is done to them."""
+
+    read: Mapping[str, TerminationRecord]
+    unreadable: frozenset[str] = field(default=frozenset())
+
+
+def open_records(clock: Clock, claims: Claims, result: ReconcileResult) -> Mapping[str, TerminationRecord]:
+    """Read the open records, by instance. Each minute begins with another one, so that a pass that dies early never
+    skips the same record for good. Raises the table's errors: without records the pass ends, because terminations under
+    way would be taken for unhandled ones.
+    """
+    names = patiently(claims.open_instances, clock)
+    first = clock.now().minute % len(names) if names else 0
+    records = read_records(names, clock, claims, result).read
+    ordered = [records[name] for name in (*names[first:], *names[:first]) if name in records]
+    return {record.instance: record for record in ordered if record.status is Status.OPEN}
+
+
+def read_records(instances: Sequence[str], clock: Clock, claims: Claims, result: ReconcileResult) -> Records:
+    """Read the existing records in one call; one by one if one of them is malformed, which `result` then names. Raises
+    the table's errors: a termination under way must not be taken for one that no execution handles.
+    """
+    if not instances:
+        return Records(read={})
+    together = attempt(lambda: patiently(lambda: claims.read_all(instances), clock))
+    if not isinstance(together, LeewardError):
+        return Records(read=together)
+    if not isinstance(together, UnexpectedError):
+        raise together
+    records: dict[str, TerminationRecord] = {}
+    unreadable: set[str] = set()
+    for name in instances:
+        record = attempt(partial(claims.read, name))
+        if isinstance(record, LeewardError):
+            unreadable.add(name)
+            result.note(f"the record of {name}", record)
+        elif record is not None:
+            records[name] = record
+    return Records(read=records, unreadable=frozenset(unreadable))
+
+
+def is_open(record: TerminationRecord | None) -> bool:
+    """Return whether there is a record and its termination is under way."""
+    return record is not None and record.status is Status.OPEN

@@ -1,0 +1,109 @@
+"""Repair of unhealthy nodes: claim those whose verdict requires it, once it is sure (docs/features.md, X15).
+
+Sure means: observed in two passes, most of a minute apart and within ten, so that an API server that has just restarted
+has heard the kubelets; and read once more past every cache, so that no stale answer ends anything. A node that fails a
+check of EC2 is observed twice as well. A node whose instance is gone needs no second observation: nothing runs there.
+"""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from leeward.cluster.facets import Known, known_or
+from leeward.cluster.state import ClusterState
+from leeward.model.node import Node
+from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
+from leeward.ports import Ports
+from leeward.ports.clock import Clock
+from leeward.ports.compute import Instances
+from leeward.ports.records import Claims
+from leeward.reconcile.result import ReconcileResult
+from leeward.reconcile.unhealthy_nodes import Act, Verdict, verdicts
+from leeward.termination.execution import start, subject_of
+
+SECOND_OBSERVATION = timedelta(minutes=10)
+FRESH = timedelta(seconds=50)  # a schedule that fires twice is no second observation
+COOLDOWN = timedelta(hours=1)  # a node that was returned to service is left to its owner for so long
+EVENT = "UnhealthyNode"  # reason of the Event on the Node
+
+
+def replace_unhealthy(state: ClusterState, ports: Ports, result: ReconcileResult) -> None:
+    """Claim and start, one after the other: each repair that is begun counts for the guards of the next pass."""
+    if state.policies.settings.paused or not _repairs_any(state):
+        return
+    state = _with_health(state, ports.instances)
+    judged = verdicts(state, ports.clock.now())
+    for node in sorted(state.nodes, key=lambda node: node.name):
+        verdict = judged[node.name]
+        if verdict.act is Act.REPLACE:
+            with result.isolate(node.name):
+                result.repaired += _replace(node, verdict, state, ports)
+
+
+def _repairs_any(state: ClusterState) -> bool:
+    policies = (state.policy_of(group) for group in state.selected)
+    return any(policy.repair.enabled for policy in policies if policy is not None)
+
+
+def _with_health(state: ClusterState, instances: Instances) -> ClusterState:
+    """Load what EC2 says of the nodes. It describes only the nodes in doubt and those whose checks fail."""
+    impaired = {name: one for name, one in instances.impaired().items() if state.node_of(name) is not None}
+    not_ready = {node.instance_id for node in state.nodes if node.instance_id and not node.ready}
+    suspects = sorted(not_ready | impaired.keys())
+    return replace(state, instances=instances.describe(suspects) if suspects else {}, impaired=Known(impaired))
+
+
+def _replace(node: Node, verdict: Verdict, state: ClusterState, ports: Ports) -> list[str]:
+    """Claim the instance and return it once it is claimed. The cause is named by the attempt before: repeated, it adds
+    nothing, and a node that was returned to service is claimed again after its cooldown.
+    """
+    now, instance = ports.clock.now(), state.instance_of(node)
+    if instance is None or not (verdict.gone or _sure(node, state, ports)):
+        return []
+    record = ports.claims.read(instance.id)
+    if record is not None and _cools_down(record, ports.clock):
+        return []
+    cause = Cause(
+        id=f"unhealthy#{instance.id}#{record.attempt if record else 0}",
+        kind=CauseKind.UNHEALTHY,
+        at=now,
+        reason=verdict.reason,
+    )
+    group = state.group_of(node)
+    subject = subject_of(instance, state.cluster, group=group.name if group else None, node=node.name)
+    record = ports.claims.claim(subject, cause, now)
+    if record.status is Status.CLOSED:
+        return []
+    start(record, ports)
+    message = f"Leeward will {'remove' if verdict.gone else 'replace'} this node: {verdict.reason}"
+    ports.clusters.kubernetes(state.cluster).event(node, reason=EVENT, message=message, warning=True, now=now)
+    return [instance.id]
+
+
+def _sure(node: Node, state: ClusterState, ports: Ports) -> bool:
+    """Return whether the node is unhealthy at the second observation, and after a read that no cache answers: the same
+    node, still unhealthy since then.
+    """
+    if not _seen_before(node, ports.clock, ports.claims):
+        return False
+    fresh = ports.clusters.kubernetes(state.cluster).node(node.name)
+    if fresh is None or fresh.uid != node.uid or fresh.deleting:
+        return False
+    unchanged = (fresh.ready, fresh.not_ready_since) == (node.ready, node.not_ready_since)
+    return unchanged or node.instance_id in known_or(state.impaired, {})
+
+
+def _seen_before(node: Node, clock: Clock, claims: Claims) -> bool:
+    """Return whether a different pass has observed it before. The second entry lasts for as long as the first
+    observation is too fresh.
+    """
+    now, fresh = clock.now(), f"unhealthy-fresh#{node.uid}"
+    if claims.once(f"unhealthy#{node.uid}", SECOND_OBSERVATION, now):
+        claims.once(fresh, FRESH, now)
+        return False
+    return claims.once(fresh, timedelta(), now)
+
+
+def _cools_down(record: TerminationRecord, clock: Clock) -> bool:
+    """Return whether its termination is under way, or has ended too recently to be begun again."""
+    ended = record.times.get("closed")
+    return record.status is Status.OPEN or (ended is not None and clock.now() - ended < COOLDOWN)

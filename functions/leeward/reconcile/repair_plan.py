@@ -1,0 +1,57 @@
+"""Plan of `leeward plan --method unhealthy`: the verdicts as a plan, from a whole snapshot.
+
+The minute reconciler carries them out one by one; here they are only printed."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from leeward.cluster.facets import Known
+from leeward.disruption.command import Command, Decision, MethodName, Plan, Replacement
+from leeward.disruption.command import Verdict as PlanVerdict
+from leeward.model.impairment import Impairment
+from leeward.model.node import Node
+from leeward.reconcile.unhealthy_nodes import Act, Verdict, verdicts
+from leeward.snapshot.cluster import ClusterSnapshot
+
+
+def repair_plan(snapshot: ClusterSnapshot, impaired: Mapping[str, Impairment]) -> Plan:
+    """Plan one command for each node that would be replaced now. `impaired`: failing status checks by instance.
+
+    A node whose instance is gone is deleted: its group has another already, or is to have fewer.
+    """
+    judged = verdicts(replace(snapshot, impaired=Known(impaired)), snapshot.now)
+    acting = [name for name, verdict in judged.items() if verdict.act is Act.REPLACE]
+    nodes = {node.name: node for node in snapshot.nodes}
+    return Plan(
+        method=MethodName.UNHEALTHY,
+        commands=tuple(_command(nodes[name], judged[name], snapshot) for name in acting),
+        verdicts={name: {MethodName.UNHEALTHY: _as_plan_verdict(verdict)} for name, verdict in judged.items()},
+        warnings=snapshot.warnings,
+    )
+
+
+def _as_plan_verdict(verdict: Verdict) -> PlanVerdict:
+    return PlanVerdict(candidate=verdict.act is Act.REPLACE, reason=verdict.reason)
+
+
+def _command(node: Node, verdict: Verdict, snapshot: ClusterSnapshot) -> Command:
+    decision = Decision.DELETE if verdict.gone else Decision.REPLACE
+    new = () if verdict.gone else _replacement(node, snapshot)
+    return Command(decision=decision, nodes=(node.name,), reason=verdict.reason, replacements=new, savings=0.0)
+
+
+def _replacement(node: Node, snapshot: ClusterSnapshot) -> tuple[Replacement, ...]:
+    """Return any instance that the group may launch, in any of its zones; none if that is not known."""
+    group = snapshot.group_of(node)
+    launchable = snapshot.launchables.get(group.name) if group else None
+    if launchable is None or not launchable.types or not launchable.zones:
+        return ()
+    return (
+        Replacement(
+            group=launchable.group,
+            types=launchable.types,
+            zones=launchable.zones,
+            capacity=launchable.capacity,
+            price=launchable.price,
+        ),
+    )

@@ -1,0 +1,66 @@
+"""Taints of ours on nodes without an open termination, and those of other deployments."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+
+from leeward.cluster.facets import required
+from leeward.cluster.state import ClusterState
+from leeward.model.group import WARMED
+from leeward.model.node import Node, disruption_taint
+from leeward.model.termination import Status, TerminationRecord
+from leeward.ports import Ports
+from leeward.ports.autoscaling import Groups
+from leeward.reconcile.records import read_records
+from leeward.reconcile.result import ReconcileResult
+
+SECOND_OBSERVATION = timedelta(minutes=10)
+
+
+def remove_stale_taints(state: ClusterState, ports: Ports, result: ReconcileResult) -> None:
+    """Remove the taint of this deployment from nodes without an open record, at the second observation: fn interruption
+    may be about to claim them. Nodes of the open disruption run carry it before they are claimed, so nothing is removed
+    while that run cannot be read. Idempotent: a repeat finds no taint.
+    """
+    disrupted = required(state.disrupted, "the nodes of the disruption run")
+    tainted = [node for node in state.nodes if node.taken_out and node.instance_id not in disrupted]
+    ours = [node for node in tainted if not node.is_foreign(ports.deployment)]
+    for node in _unclaimed(ours, required(state.records, "the open records"), ports, result):
+        with result.isolate(node.name):
+            if _runs_in_warm_pool(node, state, ports.groups):
+                continue
+            if ports.claims.once(f"stale-taint#{node.uid}", SECOND_OBSERVATION, ports.clock.now()):
+                continue
+            ports.clusters.kubernetes(state.cluster).unmark(node, disruption_taint(ports.deployment))
+            result.untainted.append(node.name)
+
+
+def report_foreign_taints(state: ClusterState, ports: Ports, result: ReconcileResult) -> None:
+    """Name the nodes that another deployment of Leeward is terminating."""
+    foreign = sorted((node for node in state.nodes if node.is_foreign(ports.deployment)), key=lambda node: node.name)
+    result.foreign += [f"{node.name}: {node.disrupted_by or 'no owner'}" for node in foreign]
+
+
+def _runs_in_warm_pool(node: Node, state: ClusterState, groups: Groups) -> bool:
+    """Return whether a node that runs on in its warm pool keeps its taint: a group does not list such instances."""
+    group = state.group_of(node)
+    if group is not None and group.lifecycle_of(node.instance_id) is not None:
+        return False
+    member = groups.lifecycle_of(node.instance_id)
+    return member is not None and member[1].startswith(WARMED)
+
+
+def _unclaimed(
+    tainted: Sequence[Node], records: Mapping[str, TerminationRecord], ports: Ports, result: ReconcileResult
+) -> Iterator[Node]:
+    """Yield the nodes whose instances run and have no open termination, also by a read of their records now."""
+    candidates = [node for node in tainted if node.instance_id not in records]
+    names = [node.instance_id for node in candidates]
+    instances = ports.instances.describe(names) if names else {}
+    claims = read_records(names, ports.clock, ports.claims, result)
+    for node in candidates:
+        instance, record = instances.get(node.instance_id), claims.read.get(node.instance_id)
+        if node.instance_id in claims.unreadable:
+            continue
+        alive = instance is not None and instance.state == "running"
+        if alive and (record is None or record.status is Status.CLOSED):
+            yield node

@@ -1,0 +1,187 @@
+"""Verdicts on unhealthy nodes: those that are replaced, and one sentence for each that is not.
+
+Doubtful evidence ends nothing: an API server that does not answer yields no verdicts at all, and a repair requires two
+observations, the second past every cache (`leeward.reconcile.repair`). The API server judges the kubelet's silence
+(`Ready` is Unknown or False), EC2 a failed status check."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from leeward.cluster.facets import known_or
+from leeward.cluster.state import ClusterState
+from leeward.disruption.competing_groups import foreign, mark_of
+from leeward.disruption.do_not_disrupt import why_node_stays
+from leeward.model.group import Group
+from leeward.model.node import Node
+from leeward.policy.document import NodePolicy, RepairPolicy
+from leeward.reconcile.circuit_breaker import CircuitBreaker
+
+IN_SERVICE = "InService"
+LEFT_BEHIND = timedelta(minutes=5)  # the cloud controller removes Nodes of dead instances, usually within a minute
+
+
+class Act(StrEnum):
+    """Actions on a node."""
+
+    REPLACE = "replace"
+    WAIT = "wait"  # until `until`, or until the next observation
+    LEFT = "left"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Verdict on one node. `until`: when a wait is over, None if only another read can show; `gone`: nothing but the
+    Node object is left.
+    """
+
+    act: Act
+    reason: str
+    until: datetime | None = None
+    gone: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnhealthyCondition:
+    """Unhealthy condition. `since` None if its begin is unknown; `due`: when a repair may begin, None for never as
+    things stand; `sentence` begins a sentence about the node.
+    """
+
+    sentence: str
+    since: datetime | None
+    due: datetime | None
+
+
+def verdicts(state: ClusterState, now: datetime) -> Mapping[str, Verdict]:
+    """Return one verdict for every node, by name. `state` has at least the instances of the nodes that are NotReady or
+    impaired, as far as EC2 knows them.
+    """
+    breaker = CircuitBreaker.of(state)
+    return {node.name: _verdict(node, state, breaker, now) for node in sorted(state.nodes, key=lambda node: node.name)}
+
+
+def duration_text(span: timedelta) -> str:
+    """Format a duration: `45 s`, `12 min`, `3 h 5 min`."""
+    seconds = max(int(span.total_seconds()), 0)
+    if seconds < 120:
+        return f"{seconds} s"
+    hours, minutes = divmod(seconds // 60, 60)
+    return " ".join(part for part in (f"{hours} h" if hours else "", f"{minutes} min" if minutes else "") if part)
+
+
+def _verdict(node: Node, state: ClusterState, breaker: CircuitBreaker, now: datetime) -> Verdict:
+    group = state.group_of(node)
+    policy = state.policy_of(group)
+    others = next(_why_not_ours(node, group, policy), "")
+    if others or group is None or policy is None:
+        return Verdict(act=Act.LEFT, reason=others)
+    left = next(_why_left(node, policy, state), "")
+    if left:
+        return Verdict(act=Act.LEFT, reason=left)
+    if state.has_ended(node):
+        return _without_instance(node, state, now)
+    kept = next(_why_kept(node, group, state), "")
+    if kept:
+        return Verdict(act=Act.LEFT, reason=kept)
+    condition = _condition(node, policy.repair, state, now)
+    if condition is None:
+        return Verdict(act=Act.LEFT, reason="it is Ready and passes EC2's status checks")
+    return _waiting(condition, now) or _guarded(node, policy, condition, state, breaker, now)
+
+
+def _why_not_ours(node: Node, group: Group | None, policy: NodePolicy | None) -> Iterator[str]:
+    if others := foreign(node):
+        yield others
+    if group is None:
+        yield "no Auto Scaling group of the cluster holds its instance"
+    elif policy is None:
+        yield f"no policy selects its group {group.name}"
+
+
+def _why_left(node: Node, policy: NodePolicy, state: ClusterState) -> Iterator[str]:
+    if state.policies.settings.paused:
+        yield "the cluster is paused"
+    if not policy.repair.enabled:
+        yield f"policy {policy.name} says repair.enabled: false"
+    if node.instance_id in state.claimed:
+        yield "a termination of it is under way"
+    if node.deleting:
+        yield "its Node object is being deleted"
+    if state.is_superseded(node):
+        yield "its instance has a newer Node"
+
+
+def _why_kept(node: Node, group: Group, state: ClusterState) -> Iterator[str]:
+    """Yield the reasons to keep the node: another controller is ending it, or its owner keeps it."""
+    if taint := mark_of(node):
+        yield f"it is on its way out already (taint {taint})"
+    lifecycle = group.lifecycle_of(node.instance_id) or "nothing of it"
+    if lifecycle != IN_SERVICE:
+        yield f"its group {group.name} says {lifecycle}"
+    instance = state.instance_of(node)
+    if instance is not None and instance.state != "running":
+        yield f"EC2 says its instance is {instance.state}"
+    if stays := why_node_stays(node):
+        yield stays
+
+
+def _without_instance(node: Node, state: ClusterState, now: datetime) -> Verdict:
+    instance = state.instance_of(node)
+    ended = f"EC2 says its instance is {instance.state if instance else 'gone'}"
+    if node.ready:
+        return Verdict(act=Act.WAIT, reason=f"{ended}, its kubelet still reports", gone=True)
+    due = (node.not_ready_since or node.created) + LEFT_BEHIND
+    if now < due:
+        reason = f"{ended}: the cloud controller is about to remove its Node"
+        return Verdict(act=Act.WAIT, reason=reason, until=due, gone=True)
+    return Verdict(act=Act.REPLACE, reason=f"{ended}: only its Node is left", gone=True)
+
+
+def _condition(node: Node, rules: RepairPolicy, state: ClusterState, now: datetime) -> UnhealthyCondition | None:
+    """Return the condition that is due first, or None for a healthy node."""
+    conditions = [one for one in (_not_ready(node, rules), _impaired(node, rules, state)) if one is not None]
+    return min(conditions, key=lambda one: (one.due is None, one.due or now), default=None)
+
+
+def _not_ready(node: Node, rules: RepairPolicy) -> UnhealthyCondition | None:
+    if node.ready:
+        return None
+    since = node.not_ready_since or node.created
+    reason = f" ({node.not_ready_why})" if node.not_ready_why else ""
+    return UnhealthyCondition(sentence=f"NotReady{reason}", since=since, due=since + rules.not_ready_after)
+
+
+def _impaired(node: Node, rules: RepairPolicy, state: ClusterState) -> UnhealthyCondition | None:
+    """Return the failed status checks; none while EC2's checks could not be read: no evidence ends no node."""
+    impairment = known_or(state.impaired, {}).get(node.instance_id)
+    if impairment is None:
+        return None
+    due = impairment.since + rules.impaired_after if impairment.since else None
+    sentence = f"impaired (EC2's {' and '.join(impairment.checks)} status check fails)"
+    return UnhealthyCondition(sentence=sentence, since=impairment.since, due=due)
+
+
+def _waiting(condition: UnhealthyCondition, now: datetime) -> Verdict | None:
+    """Return the verdict to wait, or None once the condition has lasted long enough."""
+    if condition.due is None or condition.since is None:
+        return Verdict(act=Act.WAIT, reason=f"{condition.sentence}, since when is not told")
+    if now < condition.due:
+        lasted, required = duration_text(now - condition.since), duration_text(condition.due - condition.since)
+        return Verdict(act=Act.WAIT, reason=f"{condition.sentence} for {lasted} of {required}", until=condition.due)
+    return None
+
+
+def _guarded(
+    node: Node,
+    policy: NodePolicy,
+    condition: UnhealthyCondition,
+    state: ClusterState,
+    breaker: CircuitBreaker,
+    now: datetime,
+) -> Verdict:
+    lasted = duration_text(now - (condition.since or now))
+    guard = breaker.reason_to_wait(node, policy.repair, state)
+    if guard:
+        return Verdict(act=Act.LEFT, reason=f"{condition.sentence} for {lasted}, but {guard}")
+    return Verdict(act=Act.REPLACE, reason=f"{condition.sentence} for {lasted}")

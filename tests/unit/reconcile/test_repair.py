@@ -1,0 +1,230 @@
+"""The reconciler claims unhealthy nodes, once it is sure of them."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from leeward.errors import ClusterUnreachableError, ThrottledError
+from leeward.model.impairment import Impairment
+from leeward.model.termination import Cause, CauseKind, Outcome, Status
+from leeward.model.well_known import ZONE_LABEL
+from leeward.policy.document import RepairPolicy
+from leeward.reconcile.reconciler import reconcile_once
+from tests.fakes.builders import GROUP, a_group, a_node, a_policy, a_subject, an_instance, policies
+from tests.fakes.clock import START
+from tests.fakes.system import FakeSystem
+
+IDS = tuple(f"i-0a{letter}" for letter in "abcdef")
+ILL = IDS[0]
+
+
+def silent(instance, minutes=40, **rest):
+    """NotReady for so long."""
+    since = START - timedelta(minutes=minutes)
+    return replace(a_node(instance, ready=False), not_ready_since=since, not_ready_why="NodeStatusUnknown", **rest)
+
+
+def a_system(*ill, policy=None, **settings):
+    """Six nodes of one group, some of them NotReady."""
+    nodes = {instance: a_node(instance) for instance in IDS} | {node.instance_id: node for node in ill}
+    return FakeSystem(
+        instances=[an_instance(name) for name in IDS],
+        groups=[a_group(GROUP, *IDS)],
+        nodes=nodes.values(),
+        written=policies(policy or a_policy(), **settings),
+    )
+
+
+def reconcilers(system, times=2):
+    found = []
+    for _ in range(times):
+        found.append(reconcile_once(system.ports))
+        system.clock.advance(minutes=1)
+    return found
+
+
+def test_a_silent_node_is_claimed_at_the_second_observation_and_its_termination_started():
+    system = a_system(silent(ILL))
+    first, second, third = reconcilers(system, 3)
+    assert (first.repaired, second.repaired, third.repaired) == ([], [ILL], [])
+    record = system.claims.records[ILL]
+    assert [cause.kind for cause in record.causes] == [CauseKind.UNHEALTHY]
+    assert record.subject.group == GROUP
+    assert record.subject.node == f"node-{ILL}"
+    assert system.executions.open == {f"{ILL}-1"}
+
+
+def test_a_schedule_that_fires_twice_is_no_second_observation():
+    system = a_system(silent(ILL))
+    for _ in range(3):
+        assert reconcile_once(system.ports).repaired == []
+        system.clock.advance(seconds=5)
+    system.clock.advance(seconds=45)
+    assert reconcile_once(system.ports).repaired == [ILL]
+
+
+def test_whoever_looks_at_the_node_reads_why():
+    system = a_system(silent(ILL))
+    reconcilers(system)
+    (event,) = system.kubernetes.events
+    assert (event.about, event.reason, event.warning) == (f"node-{ILL}", "UnhealthyNode", True)
+    assert "NotReady (NodeStatusUnknown) for 41 min" in event.message
+
+
+def test_a_failing_status_check_is_enough():
+    system = a_system()
+    system.instances.failing[ILL] = Impairment(instance=ILL, checks=("system",), since=START - timedelta(minutes=5))
+    assert [found.repaired for found in reconcilers(system)] == [[], [ILL]]
+
+
+@pytest.mark.parametrize("stale_is_last", [True, False])
+def test_an_instance_that_registered_again_is_not_replaced_for_its_older_node(stale_is_last):
+    """Whichever of the two the API server lists last."""
+    system = a_system()
+    stale = silent(ILL, name="stale", uid="stale")
+    newer = replace(a_node(ILL), created=START - timedelta(minutes=40))
+    del system.kubernetes.by_name[newer.name]
+    for node in (newer, stale) if stale_is_last else (stale, newer):
+        system.kubernetes.put_node(node)
+    assert [found.repaired for found in reconcilers(system)] == [[], []]
+
+
+def test_nodes_without_a_provider_id_count_one_by_one():
+    """One node in five may be unhealthy: two of eleven are, if the five without a provider id count as five."""
+    other_zone = {**a_node(ILL).labels, ZONE_LABEL: "us-east-1b"}
+    system = a_system(silent(ILL), silent(IDS[1], labels=other_zone))
+    for instance in IDS[2:]:
+        system.kubernetes.put_node(
+            replace(a_node(instance), labels=other_zone if instance in IDS[4:] else a_node(ILL).labels)
+        )
+    for number in range(5):
+        stranger = replace(a_node(f"h-{number}"), provider_id="", labels={})
+        system.kubernetes.put_node(stranger)
+    assert [found.repaired for found in reconcilers(system)] == [[], [ILL, IDS[1]]]
+
+
+def test_a_node_that_comes_back_is_let_be():
+    system = a_system(silent(ILL))
+    reconcilers(system, 1)
+    system.kubernetes.put_node(a_node(ILL))
+    assert reconcilers(system, 1)[0].repaired == []
+    assert ILL not in system.claims.records
+
+
+def test_a_stale_list_ends_nothing():
+    """The list comes from a cache that has not heard of it; the node itself is Ready again."""
+    system = a_system(silent(ILL))
+    listed = tuple(system.kubernetes.nodes())
+    system.kubernetes.put_node(a_node(ILL))
+    system.kubernetes.nodes = lambda: listed
+    assert [found.repaired for found in reconcilers(system, 3)] == [[], [], []]
+
+
+def test_a_node_of_the_same_name_is_another_node():
+    system = a_system(silent(ILL))
+    listed = tuple(system.kubernetes.nodes())
+    system.kubernetes.put_node(silent(ILL, uid="its-successor"))
+    system.kubernetes.nodes = lambda: listed
+    assert [found.repaired for found in reconcilers(system, 3)] == [[], [], []]
+
+
+def test_an_api_server_that_does_not_answer_ends_nothing():
+    system = a_system(silent(ILL))
+    reconcilers(system, 1)
+    system.kubernetes.down = True
+    found = reconcilers(system, 15)
+    assert [one.repaired for one in found] == [[]] * 15
+    assert all(len(one.errors) == 1 for one in found)
+
+
+def test_after_an_outage_its_word_is_first_checked_again():
+    """While it was away nobody heard the kubelets: what it says first may be older than its trouble."""
+    system = a_system()
+    system.kubernetes.down = True
+    reconcilers(system, 40)
+    system.kubernetes.down = False
+    system.kubernetes.put_node(silent(ILL, minutes=1))
+    assert reconcilers(system, 1)[0].repaired == []
+    system.kubernetes.put_node(a_node(ILL))
+    assert reconcilers(system, 1)[0].repaired == []
+
+
+def test_an_api_server_that_fails_at_the_second_look_ends_nothing():
+    system = a_system(silent(ILL))
+    reconcilers(system, 1)
+    system.kubernetes.fail("node", ClusterUnreachableError("no answer"), times=1)
+    broken, fine = reconcilers(system)
+    assert (broken.repaired, len(broken.errors)) == ([], 1)
+    assert fine.repaired == [ILL]
+
+
+def test_status_checks_that_cannot_be_read_hold_up_nothing_else():
+    system = a_system(silent(ILL))
+    system.instances.fail("impaired", ThrottledError("rate exceeded"))
+    found = reconcilers(system, 1)[0]
+    assert found.repaired == []
+    assert found.errors == ["blue: repair: ThrottledError: rate exceeded"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "settings"),
+    [
+        (a_policy(), {"paused": True}),
+        (replace(a_policy(), repair=RepairPolicy(enabled=False)), {}),
+        (a_policy("other", "batch-*"), {}),
+    ],
+    ids=["paused", "switched off", "not selected"],
+)
+def test_nobody_is_even_asked_where_nothing_may_be_replaced(policy, settings):
+    system = a_system(silent(ILL), policy=policy, **settings)
+    assert [found.repaired for found in reconcilers(system, 3)] == [[], [], []]
+    assert system.instances.asked["impaired"] == 0
+
+
+def test_a_storm_ends_nothing():
+    system = a_system(*(silent(name) for name in IDS[:3]))
+    assert [found.repaired for found in reconcilers(system, 3)] == [[], [], []]
+    assert not system.claims.records
+
+
+def test_those_that_are_being_replaced_count_for_the_guard():
+    third = replace(a_policy(), repair=RepairPolicy(max_unhealthy=40))
+    system = a_system(*(silent(name) for name in IDS[:2]), policy=third)
+    assert sorted(reconcilers(system)[1].repaired) == sorted(IDS[:2])
+    system.kubernetes.put_node(silent(IDS[2]))
+    assert [found.repaired for found in reconcilers(system, 3)] == [[], [], []]
+
+
+def test_a_node_that_was_given_back_rests_for_an_hour_and_is_then_claimed_anew():
+    system = a_system(silent(ILL))
+    reconcilers(system)
+    system.executions.end(ILL, 1)
+    system.claims.close(ILL, version=1, outcome=Outcome.RETURNED_TO_SERVICE, now=system.clock.now())
+    assert [found.repaired for found in reconcilers(system, 59)] == [[]] * 59
+    assert [found.repaired for found in reconcilers(system, 3)].count([ILL]) == 1
+    record = system.claims.records[ILL]
+    assert (record.status, record.attempt) == (Status.OPEN, 2)
+
+
+def test_a_node_that_something_else_ends_already_is_not_claimed_again():
+    system = a_system(silent(ILL))
+    cause = Cause(id="event", kind=CauseKind.SPOT_INTERRUPTION, at=START)
+    system.claims.claim(a_subject(ILL, node=f"node-{ILL}"), cause, START)
+    reconcilers(system, 3)
+    assert [cause.kind for cause in system.claims.records[ILL].causes] == [CauseKind.SPOT_INTERRUPTION]
+
+
+def test_the_node_of_an_instance_that_is_gone_is_claimed_at_the_first_observation():
+    """Its event was lost, and the cloud controller has not removed it either: nothing is left but to do that."""
+    system = a_system(silent(ILL, minutes=6))
+    system.instances.set_state(ILL, "terminated")
+    assert reconcilers(system, 1)[0].repaired == [ILL]
+    assert "remove this node" in system.kubernetes.events[0].message
+
+
+def test_a_node_that_ec2_does_not_know_is_left_to_the_cloud_controller():
+    system = a_system(silent(ILL))
+    system.instances.forget(ILL)
+    system.groups.by_name[GROUP] = a_group(GROUP, *IDS[1:])
+    assert [found.repaired for found in reconcilers(system, 3)] == [[], [], []]
