@@ -10,13 +10,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from leeward.disruption.candidates import workload_on
-from leeward.disruption.competing_groups import MARKS, foreign
 from leeward.disruption.methods.emptiness import empty_since, why_off
 from leeward.disruption.methods.expiration import expires, why_kept_forever
 from leeward.disruption.planning_state import PlanningState
 from leeward.drift.detect import annotations
 from leeward.model import well_known
 from leeward.model.node import Node
+from leeward.model.node_owners import MARKS, foreign
 from leeward.model.times import format_instant
 from leeward.policy.document import NodePolicy
 from leeward.snapshot.cluster import ClusterSnapshot

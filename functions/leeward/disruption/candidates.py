@@ -6,14 +6,14 @@ and v0.30's pkg/controllers/deprovisioning. Checks that only one method needs ar
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from leeward.disruption.budget_counts import why_disrupting
-from leeward.disruption.budget_index import BudgetIndex
-from leeward.disruption.competing_groups import foreign
+from leeward.budgets.counts import why_disrupting
+from leeward.budgets.pdb_index import BudgetIndex
 from leeward.disruption.cost import disruption_cost, lifetime_left
 from leeward.disruption.do_not_disrupt import why_node_stays, why_pod_stays
 from leeward.model.group import Group
 from leeward.model.instance import CapacityType
 from leeward.model.node import Node
+from leeward.model.node_owners import foreign
 from leeward.model.pod import Pod
 from leeward.policy.document import DrainPolicy, NodePolicy
 from leeward.scheduling.pods import PodSpec

@@ -6,8 +6,8 @@ policies. A cordon and taints are left to the scheduling rules, because some pod
 
 from dataclasses import replace
 
-from leeward.disruption.competing_groups import is_virtual, mark_of
 from leeward.model.node import Node
+from leeward.model.node_owners import is_virtual, mark_of
 from leeward.scheduling.nodes import NodeSpec
 from leeward.snapshot.cluster import ClusterSnapshot
 

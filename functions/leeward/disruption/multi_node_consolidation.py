@@ -11,7 +11,7 @@ where one of its nodes could be removed alone, that saves as much and disturbs l
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
-from leeward.disruption.budget_usage import BudgetUsage
+from leeward.budgets.usage import BudgetUsage
 from leeward.disruption.candidates import Candidate
 from leeward.disruption.node_sets import affordable, best_sets
 from leeward.disruption.planning_state import PlanningState

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from functools import cached_property
 
-from leeward.disruption.budget_usage import BudgetUsage
+from leeward.budgets.usage import BudgetUsage
 from leeward.disruption.candidates import Candidate, candidates
 from leeward.disruption.free_capacity import is_leaving, specs_by_free_capacity
 from leeward.disruption.targets import targets

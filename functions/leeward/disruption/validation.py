@@ -6,7 +6,7 @@ dropped, because the others do not depend on them; any other command holds as a 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from leeward.disruption.budget_usage import BudgetUsage
+from leeward.budgets.usage import BudgetUsage
 from leeward.disruption.candidates import Candidate
 from leeward.disruption.command import Command, Decision, MethodName, Plan, Replacement, Verdict
 from leeward.disruption.methods import ORDER, Method

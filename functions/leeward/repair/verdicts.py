@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from leeward.disruption.competing_groups import foreign, mark_of
 from leeward.disruption.do_not_disrupt import why_node_stays
 from leeward.model.group import Group
 from leeward.model.node import Node
+from leeward.model.node_owners import foreign, mark_of
 from leeward.policy.document import NodePolicy
 from leeward.repair.circuit_breaker import Storms
 from leeward.repair.node_health import NodeHealth

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from leeward.budgets.pdb import Refusal, refusal
 from leeward.model.deployment import deployment_named_by
 from leeward.model.pod import Pod, PodDisruptionBudget, scaled
-from leeward.termination.budgets import Refusal, refusal
 from leeward.termination.drain_plan import DrainPlan, Eviction, How
 
 

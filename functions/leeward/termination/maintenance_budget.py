@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from leeward.disruption.budgets import allowance, tightest
+from leeward.budgets.disruption_budgets import allowance, tightest
 from leeward.model.deadlines import detach_deadline
 from leeward.model.termination import CauseKind, TerminationRecord
 from leeward.ports import Ports

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from leeward.disruption.budget_counts import Counted, counted
-from leeward.disruption.budgets import covers, limit
+from leeward.budgets.counts import Counted, counted
+from leeward.budgets.disruption_budgets import covers, limit
+from leeward.budgets.pdb import refusal
 from leeward.model.group import Group
 from leeward.model.instance_type import InstanceType
 from leeward.model.nodegroup import Nodegroup
@@ -17,7 +18,6 @@ from leeward.policy.document import Budget, NodePolicy, Reason, UpdatePolicy
 from leeward.policy.schedule import is_active
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.launchable import Launchable
-from leeward.termination.budgets import refusal
 from leeward.termination.lone_pods import lone_pods
 from leeward.upgrade.cluster_constraints import (
     BudgetIndex,

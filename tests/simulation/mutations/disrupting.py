@@ -4,14 +4,18 @@ from simulation.view import Rule
 from tests.simulation.mutations.build import ROUNDS, ROUNDS_HARSH, ROUNDS_OF_ZONES, Mutation
 from tests.simulation.mutations.editing import edit, edited
 
-DISRUPTION = "leeward.disruption"
+BUDGETS, DISRUPTION = "leeward.budgets", "leeward.disruption"
 
 OF_DISRUPTION = (
     Mutation(
         name="disruption budgets allow one node more",
         story="compares with below zero where zero is meant",
         breaks=edited(
-            edit(f"{DISRUPTION}.budgets.allowance", "max(0, min(limits) - disrupting)", "min(limits) - disrupting + 1")
+            edit(
+                f"{BUDGETS}.disruption_budgets.allowance",
+                "max(0, min(limits) - disrupting)",
+                "min(limits) - disrupting + 1",
+            )
         ),
         rules=frozenset({Rule.SPENT}),
         scenario=ROUNDS,
@@ -19,7 +23,7 @@ OF_DISRUPTION = (
     Mutation(
         name="nodes that are being disrupted do not count against the budgets",
         story="counts what is left to allow and not what is under way",
-        breaks=edited(edit(f"{DISRUPTION}.budgets.allowance", "min(limits) - disrupting", "min(limits)")),
+        breaks=edited(edit(f"{BUDGETS}.disruption_budgets.allowance", "min(limits) - disrupting", "min(limits)")),
         rules=frozenset({Rule.SPENT}),
         scenario=ROUNDS,
     ),
@@ -28,7 +32,7 @@ OF_DISRUPTION = (
         story="counts the nodes of the policy and not those of the zone",
         breaks=edited(
             edit(
-                f"{DISRUPTION}.budget_usage.BudgetUsage.of",
+                f"{BUDGETS}.usage.BudgetUsage.of",
                 "for one in all_allowances(snapshot)",
                 "for one in all_allowances(snapshot) if one.zone is None",
             )

@@ -19,7 +19,7 @@ OF_PLANNING = (
     Planted(
         name="disruption shrinks a group below its MinSize",
         story="looks at budgets alone",
-        edits=(edit("leeward.disruption.budget_usage.slack", "group.desired - group.minimum", "group.desired"),),
+        edits=(edit("leeward.budgets.usage.slack", "group.desired - group.minimum", "group.desired"),),
         tests=("tests/unit/disruption",),
     ),
     Planted(
@@ -50,15 +50,19 @@ OF_PLANNING = (
         name="budgets run a share down",
         story="divides whole numbers, so that 10 % of nine nodes is none",
         edits=(
-            edit("leeward.disruption.budgets.limit", "-(-total * budget.nodes // 100)", "total * budget.nodes // 100"),
+            edit(
+                "leeward.budgets.disruption_budgets.limit",
+                "-(-total * budget.nodes // 100)",
+                "total * budget.nodes // 100",
+            ),
         ),
-        tests=("tests/unit/disruption/test_budgets.py",),
+        tests=("tests/unit/budgets/test_disruption_budgets.py",),
     ),
     Planted(
         name="a budget's window is always open",
         story="reads the schedule and not the time",
-        edits=(edit("leeward.disruption.budgets.allowance", "or is_active(budget.window, now)", "or True"),),
-        tests=("tests/unit/disruption/test_budgets.py",),
+        edits=(edit("leeward.budgets.disruption_budgets.allowance", "or is_active(budget.window, now)", "or True"),),
+        tests=("tests/unit/budgets/test_disruption_budgets.py",),
     ),
     Planted(
         name="pods are packed regardless of topology spread",

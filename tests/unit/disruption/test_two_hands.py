@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from leeward.disruption.budget_counts import all_allowances
+from leeward.budgets.counts import all_allowances
 from leeward.disruption.candidates import candidates
 from leeward.disruption.targets import targets
 from tests.unit.disruption.fleet import a_budget, a_fleet, a_policy, rules

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from leeward.disruption.budget_usage import BudgetUsage
+from leeward.budgets.usage import BudgetUsage
 from leeward.disruption.candidates import Candidate
 from leeward.disruption.command import Command, Decision, Outcome, Replacement, Verdict
 from leeward.disruption.do_not_disrupt import why_node_is_kept

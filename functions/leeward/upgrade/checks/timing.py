@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from leeward.disruption.budgets import limit
+from leeward.budgets.disruption_budgets import limit
 from leeward.model.times import format_instant
 from leeward.policy.document import Budget
 from leeward.policy.schedule import any_active, is_active

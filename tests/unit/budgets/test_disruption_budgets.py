@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leeward.disruption.budgets import allowance, tightest
+from leeward.budgets.disruption_budgets import allowance, tightest
 from leeward.policy.document import Budget, Window
 from tests.unit.policy.strategies import budgets as any_budgets
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.disruption.budget_counts import all_allowances
+from leeward.budgets.counts import all_allowances
 from leeward.policy.document import Window
 from tests.unit.disruption.fleet import ZONES, a_budget, a_fleet, a_policy, rules
 

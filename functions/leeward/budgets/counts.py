@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from leeward.disruption.budgets import allowance
-from leeward.disruption.competing_groups import MARKS, mark_of
+from leeward.budgets.disruption_budgets import allowance
 from leeward.model.group import LEAVING
 from leeward.model.node import Node
+from leeward.model.node_owners import MARKS, mark_of
 from leeward.policy.document import NodePolicy, Reason
 from leeward.policy.schedule import any_active
 from leeward.snapshot.cluster import ClusterSnapshot

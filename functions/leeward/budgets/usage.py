@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 from typing import Self
 
-from leeward.disruption.budget_counts import all_allowances
-from leeward.disruption.budgets import tightest
+from leeward.budgets.counts import all_allowances
+from leeward.budgets.disruption_budgets import tightest
 from leeward.disruption.candidates import IN_SERVICE, Candidate
-from leeward.disruption.competing_groups import MARKS
+from leeward.model.node_owners import MARKS
 from leeward.policy.document import Reason
 from leeward.snapshot.cluster import ClusterSnapshot
 

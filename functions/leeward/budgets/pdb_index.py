@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
+from leeward.budgets.pdb import blocking_budgets
 from leeward.model.pod import Pod, PodDisruptionBudget
-from leeward.termination.budgets import blocking_budgets
 
 _Look = tuple[str, tuple[tuple[str, str], ...]]
 
