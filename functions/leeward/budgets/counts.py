@@ -3,24 +3,24 @@
 Source: Karpenter, pkg/controllers/disruption (BuildDisruptionBudgetMapping): NotReady and deleting nodes are
 subtracted; nodes whose instance is already ending are not in the total. Cluster Autoscaler's taint counts too."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from leeward.budgets.disruption_budgets import allowance
+from leeward.budgets.disruption_budgets import allowance_among, why_disrupted
 from leeward.model.group import LEAVING
 from leeward.model.node import Node
-from leeward.model.node_owners import MARKS, mark_of
+from leeward.model.node_owners import DISRUPTION_TAINTS
 from leeward.policy.document import NodePolicy, Reason
 from leeward.policy.schedule import any_active
 from leeward.snapshot.cluster import ClusterSnapshot
 
-HELD = "Terminating:Wait"
+WAITS_FOR_HOOK = "Terminating:Wait"
 NOT_IN_SERVICE = ("Pending", "Terminated", "Standby", "EnteringStandby")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counted:
+class CountedNode:
     """One node that budgets count."""
 
     node: str
@@ -43,28 +43,16 @@ class Allowance:
     frozen: bool = False
 
 
-def why_disrupting(node: Node) -> str:
-    """Return why the node counts as disrupted already, empty when it does not. A cordon alone does not count: an
-    upgrade cordons old nodes that are still waiting to be drained.
-    """
-    mark = mark_of(node)
-    if mark:
-        return f"it is on its way out already (taint {mark})"
-    if node.deleting:
-        return "its Node object is being deleted"
-    return "" if node.ready else "it is NotReady"
-
-
-def counted(snapshot: ClusterSnapshot, policy: NodePolicy) -> tuple[Counted, ...]:
+def counted(snapshot: ClusterSnapshot, policy: NodePolicy) -> tuple[CountedNode, ...]:
     """Return the nodes of the policy's groups. Instances that have not joined, that are already ending or that their
     owner has put into Standby are in neither number; a tainted node that a terminate hook holds is still being drained
     and counts. A node whose termination an upgrade or a run has requested counts before it carries the taint.
     """
     return tuple(
-        Counted(
+        CountedNode(
             node=node.name,
             zone=snapshot.zone_of(node),
-            disrupting=node.instance_id in snapshot.going or bool(why_disrupting(node)),
+            disrupting=node.instance_id in snapshot.going or bool(why_disrupted(node)),
         )
         for node in snapshot.nodes
         if snapshot.policy_of_node(node) is policy and not _passing(snapshot, node)
@@ -77,8 +65,8 @@ def _passing(snapshot: ClusterSnapshot, node: Node) -> bool:
     lifecycle = (group.lifecycle_of(node.instance_id) if group else None) or ""
     if (instance is not None and instance.ended) or lifecycle.startswith(NOT_IN_SERVICE):
         return True
-    marked = any(taint.key in MARKS for taint in node.taints)
-    return lifecycle.startswith(LEAVING) and not (lifecycle == HELD and marked)
+    tainted = any(taint.key in DISRUPTION_TAINTS for taint in node.taints)
+    return lifecycle.startswith(LEAVING) and not (lifecycle == WAITS_FOR_HOOK and tainted)
 
 
 def allowances(snapshot: ClusterSnapshot, policy: NodePolicy) -> tuple[Allowance, ...]:
@@ -99,25 +87,17 @@ def all_allowances(snapshot: ClusterSnapshot) -> tuple[Allowance, ...]:
 
 
 def _allowance(
-    policy: NodePolicy,
-    reason: Reason,
-    zone: str | None,
-    nodes: Iterable[Counted],
-    now: datetime,
-    *,
-    frozen: bool,
+    policy: NodePolicy, reason: Reason, zone: str | None, nodes: Sequence[CountedNode], now: datetime, *, frozen: bool
 ) -> Allowance:
-    here = [one for one in nodes if zone in {None, one.zone}]
-    disrupting = sum(one.disrupting for one in here)
-    found = allowance(
-        policy.disruption.budgets, reason=reason, zone=zone, total=len(here), disrupting=disrupting, now=now
-    )
+    zones = [node.zone for node in nodes if zone in {None, node.zone}]
+    disrupting = [node.zone for node in nodes if node.disrupting and zone in {None, node.zone}]
+    allowed = allowance_among(policy.disruption.budgets, zones, disrupting, reason=reason, zone=zone, now=now)
     return Allowance(
         policy=policy.name,
         reason=reason,
         zone=zone,
-        allowed=0 if frozen else found,
-        disrupting=disrupting,
-        total=len(here),
+        allowed=0 if frozen else allowed,
+        disrupting=len(disrupting),
+        total=len(zones),
         frozen=frozen,
     )

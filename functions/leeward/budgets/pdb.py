@@ -3,10 +3,10 @@
 Applies the Eviction API's own rules (policy/v1) to the status of the budgets. Calls no API."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from leeward.model.pod import Pod, PodDisruptionBudget
+from leeward.model.pod import Pod, PodDisruptionBudget, scaled
 
 PENDING = "Pending"
 
@@ -76,8 +76,51 @@ def refusal(pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> Refusal | None:
 
 def blocking_budgets(pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> tuple[str, ...]:
     """Return `pdb ns/name` of each budget that forbids evicting the pod now."""
-    found = refusal(pod, budgets)
-    return found.named if found else ()
+    refused = refusal(pod, budgets)
+    return refused.named if refused else ()
+
+
+def refusal_beside_second(pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> Refusal | None:
+    """Return the refusal that forbids evicting a lone pod once a second replica is ready: a budget such as
+    `maxUnavailable: 0`, or several budgets. None if nothing forbids it.
+    """
+    return refusal(pod, [with_one_more(budget) if budget.selects(pod) else budget for budget in budgets])
+
+
+def with_one_more(budget: PodDisruptionBudget) -> PodDisruptionBudget:
+    """Return the budget with the status that the disruption controller writes when one more of its pods is healthy. A
+    status that counts no pods counts the lone one.
+    """
+    expected = max(budget.expected_pods, 1) + 1
+    healthy = max(budget.current_healthy, 1) + 1
+    desired = budget.desired_healthy
+    if budget.max_unavailable is not None:
+        desired = max(expected - scaled(budget.max_unavailable, expected), 0)
+    elif budget.min_available is not None:
+        desired = scaled(budget.min_available, expected)
+    return replace(
+        budget,
+        expected_pods=expected,
+        current_healthy=healthy,
+        desired_healthy=desired,
+        disruptions_allowed=max(healthy - desired, 0),
+    )
+
+
+def why_never(budget: PodDisruptionBudget, expected: int) -> str:
+    """Return why the budget allows no eviction however healthy its `expected` pods are, empty when it can allow one."""
+    if not replace(budget, expected_pods=expected).never_allows:
+        return ""
+    if budget.max_unavailable is not None:
+        return f"maxUnavailable is {budget.max_unavailable}"
+    return f"minAvailable is {budget.min_available} of {expected} pods"
+
+
+def evicts_unready(budget: PodDisruptionBudget) -> bool:
+    """Return whether unready pods may be evicted while the budget allows no disruption (policy/v1,
+    unhealthyPodEvictionPolicy): AlwaysAllow, or as many healthy pods as the budget requires.
+    """
+    return budget.always_allow_unhealthy or budget.current_healthy >= budget.desired_healthy > 0
 
 
 def _why(budget: PodDisruptionBudget, pod: Pod) -> Forbids:
@@ -87,7 +130,4 @@ def _why(budget: PodDisruptionBudget, pod: Pod) -> Forbids:
 
 
 def _forbids(budget: PodDisruptionBudget, pod: Pod) -> bool:
-    if budget.disruptions_allowed > 0:
-        return False
-    enough_without = budget.current_healthy >= budget.desired_healthy > 0
-    return pod.ready or not (budget.always_allow_unhealthy or enough_without)
+    return budget.disruptions_allowed <= 0 and (pod.ready or not evicts_unready(budget))

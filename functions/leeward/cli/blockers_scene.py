@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from leeward.blockers.scene import Keeper, NodeScene, gives_up_at, waiting_hooks
 from leeward.budgets.pdb import refusal
-from leeward.budgets.pdb_index import BudgetIndex
+from leeward.budgets.pdb_index import PdbIndex
 from leeward.cli.blockers_keepers import keepers_of
 from leeward.model.attachment import VolumeAttachment, claims_of
 from leeward.model.drain_options import BY_POLICY
@@ -58,7 +58,7 @@ class Surroundings:
         """Return the scenes of these nodes, ordered by node name."""
         pods_on = _grouped((pod.node, pod) for pod in self.pods)
         attached = _grouped((one.node, one) for one in self.attachments)
-        budgets = BudgetIndex(self.budgets)
+        budgets = PdbIndex(self.budgets)
         groups = {member.id: group for group in self.groups.values() for member in group.instances}
         claiming = tuple(pod for pod in self.pods if pod.claims and not pod.finished)
         found = []

@@ -16,7 +16,7 @@ from leeward.disruption.planning_state import PlanningState
 from leeward.drift.detect import annotations
 from leeward.model import well_known
 from leeward.model.node import Node
-from leeward.model.node_owners import MARKS, foreign
+from leeward.model.node_owners import DISRUPTION_TAINTS, foreign
 from leeward.model.times import format_instant
 from leeward.policy.document import NodePolicy
 from leeward.snapshot.cluster import ClusterSnapshot
@@ -58,7 +58,7 @@ def changes_in(found: PlanningState) -> Sequence[AnnotationChange]:
 def _wanted(found: PlanningState, node: Node) -> dict[str, str | None]:
     """Return every annotation that this module manages; None: it must be absent."""
     policy = found.snapshot.policy_of_node(node)
-    leaving = node.deleting or any(taint.key in MARKS for taint in node.taints)
+    leaving = node.deleting or any(taint.key in DISRUPTION_TAINTS for taint in node.taints)
     if policy is None or leaving or foreign(node):
         return {}
     return {

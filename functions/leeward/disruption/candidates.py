@@ -6,11 +6,11 @@ and v0.30's pkg/controllers/deprovisioning. Checks that only one method needs ar
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from leeward.budgets.counts import why_disrupting
-from leeward.budgets.pdb_index import BudgetIndex
+from leeward.budgets.disruption_budgets import why_disrupted
+from leeward.budgets.pdb_index import PdbIndex
 from leeward.disruption.cost import disruption_cost, lifetime_left
 from leeward.disruption.do_not_disrupt import why_node_stays, why_pod_stays
-from leeward.model.group import Group
+from leeward.model.group import IN_SERVICE, Group
 from leeward.model.instance import CapacityType
 from leeward.model.node import Node
 from leeward.model.node_owners import foreign
@@ -18,8 +18,6 @@ from leeward.model.pod import Pod
 from leeward.policy.document import DrainPolicy, NodePolicy
 from leeward.scheduling.pods import PodSpec
 from leeward.snapshot.cluster import ClusterSnapshot
-
-IN_SERVICE = "InService"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +53,7 @@ class Candidate:
 
 def candidates(snapshot: ClusterSnapshot) -> tuple[Mapping[str, Candidate], Mapping[str, str]]:
     """Return the candidates by node name, and for each other node why it is not one."""
-    index = BudgetIndex(snapshot.budgets)
+    index = PdbIndex(snapshot.budgets)
     specs: dict[str, list[PodSpec]] = {}
     for spec in snapshot.pod_specs:
         if not spec.stays:
@@ -93,7 +91,7 @@ def _why_not_now(snapshot: ClusterSnapshot, node: Node) -> str:
         return "the cluster is paused"
     kept = f"policy {policy.name} says doNotDisrupt" if policy.disruption.do_not_disrupt else ""
     return (
-        why_disrupting(node)
+        why_disrupted(node)
         or _why_leaving(snapshot, node, group)
         or snapshot.held.get(group.name, "")
         or kept
@@ -124,7 +122,7 @@ def _why_cooling(snapshot: ClusterSnapshot, group: Group, policy: NodePolicy) ->
     return f"its group {group.name} rests after the last run ({left} s of disruption.cooldown left)"
 
 
-def _why_pods_stay(snapshot: ClusterSnapshot, node: Node, index: BudgetIndex) -> tuple[str, str]:
+def _why_pods_stay(snapshot: ClusterSnapshot, node: Node, index: PdbIndex) -> tuple[str, str]:
     """Return (why no method may disrupt the node, why only drift and expiration may): the first pod by name that cannot
     leave.
 

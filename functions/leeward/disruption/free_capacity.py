@@ -7,7 +7,7 @@ policies. A cordon and taints are left to the scheduling rules, because some pod
 from dataclasses import replace
 
 from leeward.model.node import Node
-from leeward.model.node_owners import is_virtual, mark_of
+from leeward.model.node_owners import disruption_taint_of, is_virtual
 from leeward.scheduling.nodes import NodeSpec
 from leeward.snapshot.cluster import ClusterSnapshot
 
@@ -17,7 +17,7 @@ LEAVING = ("Terminating", "Terminated", "Warmed:Terminating")
 def is_leaving(snapshot: ClusterSnapshot, node: Node) -> bool:
     """Return whether a termination of the node is requested or under way, by this deployment or by others."""
     requested = node.instance_id in snapshot.claimed or node.instance_id in snapshot.going
-    if mark_of(node) or node.deleting or requested:
+    if disruption_taint_of(node) or node.deleting or requested:
         return True
     instance, group = snapshot.instance_of(node), snapshot.group_of(node)
     lifecycle = (group.lifecycle_of(node.instance_id) if group else None) or ""

@@ -5,9 +5,8 @@ from leeward.model.node import Node
 
 KARPENTER_TAINT = "karpenter.sh/disrupted"
 AUTOSCALER_TAINT = "ToBeDeletedByClusterAutoscaler"
-MARKS = frozenset(
-    {well_known.DISRUPTED_TAINT, KARPENTER_TAINT, AUTOSCALER_TAINT}
-)  # the node is terminating, whichever controller requested it
+DISRUPTION_TAINTS = frozenset({well_known.DISRUPTED_TAINT, KARPENTER_TAINT, AUTOSCALER_TAINT})
+"""Taints of a node that is terminating, whichever controller requested it."""
 VIRTUAL_KUBELET, VIRTUAL_TAINT = "virtual-kubelet", "virtual-kubelet.io/provider"
 FOREIGN = (
     ("eks.amazonaws.com/compute-type", "fargate", "it is a Fargate node"),
@@ -33,7 +32,7 @@ def is_virtual(node: Node) -> bool:
     return fargate or labels.get("type") == VIRTUAL_KUBELET or any(t.key == VIRTUAL_TAINT for t in node.taints)
 
 
-def mark_of(node: Node) -> str:
+def disruption_taint_of(node: Node) -> str:
     """Return the taint that says the node is terminating, ours first; empty without one."""
-    marks = {taint.key for taint in node.taints} & MARKS
-    return well_known.DISRUPTED_TAINT if well_known.DISRUPTED_TAINT in marks else min(marks, default="")
+    taints = {taint.key for taint in node.taints} & DISRUPTION_TAINTS
+    return well_known.DISRUPTED_TAINT if well_known.DISRUPTED_TAINT in taints else min(taints, default="")

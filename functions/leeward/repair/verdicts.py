@@ -11,7 +11,7 @@ from enum import StrEnum
 from leeward.disruption.do_not_disrupt import why_node_stays
 from leeward.model.group import Group
 from leeward.model.node import Node
-from leeward.model.node_owners import foreign, mark_of
+from leeward.model.node_owners import disruption_taint_of, foreign
 from leeward.policy.document import NodePolicy
 from leeward.repair.circuit_breaker import Storms
 from leeward.repair.node_health import NodeHealth
@@ -89,8 +89,8 @@ def _why_left(node: Node, policy: NodePolicy, health: NodeHealth) -> Iterator[st
 
 def _why_kept(node: Node, group: Group, health: NodeHealth) -> Iterator[str]:
     """Yield the reasons to keep the node: another controller is ending it, or its owner keeps it."""
-    if mark := mark_of(node):
-        yield f"it is on its way out already (taint {mark})"
+    if taint := disruption_taint_of(node):
+        yield f"it is on its way out already (taint {taint})"
     lifecycle = group.lifecycle_of(node.instance_id) or "nothing of it"
     if lifecycle != IN_SERVICE:
         yield f"its group {group.name} says {lifecycle}"

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from leeward.budgets.disruption_budgets import allowance, tightest
+from leeward.budgets.disruption_budgets import allowance_among, tightest, why_disrupted
 from leeward.model.deadlines import detach_deadline
 from leeward.model.termination import CauseKind, TerminationRecord
 from leeward.ports import Ports
@@ -30,15 +30,14 @@ def budget_left(record: TerminationRecord, ports: Ports, found: ReconcileResult,
     members = {member.id: member.zone for member in situation.listing.instances}
     kubernetes = ports.clusters.kubernetes(record.subject.cluster)
     nodes = [node for node in kubernetes.nodes() if node.instance_id in members]
-    busy = {n.instance_id for n in nodes if n.marked or n.deleting or not n.ready} | set(found.restarted)
-    busy -= {record.instance}
+    disrupting = {node.instance_id for node in nodes if why_disrupted(node)} | (set(found.restarted) & members.keys())
     left = tightest(
-        allowance(
+        allowance_among(
             situation.policy.disruption.budgets,
+            [members[node.instance_id] for node in nodes],
+            [members[name] for name in disrupting - {record.instance}],
             reason=None,
             zone=zone,
-            total=sum(zone in {None, members[node.instance_id]} for node in nodes),
-            disrupting=sum(zone in {None, members.get(name)} for name in busy & members.keys()),
             now=now,
         )
         for zone in (None, record.subject.zone)

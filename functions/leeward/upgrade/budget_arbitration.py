@@ -7,11 +7,12 @@ every moment, and at least one upgrade always proceeds."""
 
 from collections.abc import Collection, Mapping
 
+from leeward.budgets.disruption_budgets import upgrade_budgets
 from leeward.model.termination import TerminationRecord
 from leeward.ports import Ports
 from leeward.upgrade.capacity_ledger import not_told
 from leeward.upgrade.lease import written
-from leeward.upgrade.preflight import Preflight, upgrade_budgets
+from leeward.upgrade.preflight import Preflight
 from leeward.upgrade.record import UpgradeRecord, cause_id
 from leeward.upgrade.shared_budgets import going_elsewhere
 from leeward.upgrade.unavailable_nodes import busy_nodes

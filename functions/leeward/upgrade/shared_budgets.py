@@ -7,6 +7,7 @@ others."""
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from leeward.budgets.disruption_budgets import upgrade_budgets
 from leeward.model.group import Group
 from leeward.model.termination import Status
 from leeward.policy.document import NodePolicy
@@ -16,7 +17,6 @@ from leeward.ports.autoscaling import Groups
 from leeward.ports.kubernetes import Clusters
 from leeward.ports.records import Disruptions
 from leeward.upgrade.executions import is_running
-from leeward.upgrade.preflight import upgrade_budgets
 from leeward.upgrade.record import UpgradeRecord
 
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from leeward.budgets.disruption_budgets import limit
+from leeward.budgets.disruption_budgets import limit, upgrade_budgets
 from leeward.model.times import format_instant
 from leeward.policy.document import Budget
 from leeward.policy.schedule import any_active, is_active
 from leeward.upgrade.findings import Code, Finding, blocker, warning
-from leeward.upgrade.preflight import Preflight, policy_zones, upgrade_budgets
+from leeward.upgrade.preflight import Preflight, policy_zones
 from leeward.upgrade.windows import opens
 
 
