@@ -5,8 +5,7 @@ import os
 import random
 from statistics import mean, median
 
-from leeward.disruption import multi_node_consolidation
-from leeward.disruption.methods import consolidation
+from leeward.disruption.methods import consolidation, multi_node_consolidation
 from leeward.disruption.methods.consolidation import Consolidation
 from leeward.disruption.planning_state import PlanningState
 from leeward.disruption.removal import with_new, without

@@ -14,12 +14,12 @@ from leeward.budgets.counts import all_allowances
 from leeward.disruption.command import MethodName
 from leeward.disruption.methods import ORDER
 from leeward.disruption.methods.consolidation import Consolidation
-from leeward.disruption.multi_node_consolidation import several
+from leeward.disruption.methods.multi_node_consolidation import several
+from leeward.disruption.methods.single_node_consolidation import SingleNodePass
 from leeward.disruption.plan import plan_disruption
 from leeward.disruption.planning_state import PlanningState
 from leeward.disruption.removal import without
 from leeward.disruption.savings import threshold
-from leeward.disruption.single_node_consolidation import SingleNodePass
 from leeward.disruption.targets import targets
 from leeward.disruption.validation import validate
 from leeward.model.launch import LaunchSettings

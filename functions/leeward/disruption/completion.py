@@ -10,7 +10,7 @@ from typing import Any
 from leeward.disruption.launching import launch_all
 from leeward.disruption.lease import read, rest_after, written
 from leeward.disruption.record import GONE, STAYED, DisruptionOutcome, DisruptionRecord, command_of
-from leeward.disruption.replacement_sizes import adopt, raise_sizes
+from leeward.disruption.replacements import adopt, raise_sizes
 from leeward.disruption.rollback import release
 from leeward.disruption.run import DisruptionRun, Next
 from leeward.disruption.scale_down_protection import let_go

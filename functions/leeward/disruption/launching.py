@@ -2,7 +2,7 @@
 
 Each launch carries a client token made of the run, the command and the subnet, so requesting it twice is idempotent.
 An order without a recorded answer is requested again before anything else is decided. Where LaunchInstances does not
-serve the group the desired size brings the replacement (`replacement_sizes`); a command without capacity for its
+serve the group the desired size brings the replacement (`replacements`); a command without capacity for its
 replacement is dropped."""
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from dataclasses import replace
 from leeward.disruption.command import Command, Replacement
 from leeward.disruption.lease import written
 from leeward.disruption.record import DisruptionRecord, SurgeNode, command_of, launch_token, replacement_of
-from leeward.disruption.replacement_sizes import await_growth, can_grow, raise_sizes
+from leeward.disruption.replacements import await_growth, can_grow, raise_sizes
 from leeward.errors import LeewardError
 from leeward.model.facts import ClusterFacts
 from leeward.model.group import Group

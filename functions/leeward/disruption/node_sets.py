@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 
 from leeward.disruption.candidates import Candidate
+from leeward.disruption.methods.proposals import Miss, Proposal, deleted, replaced
 from leeward.disruption.planning_state import PlanningState
-from leeward.disruption.proposals import Miss, Proposal, deleted, replaced
 from leeward.disruption.savings import price_of_all
 from leeward.disruption.targets import Target
 from leeward.policy.document import Reason

@@ -11,13 +11,13 @@ from functools import cached_property
 
 from leeward.budgets.usage import BudgetUsage
 from leeward.disruption.candidates import Candidate, candidates
-from leeward.disruption.free_capacity import is_leaving, specs_by_free_capacity
 from leeward.disruption.targets import targets
 from leeward.drift.detect import Drifted, all_drift
 from leeward.scheduling.packing import pack
 from leeward.scheduling.pods import PodSpec
 from leeward.scheduling.world import World
 from leeward.snapshot.cluster import ClusterSnapshot
+from leeward.snapshot.free_capacity import is_leaving, specs_by_free_capacity
 
 
 def always() -> bool:

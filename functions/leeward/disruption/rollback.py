@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from leeward.disruption.lease import written
 from leeward.disruption.record import DisruptionRecord
-from leeward.disruption.termination_requests import give_back
+from leeward.disruption.terminations import give_back
 from leeward.model.instance import CapacityType, Instance
 from leeward.model.termination import Subject
 from leeward.ports import Ports

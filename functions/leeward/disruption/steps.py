@@ -15,13 +15,13 @@ from leeward.disruption.lease import read, written
 from leeward.disruption.observation import look
 from leeward.disruption.record import DisruptionRecord, command_of
 from leeward.disruption.replacement_readiness import JOINS_WITHIN, arrival
-from leeward.disruption.replacement_sizes import OWED_FOR, adopt, announce
+from leeward.disruption.replacements import OWED_FOR, adopt, announce
 from leeward.disruption.rollback import release
 from leeward.disruption.run import DisruptionRun, Next
 from leeward.disruption.scale_down_protection import keep
 from leeward.disruption.taking import take_disruption
-from leeward.disruption.termination_requests import is_told, mark_all, tell
 from leeward.disruption.termination_tracking import concluded, under_way
+from leeward.disruption.terminations import is_told, mark_all, tell
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.compute import Instances

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from leeward.disruption.record import GONE, STAYED, DisruptionRecord, surge_of
-from leeward.disruption.termination_requests import is_told
+from leeward.disruption.terminations import is_told
 from leeward.model.surge_instance import NoOffset
 from leeward.model.termination import Outcome, Status, TerminationRecord
 

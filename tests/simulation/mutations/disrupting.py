@@ -81,7 +81,7 @@ OF_DISRUPTION = (
         story="leaves it to the reconciler, which knows them as the run's",
         breaks=edited(
             edit(
-                f"{DISRUPTION}.termination_requests.give_back",
+                f"{DISRUPTION}.terminations.give_back",
                 "kubernetes.unmark(node, disruption_taint(ports.deployment))",
                 "pass",
             ),
@@ -95,7 +95,7 @@ OF_DISRUPTION = (
         story="claims the node for its method and forgets the launch that it offsets",
         breaks=edited(
             edit(
-                f"{DISRUPTION}.termination_requests._tell_one",
+                f"{DISRUPTION}.terminations._tell_one",
                 "request(subject, causes, ports)",
                 "request(subject, causes[:1], ports)",
             )

@@ -9,7 +9,7 @@ OF_PLANNING = (
         story="raises the size where LaunchInstances is refused and never looks for the new member",
         edits=(
             edit(
-                "leeward.disruption.replacement_sizes.adopt",
+                "leeward.disruption.replacements.adopt",
                 "waiting = record.outstanding()",
                 "waiting = dict[str, str]()",
             ),
@@ -26,7 +26,7 @@ OF_PLANNING = (
         name="a disruption run charges for a launch that others have undone",
         story="takes every launch without a node that goes for one to be offset",
         edits=(edit("leeward.disruption.rollback.release", "None if new in undone else ", ""),),
-        tests=("tests/unit/disruption/test_releasing.py",),
+        tests=("tests/unit/disruption/test_rollback.py",),
     ),
     Planted(
         name="nodes of a disruption run serve again before one is claimed for a launch",
@@ -38,7 +38,7 @@ OF_PLANNING = (
                 "give_back(record, record.released, ports)\n    surplus = record.surplus()",
             ),
         ),
-        tests=("tests/unit/disruption/test_releasing.py",),
+        tests=("tests/unit/disruption/test_rollback.py",),
     ),
     Planted(
         name="consolidation ignores minimumSavings",
@@ -93,7 +93,7 @@ OF_PLANNING = (
         story="asks the policies where kube-scheduler asks none",
         edits=(
             edit(
-                "leeward.disruption.free_capacity.specs_by_free_capacity",
+                "leeward.snapshot.free_capacity.specs_by_free_capacity",
                 "(why := why_closed(node))",
                 '(why := why_closed(node) or ("" if snapshot.group_of(node) and'
                 ' snapshot.policy_of(snapshot.group_of(node)) else "node(s) were not selected"))',

@@ -9,15 +9,15 @@ from datetime import timedelta
 from leeward.disruption.candidates import Candidate
 from leeward.disruption.command import Command, Decision, MethodName, Outcome, Replacement, Verdict
 from leeward.disruption.do_not_disrupt import why_node_is_kept
-from leeward.disruption.lookahead import Chosen, Lookahead
+from leeward.disruption.methods.command_sequences import Chosen, Lookahead
 from leeward.disruption.methods.emptiness import UNDERUTILIZED, Emptiness
 from leeward.disruption.methods.method import considered, in_order
+from leeward.disruption.methods.multi_node_consolidation import MOST_TARGETS, RUNNERS_UP, few, several
+from leeward.disruption.methods.proposals import Proposal
 from leeward.disruption.methods.replace_nodes import NO_TIME
-from leeward.disruption.multi_node_consolidation import MOST_TARGETS, RUNNERS_UP, few, several
+from leeward.disruption.methods.single_node_consolidation import SingleNodePass
 from leeward.disruption.planning_state import PlanningState
-from leeward.disruption.proposals import Proposal
 from leeward.disruption.savings import dollars, price_of_all, saved
-from leeward.disruption.single_node_consolidation import SingleNodePass
 from leeward.disruption.targets import targets
 from leeward.policy.document import Reason
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from leeward.disruption import multi_node_consolidation
 from leeward.disruption.command import Decision, MethodName
+from leeward.disruption.methods import multi_node_consolidation
 from leeward.disruption.methods.consolidation import Consolidation
 from leeward.disruption.plan import plan_disruption
 from leeward.disruption.planning_state import PlanningState

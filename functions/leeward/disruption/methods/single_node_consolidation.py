@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from leeward.disruption.candidates import Candidate
+from leeward.disruption.methods.proposals import Proposal, with_zones
 from leeward.disruption.planning_state import PlanningState
-from leeward.disruption.proposals import Proposal, with_zones
 from leeward.disruption.removal import Removal, with_new, without
 from leeward.disruption.savings import dollars, why_not_worth
 from leeward.disruption.targets import Target, why_no_spot

@@ -13,9 +13,9 @@ from functools import partial
 
 from leeward.budgets.usage import BudgetUsage
 from leeward.disruption.candidates import Candidate
+from leeward.disruption.methods.proposals import Miss, Proposal, deleted, replaced, suits, with_zones
 from leeward.disruption.node_sets import affordable, best_sets
 from leeward.disruption.planning_state import PlanningState
-from leeward.disruption.proposals import Miss, Proposal, deleted, replaced, suits, with_zones
 from leeward.disruption.removal import Removal, accepted
 from leeward.disruption.savings import why_not_worth
 from leeward.disruption.targets import Target
@@ -24,7 +24,7 @@ from leeward.scheduling.outcome import NewNode
 from leeward.scheduling.packing import pack
 
 FEW = 8  # candidates: of their 247 sets every one is tried
-RUNNERS_UP = 16  # of these sets, for `lookahead`
+RUNNERS_UP = 16  # of these sets, for `command_sequences`
 MOST_NODES = 100  # of one command, as in Karpenter
 MOST_TARGETS = 8  # that the searches try, the cheapest
 
