@@ -8,14 +8,13 @@ settings. User data of launch templates is not handled here, and stays: nodes ar
 from collections.abc import Mapping
 from typing import Any
 
-from leeward.disruption.cost import DELETION_COST
 from leeward.disruption.do_not_disrupt import DO_NOT_DISRUPT, DO_NOT_EVICT
-from leeward.model.well_known import MIRROR_POD, SAFE_TO_EVICT
+from leeward.model.well_known import MIRROR_POD, POD_DELETION_COST, SAFE_TO_EVICT
 from leeward.placement.cni import CONTAINER, DAEMON_SET
 from leeward.ports.kubernetes import Listed
 
 APPLIED = "kubectl.kubernetes.io/last-applied-configuration"  # the whole object once more, with all that is dropped
-READ_OF_PODS = frozenset({*DO_NOT_DISRUPT, DO_NOT_EVICT, SAFE_TO_EVICT, DELETION_COST, MIRROR_POD})
+READ_OF_PODS = frozenset({*DO_NOT_DISRUPT, DO_NOT_EVICT, SAFE_TO_EVICT, POD_DELETION_COST, MIRROR_POD})
 _RUNS = frozenset({"command", "args", "lifecycle", "livenessProbe", "readinessProbe", "startupProbe"})
 _CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 

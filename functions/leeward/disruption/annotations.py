@@ -3,22 +3,28 @@ K7, K15): since when a node is empty, whether it has expired, since when and in 
 hashes of its launch settings.
 
 An annotation is removed when its method is switched off or the node is in order again. Terminating nodes, and those
-that another manager owns, are left unchanged. The same snapshot with the changes applied yields no changes."""
+that another manager owns, are left unchanged. The same snapshot with the changes applied yields no changes.
+`annotation_changes` decides, `write_annotations` writes one patch per node."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 
 from leeward.disruption.candidates import workload_on
 from leeward.disruption.methods.emptiness import empty_since, why_off
 from leeward.disruption.methods.expiration import expires, why_kept_forever
-from leeward.disruption.planning_state import PlanningState
+from leeward.disruption.planning_state import PlanningState, always
 from leeward.drift.detect import annotations
+from leeward.errors import LeewardError, ObjectGoneError
+from leeward.isolation import isolate_errors, reraise
 from leeward.model import well_known
 from leeward.model.node import Node
 from leeward.model.node_owners import DISRUPTION_TAINTS, foreign
 from leeward.model.times import format_instant
 from leeward.policy.document import NodePolicy
+from leeward.ports.kubernetes import Kubernetes
 from leeward.snapshot.cluster import ClusterSnapshot
 
 TRUE = "true"
@@ -84,3 +90,26 @@ def _expired(snapshot: ClusterSnapshot, node: Node, policy: NodePolicy) -> str |
     if after is None or why_kept_forever(snapshot, node, policy):
         return None
     return TRUE if expires(node, after) <= snapshot.now else None
+
+
+def write_annotations(
+    changes: Iterable[AnnotationChange],
+    kubernetes: Kubernetes,
+    more: Callable[[], bool] = always,
+    note: Callable[[str, LeewardError], object] = reraise,
+) -> int:
+    """Return the number of nodes that now carry the requested annotations. `more` says whether there is time for
+    another node; the remaining changes are requested again next time. Idempotent: writing again changes nothing; a node
+    that is gone counts as done.
+
+    `note` receives each node that could not be written and the error, so that the other nodes are still written;
+    without it the first error is raised.
+    """
+    written = 0
+    for change in sorted(changes, key=lambda change: (not change.waits, change.node.name)):
+        if not more():
+            break
+        with isolate_errors(partial(note, change.node.name)), suppress(ObjectGoneError):
+            kubernetes.annotate(change.node, {**change.set, **dict.fromkeys(change.remove)})
+            written += 1
+    return written

@@ -1,23 +1,29 @@
 """Candidates: the nodes that may be disrupted at all, and one sentence for each node that may not.
 
 Source: Karpenter, pkg/controllers/disruption/types.go (NewCandidate, ValidateNodeDisruptable, ValidatePodsDisruptable)
-and v0.30's pkg/controllers/deprovisioning. Checks that only one method needs are made by that method."""
+and v0.30's pkg/controllers/deprovisioning. Checks that only one method needs are made by that method. The cost of a
+disruption is v0.30's too (helpers.go, GetPodEvictionCost and disruptionCost; types.go, the remaining lifetime): nodes
+with fewer pods, pods of lower priority and little remaining lifetime come first."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 from leeward.budgets.disruption_budgets import why_disrupted
 from leeward.budgets.pdb_index import PdbIndex
-from leeward.disruption.cost import disruption_cost, lifetime_left
 from leeward.disruption.do_not_disrupt import why_node_stays, why_pod_stays
 from leeward.model.group import IN_SERVICE, Group
 from leeward.model.instance import CapacityType
 from leeward.model.node import Node
 from leeward.model.node_owners import foreign
 from leeward.model.pod import Pod
+from leeward.model.well_known import POD_DELETION_COST
 from leeward.policy.document import DrainPolicy, NodePolicy
 from leeward.scheduling.pods import PodSpec
 from leeward.snapshot.cluster import ClusterSnapshot
+
+_DELETION_UNIT, _PRIORITY_UNIT = 2**27, 2**25
+_LEAST, _MOST = -10.0, 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,3 +196,29 @@ def _works(pod: Pod) -> bool:
     if pod.deletion is not None:
         return pod.owner is not None and pod.owner.kind == "StatefulSet" and not pod.finished
     return evictable(pod)
+
+
+def eviction_cost(pod: Pod, priority: int) -> float:
+    """Return 1 for an ordinary pod, more for one of high priority or deletion cost, from -10 to 10."""
+    cost = 1.0 + _deletion_cost(pod) / _DELETION_UNIT + priority / _PRIORITY_UNIT
+    return min(max(cost, _LEAST), _MOST)
+
+
+def _deletion_cost(pod: Pod) -> int:
+    """Return the annotated deletion cost; a value that is not a whole number counts as none."""
+    try:
+        return int(pod.annotations.get(POD_DELETION_COST, "0"))
+    except ValueError:
+        return 0
+
+
+def lifetime_left(node: Node, expire_after: timedelta | None, now: datetime) -> float:
+    """Return the fraction of its lifetime that is left for a node that expires, from 0 to 1; else 1."""
+    if not expire_after:
+        return 1.0
+    return min(max((expire_after - (now - node.created)) / expire_after, 0.0), 1.0)
+
+
+def disruption_cost(pods: Iterable[PodSpec], known: Mapping[str, Pod], left: float) -> float:
+    """Return the cost of moving these pods. `known`: the same pods by `namespace/name`; `left`: `lifetime_left`."""
+    return left * sum(eviction_cost(known[pod.key], -pod.order[0]) for pod in pods if pod.key in known)

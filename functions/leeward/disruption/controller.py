@@ -10,8 +10,7 @@ from functools import partial
 from threading import Lock
 from typing import Any
 
-from leeward.disruption.annotating import write_annotations
-from leeward.disruption.annotations import changes_in
+from leeward.disruption.annotations import changes_in, write_annotations
 from leeward.disruption.blocked_events import tell_why_nodes_stay
 from leeward.disruption.command import Command, Plan
 from leeward.disruption.lease import revive, start

@@ -40,12 +40,6 @@ def launch_all(record: DisruptionRecord, ports: Ports, *, may_grow: bool = True)
     return record
 
 
-def planned(record: DisruptionRecord, key: str) -> Replacement:
-    """Return the replacement that was planned under the key `C.R`."""
-    number, place = replacement_of(key)
-    return record.commands[number].replacements[place]
-
-
 def _ordered(record: DisruptionRecord, key: str, ports: Ports) -> DisruptionRecord:
     """Place the replacement now, in the zones that the plan names; the order is written before the first call."""
     number = command_of(key)
@@ -56,7 +50,7 @@ def _ordered(record: DisruptionRecord, key: str, ports: Ports) -> DisruptionReco
 
 
 def _fulfilled(record: DisruptionRecord, key: str, ports: Ports, *, may_grow: bool) -> DisruptionRecord:
-    (number, place), wanted = replacement_of(key), planned(record, key)
+    (number, place), wanted = replacement_of(key), record.planned(key)
     while record.orders.get(key):
         where, _, others = record.orders[key].partition(",")
         zone, _, subnet = where.partition("/")
@@ -80,7 +74,7 @@ def _fulfilled(record: DisruptionRecord, key: str, ports: Ports, *, may_grow: bo
 
 def _places(record: DisruptionRecord, key: str, ports: Ports) -> tuple[list[str], str]:
     """Return `zone/subnet` values, best first, and why there is none."""
-    wanted, command = planned(record, key), record.commands[command_of(key)]
+    wanted, command = record.planned(key), record.commands[command_of(key)]
     group = ports.groups.describe([wanted.group]).get(wanted.group)
     if group is None:
         return [], f"Auto Scaling does not know the group {wanted.group}"

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from hashlib import sha256
 
-from leeward.disruption.command import Command, Decision, MethodName
+from leeward.disruption.command import Command, Decision, MethodName, Replacement
 from leeward.model.surge_instance import SurgeInstance, SurgeOwner
 from leeward.model.termination import CauseKind
 
@@ -117,6 +117,11 @@ class DisruptionRecord:
         return {name: self.nodes[name] for one in self.standing.values() for name in one.nodes}
 
     @property
+    def under_way(self) -> tuple[str, ...]:
+        """Instances of these commands whose end is not known yet."""
+        return tuple(instance for instance in self.going.values() if instance not in self.ends)
+
+    @property
     def released(self) -> Mapping[str, str]:
         """Nodes that were claimed and stay."""
         going = self.going
@@ -152,6 +157,11 @@ class DisruptionRecord:
         """Return the part of `awaited` that has not come up yet."""
         there = {node.key for node in self.launched.values()}
         return {key: group for key, group in self.awaited.items() if key not in there}
+
+    def planned(self, key: str) -> Replacement:
+        """Return the replacement that was planned under the key `C.R`."""
+        number, place = replacement_of(key)
+        return self.commands[number].replacements[place]
 
     def surplus(self) -> tuple[str, ...]:
         """Return the new instances that replace no old node: those of dropped commands, and of commands whose nodes all

@@ -9,19 +9,18 @@ from datetime import timedelta
 from typing import Any
 
 from leeward.disruption import completion
-from leeward.disruption.command_checks import judged
-from leeward.disruption.launching import launch_all, planned
-from leeward.disruption.lease import read, written
+from leeward.disruption.completion import release
+from leeward.disruption.controller import claim_disruption
+from leeward.disruption.launching import launch_all
+from leeward.disruption.lease import held, read, written
 from leeward.disruption.observation import look
 from leeward.disruption.record import DisruptionRecord, command_of
-from leeward.disruption.replacement_readiness import JOINS_WITHIN, arrival
-from leeward.disruption.replacements import OWED_FOR, adopt, announce
-from leeward.disruption.rollback import release
+from leeward.disruption.replacements import JOINS_WITHIN, OWED_FOR, adopt, announce, arrival
 from leeward.disruption.run import DisruptionRun, Next
 from leeward.disruption.scale_down_protection import keep
-from leeward.disruption.taking import take_disruption
-from leeward.disruption.termination_tracking import concluded, under_way
-from leeward.disruption.terminations import is_told, mark_all, tell
+from leeward.disruption.terminations import concluded, is_told, mark_all, tell
+from leeward.disruption.validation import judged
+from leeward.errors import InvalidInputError
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.compute import Instances
@@ -35,6 +34,31 @@ FIRST_LOOK, BOOT_PAUSE = 30, 15  # seconds until the first check for a new node,
 LONGEST_PAUSE = 60  # between two checks: the longer it has taken, the longer
 DRAIN_PAUSE = 30  # seconds between two checks of terminations
 FRESH = timedelta(minutes=1)  # validity of a validation: budgets, pods and nodes change in minutes
+SETTLES = 15  # seconds between the decision and the first action (Karpenter, validation of a command)
+
+
+def take_disruption(run: DisruptionRun, call: Mapping[str, Any], ports: Ports) -> DisruptionRun:
+    """Take the run, or report which execution has it. Without a number: plan and claim a run now."""
+    name = str(call.get("execution") or "")
+    run = replace(run, execution=name)
+    if run.cluster not in ports.clusters.names():
+        known = ", ".join(ports.clusters.names())
+        raise InvalidInputError(f"input: found cluster {run.cluster!r}, expected one of {known}")
+    record = ports.disruptions.read(run.cluster)
+    if run.number == 0 and (record is None or not record.open):
+        record = claim_disruption(run.cluster, ports)
+    if record is None or not record.open or run.number not in {0, record.number}:
+        return replace(run, next=Next.NOTHING, why="nothing is to be done, or the run has ended")
+    run = replace(run, number=record.number)
+    if record.execution != name:
+        if record.execution and held(record, ports.disruption_executions):
+            return replace(run, next=Next.HAND_OVER, why=f"execution {record.execution} has the run")
+        record = written(replace(record, execution=name, attempt=record.attempt + 1, retry=None), ports.disruptions)
+    if record.told:
+        return replace(run, next=Next.FOLLOW, why="its nodes were told to go: they are followed")
+    if record.attempt > 1:
+        return replace(run, next=Next.GIVE_UP, why=record.why or "its execution ended before its nodes were told to go")
+    return replace(run, next=Next.VALIDATE, pause=SETTLES, why=record.summary)
 
 
 def validate(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun:
@@ -69,7 +93,7 @@ def ready(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionR
     """
     before = read(run, ports.disruptions)
     record = adopt(before, ports)
-    wanted = {new: planned(record, key) for number in record.standing for new, key in _keys(record, number)}
+    wanted = {new: record.planned(key) for number in record.standing for new, key in _keys(record, number)}
     nodes = ports.clusters.kubernetes(run.cluster).nodes()
     found = arrival(wanted, ports.instances.describe(wanted), nodes, since=record.began, now=ports.clock.now())
     fell = {record.launched[new].command: why for new, why in found.wrong.items()}
@@ -115,14 +139,14 @@ def follow(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> Disruption
     """
     record = read(run, ports.disruptions)
     terminations = ports.claims.read_all(record.going.values())
-    unclaimed = [one for one in under_way(record) if not is_told(record, one, terminations.get(one))]
+    unclaimed = [one for one in record.under_way if not is_told(record, one, terminations.get(one))]
     if unclaimed:
         record = _without_vanished(record, unclaimed, ports.instances, ports.disruptions)
-        tell(record, ports, only=under_way(record))
+        tell(record, ports, only=record.under_way)
     after = concluded(record, terminations)
     if after != record:
         record = written(after, ports.disruptions)
-    left = under_way(record)
+    left = record.under_way
     record = adopt(record, ports) if not left else record
     if not left and record.outstanding() and ports.clock.now() - record.began < OWED_FOR:
         return replace(run, next=Next.FOLLOW, pause=DRAIN_PAUSE, why="what the raised desired size brings is awaited")
@@ -150,7 +174,7 @@ def _hold_groups(record: DisruptionRecord, launching: tuple[str, ...], ports: Po
     """Suspend AZRebalance and raise MaxSize; both are recorded first. Groups whose owners have suspended balancing
     already are left unchanged, and so is the MaxSize of a managed node group, which belongs to EKS.
     """
-    wanted = [planned(record, key).group for key in launching]
+    wanted = [record.planned(key).group for key in launching]
     numbers = {command_of(key) for key in launching}
     groups = ports.groups.describe(record.groups)
     own = {record.members[name] for number in numbers for name in record.commands[number].nodes}

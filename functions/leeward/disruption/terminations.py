@@ -1,17 +1,19 @@
-"""Termination requests for the nodes of a run: taints the nodes, requests their terminations, and returns nodes that
-stay to service.
+"""Terminations of a run's nodes: the taint, the request, the return of nodes that stay to service, and the result.
 
 The run's record names every action before anything here is called; the causes' names derive from it, so requesting
-the same termination twice is idempotent."""
+the same termination twice is idempotent. A node is gone when its end shrank its group, or that was written off; it
+stayed when it was returned to service, or when its group replaced it because another controller had ended it first."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from leeward.disruption.command import Command
-from leeward.disruption.record import DisruptionRecord, cause_id, surge_of
+from leeward.disruption.record import GONE, STAYED, DisruptionRecord, cause_id, surge_of
 from leeward.errors import ObjectGoneError
 from leeward.model.instance import Instance
 from leeward.model.node import disruption_taint
-from leeward.model.termination import Cause, TerminationRecord
+from leeward.model.surge_instance import NoOffset
+from leeward.model.termination import Cause, Outcome, Status, TerminationRecord
 from leeward.ports import Ports
 from leeward.termination import capacity_ledger
 from leeward.termination.execution import is_open, request
@@ -76,3 +78,25 @@ def _tell_one(record: DisruptionRecord, command: Command, node: str, instance: I
         capacity_ledger.surplus(surge_of(record, instance.id), now, said),
     )
     request(subject, causes, ports)
+
+
+def concluded(record: DisruptionRecord, terminations: Mapping[str, TerminationRecord]) -> DisruptionRecord:
+    """Return the record with the ends that are known. Idempotent: run again on the result, it changes nothing."""
+    found = dict(record.ends)
+    for instance in record.going.values():
+        termination = terminations.get(instance)
+        if instance not in found and termination is not None and is_told(record, instance, termination):
+            end = _end(record, instance, termination)
+            if end:
+                found[instance] = end
+    return replace(record, ends=found) if found != record.ends else record
+
+
+def _end(record: DisruptionRecord, instance: str, termination: TerminationRecord) -> str:
+    settlement = termination.offsets.get(surge_of(record, instance))
+    if termination.status is Status.OPEN:  # waits for a future maintenance, with the request of this run returned
+        waits = settlement is NoOffset.RETURNED and termination.times.get("retry") is not None
+        return STAYED if waits else ""
+    if settlement is NoOffset.RETURNED or (settlement is None and termination.outcome is Outcome.GIVEN_BACK):
+        return STAYED
+    return GONE

@@ -1,21 +1,27 @@
 """Validation of an earlier plan's commands on a later snapshot.
 
 Source: Karpenter, pkg/controllers/disruption/validation.go. Of an empty set only the nodes that have changed are
-dropped, because the others do not depend on them; any other command holds as a whole or not at all."""
+dropped, because the others do not depend on them; any other command holds as a whole or not at all. Once the
+replacements of a run have come up, its commands are checked as deletions beside nodes that exist, and the cost of a new
+node is compared with the planned cost."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from leeward.budgets.usage import BudgetUsage
 from leeward.disruption.candidates import Candidate
 from leeward.disruption.command import Command, Decision, MethodName, Plan, Replacement, Verdict
 from leeward.disruption.methods import ORDER, Method
+from leeward.disruption.observation import without_our_marks
 from leeward.disruption.plan import by_node
 from leeward.disruption.planning_state import PlanningState, always
+from leeward.disruption.record import DisruptionRecord
 from leeward.disruption.removal import Removal, carry_out, in_zone, replacement, replacements, with_new, without
 from leeward.disruption.savings import saved, why_not_worth
 from leeward.disruption.targets import Target, targets
 from leeward.snapshot.cluster import ClusterSnapshot
+
+CENTS = 1e-6  # dollars an hour that are no difference
 
 
 def validate(
@@ -137,3 +143,54 @@ class _Check:
         if not set(launchable.types) <= set(planned.types) or launchable.capacity is not planned.capacity:
             return f"group {planned.group} would launch something else now"
         return "" if target.has_room(nodes) else f"group {planned.group} is at its MaxSize"
+
+
+def judged(record: DisruptionRecord, snapshot: ClusterSnapshot, deployment: str) -> DisruptionRecord:
+    """Return the record with the commands as they hold now; commands that no longer hold are dropped (`fallen`), each
+    with its reason.
+    """
+    snapshot = without_our_marks(snapshot, record, deployment)
+    asked = {number: _as_it_stands(record, number, command) for number, command in record.standing.items()}
+    found = validate(snapshot, record.method, asked.values(), more=lambda: False)
+    fallen: dict[int, str] = {}
+    commands = list(record.commands)
+    left = list(found.commands)
+    for number, command in asked.items():
+        still = next((one for one in left if set(one.nodes) <= set(command.nodes)), None)
+        expensive = _why_expensive(record, number, snapshot)
+        if still is None or expensive:
+            fallen[number] = expensive or _why(found.verdicts, command, record)
+        if still is not None:
+            left.remove(still)
+            commands[number] = _narrowed(commands[number], still)
+    return replace(record.fell(fallen), commands=tuple(commands))
+
+
+def _as_it_stands(record: DisruptionRecord, number: int, command: Command) -> Command:
+    come = record.new_of(number)
+    if command.decision is Decision.DELETE or len(come) < len(command.replacements):
+        return command
+    return replace(command, decision=Decision.DELETE, replacements=())
+
+
+def _narrowed(command: Command, still: Command) -> Command:
+    """Return the command reduced to the nodes of an empty set that are still empty, or to the zones of a replacement
+    that are still possible.
+    """
+    coming = still.replacements or command.replacements
+    return replace(command, nodes=still.nodes, replacements=coming)
+
+
+def _why_expensive(record: DisruptionRecord, number: int, snapshot: ClusterSnapshot) -> str:
+    nodes = {node.instance_id: node for node in snapshot.nodes}
+    for new in record.new_of(number):
+        wanted = record.planned(record.launched[new].key)
+        price = snapshot.price_of(nodes[new]) if new in nodes else None
+        if price is not None and wanted.price is not None and price > wanted.price + CENTS:
+            return f"{new} costs ${price:.4f} an hour, planned were ${wanted.price:.4f} at the most"
+    return ""
+
+
+def _why(verdicts: Mapping[str, Mapping[MethodName, Verdict]], command: Command, record: DisruptionRecord) -> str:
+    said = [verdicts[name][record.method].reason for name in command.nodes if record.method in verdicts.get(name, {})]
+    return "; ".join(dict.fromkeys(said)) or f"{', '.join(command.nodes)}: the nodes are not there any more"

@@ -69,8 +69,6 @@ def _by(other: UpgradeRecord, ports: Ports) -> Iterator[str]:
     yield from (instance for instance, record in told.items() if record.status is Status.OPEN)
 
 
-def _by_disruption(cluster: str, disruptions: Disruptions) -> list[str]:
-    found = disruptions.read(cluster)
-    if found is None or not found.open:
-        return []
-    return [instance for instance in found.going.values() if instance not in found.ends]
+def _by_disruption(cluster: str, disruptions: Disruptions) -> tuple[str, ...]:
+    record = disruptions.read(cluster)
+    return record.under_way if record is not None and record.open else ()

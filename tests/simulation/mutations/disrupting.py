@@ -72,7 +72,7 @@ OF_DISRUPTION = (
     Mutation(
         name="replacements of commands that fell stay",
         story="launches first and forgets the launch when the command falls",
-        breaks=edited(edit(f"{DISRUPTION}.rollback.release", "surplus = record.surplus()", "surplus = ()")),
+        breaks=edited(edit(f"{DISRUPTION}.completion.release", "surplus = record.surplus()", "surplus = ()")),
         rules=frozenset({Rule.DEBT, Rule.SIZE}),
         scenario=ROUNDS,
     ),

@@ -25,7 +25,7 @@ OF_PLANNING = (
     Planted(
         name="a disruption run charges for a launch that others have undone",
         story="takes every launch without a node that goes for one to be offset",
-        edits=(edit("leeward.disruption.rollback.release", "None if new in undone else ", ""),),
+        edits=(edit("leeward.disruption.completion.release", "None if new in undone else ", ""),),
         tests=("tests/unit/disruption/test_rollback.py",),
     ),
     Planted(
@@ -33,7 +33,7 @@ OF_PLANNING = (
         story="gives back first what is easy to give back",
         edits=(
             edit(
-                "leeward.disruption.rollback.release",
+                "leeward.disruption.completion.release",
                 "surplus = record.surplus()",
                 "give_back(record, record.released, ports)\n    surplus = record.surplus()",
             ),

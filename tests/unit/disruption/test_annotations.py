@@ -4,8 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.disruption.annotating import write_annotations
-from leeward.disruption.annotations import annotation_changes
+from leeward.disruption.annotations import annotation_changes, write_annotations
 from leeward.errors import ThrottledError
 from leeward.model.launch import LaunchSettings
 from tests.fakes.kubernetes import FakeKubernetes

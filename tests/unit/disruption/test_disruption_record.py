@@ -12,7 +12,7 @@ from leeward.disruption.record import (
     launch_token,
     surge_of,
 )
-from leeward.disruption.termination_tracking import concluded, under_way
+from leeward.disruption.terminations import concluded
 from leeward.model.surge_instance import NoOffset
 from leeward.model.termination import (
     Cause,
@@ -126,7 +126,7 @@ def test_ends_are_read_off_the_terminations():
     }
     after = concluded(record, found)
     assert after.ends == {"i-1": GONE, "i-2": STAYED}
-    assert under_way(after) == ("i-3",)
+    assert after.under_way == ("i-3",)
     assert concluded(after, found) is after
 
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from leeward.disruption.command import Replacement
-from leeward.disruption.replacement_readiness import JOINS_WITHIN, arrival
+from leeward.disruption.replacements import JOINS_WITHIN, arrival
 from leeward.model.instance import CapacityType
 from tests.fakes.builders import a_node, an_instance
 from tests.fakes.disruptions import NOW

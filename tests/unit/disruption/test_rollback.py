@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 import pytest
 
 from leeward.disruption.command import Command, Decision, MethodName, Replacement
+from leeward.disruption.completion import release
 from leeward.disruption.lease import written
 from leeward.disruption.record import DisruptionRecord, SurgeNode
-from leeward.disruption.rollback import release
 from leeward.model.instance import CapacityType
 from leeward.model.node import disruption_taint
 from leeward.model.termination import CauseKind
