@@ -89,7 +89,7 @@ def test_without_the_table_and_without_prices_there_is_a_plan_all_the_same(leewa
 
 
 def test_a_live_plan_names_the_round_that_is_under_way(leeward, system):
-    system.disruptions.write(a_disruption(execution="blue-3-1", told=True))
+    system.disruptions.write(a_disruption(execution="blue-3-1", requested=True))
     said = leeward("plan", *LIVE[:-1], "table").out
     assert "run 3 is under way (execution blue-3-1): consolidation: replace node-a, node-b" in " ".join(said.split())
 

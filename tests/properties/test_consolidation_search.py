@@ -8,7 +8,7 @@ from statistics import mean, median
 from leeward.disruption.methods import consolidation, multi_node_consolidation
 from leeward.disruption.methods.consolidation import Consolidation
 from leeward.disruption.planning_state import PlanningState
-from leeward.disruption.removal import with_new, without
+from leeward.disruption.removal import on_free_capacity, with_new_nodes
 from leeward.disruption.savings import saved, why_not_worth
 from leeward.disruption.targets import targets, why_no_spot
 from tests.unit.disruption.fleet import ZONES, a_fleet
@@ -41,7 +41,7 @@ def best_of_all_sets(found):
     best = 0.0
     for size in range(1, len(known) + 1):
         for nodes in itertools.combinations(known, size):
-            if not without(found, nodes).why and not why_not_worth(nodes, 0.0):
+            if not on_free_capacity(found, nodes).why and not why_not_worth(nodes, 0.0):
                 best = max(best, saved(nodes, 0.0))
             best = max([best, *(replaced(found, nodes, one, best) for one in groups)])
     return best
@@ -51,7 +51,7 @@ def replaced(found, nodes, target, best):
     hopeless = why_not_worth(nodes, target.cheapest) or saved(nodes, target.cheapest) <= best
     if hopeless or any(why_no_spot(one, target) for one in nodes):
         return 0.0
-    removal = with_new(found, nodes, target)
+    removal = with_new_nodes(found, nodes, target)
     worth = not removal.why and removal.new_nodes and not why_not_worth(nodes, removal.price)
     return saved(nodes, removal.price) if worth else 0.0
 

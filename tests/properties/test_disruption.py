@@ -18,7 +18,7 @@ from leeward.disruption.methods.multi_node_consolidation import several
 from leeward.disruption.methods.single_node_consolidation import SingleNodePass
 from leeward.disruption.plan import plan_disruption
 from leeward.disruption.planning_state import PlanningState
-from leeward.disruption.removal import without
+from leeward.disruption.removal import on_free_capacity
 from leeward.disruption.savings import threshold
 from leeward.disruption.targets import targets
 from leeward.disruption.validation import validate
@@ -204,7 +204,7 @@ def test_the_search_for_several_nodes_saves_at_least_what_the_longest_prefix_sav
             continue
         spending.take(candidate)
         prefix.append(candidate)
-        possible = found.spending.may_shrink(prefix) and not without(found, prefix).why
+        possible = found.spending.may_shrink(prefix) and not on_free_capacity(found, prefix).why
         saved = sum(one.price for one in prefix)
         if len(prefix) > 1 and possible and saved >= threshold(prefix):
             best = max(best, saved)

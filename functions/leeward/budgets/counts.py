@@ -52,7 +52,7 @@ def counted(snapshot: ClusterSnapshot, policy: NodePolicy) -> tuple[CountedNode,
         CountedNode(
             node=node.name,
             zone=snapshot.zone_of(node),
-            disrupting=node.instance_id in snapshot.going or bool(why_disrupted(node)),
+            disrupting=node.instance_id in snapshot.terminating or bool(why_disrupted(node)),
         )
         for node in snapshot.nodes
         if snapshot.policy_of_node(node) is policy and not _passing(snapshot, node)

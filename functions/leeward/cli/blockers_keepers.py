@@ -69,7 +69,7 @@ def _disruption(name: str, cluster: str, clock: Clock, disruptions: Disruptions)
     record = disruptions.read(cluster)
     if record is None or not record.open or name != f"{OF_DISRUPTION}{record.number}":
         return _left_behind(name, clock)
-    going = record.under_way if record.told else ()
+    going = record.under_way if record.requested else ()
     names = tuple(sorted(node for node, instance in record.nodes.items() if instance in going))
     return Keeper(name=name, execution=record.execution or None, going=names)
 

@@ -99,7 +99,7 @@ def _why_not_now(snapshot: ClusterSnapshot, node: Node) -> str:
     return (
         why_disrupted(node)
         or _why_leaving(snapshot, node, group)
-        or snapshot.held.get(group.name, "")
+        or snapshot.blocked_groups.get(group.name, "")
         or kept
         or why_node_stays(node)
         or _why_cooling(snapshot, group, policy)
@@ -116,7 +116,7 @@ def _why_leaving(snapshot: ClusterSnapshot, node: Node, group: Group) -> str:
         return f"its group {group.name} says {lifecycle}"
     if group.protects(node.instance_id):
         return f"its instance is protected from scale-in in group {group.name}"
-    going = node.instance_id in snapshot.claimed or node.instance_id in snapshot.going
+    going = node.instance_id in snapshot.claimed or node.instance_id in snapshot.terminating
     return "a termination of it is under way" if going else ""
 
 

@@ -13,19 +13,19 @@ from dataclasses import replace
 from typing import Any
 
 from leeward.disruption.launching import launch_all
-from leeward.disruption.lease import read, rest_after, written
+from leeward.disruption.lease import read, retry_at, written
 from leeward.disruption.record import GONE, STAYED, DisruptionOutcome, DisruptionRecord, command_of
 from leeward.disruption.replacements import adopt, raise_sizes
 from leeward.disruption.run import DisruptionRun, Next
-from leeward.disruption.scale_down_protection import let_go
-from leeward.disruption.terminations import give_back
+from leeward.disruption.scale_down_protection import unprotect_launched
+from leeward.disruption.terminations import return_to_service
 from leeward.model.instance import CapacityType, Instance
 from leeward.model.termination import Subject
 from leeward.ports import Ports
 from leeward.termination import capacity_ledger
 from leeward.termination.execution import is_open, request
 
-__all__ = ["STAYED", "STEPS", "end", "give_back_groups", "give_up", "note_failure"]
+__all__ = ["STAYED", "STEPS", "end", "give_up", "note_failure", "restore_groups"]
 REBALANCE = "AZRebalance"
 GROWTH_PAUSE = 30  # seconds between two checks for the launches of a raised desired size
 
@@ -34,17 +34,17 @@ def end(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun
     """End a run whose terminations have all ended. A command of which at least one node is gone keeps its new nodes:
     they have pods.
     """
-    record = release(read(run, ports.disruptions), ports)
+    record = roll_back(read(run, ports.disruptions), ports)
     gone = sum(one == GONE for one in record.ends.values())
-    stayed = [name for name, instance in record.going.items() if record.ends.get(instance) == STAYED]
+    stayed = [name for name, instance in record.to_terminate.items() if record.ends.get(instance) == STAYED]
     given_back = f"; {', '.join(stayed)} stayed, their pods did not leave or others ended them" if stayed else ""
     why = f"{record.method.value}: {gone} nodes gone, {len(record.launched)} launched{given_back}"
     if record.outstanding():
         groups = ", ".join(sorted(set(record.outstanding().values())))
         why = f"{why}; {groups} has not launched what its raised desired size asks for: look at its scaling activities"
-    record = give_back_groups(record, ports)
-    let_go(record, ports.clusters)
-    outcome = DisruptionOutcome.DONE if record.told else DisruptionOutcome.GIVEN_UP
+    record = restore_groups(record, ports)
+    unprotect_launched(record, ports.clusters)
+    outcome = DisruptionOutcome.DONE if record.requested else DisruptionOutcome.GIVEN_UP
     written(record.closed(outcome, why, ports.clock.now()), ports.disruptions)
     return replace(run, next=Next.DONE, why=why)
 
@@ -54,16 +54,18 @@ def give_up(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> Disruptio
     An order without a recorded answer is requested once more, so that no launch is forgotten.
     """
     record = read(run, ports.disruptions)
-    if record.told:
-        return replace(run, next=Next.FOLLOW, why="its nodes were told to go: they are followed")
+    if record.requested:
+        return replace(run, next=Next.FOLLOW, why="terminations requested: following them")
     record = adopt(_answered(record, ports), ports)
-    record = written(record.fell(dict.fromkeys(record.standing, run.why or "the run was given up")), ports.disruptions)
-    record = release(record, ports)
+    record = written(
+        record.drop(dict.fromkeys(record.active_commands, run.why or "the run was given up")), ports.disruptions
+    )
+    record = roll_back(record, ports)
     why = run.why or "given up"
     if record.outstanding():
         return replace(run, next=Next.FOLLOW, pause=GROWTH_PAUSE, why=f"{why}; the raised desired size is followed")
-    record = give_back_groups(record, ports)
-    let_go(record, ports.clusters)
+    record = restore_groups(record, ports)
+    unprotect_launched(record, ports.clusters)
     written(record.closed(DisruptionOutcome.GIVEN_UP, why, ports.clock.now()), ports.disruptions)
     return replace(run, next=Next.GIVEN_UP, why=why)
 
@@ -73,13 +75,13 @@ def note_failure(run: DisruptionRun, call: Mapping[str, Any], ports: Ports) -> D
     restarts the run.
     """
     record = read(run, ports.disruptions)
-    again = rest_after(record.attempt, ports.clock.now())
+    again = retry_at(record.attempt, ports.clock.now())
     why = f"{call.get('error') or 'unknown error'}: {call.get('cause') or ''}"[:400]
     written(replace(record, retry=again, why=why), ports.disruptions)
-    return replace(run, next=Next.FAILED, why=f"{why}; taken up again at {again:%H:%M:%SZ}")
+    return replace(run, next=Next.FAILED, why=f"{why}; started again at {again:%H:%M:%SZ}")
 
 
-def give_back_groups(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:
+def restore_groups(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:
     """Restore the groups as soon as possible: MaxSize only once the desired size fits below it. The remaining changes
     stay in the record, and the minute reconciler tries them again.
     """
@@ -100,11 +102,11 @@ def _answered(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:
         raise_sizes(record, ports.group_changes)
         return record
     ordered = {command_of(key) for key in record.orders}
-    others = {number: "given up before its launch" for number in record.standing if number not in ordered}
-    return launch_all(record.fell(others), ports, may_grow=False)
+    others = {number: "given up before its launch" for number in record.active_commands if number not in ordered}
+    return launch_all(record.drop(others), ports, may_grow=False)
 
 
-def release(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:
+def roll_back(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:
     """Return the record as written. Idempotent. The instance that offsets a launch is claimed before the other nodes
     return to service: a node of this run would otherwise take new pods and lose its taint between two steps towards
     its end.
@@ -113,12 +115,12 @@ def release(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:
     if surplus:
         launched, undone = dict(record.launched), _undone(surplus, record, ports)
         for new in surplus:
-            taken = {*(node.offset_by for node in launched.values()), *record.going.values()}
+            taken = {*(node.offset_by for node in launched.values()), *record.to_terminate.values()}
             by = None if new in undone else _offset(new, record, taken, ports)
             launched[new] = replace(launched[new], offset_by=by, undone=by is None)
         record = written(replace(record, launched=launched), ports.disruptions)
     _request(record, ports)
-    give_back(record, record.released, ports)
+    return_to_service(record, record.staying, ports)
     return record
 
 
@@ -128,7 +130,7 @@ def _request(record: DisruptionRecord, ports: Ports) -> None:
     known = ports.instances.describe(offsets.values()) if offsets else {}
     for new, by in offsets.items():
         now = ports.clock.now()
-        reason = f"run {record.number} launched {new} ahead, and no node goes for it"
+        reason = f"run {record.number} launched {new} ahead, and no old node is terminated for it"
         cause = capacity_ledger.surplus(capacity_ledger.ahead(new), now, reason)
         request(_subject(record, new, by, known.get(by)), [cause], ports)
 

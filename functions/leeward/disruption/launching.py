@@ -31,7 +31,7 @@ def launch_all(record: DisruptionRecord, ports: Ports, *, may_grow: bool = True)
     LaunchInstances is refused, raise the desired size; else the command is dropped.
     """
     for key in record.to_launch():
-        if command_of(key) not in record.standing:
+        if command_of(key) not in record.active_commands:
             continue  # another of its replacements was refused
         if key not in record.orders:
             record = _ordered(record, key, ports)
@@ -45,7 +45,7 @@ def _ordered(record: DisruptionRecord, key: str, ports: Ports) -> DisruptionReco
     number = command_of(key)
     options, why = _places(record, key, ports)
     if not options:
-        return written(record.fell({number: f"no subnet for its replacement: {why}"}), ports.disruptions)
+        return written(record.drop({number: f"no subnet for its replacement: {why}"}), ports.disruptions)
     return written(replace(record, orders={**record.orders, key: ",".join(options)}), ports.disruptions)
 
 
@@ -68,7 +68,7 @@ def _fulfilled(record: DisruptionRecord, key: str, ports: Ports, *, may_grow: bo
         if group is not None and can_grow(group):
             return await_growth(record, key, group, answer.reason, ports)
         why = f"{wanted.group} could not launch its replacement in {zone}: {answer.reason}"
-        return written(replace(record.fell({number: why}), orders=left), ports.disruptions)
+        return written(replace(record.drop({number: why}), orders=left), ports.disruptions)
     return record
 
 

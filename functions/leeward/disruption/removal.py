@@ -27,12 +27,14 @@ class Removal:
         return sum(node.price for node in self.new_nodes)
 
 
-def without(found: PlanningState, removed: Sequence[Candidate]) -> Removal:
+def on_free_capacity(found: PlanningState, removed: Sequence[Candidate]) -> Removal:
     """Try the removal on free capacity alone."""
     return _told(attempt(found.world, (one.name for one in removed), whole=True))
 
 
-def with_new(found: PlanningState, removed: Sequence[Candidate], target: Target, *, at_most: int | None = 1) -> Removal:
+def with_new_nodes(
+    found: PlanningState, removed: Sequence[Candidate], target: Target, *, at_most: int | None = 1
+) -> Removal:
     """Try the removal with new nodes of the target: the zone is the scheduler's choice among the cheapest."""
     names = [one.name for one in removed]
     packing = attempt(found.world, names, templates=(target.template,), at_most=at_most, whole=True)
@@ -56,7 +58,7 @@ def accepted(found: PlanningState, removal: Removal, target: Target) -> Removal:
     return removal
 
 
-def carry_out(found: PlanningState, removed: Sequence[Candidate], removal: Removal) -> None:
+def apply(found: PlanningState, removed: Sequence[Candidate], removal: Removal) -> None:
     """Leave the world as the removal leaves it, for later trials. Pods on new nodes are removed from it: no later trial
     may count on a node that does not exist yet.
     """

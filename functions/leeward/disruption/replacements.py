@@ -24,7 +24,7 @@ from leeward.ports.clock import Clock
 from leeward.ports.kubernetes import Clusters
 from leeward.termination.maximum_size import owners_maximum
 
-OWED_FOR = timedelta(hours=2)  # for which a run stays open for an instance that the group has not launched
+LAUNCHES_WITHIN = timedelta(hours=2)  # for which a run stays open for an instance that the group has not launched
 LEAVING = ("Terminating", "Terminated", "Detach", "Warmed")
 DESIRED_SIZE = "the desired size is raised instead"
 JOINS_WITHIN = timedelta(minutes=15)  # as EKS gives a new node
@@ -84,7 +84,7 @@ def adopt(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:
     after = replace(record, launched=launched, awaited=awaited)
     cancelled = {command_of(key) for key in record.awaited.keys() - awaited.keys()}
     if cancelled:
-        after = after.fell(dict.fromkeys(cancelled, "others have made the group smaller again"))
+        after = after.drop(dict.fromkeys(cancelled, "others have made the group smaller again"))
     return written(after, ports.disruptions) if after != record else record
 
 
@@ -127,14 +127,14 @@ def _matched(
     for instance in sorted((one for one in come if not one.ended), key=lambda one: one.id):
         if not left:
             break
-        key = next((key for key in left if not unlike(instance, plans[key])), left[0])
+        key = next((key for key in left if not why_unlike(instance, plans[key])), left[0])
         left.remove(key)
         found.append((key, instance))
     return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arrival:
+class Readiness:
     """State of the replacements. `wrong`: new instance -> why it does not match; `missing`: new instance -> why not
     yet.
     """
@@ -143,14 +143,14 @@ class Arrival:
     missing: Mapping[str, str] = field(default_factory=dict)
 
 
-def arrival(
+def readiness(
     wanted: Mapping[str, Replacement],
     instances: Mapping[str, Instance],
     nodes: Iterable[Node],
     *,
     since: datetime,
     now: datetime,
-) -> Arrival:
+) -> Readiness:
     """Return the state of the replacements. `wanted`: new instance -> its planned replacement; `since`: when the run
     began, used where EC2 does not know the instance yet.
     """
@@ -159,7 +159,7 @@ def arrival(
     missing: dict[str, str] = {}
     for name, planned in wanted.items():
         instance, node = instances.get(name), joined.get(name)
-        why = unlike(instance, planned) if instance is not None else ""
+        why = why_unlike(instance, planned) if instance is not None else ""
         lacking = "" if node is not None and node.ready else _lacking(name, instance, node)
         launched = instance.launched if instance is not None else since
         if not why and lacking and now - launched > JOINS_WITHIN:
@@ -168,10 +168,10 @@ def arrival(
             wrong[name] = why
         elif lacking or instance is None:
             missing[name] = lacking or f"EC2 does not know {name} yet"
-    return Arrival(wrong=wrong, missing=missing)
+    return Readiness(wrong=wrong, missing=missing)
 
 
-def unlike(instance: Instance, planned: Replacement) -> str:
+def why_unlike(instance: Instance, planned: Replacement) -> str:
     """Return why the instance does not match the plan, empty where it does."""
     if instance.state not in ALIVE:
         return f"{instance.id} was launched and is {instance.state}"

@@ -20,12 +20,12 @@ from leeward.termination.execution import is_open, request
 from leeward.termination.subject import subject_of
 
 
-def mark_all(record: DisruptionRecord, ports: Ports) -> int:
+def taint_nodes(record: DisruptionRecord, ports: Ports) -> int:
     """Taint and cordon the nodes to be terminated; from then on budgets count them. A node that is gone is skipped."""
     kubernetes = ports.clusters.kubernetes(record.cluster)
     taint = disruption_taint(ports.deployment)
     count = 0
-    for name, instance in record.going.items():
+    for name, instance in record.to_terminate.items():
         node = kubernetes.node(name)
         if node is None or node.instance_id != instance:
             continue
@@ -37,7 +37,7 @@ def mark_all(record: DisruptionRecord, ports: Ports) -> int:
     return count
 
 
-def give_back(record: DisruptionRecord, nodes: Mapping[str, str], ports: Ports) -> None:
+def return_to_service(record: DisruptionRecord, nodes: Mapping[str, str], ports: Ports) -> None:
     """Remove our taint from nodes of the run that stay. A node with another open termination keeps it."""
     kubernetes = ports.clusters.kubernetes(record.cluster)
     for name, instance in nodes.items():
@@ -50,17 +50,17 @@ def give_back(record: DisruptionRecord, nodes: Mapping[str, str], ports: Ports) 
             continue
 
 
-def tell(record: DisruptionRecord, ports: Ports, only: Iterable[str] | None = None) -> None:
+def request_terminations(record: DisruptionRecord, ports: Ports, only: Iterable[str] | None = None) -> None:
     """Claim each node for its method and for a decrement, then start its termination. `only`: these instances."""
-    instances = ports.instances.describe(record.going.values() if only is None else only)
-    for command in record.standing.values():
+    instances = ports.instances.describe(record.to_terminate.values() if only is None else only)
+    for command in record.active_commands.values():
         for name in command.nodes:
             instance = instances.get(record.nodes[name])
             if instance is not None:
-                _tell_one(record, command, name, instance, ports)
+                _request_one(record, command, name, instance, ports)
 
 
-def is_told(record: DisruptionRecord, instance: str, termination: TerminationRecord | None) -> bool:
+def is_requested(record: DisruptionRecord, instance: str, termination: TerminationRecord | None) -> bool:
     """Return whether both causes have joined the termination."""
     if termination is None:
         return False
@@ -68,7 +68,7 @@ def is_told(record: DisruptionRecord, instance: str, termination: TerminationRec
     return termination.knows(cause_id(record, instance)) and capacity_ledger.is_requested(termination, surge)
 
 
-def _tell_one(record: DisruptionRecord, command: Command, node: str, instance: Instance, ports: Ports) -> None:
+def _request_one(record: DisruptionRecord, command: Command, node: str, instance: Instance, ports: Ports) -> None:
     now = ports.clock.now()
     subject = subject_of(instance, record.cluster, group=record.members[node], node=node)
     why = f"{record.method.value}: {command.reason}"
@@ -80,12 +80,12 @@ def _tell_one(record: DisruptionRecord, command: Command, node: str, instance: I
     request(subject, causes, ports)
 
 
-def concluded(record: DisruptionRecord, terminations: Mapping[str, TerminationRecord]) -> DisruptionRecord:
+def with_results(record: DisruptionRecord, terminations: Mapping[str, TerminationRecord]) -> DisruptionRecord:
     """Return the record with the ends that are known. Idempotent: run again on the result, it changes nothing."""
     found = dict(record.ends)
-    for instance in record.going.values():
+    for instance in record.to_terminate.values():
         termination = terminations.get(instance)
-        if instance not in found and termination is not None and is_told(record, instance, termination):
+        if instance not in found and termination is not None and is_requested(record, instance, termination):
             end = _end(record, instance, termination)
             if end:
                 found[instance] = end

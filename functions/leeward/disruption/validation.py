@@ -12,11 +12,19 @@ from leeward.budgets.usage import BudgetUsage
 from leeward.disruption.candidates import Candidate
 from leeward.disruption.command import Command, Decision, MethodName, Plan, Replacement, Verdict
 from leeward.disruption.methods import ORDER, Method
-from leeward.disruption.observation import without_our_marks
+from leeward.disruption.observation import without_own_taints
 from leeward.disruption.plan import by_node
 from leeward.disruption.planning_state import PlanningState, always
 from leeward.disruption.record import DisruptionRecord
-from leeward.disruption.removal import Removal, carry_out, in_zone, replacement, replacements, with_new, without
+from leeward.disruption.removal import (
+    Removal,
+    apply,
+    in_zone,
+    on_free_capacity,
+    replacement,
+    replacements,
+    with_new_nodes,
+)
 from leeward.disruption.savings import saved, why_not_worth
 from leeward.disruption.targets import Target, targets
 from leeward.snapshot.cluster import ClusterSnapshot
@@ -47,7 +55,8 @@ def validate(
                 still, why = check.command(command)
                 held += [still] if still else []
                 for name in command.nodes:
-                    said = f"the earlier command {'holds' if still and name in still.nodes else f'fell: {why}'}"
+                    valid = still is not None and name in still.nodes
+                    said = f"the earlier command is {'still valid' if valid else f'no longer valid: {why}'}"
                     if name in verdicts:
                         verdicts[name][acting.name] = Verdict(candidate=name in found.candidates, reason=said)
     return Plan(method=method, commands=tuple(held), verdicts=verdicts, warnings=snapshot.warnings)
@@ -98,7 +107,7 @@ class _Check:
     def _placed(self, command: Command, nodes: Sequence[Candidate], trial: BudgetUsage) -> tuple[Command | None, str]:
         coming: tuple[Replacement, ...] = ()
         if command.decision is Decision.DELETE:
-            removal = without(self._found, nodes)
+            removal = on_free_capacity(self._found, nodes)
         else:
             coming, removal = self._launched(command, nodes)
         why = removal.why
@@ -107,7 +116,7 @@ class _Check:
             why = why_not_worth(nodes, price)
         if why:
             return None, why
-        carry_out(self._found, nodes, removal)
+        apply(self._found, nodes, removal)
         for candidate in nodes:
             trial.resize(candidate.group.name, -1)
         for one in coming:
@@ -128,7 +137,7 @@ class _Check:
         if why or target is None:
             return (), Removal(why=why)
         if several:
-            removal = with_new(self._found, nodes, target, at_most=len(command.replacements))
+            removal = with_new_nodes(self._found, nodes, target, at_most=len(command.replacements))
             return tuple(replacements(self._found, nodes, target, removal)), removal
         tried = {zone: in_zone(self._found, nodes, target, zone) for zone in planned.zones if zone in target.by_zone}
         zones = tuple(zone for zone, removal in tried.items() if not removal.why)
@@ -142,33 +151,32 @@ class _Check:
         launchable = target.launchable
         if not set(launchable.types) <= set(planned.types) or launchable.capacity is not planned.capacity:
             return f"group {planned.group} would launch something else now"
-        return "" if target.has_room(nodes) else f"group {planned.group} is at its MaxSize"
+        return "" if target.can_launch(nodes) else f"group {planned.group} is at its MaxSize"
 
 
-def judged(record: DisruptionRecord, snapshot: ClusterSnapshot, deployment: str) -> DisruptionRecord:
-    """Return the record with the commands as they hold now; commands that no longer hold are dropped (`fallen`), each
-    with its reason.
-    """
-    snapshot = without_our_marks(snapshot, record, deployment)
-    asked = {number: _as_it_stands(record, number, command) for number, command in record.standing.items()}
-    found = validate(snapshot, record.method, asked.values(), more=lambda: False)
-    fallen: dict[int, str] = {}
+def revalidated(record: DisruptionRecord, snapshot: ClusterSnapshot, deployment: str) -> DisruptionRecord:
+    """Return the record with the commands as they are valid now; the others are dropped, each with its reason."""
+    snapshot = without_own_taints(snapshot, record, deployment)
+    planned = {number: _as_deletion(record, number, command) for number, command in record.active_commands.items()}
+    plan = validate(snapshot, record.method, planned.values(), more=lambda: False)
+    dropped: dict[int, str] = {}
     commands = list(record.commands)
-    left = list(found.commands)
-    for number, command in asked.items():
+    left = list(plan.commands)
+    for number, command in planned.items():
         still = next((one for one in left if set(one.nodes) <= set(command.nodes)), None)
         expensive = _why_expensive(record, number, snapshot)
         if still is None or expensive:
-            fallen[number] = expensive or _why(found.verdicts, command, record)
+            dropped[number] = expensive or _why(plan.verdicts, command, record)
         if still is not None:
             left.remove(still)
             commands[number] = _narrowed(commands[number], still)
-    return replace(record.fell(fallen), commands=tuple(commands))
+    return replace(record.drop(dropped), commands=tuple(commands))
 
 
-def _as_it_stands(record: DisruptionRecord, number: int, command: Command) -> Command:
-    come = record.new_of(number)
-    if command.decision is Decision.DELETE or len(come) < len(command.replacements):
+def _as_deletion(record: DisruptionRecord, number: int, command: Command) -> Command:
+    """Return the command as a deletion once all its replacements have come up."""
+    launched = record.new_of(number)
+    if command.decision is Decision.DELETE or len(launched) < len(command.replacements):
         return command
     return replace(command, decision=Decision.DELETE, replacements=())
 

@@ -12,5 +12,5 @@ def wait_for_disruption(record: UpgradeRecord, disruptions: Disruptions) -> None
     """Raise GroupBusyError while a run holds the group; the state machine retries it for an hour."""
     found = disruptions.read(record.cluster)
     if found is not None and found.open and record.group in found.groups:
-        nodes = ", ".join(found.going)
+        nodes = ", ".join(found.to_terminate)
         raise GroupBusyError(f"disruption run {found.number} ({found.method.value}) holds {record.group}: {nodes}")

@@ -177,7 +177,7 @@ class Preflight:
 
     def limits_beside(self, going: frozenset[str]) -> Limits:
         """Return the limits, when these instances of the policy's other groups are on their way."""
-        world = replace(self.world, going=going)
+        world = replace(self.world, terminating=going)
         one_zone = self.limits.one_zone
         return _limits(world, self.group, self.members, self.policy, self.parallel, one_zone=one_zone)
 

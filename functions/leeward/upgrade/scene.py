@@ -79,7 +79,7 @@ def look(record: UpgradeRecord, ports: Ports, beside: Beside | None = None) -> S
         groups={group.name: group, **others},
         instances=instances,
         hooks={group.name: ports.groups.hooks(group.name)},
-        going=going_elsewhere(record, others, ports).all,
+        terminating=going_elsewhere(record, others, ports).all,
     )
     given = beside or Beside(force=record.asked.force, selected=policy is not None)
     preflight = Preflight.of(world, group, chosen, record.target, given, only_ready=True)

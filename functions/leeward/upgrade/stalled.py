@@ -100,8 +100,8 @@ def _blocked(
 ) -> str:
     name = node.name if node is not None else instance
     said = [*_objects(node, scene), *(termination.blocked_by if termination is not None else ())]
-    if instance in record.under_way and termination is None and scene.preflight.world.going:
-        others = ", ".join(sorted(scene.preflight.world.going)[:MOST_NAMED])
+    if instance in record.under_way and termination is None and scene.preflight.world.terminating:
+        others = ", ".join(sorted(scene.preflight.world.terminating)[:MOST_NAMED])
         said.append(f"the policy's budgets for Upgrade are held by {others}: wait for these or raise the budget")
     blocks = "; ".join(dict.fromkeys(said))
     return f"{name} does not leave ({_by(instance, termination, record)}): {blocks or _look_up(name, termination)}"

@@ -25,17 +25,17 @@ OF_PLANNING = (
     Planted(
         name="a disruption run charges for a launch that others have undone",
         story="takes every launch without a node that goes for one to be offset",
-        edits=(edit("leeward.disruption.completion.release", "None if new in undone else ", ""),),
+        edits=(edit("leeward.disruption.completion.roll_back", "None if new in undone else ", ""),),
         tests=("tests/unit/disruption/test_rollback.py",),
     ),
     Planted(
         name="nodes of a disruption run serve again before one is claimed for a launch",
-        story="gives back first what is easy to give back",
+        story="returns nodes to service first, because that is easy",
         edits=(
             edit(
-                "leeward.disruption.completion.release",
+                "leeward.disruption.completion.roll_back",
                 "surplus = record.surplus()",
-                "give_back(record, record.released, ports)\n    surplus = record.surplus()",
+                "return_to_service(record, record.staying, ports)\n    surplus = record.surplus()",
             ),
         ),
         tests=("tests/unit/disruption/test_rollback.py",),

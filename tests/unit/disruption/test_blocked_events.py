@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from leeward.disruption.blocked_events import DISRUPTION_BLOCKED, UNCONSOLIDATABLE, tell_why_nodes_stay, why_it_stays
+from leeward.disruption.blocked_events import DISRUPTION_BLOCKED, UNCONSOLIDATABLE, blocked_event, write_blocked_events
 from leeward.disruption.plan import plan_disruption
 from leeward.disruption.planning_state import always
 from tests.fakes.system import FakeSystem
@@ -15,7 +15,7 @@ def told(fleet, now=NOON, more=always):
     snapshot = fleet.snapshot()
     object.__setattr__(snapshot, "now", now)
     object.__setattr__(snapshot, "cluster", "blue")
-    count = tell_why_nodes_stay(snapshot, plan_disruption(snapshot), more, system.ports.clusters)
+    count = write_blocked_events(snapshot, plan_disruption(snapshot), more, system.ports.clusters)
     found = [(event.about, event.reason) for event in system.kubernetes.events]
     assert len(found) == count
     return found
@@ -31,14 +31,14 @@ def full(count):
 
 def test_a_node_that_consolidation_has_looked_at_is_unconsolidatable():
     plan = plan_disruption(full(2).snapshot())
-    reason, said = why_it_stays(plan, "n000")
+    reason, said = blocked_event(plan, "n000")
     assert reason == UNCONSOLIDATABLE
     assert "pod shop/a0 has no other place" in said
 
 
 def test_a_node_that_no_method_may_touch_is_blocked_with_what_blocks_it():
     fleet = full(1).node("kept").pod("b", "kept", annotations={"karpenter.sh/do-not-disrupt": "true"})
-    reason, said = why_it_stays(plan_disruption(fleet.snapshot()), "kept")
+    reason, said = blocked_event(plan_disruption(fleet.snapshot()), "kept")
     assert reason == DISRUPTION_BLOCKED
     assert "shop/b" in said
 

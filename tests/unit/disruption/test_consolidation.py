@@ -141,7 +141,7 @@ def test_a_node_whose_instance_is_ending_is_no_free_capacity(fields):
     assert going(fleet) == []
 
 
-@pytest.mark.parametrize("field", ["claimed", "going"])
+@pytest.mark.parametrize("field", ["claimed", "terminating"])
 def test_a_node_that_was_requested_to_terminate_is_no_free_capacity_before_its_taint(field):
     fleet = a_fleet().node("n1").node("n2").pod("a", "n1", cpu="1").pod("b", "n2", cpu="100m")
     assert going(fleet) != []

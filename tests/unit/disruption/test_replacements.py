@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from leeward.disruption.command import Replacement
-from leeward.disruption.replacements import JOINS_WITHIN, arrival
+from leeward.disruption.replacements import JOINS_WITHIN, readiness
 from leeward.model.instance import CapacityType
 from tests.fakes.builders import a_node, an_instance
 from tests.fakes.disruptions import NOW
@@ -23,7 +23,7 @@ def new(**more):
 
 def looked_at(instance, nodes=(), after=timedelta(seconds=60)):
     instances = {NEW: instance} if instance else {}
-    return arrival({NEW: PLANNED}, instances, nodes, since=NOW, now=NOW + after)
+    return readiness({NEW: PLANNED}, instances, nodes, since=NOW, now=NOW + after)
 
 
 def test_one_that_is_ready_and_as_planned_is_neither_wrong_nor_missing():

@@ -1,4 +1,4 @@
-"""What was launched for a command that fell goes: one node for each launch, whatever step dies on the way."""
+"""Launches of a dropped command are terminated: one node for each launch, whatever step dies on the way."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from leeward.disruption.command import Command, Decision, MethodName, Replacement
-from leeward.disruption.completion import release
+from leeward.disruption.completion import roll_back
 from leeward.disruption.lease import written
 from leeward.disruption.record import DisruptionRecord, SurgeNode
 from leeward.model.instance import CapacityType
@@ -51,7 +51,7 @@ def a_record(system, **given):
         members={f"node-{OLD}": GROUP},
         groups=(GROUP,),
         launched={NEW: FIRST},
-        fallen={"0": "the world moved"},
+        dropped={"0": "the world moved"},
     )
     return written(replace(record, **given), system.ports.disruptions)
 
@@ -73,14 +73,14 @@ def asked(system):
 
 
 def test_the_new_node_itself_is_asked_to_go(system):
-    record = release(a_record(system), system.ports)
+    record = roll_back(a_record(system), system.ports)
     assert (offsets(record), asked(system)) == ([NEW], [NEW])
 
 
 def test_where_the_new_node_is_gone_a_member_that_stays_is_asked_one_for_each_launch(system):
     for name in (NEW, SECOND):
         ended(system, name)
-    record = release(a_record(system, launched={NEW: FIRST, SECOND: FIRST}), system.ports)
+    record = roll_back(a_record(system, launched={NEW: FIRST, SECOND: FIRST}), system.ports)
     assert sorted(offsets(record)) == sorted([OLD, OTHER]) == asked(system)
 
 
@@ -88,14 +88,14 @@ def test_nothing_goes_for_a_new_node_that_left_its_group_with_decrement(system):
     """Cluster Autoscaler terminates a node so that does not register: the group is as large as it was."""
     system.groups.terminate(instance=NEW, decrement=True)
     ended(system, NEW)
-    record = release(a_record(system), system.ports)
+    record = roll_back(a_record(system), system.ports)
     assert (record.launched[NEW].undone, offsets(record), record.surplus(), asked(system)) == (True, [None], (), [])
 
 
 def test_a_member_goes_for_a_new_node_that_its_group_has_replaced(system):
     system.groups.begin_terminating(GROUP, NEW)
     ended(system, NEW)
-    record = release(a_record(system), system.ports)
+    record = roll_back(a_record(system), system.ports)
     assert record.launched[NEW].offset_by in {OLD, OTHER, SECOND}
     assert asked(system) == offsets(record)
 
@@ -108,7 +108,7 @@ def test_a_node_of_the_round_that_goes_for_a_launch_keeps_the_taint_and_the_othe
     for name in (OLD, OTHER):
         system.kubernetes.mark(system.kubernetes.by_name[f"node-{name}"], MARK)
     both = {"nodes": {f"node-{OLD}": OLD, f"node-{OTHER}": OTHER}, "members": dict.fromkeys(MEMBERS, GROUP)}
-    record = release(a_record(system, **both), system.ports)
+    record = roll_back(a_record(system, **both), system.ports)
     (payer,) = offsets(record)
     assert unmarked == [({OLD, OTHER} - {payer}).pop()]
 
@@ -123,7 +123,7 @@ def test_killed_once_it_has_asked_it_asks_nobody_else_afterwards(system, monkeyp
     with monkeypatch.context() as context:
         context.setattr(execution, "start", dies)
         with pytest.raises(DiedError):
-            release(record, system.ports)
+            roll_back(record, system.ports)
     ended(system, NEW)
-    release(system.disruptions.read(CLUSTER), system.ports)
+    roll_back(system.disruptions.read(CLUSTER), system.ports)
     assert asked(system) == [NEW]

@@ -9,7 +9,7 @@ from leeward.disruption.command import Command, Decision, MethodName, Replacemen
 from leeward.disruption.completion import end, give_up
 from leeward.disruption.record import DisruptionOutcome, DisruptionRecord, SurgeNode
 from leeward.disruption.run import DisruptionRun, Next
-from leeward.disruption.scale_down_protection import keep
+from leeward.disruption.scale_down_protection import protect_launched
 from leeward.model.instance import CapacityType
 from leeward.model.well_known import KEPT_FOR, SCALE_DOWN_DISABLED
 from leeward.termination.reconciler import reconcile_once
@@ -66,10 +66,10 @@ def all_notes(system):
 
 
 def test_only_new_nodes_of_commands_that_stand_are_kept_and_what_others_keep_stays_theirs(system):
-    keep(a_record(launched={NEW: FIRST, THEIRS: FIRST}), system.kubernetes.nodes(), system.ports.clusters)
+    protect_launched(a_record(launched={NEW: FIRST, THEIRS: FIRST}), system.kubernetes.nodes(), system.ports.clusters)
     assert all_notes(system) == [{}, KEPT, HELD]
     put(system, NEW, {})
-    keep(a_record(fallen={"0": "too expensive"}), system.kubernetes.nodes(), system.ports.clusters)
+    protect_launched(a_record(dropped={"0": "too expensive"}), system.kubernetes.nodes(), system.ports.clusters)
     assert all_notes(system) == [{}, {}, HELD]
 
 
@@ -78,7 +78,7 @@ def test_the_end_of_a_round_lets_go_of_its_nodes_and_of_no_others(system, ending
     put(system, NEW, KEPT)
     put(system, OTHER, {**HELD, KEPT_FOR: "disruption:4"})
     told = ending is end
-    system.disruptions.write(a_record(told=told, ends={OLD: "gone"} if told else {}))
+    system.disruptions.write(a_record(requested=told, ends={OLD: "gone"} if told else {}))
     after = ending(RUN, {}, system.ports)
     assert after.next is (Next.DONE if told else Next.GIVEN_UP)
     assert all_notes(system) == [{}, {}, HELD]
@@ -109,7 +109,7 @@ def test_the_sweep_lets_go_of_those_of_any_other_round_and_of_nothing_else(syste
 
 def test_a_cluster_that_does_not_answer_keeps_no_end_from_coming_and_the_sweep_comes_after_it(system):
     put(system, NEW, KEPT)
-    system.disruptions.write(a_record(told=True, ends={OLD: "gone"}))
+    system.disruptions.write(a_record(requested=True, ends={OLD: "gone"}))
     system.kubernetes.down = True
     assert end(RUN, {}, system.ports).next is Next.DONE
     system.kubernetes.down = False

@@ -12,14 +12,14 @@ HELD = {"web": "its group web is being upgraded"}
 
 def test_no_node_of_a_held_group_is_a_candidate_and_each_says_why():
     fleet = a_fleet().node("n1").node("n2", group="other")
-    found, why = candidates(replace(fleet.snapshot(), held=HELD))
+    found, why = candidates(replace(fleet.snapshot(), blocked_groups=HELD))
     assert set(found) == {"n2"}
     assert why == {"n1": "its group web is being upgraded"}
 
 
 def test_nothing_is_launched_in_a_held_group():
     fleet = a_fleet().node("n1").node("n2", group="other")
-    found, why = targets(replace(fleet.snapshot(), held=HELD), priced=True)
+    found, why = targets(replace(fleet.snapshot(), blocked_groups=HELD), priced=True)
     assert [target.group for target in found] == ["other"]
     assert why == HELD
 
@@ -28,6 +28,6 @@ def test_a_node_that_an_upgrade_has_told_to_go_spends_the_budget_before_its_mark
     fleet = a_fleet(a_policy(disruption=rules(budgets=(a_budget(1),)))).node("n1").node("n2")
     snapshot = fleet.snapshot()
     assert {one.allowed for one in all_allowances(snapshot) if one.reason == "Drifted"} == {1}
-    told = replace(snapshot, going=frozenset({"i-n1"}))
+    told = replace(snapshot, terminating=frozenset({"i-n1"}))
     assert {one.allowed for one in all_allowances(told) if one.reason == "Drifted"} == {0}
     assert candidates(told)[1]["n1"] == "a termination of it is under way"

@@ -21,13 +21,13 @@ def two_nodes(**rest):
 def test_what_has_not_changed_still_holds():
     plan = again(two_nodes(), two_nodes())
     assert [command.nodes for command in plan.commands] == [("n1",)]
-    assert plan.verdicts["n1"][MethodName.CONSOLIDATION].reason == "the earlier command holds"
+    assert plan.verdicts["n1"][MethodName.CONSOLIDATION].reason == "the earlier command is still valid"
 
 
 def test_a_command_falls_when_its_pods_have_no_place_any_more():
     plan = again(two_nodes(), two_nodes().pod("c", "n2", cpu="700m"))
     assert plan.commands == ()
-    assert "fell: pod shop/a has no other place" in plan.verdicts["n1"][MethodName.CONSOLIDATION].reason
+    assert "is no longer valid: pod shop/a has no other place" in plan.verdicts["n1"][MethodName.CONSOLIDATION].reason
 
 
 def test_a_command_falls_when_its_node_is_none_any_more_or_has_gone():

@@ -151,7 +151,7 @@ class _Taking:
             return Proposal(nodes=nodes, placements=self._placements) if allowed else None
         target = self._target
         price = sum(one.price for one in self._new)
-        if target is None or not target.has_room(nodes) or why_not_worth(nodes, price):
+        if target is None or not target.can_launch(nodes) or why_not_worth(nodes, price):
             return None
         removal = accepted(self._found, Removal(placements=self._placements, new_nodes=self._new), target)
         return None if removal.why else with_zones(self._found, nodes, target, removal)

@@ -6,7 +6,7 @@ from enum import Enum
 
 from leeward.disruption.candidates import Candidate
 from leeward.disruption.planning_state import PlanningState
-from leeward.disruption.removal import Removal, in_zone, with_new, without
+from leeward.disruption.removal import Removal, in_zone, on_free_capacity, with_new_nodes
 from leeward.disruption.savings import saved, why_not_worth
 from leeward.disruption.targets import Target, why_no_spot
 
@@ -41,7 +41,7 @@ def deleted(found: PlanningState, nodes: Sequence[Candidate]) -> Proposal | Miss
     """Try the set on free capacity alone."""
     if not found.more() or not found.spending.may_shrink(nodes) or why_not_worth(nodes, 0.0):
         return Miss.NOT_NOW
-    removal = without(found, nodes)
+    removal = on_free_capacity(found, nodes)
     return Miss.NO_ROOM if removal.why else Proposal(nodes=tuple(nodes), placements=removal.placements)
 
 
@@ -49,7 +49,7 @@ def replaced(found: PlanningState, target: Target, nodes: Sequence[Candidate]) -
     """Try the set with one new node of the target, which has to be needed."""
     if not found.more() or not _fair(found, nodes, target) or why_not_worth(nodes, target.cheapest):
         return Miss.NOT_NOW
-    removal = with_new(found, nodes, target)
+    removal = with_new_nodes(found, nodes, target)
     if removal.why:
         return Miss.NO_ROOM
     if not removal.new_nodes or why_not_worth(nodes, removal.price):
@@ -70,7 +70,7 @@ def with_spare(found: PlanningState, bare: Proposal, target: Target) -> Proposal
 def _fair(found: PlanningState, nodes: Sequence[Candidate], target: Target) -> bool:
     """Return whether sizes and rules of price allow the replacement, whatever the pods need."""
     fair = all(suits(one, target) for one in nodes)
-    return fair and target.has_room(nodes) and found.spending.may_shrink(nodes, grows=target.group)
+    return fair and target.can_launch(nodes) and found.spending.may_shrink(nodes, grows=target.group)
 
 
 def suits(candidate: Candidate, target: Target) -> bool:

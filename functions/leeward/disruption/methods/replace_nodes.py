@@ -14,7 +14,7 @@ from leeward.disruption.command import Command, Decision, Outcome, Replacement, 
 from leeward.disruption.do_not_disrupt import why_node_is_kept
 from leeward.disruption.methods.method import Method, considered, in_order
 from leeward.disruption.planning_state import PlanningState
-from leeward.disruption.removal import Removal, carry_out, replacement, replacements, with_new, without
+from leeward.disruption.removal import Removal, apply, on_free_capacity, replacement, replacements, with_new_nodes
 from leeward.disruption.savings import saved
 from leeward.disruption.targets import Target, targets
 
@@ -70,15 +70,15 @@ class _Turn:
 
     def _go(self, candidate: Candidate, said: str) -> str:
         if not why_node_is_kept(candidate.node) and not self._spending.why_not_smaller(candidate):
-            removal = without(self._found, [candidate])
+            removal = on_free_capacity(self._found, [candidate])
             if not removal.why:
                 return self._deleted(candidate, removal, said)
         own = [one for one in self._targets if one.group == candidate.group.name]
-        others = [one for one in self._targets if one.group != candidate.group.name and one.has_room([candidate])]
+        others = [one for one in self._targets if one.group != candidate.group.name and one.can_launch([candidate])]
         none = self._no_targets.get(candidate.group.name, "")
         why = f"its group {candidate.group.name} can launch nothing now{f': {none}' if none else ''}"
         for target in (*own, *others):
-            removal = with_new(self._found, [candidate], target, at_most=None)
+            removal = with_new_nodes(self._found, [candidate], target, at_most=None)
             if not removal.why and self._spending.may_shrink([candidate], grows=target.group):
                 return self._replaced(candidate, target, removal, said)
             why = removal.why or f"its group {candidate.group.name} is at its MinSize"
@@ -91,7 +91,7 @@ class _Turn:
         else:
             self._empty.append(candidate)
         self._spend(candidate, None)
-        carry_out(self._found, [candidate], removal)
+        apply(self._found, [candidate], removal)
         return "its pods fit on other nodes, it goes" if candidate.pods else "nothing has to move, it goes"
 
     def _replaced(self, candidate: Candidate, target: Target, removal: Removal, said: str) -> str:
@@ -106,7 +106,7 @@ class _Turn:
         command = self._note(Decision.REPLACE, candidate, removal, why, savings)
         self._commands[-1] = replace(command, replacements=tuple(coming))
         self._spend(candidate, target.group)
-        carry_out(self._found, [candidate], removal)
+        apply(self._found, [candidate], removal)
         return f"{nodes} of {target.group} will take its place"
 
     def _note(

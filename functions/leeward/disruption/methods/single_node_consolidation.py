@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from leeward.disruption.candidates import Candidate
 from leeward.disruption.methods.proposals import Proposal, with_zones
 from leeward.disruption.planning_state import PlanningState
-from leeward.disruption.removal import Removal, with_new, without
+from leeward.disruption.removal import Removal, on_free_capacity, with_new_nodes
 from leeward.disruption.savings import dollars, why_not_worth
 from leeward.disruption.targets import Target, why_no_spot
 
@@ -25,7 +25,7 @@ class SingleNodePass:
         for candidate in candidates:
             if not self._found.more():
                 break
-            tried[candidate.name] = without(self._found, [candidate])
+            tried[candidate.name] = on_free_capacity(self._found, [candidate])
         return tried
 
     def all(self, candidates: Sequence[Candidate], tried: Mapping[str, Removal]) -> dict[str, Proposal | str]:
@@ -72,14 +72,14 @@ class SingleNodePass:
         spot = why_no_spot(candidate, target)
         if spot:
             return spot
-        if not target.has_room([candidate]):
+        if not target.can_launch([candidate]):
             return f"group {target.group} is at its MaxSize"
         if not self._found.spending.may_shrink([candidate], grows=target.group):
             return self._found.spending.why_not_smaller(candidate)
         return ""
 
     def _by(self, candidate: Candidate, target: Target) -> Proposal | str:
-        removal = with_new(self._found, [candidate], target)
+        removal = with_new_nodes(self._found, [candidate], target)
         if removal.why:
             return f"with a new node of {target.group} too: {removal.why}"
         if not removal.new_nodes:
