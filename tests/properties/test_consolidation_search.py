@@ -58,7 +58,7 @@ def replaced(found, nodes, target, best):
 
 def test_of_a_few_nodes_the_best_set_is_always_found(monkeypatch):
     """Every set of them is tried. It is not looked ahead: what saves most now need not come first."""
-    monkeypatch.setattr(consolidation, "few", lambda _: False)
+    monkeypatch.setattr(consolidation, "is_exhaustive", lambda _: False)
     for seed in range(FLEETS // 3):
         found = PlanningState(half_empty_fleet(seed).snapshot())
         best, commands = best_of_all_sets(found), Consolidation().decide(found).commands
@@ -66,7 +66,7 @@ def test_of_a_few_nodes_the_best_set_is_always_found(monkeypatch):
 
 
 def test_where_not_every_set_is_tried_the_best_is_found_nearly_always(monkeypatch):
-    monkeypatch.setattr(multi_node_consolidation, "FEW", 0)
+    monkeypatch.setattr(multi_node_consolidation, "MOST_EXHAUSTIVE", 0)
     shares = []
     for seed in range(FLEETS):
         found = PlanningState(half_empty_fleet(seed).snapshot())

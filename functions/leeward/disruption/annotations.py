@@ -49,40 +49,40 @@ def annotation_changes(snapshot: ClusterSnapshot, now: datetime) -> Sequence[Ann
     return changes_in(PlanningState(snapshot if snapshot.now == now else replace(snapshot, now=now)))
 
 
-def changes_in(found: PlanningState) -> Sequence[AnnotationChange]:
+def changes_in(state: PlanningState) -> Sequence[AnnotationChange]:
     """Return the changes of `annotation_changes` for an existing run, whose moment is the snapshot's."""
     changes: list[AnnotationChange] = []
-    for node in sorted(found.snapshot.nodes, key=lambda node: node.name):
-        wanted = _wanted(found, node)
-        told = {key: value for key, value in wanted.items() if value is not None and node.annotations.get(key) != value}
-        gone = tuple(key for key, value in wanted.items() if value is None and key in node.annotations)
-        if told or gone:
-            changes.append(AnnotationChange(node=node, set=told, remove=gone))
+    for node in sorted(state.snapshot.nodes, key=lambda node: node.name):
+        wanted = _wanted(state, node)
+        set_ = {key: value for key, value in wanted.items() if value is not None and node.annotations.get(key) != value}
+        removed = tuple(key for key, value in wanted.items() if value is None and key in node.annotations)
+        if set_ or removed:
+            changes.append(AnnotationChange(node=node, set=set_, remove=removed))
     return changes
 
 
-def _wanted(found: PlanningState, node: Node) -> dict[str, str | None]:
+def _wanted(state: PlanningState, node: Node) -> dict[str, str | None]:
     """Return every annotation that this module manages; None: it must be absent."""
-    policy = found.snapshot.policy_of_node(node)
+    policy = state.snapshot.policy_of_node(node)
     leaving = node.deleting or any(taint.key in DISRUPTION_TAINTS for taint in node.taints)
     if policy is None or leaving or foreign(node):
         return {}
     return {
-        well_known.EMPTY_SINCE: _empty(found, node, policy),
-        well_known.EXPIRED: _expired(found.snapshot, node, policy),
-        **annotations(found.snapshot, node, found.drift[node.name]),
+        well_known.EMPTY_SINCE: _empty(state, node, policy),
+        well_known.EXPIRED: _expired(state.snapshot, node, policy),
+        **annotations(state.snapshot, node, state.drift[node.name]),
     }
 
 
-def _empty(found: PlanningState, node: Node, policy: NodePolicy) -> str | None:
+def _empty(state: PlanningState, node: Node, policy: NodePolicy) -> str | None:
     """Keep the existing timestamp while the node is empty. A node that is not Ready does not become empty: no pod could
     land there yet.
     """
-    if why_off(found.snapshot, policy) or workload_on(found.snapshot, node) or node.name in found.arrivals:
+    if why_off(state.snapshot, policy) or workload_on(state.snapshot, node) or node.name in state.arrivals:
         return None
     if empty_since(node):
         return node.annotations[well_known.EMPTY_SINCE]
-    return format_instant(found.snapshot.now) if node.ready else None
+    return format_instant(state.snapshot.now) if node.ready else None
 
 
 def _expired(snapshot: ClusterSnapshot, node: Node, policy: NodePolicy) -> str | None:

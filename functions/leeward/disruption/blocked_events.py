@@ -33,18 +33,18 @@ def write_blocked_events(
     `note` receives each node whose Event could not be written and the error; without it the first error is raised.
     """
     kubernetes = clusters.kubernetes(snapshot.cluster)
-    going = {name for command in plan.commands for name in command.nodes}
-    told = 0
+    disrupted = {name for command in plan.commands for name in command.nodes}
+    written = 0
     for node in sorted(snapshot.nodes, key=lambda node: node.name):
-        if node.name in going or node.marked or snapshot.policy_of_node(node) is None or not _turn(snapshot, node):
+        if node.name in disrupted or node.marked or snapshot.policy_of_node(node) is None or not _turn(snapshot, node):
             continue
         if not more():
             break
         with isolate_errors(partial(note, node.name)), suppress(ObjectGoneError):
             reason, message = blocked_event(plan, node.name)
             kubernetes.event(node, reason=reason, message=message, warning=False, now=snapshot.now)
-            told += 1
-    return told
+            written += 1
+    return written
 
 
 def blocked_event(plan: Plan, node: str) -> tuple[str, str]:

@@ -30,7 +30,7 @@ _LEAST, _MOST = -10.0, 10.0
 class Candidate:
     """Node that may be disrupted. `pods`: those that would need another place; `workload`: the first pod by name that
     is not a daemon, static, finished or terminating one, empty when there is none. `price`: dollars an hour, None where
-    not known. `held`: why a PodDisruptionBudget or an opt-out keeps a pod there, where the policy's
+    not known. `blocked_by`: why a PodDisruptionBudget or an opt-out keeps a pod there, where the policy's
     terminationGracePeriod lets drift and expiration disrupt the node nevertheless; no other method may.
     """
 
@@ -44,7 +44,7 @@ class Candidate:
     pods: tuple[PodSpec, ...]
     cost: float
     workload: str = ""
-    held: str = ""
+    blocked_by: str = ""
 
     @property
     def name(self) -> str:
@@ -64,19 +64,19 @@ def candidates(snapshot: ClusterSnapshot) -> tuple[Mapping[str, Candidate], Mapp
     for spec in snapshot.pod_specs:
         if not spec.stays:
             specs.setdefault(spec.node, []).append(spec)
-    found: dict[str, Candidate] = {}
+    candidates_by_name: dict[str, Candidate] = {}
     why: dict[str, str] = {}
     for node in sorted(snapshot.nodes, key=lambda node: node.name):
         group, policy = snapshot.group_of(node), snapshot.policy_of_node(node)
-        reason, held = _why_not_ours(snapshot, node) or _why_not_now(snapshot, node), ""
+        reason, blocked_by = _why_not_ours(snapshot, node) or _why_not_now(snapshot, node), ""
         if not reason:
-            reason, held = _why_pods_stay(snapshot, node, index)
+            reason, blocked_by = _why_pods_stay(snapshot, node, index)
         if reason or group is None or policy is None:
             why[node.name] = reason
         else:
             candidate = _candidate(snapshot, node, group, policy, specs.get(node.name, ()))
-            found[node.name] = replace(candidate, held=held)
-    return found, why
+            candidates_by_name[node.name] = replace(candidate, blocked_by=blocked_by)
+    return candidates_by_name, why
 
 
 def _why_not_ours(snapshot: ClusterSnapshot, node: Node) -> str:
@@ -136,7 +136,7 @@ def _why_pods_stay(snapshot: ClusterSnapshot, node: Node, index: PdbIndex) -> tu
     """
     policy = snapshot.policy_of_node(node)
     drain = policy.drain if policy else DrainPolicy()
-    held = ""
+    blocked_by = ""
     for pod in sorted(snapshot.pods_on(node.name), key=lambda pod: pod.key):
         why = why_pod_stays(pod, snapshot.now) or (index.why_blocked(pod) if evictable(pod) else "")
         refused = _why_refused(pod, drain) if evictable(pod) else ""
@@ -144,8 +144,8 @@ def _why_pods_stay(snapshot: ClusterSnapshot, node: Node, index: PdbIndex) -> tu
             return why, ""
         if refused:
             return refused, ""
-        held = held or why
-    return "", held
+        blocked_by = blocked_by or why
+    return "", blocked_by
 
 
 def evictable(pod: Pod) -> bool:

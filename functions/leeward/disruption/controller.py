@@ -40,7 +40,7 @@ class PlannerResult:
     annotated: int = 0
     events: int = 0
     disruptions: list[str] = field(default_factory=list)
-    revived: list[str] = field(default_factory=list)
+    restarted: list[str] = field(default_factory=list)
     paused: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
@@ -52,7 +52,7 @@ class PlannerResult:
         """Add the result of another cluster."""
         self.annotated += other.annotated
         self.events += other.events
-        for name in ("disruptions", "revived", "paused", "errors"):
+        for name in ("disruptions", "restarted", "paused", "errors"):
             getattr(self, name).extend(getattr(other, name))
 
     def to_json(self) -> dict[str, Any]:
@@ -62,12 +62,12 @@ class PlannerResult:
 
 def decide_once(ports: Ports, each: Executor = in_threads) -> PlannerResult:
     """Decide for every cluster. Clusters are read in parallel and planned in sequence: planning takes a whole core."""
-    found = PlannerResult()
+    result = PlannerResult()
     names = ports.clusters.names()
     planner = _Planner(ports=ports, share=1 / max(len(names), 1))
     for decided in each(planner.decide, names, CLUSTERS):
-        found.add(decided)
-    return found
+        result.add(decided)
+    return result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,39 +80,39 @@ class _Planner:
 
     def decide(self, cluster: str) -> PlannerResult:
         """Decide for one cluster. Raises nothing."""
-        found, clock = PlannerResult(), self.ports.clock
-        with isolate_errors(partial(found.note, cluster)):
+        result, clock = PlannerResult(), self.ports.clock
+        with isolate_errors(partial(result.note, cluster)):
             # An observation is some twenty calls: one throttled call is no reason to wait for the next schedule.
-            patiently(partial(self._decide, cluster, self.ports.for_seconds(CLUSTER_SECONDS), found), clock, PAUSES)
-        return found
+            patiently(partial(self._decide, cluster, self.ports.for_seconds(CLUSTER_SECONDS), result), clock, PAUSES)
+        return result
 
-    def _decide(self, cluster: str, ports: Ports, found: PlannerResult) -> None:
+    def _decide(self, cluster: str, ports: Ports, result: PlannerResult) -> None:
         if ports.clusters.policies(cluster).settings.paused:
-            found.paused.append(cluster)
+            result.paused.append(cluster)
             return
         record = ports.disruptions.read(cluster)
         name = restart(record, ports)
         if name is not None:
-            found.revived.append(name)
+            result.restarted.append(name)
         snapshot = observe(cluster, ports, record)
         with self.planning:
             seen = PlanningState(snapshot)
             changes = changes_in(seen)
             closed = record is None or not record.open
             plan = plan_in(seen.within(for_seconds(SEARCH * self.share, ports.clock))) if closed else None
-        note = partial(_note_node, found, cluster)
+        note = partial(_note_node, result, cluster)
         kubernetes, writing = ports.clusters.kubernetes(cluster), WRITE * self.share
-        found.annotated += write_annotations(changes, kubernetes, for_seconds(writing, ports.clock), note)
+        result.annotated += write_annotations(changes, kubernetes, for_seconds(writing, ports.clock), note)
         if plan is None:
             return
         claimed = _claim(plan, snapshot, record, ports)
         if claimed is not None:
-            found.disruptions.append(start(claimed, ports))
-        found.events += write_blocked_events(snapshot, plan, for_seconds(writing, ports.clock), ports.clusters, note)
+            result.disruptions.append(start(claimed, ports))
+        result.events += write_blocked_events(snapshot, plan, for_seconds(writing, ports.clock), ports.clusters, note)
 
 
-def _note_node(found: PlannerResult, cluster: str, node: str, error: LeewardError) -> None:
-    found.note(f"{cluster}: {node}", error)
+def _note_node(result: PlannerResult, cluster: str, node: str, error: LeewardError) -> None:
+    result.note(f"{cluster}: {node}", error)
 
 
 def claim_disruption(cluster: str, ports: Ports) -> DisruptionRecord | None:

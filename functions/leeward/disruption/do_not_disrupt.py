@@ -39,12 +39,12 @@ def pod_opt_outs(pod: Pod, now: datetime) -> tuple[OptOut, ...]:
     """
     if pod.finished or pod.deletion is not None or not pod.annotations:
         return ()
-    found = [one for key in DO_NOT_DISRUPT if (one := _do_not_disrupt(key, pod, now))]
+    opt_outs = [one for key in DO_NOT_DISRUPT if (one := _do_not_disrupt(key, pod, now))]
     if pod.annotations.get(DO_NOT_EVICT) == TRUE:
-        found.append(OptOut(key=DO_NOT_EVICT, value=TRUE))
+        opt_outs.append(OptOut(key=DO_NOT_EVICT, value=TRUE))
     if pod.annotations.get(SAFE_TO_EVICT) == FALSE and not (pod.of_daemon_set or pod.mirror):
-        found.append(OptOut(key=SAFE_TO_EVICT, value=FALSE))
-    return tuple(found)
+        opt_outs.append(OptOut(key=SAFE_TO_EVICT, value=FALSE))
+    return tuple(opt_outs)
 
 
 def node_opt_outs(node: Node) -> tuple[OptOut, ...]:

@@ -31,9 +31,9 @@ class PlanningState:
     def __init__(self, snapshot: ClusterSnapshot, more: Callable[[], bool] = always) -> None:
         self.snapshot = snapshot
         self.more = more
-        found, self.why_not = candidates(snapshot)
-        self.candidates: Mapping[str, Candidate] = found
-        self.spending = BudgetUsage.of(snapshot)
+        state, self.why_not = candidates(snapshot)
+        self.candidates: Mapping[str, Candidate] = state
+        self.usage = BudgetUsage.of(snapshot)
 
     def within(self, more: Callable[[], bool]) -> "PlanningState":
         """Return the same observation, including its cached results, with another time limit for tries."""
@@ -41,10 +41,10 @@ class PlanningState:
         same.more = more
         return same
 
-    def after(self, spending: BudgetUsage) -> "PlanningState":
+    def after(self, usage: BudgetUsage) -> "PlanningState":
         """Return the run after a command of this run: in the same world, with the budgets that are left then."""
         later = copy(self)
-        later.spending = spending
+        later.usage = usage
         return later
 
     @cached_property

@@ -90,21 +90,21 @@ def adopt(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:
 
 def announce(record: DisruptionRecord, before: DisruptionRecord, clock: Clock, clusters: Clusters) -> str:
     """Return the notice of groups refused since `before`, and write it as an Event of each node that waits for one."""
-    told = {
+    notices = {
         name: sentence(name, reason, DESIRED_SIZE)
         for name, reason in record.refusals.items()
         if name not in before.refusals
     }
     kubernetes = clusters.kubernetes(record.cluster)
     for key, name in record.outstanding().items():
-        for node_name in record.commands[command_of(key)].nodes if name in told else ():
+        for node_name in record.commands[command_of(key)].nodes if name in notices else ():
             try:
                 node = kubernetes.node(node_name)
                 if node is not None:
-                    kubernetes.event(node, reason=EVENT, message=told[name][:1000], warning=True, now=clock.now())
+                    kubernetes.event(node, reason=EVENT, message=notices[name][:1000], warning=True, now=clock.now())
             except LeewardError:
                 break
-    return "; ".join(told.values())
+    return "; ".join(notices.values())
 
 
 def _members(group: Group) -> list[str]:

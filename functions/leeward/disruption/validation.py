@@ -43,33 +43,33 @@ def validate(
 
     `method`: the earlier plan's, None where none acted.
     """
-    found = PlanningState(snapshot, more)
-    outcomes = {one.name: one.decide(found) for one in ORDER}
+    state = PlanningState(snapshot, more)
+    outcomes = {one.name: one.decide(state) for one in ORDER}
     verdicts = by_node(snapshot, outcomes)
-    held: list[Command] = []
+    valid: list[Command] = []
     acting = next((one for one in ORDER if one.name is method), None)
     if acting is not None:
-        check = _Check(found, acting)
-        with found.world.trial():
+        check = _Check(state, acting)
+        with state.world.trial():
             for command in commands:
                 still, why = check.command(command)
-                held += [still] if still else []
+                valid += [still] if still else []
                 for name in command.nodes:
-                    valid = still is not None and name in still.nodes
-                    said = f"the earlier command is {'still valid' if valid else f'no longer valid: {why}'}"
+                    holds = still is not None and name in still.nodes
+                    said = f"the earlier command is {'still valid' if holds else f'no longer valid: {why}'}"
                     if name in verdicts:
-                        verdicts[name][acting.name] = Verdict(candidate=name in found.candidates, reason=said)
-    return Plan(method=method, commands=tuple(held), verdicts=verdicts, warnings=snapshot.warnings)
+                        verdicts[name][acting.name] = Verdict(candidate=name in state.candidates, reason=said)
+    return Plan(method=method, commands=tuple(valid), verdicts=verdicts, warnings=snapshot.warnings)
 
 
 class _Check:
     """Check of one method's commands, each in the world that those before it leave behind."""
 
-    def __init__(self, found: PlanningState, method: Method) -> None:
-        self._found, self._method = found, method
-        self._spending: BudgetUsage = found.spending.copy()
+    def __init__(self, state: PlanningState, method: Method) -> None:
+        self._state, self._method = state, method
+        self._usage: BudgetUsage = state.usage.copy()
         priced = method.name is MethodName.CONSOLIDATION
-        self._targets = {one.group: one for one in targets(found.snapshot, priced=priced)[0]}
+        self._targets = {one.group: one for one in targets(state.snapshot, priced=priced)[0]}
 
     def command(self, command: Command) -> tuple[Command | None, str]:
         """Return the command as it would be now, else None and why."""
@@ -82,18 +82,18 @@ class _Check:
         why = "; ".join(f"{name}: {alone[name]}" for name in command.nodes if alone[name])
         if why:
             return None, why
-        nodes = [self._found.candidates[name] for name in command.nodes]
+        nodes = [self._state.candidates[name] for name in command.nodes]
         return self._sized(command, nodes)
 
     def _why_not_node(self, name: str) -> str:
-        candidate = self._found.candidates.get(name)
+        candidate = self._state.candidates.get(name)
         if candidate is None:
-            return self._found.why_not.get(name, "the node is not there any more")
-        return self._method.why_not(self._found, candidate) or self._spending.why_not(candidate, self._method.reason)
+            return self._state.why_not.get(name, "the node is not there any more")
+        return self._method.why_not(self._state, candidate) or self._usage.why_not(candidate, self._method.reason)
 
     def _sized(self, command: Command, nodes: Sequence[Candidate]) -> tuple[Command | None, str]:
         """Check budgets and sizes for all nodes together, then capacity, then price."""
-        trial = self._spending.copy()
+        trial = self._usage.copy()
         for candidate in nodes:
             why = trial.why_not(candidate, self._method.reason)
             if why:
@@ -107,7 +107,7 @@ class _Check:
     def _placed(self, command: Command, nodes: Sequence[Candidate], trial: BudgetUsage) -> tuple[Command | None, str]:
         coming: tuple[Replacement, ...] = ()
         if command.decision is Decision.DELETE:
-            removal = on_free_capacity(self._found, nodes)
+            removal = on_free_capacity(self._state, nodes)
         else:
             coming, removal = self._launched(command, nodes)
         why = removal.why
@@ -116,12 +116,12 @@ class _Check:
             why = why_not_worth(nodes, price)
         if why:
             return None, why
-        apply(self._found, nodes, removal)
+        apply(self._state, nodes, removal)
         for candidate in nodes:
             trial.resize(candidate.group.name, -1)
         for one in coming:
             trial.resize(one.group, 1)
-        self._spending = trial
+        self._usage = trial
         savings = saved(nodes, price)
         kept = savings if savings is None or self._method.name is MethodName.CONSOLIDATION else max(savings, 0.0)
         cost = sum(one.cost for one in nodes)
@@ -137,9 +137,9 @@ class _Check:
         if why or target is None:
             return (), Removal(why=why)
         if several:
-            removal = with_new_nodes(self._found, nodes, target, at_most=len(command.replacements))
-            return tuple(replacements(self._found, nodes, target, removal)), removal
-        tried = {zone: in_zone(self._found, nodes, target, zone) for zone in planned.zones if zone in target.by_zone}
+            removal = with_new_nodes(self._state, nodes, target, at_most=len(command.replacements))
+            return tuple(replacements(self._state, nodes, target, removal)), removal
+        tried = {zone: in_zone(self._state, nodes, target, zone) for zone in planned.zones if zone in target.by_zone}
         zones = tuple(zone for zone, removal in tried.items() if not removal.why)
         if not zones:
             return (), Removal(why=f"the pods do not fit on a new node of {planned.group} any more")

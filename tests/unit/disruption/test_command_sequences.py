@@ -55,7 +55,7 @@ def the_command(fleet, **how):
 def first_choice(fleet, monkeypatch):
     """Without looking ahead."""
     with monkeypatch.context() as patched:
-        patched.setattr(multi_node_consolidation, "FEW", 0)
+        patched.setattr(multi_node_consolidation, "MOST_EXHAUSTIVE", 0)
         return the_command(fleet)
 
 

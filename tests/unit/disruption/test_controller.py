@@ -59,7 +59,7 @@ def test_the_world_is_built_once_for_annotations_and_plan(system, monkeypatch):
 def test_while_a_round_is_open_no_other_is_planned(system):
     decide_once(system.ports)
     again = decide_once(system.ports)
-    assert (again.disruptions, again.revived) == ([], [])
+    assert (again.disruptions, again.restarted) == ([], [])
     assert system.disruptions.records["blue"].number == 1
 
 
@@ -77,7 +77,7 @@ def test_who_is_second_to_write_starts_nothing(system):
 
 def test_a_round_whose_execution_was_never_started_is_started(system):
     system.disruptions.write(a_disruption(cluster="blue", retry=None))
-    assert decide_once(system.ports).revived == ["blue-3-1"]
+    assert decide_once(system.ports).restarted == ["blue-3-1"]
 
 
 def test_a_round_whose_execution_is_closed_gets_the_next_one_from_whoever_looks_first(system):

@@ -14,7 +14,7 @@ from itertools import combinations
 
 from leeward.budgets.usage import BudgetUsage
 from leeward.disruption.candidates import Candidate
-from leeward.disruption.methods.proposals import Miss, Proposal, deleted, replaced, suits, with_zones
+from leeward.disruption.methods.proposals import Miss, Proposal, delete_proposal, replace_proposal, suits, with_zones
 from leeward.disruption.planning_state import PlanningState
 from leeward.disruption.removal import Removal, accepted
 from leeward.disruption.savings import price_of_all, why_not_worth
@@ -23,55 +23,58 @@ from leeward.policy.document import Reason
 from leeward.scheduling.outcome import NewNode
 from leeward.scheduling.packing import pack
 
-FEW = 8  # candidates: of their 247 sets every one is tried
-RUNNERS_UP = 16  # of these sets, for `command_sequences`
+MOST_EXHAUSTIVE = 8  # candidates: of their 247 sets every one is tried
+RUNNERS_UP = 16  # the next best sets, for `command_sequences`
 MOST_NODES = 100  # of one command, as in Karpenter
 MOST_TARGETS = 8  # that the searches try, the cheapest
 
 
-def several(
-    found: PlanningState, ordered: Sequence[Candidate], alone: Mapping[str, Removal], targets: Sequence[Target]
+def multi_node_proposals(
+    state: PlanningState, ordered: Sequence[Candidate], removals: Mapping[str, Removal], targets: Sequence[Target]
 ) -> list[Proposal]:
     """Return sets of two nodes or more, the best first: of a few candidates the `RUNNERS_UP` best, of many at most the
-    best one. `alone`: the result of removing each node by itself: a node that cannot be removed alone on free capacity
+    best one. `removals`: the result of removing each node by itself: a node that free capacity alone does not replace
     cannot be removed so with others.
     """
-    deletable = [one for one in ordered if one.name in alone and not alone[one.name].why]
-    looked_at = [one for one in ordered if one.name in alone][:MOST_NODES]
-    near = targets[:MOST_TARGETS]
-    sets = _searched(found, looked_at, deletable, near)
+    deletable = [one for one in ordered if one.name in removals and not removals[one.name].why]
+    considered_nodes = [one for one in ordered if one.name in removals][:MOST_NODES]
+    cheapest = targets[:MOST_TARGETS]
+    sets = _searches(state, considered_nodes, deletable, cheapest)
     best = max((one for one in sets if isinstance(one, Proposal) and len(one.nodes) > 1), key=_worth, default=None)
-    if not few(looked_at):
+    if not is_exhaustive(considered_nodes):
         return [best] if best is not None else []
-    every = best_sets(found, looked_at, near, smallest=2, most=RUNNERS_UP)
+    every = best_sets(state, considered_nodes, cheapest, smallest=2, most=RUNNERS_UP)
     return every if best is None or (every and every[0].worth >= best.worth) else [best, *every]
 
 
-def few(candidates: Sequence[Candidate]) -> bool:
+def is_exhaustive(candidates: Sequence[Candidate]) -> bool:
     """Return whether every set of the candidates can be tried, and the commands that can follow the best."""
-    return len(candidates) <= FEW
+    return len(candidates) <= MOST_EXHAUSTIVE
 
 
 def _worth(proposal: Proposal) -> tuple[float, float, int]:
     return proposal.worth
 
 
-def _searched(
-    found: PlanningState, looked_at: Sequence[Candidate], deletable: Sequence[Candidate], near: Sequence[Target]
+def _searches(
+    state: PlanningState,
+    considered_nodes: Sequence[Candidate],
+    deletable: Sequence[Candidate],
+    cheapest: Sequence[Target],
 ) -> Iterator[Proposal | Miss | None]:
     """Yield the results of the searches, the simplest first."""
-    for order in (_calmest, _most_expensive):
-        bare = _greedy(found, sorted(deletable, key=order), (), None)
-        firm, mixed = bare.nodes if bare else (), sorted(looked_at, key=order)
-        yield bare
-        yield from (_greedy(found, mixed, firm, target) for target in near)
-        yield from (_greedy(found, mixed, (), target) for target in near if firm)
-    prefix = affordable(found, looked_at)
-    yield _longest(prefix, partial(deleted, found))
-    yield from (_longest(prefix, partial(replaced, found, target)) for target in near)
+    for order in (_cheapest_to_disrupt, _most_expensive):
+        deletion = _greedy(state, sorted(deletable, key=order), (), None)
+        firm, mixed = deletion.nodes if deletion else (), sorted(considered_nodes, key=order)
+        yield deletion
+        yield from (_greedy(state, mixed, firm, target) for target in cheapest)
+        yield from (_greedy(state, mixed, (), target) for target in cheapest if firm)
+    prefix = affordable(state, considered_nodes)
+    yield _longest(prefix, partial(delete_proposal, state))
+    yield from (_longest(prefix, partial(replace_proposal, state, target)) for target in cheapest)
 
 
-def _calmest(candidate: Candidate) -> tuple[float, int, str]:
+def _cheapest_to_disrupt(candidate: Candidate) -> tuple[float, int, str]:
     return candidate.rank
 
 
@@ -97,48 +100,48 @@ def _longest(
 
 
 def _greedy(
-    found: PlanningState, ordered: Iterable[Candidate], firm: Sequence[Candidate], target: Target | None
+    state: PlanningState, ordered: Iterable[Candidate], firm: Sequence[Candidate], target: Target | None
 ) -> Proposal | None:
     """Take node after node while all pods still have places; `firm` come first, they are known to fit together."""
-    taking = _Taking(found, target)
-    with found.world.trial():
+    search = _GreedySearch(state, target)
+    with state.world.trial():
         for candidate in firm:
-            taking.take(candidate)
+            search.take(candidate)
         for candidate in ordered:
-            if len(taking.taken) >= MOST_NODES or not found.more():
+            if len(search.taken) >= MOST_NODES or not state.more():
                 break
-            if candidate not in taking.taken:
-                taking.take(candidate)
-    return taking.proposal()
+            if candidate not in search.taken:
+                search.take(candidate)
+    return search.proposal()
 
 
-class _Taking:
-    """One greedy search, in a world that is rolled back afterwards."""
+class _GreedySearch:
+    """One greedy search, in a world that is rolled back afterwards. `taken`: the nodes so far."""
 
-    def __init__(self, found: PlanningState, target: Target | None) -> None:
-        self._found, self._target = found, target
-        self._spending: BudgetUsage = found.spending.copy()
+    def __init__(self, state: PlanningState, target: Target | None) -> None:
+        self._state, self._target = state, target
+        self._usage: BudgetUsage = state.usage.copy()
         if target is not None:
-            self._spending.resize(target.group, 1)
+            self._usage.resize(target.group, 1)
         self.taken: list[Candidate] = []
         self._placements: dict[str, str] = {}
         self._new: tuple[NewNode, ...] = ()
 
     def take(self, candidate: Candidate) -> None:
         """Try one more node; nothing changes where it does not fit."""
-        if self._spending.why_not(candidate, Reason.UNDERUTILIZED) or self._spending.why_not_smaller(candidate):
+        if self._usage.why_not(candidate, Reason.UNDERUTILIZED) or self._usage.why_not_smaller(candidate):
             return
         if self._target is not None and not suits(candidate, self._target):
             return
-        world = self._found.world
+        world = self._state.world
         point = world.checkpoint()
         templates = (self._target.template,) if self._target is not None and not self._new else ()
         packing = pack(world, world.remove(candidate.name), templates=templates, at_most=1, whole=True)
         if not packing.complete:
             world.rollback(point)
             return
-        self._spending.take(candidate)
-        self._spending.resize(candidate.group.name, -1)
+        self._usage.take(candidate)
+        self._usage.resize(candidate.group.name, -1)
         self.taken.append(candidate)
         self._new = self._new or packing.new_nodes
         self._placements.update(packing.placements)
@@ -147,50 +150,55 @@ class _Taking:
         """Return the nodes taken as a proposal, where that is allowed and worth it."""
         nodes = tuple(self.taken)
         if not self._new:
-            allowed = nodes and self._found.spending.may_shrink(nodes) and not why_not_worth(nodes, 0.0)
+            allowed = nodes and self._state.usage.may_shrink(nodes) and not why_not_worth(nodes, 0.0)
             return Proposal(nodes=nodes, placements=self._placements) if allowed else None
         target = self._target
         price = sum(one.price for one in self._new)
         if target is None or not target.can_launch(nodes) or why_not_worth(nodes, price):
             return None
-        removal = accepted(self._found, Removal(placements=self._placements, new_nodes=self._new), target)
-        return None if removal.why else with_zones(self._found, nodes, target, removal)
+        removal = accepted(self._state, Removal(placements=self._placements, new_nodes=self._new), target)
+        return None if removal.why else with_zones(self._state, nodes, target, removal)
 
 
 def best_sets(
-    found: PlanningState, candidates: Sequence[Candidate], near: Sequence[Target], *, smallest: int = 1, most: int = 1
+    state: PlanningState,
+    candidates: Sequence[Candidate],
+    cheapest: Sequence[Target],
+    *,
+    smallest: int = 1,
+    most: int = 1,
 ) -> list[Proposal]:
     """Return up to `most` sets of `smallest` nodes or more, the best first.
 
     Sets that could not save as much as these, and sets that contain one without capacity for its pods, are not tried.
     """
     best: list[Proposal] = []
-    full: list[tuple[Target | None, list[frozenset[str]]]] = [(target, []) for target in (None, *near)]
-    for nodes in _allowed(found, candidates):
-        expensive, held = price_of_all(nodes) or 0.0, frozenset(one.name for one in nodes)
-        for target, without_room in full:
-            hopeless = len(best) >= most and expensive - (target.cheapest if target else 0.0) < best[-1].worth[0]
-            if hopeless or any(one <= held for one in without_room):
+    full: list[tuple[Target | None, list[frozenset[str]]]] = [(target, []) for target in (None, *cheapest)]
+    for nodes in _allowed(state, candidates):
+        price, names = price_of_all(nodes) or 0.0, frozenset(one.name for one in nodes)
+        for target, without_capacity in full:
+            hopeless = len(best) >= most and price - (target.cheapest if target else 0.0) < best[-1].worth[0]
+            if hopeless or any(one <= names for one in without_capacity):
                 continue
-            tried = replaced(found, target, nodes) if target else deleted(found, nodes)
-            if tried is Miss.NO_ROOM:
-                without_room.append(held)
+            tried = replace_proposal(state, target, nodes) if target else delete_proposal(state, nodes)
+            if tried is Miss.NO_CAPACITY:
+                without_capacity.append(names)
             elif isinstance(tried, Proposal) and len(nodes) >= smallest:
                 best = sorted((*best, tried), key=lambda one: one.worth, reverse=True)[:most]
     return best
 
 
-def _allowed(found: PlanningState, candidates: Sequence[Candidate]) -> Iterator[tuple[Candidate, ...]]:
+def _allowed(state: PlanningState, candidates: Sequence[Candidate]) -> Iterator[tuple[Candidate, ...]]:
     """Yield the sets that budgets allow, the smallest first."""
     every = (nodes for size in range(1, len(candidates) + 1) for nodes in combinations(candidates, size))
-    return (nodes for nodes in every if len(affordable(found, nodes)) == len(nodes))
+    return (nodes for nodes in every if len(affordable(state, nodes)) == len(nodes))
 
 
-def affordable(found: PlanningState, ordered: Iterable[Candidate]) -> list[Candidate]:
+def affordable(state: PlanningState, ordered: Iterable[Candidate]) -> list[Candidate]:
     """Return the candidates that budgets allow all together."""
-    spending, taken = found.spending.copy(), list[Candidate]()
+    usage, taken = state.usage.copy(), list[Candidate]()
     for candidate in ordered:
-        if not spending.why_not(candidate, Reason.UNDERUTILIZED):
-            spending.take(candidate)
+        if not usage.why_not(candidate, Reason.UNDERUTILIZED):
+            usage.take(candidate)
             taken.append(candidate)
     return taken

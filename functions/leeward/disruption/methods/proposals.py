@@ -34,43 +34,43 @@ class Miss(Enum):
     """Reason why a set yields no proposal. Where capacity is lacking, sets that contain this one have none either."""
 
     NOT_NOW = "time, sizes, rules of price, or too little saved"
-    NO_ROOM = "a pod has no other place"
+    NO_CAPACITY = "a pod has no other place"
 
 
-def deleted(found: PlanningState, nodes: Sequence[Candidate]) -> Proposal | Miss:
+def delete_proposal(state: PlanningState, nodes: Sequence[Candidate]) -> Proposal | Miss:
     """Try the set on free capacity alone."""
-    if not found.more() or not found.spending.may_shrink(nodes) or why_not_worth(nodes, 0.0):
+    if not state.more() or not state.usage.may_shrink(nodes) or why_not_worth(nodes, 0.0):
         return Miss.NOT_NOW
-    removal = on_free_capacity(found, nodes)
-    return Miss.NO_ROOM if removal.why else Proposal(nodes=tuple(nodes), placements=removal.placements)
+    removal = on_free_capacity(state, nodes)
+    return Miss.NO_CAPACITY if removal.why else Proposal(nodes=tuple(nodes), placements=removal.placements)
 
 
-def replaced(found: PlanningState, target: Target, nodes: Sequence[Candidate]) -> Proposal | Miss:
+def replace_proposal(state: PlanningState, target: Target, nodes: Sequence[Candidate]) -> Proposal | Miss:
     """Try the set with one new node of the target, which has to be needed."""
-    if not found.more() or not _fair(found, nodes, target) or why_not_worth(nodes, target.cheapest):
+    if not state.more() or not _is_allowed(state, nodes, target) or why_not_worth(nodes, target.cheapest):
         return Miss.NOT_NOW
-    removal = with_new_nodes(found, nodes, target)
+    removal = with_new_nodes(state, nodes, target)
     if removal.why:
-        return Miss.NO_ROOM
+        return Miss.NO_CAPACITY
     if not removal.new_nodes or why_not_worth(nodes, removal.price):
         return Miss.NOT_NOW
-    return with_zones(found, nodes, target, removal)
+    return with_zones(state, nodes, target, removal)
 
 
-def with_spare(found: PlanningState, bare: Proposal, target: Target) -> Proposal | None:
+def with_spare(state: PlanningState, deletion: Proposal, target: Target) -> Proposal | None:
     """Return a deletion, with a new node of the target for later commands; None where that is not worth it."""
     offerings = target.template.offerings
     price = max((one.price for one in offerings), default=0.0)
-    if not offerings or not _fair(found, bare.nodes, target) or why_not_worth(bare.nodes, price):
+    if not offerings or not _is_allowed(state, deletion.nodes, target) or why_not_worth(deletion.nodes, price):
         return None
     zones = tuple(one.zone for one in offerings)
-    return replace(bare, target=target, zones=zones, price=price, spare=True)
+    return replace(deletion, target=target, zones=zones, price=price, spare=True)
 
 
-def _fair(found: PlanningState, nodes: Sequence[Candidate], target: Target) -> bool:
+def _is_allowed(state: PlanningState, nodes: Sequence[Candidate], target: Target) -> bool:
     """Return whether sizes and rules of price allow the replacement, whatever the pods need."""
     fair = all(suits(one, target) for one in nodes)
-    return fair and target.can_launch(nodes) and found.spending.may_shrink(nodes, grows=target.group)
+    return fair and target.can_launch(nodes) and state.usage.may_shrink(nodes, grows=target.group)
 
 
 def suits(candidate: Candidate, target: Target) -> bool:
@@ -78,7 +78,7 @@ def suits(candidate: Candidate, target: Target) -> bool:
     return candidate.price is not None and not why_no_spot(candidate, target)
 
 
-def with_zones(found: PlanningState, nodes: Sequence[Candidate], target: Target, removal: Removal) -> Proposal:
+def with_zones(state: PlanningState, nodes: Sequence[Candidate], target: Target, removal: Removal) -> Proposal:
     """Return the proposal with every zone in which the new node would be possible and still worth it: the price is that
     of the most expensive of these.
     """
@@ -87,7 +87,7 @@ def with_zones(found: PlanningState, nodes: Sequence[Candidate], target: Target,
     zones = tuple(
         zone
         for zone, price in prices.items()
-        if zone == chosen or (not why_not_worth(nodes, price) and not in_zone(found, nodes, target, zone).why)
+        if zone == chosen or (not why_not_worth(nodes, price) and not in_zone(state, nodes, target, zone).why)
     )
     price = max(prices[zone] for zone in zones)
     return Proposal(nodes=tuple(nodes), placements=removal.placements, target=target, zones=zones, price=price)
