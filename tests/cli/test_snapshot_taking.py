@@ -10,7 +10,7 @@ import pytest
 from leeward.adapters import wiring
 from leeward.adapters.folder.files import FILES, read_elements
 from leeward.adapters.folder.policy_files import load_policies
-from leeward.capture import taking
+from leeward.capture import documents as taking
 from leeward.cli.snapshot_taking import Progress
 from leeward.errors import AccessDeniedError, ClusterUnreachableError, ObjectGoneError
 from leeward.ports.kubernetes import Listed

@@ -14,8 +14,8 @@ from leeward.node_template.gathering import Looked, look_up, sources_by_type
 from leeward.policy.document import NodePolicy
 from leeward.ports.compute import LaunchSources
 from leeward.ports.eks import KnownNodegroups
-from leeward.snapshot.attaching import SeenLimits, attaching
 from leeward.snapshot.launchable import Launchable, launchable
+from leeward.snapshot.volume_limits import SeenLimits, attaching
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from leeward.capture.objects import APPLIED, kept
+from leeward.capture.redaction import APPLIED, kept
 from leeward.ports.kubernetes import Listed
 
 

@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from leeward.capture.launching import RawLaunches, described, types_used, versions_used
-from leeward.capture.objects import kept
+from leeward.capture.redaction import kept
 from leeward.errors import ClusterUnreachableError, LeewardError, TerminalError
 from leeward.model import well_known
 from leeward.model.facts import Prices

@@ -4,7 +4,7 @@ import pytest
 
 from leeward.model.instance_type import InstanceType
 from leeward.scheduling.nodes import NodeSpec
-from leeward.snapshot.attaching import attaching, reckoned, seen_limits
+from leeward.snapshot.volume_limits import attaching, reckoned, seen_limits
 from tests.unit.disruption.fleet import a_fleet
 
 EBS = "ebs.csi.aws.com"
