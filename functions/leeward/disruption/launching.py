@@ -16,8 +16,8 @@ from leeward.errors import LeewardError
 from leeward.model.facts import ClusterFacts
 from leeward.model.group import Group
 from leeward.model.reservation import Pool
-from leeward.placement.random_choice import Lots
 from leeward.placement.replacement import Known, Leaving, plan_launch
+from leeward.placement.scene import SeededChance
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
@@ -88,7 +88,7 @@ def _places(record: DisruptionRecord, key: str, ports: Ports) -> tuple[list[str]
     if not known.subnets:
         return [], f"none of its subnets is in {', '.join(wanted.zones)}"
     leaving = _leaving(record, command, wanted, ports.clusters, ports.instances)
-    plan = plan_launch(group, leaving, known, Lots(f"{record.cluster}/{record.number}/{key}"))
+    plan = plan_launch(group, leaving, known, SeededChance(f"{record.cluster}/{record.number}/{key}"))
     return [f"{one.zone}/{one.subnet}" for one in plan.options if one.zone in wanted.zones], plan.nowhere
 
 

@@ -19,37 +19,37 @@ NITRO, XEN = 28, 39  # attachments of an instance, volumes and on Nitro network 
 
 def seen_limits(nodes: Iterable[NodeSpec]) -> SeenLimits:
     """Return the lowest limits that any node of each type reports, by driver."""
-    found: dict[str, dict[str, int]] = {}
+    limits: dict[str, dict[str, int]] = {}
     for node in nodes:
         kind = node.labels.get(well_known.INSTANCE_TYPE_LABEL)
         if kind is not None:
-            of_type = found.setdefault(kind, {})
+            of_type = limits.setdefault(kind, {})
             for driver, count in node.attach_limits.items():
                 of_type[driver] = min(count, of_type.get(driver, count))
-    return found
+    return limits
 
 
-def attaching(found: Launchable, types: Mapping[str, InstanceType], seen: SeenLimits) -> Launchable:
+def with_volume_limits(launchable: Launchable, types: Mapping[str, InstanceType], seen: SeenLimits) -> Launchable:
     """Return the launchable with the lowest limits of its types, so that pods that fit there fit on each of them."""
     limits: dict[str, int] = {}
-    for name in found.types:
+    for name in launchable.types:
         for driver, count in _of_type(name, types.get(name), seen).items():
             limits[driver] = min(count, limits.get(driver, count))
-    node = replace(found.template.node, attach_limits=limits)
-    return replace(found, template=replace(found.template, node=node))
+    node = replace(launchable.template.node, attach_limits=limits)
+    return replace(launchable, template=replace(launchable.template, node=node))
 
 
 def _of_type(name: str, kind: InstanceType | None, seen: SeenLimits) -> Mapping[str, int]:
     """Return the limits of a type. An unknown type has only those that its nodes report: its capacity is not known
     either, and no pod is assumed to fit.
     """
-    told = seen.get(name, {})
-    if EBS_DRIVER in told or kind is None:
-        return told
-    return {**told, EBS_DRIVER: reckoned(kind)}
+    reported = seen.get(name, {})
+    if EBS_DRIVER in reported or kind is None:
+        return reported
+    return {**reported, EBS_DRIVER: estimated_limit(kind)}
 
 
-def reckoned(kind: InstanceType) -> int:
+def estimated_limit(kind: InstanceType) -> int:
     """Return the limit calculated as if every network interface that the type can have were attached, and one disk were
     the root; at least 1. Types with a limit of their own for volumes are held to the shared one as well: EC2 does not
     report here which they are.

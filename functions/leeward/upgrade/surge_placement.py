@@ -10,8 +10,8 @@ from leeward.errors import LeewardError
 from leeward.model.facts import ClusterFacts
 from leeward.model.group import Group
 from leeward.model.subnet import Subnet
-from leeward.placement.random_choice import Lots
 from leeward.placement.replacement import Known, Leaving, plan_launch
+from leeward.placement.scene import SeededChance
 from leeward.ports.compute import Network
 from leeward.ports.records import Catalog
 from leeward.upgrade.members import Age, Member
@@ -56,7 +56,7 @@ def _choose(scene: Scene, facts: ClusterFacts, subnets: Sequence[Subnet], seed: 
         pods=tuple(world.pods_on(node.name)) if node else (),
     )
     plan = plan_launch(
-        scene.group, leaving, Known(facts=facts, subnets=tuple(subnets), cni=scene.policy.cni), Lots(seed)
+        scene.group, leaving, Known(facts=facts, subnets=tuple(subnets), cni=scene.policy.cni), SeededChance(seed)
     )
     return plan.options[0].subnet if plan.options else None
 

@@ -4,7 +4,7 @@ import pytest
 
 from leeward.model.instance_type import InstanceType
 from leeward.scheduling.nodes import NodeSpec
-from leeward.snapshot.volume_limits import attaching, reckoned, seen_limits
+from leeward.snapshot.volume_limits import estimated_limit, seen_limits, with_volume_limits
 from tests.unit.disruption.fleet import a_fleet
 
 EBS = "ebs.csi.aws.com"
@@ -17,7 +17,7 @@ def a_node(name, kind, **limits):
 def limits(*types, known=(), seen=()):
     launchable = a_fleet().group("web", *types).snapshot().launchables["web"]
     kinds = {kind.name: kind for kind in known}
-    return attaching(launchable, kinds, seen_limits(seen)).template.node.attach_limits
+    return with_volume_limits(launchable, kinds, seen_limits(seen)).template.node.attach_limits
 
 
 def a_type(name="medium", **fields):
@@ -37,7 +37,7 @@ def a_type(name="medium", **fields):
     ids=["nitro", "a local disk", "EC2 says fewer", "EC2 says more", "xen", "at least one"],
 )
 def test_what_the_driver_would_reckon_on_the_careful_side(kind, volumes):
-    assert reckoned(kind) == volumes
+    assert estimated_limit(kind) == volumes
 
 
 def test_what_nodes_of_the_type_say_comes_first_and_the_fewest_of_them_counts():
