@@ -58,14 +58,14 @@ def test_only_who_read_the_newest_version_writes(disruptions):
     assert disruptions.read("blue") == second
 
 
-def test_a_cluster_has_one_round_at_a_time(disruptions):
+def test_a_cluster_has_one_run_at_a_time(disruptions):
     first = disruptions.write(a_disruption())
     assert disruptions.write(a_disruption(number=4)) is None
     disruptions.write(first.closed(DisruptionOutcome.DONE, "done", NOW))
     assert disruptions.write(a_disruption(number=4)) == a_disruption(number=4, version=1)
 
 
-def test_a_writer_of_an_earlier_round_does_not_meet_the_same_version_of_a_later_one(disruptions):
+def test_a_writer_of_an_earlier_run_does_not_meet_the_same_version_of_a_later_one(disruptions):
     first = disruptions.write(a_disruption())
     disruptions.write(first.closed(DisruptionOutcome.GIVEN_UP, "the world moved", NOW))
     later = disruptions.write(a_disruption(number=4))
@@ -73,7 +73,7 @@ def test_a_writer_of_an_earlier_round_does_not_meet_the_same_version_of_a_later_
     assert disruptions.read("blue") == later
 
 
-def test_what_has_ended_says_how_and_since_when_its_groups_rest(disruptions):
+def test_an_ended_run_says_its_outcome_and_since_when_its_groups_are_in_cooldown(disruptions):
     disruptions.write(disruptions.write(a_disruption()).closed(DisruptionOutcome.GIVEN_UP, "the world moved", NOW))
     found = disruptions.read("blue")
     assert (found.outcome, found.ended, found.why) == (DisruptionOutcome.GIVEN_UP, NOW, "the world moved")
@@ -98,7 +98,7 @@ def test_a_writer_whose_answer_got_lost_finds_its_own_mark(monkeypatch):
 
 
 @pytest.mark.parametrize("types", [1, 15, 300])
-def test_the_largest_round_fits_into_an_item_of_the_table(types):
+def test_the_largest_run_fits_into_an_item_of_the_table(types):
     """400 KB at the most (DynamoDB, quotas): names and values, here with all the marks of JSON."""
     one = a_disruption().commands[0]
     names = [f"ip-10-100-{number:06d}.ap-northeast-1.compute.internal" for number in range(1000)]

@@ -62,7 +62,7 @@ def test_a_budget_without_reasons_covers_everything_but_upgrades(reason):
     assert allowed(count(2), reason=reason) == 2
 
 
-def test_an_upgrade_is_held_only_by_budgets_that_name_it():
+def test_an_upgrade_is_limited_only_by_budgets_that_name_it():
     assert allowed(count(2), reason="Upgrade") is None
     assert allowed(count(2), count(5, reasons=("Upgrade",)), reason="Upgrade") == 5
 
@@ -81,7 +81,7 @@ def test_a_zones_budget_limits_that_zone_with_its_own_numbers():
     assert allowed(*budgets, zone=None, total=40, disrupting=1) == 9
 
 
-def test_unbounded_gives_way_to_every_number():
+def test_an_unlimited_allowance_yields_to_every_number():
     assert tightest([None, 3, 5]) == 3
     assert tightest([None, 0]) == 0
     assert tightest([None, None]) is None

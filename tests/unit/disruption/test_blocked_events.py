@@ -43,7 +43,7 @@ def test_a_node_that_no_method_may_touch_is_blocked_with_what_blocks_it():
     assert "shop/b" in said
 
 
-def test_every_node_is_told_within_a_quarter_of_an_hour_and_once():
+def test_every_node_gets_one_event_within_a_quarter_of_an_hour():
     times = [NOON + timedelta(minutes=5 * turn) for turn in range(3)]
     names = [name for now in times for name, _ in told(full(9), now)]
     assert sorted(names) == [f"n{number:03d}" for number in range(9)]
@@ -57,7 +57,7 @@ def test_out_of_time_it_stops():
     assert told(full(250), more=lambda: False) == []
 
 
-def test_nodes_of_groups_that_nobody_selects_and_nodes_on_their_way_are_let_be():
+def test_nodes_of_groups_without_a_policy_and_terminating_nodes_get_no_event():
     marked = [{"key": "leeward.dev/disrupted", "effect": "NoSchedule"}]
     fleet = a_fleet().node("gone", taints=marked)
     times = [NOON + timedelta(minutes=5 * turn) for turn in range(3)]

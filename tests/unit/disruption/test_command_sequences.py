@@ -86,7 +86,7 @@ def test_an_empty_node_stays_while_a_consolidation_saves_more_with_it():
     assert len(validate(half_used().snapshot(), plan.method, plan.commands).commands) == 1
 
 
-def test_asked_for_emptiness_alone_the_empty_node_goes():
+def test_emptiness_alone_removes_the_empty_node():
     assert the_command(half_used(), only=MethodName.EMPTINESS).nodes == ("medium-2",)
 
 
@@ -100,12 +100,12 @@ def test_an_empty_node_does_not_wait_for_a_consolidation_that_may_not_come(held)
     assert (plan.method, plan.commands[0].nodes) == (MethodName.EMPTINESS, ("medium-2",))
 
 
-def test_an_empty_node_goes_first_where_as_much_can_be_saved_after_it():
+def test_an_empty_node_is_removed_first_where_as_much_can_be_saved_after_it():
     fleet = with_pods(in_groups("medium"), medium_1=[500], medium_2=[500], medium_3=[])
     assert plan_disruption(fleet.snapshot()).method is MethodName.EMPTINESS
 
 
-def test_a_node_comes_before_it_is_needed_where_the_next_command_needs_two(monkeypatch):
+def test_a_node_is_launched_before_it_is_needed_where_the_next_command_needs_two(monkeypatch):
     command = the_command(three_huge())
     assert (command.decision, len(command.nodes)) == (Decision.REPLACE, 1)
     assert [one.group for one in command.replacements] == ["small"]

@@ -35,7 +35,7 @@ def system():
     return system
 
 
-def test_a_plan_becomes_a_round_and_its_execution_is_named_after_it(system):
+def test_a_plan_becomes_a_run_and_its_execution_is_named_after_it(system):
     found = decide_once(system.ports)
     assert (found.disruptions, found.errors) == (["blue-1-1"], [])
     record = system.disruptions.records["blue"]
@@ -56,7 +56,7 @@ def test_the_world_is_built_once_for_annotations_and_plan(system, monkeypatch):
     assert built == [1]
 
 
-def test_while_a_round_is_open_no_other_is_planned(system):
+def test_while_a_run_is_open_no_other_is_planned(system):
     decide_once(system.ports)
     again = decide_once(system.ports)
     assert (again.disruptions, again.restarted) == ([], [])
@@ -75,19 +75,19 @@ def test_who_is_second_to_write_starts_nothing(system):
     assert system.disruptions.records["blue"].why == "the other one"
 
 
-def test_a_round_whose_execution_was_never_started_is_started(system):
+def test_a_run_whose_execution_was_never_started_is_started(system):
     system.disruptions.write(a_disruption(cluster="blue", retry=None))
     assert decide_once(system.ports).restarted == ["blue-3-1"]
 
 
-def test_a_round_whose_execution_is_closed_gets_the_next_one_from_whoever_looks_first(system):
+def test_a_run_whose_execution_is_closed_gets_the_next_one_from_the_first_starter(system):
     system.disruptions.write(a_disruption(cluster="blue", retry=None, execution="blue-3-1", attempt=1))
     system.disruption_executions.closed.add("blue-3-1")
     held, started = reconcile_disruption("blue", system.ports)
     assert (held, started) == (frozenset({"i-1", "i-2", "i-3"}), "blue-3-2")
 
 
-def test_a_round_that_rests_after_a_failure_is_not_taken_up_before_its_time(system):
+def test_a_run_is_not_restarted_before_the_retry_time_of_its_failure(system):
     now = system.clock.now()
     system.disruptions.write(
         a_disruption(cluster="blue", execution="blue-3-1", attempt=1, retry=now + timedelta(minutes=2))
@@ -115,7 +115,7 @@ def test_a_paused_cluster_is_not_looked_at(system):
 
 
 @pytest.mark.parametrize("error", [ClusterUnreachableError("no answer"), AccessDeniedError("list nodes: forbidden")])
-def test_a_cluster_that_cannot_be_looked_at_is_named_and_gets_no_round(system, error):
+def test_a_cluster_that_cannot_be_read_is_named_and_gets_no_run(system, error):
     system.kubernetes.fail("budgets", error)
     found = decide_once(system.ports)
     assert found.errors == [f"blue: {type(error).__name__}: {error}"]

@@ -64,7 +64,7 @@ def test_every_removal_is_one_entry_that_its_termination_returns_when_it_is_not_
     assert surge_of(a_disruption(), "i-1").returns
 
 
-def test_names_of_executions_follow_from_the_round_and_fit():
+def test_names_of_executions_follow_from_the_run_and_fit():
     assert execution_name("blue", 3, 1) == "blue-3-1"
     long = execution_name("c" * 100, 123456, 12)
     assert len(long) <= 80
@@ -72,7 +72,7 @@ def test_names_of_executions_follow_from_the_round_and_fit():
     assert execution_name("a.b", 1, 1) != execution_name("a-b", 1, 1)
 
 
-def test_a_launch_has_a_token_of_its_own_for_each_subnet_command_and_round():
+def test_a_launch_has_a_token_of_its_own_for_each_subnet_command_and_run():
     record = a_disruption()
     tokens = {
         launch_token(record, "0.0", "subnet-1"),
@@ -92,7 +92,7 @@ def test_only_replacements_of_standing_commands_that_have_not_come_are_launched(
     assert record.drop({0: "the world moved"}).to_launch() == ()
 
 
-def test_nodes_of_a_command_that_fell_are_released():
+def test_nodes_of_a_dropped_command_stay():
     record = a_disruption().drop({0: "the world moved"})
     assert record.to_terminate == {"node-c": "i-3"}
     assert record.staying == {"node-a": "i-1", "node-b": "i-2"}
@@ -130,7 +130,7 @@ def test_ends_are_read_off_the_terminations():
     assert with_results(after, found) is after
 
 
-def test_one_that_its_group_replaced_has_not_gone_and_one_that_was_forgiven_has():
+def test_a_node_that_its_group_replaced_stayed_and_one_that_was_written_off_is_gone():
     record = a_requested_disruption()
     found = {
         "i-1": a_termination("i-1", record, **settled_as(NoOffset.RETURNED, "i-1", record)),

@@ -55,6 +55,6 @@ def test_one_that_has_not_joined_in_time_will_not_do():
         ({"state": "shutting-down"}, "was launched and is shutting-down"),
     ],
 )
-def test_what_is_not_as_planned_will_not_do_even_when_it_is_ready(more, why):
+def test_an_instance_that_does_not_match_the_plan_is_refused_even_when_it_is_ready(more, why):
     found = looked_at(new(**more), [a_node(NEW)])
     assert found.wrong == {NEW: f"{NEW} {why}"}

@@ -72,7 +72,7 @@ def asked(system):
     )
 
 
-def test_the_new_node_itself_is_asked_to_go(system):
+def test_the_termination_of_the_new_node_itself_is_requested(system):
     record = roll_back(a_record(system), system.ports)
     assert (offsets(record), asked(system)) == ([NEW], [NEW])
 
@@ -84,7 +84,7 @@ def test_where_the_new_node_is_gone_a_member_that_stays_is_asked_one_for_each_la
     assert sorted(offsets(record)) == sorted([OLD, OTHER]) == asked(system)
 
 
-def test_nothing_goes_for_a_new_node_that_left_its_group_with_decrement(system):
+def test_no_node_offsets_a_new_node_that_left_its_group_with_decrement(system):
     """Cluster Autoscaler terminates a node so that does not register: the group is as large as it was."""
     system.groups.terminate(instance=NEW, decrement=True)
     ended(system, NEW)
@@ -92,7 +92,7 @@ def test_nothing_goes_for_a_new_node_that_left_its_group_with_decrement(system):
     assert (record.launched[NEW].undone, offsets(record), record.surplus(), asked(system)) == (True, [None], (), [])
 
 
-def test_a_member_goes_for_a_new_node_that_its_group_has_replaced(system):
+def test_a_member_offsets_a_new_node_that_its_group_has_replaced(system):
     system.groups.begin_terminating(GROUP, NEW)
     ended(system, NEW)
     record = roll_back(a_record(system), system.ports)
@@ -100,7 +100,7 @@ def test_a_member_goes_for_a_new_node_that_its_group_has_replaced(system):
     assert asked(system) == offsets(record)
 
 
-def test_a_node_of_the_round_that_goes_for_a_launch_keeps_the_taint_and_the_others_serve_again(system):
+def test_a_node_of_the_run_that_offsets_a_launch_keeps_the_taint_and_the_others_return_to_service(system):
     ended(system, NEW)
     ended(system, SECOND)
     unmarked = []
@@ -113,7 +113,7 @@ def test_a_node_of_the_round_that_goes_for_a_launch_keeps_the_taint_and_the_othe
     assert unmarked == [({OLD, OTHER} - {payer}).pop()]
 
 
-def test_killed_once_it_has_asked_it_asks_nobody_else_afterwards(system, monkeypatch):
+def test_killed_after_a_request_it_requests_no_other_termination(system, monkeypatch):
     """The node has gone by the time the step is taken again: it has paid."""
 
     def dies(*_):

@@ -65,7 +65,7 @@ def all_notes(system):
     return [notes(system, name) for name in (OLD, NEW, THEIRS)]
 
 
-def test_only_new_nodes_of_commands_that_stand_are_kept_and_what_others_keep_stays_theirs(system):
+def test_only_new_nodes_of_active_commands_are_protected_and_protection_by_others_stays(system):
     protect_launched(a_record(launched={NEW: FIRST, THEIRS: FIRST}), system.kubernetes.nodes(), system.ports.clusters)
     assert all_notes(system) == [{}, KEPT, HELD]
     put(system, NEW, {})
@@ -74,7 +74,7 @@ def test_only_new_nodes_of_commands_that_stand_are_kept_and_what_others_keep_sta
 
 
 @pytest.mark.parametrize("ending", [end, give_up])
-def test_the_end_of_a_round_lets_go_of_its_nodes_and_of_no_others(system, ending):
+def test_the_end_of_a_run_unprotects_its_nodes_and_no_others(system, ending):
     put(system, NEW, KEPT)
     put(system, OTHER, {**HELD, KEPT_FOR: "disruption:4"})
     told = ending is end
@@ -85,7 +85,7 @@ def test_the_end_of_a_round_lets_go_of_its_nodes_and_of_no_others(system, ending
     assert notes(system, OTHER)[KEPT_FOR] == "disruption:4"
 
 
-def test_the_sweep_leaves_those_of_the_open_round(system):
+def test_the_reconciler_leaves_those_of_the_open_run(system):
     put(system, NEW, KEPT)
     system.disruptions.write(a_record())
     system.disruption_executions.open.add(RUN.execution)
@@ -94,7 +94,7 @@ def test_the_sweep_leaves_those_of_the_open_round(system):
 
 
 @pytest.mark.parametrize("left", ["ended", "the next one", "nothing"])
-def test_the_sweep_lets_go_of_those_of_any_other_round_and_of_nothing_else(system, left):
+def test_the_reconciler_unprotects_those_of_any_other_run_and_nothing_else(system, left):
     put(system, NEW, KEPT)
     record = a_record(number=4 if left == "the next one" else 3)
     if left != "nothing":

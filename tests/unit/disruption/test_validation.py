@@ -18,19 +18,19 @@ def two_nodes(**rest):
     return a_fleet(**rest).node("n1").node("n2").pod("a", "n1", cpu="400m").pod("b", "n2", cpu="1200m")
 
 
-def test_what_has_not_changed_still_holds():
+def test_an_unchanged_command_is_still_valid():
     plan = again(two_nodes(), two_nodes())
     assert [command.nodes for command in plan.commands] == [("n1",)]
     assert plan.verdicts["n1"][MethodName.CONSOLIDATION].reason == "the earlier command is still valid"
 
 
-def test_a_command_falls_when_its_pods_have_no_place_any_more():
+def test_a_command_is_dropped_when_its_pods_have_no_place_any_more():
     plan = again(two_nodes(), two_nodes().pod("c", "n2", cpu="700m"))
     assert plan.commands == ()
     assert "is no longer valid: pod shop/a has no other place" in plan.verdicts["n1"][MethodName.CONSOLIDATION].reason
 
 
-def test_a_command_falls_when_its_node_is_none_any_more_or_has_gone():
+def test_a_command_is_dropped_when_its_node_is_no_candidate_any_more_or_is_gone():
     asks = {"karpenter.sh/do-not-disrupt": "true"}
     assert again(two_nodes(), two_nodes().pod("c", "n1", cpu="1m", annotations=asks)).commands == ()
     assert again(two_nodes(), a_fleet().node("n2").pod("b", "n2")).commands == ()
@@ -47,7 +47,7 @@ def test_budgets_that_were_spent_meanwhile_are_kept():
     assert again(a_fleet(policy).node("n1").node("n2").node("n3"), late).commands == ()
 
 
-def test_a_replacement_falls_when_the_group_would_launch_something_else_or_prices_rose():
+def test_a_replacement_is_dropped_when_the_group_would_launch_something_else_or_prices_rose():
     def fleet(*types):
         return a_fleet().group("web", "large").group("batch", *types).node("n1").pod("a", "n1")
 
