@@ -138,19 +138,14 @@ def _why_pods_stay(snapshot: ClusterSnapshot, node: Node, index: PdbIndex) -> tu
     drain = policy.drain if policy else DrainPolicy()
     blocked_by = ""
     for pod in sorted(snapshot.pods_on(node.name), key=lambda pod: pod.key):
-        why = why_pod_stays(pod, snapshot.now) or (index.why_blocked(pod) if evictable(pod) else "")
-        refused = _why_refused(pod, drain) if evictable(pod) else ""
+        why = why_pod_stays(pod, snapshot.now) or (index.why_blocked(pod) if pod.evictable else "")
+        refused = _why_refused(pod, drain) if pod.evictable else ""
         if drain.termination_grace_period is None and why:
             return why, ""
         if refused:
             return refused, ""
         blocked_by = blocked_by or why
     return "", blocked_by
-
-
-def evictable(pod: Pod) -> bool:
-    """Return whether a drain would evict the pod: no daemon pod, no static pod, not finished, not terminating."""
-    return not (pod.mirror or pod.of_daemon_set or pod.finished or pod.deletion is not None)
 
 
 def _why_refused(pod: Pod, drain: DrainPolicy) -> str:
@@ -195,7 +190,7 @@ def _works(pod: Pod) -> bool:
     """
     if pod.deletion is not None:
         return pod.owner is not None and pod.owner.kind == "StatefulSet" and not pod.finished
-    return evictable(pod)
+    return pod.evictable
 
 
 def eviction_cost(pod: Pod, priority: int) -> float:

@@ -43,7 +43,7 @@ def workload_of(pod: Pod) -> str | None:
 
 def has_to_leave(pod: Pod) -> bool:
     """Return whether the pod is neither static, nor a DaemonSet's, nor finished, nor terminating already."""
-    return not (pod.mirror or pod.of_daemon_set or pod.finished or pod.deletion)
+    return pod.evictable
 
 
 def wave_node(
