@@ -99,7 +99,7 @@ def test_a_live_plan_leaves_groups_alone_that_rest_after_a_round(leeward, system
     system.disruptions.write(a_disruption(groups=("web-a",)).closed(DisruptionOutcome.DONE, "done", now))
     found = valid(leeward("plan", *LIVE), "plan")
     assert found["commands"] == []
-    assert "rests after the last run" in found["nodes"][0]["verdicts"][0]["reason"]
+    assert "is in cooldown after the last run" in found["nodes"][0]["verdicts"][0]["reason"]
 
 
 def test_where_leeward_is_not_installed_a_live_plan_is_made_all_the_same(leeward, system):

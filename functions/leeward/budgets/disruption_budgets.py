@@ -72,7 +72,7 @@ def why_disrupted(node: Node) -> str:
     """
     taint = disruption_taint_of(node)
     if taint:
-        return f"it is on its way out already (taint {taint})"
+        return f"it is terminating already (taint {taint})"
     if node.deleting:
         return "its Node object is being deleted"
     return "" if node.ready else "it is NotReady"

@@ -125,7 +125,7 @@ def _why_cooling(snapshot: ClusterSnapshot, group: Group, policy: NodePolicy) ->
     if ended is None or snapshot.now - ended >= policy.disruption.cooldown:
         return ""
     left = int((ended + policy.disruption.cooldown - snapshot.now).total_seconds())
-    return f"its group {group.name} rests after the last run ({left} s of disruption.cooldown left)"
+    return f"its group {group.name} is in cooldown after the last run ({left} s of disruption.cooldown left)"
 
 
 def _why_pods_stay(snapshot: ClusterSnapshot, node: Node, index: PdbIndex) -> tuple[str, str]:

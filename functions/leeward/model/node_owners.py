@@ -11,9 +11,9 @@ VIRTUAL_KUBELET, VIRTUAL_TAINT = "virtual-kubelet", "virtual-kubelet.io/provider
 FOREIGN = (
     ("eks.amazonaws.com/compute-type", "fargate", "it is a Fargate node"),
     ("eks.amazonaws.com/compute-type", "hybrid", "it is a hybrid node"),
-    ("eks.amazonaws.com/compute-type", "auto", "EKS Auto Mode looks after it"),
-    ("karpenter.sh/nodepool", None, "Karpenter looks after it"),
-    ("karpenter.sh/provisioner-name", None, "Karpenter looks after it"),
+    ("eks.amazonaws.com/compute-type", "auto", "EKS Auto Mode manages it"),
+    ("karpenter.sh/nodepool", None, "Karpenter manages it"),
+    ("karpenter.sh/provisioner-name", None, "Karpenter manages it"),
 )  # label, value (None: any), why
 
 

@@ -90,7 +90,7 @@ def _why_left(node: Node, policy: NodePolicy, health: NodeHealth) -> Iterator[st
 def _why_kept(node: Node, group: Group, health: NodeHealth) -> Iterator[str]:
     """Yield the reasons to keep the node: another controller is ending it, or its owner keeps it."""
     if taint := disruption_taint_of(node):
-        yield f"it is on its way out already (taint {taint})"
+        yield f"it is terminating already (taint {taint})"
     lifecycle = group.lifecycle_of(node.instance_id) or "nothing of it"
     if lifecycle != IN_SERVICE:
         yield f"its group {group.name} says {lifecycle}"

@@ -23,19 +23,19 @@ def test_an_ordinary_node_is_one():
     [
         ({"labels": {"eks.amazonaws.com/compute-type": "fargate"}}, "it is a Fargate node"),
         ({"labels": {"eks.amazonaws.com/compute-type": "hybrid"}}, "it is a hybrid node"),
-        ({"labels": {"eks.amazonaws.com/compute-type": "auto"}}, "EKS Auto Mode looks after it"),
-        ({"labels": {"karpenter.sh/nodepool": "default"}}, "Karpenter looks after it"),
+        ({"labels": {"eks.amazonaws.com/compute-type": "auto"}}, "EKS Auto Mode manages it"),
+        ({"labels": {"karpenter.sh/nodepool": "default"}}, "Karpenter manages it"),
         ({"ready": False}, "it is NotReady"),
-        ({"taints": [{"key": "leeward.dev/disrupted", "effect": "NoSchedule"}]}, "it is on its way out already"),
+        ({"taints": [{"key": "leeward.dev/disrupted", "effect": "NoSchedule"}]}, "it is terminating already"),
         (
             {"taints": [{"key": "ToBeDeletedByClusterAutoscaler", "effect": "NoSchedule"}]},
-            "it is on its way out already",
+            "it is terminating already",
         ),
         ({"lifecycle": "Standby"}, "its group web says Standby"),
         ({"protected": True}, "its instance is protected from scale-in in group web"),
         ({"state": "stopping"}, "EC2 says its instance is stopping"),
-        ({"annotations": {"karpenter.sh/do-not-disrupt": "true"}}, "the node asks to be left alone"),
-        ({"annotations": {"leeward.dev/do-not-disrupt": "true"}}, "the node asks to be left alone"),
+        ({"annotations": {"karpenter.sh/do-not-disrupt": "true"}}, "the node opts out of disruption"),
+        ({"annotations": {"leeward.dev/do-not-disrupt": "true"}}, "the node opts out of disruption"),
         ({"annotations": {"leeward.dev/do-not-disrupt": "false"}}, ""),
     ],
 )
@@ -100,7 +100,7 @@ def test_a_pod_that_a_drain_would_refuse_keeps_the_node():
 
 def test_a_group_is_in_cooldown_after_a_run():
     fleet = a_fleet().node("n1").having(last_disruptions={"web": NOON - timedelta(minutes=4)})
-    assert why(fleet) == "its group web rests after the last run (360 s of disruption.cooldown left)"
+    assert why(fleet) == "its group web is in cooldown after the last run (360 s of disruption.cooldown left)"
     assert why(a_fleet().node("n1").having(last_disruptions={"web": NOON - timedelta(minutes=10)})) == ""
 
 
