@@ -186,13 +186,13 @@ class Capture:
     def _price_output(self) -> Raw:
         """Return prices as live commands know them: those that fn sync has recorded, and the missing ones from AWS."""
         zones = sorted({str(raw["AvailabilityZone"]) for raw in self._needed("subnets")["Subnets"]})
-        told: list[str] = []
+        warnings: list[str] = []
         found = known_prices(
-            self._ports.price_list, self._ports.catalog, self._cluster, self._types, zones, self._now, told
+            self._ports.price_list, self._ports.catalog, self._cluster, self._types, zones, self._now, warnings
         )
-        if told and found == Prices():
-            raise TerminalError("; ".join(told))
-        self.warnings += [f"prices.json: {warning}" for warning in told]
+        if warnings and found == Prices():
+            raise TerminalError("; ".join(warnings))
+        self.warnings += [f"prices.json: {warning}" for warning in warnings]
         return {"on-demand": dict(found.on_demand), "spot": {name: dict(by) for name, by in found.spot.items()}}
 
     def _type_output(self) -> Raw:
