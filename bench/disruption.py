@@ -78,7 +78,9 @@ def in_process(fleet: str, count: int) -> list[Any]:
 
 
 def _said(plan: Plan) -> str:
-    alone = sum(one[MethodName.CONSOLIDATION].reason.startswith("it could go") for one in plan.verdicts.values())
+    alone = sum(
+        one[MethodName.CONSOLIDATION].reason.startswith("it could be removed") for one in plan.verdicts.values()
+    )
     if not plan.commands:
         return "nothing can go"
     (command,) = plan.commands

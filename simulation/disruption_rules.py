@@ -44,7 +44,7 @@ class Spent:
         """Check each run once, when it requests terminations."""
         self._now = view.now
         for cluster, record in view.disruptions.items():
-            if record.told and self._seen.get(cluster) != record.number:
+            if record.requested and self._seen.get(cluster) != record.number:
                 self._seen[cluster] = record.number
                 yield from self._over(record, view)
 
@@ -54,7 +54,7 @@ class Spent:
             zones = _zones_of(policy, view)
             for budget in filter(always, policy.disruption.budgets):
                 names = {name for name, zone in zones.items() if budget.zone in {None, zone}}
-                going, busy = set(record.going) & names, unavailable & names
+                going, busy = set(record.to_terminate) & names, unavailable & names
                 if going and len(going | busy) > _limit(budget, len(names)):
                     told = f"{', '.join(sorted(going))} go, {len(busy - going)} are unavailable already"
                     where = f" in {budget.zone}" if budget.zone else ""

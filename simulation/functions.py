@@ -16,7 +16,7 @@ from leeward.interruption.redelivery import redeliver_soon
 from leeward.isolation import Executor, in_turn
 from leeward.ports import Ports
 from leeward.reconcile.reconciler import reconcile_once
-from leeward.sync.once import sync_once
+from leeward.sync.controller import sync_once
 from leeward.termination import drain_step, steps
 from leeward.termination.run import Run
 from leeward.workflow.steps import take_step

@@ -87,10 +87,10 @@ class ImageRules:
         for node, instance in told:
             yield from self._unmoved(node, instance, view.now - LONGEST_RUN, view)
         for cluster, record in view.disruptions.items():
-            if not record.told or self._disruptions.get(cluster) == record.number:
+            if not record.requested or self._disruptions.get(cluster) == record.number:
                 continue
             self._disruptions[cluster] = record.number
-            for node, instance in record.going.items() if record.method is MethodName.DRIFT else ():
+            for node, instance in record.to_terminate.items() if record.method is MethodName.DRIFT else ():
                 yield from self._unmoved(node, instance, record.began.timestamp() - LONGEST_RUN, view)
 
     def _unmoved(self, node: str, instance: str, since: float, view: WorldView) -> Iterator[str]:

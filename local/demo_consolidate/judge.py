@@ -40,14 +40,14 @@ def judge(stack: LocalStack, story: Story) -> list[Finding]:
 
 def disruptions_of(story: Story, method: MethodName) -> list[DisruptionRecord]:
     """Return the disruption runs that were carried out."""
-    return [record for record in story.seen.ended if record.method is method and record.standing]
+    return [record for record in story.seen.ended if record.method is method and record.active_commands]
 
 
 def _about_drift(stack: LocalStack, story: Story, sizes: Mapping[str, int]) -> list[Finding]:
     drift = disruptions_of(story, MethodName.DRIFT)
     names = {instance: str(node["metadata"]["name"]) for instance, node in ledger.nodes(stack).items()}
     behind = [names.get(one, one) for one, image in scene.images(stack, scene.WEB).items() if image != story.image]
-    most = max((len(record.going) for record in drift), default=0)
+    most = max((len(record.to_terminate) for record in drift), default=0)
     why = watch.verdicts(dict(story.plan), story.held).get(MethodName.DRIFT.value, "")
     return [
         Finding(

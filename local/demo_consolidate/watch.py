@@ -34,7 +34,7 @@ class Watched:
     @property
     def saved(self) -> float:
         """Dollars an hour saved, as promised by each run's commands."""
-        return sum(one.savings or 0.0 for record in self.ended for one in record.standing.values())
+        return sum(one.savings or 0.0 for record in self.ended for one in record.active_commands.values())
 
 
 def watch(stack: LocalStack) -> Watched:
@@ -70,13 +70,13 @@ def news(before: DisruptionRecord | None, now: DisruptionRecord) -> Iterator[str
     if before is None:
         for command in now.commands:
             yield f"run {now.number}, {now.method.value}: {told(command)}"
-    for number, why in now.fallen.items():
-        if before is None or number not in before.fallen:
+    for number, why in now.dropped.items():
+        if before is None or number not in before.dropped:
             yield f"run {now.number}: command {number} is not carried out: {why}"
     for new, node in now.launched.items():
         if before is None or new not in before.launched:
             yield f"run {now.number}: {node.group}/{node.zone}/{node.subnet} has launched {new}"
-    if now.told and not (before and before.told):
+    if now.requested and not (before and before.requested):
         yield f"run {now.number}: validated again, its nodes drain"
     if not now.open and (before is None or before.open):
         yield f"run {now.number}: {now.outcome.value if now.outcome else 'ended'}{f', {now.why}' if now.why else ''}"

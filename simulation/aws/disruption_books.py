@@ -17,9 +17,9 @@ class DisruptionBooks:
         self._books = books
 
     def wrote(self, before: DisruptionRecord | None, after: DisruptionRecord) -> None:
-        """Update the books: `told` allows, `ended` settles; each happens once in a run."""
+        """Update the books: `requested` allows, `ended` settles; each happens once in a run."""
         same = before is not None and before.number == after.number
-        if after.told and not (before is not None and same and before.told):
+        if after.requested and not (before is not None and same and before.requested):
             for group, count in _shrinks(after).items():
                 self._books[group].most += count
         if after.ended is not None and not (before is not None and same and before.ended is not None):
@@ -28,12 +28,12 @@ class DisruptionBooks:
     def _settle(self, record: DisruptionRecord) -> None:
         """Settle an ended run: `gone` took what was allowed, and what was launched for it is meant to stay."""
         launched, gone = Counter[str](), Counter[str]()
-        for number, command in record.standing.items():
+        for number, command in record.active_commands.items():
             ended = [name for name in command.nodes if record.ends.get(record.nodes[name]) == GONE]
             gone.update(_group(record, name) for name in ended)
             if ended:
                 launched.update(record.launched[new].group for new in record.new_of(number))
-        allowed = _shrinks(record) if record.told else Counter[str]()
+        allowed = _shrinks(record) if record.requested else Counter[str]()
         for group in {*launched, *gone, *allowed} & self._books.keys():
             book = self._books[group]
             grown = max(launched[group] - gone[group], 0)
@@ -46,8 +46,8 @@ def _shrinks(record: DisruptionRecord) -> Counter[str]:
     """Return the nodes whose termination is requested less those launched, by group; only groups that
     become smaller.
     """
-    found = Counter(_group(record, name) for name in record.going)
-    found.subtract(record.launched[new].group for number in record.standing for new in record.new_of(number))
+    found = Counter(_group(record, name) for name in record.to_terminate)
+    found.subtract(record.launched[new].group for number in record.active_commands for new in record.new_of(number))
     return Counter({group: count for group, count in found.items() if count > 0})
 
 

@@ -2,9 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 
 from leeward.disruption.record import DisruptionRecord
+from simulation.aws.versioned import VersionedRecords
 
 
 class SimDisruptions:
@@ -15,7 +15,8 @@ class SimDisruptions:
     def __init__(
         self, wrote: Callable[[DisruptionRecord | None, DisruptionRecord], None] = lambda _before, _after: None
     ) -> None:
-        self.records: dict[str, DisruptionRecord] = {}
+        self._table = VersionedRecords[DisruptionRecord](key="cluster", same="number", wrote=self._count)
+        self.records = self._table.records
         self._wrote = wrote
         self.ended: Counter[str] = Counter()
 
@@ -25,16 +26,9 @@ class SimDisruptions:
 
     def write(self, record: DisruptionRecord) -> DisruptionRecord | None:
         """Write the record, only at the version that the caller read, of the same run; None otherwise."""
-        there = self.records.get(record.cluster)
-        if record.version:
-            free = there is not None and (there.version, there.number) == (record.version, record.number)
-        else:
-            free = there is None or there.ended is not None
-        if not free:
-            return None
-        written = replace(record, version=record.version + 1)
-        self.records[record.cluster] = written
-        self._wrote(there, written)
-        if written.outcome is not None and (there is None or there.outcome is None):
-            self.ended[f"{written.method.value} {written.outcome.value}"] += 1
-        return written
+        return self._table.write(record)
+
+    def _count(self, before: DisruptionRecord | None, after: DisruptionRecord) -> None:
+        self._wrote(before, after)
+        if after.outcome is not None and (before is None or before.outcome is None):
+            self.ended[f"{after.method.value} {after.outcome.value}"] += 1

@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from leeward.upgrade.record import UpgradeRecord
+from simulation.aws.versioned import VersionedRecords
 from simulation.journal import Journal
 from simulation.ordered import Ordered
 
@@ -16,8 +16,8 @@ class SimUpgrades:
     """
 
     def __init__(self, wrote: Callable[[UpgradeRecord | None, UpgradeRecord], None] = lambda _, __: None) -> None:
-        self._wrote = wrote
-        self.records: dict[str, UpgradeRecord] = {}
+        self._table = VersionedRecords[UpgradeRecord](key="group", same="began", wrote=wrote)
+        self.records = self._table.records
         self.plans: dict[str, Mapping[str, Any]] = {}
         self.ordered = Journal[Ordered]()
 
@@ -31,17 +31,7 @@ class SimUpgrades:
 
     def write(self, record: UpgradeRecord) -> UpgradeRecord | None:
         """Write the record, only at the version that the caller read, of the same upgrade; None otherwise."""
-        there = self.records.get(record.group)
-        if record.version:
-            free = there is not None and (there.version, there.began) == (record.version, record.began)
-        else:
-            free = there is None or there.ended is not None
-        if not free:
-            return None
-        written = replace(record, version=record.version + 1)
-        self.records[record.group] = written
-        self._wrote(there, written)
-        return written
+        return self._table.write(record)
 
     def keep_plan(self, group: str, document: Mapping[str, Any]) -> None:
         """Overwrite the group's plan."""

@@ -59,7 +59,7 @@ def test_every_node_says_of_every_method_why_it_stays(ask):
     assert verdicts["n1"][3] == {
         "method": "consolidation",
         "candidate": False,
-        "reason": "pod shop/p0 asks to be left alone (karpenter.sh/do-not-disrupt)",
+        "reason": "pod shop/p0 opts out of disruption (karpenter.sh/do-not-disrupt)",
     }
 
 

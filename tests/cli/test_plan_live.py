@@ -89,7 +89,7 @@ def test_without_the_table_and_without_prices_there_is_a_plan_all_the_same(leewa
 
 
 def test_a_live_plan_names_the_round_that_is_under_way(leeward, system):
-    system.disruptions.write(a_disruption(execution="blue-3-1", told=True))
+    system.disruptions.write(a_disruption(execution="blue-3-1", requested=True))
     said = leeward("plan", *LIVE[:-1], "table").out
     assert "run 3 is under way (execution blue-3-1): consolidation: replace node-a, node-b" in " ".join(said.split())
 
@@ -99,7 +99,7 @@ def test_a_live_plan_leaves_groups_alone_that_rest_after_a_round(leeward, system
     system.disruptions.write(a_disruption(groups=("web-a",)).closed(DisruptionOutcome.DONE, "done", now))
     found = valid(leeward("plan", *LIVE), "plan")
     assert found["commands"] == []
-    assert "rests after the last run" in found["nodes"][0]["verdicts"][0]["reason"]
+    assert "is in cooldown after the last run" in found["nodes"][0]["verdicts"][0]["reason"]
 
 
 def test_where_leeward_is_not_installed_a_live_plan_is_made_all_the_same(leeward, system):

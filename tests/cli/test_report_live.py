@@ -287,7 +287,7 @@ class TestARound:
         system.disruptions.records[CLUSTER] = record
         name = f"{CLUSTER}-{record.number}-1"
         given = {"cluster": CLUSTER, "disruption": record.number}
-        steps = [a_step("TaintNodes", 1, 2, next="launch", why="marked 3 nodes")]
+        steps = [a_step("TaintNodes", 1, 2, next="launch", why="tainted 3 nodes")]
         system.past.put(an_execution(Machine.DISRUPTION, name, given=given), *steps)
         document = report(name)
         assert [lane["instance"] for lane in document["nodes"]] == [*record.nodes.values(), *record.launched]

@@ -10,7 +10,7 @@ import pytest
 from leeward.adapters import wiring
 from leeward.adapters.folder.files import FILES, read_elements
 from leeward.adapters.folder.policy_files import load_policies
-from leeward.capture import taking
+from leeward.capture import documents
 from leeward.cli.snapshot_taking import Progress
 from leeward.errors import AccessDeniedError, ClusterUnreachableError, ObjectGoneError
 from leeward.ports.kubernetes import Listed
@@ -53,8 +53,8 @@ def test_the_schema_is_one_and_knows_every_file():
 
 
 def test_every_file_that_offline_commands_read_has_its_output():
-    assert {*taking.KUBERNETES, *taking.AWS} == set(FILES)
-    assert not taking.KUBERNETES.keys() & taking.AWS.keys()
+    assert {*documents.KUBERNETES, *documents.AWS} == set(FILES)
+    assert not documents.KUBERNETES.keys() & documents.AWS.keys()
 
 
 def test_every_file_is_written_and_counted(snapshot):
@@ -251,7 +251,7 @@ def test_a_list_that_is_not_allowed_is_left_out_and_the_others_come(snapshot, wo
 def test_an_api_server_that_does_not_answer_is_asked_once(snapshot, world):
     world.system.kubernetes.fail("read nodes", ClusterUnreachableError("blue: list nodes: timed out"))
     told, _, _ = snapshot(code=1)
-    assert {one["file"] for one in told["missing"]} == {f"{name}.json" for name in taking.KUBERNETES}
+    assert {one["file"] for one in told["missing"]} == {f"{name}.json" for name in documents.KUBERNETES}
     assert {one["why"] for one in told["missing"]} == {"blue: list nodes: timed out"}
     assert [name for name in world.system.kubernetes.asked if name.startswith("read ")] == ["read nodes"]
     assert told["files"]["instances.json"] == 4  # the groups' members

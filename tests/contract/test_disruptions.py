@@ -13,7 +13,7 @@ from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.disruptions import DynamoDisruptions
 from leeward.adapters.aws.table import Table
 from leeward.adapters.aws.upgrade_items import plain
-from leeward.disruption.controller import that_fit
+from leeward.disruption.controller import commands_that_fit
 from leeward.disruption.record import DisruptionOutcome, SurgeNode
 from simulation.aws.disruptions import SimDisruptions
 from tests.contract.test_claims import make_table
@@ -52,32 +52,32 @@ def test_clusters_are_kept_apart(disruptions):
 
 def test_only_who_read_the_newest_version_writes(disruptions):
     first = disruptions.write(a_disruption())
-    second = disruptions.write(replace(first, told=True))
+    second = disruptions.write(replace(first, requested=True))
     assert second.version == 2
     assert disruptions.write(replace(first, launched={})) is None
     assert disruptions.read("blue") == second
 
 
-def test_a_cluster_has_one_round_at_a_time(disruptions):
+def test_a_cluster_has_one_run_at_a_time(disruptions):
     first = disruptions.write(a_disruption())
     assert disruptions.write(a_disruption(number=4)) is None
     disruptions.write(first.closed(DisruptionOutcome.DONE, "done", NOW))
     assert disruptions.write(a_disruption(number=4)) == a_disruption(number=4, version=1)
 
 
-def test_a_writer_of_an_earlier_round_does_not_meet_the_same_version_of_a_later_one(disruptions):
+def test_a_writer_of_an_earlier_run_does_not_meet_the_same_version_of_a_later_one(disruptions):
     first = disruptions.write(a_disruption())
     disruptions.write(first.closed(DisruptionOutcome.GIVEN_UP, "the world moved", NOW))
     later = disruptions.write(a_disruption(number=4))
-    assert disruptions.write(replace(first, told=True)) is None
+    assert disruptions.write(replace(first, requested=True)) is None
     assert disruptions.read("blue") == later
 
 
-def test_what_has_ended_says_how_and_since_when_its_groups_rest(disruptions):
+def test_an_ended_run_says_its_outcome_and_since_when_its_groups_are_in_cooldown(disruptions):
     disruptions.write(disruptions.write(a_disruption()).closed(DisruptionOutcome.GIVEN_UP, "the world moved", NOW))
     found = disruptions.read("blue")
     assert (found.outcome, found.ended, found.why) == (DisruptionOutcome.GIVEN_UP, NOW, "the world moved")
-    assert found.rests == {"web-a": NOW, "web-b": NOW, "web-c": NOW - timedelta(minutes=3)}
+    assert found.cooldowns == {"web-a": NOW, "web-b": NOW, "web-c": NOW - timedelta(minutes=3)}
 
 
 def test_a_writer_whose_answer_got_lost_finds_its_own_mark(monkeypatch):
@@ -98,14 +98,14 @@ def test_a_writer_whose_answer_got_lost_finds_its_own_mark(monkeypatch):
 
 
 @pytest.mark.parametrize("types", [1, 15, 300])
-def test_the_largest_round_fits_into_an_item_of_the_table(types):
+def test_the_largest_run_fits_into_an_item_of_the_table(types):
     """400 KB at the most (DynamoDB, quotas): names and values, here with all the marks of JSON."""
     one = a_disruption().commands[0]
     names = [f"ip-10-100-{number:06d}.ap-northeast-1.compute.internal" for number in range(1000)]
     offered = tuple(f"m{number}gd.metal-48xl" for number in range(types))
     coming = replace(one.replacements[0], types=offered, group=LONG)
     asked = [replace(one, nodes=(name,), replacements=(coming,), reason="r" * 120) for name in names]
-    commands = tuple(that_fit(asked))
+    commands = tuple(commands_that_fit(asked))
     names = [name for command in commands for name in command.nodes]
     new = [f"i-{number:017x}" for number in range(len(names))]
     full = a_disruption(
@@ -125,6 +125,6 @@ def test_the_largest_round_fits_into_an_item_of_the_table(types):
 
 def test_of_a_set_of_empty_nodes_as_many_are_taken_as_fit():
     command = replace(a_disruption().commands[1], nodes=tuple(f"node-{number}" for number in range(1000)))
-    (taken,) = that_fit([command])
+    (taken,) = commands_that_fit([command])
     assert 300 < len(taken.nodes) < 1000
     assert taken.nodes == command.nodes[: len(taken.nodes)]

@@ -61,7 +61,7 @@ def a_disruption(**more: Any) -> DisruptionRecord:
         "groups": ("web-a", "web-b"),
         "raised": {"web-b": 4},
         "orders": {"0.0": "us-east-1a/subnet-1"},
-        "rests": {"web-c": NOW - timedelta(minutes=3)},
+        "cooldowns": {"web-c": NOW - timedelta(minutes=3)},
         "ends": {"i-3": "gone"},
         "launched": {"i-9": SurgeNode(command=0, replacement=0, group="web-b", zone="a", subnet="s", offset_by="i-9")},
         "retry": NOW + timedelta(minutes=1),

@@ -5,11 +5,10 @@ import os
 import random
 from statistics import mean, median
 
-from leeward.disruption import multi_node_consolidation
-from leeward.disruption.methods import consolidation
+from leeward.disruption.methods import consolidation, multi_node_consolidation
 from leeward.disruption.methods.consolidation import Consolidation
 from leeward.disruption.planning_state import PlanningState
-from leeward.disruption.removal import with_new, without
+from leeward.disruption.removal import on_free_capacity, with_new_nodes
 from leeward.disruption.savings import saved, why_not_worth
 from leeward.disruption.targets import targets, why_no_spot
 from tests.unit.disruption.fleet import ZONES, a_fleet
@@ -42,7 +41,7 @@ def best_of_all_sets(found):
     best = 0.0
     for size in range(1, len(known) + 1):
         for nodes in itertools.combinations(known, size):
-            if not without(found, nodes).why and not why_not_worth(nodes, 0.0):
+            if not on_free_capacity(found, nodes).why and not why_not_worth(nodes, 0.0):
                 best = max(best, saved(nodes, 0.0))
             best = max([best, *(replaced(found, nodes, one, best) for one in groups)])
     return best
@@ -52,14 +51,14 @@ def replaced(found, nodes, target, best):
     hopeless = why_not_worth(nodes, target.cheapest) or saved(nodes, target.cheapest) <= best
     if hopeless or any(why_no_spot(one, target) for one in nodes):
         return 0.0
-    removal = with_new(found, nodes, target)
+    removal = with_new_nodes(found, nodes, target)
     worth = not removal.why and removal.new_nodes and not why_not_worth(nodes, removal.price)
     return saved(nodes, removal.price) if worth else 0.0
 
 
 def test_of_a_few_nodes_the_best_set_is_always_found(monkeypatch):
     """Every set of them is tried. It is not looked ahead: what saves most now need not come first."""
-    monkeypatch.setattr(consolidation, "few", lambda _: False)
+    monkeypatch.setattr(consolidation, "is_exhaustive", lambda _: False)
     for seed in range(FLEETS // 3):
         found = PlanningState(half_empty_fleet(seed).snapshot())
         best, commands = best_of_all_sets(found), Consolidation().decide(found).commands
@@ -67,7 +66,7 @@ def test_of_a_few_nodes_the_best_set_is_always_found(monkeypatch):
 
 
 def test_where_not_every_set_is_tried_the_best_is_found_nearly_always(monkeypatch):
-    monkeypatch.setattr(multi_node_consolidation, "FEW", 0)
+    monkeypatch.setattr(multi_node_consolidation, "MOST_EXHAUSTIVE", 0)
     shares = []
     for seed in range(FLEETS):
         found = PlanningState(half_empty_fleet(seed).snapshot())

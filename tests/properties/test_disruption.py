@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leeward.disruption.budget_counts import all_allowances
+from leeward.budgets.counts import all_allowances
 from leeward.disruption.command import MethodName
 from leeward.disruption.methods import ORDER
 from leeward.disruption.methods.consolidation import Consolidation
-from leeward.disruption.multi_node_consolidation import several
+from leeward.disruption.methods.multi_node_consolidation import multi_node_proposals
+from leeward.disruption.methods.single_node_consolidation import SingleNodeConsolidation
 from leeward.disruption.plan import plan_disruption
 from leeward.disruption.planning_state import PlanningState
-from leeward.disruption.removal import without
+from leeward.disruption.removal import on_free_capacity
 from leeward.disruption.savings import threshold
-from leeward.disruption.single_node_consolidation import SingleNodePass
 from leeward.disruption.targets import targets
 from leeward.disruption.validation import validate
 from leeward.model.launch import LaunchSettings
@@ -198,19 +198,19 @@ def test_the_search_for_several_nodes_saves_at_least_what_the_longest_prefix_sav
     ordered = sorted(
         (one for one in found.candidates.values() if not method.why_not(found, one)), key=lambda one: one.rank
     )
-    spending, prefix, best = found.spending.copy(), [], 0.0
+    spending, prefix, best = found.usage.copy(), [], 0.0
     for candidate in ordered:
         if spending.why_not(candidate, Reason.UNDERUTILIZED):
             continue
         spending.take(candidate)
         prefix.append(candidate)
-        possible = found.spending.may_shrink(prefix) and not without(found, prefix).why
+        possible = found.usage.may_shrink(prefix) and not on_free_capacity(found, prefix).why
         saved = sum(one.price for one in prefix)
         if len(prefix) > 1 and possible and saved >= threshold(prefix):
             best = max(best, saved)
-    ready = [one for one in ordered if not found.spending.why_not(one, Reason.UNDERUTILIZED)]
-    reconcile = SingleNodePass(found, targets(snapshot, priced=True))
-    sets = several(found, ready, reconcile.deletions(ready), reconcile.targets)
+    ready = [one for one in ordered if not found.usage.why_not(one, Reason.UNDERUTILIZED)]
+    reconcile = SingleNodeConsolidation(found, targets(snapshot, priced=True))
+    sets = multi_node_proposals(found, ready, reconcile.deletions(ready), reconcile.targets)
     assert (sets[0].worth[0] if sets else 0.0) >= best - 1e-6
 
 

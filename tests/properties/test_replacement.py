@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from leeward.model.facts import ClusterFacts, FactKind
 from leeward.model.pod import Pod
-from leeward.placement.random_choice import Lots
 from leeward.placement.replacement import Known, Leaving, plan_launch, replacement_scene
+from leeward.placement.scene import SeededChance
 from tests.fakes.builders import a_group, a_subnet, an_instance
 from tests.fakes.network import M5_LARGE
 
@@ -64,7 +64,7 @@ def test_no_option_lacks_the_addresses_that_it_needs(found):
     group, leaving, known = found
     scene = replacement_scene(group, leaving, known)
     free = {subnet.id: scene.free_ips(subnet) for subnet in known.subnets}
-    for option in plan_launch(group, leaving, known, Lots("seed")).options:
+    for option in plan_launch(group, leaving, known, SeededChance("seed")).options:
         assert free[option.subnet] >= option.ips == scene.demand.ips >= 1
 
 
@@ -72,7 +72,7 @@ def test_no_option_lacks_the_addresses_that_it_needs(found):
 def test_a_zone_is_offered_once_and_none_with_room_is_forgotten(found):
     group, leaving, known = found
     scene = replacement_scene(group, leaving, known)
-    plan = plan_launch(group, leaving, known, Lots("seed"))
+    plan = plan_launch(group, leaving, known, SeededChance("seed"))
     zones = [option.zone for option in plan.options]
     roomy = {subnet.zone for subnet in known.subnets if scene.free_ips(subnet) >= scene.demand.ips}
     assert len(zones) == len(set(zones))
@@ -86,14 +86,16 @@ def test_the_plan_does_not_depend_on_the_order_of_what_is_known(found, seed):
     mixed = list(known.subnets)
     Random(seed).shuffle(mixed)
     other = replace(known, subnets=tuple(mixed), newcomers=known.newcomers[::-1])
-    assert plan_launch(group, leaving, other, Lots("x")) == plan_launch(group, leaving, known, Lots("x"))
+    assert plan_launch(group, leaving, other, SeededChance("x")) == plan_launch(
+        group, leaving, known, SeededChance("x")
+    )
 
 
 @given(situations())
 def test_zones_come_by_cores_without_those_of_the_node_that_leaves_and_closed_ones_last(found):
     group, leaving, known = found
     scene = replacement_scene(group, leaving, known)
-    zones = [option.zone for option in plan_launch(group, leaving, known, Lots("x")).options]
+    zones = [option.zone for option in plan_launch(group, leaving, known, SeededChance("x")).options]
     ranks = [(zone in known.facts.closed, scene.cores[zone]) for zone in zones]
     if FactKind.NODES in known.facts.synced:
         assert ranks == sorted(ranks)
@@ -101,7 +103,7 @@ def test_zones_come_by_cores_without_those_of_the_node_that_leaves_and_closed_on
 
 @given(st.text(max_size=20), st.lists(st.integers(1, 7), max_size=20))
 def test_the_same_seed_draws_the_same_lots_within_their_bounds(seed, stops):
-    first, second = Lots(seed), Lots(seed)
+    first, second = SeededChance(seed), SeededChance(seed)
     for stop in stops:
         drawn = first.randrange(stop)
         assert drawn == second.randrange(stop)
@@ -109,5 +111,5 @@ def test_the_same_seed_draws_the_same_lots_within_their_bounds(seed, stops):
 
 
 def test_lots_of_many_instances_are_even():
-    drawn = [Lots(f"i-{number:017x}").randrange(3) for number in range(3000)]
+    drawn = [SeededChance(f"i-{number:017x}").randrange(3) for number in range(3000)]
     assert all(900 < drawn.count(lot) < 1100 for lot in range(3))

@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from leeward.budgets.pdb_index import PdbIndex
 from leeward.model.pod import Owner, Pod, PodDisruptionBudget
 from leeward.upgrade.waves.model import (
-    BudgetIndex,
     ClusterConstraints,
     Limits,
     WaveNode,
-    budget_key,
     cluster_constraints,
     wave_node,
 )
@@ -63,7 +62,7 @@ def a_fleet(chance, *, nodes, pods, replicas, budgeted=0.5, allowed=(0, 1, 1, 2,
 
 
 def joined(chance, count, pods, budgets, zones):
-    index, on = BudgetIndex(budgets), {}
+    index, on = PdbIndex(budgets), {}
     for pod in pods:
         on.setdefault(pod.node, []).append(pod)
     names = [f"n{number:04}" for number in range(count)]
@@ -182,12 +181,10 @@ def test_the_index_finds_the_budgets_that_asking_each_of_them_finds(seed):
         )
         for n in range(8)
     ]
-    index = BudgetIndex(budgets)
+    index = PdbIndex(budgets)
     for labels in pairs:
         pod = Pod(namespace=chance.choice("mn"), name="p", uid="p", node="", phase="Running", labels=labels)
-        assert {budget_key(one) for one in index.selecting(pod)} == {
-            budget_key(one) for one in budgets if one.selects(pod)
-        }
+        assert {one.key for one in index.selecting(pod)} == {one.key for one in budgets if one.selects(pod)}
 
 
 def fewest(nodes, limits, rival):
@@ -278,5 +275,5 @@ def test_work_grows_with_the_fleet_and_not_with_its_square():
     ]
     nodes = joined(random.Random(1), 1000, pods, budgets, 3)
     assert Counting.asked <= 400
-    waves = plan_waves(nodes, Limits(together=100), ClusterConstraints(allowed={budget_key(one): 2 for one in budgets}))
+    waves = plan_waves(nodes, Limits(together=100), ClusterConstraints(allowed={one.key: 2 for one in budgets}))
     assert sum(map(len, waves)) == 1000

@@ -77,7 +77,7 @@ def test_growth_that_an_owner_cancels_is_not_waited_for():
     assert world.untouched()
 
 
-@pytest.mark.parametrize("step", ["launch", "ready", "validate-again", "tell", "follow", "end"])
+@pytest.mark.parametrize("step", ["launch", "ready", "validate-again", "terminate", "follow", "end"])
 def test_killed_after_any_step_the_group_grows_once(step, monkeypatch):
     killed = killed_after(step, monkeypatch)
     world = Disrupted(an_unserved_fleet()).drifting().run()

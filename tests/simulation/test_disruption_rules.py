@@ -38,7 +38,7 @@ def a_world(nodes=1, **record):
         "launched": {},
         "orders": {},
         "raised": {},
-        "rests": {},
+        "cooldowns": {},
     }
     world.disruptions, world.disrupting = {"blue": a_disruption(**{**given, **record})}, {"blue-3-1"}
     return world
@@ -51,21 +51,21 @@ def broken(world, checker=None):
 
 
 def test_a_round_that_runs_within_its_budget_breaks_nothing():
-    assert broken(a_world(told=True)) == []
+    assert broken(a_world(requested=True)) == []
 
 
-def test_more_nodes_than_the_budget_allows_are_found_when_they_are_told():
+def test_more_nodes_than_the_budget_allows_are_found_when_their_terminations_are_requested():
     world = a_world(nodes=0)
     checker = Checker()
     assert broken(world, checker) == []
-    world.disruptions["blue"] = replace(world.disruptions["blue"], told=True)
+    world.disruptions["blue"] = replace(world.disruptions["blue"], requested=True)
     assert broken(world, checker) == [Rule.SPENT]
-    assert broken(world, checker) == []  # told once
+    assert broken(world, checker) == []  # reported once
 
 
 @pytest.mark.parametrize(("zone", "found"), [(ZONE, [Rule.SPENT]), ("us-east-1f", [])])
 def test_a_budget_of_a_zone_limits_the_nodes_there_and_no_others(zone, found):
-    world = a_world(told=True)
+    world = a_world(requested=True)
     budgets = (Budget(nodes=100), Budget(nodes=0, percent=False, zone=zone))
     chain = tuple(replace(one, disruption=DisruptionPolicy(budgets=budgets)) for one in world.policies.policies)
     world.policies = replace(world.policies, policies=chain)
@@ -73,9 +73,9 @@ def test_a_budget_of_a_zone_limits_the_nodes_there_and_no_others(zone, found):
 
 
 def test_a_node_that_is_unavailable_already_counts_and_one_that_is_cordoned_does_not():
-    world = a_world(told=False)
+    world = a_world(requested=False)
     world.cluster.patch("nodes", NODE, {"spec": {"unschedulable": True}})
-    world.disruptions["blue"] = replace(world.disruptions["blue"], told=True)
+    world.disruptions["blue"] = replace(world.disruptions["blue"], requested=True)
     assert broken(world) == []
 
 
@@ -120,7 +120,7 @@ def test_a_round_may_shrink_a_group_by_the_nodes_it_tells_and_no_further():
     book = Book()
     record = a_world().disruptions["blue"]
     books = DisruptionBooks({GROUP: book})
-    books.wrote(record, replace(record, told=True))
+    books.wrote(record, replace(record, requested=True))
     book.paid()
     assert (book.least, book.most, book.overpaid) == (0, 0, 0)
     book.paid()
@@ -133,10 +133,10 @@ def test_a_launch_is_meant_to_stay_when_a_node_went_for_it_and_owed_when_none_di
     record = a_world(launched={"i-9": SurgeNode(command=0, replacement=0, group="web-b")}).disruptions["blue"]
     books = DisruptionBooks({GROUP: own, "web-b": other})
     other.launched()
-    told = replace(record, told=True)
-    books.wrote(record, told)
+    requested = replace(record, requested=True)
+    books.wrote(record, requested)
     if end == GONE:
         own.paid()
-    done = replace(told, ends={INSTANCE: end})
+    done = replace(requested, ends={INSTANCE: end})
     books.wrote(done, done.closed(DisruptionOutcome.DONE, "", record.began))
     assert (other.least, own.overpaid, own.most) == (owed, 0, 0)

@@ -437,7 +437,7 @@ def slow_to_mark(world, monkeypatch):
 
     def lasts(function, call, ports):
         answer = real(function, call, ports)
-        if function == "disrupt" and call["step"] == "mark":
+        if function == "disrupt" and call["step"] == "taint":
             world.world.invocations.sleep(120)
         return answer
 
@@ -445,13 +445,13 @@ def slow_to_mark(world, monkeypatch):
     return world
 
 
-def test_nobody_is_told_to_go_by_a_judgement_that_is_minutes_old(monkeypatch):
+def test_no_termination_is_requested_by_a_validation_that_is_minutes_old(monkeypatch):
     world = Disrupted(a_fleet(size=2, workloads=ROOMY, consolidation_policy=WASTE))
     more = deployment("more", 6)
     world.at(660, lambda: world.world.cluster.create("deployments", more, "default"))
     slow_to_mark(world, monkeypatch).run(0.3)
-    assert "the last judgement is 120 s old: once more" in world.story
-    assert (world.ends, world.record.told, world.sizes()[GROUP]) == (["DisruptionGivenUp"], False, (2, 2))
+    assert "the last validation is 120 s old: validating again" in world.story
+    assert (world.ends, world.record.requested, world.sizes()[GROUP]) == (["DisruptionGivenUp"], False, (2, 2))
     assert world.untouched()
 
 
@@ -476,7 +476,7 @@ def test_what_still_holds_is_done_all_the_same(monkeypatch):
     assert (world.sizes()[GROUP], world.ends) == ((1, 1), ["DisruptionDone"])
 
 
-STEPS = ["take", "validate", "mark", "launch", "ready", "validate-again", "tell", "follow", "end"]
+STEPS = ["take", "validate", "taint", "launch", "ready", "validate-again", "terminate", "follow", "end"]
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -497,7 +497,7 @@ def test_killed_at_a_port_call_it_comes_to_the_same_end(number, after):
     assert world.untouched()
 
 
-@pytest.mark.parametrize("step", ["validate", "mark", "launch", "ready", "validate-again", "tell", "follow", "end"])
+@pytest.mark.parametrize("step", STEPS[1:])
 def test_a_step_that_is_denied_names_the_call_and_the_round_is_taken_up_again(step, monkeypatch):
     real, denied = functions.step, []
 

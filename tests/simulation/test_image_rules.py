@@ -90,8 +90,8 @@ def test_a_node_that_is_replaced_for_drift_without_any_is_found(method, found):
     watched = Watched()
     began = datetime.fromtimestamp(watched.world.now, UTC)
     gone = Command(decision=Decision.DELETE, nodes=(NODE,), reason="it has drifted")
-    given = {"commands": (gone,), "nodes": {NODE: INSTANCE}, "members": {NODE: GROUP}, "fallen": {}, "began": began}
-    watched.world.disruptions = {"blue": a_disruption(method=method, told=True, **given)}
+    given = {"commands": (gone,), "nodes": {NODE: INSTANCE}, "members": {NODE: GROUP}, "dropped": {}, "began": began}
+    watched.world.disruptions = {"blue": a_disruption(method=method, requested=True, **given)}
     assert watched.broken() == found
 
 

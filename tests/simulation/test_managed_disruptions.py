@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from leeward.disruption.command import MethodName
-from leeward.disruption.observation import look
+from leeward.disruption.observation import observe
 from leeward.disruption.plan import plan_disruption
 from simulation.aws.managed_groups import ManagedGroups
 from tests.simulation.disruption_stand_in import CHANGED, DECIDED, GROUP, Disrupted, a_fleet
@@ -43,7 +43,7 @@ def test_drifted_nodes_of_a_managed_group_with_room_are_replaced_within_its_size
 def test_a_managed_group_at_its_max_size_is_no_target_and_no_node_of_it_is_touched():
     world, plans = managed(maximum=3), []
     ports = world.world.system.ports
-    world.at(DECIDED + 5, lambda: plans.append(plan_disruption(look("blue", ports, None)))).run()
+    world.at(DECIDED + 5, lambda: plans.append(plan_disruption(observe("blue", ports, None)))).run()
     assert (world.versions, world.launches, written(world), world.most) == (["1"] * 3, 0, [], 0)
     why = "its group app can launch nothing now: it is at its MaxSize, which is EKS' own"
     verdicts = [methods[MethodName.DRIFT] for methods in plans[0].verdicts.values()]

@@ -25,7 +25,7 @@ def side_by_side(*reasons):
         look()
         found, upgrade = world.world.disruptions.get("blue"), world.world.upgrades.get(GROUP)
         if found is not None and found.open and upgrade is not None and upgrade.under_way:
-            met.update(name for name, instance in found.going.items() if instance not in found.ends)
+            met.update(name for name, instance in found.to_terminate.items() if instance not in found.ends)
 
     world.world.seen = seen
     return world.run(1.5), met

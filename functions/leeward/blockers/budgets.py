@@ -5,8 +5,8 @@ from typing import assert_never
 from leeward.blockers import commands
 from leeward.blockers.blocker import Kind
 from leeward.blockers.owners import resource_of
+from leeward.budgets.pdb import Forbids, Refusal, bound
 from leeward.model.pod import Pod
-from leeward.termination.budgets import Forbids, Refusal, bound
 
 KINDS = {
     Forbids.NONE_NOW: Kind.PDB_NONE_NOW,

@@ -92,7 +92,7 @@ def types_used(
     """Return the types that the groups may launch, that run, and that nodes name in their labels; sorted by name."""
     running = {one["InstanceId"]: str(one.get("InstanceType") or "") for one in instances}
     labels = (one["metadata"].get("labels") or {} for one in nodes)
-    found = {*running.values(), *(str(told.get(well_known.INSTANCE_TYPE_LABEL) or "") for told in labels)}
+    found = {*running.values(), *(str(node.get(well_known.INSTANCE_TYPE_LABEL) or "") for node in labels)}
     for group in groups:
         members = {running.get(one.id, "") for one in group.instances} | {*group.running_types}
         policy = TemplatePolicy()
@@ -103,8 +103,8 @@ def types_used(
 
 def _references(groups: Iterable[Group], nodegroups: Iterable[Nodegroup]) -> Iterator[LaunchTemplateRef]:
     for group in groups:
-        told: list[Any] = [group.launch.template, *(one.template for one in group.launch.overrides)]
-        yield from (ref for ref in (*told, *(one.template for one in group.instances)) if ref is not None)
+        references: list[Any] = [group.launch.template, *(one.template for one in group.launch.overrides)]
+        yield from (ref for ref in (*references, *(one.template for one in group.instances)) if ref is not None)
     for one in nodegroups:
         if one.template is not None:
             yield LaunchTemplateRef(id=one.template[0], version=one.template[1] or "$Default")

@@ -7,7 +7,6 @@ from datetime import timedelta
 
 from leeward.blockers.scene import Keeper
 from leeward.cli.upgrade_live import live_status
-from leeward.disruption.termination_tracking import under_way
 from leeward.errors import InvalidInputError, NotInSnapshotError
 from leeward.model.node import Node
 from leeward.model.well_known import KEPT_FOR, OF_DISRUPTION
@@ -70,7 +69,7 @@ def _disruption(name: str, cluster: str, clock: Clock, disruptions: Disruptions)
     record = disruptions.read(cluster)
     if record is None or not record.open or name != f"{OF_DISRUPTION}{record.number}":
         return _left_behind(name, clock)
-    going = under_way(record) if record.told else ()
+    going = record.under_way if record.requested else ()
     names = tuple(sorted(node for node, instance in record.nodes.items() if instance in going))
     return Keeper(name=name, execution=record.execution or None, going=names)
 

@@ -8,8 +8,9 @@ from datetime import datetime
 from typing import TypeVar
 
 from leeward.blockers.scene import Keeper, NodeScene, gives_up_at, waiting_hooks
+from leeward.budgets.pdb import refusal
+from leeward.budgets.pdb_index import PdbIndex
 from leeward.cli.blockers_keepers import keepers_of
-from leeward.disruption.budget_index import BudgetIndex
 from leeward.model.attachment import VolumeAttachment, claims_of
 from leeward.model.drain_options import BY_POLICY
 from leeward.model.group import LEAVING, Group, LifecycleHook
@@ -25,7 +26,6 @@ from leeward.ports.autoscaling import Groups
 from leeward.ports.kubernetes import Kubernetes
 from leeward.ports.records import Claims
 from leeward.termination import deadlines
-from leeward.termination.budgets import refusal
 from leeward.termination.instance_state import UNSELECTED
 from leeward.termination.lone_pods import lone_pods
 from leeward.termination.replica_surge import surged
@@ -58,7 +58,7 @@ class Surroundings:
         """Return the scenes of these nodes, ordered by node name."""
         pods_on = _grouped((pod.node, pod) for pod in self.pods)
         attached = _grouped((one.node, one) for one in self.attachments)
-        budgets = BudgetIndex(self.budgets)
+        budgets = PdbIndex(self.budgets)
         groups = {member.id: group for group in self.groups.values() for member in group.instances}
         claiming = tuple(pod for pod in self.pods if pod.claims and not pod.finished)
         found = []

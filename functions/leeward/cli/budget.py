@@ -1,6 +1,6 @@
 """`leeward budget`: how many nodes may be disrupted now, for each policy and reason.
 
-Decides how the result is printed; `leeward.disruption.budget_counts` decides what counts."""
+Decides how the result is printed; `leeward.budgets.counts` decides what counts."""
 
 import argparse
 from collections.abc import Sequence
@@ -10,9 +10,9 @@ from rich.console import Group as Rows
 from rich.console import RenderableType
 from rich.table import Table
 
+from leeward.budgets.counts import Allowance, all_allowances
 from leeward.cli.cluster_scene import cluster_of
 from leeward.cli.output import emit
-from leeward.disruption.budget_counts import Allowance, all_allowances
 
 _DESCRIPTION = """Shows how many more nodes may be disrupted at this moment, for each policy and reason, already less
 those that are being disrupted: deleting, NotReady, or marked as on their way out. Nodes that are only cordoned do not

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from leeward.cli.context import ClusterContext, context_of
-from leeward.disruption.observation import with_the_table
+from leeward.disruption.observation import with_records
 from leeward.errors import LeewardError, NotInSnapshotError
 from leeward.model.group import Group
 from leeward.ports import Ports
@@ -42,7 +42,7 @@ def state_of(context: ClusterContext, ports: Ports, now: datetime, as_if: Group 
 def _with_disruptions(state: ClusterSnapshot, context: ClusterContext) -> ClusterSnapshot:
     """Add the table's runs and upgrades; a table that cannot be read (Leeward is not installed) gives a remark."""
     try:
-        return with_the_table(state, context.ports.upgrades, context.ports.disruptions.read(state.cluster))
+        return with_records(state, context.ports.upgrades, context.ports.disruptions.read(state.cluster))
     except NotInSnapshotError:
         return state
     except LeewardError as error:

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from leeward.adapters.folder.files import FILES, POLICY_FILE
 from leeward.adapters.folder.writer import SnapshotFolder, UnusableFolderError
-from leeward.capture.taking import Capture
+from leeward.capture.documents import Capture
 from leeward.cli.output import emit
 from leeward.errors import InvalidInputError, LeewardError, ObjectGoneError
 

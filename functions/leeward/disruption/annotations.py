@@ -3,22 +3,28 @@ K7, K15): since when a node is empty, whether it has expired, since when and in 
 hashes of its launch settings.
 
 An annotation is removed when its method is switched off or the node is in order again. Terminating nodes, and those
-that another manager owns, are left unchanged. The same snapshot with the changes applied yields no changes."""
+that another manager owns, are left unchanged. The same snapshot with the changes applied yields no changes.
+`annotation_changes` decides, `write_annotations` writes one patch per node."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 
 from leeward.disruption.candidates import workload_on
-from leeward.disruption.competing_groups import MARKS, foreign
 from leeward.disruption.methods.emptiness import empty_since, why_off
 from leeward.disruption.methods.expiration import expires, why_kept_forever
-from leeward.disruption.planning_state import PlanningState
+from leeward.disruption.planning_state import PlanningState, always
 from leeward.drift.detect import annotations
+from leeward.errors import LeewardError, ObjectGoneError
+from leeward.isolation import isolate_errors, reraise
 from leeward.model import well_known
 from leeward.model.node import Node
+from leeward.model.node_owners import DISRUPTION_TAINTS, foreign
 from leeward.model.times import format_instant
 from leeward.policy.document import NodePolicy
+from leeward.ports.kubernetes import Kubernetes
 from leeward.snapshot.cluster import ClusterSnapshot
 
 TRUE = "true"
@@ -43,40 +49,40 @@ def annotation_changes(snapshot: ClusterSnapshot, now: datetime) -> Sequence[Ann
     return changes_in(PlanningState(snapshot if snapshot.now == now else replace(snapshot, now=now)))
 
 
-def changes_in(found: PlanningState) -> Sequence[AnnotationChange]:
+def changes_in(state: PlanningState) -> Sequence[AnnotationChange]:
     """Return the changes of `annotation_changes` for an existing run, whose moment is the snapshot's."""
     changes: list[AnnotationChange] = []
-    for node in sorted(found.snapshot.nodes, key=lambda node: node.name):
-        wanted = _wanted(found, node)
-        told = {key: value for key, value in wanted.items() if value is not None and node.annotations.get(key) != value}
-        gone = tuple(key for key, value in wanted.items() if value is None and key in node.annotations)
-        if told or gone:
-            changes.append(AnnotationChange(node=node, set=told, remove=gone))
+    for node in sorted(state.snapshot.nodes, key=lambda node: node.name):
+        wanted = _wanted(state, node)
+        set_ = {key: value for key, value in wanted.items() if value is not None and node.annotations.get(key) != value}
+        removed = tuple(key for key, value in wanted.items() if value is None and key in node.annotations)
+        if set_ or removed:
+            changes.append(AnnotationChange(node=node, set=set_, remove=removed))
     return changes
 
 
-def _wanted(found: PlanningState, node: Node) -> dict[str, str | None]:
+def _wanted(state: PlanningState, node: Node) -> dict[str, str | None]:
     """Return every annotation that this module manages; None: it must be absent."""
-    policy = found.snapshot.policy_of_node(node)
-    leaving = node.deleting or any(taint.key in MARKS for taint in node.taints)
+    policy = state.snapshot.policy_of_node(node)
+    leaving = node.deleting or any(taint.key in DISRUPTION_TAINTS for taint in node.taints)
     if policy is None or leaving or foreign(node):
         return {}
     return {
-        well_known.EMPTY_SINCE: _empty(found, node, policy),
-        well_known.EXPIRED: _expired(found.snapshot, node, policy),
-        **annotations(found.snapshot, node, found.drift[node.name]),
+        well_known.EMPTY_SINCE: _empty(state, node, policy),
+        well_known.EXPIRED: _expired(state.snapshot, node, policy),
+        **annotations(state.snapshot, node, state.drift[node.name]),
     }
 
 
-def _empty(found: PlanningState, node: Node, policy: NodePolicy) -> str | None:
+def _empty(state: PlanningState, node: Node, policy: NodePolicy) -> str | None:
     """Keep the existing timestamp while the node is empty. A node that is not Ready does not become empty: no pod could
     land there yet.
     """
-    if why_off(found.snapshot, policy) or workload_on(found.snapshot, node) or node.name in found.arrivals:
+    if why_off(state.snapshot, policy) or workload_on(state.snapshot, node) or node.name in state.arrivals:
         return None
     if empty_since(node):
         return node.annotations[well_known.EMPTY_SINCE]
-    return format_instant(found.snapshot.now) if node.ready else None
+    return format_instant(state.snapshot.now) if node.ready else None
 
 
 def _expired(snapshot: ClusterSnapshot, node: Node, policy: NodePolicy) -> str | None:
@@ -84,3 +90,26 @@ def _expired(snapshot: ClusterSnapshot, node: Node, policy: NodePolicy) -> str |
     if after is None or why_kept_forever(snapshot, node, policy):
         return None
     return TRUE if expires(node, after) <= snapshot.now else None
+
+
+def write_annotations(
+    changes: Iterable[AnnotationChange],
+    kubernetes: Kubernetes,
+    more: Callable[[], bool] = always,
+    note: Callable[[str, LeewardError], object] = reraise,
+) -> int:
+    """Return the number of nodes that now carry the requested annotations. `more` says whether there is time for
+    another node; the remaining changes are requested again next time. Idempotent: writing again changes nothing; a node
+    that is gone counts as done.
+
+    `note` receives each node that could not be written and the error, so that the other nodes are still written;
+    without it the first error is raised.
+    """
+    written = 0
+    for change in sorted(changes, key=lambda change: (not change.waits, change.node.name)):
+        if not more():
+            break
+        with isolate_errors(partial(note, change.node.name)), suppress(ObjectGoneError):
+            kubernetes.annotate(change.node, {**change.set, **dict.fromkeys(change.remove)})
+            written += 1
+    return written

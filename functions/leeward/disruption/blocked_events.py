@@ -15,14 +15,14 @@ from leeward.model.node import Node
 from leeward.ports.kubernetes import Clusters
 from leeward.snapshot.cluster import ClusterSnapshot
 
-MOST_TOLD = 50  # Events of one decision, about
-FEWEST_TURNS = 3
+EVENTS_AT_ONCE = 50  # Events of one decision, about
+LEAST_TURNS = 3
 TURN = 300  # seconds: the rate of fn disruption-planner
 UNCONSOLIDATABLE, DISRUPTION_BLOCKED = "Unconsolidatable", "DisruptionBlocked"  # reasons of Events
 LONGEST = 1000
 
 
-def tell_why_nodes_stay(
+def write_blocked_events(
     snapshot: ClusterSnapshot,
     plan: Plan,
     more: Callable[[], bool],
@@ -33,21 +33,21 @@ def tell_why_nodes_stay(
     `note` receives each node whose Event could not be written and the error; without it the first error is raised.
     """
     kubernetes = clusters.kubernetes(snapshot.cluster)
-    going = {name for command in plan.commands for name in command.nodes}
-    told = 0
+    disrupted = {name for command in plan.commands for name in command.nodes}
+    written = 0
     for node in sorted(snapshot.nodes, key=lambda node: node.name):
-        if node.name in going or node.marked or snapshot.policy_of_node(node) is None or not _turn(snapshot, node):
+        if node.name in disrupted or node.marked or snapshot.policy_of_node(node) is None or not _turn(snapshot, node):
             continue
         if not more():
             break
         with isolate_errors(partial(note, node.name)), suppress(ObjectGoneError):
-            reason, message = why_it_stays(plan, node.name)
+            reason, message = blocked_event(plan, node.name)
             kubernetes.event(node, reason=reason, message=message, warning=False, now=snapshot.now)
-            told += 1
-    return told
+            written += 1
+    return written
 
 
-def why_it_stays(plan: Plan, node: str) -> tuple[str, str]:
+def blocked_event(plan: Plan, node: str) -> tuple[str, str]:
     """Return (reason of the Event, sentence). A node that no method may disrupt is blocked; one that consolidation has
     evaluated, or skips for its own reasons, is not consolidatable.
     """
@@ -59,5 +59,5 @@ def why_it_stays(plan: Plan, node: str) -> tuple[str, str]:
 
 
 def _turn(snapshot: ClusterSnapshot, node: Node) -> bool:
-    turns = max(FEWEST_TURNS, -(-len(snapshot.nodes) // MOST_TOLD))
+    turns = max(LEAST_TURNS, -(-len(snapshot.nodes) // EVENTS_AT_ONCE))
     return (crc32(node.name.encode()) + int(snapshot.now.timestamp()) // TURN) % turns == 0

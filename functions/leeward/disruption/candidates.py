@@ -1,32 +1,36 @@
 """Candidates: the nodes that may be disrupted at all, and one sentence for each node that may not.
 
 Source: Karpenter, pkg/controllers/disruption/types.go (NewCandidate, ValidateNodeDisruptable, ValidatePodsDisruptable)
-and v0.30's pkg/controllers/deprovisioning. Checks that only one method needs are made by that method."""
+and v0.30's pkg/controllers/deprovisioning. Checks that only one method needs are made by that method. The cost of a
+disruption is v0.30's too (helpers.go, GetPodEvictionCost and disruptionCost; types.go, the remaining lifetime): nodes
+with fewer pods, pods of lower priority and little remaining lifetime come first."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
-from leeward.disruption.budget_counts import why_disrupting
-from leeward.disruption.budget_index import BudgetIndex
-from leeward.disruption.competing_groups import foreign
-from leeward.disruption.cost import disruption_cost, lifetime_left
+from leeward.budgets.disruption_budgets import why_disrupted
+from leeward.budgets.pdb_index import PdbIndex
 from leeward.disruption.do_not_disrupt import why_node_stays, why_pod_stays
-from leeward.model.group import Group
+from leeward.model.group import IN_SERVICE, Group
 from leeward.model.instance import CapacityType
 from leeward.model.node import Node
+from leeward.model.node_owners import foreign
 from leeward.model.pod import Pod
+from leeward.model.well_known import POD_DELETION_COST
 from leeward.policy.document import DrainPolicy, NodePolicy
 from leeward.scheduling.pods import PodSpec
 from leeward.snapshot.cluster import ClusterSnapshot
 
-IN_SERVICE = "InService"
+_DELETION_UNIT, _PRIORITY_UNIT = 2**27, 2**25
+_LEAST, _MOST = -10.0, 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
     """Node that may be disrupted. `pods`: those that would need another place; `workload`: the first pod by name that
     is not a daemon, static, finished or terminating one, empty when there is none. `price`: dollars an hour, None where
-    not known. `held`: why a PodDisruptionBudget or an opt-out keeps a pod there, where the policy's
+    not known. `blocked_by`: why a PodDisruptionBudget or an opt-out keeps a pod there, where the policy's
     terminationGracePeriod lets drift and expiration disrupt the node nevertheless; no other method may.
     """
 
@@ -40,7 +44,7 @@ class Candidate:
     pods: tuple[PodSpec, ...]
     cost: float
     workload: str = ""
-    held: str = ""
+    blocked_by: str = ""
 
     @property
     def name(self) -> str:
@@ -55,24 +59,24 @@ class Candidate:
 
 def candidates(snapshot: ClusterSnapshot) -> tuple[Mapping[str, Candidate], Mapping[str, str]]:
     """Return the candidates by node name, and for each other node why it is not one."""
-    index = BudgetIndex(snapshot.budgets)
+    index = PdbIndex(snapshot.budgets)
     specs: dict[str, list[PodSpec]] = {}
     for spec in snapshot.pod_specs:
         if not spec.stays:
             specs.setdefault(spec.node, []).append(spec)
-    found: dict[str, Candidate] = {}
+    candidates_by_name: dict[str, Candidate] = {}
     why: dict[str, str] = {}
     for node in sorted(snapshot.nodes, key=lambda node: node.name):
         group, policy = snapshot.group_of(node), snapshot.policy_of_node(node)
-        reason, held = _why_not_ours(snapshot, node) or _why_not_now(snapshot, node), ""
+        reason, blocked_by = _why_not_ours(snapshot, node) or _why_not_now(snapshot, node), ""
         if not reason:
-            reason, held = _why_pods_stay(snapshot, node, index)
+            reason, blocked_by = _why_pods_stay(snapshot, node, index)
         if reason or group is None or policy is None:
             why[node.name] = reason
         else:
             candidate = _candidate(snapshot, node, group, policy, specs.get(node.name, ()))
-            found[node.name] = replace(candidate, held=held)
-    return found, why
+            candidates_by_name[node.name] = replace(candidate, blocked_by=blocked_by)
+    return candidates_by_name, why
 
 
 def _why_not_ours(snapshot: ClusterSnapshot, node: Node) -> str:
@@ -93,9 +97,9 @@ def _why_not_now(snapshot: ClusterSnapshot, node: Node) -> str:
         return "the cluster is paused"
     kept = f"policy {policy.name} says doNotDisrupt" if policy.disruption.do_not_disrupt else ""
     return (
-        why_disrupting(node)
+        why_disrupted(node)
         or _why_leaving(snapshot, node, group)
-        or snapshot.held.get(group.name, "")
+        or snapshot.blocked_groups.get(group.name, "")
         or kept
         or why_node_stays(node)
         or _why_cooling(snapshot, group, policy)
@@ -112,7 +116,7 @@ def _why_leaving(snapshot: ClusterSnapshot, node: Node, group: Group) -> str:
         return f"its group {group.name} says {lifecycle}"
     if group.protects(node.instance_id):
         return f"its instance is protected from scale-in in group {group.name}"
-    going = node.instance_id in snapshot.claimed or node.instance_id in snapshot.going
+    going = node.instance_id in snapshot.claimed or node.instance_id in snapshot.terminating
     return "a termination of it is under way" if going else ""
 
 
@@ -121,10 +125,10 @@ def _why_cooling(snapshot: ClusterSnapshot, group: Group, policy: NodePolicy) ->
     if ended is None or snapshot.now - ended >= policy.disruption.cooldown:
         return ""
     left = int((ended + policy.disruption.cooldown - snapshot.now).total_seconds())
-    return f"its group {group.name} rests after the last run ({left} s of disruption.cooldown left)"
+    return f"its group {group.name} is in cooldown after the last run ({left} s of disruption.cooldown left)"
 
 
-def _why_pods_stay(snapshot: ClusterSnapshot, node: Node, index: BudgetIndex) -> tuple[str, str]:
+def _why_pods_stay(snapshot: ClusterSnapshot, node: Node, index: PdbIndex) -> tuple[str, str]:
     """Return (why no method may disrupt the node, why only drift and expiration may): the first pod by name that cannot
     leave.
 
@@ -132,21 +136,16 @@ def _why_pods_stay(snapshot: ClusterSnapshot, node: Node, index: BudgetIndex) ->
     """
     policy = snapshot.policy_of_node(node)
     drain = policy.drain if policy else DrainPolicy()
-    held = ""
+    blocked_by = ""
     for pod in sorted(snapshot.pods_on(node.name), key=lambda pod: pod.key):
-        why = why_pod_stays(pod, snapshot.now) or (index.why_blocked(pod) if evictable(pod) else "")
-        refused = _why_refused(pod, drain) if evictable(pod) else ""
+        why = why_pod_stays(pod, snapshot.now) or (index.why_blocked(pod) if pod.evictable else "")
+        refused = _why_refused(pod, drain) if pod.evictable else ""
         if drain.termination_grace_period is None and why:
             return why, ""
         if refused:
             return refused, ""
-        held = held or why
-    return "", held
-
-
-def evictable(pod: Pod) -> bool:
-    """Return whether a drain would evict the pod: no daemon pod, no static pod, not finished, not terminating."""
-    return not (pod.mirror or pod.of_daemon_set or pod.finished or pod.deletion is not None)
+        blocked_by = blocked_by or why
+    return "", blocked_by
 
 
 def _why_refused(pod: Pod, drain: DrainPolicy) -> str:
@@ -191,4 +190,30 @@ def _works(pod: Pod) -> bool:
     """
     if pod.deletion is not None:
         return pod.owner is not None and pod.owner.kind == "StatefulSet" and not pod.finished
-    return evictable(pod)
+    return pod.evictable
+
+
+def eviction_cost(pod: Pod, priority: int) -> float:
+    """Return 1 for an ordinary pod, more for one of high priority or deletion cost, from -10 to 10."""
+    cost = 1.0 + _deletion_cost(pod) / _DELETION_UNIT + priority / _PRIORITY_UNIT
+    return min(max(cost, _LEAST), _MOST)
+
+
+def _deletion_cost(pod: Pod) -> int:
+    """Return the annotated deletion cost; a value that is not a whole number counts as none."""
+    try:
+        return int(pod.annotations.get(POD_DELETION_COST, "0"))
+    except ValueError:
+        return 0
+
+
+def lifetime_left(node: Node, expire_after: timedelta | None, now: datetime) -> float:
+    """Return the fraction of its lifetime that is left for a node that expires, from 0 to 1; else 1."""
+    if not expire_after:
+        return 1.0
+    return min(max((expire_after - (now - node.created)) / expire_after, 0.0), 1.0)
+
+
+def disruption_cost(pods: Iterable[PodSpec], known: Mapping[str, Pod], left: float) -> float:
+    """Return the cost of moving these pods. `known`: the same pods by `namespace/name`; `left`: `lifetime_left`."""
+    return left * sum(eviction_cost(known[pod.key], -pod.order[0]) for pod in pods if pod.key in known)

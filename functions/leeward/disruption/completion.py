@@ -1,22 +1,31 @@
 """End of a run: its nodes are gone, or it is given up and rolled back.
 
 In both cases the termination of surplus replacements is requested, AZRebalance is resumed and MaxSize restored, new
-nodes are no longer protected from Cluster Autoscaler, and the groups enter their cooldown."""
+nodes are no longer protected from Cluster Autoscaler, and the groups enter their cooldown.
 
-from collections.abc import Mapping
+The instance that offsets a surplus launch is chosen once and recorded before any termination is requested: a retry
+after a failed step requests the same instance. A second choice would shrink the group twice for one launch
+(docs/designs/capacity-ledger.md). A new node that has left with decrement has undone its launch: Cluster Autoscaler
+terminates nodes in this way that do not register."""
+
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
 from leeward.disruption.launching import launch_all
-from leeward.disruption.lease import read, rest_after, written
+from leeward.disruption.lease import read, retry_at, written
 from leeward.disruption.record import GONE, STAYED, DisruptionOutcome, DisruptionRecord, command_of
-from leeward.disruption.replacement_sizes import adopt, raise_sizes
-from leeward.disruption.rollback import release
+from leeward.disruption.replacements import adopt, raise_sizes
 from leeward.disruption.run import DisruptionRun, Next
-from leeward.disruption.scale_down_protection import let_go
+from leeward.disruption.scale_down_protection import unprotect_launched
+from leeward.disruption.terminations import return_to_service
+from leeward.model.instance import CapacityType, Instance
+from leeward.model.termination import Subject
 from leeward.ports import Ports
+from leeward.termination import capacity_ledger
+from leeward.termination.execution import is_open, request
 
-__all__ = ["STAYED", "STEPS", "end", "give_back_groups", "give_up", "note_failure"]
+__all__ = ["STAYED", "STEPS", "end", "give_up", "note_failure", "restore_groups"]
 REBALANCE = "AZRebalance"
 GROWTH_PAUSE = 30  # seconds between two checks for the launches of a raised desired size
 
@@ -25,17 +34,17 @@ def end(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun
     """End a run whose terminations have all ended. A command of which at least one node is gone keeps its new nodes:
     they have pods.
     """
-    record = release(read(run, ports.disruptions), ports)
+    record = roll_back(read(run, ports.disruptions), ports)
     gone = sum(one == GONE for one in record.ends.values())
-    stayed = [name for name, instance in record.going.items() if record.ends.get(instance) == STAYED]
+    stayed = [name for name, instance in record.to_terminate.items() if record.ends.get(instance) == STAYED]
     given_back = f"; {', '.join(stayed)} stayed, their pods did not leave or others ended them" if stayed else ""
     why = f"{record.method.value}: {gone} nodes gone, {len(record.launched)} launched{given_back}"
     if record.outstanding():
         groups = ", ".join(sorted(set(record.outstanding().values())))
         why = f"{why}; {groups} has not launched what its raised desired size asks for: look at its scaling activities"
-    record = give_back_groups(record, ports)
-    let_go(record, ports.clusters)
-    outcome = DisruptionOutcome.DONE if record.told else DisruptionOutcome.GIVEN_UP
+    record = restore_groups(record, ports)
+    unprotect_launched(record, ports.clusters)
+    outcome = DisruptionOutcome.DONE if record.requested else DisruptionOutcome.GIVEN_UP
     written(record.closed(outcome, why, ports.clock.now()), ports.disruptions)
     return replace(run, next=Next.DONE, why=why)
 
@@ -45,16 +54,18 @@ def give_up(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> Disruptio
     An order without a recorded answer is requested once more, so that no launch is forgotten.
     """
     record = read(run, ports.disruptions)
-    if record.told:
-        return replace(run, next=Next.FOLLOW, why="its nodes were told to go: they are followed")
+    if record.requested:
+        return replace(run, next=Next.FOLLOW, why="terminations requested: following them")
     record = adopt(_answered(record, ports), ports)
-    record = written(record.fell(dict.fromkeys(record.standing, run.why or "the run was given up")), ports.disruptions)
-    record = release(record, ports)
+    record = written(
+        record.drop(dict.fromkeys(record.active_commands, run.why or "the run was given up")), ports.disruptions
+    )
+    record = roll_back(record, ports)
     why = run.why or "given up"
     if record.outstanding():
         return replace(run, next=Next.FOLLOW, pause=GROWTH_PAUSE, why=f"{why}; the raised desired size is followed")
-    record = give_back_groups(record, ports)
-    let_go(record, ports.clusters)
+    record = restore_groups(record, ports)
+    unprotect_launched(record, ports.clusters)
     written(record.closed(DisruptionOutcome.GIVEN_UP, why, ports.clock.now()), ports.disruptions)
     return replace(run, next=Next.GIVEN_UP, why=why)
 
@@ -64,16 +75,13 @@ def note_failure(run: DisruptionRun, call: Mapping[str, Any], ports: Ports) -> D
     restarts the run.
     """
     record = read(run, ports.disruptions)
-    again = rest_after(record.attempt, ports.clock.now())
+    again = retry_at(record.attempt, ports.clock.now())
     why = f"{call.get('error') or 'unknown error'}: {call.get('cause') or ''}"[:400]
     written(replace(record, retry=again, why=why), ports.disruptions)
-    return replace(run, next=Next.FAILED, why=f"{why}; taken up again at {again:%H:%M:%SZ}")
+    return replace(run, next=Next.FAILED, why=f"{why}; started again at {again:%H:%M:%SZ}")
 
 
-STEPS = {"end": end, "give-up": give_up, "note-failure": note_failure}
-
-
-def give_back_groups(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:
+def restore_groups(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:
     """Restore the groups as soon as possible: MaxSize only once the desired size fits below it. The remaining changes
     stay in the record, and the minute reconciler tries them again.
     """
@@ -94,5 +102,77 @@ def _answered(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:
         raise_sizes(record, ports.group_changes)
         return record
     ordered = {command_of(key) for key in record.orders}
-    others = {number: "given up before its launch" for number in record.standing if number not in ordered}
-    return launch_all(record.fell(others), ports, may_grow=False)
+    others = {number: "given up before its launch" for number in record.active_commands if number not in ordered}
+    return launch_all(record.drop(others), ports, may_grow=False)
+
+
+def roll_back(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:
+    """Return the record as written. Idempotent. The instance that offsets a launch is claimed before the other nodes
+    return to service: a node of this run would otherwise take new pods and lose its taint between two steps towards
+    its end.
+    """
+    surplus = record.surplus()
+    if surplus:
+        launched, undone = dict(record.launched), _undone(surplus, record, ports)
+        for new in surplus:
+            taken = {*(node.offset_by for node in launched.values()), *record.to_terminate.values()}
+            by = None if new in undone else _offset(new, record, taken, ports)
+            launched[new] = replace(launched[new], offset_by=by, undone=by is None)
+        record = written(replace(record, launched=launched), ports.disruptions)
+    _request(record, ports)
+    return_to_service(record, record.staying, ports)
+    return record
+
+
+def _request(record: DisruptionRecord, ports: Ports) -> None:
+    """Request the termination of each instance that offsets a launch; it accounts for the group's size from then on."""
+    offsets = {new: node.offset_by for new, node in record.launched.items() if node.offset_by is not None}
+    known = ports.instances.describe(offsets.values()) if offsets else {}
+    for new, by in offsets.items():
+        now = ports.clock.now()
+        reason = f"run {record.number} launched {new} ahead, and no old node is terminated for it"
+        cause = capacity_ledger.surplus(capacity_ledger.ahead(new), now, reason)
+        request(_subject(record, new, by, known.get(by)), [cause], ports)
+
+
+def _undone(surplus: Collection[str], record: DisruptionRecord, ports: Ports) -> frozenset[str]:
+    """Return new instances that have ended and by whose end their group reports that it shrank: they need no offset."""
+    instances = ports.instances.describe(surplus)
+    ended = [new for new in surplus if new not in instances or instances[new].ended]
+    groups = {new: record.launched[new].group for new in ended}
+    since = record.began - capacity_ledger.MARGIN
+    said = {group: ports.groups.activities(group, since) for group in sorted(set(groups.values()))}
+    return frozenset(
+        new for new in ended if capacity_ledger.ending(new, said[groups[new]]) is capacity_ledger.Ending.SHRUNK
+    )
+
+
+def _offset(new: str, record: DisruptionRecord, taken: Collection[str | None], ports: Ports) -> str:
+    """Return the instance that offsets the launch: the new node itself, else the youngest member of its group that
+    stays; the new one where neither is known: its own termination then settles the offset.
+    """
+    group = record.launched[new].group
+    described = ports.groups.describe([group]).get(group)
+    members = [member.id for member in described.instances] if described is not None else []
+    instances = ports.instances.describe({new, *members})
+    if new in instances and not instances[new].ended:
+        return new
+    staying = capacity_ledger.candidates(described, instances) if described is not None else ()
+    return next((one.id for one in staying if one.id not in taken and not is_open(one.id, ports.claims)), new)
+
+
+def _subject(record: DisruptionRecord, new: str, by: str, known: Instance | None) -> Subject:
+    """Return the instance as EC2 knows it, else with the place of the launch."""
+    node = record.launched[new]
+    return Subject(
+        instance=by,
+        cluster=record.cluster,
+        group=(known.group if known is not None else None) or node.group,
+        zone=known.zone if known is not None else node.zone,
+        subnet=known.subnet if known is not None else node.subnet,
+        instance_type=known.type if known is not None else "",
+        capacity_type=known.capacity_type if known is not None else CapacityType.ON_DEMAND,
+    )
+
+
+STEPS = {"end": end, "give-up": give_up, "note-failure": note_failure}

@@ -10,12 +10,11 @@ from functools import partial
 from threading import Lock
 from typing import Any
 
-from leeward.disruption.annotating import write_annotations
-from leeward.disruption.annotations import changes_in
-from leeward.disruption.blocked_events import tell_why_nodes_stay
+from leeward.disruption.annotations import changes_in, write_annotations
+from leeward.disruption.blocked_events import write_blocked_events
 from leeward.disruption.command import Command, Plan
-from leeward.disruption.lease import revive, start
-from leeward.disruption.observation import for_seconds, look
+from leeward.disruption.lease import restart, start
+from leeward.disruption.observation import for_seconds, observe
 from leeward.disruption.plan import plan_disruption, plan_in
 from leeward.disruption.planning_state import PlanningState
 from leeward.disruption.record import DisruptionRecord, groups_named
@@ -35,13 +34,13 @@ A_NODE, A_TYPE = 900, 22  # bytes, with what the run will record about them
 
 
 @dataclass(slots=True)
-class Decided:
+class PlannerResult:
     """Result of one call, by cluster; `errors` names the clusters and nodes that could not be read or written."""
 
     annotated: int = 0
-    told: int = 0
+    events: int = 0
     disruptions: list[str] = field(default_factory=list)
-    revived: list[str] = field(default_factory=list)
+    restarted: list[str] = field(default_factory=list)
     paused: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
@@ -49,11 +48,11 @@ class Decided:
         """Record one error."""
         self.errors.append(f"{what}: {type(error).__name__}: {error}")
 
-    def add(self, other: "Decided") -> None:
+    def add(self, other: "PlannerResult") -> None:
         """Add the result of another cluster."""
         self.annotated += other.annotated
-        self.told += other.told
-        for name in ("disruptions", "revived", "paused", "errors"):
+        self.events += other.events
+        for name in ("disruptions", "restarted", "paused", "errors"):
             getattr(self, name).extend(getattr(other, name))
 
     def to_json(self) -> dict[str, Any]:
@@ -61,14 +60,14 @@ class Decided:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-def decide_once(ports: Ports, each: Executor = in_threads) -> Decided:
+def decide_once(ports: Ports, each: Executor = in_threads) -> PlannerResult:
     """Decide for every cluster. Clusters are read in parallel and planned in sequence: planning takes a whole core."""
-    found = Decided()
+    result = PlannerResult()
     names = ports.clusters.names()
     planner = _Planner(ports=ports, share=1 / max(len(names), 1))
     for decided in each(planner.decide, names, CLUSTERS):
-        found.add(decided)
-    return found
+        result.add(decided)
+    return result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,41 +78,41 @@ class _Planner:
     share: float
     planning: Lock = field(default_factory=Lock)
 
-    def decide(self, cluster: str) -> Decided:
+    def decide(self, cluster: str) -> PlannerResult:
         """Decide for one cluster. Raises nothing."""
-        found, clock = Decided(), self.ports.clock
-        with isolate_errors(partial(found.note, cluster)):
+        result, clock = PlannerResult(), self.ports.clock
+        with isolate_errors(partial(result.note, cluster)):
             # An observation is some twenty calls: one throttled call is no reason to wait for the next schedule.
-            patiently(partial(self._decide, cluster, self.ports.for_seconds(CLUSTER_SECONDS), found), clock, PAUSES)
-        return found
+            patiently(partial(self._decide, cluster, self.ports.for_seconds(CLUSTER_SECONDS), result), clock, PAUSES)
+        return result
 
-    def _decide(self, cluster: str, ports: Ports, found: Decided) -> None:
+    def _decide(self, cluster: str, ports: Ports, result: PlannerResult) -> None:
         if ports.clusters.policies(cluster).settings.paused:
-            found.paused.append(cluster)
+            result.paused.append(cluster)
             return
         record = ports.disruptions.read(cluster)
-        name = revive(record, ports)
+        name = restart(record, ports)
         if name is not None:
-            found.revived.append(name)
-        snapshot = look(cluster, ports, record)
+            result.restarted.append(name)
+        snapshot = observe(cluster, ports, record)
         with self.planning:
             seen = PlanningState(snapshot)
             changes = changes_in(seen)
             closed = record is None or not record.open
             plan = plan_in(seen.within(for_seconds(SEARCH * self.share, ports.clock))) if closed else None
-        note = partial(_note_node, found, cluster)
+        note = partial(_note_node, result, cluster)
         kubernetes, writing = ports.clusters.kubernetes(cluster), WRITE * self.share
-        found.annotated += write_annotations(changes, kubernetes, for_seconds(writing, ports.clock), note)
+        result.annotated += write_annotations(changes, kubernetes, for_seconds(writing, ports.clock), note)
         if plan is None:
             return
         claimed = _claim(plan, snapshot, record, ports)
         if claimed is not None:
-            found.disruptions.append(start(claimed, ports))
-        found.told += tell_why_nodes_stay(snapshot, plan, for_seconds(writing, ports.clock), ports.clusters, note)
+            result.disruptions.append(start(claimed, ports))
+        result.events += write_blocked_events(snapshot, plan, for_seconds(writing, ports.clock), ports.clusters, note)
 
 
-def _note_node(found: Decided, cluster: str, node: str, error: LeewardError) -> None:
-    found.note(f"{cluster}: {node}", error)
+def _note_node(result: PlannerResult, cluster: str, node: str, error: LeewardError) -> None:
+    result.note(f"{cluster}: {node}", error)
 
 
 def claim_disruption(cluster: str, ports: Ports) -> DisruptionRecord | None:
@@ -121,7 +120,7 @@ def claim_disruption(cluster: str, ports: Ports) -> DisruptionRecord | None:
     if ports.clusters.policies(cluster).settings.paused:
         return None
     record = ports.disruptions.read(cluster)
-    snapshot = look(cluster, ports, record)
+    snapshot = observe(cluster, ports, record)
     return _claim(plan_disruption(snapshot, more=for_seconds(SEARCH, ports.clock)), snapshot, record, ports)
 
 
@@ -129,7 +128,7 @@ def _claim(
     plan: Plan, snapshot: ClusterSnapshot, last: DisruptionRecord | None, ports: Ports
 ) -> DisruptionRecord | None:
     """Claim the plan's nodes with one conditional write: a second writer finds the record of the first."""
-    commands = tuple(that_fit(plan.commands))
+    commands = tuple(commands_that_fit(plan.commands))
     if plan.method is None or not commands:
         return None
     nodes = {name: node.instance_id for one in commands for name in one.nodes if (node := snapshot.node(name))}
@@ -145,14 +144,14 @@ def _claim(
         nodes=nodes,
         members=members,
         groups=groups_named(members.values(), commands),
-        rests=last.rests if last is not None else {},
+        cooldowns=last.cooldowns if last is not None else {},
         raised=last.raised if last is not None else {},
         suspended=last.suspended if last is not None else (),
     )
     return ports.disruptions.write(record)
 
 
-def that_fit(commands: Iterable[Command]) -> Iterator[Command]:
+def commands_that_fit(commands: Iterable[Command]) -> Iterator[Command]:
     """Yield the commands that fit into the record; the rest comes with the next run. Placements of pods are not kept:
     they are computed again at every validation.
     """

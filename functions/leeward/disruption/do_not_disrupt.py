@@ -16,8 +16,8 @@ DO_NOT_EVICT = "karpenter.sh/do-not-evict"  # Karpenter's older key, without dur
 DO_NOT_CONSOLIDATE = "karpenter.sh/do-not-consolidate"
 TRUE, FALSE = "true", "false"
 _KEPT = {
-    DO_NOT_CONSOLIDATE: "the node asks not to be consolidated",
-    SCALE_DOWN_DISABLED: "the node is not to be scaled down",
+    DO_NOT_CONSOLIDATE: "the node opts out of consolidation",
+    SCALE_DOWN_DISABLED: "the node opts out of scale-down",
 }  # against shrinking the cluster by the node
 
 
@@ -39,12 +39,12 @@ def pod_opt_outs(pod: Pod, now: datetime) -> tuple[OptOut, ...]:
     """
     if pod.finished or pod.deletion is not None or not pod.annotations:
         return ()
-    found = [one for key in DO_NOT_DISRUPT if (one := _do_not_disrupt(key, pod, now))]
+    opt_outs = [one for key in DO_NOT_DISRUPT if (one := _do_not_disrupt(key, pod, now))]
     if pod.annotations.get(DO_NOT_EVICT) == TRUE:
-        found.append(OptOut(key=DO_NOT_EVICT, value=TRUE))
+        opt_outs.append(OptOut(key=DO_NOT_EVICT, value=TRUE))
     if pod.annotations.get(SAFE_TO_EVICT) == FALSE and not (pod.of_daemon_set or pod.mirror):
-        found.append(OptOut(key=SAFE_TO_EVICT, value=FALSE))
-    return tuple(found)
+        opt_outs.append(OptOut(key=SAFE_TO_EVICT, value=FALSE))
+    return tuple(opt_outs)
 
 
 def node_opt_outs(node: Node) -> tuple[OptOut, ...]:
@@ -61,14 +61,14 @@ def why_pod_stays(pod: Pod, now: datetime) -> str:
         if one.key == SAFE_TO_EVICT:
             return f'pod {pod.key} is not safe to evict ({one.key}: "{one.value}")'
         span = "" if one.value == TRUE else f" for {one.value} from its start"
-        return f"pod {pod.key} asks to be left alone{span} ({one.key})"
+        return f"pod {pod.key} opts out of disruption{span} ({one.key})"
     return ""
 
 
 def why_node_stays(node: Node) -> str:
     """Return which annotation of the node forbids every voluntary method, empty when none does."""
     key = next((one.key for one in node_opt_outs(node) if one.key in DO_NOT_DISRUPT), "")
-    return f"the node asks to be left alone ({key})" if key else ""
+    return f"the node opts out of disruption ({key})" if key else ""
 
 
 def why_node_is_kept(node: Node) -> str:

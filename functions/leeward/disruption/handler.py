@@ -20,8 +20,8 @@ def plan_disruptions(_event: Mapping[str, Any], context: object) -> dict[str, An
     """
     from leeward.disruption.controller import decide_once
 
-    found = decide_once(wiring.invocation_ports(context))
-    return telemetry.decided(found)
+    result = decide_once(wiring.invocation_ports(context))
+    return telemetry.decided(result)
 
 
 def disrupt(event: Mapping[str, Any], context: object) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 Each launch carries a client token made of the run, the command and the subnet, so requesting it twice is idempotent.
 An order without a recorded answer is requested again before anything else is decided. Where LaunchInstances does not
-serve the group the desired size brings the replacement (`replacement_sizes`); a command without capacity for its
+serve the group the desired size brings the replacement (`replacements`); a command without capacity for its
 replacement is dropped."""
 
 from collections.abc import Mapping
@@ -11,13 +11,13 @@ from dataclasses import replace
 from leeward.disruption.command import Command, Replacement
 from leeward.disruption.lease import written
 from leeward.disruption.record import DisruptionRecord, SurgeNode, command_of, launch_token, replacement_of
-from leeward.disruption.replacement_sizes import await_growth, can_grow, raise_sizes
+from leeward.disruption.replacements import await_growth, can_grow, raise_sizes
 from leeward.errors import LeewardError
 from leeward.model.facts import ClusterFacts
 from leeward.model.group import Group
 from leeward.model.reservation import Pool
-from leeward.placement.random_choice import Lots
 from leeward.placement.replacement import Known, Leaving, plan_launch
+from leeward.placement.scene import SeededChance
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
@@ -31,7 +31,7 @@ def launch_all(record: DisruptionRecord, ports: Ports, *, may_grow: bool = True)
     LaunchInstances is refused, raise the desired size; else the command is dropped.
     """
     for key in record.to_launch():
-        if command_of(key) not in record.standing:
+        if command_of(key) not in record.active_commands:
             continue  # another of its replacements was refused
         if key not in record.orders:
             record = _ordered(record, key, ports)
@@ -40,23 +40,17 @@ def launch_all(record: DisruptionRecord, ports: Ports, *, may_grow: bool = True)
     return record
 
 
-def planned(record: DisruptionRecord, key: str) -> Replacement:
-    """Return the replacement that was planned under the key `C.R`."""
-    number, place = replacement_of(key)
-    return record.commands[number].replacements[place]
-
-
 def _ordered(record: DisruptionRecord, key: str, ports: Ports) -> DisruptionRecord:
     """Place the replacement now, in the zones that the plan names; the order is written before the first call."""
     number = command_of(key)
     options, why = _places(record, key, ports)
     if not options:
-        return written(record.fell({number: f"no subnet for its replacement: {why}"}), ports.disruptions)
+        return written(record.drop({number: f"no subnet for its replacement: {why}"}), ports.disruptions)
     return written(replace(record, orders={**record.orders, key: ",".join(options)}), ports.disruptions)
 
 
 def _fulfilled(record: DisruptionRecord, key: str, ports: Ports, *, may_grow: bool) -> DisruptionRecord:
-    (number, place), wanted = replacement_of(key), planned(record, key)
+    (number, place), wanted = replacement_of(key), record.planned(key)
     while record.orders.get(key):
         where, _, others = record.orders[key].partition(",")
         zone, _, subnet = where.partition("/")
@@ -74,13 +68,13 @@ def _fulfilled(record: DisruptionRecord, key: str, ports: Ports, *, may_grow: bo
         if group is not None and can_grow(group):
             return await_growth(record, key, group, answer.reason, ports)
         why = f"{wanted.group} could not launch its replacement in {zone}: {answer.reason}"
-        return written(replace(record.fell({number: why}), orders=left), ports.disruptions)
+        return written(replace(record.drop({number: why}), orders=left), ports.disruptions)
     return record
 
 
 def _places(record: DisruptionRecord, key: str, ports: Ports) -> tuple[list[str], str]:
     """Return `zone/subnet` values, best first, and why there is none."""
-    wanted, command = planned(record, key), record.commands[command_of(key)]
+    wanted, command = record.planned(key), record.commands[command_of(key)]
     group = ports.groups.describe([wanted.group]).get(wanted.group)
     if group is None:
         return [], f"Auto Scaling does not know the group {wanted.group}"
@@ -94,7 +88,7 @@ def _places(record: DisruptionRecord, key: str, ports: Ports) -> tuple[list[str]
     if not known.subnets:
         return [], f"none of its subnets is in {', '.join(wanted.zones)}"
     leaving = _leaving(record, command, wanted, ports.clusters, ports.instances)
-    plan = plan_launch(group, leaving, known, Lots(f"{record.cluster}/{record.number}/{key}"))
+    plan = plan_launch(group, leaving, known, SeededChance(f"{record.cluster}/{record.number}/{key}"))
     return [f"{one.zone}/{one.subnet}" for one in plan.options if one.zone in wanted.zones], plan.nowhere
 
 

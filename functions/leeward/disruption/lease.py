@@ -15,8 +15,8 @@ from leeward.workflow.lease import LeaseLostError, write_version
 STARTS = 20  # executions of one run that are tried at one time
 
 
-def held(record: DisruptionRecord, disruption_executions: NamedExecutions) -> bool:
-    """Return whether an execution works on the run, or has been started and will take it."""
+def is_leased(record: DisruptionRecord, disruption_executions: NamedExecutions) -> bool:
+    """Return whether an execution works on the run, or has been started and will take its lease."""
     name = record.execution or execution_name(record.cluster, record.number, 1)
     return disruption_executions.running(name)
 
@@ -42,17 +42,17 @@ def start(record: DisruptionRecord, ports: Ports) -> str:
     return start_first_free(ports.disruption_executions, names, document)
 
 
-def revive(record: DisruptionRecord | None, ports: Ports) -> str | None:
+def restart(record: DisruptionRecord | None, ports: Ports) -> str | None:
     """Start an execution for an open run that no execution holds, and return its name; None where there is nothing to
     do yet.
     """
-    if record is None or not record.open or held(record, ports.disruption_executions):
+    if record is None or not record.open or is_leased(record, ports.disruption_executions):
         return None
     if record.retry is not None and ports.clock.now() < record.retry:
         return None
     return start(record, ports)
 
 
-def rest_after(attempt: int, now: datetime) -> datetime:
-    """Return when a run whose step has failed is taken up again: after 1, 2, 4 ... at most 15 minutes."""
+def retry_at(attempt: int, now: datetime) -> datetime:
+    """Return when a run whose step has failed is started again: after 1, 2, 4 ... at most 15 minutes."""
     return now + timedelta(minutes=min(2 ** max(attempt - 1, 0), 15))

@@ -1,6 +1,6 @@
 """Observation of a cluster for a run: the snapshot, with the state that only the table holds.
 
-Decides nothing. Groups that an upgrade holds are named, so that none of their nodes is a candidate and none of them
+Decides nothing. Groups with an open upgrade are named, so that none of their nodes is a candidate and none of them
 launches; old nodes whose termination the upgrade has requested count against budgets before they carry a taint."""
 
 from collections.abc import Callable, Iterable
@@ -17,44 +17,57 @@ from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.gather import gather
 
 
-def look(cluster: str, ports: Ports, record: DisruptionRecord | None) -> ClusterSnapshot:
+def observe(cluster: str, ports: Ports, record: DisruptionRecord | None) -> ClusterSnapshot:
     """Return the current snapshot. Raises the errors of the ports: a run without an observation does nothing."""
-    return with_the_table(gather(ports, cluster, ports.clock.now()), ports.upgrades, record)
+    return with_records(gather(ports, cluster, ports.clock.now()), ports.upgrades, record)
 
 
-def with_the_table(snapshot: ClusterSnapshot, upgrades: Upgrades, record: DisruptionRecord | None) -> ClusterSnapshot:
+def with_records(snapshot: ClusterSnapshot, upgrades: Upgrades, record: DisruptionRecord | None) -> ClusterSnapshot:
     """Return the snapshot with upgrades and the last run of each group. Raises the errors of the table."""
-    held, going = _upgrades((name for name, group in snapshot.groups.items() if snapshot.policy_of(group)), upgrades)
-    rests = record.rests if record is not None else {}
-    under_way = (_told(record),) if record is not None and record.open else ()
-    return replace(snapshot, last_disruptions=rests, held=held, going=going, warnings=(*snapshot.warnings, *under_way))
+    blocked, terminating = _upgrades(
+        (name for name, group in snapshot.groups.items() if snapshot.policy_of(group)), upgrades
+    )
+    rests = record.cooldowns if record is not None else {}
+    under_way = (_open_run(record),) if record is not None and record.open else ()
+    return replace(
+        snapshot,
+        last_disruptions=rests,
+        blocked_groups=blocked,
+        terminating=terminating,
+        warnings=(*snapshot.warnings, *under_way),
+    )
 
 
-def _told(record: DisruptionRecord) -> str:
+def _open_run(record: DisruptionRecord) -> str:
     """Describe the open run, as a warning for people."""
-    done = "its nodes were told to go" if record.told else "no node was told to go yet"
-    return f"run {record.number} is under way (execution {record.execution}): {record.summary}; {done}"
+    requested = "requested" if record.requested else "not requested yet"
+    return (
+        f"run {record.number} is under way (execution {record.execution}): {record.summary}; "
+        f"terminations are {requested}"
+    )
 
 
 def _upgrades(groups: Iterable[str], upgrades: Upgrades) -> tuple[dict[str, str], frozenset[str]]:
-    """Return (group -> why it is held, instances with a requested termination): one read of the table for each selected
-    group.
+    """Return (group -> why none of its nodes may be disrupted, instances with a requested termination): one read of
+    the table for each selected group.
     """
-    held: dict[str, str] = {}
-    going: set[str] = set()
+    blocked: dict[str, str] = {}
+    terminating: set[str] = set()
     for group in groups:
         record = upgrades.read(group)
         if record is None:
             continue
-        going |= record.under_way.keys()
+        terminating |= record.under_way.keys()
         if record.ended is None:
-            held[group] = f"its group {group} is being upgraded"
+            blocked[group] = f"its group {group} is being upgraded"
         elif record.ahead or record.orders:
-            held[group] = f"an upgrade of its group {group} has failed and is not settled: start it again, or abort it"
-    return held, frozenset(going)
+            blocked[group] = (
+                f"an upgrade of its group {group} has failed and is not settled: start it again, or abort it"
+            )
+    return blocked, frozenset(terminating)
 
 
-def without_our_marks(snapshot: ClusterSnapshot, record: DisruptionRecord, deployment: str) -> ClusterSnapshot:
+def without_own_taints(snapshot: ClusterSnapshot, record: DisruptionRecord, deployment: str) -> ClusterSnapshot:
     """Return the snapshot as it would be without the run: its nodes are untainted, so that they can be validated
     again. The specs keep the taint: no other pod is to land there.
     """

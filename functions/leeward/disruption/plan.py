@@ -21,10 +21,10 @@ def plan_disruption(
     return plan_in(PlanningState(snapshot, more), only=only)
 
 
-def plan_in(found: PlanningState, *, only: MethodName | None = None) -> Plan:
-    """Plan one run on an observation that other code has used before."""
-    snapshot = found.snapshot
-    outcomes = {method.name: method.decide(found) for method in ORDER}
+def plan_in(state: PlanningState, *, only: MethodName | None = None) -> Plan:
+    """Plan one run on an existing planning state."""
+    snapshot = state.snapshot
+    outcomes = {method.name: method.decide(state) for method in ORDER}
     if only is None:
         outcomes[MethodName.EMPTINESS] = _emptiness(outcomes)
     acting = [name for name in outcomes if only in {None, name} and outcomes[name].commands]
@@ -41,12 +41,12 @@ def _emptiness(outcomes: Mapping[MethodName, Outcome]) -> Outcome:
     """Return the outcome of emptiness. It has no command in this run where a consolidation saves more with the empty
     nodes present than it would after their removal: pods are about to land on them (docs/designs/disruption.md).
     """
-    found = outcomes[MethodName.EMPTINESS]
+    emptiness = outcomes[MethodName.EMPTINESS]
     if not outcomes[MethodName.CONSOLIDATION].before_empty:
-        return found
+        return emptiness
     why = "it is empty, but a consolidation that saves more with it there comes first"
-    waiting = {name: Verdict(candidate=True, reason=why) for command in found.commands for name in command.nodes}
-    return Outcome(commands=(), verdicts={**found.verdicts, **waiting})
+    waiting = {name: Verdict(candidate=True, reason=why) for command in emptiness.commands for name in command.nodes}
+    return Outcome(commands=(), verdicts={**emptiness.verdicts, **waiting})
 
 
 def by_node(snapshot: ClusterSnapshot, outcomes: dict[MethodName, Outcome]) -> dict[str, dict[MethodName, Verdict]]:

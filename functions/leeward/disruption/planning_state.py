@@ -9,15 +9,15 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from functools import cached_property
 
-from leeward.disruption.budget_usage import BudgetUsage
+from leeward.budgets.usage import BudgetUsage
 from leeward.disruption.candidates import Candidate, candidates
-from leeward.disruption.free_capacity import is_leaving, specs_by_free_capacity
 from leeward.disruption.targets import targets
 from leeward.drift.detect import Drifted, all_drift
 from leeward.scheduling.packing import pack
 from leeward.scheduling.pods import PodSpec
 from leeward.scheduling.world import World
 from leeward.snapshot.cluster import ClusterSnapshot
+from leeward.snapshot.free_capacity import is_leaving, specs_by_free_capacity
 
 
 def always() -> bool:
@@ -31,9 +31,9 @@ class PlanningState:
     def __init__(self, snapshot: ClusterSnapshot, more: Callable[[], bool] = always) -> None:
         self.snapshot = snapshot
         self.more = more
-        found, self.why_not = candidates(snapshot)
-        self.candidates: Mapping[str, Candidate] = found
-        self.spending = BudgetUsage.of(snapshot)
+        state, self.why_not = candidates(snapshot)
+        self.candidates: Mapping[str, Candidate] = state
+        self.usage = BudgetUsage.of(snapshot)
 
     def within(self, more: Callable[[], bool]) -> "PlanningState":
         """Return the same observation, including its cached results, with another time limit for tries."""
@@ -41,10 +41,10 @@ class PlanningState:
         same.more = more
         return same
 
-    def after(self, spending: BudgetUsage) -> "PlanningState":
+    def after(self, usage: BudgetUsage) -> "PlanningState":
         """Return the run after a command of this run: in the same world, with the budgets that are left then."""
         later = copy(self)
-        later.spending = spending
+        later.usage = usage
         return later
 
     @cached_property

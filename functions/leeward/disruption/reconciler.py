@@ -4,8 +4,8 @@ could not be restored at the end of the last one.
 Its nodes carry our taint without a termination while replacements come up: they are named, so that no other reconciler
 removes it."""
 
-from leeward.disruption.completion import give_back_groups
-from leeward.disruption.lease import revive
+from leeward.disruption.completion import restore_groups
+from leeward.disruption.lease import restart
 from leeward.disruption.record import DisruptionRecord
 from leeward.ports import Ports
 
@@ -16,9 +16,9 @@ def reconcile_disruption(cluster: str, ports: Ports) -> tuple[frozenset[str], st
     if record is None:
         return frozenset(), None
     if record.open:
-        return frozenset(record.nodes.values()), revive(record, ports)
+        return frozenset(record.nodes.values()), restart(record, ports)
     if (record.suspended or record.raised) and not _upgraded(record, ports):
-        restored = give_back_groups(record, ports)
+        restored = restore_groups(record, ports)
         if restored != record:
             ports.disruptions.write(restored)
     return frozenset(), None

@@ -10,11 +10,11 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from hashlib import sha256
 
-from leeward.disruption.command import Command, Decision, MethodName
+from leeward.disruption.command import Command, Decision, MethodName, Replacement
 from leeward.model.surge_instance import SurgeInstance, SurgeOwner
 from leeward.model.termination import CauseKind
 
-LONGEST_REST = timedelta(days=7)  # a cooldown that is longer is dropped
+LONGEST_COOLDOWN = timedelta(days=7)  # a cooldown that is longer is dropped
 GONE, STAYED = "gone", "stayed"
 CAUSES: Mapping[MethodName, CauseKind] = {
     MethodName.EXPIRATION: CauseKind.EXPIRED,
@@ -56,21 +56,21 @@ class SurgeNode:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DisruptionRecord:
     """One run of one cluster. `nodes`: name -> instance of every node that it claims; `members`: name -> its group;
-    `groups`: those of the nodes and those in which it launches. `fallen`: number of a dropped command -> why it is not
-    carried out now.
+    `groups`: those of the nodes and those in which it launches. `dropped`: number of a command -> why it is not carried
+    out now.
 
     `execution` holds the run, the `attempt`th of it. `suspended`: groups whose AZRebalance we have suspended;
     `raised`: group -> MaxSize before we raised it.
 
     `orders`: number of a command and of its replacement, `C.R` -> subnets that are still to be tried, `zone/subnet`
     each, the current one first. `launched`: new instance -> what it is.
-    `told`: termination of the nodes has been requested; their terminations own them now. `ends`: instance -> `gone`, or
-    `stayed` where it was returned to service or its group replaced it.
+    `requested`: the nodes' terminations have been requested and own them now. `ends`: instance -> `gone`, or `stayed`
+    where it was returned to service or its group replaced it.
 
     `refusals`: group -> why LaunchInstances does not serve it. `awaited`: `C.R` -> the group whose desired size,
     `sizes` by group, brings it instead; `before`: group -> its instances, comma between, before that.
 
-    `rests`: group -> when its last run ended, of this run and earlier ones. `retry`: not taken up again before.
+    `cooldowns`: group -> when its last run ended, of this run and earlier ones. `retry`: not taken up again before.
     """
 
     cluster: str
@@ -84,7 +84,7 @@ class DisruptionRecord:
     version: int = 0
     execution: str = ""
     attempt: int = 0
-    fallen: Mapping[str, str] = field(default_factory=dict)
+    dropped: Mapping[str, str] = field(default_factory=dict)
     suspended: tuple[str, ...] = ()
     raised: Mapping[str, int] = field(default_factory=dict)
     orders: Mapping[str, str] = field(default_factory=dict)
@@ -93,9 +93,9 @@ class DisruptionRecord:
     awaited: Mapping[str, str] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
     before: Mapping[str, str] = field(default_factory=dict)
-    told: bool = False
+    requested: bool = False
     ends: Mapping[str, str] = field(default_factory=dict)
-    rests: Mapping[str, datetime] = field(default_factory=dict)
+    cooldowns: Mapping[str, datetime] = field(default_factory=dict)
     retry: datetime | None = None
     ended: datetime | None = None
     outcome: DisruptionOutcome | None = None
@@ -107,20 +107,25 @@ class DisruptionRecord:
         return self.ended is None
 
     @property
-    def standing(self) -> Mapping[int, Command]:
+    def active_commands(self) -> Mapping[int, Command]:
         """Commands that are carried out, by number."""
-        return {number: one for number, one in enumerate(self.commands) if str(number) not in self.fallen}
+        return {number: one for number, one in enumerate(self.commands) if str(number) not in self.dropped}
 
     @property
-    def going(self) -> Mapping[str, str]:
-        """Name -> instance of the nodes of these commands."""
-        return {name: self.nodes[name] for one in self.standing.values() for name in one.nodes}
+    def to_terminate(self) -> Mapping[str, str]:
+        """Name -> instance of the nodes of the active commands."""
+        return {name: self.nodes[name] for one in self.active_commands.values() for name in one.nodes}
 
     @property
-    def released(self) -> Mapping[str, str]:
+    def under_way(self) -> tuple[str, ...]:
+        """Instances of these commands whose end is not known yet."""
+        return tuple(instance for instance in self.to_terminate.values() if instance not in self.ends)
+
+    @property
+    def staying(self) -> Mapping[str, str]:
         """Nodes that were claimed and stay."""
-        going = self.going
-        return {name: instance for name, instance in self.nodes.items() if name not in going}
+        terminated = self.to_terminate
+        return {name: instance for name, instance in self.nodes.items() if name not in terminated}
 
     @property
     def cause(self) -> CauseKind:
@@ -130,7 +135,7 @@ class DisruptionRecord:
     @property
     def summary(self) -> str:
         """Summary of the commands: `drift: replace node-a; delete node-b`."""
-        commands = "; ".join(f"{one.decision.value} {', '.join(one.nodes)}" for one in self.standing.values())
+        commands = "; ".join(f"{one.decision.value} {', '.join(one.nodes)}" for one in self.active_commands.values())
         return f"{self.method.value}: {commands}"
 
     def new_of(self, number: int) -> tuple[str, ...]:
@@ -141,7 +146,7 @@ class DisruptionRecord:
         """Return the keys `C.R` of replacements for which nothing was launched yet, and no group grows."""
         wanted = (
             replacement_key(number, place)
-            for number, one in self.standing.items()
+            for number, one in self.active_commands.items()
             if one.decision is Decision.REPLACE
             for place in range(len(one.replacements))
         )
@@ -153,27 +158,32 @@ class DisruptionRecord:
         there = {node.key for node in self.launched.values()}
         return {key: group for key, group in self.awaited.items() if key not in there}
 
+    def planned(self, key: str) -> Replacement:
+        """Return the replacement that was planned under the key `C.R`."""
+        number, place = replacement_of(key)
+        return self.commands[number].replacements[place]
+
     def surplus(self) -> tuple[str, ...]:
         """Return the new instances that replace no old node: those of dropped commands, and of commands whose nodes all
         stayed. Those whose offset is decided are not named again.
         """
         kept: set[str] = set()
-        for number, one in self.standing.items():
+        for number, one in self.active_commands.items():
             ends = [self.ends.get(self.nodes[name], "") for name in one.nodes]
-            if not self.told or GONE in ends or "" in ends:
+            if not self.requested or GONE in ends or "" in ends:
                 kept.update(self.new_of(number))
         decided = {new for new, node in self.launched.items() if node.undone or node.offset_by is not None}
         return tuple(new for new in self.launched if new not in kept and new not in decided)
 
-    def fell(self, why: Mapping[int, str]) -> "DisruptionRecord":
+    def drop(self, why: Mapping[int, str]) -> "DisruptionRecord":
         """Return the record without these commands."""
-        return replace(self, fallen={**self.fallen, **{str(number): text[:300] for number, text in why.items()}})
+        return replace(self, dropped={**self.dropped, **{str(number): text[:300] for number, text in why.items()}})
 
     def closed(self, outcome: DisruptionOutcome, why: str, now: datetime) -> "DisruptionRecord":
         """Return the record as ended; the cooldown of its groups begins now."""
-        rests = {group: at for group, at in self.rests.items() if now - at < LONGEST_REST}
-        rests |= dict.fromkeys(self.groups, now)
-        return replace(self, ended=now, outcome=outcome, why=why[:500], rests=rests, retry=None)
+        cooldowns = {group: at for group, at in self.cooldowns.items() if now - at < LONGEST_COOLDOWN}
+        cooldowns |= dict.fromkeys(self.groups, now)
+        return replace(self, ended=now, outcome=outcome, why=why[:500], cooldowns=cooldowns, retry=None)
 
 
 def replacement_key(command: int, replacement: int) -> str:
@@ -206,8 +216,8 @@ def surge_of(record: DisruptionRecord, instance: str) -> SurgeInstance:
 
 def launch_token(record: DisruptionRecord, key: str, subnet: str) -> str:
     """Return the client token of one launch in one subnet (at most 64 characters): a repeated request is idempotent."""
-    told = f"{record.cluster}/{record.number}/{record.began:%Y%m%dT%H%M%S}/{key}/{subnet}"
-    return f"leeward-disruption-{sha256(told.encode()).hexdigest()[:32]}"
+    launch = f"{record.cluster}/{record.number}/{record.began:%Y%m%dT%H%M%S}/{key}/{subnet}"
+    return f"leeward-disruption-{sha256(launch.encode()).hexdigest()[:32]}"
 
 
 def groups_named(groups: Iterable[str], commands: Iterable[Command]) -> tuple[str, ...]:

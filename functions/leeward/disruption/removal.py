@@ -27,54 +27,56 @@ class Removal:
         return sum(node.price for node in self.new_nodes)
 
 
-def without(found: PlanningState, removed: Sequence[Candidate]) -> Removal:
+def on_free_capacity(state: PlanningState, removed: Sequence[Candidate]) -> Removal:
     """Try the removal on free capacity alone."""
-    return _told(attempt(found.world, (one.name for one in removed), whole=True))
+    return _removal(attempt(state.world, (one.name for one in removed), whole=True))
 
 
-def with_new(found: PlanningState, removed: Sequence[Candidate], target: Target, *, at_most: int | None = 1) -> Removal:
+def with_new_nodes(
+    state: PlanningState, removed: Sequence[Candidate], target: Target, *, at_most: int | None = 1
+) -> Removal:
     """Try the removal with new nodes of the target: the zone is the scheduler's choice among the cheapest."""
     names = [one.name for one in removed]
-    packing = attempt(found.world, names, templates=(target.template,), at_most=at_most, whole=True)
-    return accepted(found, _told(packing), target)
+    packing = attempt(state.world, names, templates=(target.template,), at_most=at_most, whole=True)
+    return accepted(state, _removal(packing), target)
 
 
-def in_zone(found: PlanningState, removed: Sequence[Candidate], target: Target, zone: str) -> Removal:
+def in_zone(state: PlanningState, removed: Sequence[Candidate], target: Target, zone: str) -> Removal:
     """Try the removal with one new node in that zone."""
     names = [one.name for one in removed]
-    packing = attempt(found.world, names, templates=(target.by_zone[zone],), at_most=1, whole=True)
-    return accepted(found, _told(packing), target)
+    packing = attempt(state.world, names, templates=(target.by_zone[zone],), at_most=1, whole=True)
+    return accepted(state, _removal(packing), target)
 
 
-def accepted(found: PlanningState, removal: Removal, target: Target) -> Removal:
+def accepted(state: PlanningState, removal: Removal, target: Target) -> Removal:
     """Refuse the removal where a pod on a new node would not accept every type that may come up."""
     places = {one.zone: one for one in target.template.offerings}
     for node in removal.new_nodes:
-        pods = [found.specs[pod] for pod, where in removal.placements.items() if where == node.name]
+        pods = [state.specs[pod] for pod, where in removal.placements.items() if where == node.name]
         if not accepted_everywhere(pods, target, places[node.zone]):
             return Removal(why=f"not every type that {target.group} may launch suits the pods")
     return removal
 
 
-def carry_out(found: PlanningState, removed: Sequence[Candidate], removal: Removal) -> None:
+def apply(state: PlanningState, removed: Sequence[Candidate], removal: Removal) -> None:
     """Leave the world as the removal leaves it, for later trials. Pods on new nodes are removed from it: no later trial
     may count on a node that does not exist yet.
     """
-    world = found.world
+    world = state.world
     for pod in [pod for one in removed for pod in world.remove(one.name)]:
         number = world.fleet.numbers.get(removal.placements[pod.key], -1)
-        if number >= 0 and found.snapshot.node(removal.placements[pod.key]) is not None:
+        if number >= 0 and state.snapshot.node(removal.placements[pod.key]) is not None:
             world.put(pod, world.kind(pod), number)
 
 
 def replacements(
-    found: PlanningState, removed: Sequence[Candidate], target: Target, removal: Removal
+    state: PlanningState, removed: Sequence[Candidate], target: Target, removal: Removal
 ) -> list[Replacement]:
     """Return one replacement for each new node. A single one may come up in every zone where the pods fit as well."""
     if len(removal.new_nodes) != 1:
         return [replacement(target, (node.zone,)) for node in removal.new_nodes]
     chosen = removal.new_nodes[0].zone
-    more = [zone for zone in target.by_zone if zone == chosen or not in_zone(found, removed, target, zone).why]
+    more = [zone for zone in target.by_zone if zone == chosen or not in_zone(state, removed, target, zone).why]
     return [replacement(target, tuple(more))]
 
 
@@ -91,7 +93,7 @@ def replacement(target: Target, zones: tuple[str, ...]) -> Replacement:
     )
 
 
-def _told(packing: Packing) -> Removal:
+def _removal(packing: Packing) -> Removal:
     if packing.complete:
         return Removal(placements=packing.placements, new_nodes=packing.new_nodes)
     lost = packing.unplaced[0]

@@ -18,11 +18,11 @@ class Next(StrEnum):
     HAND_OVER = "hand-over"  # another execution holds the run
     NOTHING = "nothing"  # there is no such run, or it has ended
     VALIDATE = "validate"
-    MARK = "mark"
+    TAINT = "taint"
     LAUNCH = "launch"
     BOOT = "boot"
     READY = "ready"
-    TELL = "tell"
+    TERMINATE = "terminate"
     FOLLOW = "follow"
     END = "end"
     GIVE_UP = "give-up"
@@ -34,7 +34,7 @@ class Next(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DisruptionRun:
     """State of one execution between two steps. `number` 0: started manually, the run is computed from the current
-    state; `pause` in seconds; `judged`: when the commands were last validated.
+    state; `pause` in seconds; `validated`: when the commands were validated last.
     """
 
     cluster: str
@@ -42,7 +42,7 @@ class DisruptionRun:
     next: Next
     execution: str = ""
     pause: int = 0
-    judged: datetime | None = None
+    validated: datetime | None = None
     why: str = ""
 
     @classmethod
@@ -59,7 +59,7 @@ class DisruptionRun:
             next=Next(raw.get("next") or Next.VALIDATE),
             execution=str(raw.get("execution") or ""),
             pause=int(raw.get("pause") or 0),
-            judged=_moment(raw.get("judged") or ""),
+            validated=_moment(raw.get("validated") or ""),
             why=str(raw.get("why") or ""),
         )
 
@@ -76,7 +76,7 @@ class DisruptionRun:
             "execution": self.execution,
             "next": self.next.value,
             "pause": self.pause,
-            "judged": self.judged.isoformat() if self.judged else "",
+            "validated": self.validated.isoformat() if self.validated else "",
             "why": self.why[:LONGEST_WHY],
         }
 
@@ -86,5 +86,5 @@ def _moment(text: str) -> datetime | None:
         return datetime.fromisoformat(text) if text else None
     except ValueError as error:
         raise InvalidInputError(
-            f"input: found judged {text!r}, expected a time such as 2026-03-02T00:50:32+00:00"
+            f"input: found validated {text!r}, expected a time such as 2026-03-02T00:50:32+00:00"
         ) from error

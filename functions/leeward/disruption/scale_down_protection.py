@@ -10,14 +10,14 @@ from leeward.ports.kubernetes import Clusters
 from leeward.workflow.scale_down_protection import owners, protect, release, release_all
 
 
-def keep(record: DisruptionRecord, nodes: Iterable[Node], clusters: Clusters) -> None:
+def protect_launched(record: DisruptionRecord, nodes: Iterable[Node], clusters: Clusters) -> None:
     """Protect the nodes launched for commands that stand."""
-    launched = {new for number in record.standing for new in record.new_of(number)}
+    launched = {new for number in record.active_commands for new in record.new_of(number)}
     new = (node for node in nodes if node.instance_id in launched)
     protect(new, _owner(record), clusters.kubernetes(record.cluster))
 
 
-def let_go(record: DisruptionRecord, clusters: Clusters) -> None:
+def unprotect_launched(record: DisruptionRecord, clusters: Clusters) -> None:
     """Remove the protection at the end of the run."""
     if record.launched:
         release_all(_owner(record), record.cluster, clusters)

@@ -9,19 +9,18 @@ from datetime import timedelta
 from typing import Any
 
 from leeward.disruption import completion
-from leeward.disruption.command_checks import judged
-from leeward.disruption.launching import launch_all, planned
-from leeward.disruption.lease import read, written
-from leeward.disruption.observation import look
+from leeward.disruption.completion import roll_back
+from leeward.disruption.controller import claim_disruption
+from leeward.disruption.launching import launch_all
+from leeward.disruption.lease import is_leased, read, written
+from leeward.disruption.observation import observe
 from leeward.disruption.record import DisruptionRecord, command_of
-from leeward.disruption.replacement_readiness import JOINS_WITHIN, arrival
-from leeward.disruption.replacement_sizes import OWED_FOR, adopt, announce
-from leeward.disruption.rollback import release
+from leeward.disruption.replacements import JOINS_WITHIN, LAUNCHES_WITHIN, adopt, announce, readiness
 from leeward.disruption.run import DisruptionRun, Next
-from leeward.disruption.scale_down_protection import keep
-from leeward.disruption.taking import take_disruption
-from leeward.disruption.termination_requests import is_told, mark_all, tell
-from leeward.disruption.termination_tracking import concluded, under_way
+from leeward.disruption.scale_down_protection import protect_launched
+from leeward.disruption.terminations import is_requested, request_terminations, taint_nodes, with_results
+from leeward.disruption.validation import revalidated
+from leeward.errors import InvalidInputError
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.compute import Instances
@@ -35,30 +34,59 @@ FIRST_LOOK, BOOT_PAUSE = 30, 15  # seconds until the first check for a new node,
 LONGEST_PAUSE = 60  # between two checks: the longer it has taken, the longer
 DRAIN_PAUSE = 30  # seconds between two checks of terminations
 FRESH = timedelta(minutes=1)  # validity of a validation: budgets, pods and nodes change in minutes
+SETTLES = 15  # seconds between the decision and the first action (Karpenter, validation of a command)
+
+
+def take_disruption(run: DisruptionRun, call: Mapping[str, Any], ports: Ports) -> DisruptionRun:
+    """Take the run, or report which execution has it. Without a number: plan and claim a run now."""
+    name = str(call.get("execution") or "")
+    run = replace(run, execution=name)
+    if run.cluster not in ports.clusters.names():
+        known = ", ".join(ports.clusters.names())
+        raise InvalidInputError(f"input: found cluster {run.cluster!r}, expected one of {known}")
+    record = ports.disruptions.read(run.cluster)
+    if run.number == 0 and (record is None or not record.open):
+        record = claim_disruption(run.cluster, ports)
+    if record is None or not record.open or run.number not in {0, record.number}:
+        return replace(run, next=Next.NOTHING, why="nothing is to be done, or the run has ended")
+    run = replace(run, number=record.number)
+    if record.execution != name:
+        if record.execution and is_leased(record, ports.disruption_executions):
+            return replace(run, next=Next.HAND_OVER, why=f"execution {record.execution} has the run")
+        record = written(replace(record, execution=name, attempt=record.attempt + 1, retry=None), ports.disruptions)
+    if record.requested:
+        return replace(run, next=Next.FOLLOW, why="terminations requested: following them")
+    if record.attempt > 1:
+        return replace(
+            run, next=Next.GIVE_UP, why=record.why or "its execution ended before it requested a termination"
+        )
+    return replace(run, next=Next.VALIDATE, pause=SETTLES, why=record.summary)
 
 
 def validate(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun:
     """Validate the commands seconds after they were planned. Nothing has been touched yet."""
     record = read(run, ports.disruptions)
-    record = written(judged(record, look(run.cluster, ports, record), ports.deployment), ports.disruptions)
-    return _onward(replace(run, judged=ports.clock.now()), record, Next.MARK)
+    record = written(revalidated(record, observe(run.cluster, ports, record), ports.deployment), ports.disruptions)
+    return _next(replace(run, validated=ports.clock.now()), record, Next.TAINT)
 
 
-def mark(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun:
+def taint(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun:
     """Taint and cordon the nodes; where nodes are launched, suspend AZRebalance and raise MaxSize for them."""
     record = read(run, ports.disruptions)
     launching = record.to_launch()
     if launching:
-        record = _hold_groups(record, launching, ports)
-    count = mark_all(record, ports)
-    return replace(run, next=Next.LAUNCH if launching else Next.TELL, why=f"marked {count} nodes; {record.summary}")
+        record = _prepare_groups(record, launching, ports)
+    count = taint_nodes(record, ports)
+    return replace(
+        run, next=Next.LAUNCH if launching else Next.TERMINATE, why=f"tainted {count} nodes; {record.summary}"
+    )
 
 
 def launch(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun:
     """Launch the replacements first. A command whose replacement has no place is dropped, the others continue."""
     before = read(run, ports.disruptions)
-    record = release(launch_all(before, ports), ports)
-    after = replace(_onward(run, record, Next.BOOT), pause=FIRST_LOOK)
+    record = roll_back(launch_all(before, ports), ports)
+    after = replace(_next(run, record, Next.BOOT), pause=FIRST_LOOK)
     refused = announce(record, before, ports.clock, ports.clusters)
     return replace(after, why=f"{after.why}; {refused}") if refused else after
 
@@ -69,20 +97,20 @@ def ready(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionR
     """
     before = read(run, ports.disruptions)
     record = adopt(before, ports)
-    wanted = {new: planned(record, key) for number in record.standing for new, key in _keys(record, number)}
+    wanted = {new: record.planned(key) for number in record.active_commands for new, key in _keys(record, number)}
     nodes = ports.clusters.kubernetes(run.cluster).nodes()
-    found = arrival(wanted, ports.instances.describe(wanted), nodes, since=record.began, now=ports.clock.now())
-    fell = {record.launched[new].command: why for new, why in found.wrong.items()}
-    missing = [*found.missing.values(), *_grows(record, fell, ports.clock)]
-    if fell:
-        record = written(record.fell(fell), ports.disruptions)
-    if record.fallen != before.fallen:
-        record = release(record, ports)
-    keep(record, nodes, ports.clusters)
-    if missing and record.standing:
+    state = readiness(wanted, ports.instances.describe(wanted), nodes, since=record.began, now=ports.clock.now())
+    dropped = {record.launched[new].command: why for new, why in state.wrong.items()}
+    missing = [*state.missing.values(), *_grows(record, dropped, ports.clock)]
+    if dropped:
+        record = written(record.drop(dropped), ports.disruptions)
+    if record.dropped != before.dropped:
+        record = roll_back(record, ports)
+    protect_launched(record, nodes, ports.clusters)
+    if missing and record.active_commands:
         pause = _pause(record, BOOT_PAUSE, ports.clock)
         return replace(run, next=Next.BOOT, pause=pause, why="; ".join(missing))
-    return _onward(run, record, Next.READY)
+    return _next(run, record, Next.READY)
 
 
 def validate_again(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun:
@@ -90,23 +118,25 @@ def validate_again(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> Di
     holds, and budgets still allow it. From here on nothing is undone.
     """
     record = read(run, ports.disruptions)
-    record = written(judged(record, look(run.cluster, ports, record), ports.deployment), ports.disruptions)
-    return _onward(replace(run, judged=ports.clock.now()), release(record, ports), Next.TELL)
+    record = written(revalidated(record, observe(run.cluster, ports, record), ports.deployment), ports.disruptions)
+    return _next(replace(run, validated=ports.clock.now()), roll_back(record, ports), Next.TERMINATE)
 
 
-def tell_nodes(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun:
-    """Claim each node for its own termination, which drains it and removes it from its group with decrement. Where an
+def terminate(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun:
+    """Request the termination of each node, which drains it and removes it from its group with decrement. Where an
     earlier step was retried, the last validation may be minutes old: no termination is requested on it.
     """
     record = read(run, ports.disruptions)
-    age = ports.clock.now() - run.judged if run.judged else None
-    if not record.told and (age is None or age > FRESH):
+    age = ports.clock.now() - run.validated if run.validated else None
+    if not record.requested and (age is None or age > FRESH):
         seconds = f"{age.total_seconds():.0f} s old" if age is not None else "missing"
-        return replace(run, next=Next.READY, pause=1, why=f"the last judgement is {seconds}: once more")
-    if not record.told:
-        record = written(replace(record, told=True), ports.disruptions)
-    tell(record, ports)
-    return replace(run, next=Next.FOLLOW, pause=DRAIN_PAUSE, why=f"terminations requested: {', '.join(record.going)}")
+        return replace(run, next=Next.READY, pause=1, why=f"the last validation is {seconds}: validating again")
+    if not record.requested:
+        record = written(replace(record, requested=True), ports.disruptions)
+    request_terminations(record, ports)
+    return replace(
+        run, next=Next.FOLLOW, pause=DRAIN_PAUSE, why=f"terminations requested: {', '.join(record.to_terminate)}"
+    )
 
 
 def follow(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun:
@@ -114,22 +144,29 @@ def follow(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> Disruption
     claimed now.
     """
     record = read(run, ports.disruptions)
-    terminations = ports.claims.read_all(record.going.values())
-    unclaimed = [one for one in under_way(record) if not is_told(record, one, terminations.get(one))]
+    terminations = ports.claims.read_all(record.to_terminate.values())
+    unclaimed = [one for one in record.under_way if not is_requested(record, one, terminations.get(one))]
     if unclaimed:
         record = _without_vanished(record, unclaimed, ports.instances, ports.disruptions)
-        tell(record, ports, only=under_way(record))
-    after = concluded(record, terminations)
+        request_terminations(record, ports, only=record.under_way)
+    after = with_results(record, terminations)
     if after != record:
         record = written(after, ports.disruptions)
-    left = under_way(record)
+    left = record.under_way
     record = adopt(record, ports) if not left else record
-    if not left and record.outstanding() and ports.clock.now() - record.began < OWED_FOR:
-        return replace(run, next=Next.FOLLOW, pause=DRAIN_PAUSE, why="what the raised desired size brings is awaited")
+    if not left and record.outstanding() and ports.clock.now() - record.began < LAUNCHES_WITHIN:
+        return replace(
+            run,
+            next=Next.FOLLOW,
+            pause=DRAIN_PAUSE,
+            why="waiting for the instances that the raised desired size brings",
+        )
     if not left:
-        return replace(run, next=Next.END, why=f"{len(record.ends)} terminations have come to their end")
+        return replace(run, next=Next.END, why=f"{len(record.ends)} terminations have ended")
     pause = _pause(record, DRAIN_PAUSE, ports.clock)
-    return replace(run, next=Next.FOLLOW, pause=pause, why=f"{len(left)} of {len(record.going)} are on their way")
+    return replace(
+        run, next=Next.FOLLOW, pause=pause, why=f"{len(left)} of {len(record.to_terminate)} terminations are under way"
+    )
 
 
 def _pause(record: DisruptionRecord, least: int, clock: Clock) -> int:
@@ -138,19 +175,19 @@ def _pause(record: DisruptionRecord, least: int, clock: Clock) -> int:
     return int(min(max(waited / 6, least), LONGEST_PAUSE))
 
 
-def _onward(run: DisruptionRun, record: DisruptionRecord, onward: Next) -> DisruptionRun:
-    """Continue with the commands that stand; without any the run is given up."""
-    fallen = "; ".join(f"command {number} fell: {why}" for number, why in record.fallen.items())
-    if record.standing:
-        return replace(run, next=onward, why=f"{record.summary}; {fallen}" if fallen else record.summary)
-    return replace(run, next=Next.GIVE_UP, why=fallen)
+def _next(run: DisruptionRun, record: DisruptionRecord, step: Next) -> DisruptionRun:
+    """Continue with the active commands; without any the run is given up."""
+    dropped = "; ".join(f"command {number} dropped: {why}" for number, why in record.dropped.items())
+    if record.active_commands:
+        return replace(run, next=step, why=f"{record.summary}; {dropped}" if dropped else record.summary)
+    return replace(run, next=Next.GIVE_UP, why=dropped)
 
 
-def _hold_groups(record: DisruptionRecord, launching: tuple[str, ...], ports: Ports) -> DisruptionRecord:
+def _prepare_groups(record: DisruptionRecord, launching: tuple[str, ...], ports: Ports) -> DisruptionRecord:
     """Suspend AZRebalance and raise MaxSize; both are recorded first. Groups whose owners have suspended balancing
     already are left unchanged, and so is the MaxSize of a managed node group, which belongs to EKS.
     """
-    wanted = [planned(record, key).group for key in launching]
+    wanted = [record.planned(key).group for key in launching]
     numbers = {command_of(key) for key in launching}
     groups = ports.groups.describe(record.groups)
     own = {record.members[name] for number in numbers for name in record.commands[number].nodes}
@@ -180,15 +217,15 @@ def _keys(record: DisruptionRecord, number: int) -> list[tuple[str, str]]:
     return [(new, record.launched[new].key) for new in record.new_of(number)]
 
 
-def _grows(record: DisruptionRecord, fell: dict[int, str], clock: Clock) -> list[str]:
-    """Return the launches that desired sizes have still to bring for commands that stand. Adds to `fell` those that are
-    too late.
+def _grows(record: DisruptionRecord, dropped: dict[int, str], clock: Clock) -> list[str]:
+    """Return the launches that desired sizes have still to bring for active commands. Adds to `dropped` the commands
+    whose launch is too late.
     """
     late = clock.now() - record.began > JOINS_WITHIN
-    waiting = {key: group for key, group in record.outstanding().items() if command_of(key) in record.standing}
+    waiting = {key: group for key, group in record.outstanding().items() if command_of(key) in record.active_commands}
     if late:
         late_for = {command_of(key): group for key, group in waiting.items()}
-        fell.update(
+        dropped.update(
             {number: f"the raised desired size of {group} has brought no node" for number, group in late_for.items()}
         )
         return []
@@ -209,11 +246,11 @@ STEPS: Mapping[str, Step[DisruptionRun]] = {
     **guarded(
         {
             "validate": validate,
-            "mark": mark,
+            "taint": taint,
             "launch": launch,
             "ready": ready,
             "validate-again": validate_again,
-            "tell": tell_nodes,
+            "terminate": terminate,
             "follow": follow,
             **completion.STEPS,
         }

@@ -41,7 +41,7 @@ class Target:
         """Dollars an hour in its cheapest zone; 0 where prices are not known."""
         return min((one.price for one in self.template.offerings), default=0.0)
 
-    def has_room(self, removed: Iterable[Candidate]) -> bool:
+    def can_launch(self, removed: Iterable[Candidate]) -> bool:
         """Return whether the group can launch: at its MaxSize only for a node of its own, which leaves afterwards."""
         return self.left > 0 or any(candidate.group.name == self.group for candidate in removed)
 
@@ -65,8 +65,8 @@ def targets(snapshot: ClusterSnapshot, *, priced: bool) -> tuple[tuple[Target, .
 
 def _why_not(snapshot: ClusterSnapshot, launchable: Launchable, policy: NodePolicy | None, *, priced: bool) -> str:
     group = snapshot.groups[launchable.group]
-    if group.name in snapshot.held or not launchable.zones:
-        return snapshot.held.get(group.name, "no subnet of it is known")
+    if group.name in snapshot.blocked_groups or not launchable.zones:
+        return snapshot.blocked_groups.get(group.name, "no subnet of it is known")
     if not launchable.types or any(not _sized(launchable, name) for name in launchable.types):
         return "what it launches is not known"
     full = "it is at its MaxSize, which is EKS' own" if group.nodegroup and launchable.left == 0 else ""
@@ -101,7 +101,7 @@ def _unmet(requirements: Iterable[PolicyRequirement], launchable: Launchable) ->
 
 
 def _target(launchable: Launchable, closed: Collection[str], *, priced: bool) -> Target:
-    """Build the target without a bound of its own: `has_room` limits the launches, per command. Among zones of one
+    """Build the target without a bound of its own: `can_launch` limits the launches, per command. Among zones of one
     price the closed ones come last.
     """
     offerings = tuple(one for one in launchable.template.offerings if not priced or one.zone in launchable.prices)

@@ -10,7 +10,7 @@ from leeward.telemetry import Telemetry
 from leeward.workflow.steps import log_step
 
 if TYPE_CHECKING:  # the run's steps cold-start without the search for candidates
-    from leeward.disruption.controller import Decided
+    from leeward.disruption.controller import PlannerResult
 
 DISRUPTIONS_DONE = "DisruptionsDone"
 DISRUPTIONS_GIVEN_UP = "DisruptionsGivenUp"
@@ -18,12 +18,12 @@ DISRUPTIONS_GIVEN_UP = "DisruptionsGivenUp"
 telemetry = Telemetry("disruption")
 
 
-def decided(found: Decided) -> dict[str, Any]:
+def decided(result: PlannerResult) -> dict[str, Any]:
     """Write one line per call. Raises LeewardError for clusters that could not be read: an alarm watches for it."""
-    (telemetry.warning if found.errors else telemetry.info)("decided", found.to_json())
-    if found.errors:
-        raise LeewardError("; ".join(found.errors))
-    return found.to_json()
+    (telemetry.warning if result.errors else telemetry.info)("decided", result.to_json())
+    if result.errors:
+        raise LeewardError("; ".join(result.errors))
+    return result.to_json()
 
 
 def stepped(step: str, result: DisruptionRun) -> None:

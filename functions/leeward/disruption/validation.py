@@ -1,21 +1,35 @@
 """Validation of an earlier plan's commands on a later snapshot.
 
 Source: Karpenter, pkg/controllers/disruption/validation.go. Of an empty set only the nodes that have changed are
-dropped, because the others do not depend on them; any other command holds as a whole or not at all."""
+dropped, because the others do not depend on them; any other command holds as a whole or not at all. Once the
+replacements of a run have come up, its commands are checked as deletions beside nodes that exist, and the cost of a new
+node is compared with the planned cost."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from leeward.disruption.budget_usage import BudgetUsage
+from leeward.budgets.usage import BudgetUsage
 from leeward.disruption.candidates import Candidate
 from leeward.disruption.command import Command, Decision, MethodName, Plan, Replacement, Verdict
 from leeward.disruption.methods import ORDER, Method
+from leeward.disruption.observation import without_own_taints
 from leeward.disruption.plan import by_node
 from leeward.disruption.planning_state import PlanningState, always
-from leeward.disruption.removal import Removal, carry_out, in_zone, replacement, replacements, with_new, without
+from leeward.disruption.record import DisruptionRecord
+from leeward.disruption.removal import (
+    Removal,
+    apply,
+    in_zone,
+    on_free_capacity,
+    replacement,
+    replacements,
+    with_new_nodes,
+)
 from leeward.disruption.savings import saved, why_not_worth
 from leeward.disruption.targets import Target, targets
 from leeward.snapshot.cluster import ClusterSnapshot
+
+CENTS = 1e-6  # dollars an hour that are no difference
 
 
 def validate(
@@ -29,32 +43,33 @@ def validate(
 
     `method`: the earlier plan's, None where none acted.
     """
-    found = PlanningState(snapshot, more)
-    outcomes = {one.name: one.decide(found) for one in ORDER}
+    state = PlanningState(snapshot, more)
+    outcomes = {one.name: one.decide(state) for one in ORDER}
     verdicts = by_node(snapshot, outcomes)
-    held: list[Command] = []
+    valid: list[Command] = []
     acting = next((one for one in ORDER if one.name is method), None)
     if acting is not None:
-        check = _Check(found, acting)
-        with found.world.trial():
+        check = _Check(state, acting)
+        with state.world.trial():
             for command in commands:
                 still, why = check.command(command)
-                held += [still] if still else []
+                valid += [still] if still else []
                 for name in command.nodes:
-                    said = f"the earlier command {'holds' if still and name in still.nodes else f'fell: {why}'}"
+                    holds = still is not None and name in still.nodes
+                    said = f"the earlier command is {'still valid' if holds else f'no longer valid: {why}'}"
                     if name in verdicts:
-                        verdicts[name][acting.name] = Verdict(candidate=name in found.candidates, reason=said)
-    return Plan(method=method, commands=tuple(held), verdicts=verdicts, warnings=snapshot.warnings)
+                        verdicts[name][acting.name] = Verdict(candidate=name in state.candidates, reason=said)
+    return Plan(method=method, commands=tuple(valid), verdicts=verdicts, warnings=snapshot.warnings)
 
 
 class _Check:
     """Check of one method's commands, each in the world that those before it leave behind."""
 
-    def __init__(self, found: PlanningState, method: Method) -> None:
-        self._found, self._method = found, method
-        self._spending: BudgetUsage = found.spending.copy()
+    def __init__(self, state: PlanningState, method: Method) -> None:
+        self._state, self._method = state, method
+        self._usage: BudgetUsage = state.usage.copy()
         priced = method.name is MethodName.CONSOLIDATION
-        self._targets = {one.group: one for one in targets(found.snapshot, priced=priced)[0]}
+        self._targets = {one.group: one for one in targets(state.snapshot, priced=priced)[0]}
 
     def command(self, command: Command) -> tuple[Command | None, str]:
         """Return the command as it would be now, else None and why."""
@@ -67,18 +82,18 @@ class _Check:
         why = "; ".join(f"{name}: {alone[name]}" for name in command.nodes if alone[name])
         if why:
             return None, why
-        nodes = [self._found.candidates[name] for name in command.nodes]
+        nodes = [self._state.candidates[name] for name in command.nodes]
         return self._sized(command, nodes)
 
     def _why_not_node(self, name: str) -> str:
-        candidate = self._found.candidates.get(name)
+        candidate = self._state.candidates.get(name)
         if candidate is None:
-            return self._found.why_not.get(name, "the node is not there any more")
-        return self._method.why_not(self._found, candidate) or self._spending.why_not(candidate, self._method.reason)
+            return self._state.why_not.get(name, "the node is not there any more")
+        return self._method.why_not(self._state, candidate) or self._usage.why_not(candidate, self._method.reason)
 
     def _sized(self, command: Command, nodes: Sequence[Candidate]) -> tuple[Command | None, str]:
         """Check budgets and sizes for all nodes together, then capacity, then price."""
-        trial = self._spending.copy()
+        trial = self._usage.copy()
         for candidate in nodes:
             why = trial.why_not(candidate, self._method.reason)
             if why:
@@ -92,7 +107,7 @@ class _Check:
     def _placed(self, command: Command, nodes: Sequence[Candidate], trial: BudgetUsage) -> tuple[Command | None, str]:
         coming: tuple[Replacement, ...] = ()
         if command.decision is Decision.DELETE:
-            removal = without(self._found, nodes)
+            removal = on_free_capacity(self._state, nodes)
         else:
             coming, removal = self._launched(command, nodes)
         why = removal.why
@@ -101,12 +116,12 @@ class _Check:
             why = why_not_worth(nodes, price)
         if why:
             return None, why
-        carry_out(self._found, nodes, removal)
+        apply(self._state, nodes, removal)
         for candidate in nodes:
             trial.resize(candidate.group.name, -1)
         for one in coming:
             trial.resize(one.group, 1)
-        self._spending = trial
+        self._usage = trial
         savings = saved(nodes, price)
         kept = savings if savings is None or self._method.name is MethodName.CONSOLIDATION else max(savings, 0.0)
         cost = sum(one.cost for one in nodes)
@@ -122,9 +137,9 @@ class _Check:
         if why or target is None:
             return (), Removal(why=why)
         if several:
-            removal = with_new(self._found, nodes, target, at_most=len(command.replacements))
-            return tuple(replacements(self._found, nodes, target, removal)), removal
-        tried = {zone: in_zone(self._found, nodes, target, zone) for zone in planned.zones if zone in target.by_zone}
+            removal = with_new_nodes(self._state, nodes, target, at_most=len(command.replacements))
+            return tuple(replacements(self._state, nodes, target, removal)), removal
+        tried = {zone: in_zone(self._state, nodes, target, zone) for zone in planned.zones if zone in target.by_zone}
         zones = tuple(zone for zone, removal in tried.items() if not removal.why)
         if not zones:
             return (), Removal(why=f"the pods do not fit on a new node of {planned.group} any more")
@@ -136,4 +151,54 @@ class _Check:
         launchable = target.launchable
         if not set(launchable.types) <= set(planned.types) or launchable.capacity is not planned.capacity:
             return f"group {planned.group} would launch something else now"
-        return "" if target.has_room(nodes) else f"group {planned.group} is at its MaxSize"
+        return "" if target.can_launch(nodes) else f"group {planned.group} is at its MaxSize"
+
+
+def revalidated(record: DisruptionRecord, snapshot: ClusterSnapshot, deployment: str) -> DisruptionRecord:
+    """Return the record with the commands as they are valid now; the others are dropped, each with its reason."""
+    snapshot = without_own_taints(snapshot, record, deployment)
+    planned = {number: _as_deletion(record, number, command) for number, command in record.active_commands.items()}
+    plan = validate(snapshot, record.method, planned.values(), more=lambda: False)
+    dropped: dict[int, str] = {}
+    commands = list(record.commands)
+    left = list(plan.commands)
+    for number, command in planned.items():
+        still = next((one for one in left if set(one.nodes) <= set(command.nodes)), None)
+        expensive = _why_expensive(record, number, snapshot)
+        if still is None or expensive:
+            dropped[number] = expensive or _why(plan.verdicts, command, record)
+        if still is not None:
+            left.remove(still)
+            commands[number] = _narrowed(commands[number], still)
+    return replace(record.drop(dropped), commands=tuple(commands))
+
+
+def _as_deletion(record: DisruptionRecord, number: int, command: Command) -> Command:
+    """Return the command as a deletion once all its replacements have come up."""
+    launched = record.new_of(number)
+    if command.decision is Decision.DELETE or len(launched) < len(command.replacements):
+        return command
+    return replace(command, decision=Decision.DELETE, replacements=())
+
+
+def _narrowed(command: Command, still: Command) -> Command:
+    """Return the command reduced to the nodes of an empty set that are still empty, or to the zones of a replacement
+    that are still possible.
+    """
+    coming = still.replacements or command.replacements
+    return replace(command, nodes=still.nodes, replacements=coming)
+
+
+def _why_expensive(record: DisruptionRecord, number: int, snapshot: ClusterSnapshot) -> str:
+    nodes = {node.instance_id: node for node in snapshot.nodes}
+    for new in record.new_of(number):
+        wanted = record.planned(record.launched[new].key)
+        price = snapshot.price_of(nodes[new]) if new in nodes else None
+        if price is not None and wanted.price is not None and price > wanted.price + CENTS:
+            return f"{new} costs ${price:.4f} an hour, planned were ${wanted.price:.4f} at the most"
+    return ""
+
+
+def _why(verdicts: Mapping[str, Mapping[MethodName, Verdict]], command: Command, record: DisruptionRecord) -> str:
+    said = [verdicts[name][record.method].reason for name in command.nodes if record.method in verdicts.get(name, {})]
+    return "; ".join(dict.fromkeys(said)) or f"{', '.join(command.nodes)}: the nodes are not there any more"

@@ -31,7 +31,7 @@ def of_requirements(
     for asked in policy.requirements:
         if not _meets(asked, labels):
             mends = launchable is not None and _all_meet(asked, launchable)
-            yield _of_label(asked.key, labels, _told(asked), mends=mends)
+            yield _of_label(asked.key, labels, _values(asked), mends=mends)
     if launchable is None:
         return
     kind, zone = snapshot.type_of(node), snapshot.zone_of(node)
@@ -49,12 +49,12 @@ def known_labels(snapshot: ClusterSnapshot, node: Node) -> dict[str, str]:
     capacity type.
     """
     capacity = snapshot.capacity_of(node)
-    told = {
+    labels = {
         well_known.INSTANCE_TYPE_LABEL: snapshot.type_of(node),
         well_known.ZONE_LABEL: snapshot.zone_of(node),
         CAPACITY_LABEL: capacity.value if capacity else "",
     }
-    return {**{key: value for key, value in told.items() if value}, **node.labels}
+    return {**{key: value for key, value in labels.items() if value}, **node.labels}
 
 
 def of_desired(node: Node, policy: NodePolicy, expected: Iterable[ExpectedNode]) -> Iterator[Reason]:
@@ -110,7 +110,7 @@ def _all_meet(asked: PolicyRequirement, launchable: Launchable) -> bool:
     )
 
 
-def _told(asked: PolicyRequirement) -> str:
+def _values(asked: PolicyRequirement) -> str:
     return f"{asked.operator} [{', '.join(asked.values)}]" if asked.values else asked.operator
 
 

@@ -42,7 +42,7 @@ class Drifted:
         return bool(self.reasons)
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """Sentence about the drift."""
         fields = dict.fromkeys(reason.field.value for reason in self.reasons)
         return f"it has drifted in {', '.join(fields)}"

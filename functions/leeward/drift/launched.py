@@ -62,10 +62,10 @@ def _parts(field: Field, have: Mapping[str, str] | None, want: Mapping[str, str]
     wrong = {key: value for key, value in want.items() if have.get(key) != value and not key.startswith("aws:")}
     if wrong:
         found = {key: have[key] for key in wrong if key in have}
-        yield _reason(field, _told(found) or "none", _told(wrong))
+        yield _reason(field, _pairs(found) or "none", _pairs(wrong))
 
 
-def _told(pairs: Mapping[str, str]) -> str:
+def _pairs(pairs: Mapping[str, str]) -> str:
     return ", ".join(f"{key}={pairs[key]}" for key in sorted(pairs))
 
 

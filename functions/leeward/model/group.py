@@ -13,6 +13,7 @@ from leeward.model.times import as_instant
 
 TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
 LAUNCHING = "autoscaling:EC2_INSTANCE_LAUNCHING"
+IN_SERVICE = "InService"
 RETAINED = "Terminating:Retained"  # its terminate hook was abandoned: it runs on until a request ends it
 LEAVING = "Terminating"  # prefix of the lifecycle states of an instance that the group ends
 WARMED = "Warmed:"  # prefix of the lifecycle states of an instance in the warm pool

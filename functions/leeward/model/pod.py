@@ -118,6 +118,11 @@ class Pod:
         return self.phase in FINISHED
 
     @property
+    def evictable(self) -> bool:
+        """True if a drain has to evict it: neither static nor of a DaemonSet, neither finished nor being deleted."""
+        return not (self.mirror or self.of_daemon_set or self.finished or self.deletion is not None)
+
+    @property
     def critical(self) -> bool:
         """True if it is drained last, as kubelet's graceful node shutdown and Karpenter do."""
         return self.priority_class in {"system-cluster-critical", "system-node-critical"}

@@ -20,6 +20,7 @@ DRIFTED_SINCE = "leeward.dev/drifted-since"  # RFC 3339
 DRIFT_REASONS = "leeward.dev/drift-reasons"  # fields, comma-separated
 TEMPLATE_HASH = "leeward.dev/template-hash"  # the launch settings of the node, field by field
 TEMPLATE_HASH_VERSION = "leeward.dev/template-hash-version"  # version of its computation
+POD_DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 MIRROR_POD = "kubernetes.io/config.mirror"
 
 ZONE_LABEL = "topology.kubernetes.io/zone"

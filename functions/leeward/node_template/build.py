@@ -155,8 +155,8 @@ def _tagged(
 ) -> tuple[dict[str, int], dict[str, int]]:
     """Return capacity and allocatable with the tags' resources, which are both, as in Cluster Autoscaler."""
     of_nodegroup = resources(sources.nodegroup.tags) if sources.nodegroup else {}
-    told = _merged(tags.resources, of_nodegroup, precedence)
-    return {**found.capacity, **told}, {**found.allocatable, **told}
+    tagged = _merged(tags.resources, of_nodegroup, precedence)
+    return {**found.capacity, **tagged}, {**found.allocatable, **tagged}
 
 
 def _labels(
@@ -174,8 +174,8 @@ def _labels(
         system="windows" if kubelet.family is Family.WINDOWS else "linux",
     )
     managed = labels.of_managed_group(sources.group, launch, chosen.capacity)
-    told = labels.of_nodegroup(nodegroup) if nodegroup else {}
-    return {**generic, **kubelet.labels, **managed, **_merged(tags.labels, told, precedence)}
+    of_nodegroup = labels.of_nodegroup(nodegroup) if nodegroup else {}
+    return {**generic, **kubelet.labels, **managed, **_merged(tags.labels, of_nodegroup, precedence)}
 
 
 def _merged(tags: Mapping[str, Any], api: Mapping[str, Any], precedence: str) -> dict[str, Any]:
@@ -191,8 +191,8 @@ def _taints(
     api = nodegroup.taints if nodegroup else ()
     if precedence != API_WINS:
         api = _without(api, tags.taints)
-    told = (*tags.taints, *api)
-    return tuple(dict.fromkeys((*told, *_without(kubelet.taints, told))))
+    taints = (*tags.taints, *api)
+    return tuple(dict.fromkeys((*taints, *_without(kubelet.taints, taints))))
 
 
 def _without(taints: Sequence[Taint], winners: Sequence[Taint]) -> tuple[Taint, ...]:

@@ -54,8 +54,8 @@ def choices(
 
 def _minima(group: Group, settings: LaunchSettings | None) -> InstanceType | None:
     """Return the least vCPUs and memory of the first requirements, or None without any."""
-    told = [one.requirements for one in group.launch.overrides] + ([settings.requirements] if settings else [])
-    needs = next((one for one in told if one), None)
+    requirements = [one.requirements for one in group.launch.overrides] + ([settings.requirements] if settings else [])
+    needs = next((one for one in requirements if one), None)
     if needs is None:
         return None
     vcpus, memory = ((needs.get(key) or {}).get("Min") or 0 for key in ("VCpuCount", "MemoryMiB"))

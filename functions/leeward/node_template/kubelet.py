@@ -94,8 +94,8 @@ def withheld(
     kept |= _amounts(settings.kube_reserved, "kube-reserved", warnings)
     for name, value in _amounts(settings.system_reserved, "system-reserved", warnings).items():
         kept[name] = kept.get(name, 0) + value
-    told = settings.eviction_hard
-    thresholds = dict(told) if "eviction-hard" in settings.replaces else {**EVICTION_HARD, **told}
+    hard = settings.eviction_hard
+    thresholds = dict(hard) if "eviction-hard" in settings.replaces else {**EVICTION_HARD, **hard}
     for signal, resource in ((EVICTION_MEMORY, MEMORY), (EVICTION_STORAGE, EPHEMERAL_STORAGE)):
         if signal in thresholds:
             evicted = _threshold(signal, thresholds[signal], capacity.get(resource, 0), warnings)

@@ -69,8 +69,8 @@ def usable_memory(kind: InstanceType) -> int:
     """
     if not kind.name:
         return kind.memory_mib * MIB
-    told = kind.memory_mib - (ARM_RESERVED_MIB if "arm64" in kind.architectures else 0)
-    return max(0, int(told - -(-told * MEMORY_OVERHEAD // 1))) * MIB
+    memory = kind.memory_mib - (ARM_RESERVED_MIB if "arm64" in kind.architectures else 0)
+    return max(0, int(memory - -(-memory * MEMORY_OVERHEAD // 1))) * MIB
 
 
 def _storage(kind: InstanceType, kubelet: KubeletSettings, launch: LaunchSettings, disk_gib: int | None) -> int:
@@ -80,9 +80,9 @@ def _storage(kind: InstanceType, kubelet: KubeletSettings, launch: LaunchSetting
     if kubelet.local_disks and kind.local_storage_gb:
         return kind.local_storage_gb * 10**9
     devices = (BOTTLEROCKET_DATA,) if kubelet.family is Family.BOTTLEROCKET else ROOT_DEVICES
-    told = next((launch.volumes[device] for device in devices if device in launch.volumes), None)
+    root_gib = next((launch.volumes[device] for device in devices if device in launch.volumes), None)
     default = WINDOWS_VOLUME_GIB if kubelet.family is Family.WINDOWS else DEFAULT_VOLUME_GIB
-    return (told or disk_gib or default) * GIB
+    return (root_gib or disk_gib or default) * GIB
 
 
 def _devices(kind: InstanceType) -> dict[str, int]:

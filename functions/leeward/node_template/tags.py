@@ -56,11 +56,11 @@ def resources(tags: Mapping[str, str]) -> dict[str, int]:
         name = key.removeprefix(RESOURCE)
         if key.startswith(RESOURCE) and name:
             try:
-                told = amount(name, value, down=True)
+                quantity = amount(name, value, down=True)
             except InvalidInputError:
                 continue  # reported by tag_facts
-            if told >= 0:
-                found[name] = told
+            if quantity >= 0:
+                found[name] = quantity
     return found
 
 

@@ -147,12 +147,12 @@ def _blocker(line: str, record: TerminationRecord, at: datetime) -> dict[str, An
     """Build one blocker. `until`: when it is no longer waited for, as the line itself says, else when the drain gives
     up; None if the wait has no end.
     """
-    told = BlockedLine.read(line)
+    blocked = BlockedLine.read(line)
     ends = [moment for moment in (record.times.get("until"), detach_deadline(record, at)) if moment is not None]
     return {
-        "pod": told.pod,
-        "why": told.why,
-        "until": _instant(told.until or min(ends, default=None)),
+        "pod": blocked.pod,
+        "why": blocked.why,
+        "until": _instant(blocked.until or min(ends, default=None)),
     }
 
 

@@ -13,7 +13,7 @@ from leeward.isolation import isolate_errors
 from leeward.notifications.events import SOURCE, NodeTerminationEvent, events_of_change
 from leeward.telemetry import Telemetry
 
-EVENTS_TOLD = "EventsPublished"
+EVENTS_PUBLISHED = "EventsPublished"
 CHANGES_UNREADABLE = "ChangesUnreadable"
 
 telemetry = Telemetry("notifications")
@@ -26,7 +26,7 @@ def bus() -> EventBridgeBus:
 
 
 def handle(event: Mapping[str, Any], _context: object) -> dict[str, int]:
-    """Handle a batch of the table's stream -> `{"told": events}`. Raises if the bus did not take them: Lambda then
+    """Handle a batch of the table's stream -> `{"events": number}`. Raises if the bus did not take them: Lambda then
     delivers the batch again, and a subscriber recognizes a duplicate event by its `detail.id`.
     """
     changes, unreadable = changes_of(event)
@@ -35,12 +35,12 @@ def handle(event: Mapping[str, Any], _context: object) -> dict[str, int]:
         with isolate_errors(partial(_unreadable, unreadable, change)):
             found += events_of_change(change.before, change.after, change.at)
     for one in unreadable:
-        telemetry.error("a record that cannot be read tells nothing", {"key": one.key, "why": one.why})
+        telemetry.error("a record that cannot be read makes no event", {"key": one.key, "why": one.why})
     bus().tell(found)
     for made in found:
         telemetry.info(made.turn.value, {"id": made.id, "instance": made.record.instance, "why": made.why})
-    telemetry.count({EVENTS_TOLD: len(found), CHANGES_UNREADABLE: len(unreadable)})
-    return {"told": len(found)}
+    telemetry.count({EVENTS_PUBLISHED: len(found), CHANGES_UNREADABLE: len(unreadable)})
+    return {"events": len(found)}
 
 
 def _unreadable(found: list[UnreadableChange], change: RecordChange, error: LeewardError) -> None:

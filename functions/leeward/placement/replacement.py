@@ -129,15 +129,15 @@ def _short_last(
     if not well or len(well) == len(options):
         return options
     why = ", ".join(f"{short[zone]} in {zone}" for zone in dict.fromkeys(o.zone for o in options if o.zone in short))
-    told = tuple(replace(option, why=f"{option.why}; EC2 is taking back spot capacity: {why}") for option in well)
-    return told + tuple(option for option in options if option.zone in short)
+    reclaimed = tuple(replace(option, why=f"{option.why}; EC2 is taking back spot capacity: {why}") for option in well)
+    return reclaimed + tuple(option for option in options if option.zone in short)
 
 
 def _type_names(group: Group, leaving: Leaving, known: Known) -> tuple[str, ...]:
     """Return the types that the group may launch: those of its template, else its overrides, else its instances."""
     templates = known.facts.templates
-    told = templates[group.name].types if group.name in templates else ()
-    return told or group.override_types or tuple(sorted({*group.running_types, leaving.type} - {""}))
+    types = templates[group.name].types if group.name in templates else ()
+    return types or group.override_types or tuple(sorted({*group.running_types, leaving.type} - {""}))
 
 
 def _demand(group: Group, leaving: Leaving, known: Known) -> Demand:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Protocol
 
 from leeward.model import well_known
@@ -17,6 +18,21 @@ class Chance(Protocol):
     def randrange(self, stop: int, /) -> int:
         """Return a whole number from 0 to stop - 1."""
         ...
+
+
+class SeededChance:
+    """`Chance` whose seed is a text, such as the id of the instance that is replaced: the same text gives the same
+    choices, so that a repeated decision is the same.
+    """
+
+    def __init__(self, seed: str) -> None:
+        self._seed = seed
+        self._drawn = 0
+
+    def randrange(self, stop: int, /) -> int:
+        """Return a whole number from 0 to stop - 1, as even as 256 bits make it."""
+        self._drawn += 1
+        return int.from_bytes(sha256(f"{self._seed}/{self._drawn}".encode()).digest()) % stop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """Keys of `spec.disruption` with Karpenter's older names, its budgets, and every recurring window.
 
-Decides what may be written; `leeward.disruption.budgets` decides how many nodes a budget then allows."""
+Decides what may be written; `leeward.budgets.disruption_budgets` decides how many nodes a budget then allows."""
 
 import re
 from datetime import timedelta

@@ -4,8 +4,8 @@ waits until the disruption budgets of its node's policy allow it."""
 from collections.abc import Iterable
 from datetime import datetime
 
+from leeward.budgets.disruption_budgets import allowance_among, tightest, why_disrupted
 from leeward.cluster.facets import Facet, known_or, load
-from leeward.disruption.budgets import allowance, tightest
 from leeward.model.deadlines import detach_deadline
 from leeward.model.termination import CauseKind, TerminationRecord, execution_name
 from leeward.ports import Ports
@@ -72,15 +72,14 @@ def budget_left(record: TerminationRecord, ports: Ports, result: ReconcileResult
     members = {member.id: member.zone for member in situation.listing.instances}
     kubernetes = ports.clusters.kubernetes(record.subject.cluster)
     nodes = [node for node in kubernetes.nodes() if node.instance_id in members]
-    busy = {n.instance_id for n in nodes if n.marked or n.deleting or not n.ready} | set(result.restarted)
-    busy -= {record.instance}
+    disrupting = {node.instance_id for node in nodes if why_disrupted(node)} | (set(result.restarted) & members.keys())
     left = tightest(
-        allowance(
+        allowance_among(
             situation.policy.disruption.budgets,
+            [members[node.instance_id] for node in nodes],
+            [members[name] for name in disrupting - {record.instance}],
             reason=None,
             zone=zone,
-            total=sum(zone in {None, members[node.instance_id]} for node in nodes),
-            disrupting=sum(zone in {None, members.get(name)} for name in busy & members.keys()),
             now=now,
         )
         for zone in (None, record.subject.zone)

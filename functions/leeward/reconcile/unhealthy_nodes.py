@@ -11,10 +11,10 @@ from enum import StrEnum
 
 from leeward.cluster.facets import known_or
 from leeward.cluster.state import ClusterState
-from leeward.disruption.competing_groups import foreign, mark_of
 from leeward.disruption.do_not_disrupt import why_node_stays
 from leeward.model.group import Group
 from leeward.model.node import Node
+from leeward.model.node_owners import disruption_taint_of, foreign
 from leeward.policy.document import NodePolicy, RepairPolicy
 from leeward.reconcile.circuit_breaker import CircuitBreaker
 
@@ -114,8 +114,8 @@ def _why_left(node: Node, policy: NodePolicy, state: ClusterState) -> Iterator[s
 
 def _why_kept(node: Node, group: Group, state: ClusterState) -> Iterator[str]:
     """Yield the reasons to keep the node: another controller is ending it, or its owner keeps it."""
-    if taint := mark_of(node):
-        yield f"it is on its way out already (taint {taint})"
+    if taint := disruption_taint_of(node):
+        yield f"it is terminating already (taint {taint})"
     lifecycle = group.lifecycle_of(node.instance_id) or "nothing of it"
     if lifecycle != IN_SERVICE:
         yield f"its group {group.name} says {lifecycle}"

@@ -31,8 +31,8 @@ class ClusterSnapshot(ClusterState):
     `node_specs`, `pod_specs` and `daemon_specs` are the input of `leeward.scheduling.World`: all nodes, all pods that
     have not finished, and the pod of each DaemonSet. `launchables` has only the selected groups. `launched_from`:
     launch settings by instance, where they can still be read. `last_disruptions`: when the last run of a group ended;
-    `held`: group -> why no other run may disrupt its nodes now; `going`: instances whose termination is requested and
-    that may not carry a taint yet. `warnings`: missing or assumed inputs, a sentence each.
+    `blocked_groups`: group -> why no other run may disrupt its nodes now; `terminating`: instances whose termination is
+    requested and that may not carry a taint yet. `warnings`: missing or assumed inputs, a sentence each.
     """
 
     now: datetime
@@ -49,8 +49,8 @@ class ClusterSnapshot(ClusterState):
     launchables: Mapping[str, Launchable] = field(default_factory=dict)
     launched_from: Mapping[str, LaunchSettings] = field(default_factory=dict)
     last_disruptions: Mapping[str, datetime] = field(default_factory=dict)
-    held: Mapping[str, str] = field(default_factory=dict)
-    going: frozenset[str] = frozenset()
+    blocked_groups: Mapping[str, str] = field(default_factory=dict)
+    terminating: frozenset[str] = frozenset()
     warnings: tuple[str, ...] = ()
     _pods_on: dict[str, list[Pod]] = field(init=False, repr=False, compare=False)
     _node_named: dict[str, Node] = field(init=False, repr=False, compare=False)
@@ -87,9 +87,9 @@ class ClusterSnapshot(ClusterState):
         instance = self.instance_of(node)
         if instance is not None:
             return instance.capacity_type
-        told = node.labels.get("karpenter.sh/capacity-type") or node.labels.get("eks.amazonaws.com/capacityType", "")
+        label = node.labels.get("karpenter.sh/capacity-type") or node.labels.get("eks.amazonaws.com/capacityType", "")
         known = {"spot": CapacityType.SPOT, "on-demand": CapacityType.ON_DEMAND}
-        return known.get(told.lower().replace("_", "-"))
+        return known.get(label.lower().replace("_", "-"))
 
     def price_of(self, node: Node) -> float | None:
         """Return the dollars an hour of the node for its type, zone and capacity type. None where it is not known."""

@@ -30,9 +30,9 @@ from leeward.ports.records import Catalog, Claims
 from leeward.scheduling.nodes import NodeSpec
 from leeward.scheduling.pods import PodReader, PodSpec
 from leeward.scheduling.volumes import Storage
-from leeward.snapshot.attaching import seen_limits
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.launches import LaunchFacts, launchable_of, launched_from, looked_up
+from leeward.snapshot.volume_limits import seen_limits
 
 
 def gather(ports: Ports, cluster: str, now: datetime, *, as_if: Group | None = None) -> ClusterSnapshot:

@@ -14,8 +14,8 @@ from leeward.node_template.gathering import Looked, look_up, sources_by_type
 from leeward.policy.document import NodePolicy
 from leeward.ports.compute import LaunchSources
 from leeward.ports.eks import KnownNodegroups
-from leeward.snapshot.attaching import SeenLimits, attaching
 from leeward.snapshot.launchable import Launchable, launchable
+from leeward.snapshot.volume_limits import SeenLimits, with_volume_limits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ def launchable_of(looked: Looked, policy: NodePolicy, facts: LaunchFacts) -> Lau
     expected = [expected_node(one, policy.template.precedence) for one in sources.values()]
     launches = {name: one.launch for name, one in sources.items()}
     found = launchable(looked.group, looked.choices, expected, facts.subnets.values(), facts.prices, launches)
-    return attaching(found, facts.sources.instance_types(found.types), facts.attach_limits)
+    return with_volume_limits(found, facts.sources.instance_types(found.types), facts.attach_limits)
 
 
 def launched_from(groups: Iterable[Group], facts: LaunchFacts) -> dict[str, LaunchSettings]:

@@ -6,7 +6,7 @@ from typing import Any
 from leeward.adapters import wiring
 from leeward.adapters.initialization import initialize
 from leeward.errors import LeewardError
-from leeward.sync.once import sync_once
+from leeward.sync.controller import sync_once
 from leeward.telemetry import Telemetry
 
 HOOKS_PUT = "HooksPut"

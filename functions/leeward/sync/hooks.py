@@ -64,5 +64,5 @@ def _wanted(group: Group, heartbeat: Heartbeat, mark: str) -> LifecycleHook:
 
 
 def _outdated(hook: LifecycleHook, wanted: LifecycleHook) -> bool:
-    told = (hook.heartbeat_timeout, hook.default)
-    return hook.name == wanted.name and told != (wanted.heartbeat_timeout, wanted.default)
+    settings = (hook.heartbeat_timeout, hook.default)
+    return hook.name == wanted.name and settings != (wanted.heartbeat_timeout, wanted.default)

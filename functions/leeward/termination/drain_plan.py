@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
 
+from leeward.budgets.pdb import Refusal, refusal
 from leeward.model import well_known
 from leeward.model.drain_options import BY_POLICY, DrainOptions
 from leeward.model.node import Node
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.policy.document import DrainPolicy
-from leeward.termination.budgets import Refusal, refusal
 
 STUCK_AFTER = timedelta(seconds=60)  # past its deletion deadline: the kubelet is not answering (Karpenter: 1 min)
 TAINT_EFFECT = "NoSchedule"

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from leeward.budgets.pdb import refusal as refusal_of
 from leeward.errors import ClusterUnreachableError, LeewardError, ThrottledError
 from leeward.model.blocked import Obstacle, Stage
 from leeward.model.drain_options import BY_POLICY
@@ -22,7 +23,6 @@ from leeward.model.termination import CauseKind
 from leeward.ports import Ports
 from leeward.ports.kubernetes import EvictionRefusedError, Kubernetes
 from leeward.termination import deadlines
-from leeward.termination.budgets import refusal as refusal_of
 from leeward.termination.drain_plan import DrainPlan, Eviction, How, last_calls, plan_drain
 from leeward.termination.instance_state import InstanceState
 from leeward.termination.progress import Progress

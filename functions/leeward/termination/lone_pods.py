@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from leeward.budgets.pdb import refusal_beside_second
 from leeward.model.deployment import deployment_named_by
-from leeward.model.pod import Pod, PodDisruptionBudget, scaled
-from leeward.termination.budgets import Refusal, refusal
+from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.termination.drain_plan import DrainPlan, Eviction, How
 
 
@@ -29,13 +29,6 @@ def with_surges(plan: DrainPlan, surged: frozenset[str], budgets: Sequence[PodDi
     return replace(plan, evict=evict)
 
 
-def refusal_beside_second(pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> Refusal | None:
-    """Return the refusal that forbids evicting a lone pod once a second replica is ready: a budget such as
-    `maxUnavailable: 0`, or several budgets. None if nothing forbids it.
-    """
-    return refusal(pod, [_with_one_more(budget) if budget.selects(pod) else budget for budget in budgets])
-
-
 def _surged(eviction: Eviction, budgets: Sequence[PodDisruptionBudget]) -> Eviction:
     if eviction.due or eviction.how is How.DELETE:
         return eviction
@@ -49,23 +42,3 @@ def _workload(pod: Pod) -> tuple[str, str | None]:
 def _may_surge(pod: Pod) -> bool:
     there = pod.ready and not pod.finished and pod.deletion is None
     return there and not pod.claims and deployment_named_by(pod) is not None
-
-
-def _with_one_more(budget: PodDisruptionBudget) -> PodDisruptionBudget:
-    """Return the budget with the status that the disruption controller writes when one more of its pods is healthy. A
-    status that counts no pods counts the lone one.
-    """
-    expected = max(budget.expected_pods, 1) + 1
-    healthy = max(budget.current_healthy, 1) + 1
-    desired = budget.desired_healthy
-    if budget.max_unavailable is not None:
-        desired = max(expected - scaled(budget.max_unavailable, expected), 0)
-    elif budget.min_available is not None:
-        desired = scaled(budget.min_available, expected)
-    return replace(
-        budget,
-        expected_pods=expected,
-        current_healthy=healthy,
-        desired_healthy=desired,
-        disruptions_allowed=max(healthy - desired, 0),
-    )

@@ -15,8 +15,8 @@ from leeward.model.launch_refusal import EVENT, sentence
 from leeward.model.node import Node
 from leeward.model.pod import Pod
 from leeward.model.termination import LaunchOption, LaunchPlan, Replacement, TerminationRecord
-from leeward.placement.random_choice import Lots
 from leeward.placement.replacement import leaving_pods, plan_launch, promise_of
+from leeward.placement.scene import SeededChance
 from leeward.placement.verdict import NO_SUBNET_WITH_IPS
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
@@ -112,7 +112,7 @@ def _plan(
             promises, now = catalog.promises(cluster), clock.now()
             others, short = promises.others(record.instance, now), promises.short_at(now)
             inputs.known = replace(inputs.known, promises=others, short=short)
-            plan = plan_launch(group, inputs.leaving, inputs.known, Lots(record.instance))
+            plan = plan_launch(group, inputs.leaving, inputs.known, SeededChance(record.instance))
             if not plan.options:
                 return plan
             promise = promise_of(plan.options[0], group, inputs.leaving, inputs.known, now)
@@ -121,7 +121,7 @@ def _plan(
         inputs.doubts.append(f"others placed replacements at the same moment, {RACES} times")
     except LeewardError as error:
         inputs.doubts.append(f"what others are promised could not be had: {error}")
-    return plan_launch(group, inputs.leaving, inputs.known, Lots(record.instance))
+    return plan_launch(group, inputs.leaving, inputs.known, SeededChance(record.instance))
 
 
 def _keep_promise(

@@ -136,8 +136,8 @@ def _blocked(
 ) -> str:
     name = node.name if node is not None else instance
     causes = [*_objects(node, observation), *(termination.blocked_by if termination is not None else ())]
-    if instance in record.under_way and termination is None and observation.preflight.snapshot.going:
-        others = ", ".join(sorted(observation.preflight.snapshot.going)[:MOST_NAMED])
+    if instance in record.under_way and termination is None and observation.preflight.snapshot.terminating:
+        others = ", ".join(sorted(observation.preflight.snapshot.terminating)[:MOST_NAMED])
         causes.append(f"the policy's budgets for Upgrade are held by {others}: wait for these or raise the budget")
     blocks = "; ".join(dict.fromkeys(causes))
     by = _terminated_by(instance, termination, record)

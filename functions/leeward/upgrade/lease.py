@@ -65,7 +65,7 @@ def wait_for_disruption(record: UpgradeRecord, disruptions: Disruptions) -> None
     """Raise GroupBusyError while a run holds the group; the state machine retries it for an hour."""
     disruption = disruptions.read(record.cluster)
     if disruption is not None and disruption.open and record.group in disruption.groups:
-        nodes = ", ".join(disruption.going)
+        nodes = ", ".join(disruption.to_terminate)
         raise GroupBusyError(
             f"disruption run {disruption.number} ({disruption.method.value}) holds {record.group}: {nodes}"
         )

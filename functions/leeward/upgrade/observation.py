@@ -81,7 +81,7 @@ def observe(record: UpgradeRecord, ports: Ports, inputs: PreflightInputs | None 
         groups={group.name: group, **others},
         instances=instances,
         hooks={group.name: ports.groups.hooks(group.name)},
-        going=terminating_elsewhere(record, others, ports).all,
+        terminating=terminating_elsewhere(record, others, ports).all,
     )
     given = inputs or PreflightInputs(force=record.request.force, selected=policy is not None)
     preflight = Preflight.of(snapshot, group, chosen, record.target, given, only_ready=True)

@@ -18,7 +18,7 @@ from leeward.adapters.folder.kubernetes import FILE_OF, FolderClusters, FolderKu
 from leeward.adapters.folder.reader import Folder
 from leeward.adapters.folder.records import FolderCatalog, FolderClaims, FolderClock
 from leeward.adapters.folder.wiring import folder_ports
-from leeward.capture.taking import KUBERNETES
+from leeward.capture.documents import KUBERNETES
 from leeward.errors import InvalidInputError, NotInSnapshotError, ObjectGoneError
 from leeward.model.pod import Pod
 from leeward.ports import autoscaling, clock, compute, eks, kubernetes, records

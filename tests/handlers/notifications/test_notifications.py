@@ -53,7 +53,7 @@ TAKEN = {"FailedEntryCount": 0, "Entries": [{"EventId": "1"}]}
 def test_a_new_claim_is_an_event_of_ours_on_the_default_bus(bus):
     bus.add_response("put_events", TAKEN, {"Entries": [entry("Node Termination Detected")]})
     assert handler.handle({"Records": [written(new_record(a_subject(), SPOT, NOW, deployment=""))]}, None) == {
-        "told": 1
+        "events": 1
     }
 
 
@@ -64,20 +64,20 @@ def entry(kind):
 def test_a_cause_that_joins_is_told_alone(bus):
     bus.add_response("put_events", TAKEN, {"Entries": [entry("Node Termination Detected")]})
     change = written(joined(), before=new_record(a_subject(), SPOT, NOW, deployment=""))
-    assert handler.handle({"Records": [change]}, None) == {"told": 1}
+    assert handler.handle({"Records": [change]}, None) == {"events": 1}
 
 
 def test_what_is_no_termination_and_what_time_to_live_took_tells_nothing(bus):
     gone = written(None, before=new_record(a_subject(), SPOT, NOW, deployment=""))
     other = written({"pk": "facts#blue", "body": "x"}, key="facts#blue")
-    assert handler.handle({"Records": [gone, other]}, None) == {"told": 0}
+    assert handler.handle({"Records": [gone, other]}, None) == {"events": 0}
 
 
 def test_a_record_that_cannot_be_read_does_not_hold_up_the_others(bus):
     bus.add_response("put_events", TAKEN, {"Entries": [entry("Node Termination Detected")]})
     broken = written({"pk": "termination#i-0bad", "status": "open"}, key="termination#i-0bad")
     told = handler.handle({"Records": [broken, written(new_record(a_subject(), SPOT, NOW, deployment=""))]}, None)
-    assert told == {"told": 1}
+    assert told == {"events": 1}
 
 
 @pytest.mark.parametrize(
@@ -97,4 +97,4 @@ def test_more_than_ten_events_go_in_tens(bus):
         written(new_record(a_subject(f"i-{n:04}"), SPOT, NOW, deployment=""), key=f"termination#i-{n:04}")
         for n in range(12)
     ]
-    assert handler.handle({"Records": records}, None) == {"told": 12}
+    assert handler.handle({"Records": records}, None) == {"events": 12}

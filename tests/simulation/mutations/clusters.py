@@ -57,7 +57,7 @@ OF_CLUSTERS = (
         story="puts hooks on every group whose name a policy selects",
         breaks=edited(
             edit(
-                "leeward.sync.once._sync_cluster",
+                "leeward.sync.controller._sync_cluster",
                 "ports.groups.of_clusters([cluster])",
                 "ports.groups.of_clusters(ports.clusters.names())",
             )

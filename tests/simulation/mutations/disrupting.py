@@ -4,14 +4,18 @@ from simulation.view import Rule
 from tests.simulation.mutations.build import ROUNDS, ROUNDS_HARSH, ROUNDS_OF_ZONES, Mutation
 from tests.simulation.mutations.editing import edit, edited
 
-DISRUPTION = "leeward.disruption"
+BUDGETS, DISRUPTION = "leeward.budgets", "leeward.disruption"
 
 OF_DISRUPTION = (
     Mutation(
         name="disruption budgets allow one node more",
         story="compares with below zero where zero is meant",
         breaks=edited(
-            edit(f"{DISRUPTION}.budgets.allowance", "max(0, min(limits) - disrupting)", "min(limits) - disrupting + 1")
+            edit(
+                f"{BUDGETS}.disruption_budgets.allowance",
+                "max(0, min(limits) - disrupting)",
+                "min(limits) - disrupting + 1",
+            )
         ),
         rules=frozenset({Rule.SPENT}),
         scenario=ROUNDS,
@@ -19,7 +23,7 @@ OF_DISRUPTION = (
     Mutation(
         name="nodes that are being disrupted do not count against the budgets",
         story="counts what is left to allow and not what is under way",
-        breaks=edited(edit(f"{DISRUPTION}.budgets.allowance", "min(limits) - disrupting", "min(limits)")),
+        breaks=edited(edit(f"{BUDGETS}.disruption_budgets.allowance", "min(limits) - disrupting", "min(limits)")),
         rules=frozenset({Rule.SPENT}),
         scenario=ROUNDS,
     ),
@@ -28,7 +32,7 @@ OF_DISRUPTION = (
         story="counts the nodes of the policy and not those of the zone",
         breaks=edited(
             edit(
-                f"{DISRUPTION}.budget_usage.BudgetUsage.of",
+                f"{BUDGETS}.usage.BudgetUsage.of",
                 "for one in all_allowances(snapshot)",
                 "for one in all_allowances(snapshot) if one.zone is None",
             )
@@ -41,7 +45,7 @@ OF_DISRUPTION = (
         story="raises MaxSize for the replacement and counts on the group's owner",
         breaks=edited(
             edit(
-                f"{DISRUPTION}.completion.give_back_groups",
+                f"{DISRUPTION}.completion.restore_groups",
                 "not ports.group_changes.put_back_maximum(name, maximum)",
                 "False",
             )
@@ -53,7 +57,7 @@ OF_DISRUPTION = (
         name="AZRebalance stays suspended after a disruption run",
         story="suspends zone balancing and forgets to resume it",
         breaks=edited(
-            edit(f"{DISRUPTION}.completion.give_back_groups", "ports.group_changes.resume(name, REBALANCE)", "pass")
+            edit(f"{DISRUPTION}.completion.restore_groups", "ports.group_changes.resume(name, REBALANCE)", "pass")
         ),
         rules=frozenset({Rule.RESTORED}),
         scenario=ROUNDS,
@@ -61,23 +65,23 @@ OF_DISRUPTION = (
     Mutation(
         name="a stopped disruption run is never taken up again",
         story="relies on the execution that was started",
-        breaks=edited(edit(f"{DISRUPTION}.lease.revive", "return start(record, ports)", "return None")),
+        breaks=edited(edit(f"{DISRUPTION}.lease.restart", "return start(record, ports)", "return None")),
         rules=frozenset({Rule.DISRUPTION, Rule.MARK}),
         scenario=ROUNDS_HARSH,
     ),
     Mutation(
-        name="replacements of commands that fell stay",
-        story="launches first and forgets the launch when the command falls",
-        breaks=edited(edit(f"{DISRUPTION}.rollback.release", "surplus = record.surplus()", "surplus = ()")),
+        name="replacements of dropped commands stay",
+        story="launches first and forgets the launch when the command is dropped",
+        breaks=edited(edit(f"{DISRUPTION}.completion.roll_back", "surplus = record.surplus()", "surplus = ()")),
         rules=frozenset({Rule.DEBT, Rule.SIZE}),
         scenario=ROUNDS,
     ),
     Mutation(
-        name="nodes of commands that fell keep the taint",
+        name="nodes of dropped commands keep the taint",
         story="leaves it to the reconciler, which knows them as the run's",
         breaks=edited(
             edit(
-                f"{DISRUPTION}.termination_requests.give_back",
+                f"{DISRUPTION}.terminations.return_to_service",
                 "kubernetes.unmark(node, disruption_taint(ports.deployment))",
                 "pass",
             ),
@@ -91,7 +95,7 @@ OF_DISRUPTION = (
         story="claims the node for its method and forgets the launch that it offsets",
         breaks=edited(
             edit(
-                f"{DISRUPTION}.termination_requests._tell_one",
+                f"{DISRUPTION}.terminations._request_one",
                 "request(subject, causes, ports)",
                 "request(subject, causes[:1], ports)",
             )

@@ -24,7 +24,7 @@ OF_MANAGED_GROUPS = (
         name="MaxSize of a managed node group is raised for a disruption run",
         story="raises MaxSize for the replacement, and knows no group that belongs to EKS",
         breaks=edited(
-            edit("leeward.disruption.steps._hold_groups", " if groups[n].nodegroup is None", ""),
+            edit("leeward.disruption.steps._prepare_groups", " if groups[n].nodegroup is None", ""),
             edit("leeward.disruption.targets._why_not", "group.nodegroup and launchable.left == 0", "False"),
         ),
         rules=frozenset({Rule.MANAGED}),

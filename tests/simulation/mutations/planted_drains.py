@@ -85,12 +85,12 @@ OF_DRAINS = (
         story="counts every node of the policy's groups",
         edits=(
             edit(
-                "leeward.disruption.budget_counts._passing",
+                "leeward.budgets.counts._passing",
                 "lifecycle.startswith(NOT_IN_SERVICE)",
                 'lifecycle.startswith(("Pending", "Terminated"))',
             ),
         ),
-        tests=("tests/unit/disruption/test_headcount.py",),
+        tests=("tests/unit/budgets/test_counts.py",),
     ),
     Planted(
         name="a metric point of zero is sent",

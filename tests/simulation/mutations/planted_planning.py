@@ -9,7 +9,7 @@ OF_PLANNING = (
         story="raises the size where LaunchInstances is refused and never looks for the new member",
         edits=(
             edit(
-                "leeward.disruption.replacement_sizes.adopt",
+                "leeward.disruption.replacements.adopt",
                 "waiting = record.outstanding()",
                 "waiting = dict[str, str]()",
             ),
@@ -19,26 +19,26 @@ OF_PLANNING = (
     Planted(
         name="disruption shrinks a group below its MinSize",
         story="looks at budgets alone",
-        edits=(edit("leeward.disruption.budget_usage.slack", "group.desired - group.minimum", "group.desired"),),
+        edits=(edit("leeward.budgets.usage.slack", "group.desired - group.minimum", "group.desired"),),
         tests=("tests/unit/disruption",),
     ),
     Planted(
         name="a disruption run charges for a launch that others have undone",
         story="takes every launch without a node that goes for one to be offset",
-        edits=(edit("leeward.disruption.rollback.release", "None if new in undone else ", ""),),
-        tests=("tests/unit/disruption/test_releasing.py",),
+        edits=(edit("leeward.disruption.completion.roll_back", "None if new in undone else ", ""),),
+        tests=("tests/unit/disruption/test_rollback.py",),
     ),
     Planted(
         name="nodes of a disruption run serve again before one is claimed for a launch",
-        story="gives back first what is easy to give back",
+        story="returns nodes to service first, because that is easy",
         edits=(
             edit(
-                "leeward.disruption.rollback.release",
+                "leeward.disruption.completion.roll_back",
                 "surplus = record.surplus()",
-                "give_back(record, record.released, ports)\n    surplus = record.surplus()",
+                "return_to_service(record, record.staying, ports)\n    surplus = record.surplus()",
             ),
         ),
-        tests=("tests/unit/disruption/test_releasing.py",),
+        tests=("tests/unit/disruption/test_rollback.py",),
     ),
     Planted(
         name="consolidation ignores minimumSavings",
@@ -50,15 +50,19 @@ OF_PLANNING = (
         name="budgets run a share down",
         story="divides whole numbers, so that 10 % of nine nodes is none",
         edits=(
-            edit("leeward.disruption.budgets.limit", "-(-total * budget.nodes // 100)", "total * budget.nodes // 100"),
+            edit(
+                "leeward.budgets.disruption_budgets.limit",
+                "-(-total * budget.nodes // 100)",
+                "total * budget.nodes // 100",
+            ),
         ),
-        tests=("tests/unit/disruption/test_budgets.py",),
+        tests=("tests/unit/budgets/test_disruption_budgets.py",),
     ),
     Planted(
         name="a budget's window is always open",
         story="reads the schedule and not the time",
-        edits=(edit("leeward.disruption.budgets.allowance", "or is_active(budget.window, now)", "or True"),),
-        tests=("tests/unit/disruption/test_budgets.py",),
+        edits=(edit("leeward.budgets.disruption_budgets.allowance", "or is_active(budget.window, now)", "or True"),),
+        tests=("tests/unit/budgets/test_disruption_budgets.py",),
     ),
     Planted(
         name="pods are packed regardless of topology spread",
@@ -89,7 +93,7 @@ OF_PLANNING = (
         story="asks the policies where kube-scheduler asks none",
         edits=(
             edit(
-                "leeward.disruption.free_capacity.specs_by_free_capacity",
+                "leeward.snapshot.free_capacity.specs_by_free_capacity",
                 "(why := why_closed(node))",
                 '(why := why_closed(node) or ("" if snapshot.group_of(node) and'
                 ' snapshot.policy_of(snapshot.group_of(node)) else "node(s) were not selected"))',

@@ -4,8 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.disruption.annotating import write_annotations
-from leeward.disruption.annotations import annotation_changes
+from leeward.disruption.annotations import annotation_changes, write_annotations
 from leeward.errors import ThrottledError
 from leeward.model.launch import LaunchSettings
 from tests.fakes.kubernetes import FakeKubernetes
@@ -39,12 +38,12 @@ def test_a_node_is_empty_from_the_moment_it_is_first_seen_so_and_stays_so():
     assert carried(a_fleet().node("n1", annotations={EMPTY: EARLIER})) == {EMPTY: EARLIER}
 
 
-def test_what_is_written_down_is_the_moment_that_is_given():
+def test_the_given_moment_is_written():
     later = annotation_changes(a_fleet().node("n1").snapshot(), NOON + timedelta(hours=1))
     assert later[0].set[EMPTY] == "2026-05-01T13:00:00Z"
 
 
-def test_a_time_that_nobody_can_read_is_written_anew():
+def test_a_time_that_cannot_be_parsed_is_replaced():
     assert carried(a_fleet().node("n1", annotations={EMPTY: "yesterday"})) == {EMPTY: "2026-05-01T12:00:00Z"}
 
 
@@ -59,7 +58,7 @@ def test_a_time_that_nobody_can_read_is_written_anew():
     ],
     ids=["a pod runs there", "a pod will land there", "policy Never", "consolidateAfter Never", "switched off"],
 )
-def test_a_node_that_is_not_empty_or_whose_emptiness_nobody_asks_for_does_not_say_so(fleet):
+def test_a_node_that_is_not_empty_or_whose_emptiness_no_method_needs_is_not_annotated(fleet):
     assert carried(fleet) == {}
 
 
@@ -90,7 +89,7 @@ def test_a_drifted_node_says_since_when_and_in_what_and_no_longer_when_it_is_in_
     assert carried(new.node("n1", annotations=said, instance={"image": "ami-2"}).pod("a", "n1")) == {}
 
 
-def test_hashes_of_another_version_are_written_anew_and_those_of_ours_stay():
+def test_hashes_of_another_version_are_replaced_and_those_of_ours_stay():
     def hashes(**annotations):
         fleet = a_fleet().group("web", launch=LaunchSettings(user_data="eA==")).node("n1", annotations=annotations)
         put = changes(fleet.pod("a", "n1")).get("n1")
@@ -115,7 +114,7 @@ def test_hashes_of_another_version_are_written_anew_and_those_of_ours_stay():
     ],
     ids=["on its way out", "the autoscaler's", "Karpenter's"],
 )
-def test_nodes_on_their_way_out_and_those_of_others_are_left_as_they_are(node):
+def test_terminating_nodes_and_those_of_other_owners_are_left_unchanged(node):
     assert not changes(a_fleet(WEEK).node("n1", annotations={EXPIRED: "true", EMPTY: "x"}, **node))
 
 

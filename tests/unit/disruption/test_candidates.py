@@ -24,19 +24,19 @@ def test_an_ordinary_node_is_one():
     [
         ({"labels": {"eks.amazonaws.com/compute-type": "fargate"}}, "it is a Fargate node"),
         ({"labels": {"eks.amazonaws.com/compute-type": "hybrid"}}, "it is a hybrid node"),
-        ({"labels": {"eks.amazonaws.com/compute-type": "auto"}}, "EKS Auto Mode looks after it"),
-        ({"labels": {"karpenter.sh/nodepool": "default"}}, "Karpenter looks after it"),
+        ({"labels": {"eks.amazonaws.com/compute-type": "auto"}}, "EKS Auto Mode manages it"),
+        ({"labels": {"karpenter.sh/nodepool": "default"}}, "Karpenter manages it"),
         ({"ready": False}, "it is NotReady"),
-        ({"taints": [{"key": "leeward.dev/disrupted", "effect": "NoSchedule"}]}, "it is on its way out already"),
+        ({"taints": [{"key": "leeward.dev/disrupted", "effect": "NoSchedule"}]}, "it is terminating already"),
         (
             {"taints": [{"key": "ToBeDeletedByClusterAutoscaler", "effect": "NoSchedule"}]},
-            "it is on its way out already",
+            "it is terminating already",
         ),
         ({"lifecycle": "Standby"}, "its group web says Standby"),
         ({"protected": True}, "its instance is protected from scale-in in group web"),
         ({"state": "stopping"}, "EC2 says its instance is stopping"),
-        ({"annotations": {"karpenter.sh/do-not-disrupt": "true"}}, "the node asks to be left alone"),
-        ({"annotations": {"leeward.dev/do-not-disrupt": "true"}}, "the node asks to be left alone"),
+        ({"annotations": {"karpenter.sh/do-not-disrupt": "true"}}, "the node opts out of disruption"),
+        ({"annotations": {"leeward.dev/do-not-disrupt": "true"}}, "the node opts out of disruption"),
         ({"annotations": {"leeward.dev/do-not-disrupt": "false"}}, ""),
     ],
 )
@@ -69,12 +69,12 @@ def test_a_policy_can_keep_a_whole_group():
         ({"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}, "ReplicaSet", False),
     ],
 )
-def test_pods_that_ask_to_be_left_alone_hold_their_node(annotations, owner, stays):
+def test_pods_with_an_opt_out_keep_their_node(annotations, owner, stays):
     fleet = a_fleet().node("n1").pod("a", "n1", started="2026-05-01T11:00:00Z", owner=owner, annotations=annotations)
     assert bool(why(fleet)) is stays
 
 
-def test_a_finished_or_leaving_pod_holds_nothing():
+def test_a_finished_or_terminating_pod_keeps_no_node():
     asks = {"karpenter.sh/do-not-disrupt": "true"}
     assert why(a_fleet().node("n1").pod("a", "n1", phase="Succeeded", annotations=asks)) == ""
     assert why(a_fleet().node("n1").pod("a", "n1", leaving=True, annotations=asks)) == ""
@@ -91,7 +91,7 @@ def test_several_budgets_on_a_pod_hold_the_node_whatever_they_allow():
     assert why(fleet) == "pdb shop/one, pdb shop/two all select pod shop/a: the API evicts no such pod"
 
 
-def test_what_a_drain_would_refuse_holds_the_node():
+def test_a_pod_that_a_drain_would_refuse_keeps_the_node():
     drain = DrainPolicy(evict_unmanaged=False, delete_local_data=False)
     policy = a_policy(drain=drain)
     assert "has no controller" in why(a_fleet(policy).node("n1").pod("a", "n1", owner=None))
@@ -99,9 +99,9 @@ def test_what_a_drain_would_refuse_holds_the_node():
     assert "keeps data in an emptyDir" in why(a_fleet(policy).node("n1").pod("a", "n1", volumes=volumes))
 
 
-def test_a_group_rests_after_a_round():
+def test_a_group_is_in_cooldown_after_a_run():
     fleet = a_fleet().node("n1").having(last_disruptions={"web": NOON - timedelta(minutes=4)})
-    assert why(fleet) == "its group web rests after the last run (360 s of disruption.cooldown left)"
+    assert why(fleet) == "its group web is in cooldown after the last run (360 s of disruption.cooldown left)"
     assert why(a_fleet().node("n1").having(last_disruptions={"web": NOON - timedelta(minutes=10)})) == ""
 
 

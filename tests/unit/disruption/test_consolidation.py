@@ -95,14 +95,14 @@ def test_spot_to_spot_needs_a_choice_of_types(types, goes):
 
 
 @pytest.mark.parametrize(("per_hour", "percent", "goes"), [(0.09, 0, True), (0.091, 0, False), (0, 76, False)])
-def test_what_saves_too_little_is_left(per_hour, percent, goes):
+def test_a_command_that_saves_too_little_is_not_planned(per_hour, percent, goes):
     policy = a_policy(disruption=rules(savings_per_hour=per_hour, savings_percent=percent))
     fleet = a_fleet(policy).group("web", "large").group("batch", "small").node("n1").pod("a", "n1")
     assert bool(going(fleet)) is goes
     assert goes or "minimumSavings asks for" in reason(fleet, "n1")
 
 
-def test_a_group_at_its_minimum_gives_no_node_away_but_may_replace_one():
+def test_a_group_at_its_minimum_loses_no_node_but_may_replace_one():
     fleet = a_fleet().group("web", "medium", minimum=2).node("n1").node("n2")
     fleet.pod("a", "n1", cpu="100m").pod("b", "n2", cpu="100m")
     assert going(fleet) == []
@@ -142,7 +142,7 @@ def test_a_node_whose_instance_is_ending_is_no_free_capacity(fields):
     assert going(fleet) == []
 
 
-@pytest.mark.parametrize("field", [{"claims": Known(frozenset({"i-n2"}))}, {"going": frozenset({"i-n2"})}])
+@pytest.mark.parametrize("field", [{"claims": Known(frozenset({"i-n2"}))}, {"terminating": frozenset({"i-n2"})}])
 def test_a_node_that_was_requested_to_terminate_is_no_free_capacity_before_its_taint(field):
     fleet = a_fleet().node("n1").node("n2").pod("a", "n1", cpu="1").pod("b", "n2", cpu="100m")
     assert going(fleet) != []
@@ -188,7 +188,7 @@ def test_budgets_are_kept_and_told():
     assert reason(fleet, "n1") == "the budgets of policy web allow no more Underutilized nodes now"
 
 
-def test_several_nodes_go_together_onto_one_cheaper_node():
+def test_several_nodes_are_replaced_by_one_cheaper_node():
     fleet = a_fleet().group("web", "medium").group("big", "large")
     for number in range(4):
         fleet.node(f"n{number}").pod(f"p{number}", f"n{number}", cpu="1")
@@ -197,20 +197,20 @@ def test_several_nodes_go_together_onto_one_cheaper_node():
     assert len(found[0]) >= 2
 
 
-def test_among_equals_fewer_pods_lower_priority_and_old_nodes_go_first():
+def test_among_equals_fewer_pods_lower_priority_and_old_nodes_come_first():
     fleet = a_fleet(a_policy(disruption=rules(budgets=(a_budget(1),)))).node("n1").node("n2")
     fleet.pod("a", "n1", cpu="300m", priority=1_000_000_000).pod("b", "n2", cpu="300m")
     assert going(fleet) == [("n2",)]
 
 
-def test_of_nodes_that_can_only_go_one_by_one_the_one_that_disturbs_least_goes_first():
+def test_of_nodes_that_can_only_be_removed_alone_the_one_that_disturbs_least_comes_first():
     """Whatever the other would save."""
     fleet = a_fleet(a_policy(disruption=rules(budgets=(a_budget(1),)))).node("keeper", type="huge")
     fleet.pod("rest", "keeper", cpu="1", annotations={"leeward.dev/do-not-disrupt": "true"})
     fleet.node("calm", type="small").pod("a", "calm", cpu="300m")
     fleet.node("expensive", type="huge").pod("b", "expensive", cpu="300m").pod("c", "expensive", cpu="300m")
     assert going(fleet) == [("calm",)]
-    assert reason(fleet, "expensive").startswith("it could go")
+    assert reason(fleet, "expensive").startswith("it could be removed")
 
 
 def test_when_time_runs_out_what_was_found_until_then_is_the_plan():
@@ -220,7 +220,7 @@ def test_when_time_runs_out_what_was_found_until_then_is_the_plan():
     left = iter([True] * 3)
     found = plan_disruption(fleet.snapshot(), only=MethodName.CONSOLIDATION, more=lambda: next(left, False))
     reasons = [verdicts[MethodName.CONSOLIDATION].reason for verdicts in found.verdicts.values()]
-    assert reasons.count("there was no time left to look at it") == 3
+    assert reasons.count("there was no time left to evaluate it") == 3
 
 
 def test_twice_the_nodes_take_about_twice_the_tries():

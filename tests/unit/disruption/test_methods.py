@@ -32,7 +32,7 @@ def nodes_of(fleet, method=None):
 # emptiness
 
 
-def test_all_empty_nodes_go_in_one_command():
+def test_all_empty_nodes_are_removed_in_one_command():
     fleet = a_fleet().node("n1").node("n2").node("n3").pod("a", "n3", cpu="1").daemon("logs")
     found = plan(fleet)
     assert (found.method, found.commands[0].nodes, found.commands[0].decision) == (
@@ -116,7 +116,7 @@ def test_do_not_consolidate_keeps_an_empty_node_where_emptying_is_a_part_of_cons
 # expiration
 
 
-def test_expired_nodes_go_before_anything_else_the_oldest_beyond_its_time_first():
+def test_expired_nodes_come_before_anything_else_the_longest_expired_first():
     fleet = a_fleet(WEEK).node("n1", created="2026-04-20T00:00:00Z").node("n2", created="2026-04-02T00:00:00Z")
     fleet.node("n3", created="2026-04-30T12:00:00Z")
     for number in (1, 2, 3):
@@ -176,7 +176,7 @@ def _wanting(**node):
     return a_policy(disruption=rules(), node=DesiredNode(**node))
 
 
-def test_the_oldest_drift_goes_first():
+def test_the_oldest_drift_comes_first():
     fleet = a_fleet(a_policy(disruption=rules(budgets=(a_budget(1),)))).group("web", launch=NEW_IMAGE)
     for name, since in (("n1", "2026-05-01T11:00:00Z"), ("n2", "2026-04-30T11:00:00Z")):
         fleet.node(name, instance=OLD, annotations={"leeward.dev/drifted-since": since})

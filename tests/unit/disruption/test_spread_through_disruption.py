@@ -89,7 +89,7 @@ def test_a_zone_without_nodes_that_a_group_can_launch_into_is_a_domain():
     assert [one.zones for one in command.replacements] == [(ZONES[2],)]
 
 
-def test_an_earlier_command_falls_where_the_pods_could_not_start_during_the_drain():
+def test_an_earlier_command_is_dropped_where_the_pods_could_not_start_during_the_drain():
     (command,) = commands(three_replicas(spare=[ZONES[1]]))
     now = three_replicas(spare=[ZONES[2]]).snapshot()
     assert validate(now, MethodName.CONSOLIDATION, [command]).commands == ()

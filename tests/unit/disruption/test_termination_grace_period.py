@@ -35,13 +35,13 @@ def methods(fleet):
 
 
 @pytest.mark.parametrize("held", ["pdb", "do-not-disrupt"])
-def test_expiration_takes_a_node_whose_pods_are_held_only_with_a_termination_grace_period(held):
+def test_expiration_selects_a_node_whose_pods_are_blocked_only_with_a_termination_grace_period(held):
     assert methods(a_held_fleet(a_policy_of(), held)) == set()
     assert methods(a_held_fleet(a_policy_of(hours=1), held)) == {"expiration"}
 
 
 @pytest.mark.parametrize("held", ["pdb", "do-not-disrupt"])
-def test_consolidation_and_emptiness_never_take_a_node_whose_pods_are_held(held):
+def test_consolidation_and_emptiness_never_select_a_node_whose_pods_are_blocked(held):
     fleet = a_held_fleet(a_policy_of(hours=1), held).node("n2").pod("b", "n2", cpu="100m", annotations=KEPT)
     verdicts = plan_disruption(fleet.snapshot()).verdicts["n1"]
     for method in (MethodName.CONSOLIDATION, MethodName.EMPTINESS):

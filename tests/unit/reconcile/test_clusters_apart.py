@@ -15,7 +15,7 @@ from leeward.errors import ClusterUnreachableError
 from leeward.model.termination import Cause, CauseKind
 from leeward.reconcile import reconciler
 from leeward.reconcile.reconciler import reconcile_once
-from leeward.sync.once import sync_once
+from leeward.sync.controller import sync_once
 from tests.adapters.conftest import OpenDoor
 from tests.adapters.hanging_server import HangingServer
 from tests.fakes.builders import a_group, a_node, a_policy, a_subject, an_instance, our_hook, policies
@@ -106,7 +106,7 @@ def test_an_api_server_that_hangs_delays_no_execution_and_no_heartbeat_of_any_cl
 
 
 def test_sync_puts_hooks_and_labels_nodes_of_the_other_clusters_while_one_hangs(system, hanging, monkeypatch):
-    monkeypatch.setattr("leeward.sync.once.KUBERNETES_SECONDS", 1.0)
+    monkeypatch.setattr("leeward.sync.controller.KUBERNETES_SECONDS", 1.0)
     for group in ("web-a", "web-b"):
         system.groups.delete_hook(group=group, hook=our_hook().name)
     synced = sync_once(behind(system, hanging))

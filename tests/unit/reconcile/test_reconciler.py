@@ -8,7 +8,7 @@ import pytest
 
 from leeward.errors import AccessDeniedError, ClusterUnreachableError, ThrottledError
 from leeward.model.group import LAUNCHING, LifecycleHook
-from leeward.model.node import disruption_taint
+from leeward.model.node import Taint, disruption_taint
 from leeward.model.termination import Cause, CauseKind, Outcome
 from leeward.policy.document import Budget, DisruptionPolicy
 from leeward.reconcile.reconciler import reconcile_once
@@ -221,6 +221,18 @@ def test_maintenance_more_than_a_day_away_is_paced_by_the_budgets():
     (begun,) = first.restarted
     system.kubernetes.mark(system.kubernetes.by_name[f"node-{begun}"], MARK)
     assert reconcile_once(system.ports).restarted == []
+
+
+@pytest.mark.parametrize("taint", ["karpenter.sh/disrupted", "ToBeDeletedByClusterAutoscaler"])
+def test_maintenance_waits_for_a_node_that_another_controller_terminates(taint):
+    one = replace(a_policy(), disruption=DisruptionPolicy(budgets=(Budget(nodes=1, percent=False),)))
+    system = a_system(ids=("i-0aa", "i-0ab"), policy=one)
+    claim(system, CauseKind.SCHEDULED_CHANGE, instance="i-0aa", deadline=START + timedelta(days=5))
+    other = system.kubernetes.by_name["node-i-0ab"]
+    system.kubernetes.by_name[other.name] = replace(other, taints=(Taint(key=taint, effect="NoSchedule"),))
+    assert reconcile_once(system.ports).restarted == []
+    system.kubernetes.by_name[other.name] = other
+    assert reconcile_once(system.ports).restarted == ["i-0aa"]
 
 
 def test_maintenance_whose_start_failed_after_its_taint_does_not_wait_for_itself():

@@ -102,8 +102,8 @@ class TestWhoIsLeftAlone:
         ("labels", "why"),
         [
             ({"eks.amazonaws.com/compute-type": "fargate"}, "it is a Fargate node"),
-            ({"eks.amazonaws.com/compute-type": "auto"}, "EKS Auto Mode looks after it"),
-            ({"karpenter.sh/nodepool": "default"}, "Karpenter looks after it"),
+            ({"eks.amazonaws.com/compute-type": "auto"}, "EKS Auto Mode manages it"),
+            ({"karpenter.sh/nodepool": "default"}, "Karpenter manages it"),
         ],
     )
     def test_nodes_of_others(self, labels, why):
@@ -134,7 +134,7 @@ class TestWhoIsLeftAlone:
     def test_nodes_that_somebody_is_taking_away(self, taint):
         mark = Taint(key=taint, effect="NoSchedule")
         nodes = [a_node("a1", ill=60, taints=(mark,)), *(a_node(f"b{n}") for n in range(5))]
-        assert told(a_state(nodes)) == (Act.LEFT, f"it is on its way out already (taint {taint})")
+        assert told(a_state(nodes)) == (Act.LEFT, f"it is terminating already (taint {taint})")
 
     def test_nodes_that_ask_to_be_left_alone(self):
         node = a_node("a1", ill=60, annotations={"karpenter.sh/do-not-disrupt": "true"})

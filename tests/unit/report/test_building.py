@@ -413,7 +413,7 @@ class TestARound:
         given = {"cluster": record.cluster, "disruption": record.number}
         execution = an_execution(Machine.DISRUPTION, f"{record.cluster}-{record.number}-1", given=given)
         steps = [
-            a_step("TaintNodes", 1, 2, next="launch", why="marked 3 nodes"),
+            a_step("TaintNodes", 1, 2, next="launch", why="tainted 3 nodes"),
             a_step("FollowTerminations", 80, 90, next="end", why="3 terminations have come to their end"),
             a_step("DisruptionDone", 99, 100, next="done", why="done"),
         ]
@@ -421,7 +421,7 @@ class TestARound:
         found = drawn(replace(facts, cluster=record.cluster, number=record.number))
         assert spans(found, old)[:3] == [("ready", -2, 2), ("cordoned", 2, 6), ("draining", 6, 40)]
         assert texts(found, MarkKind.EVENT) == []
-        assert texts(found)[0] == "TaintNodes: marked 3 nodes"
+        assert texts(found)[0] == "TaintNodes: tainted 3 nodes"
 
 
 def test_an_instance_of_which_nothing_is_known_has_a_lane_without_spans():

@@ -6,7 +6,7 @@ from datetime import timedelta
 from leeward.errors import AccessDeniedError, AwsUnavailableError, ClusterUnreachableError, ObjectGoneError
 from leeward.model.facts import ClusterFacts, FactKind
 from leeward.model.launch import LaunchSource, Override
-from leeward.sync.once import sync_once
+from leeward.sync.controller import sync_once
 from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, a_subnet, an_instance
 from tests.fakes.clock import START
 from tests.fakes.network import M5_LARGE

@@ -8,7 +8,7 @@ from leeward.model import well_known
 from leeward.model.facts import ClusterFacts
 from leeward.model.launch import LaunchSettings, LaunchSource, LaunchTemplateRef
 from leeward.model.nodegroup import Nodegroup
-from leeward.sync.once import sync_once
+from leeward.sync.controller import sync_once
 from tests.fakes.builders import CLUSTER, GROUP, a_group
 from tests.fakes.network import M5_LARGE
 from tests.fakes.system import FakeSystem

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
+from leeward.budgets.pdb import blocking_budgets
 from leeward.model.drain_options import DrainOptions
 from leeward.model.pod import Owner, Pod, PodDisruptionBudget
 from leeward.policy.document import DrainPolicy
-from leeward.termination.budgets import blocking_budgets
 from leeward.termination.drain_plan import How, last_calls, plan_drain
 from tests.fakes.builders import a_node
 

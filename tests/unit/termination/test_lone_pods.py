@@ -5,14 +5,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from leeward.budgets.pdb import Forbids, refusal_beside_second
 from leeward.errors import AccessDeniedError
 from leeward.model.deployment import Deployment
 from leeward.model.drain_options import DrainOptions
 from leeward.model.pod import Owner, Pod, PodDisruptionBudget
 from leeward.policy.document import DrainPolicy
-from leeward.termination.budgets import Forbids
 from leeward.termination.drain_plan import How, plan_drain
-from leeward.termination.lone_pods import lone_pods, refusal_beside_second, with_surges
+from leeward.termination.lone_pods import lone_pods, with_surges
 from leeward.termination.replica_surge import surged
 from tests.fakes.builders import a_node
 from tests.fakes.system import FakeSystem

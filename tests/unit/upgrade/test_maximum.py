@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from leeward.disruption.completion import give_back_groups
+from leeward.disruption.completion import restore_groups
 from leeward.upgrade.completion import restore_group
 from leeward.upgrade.reconciler import reconcile_upgrades
 from tests.fakes.builders import GROUP, a_group, an_instance
@@ -63,13 +63,13 @@ def test_the_minute_reconciler_puts_it_back_after_an_upgrade_that_does_not_run_a
 
 def test_a_disruption_run_puts_the_maximum_size_back():
     system = a_system()
-    record = give_back_groups(replace(a_disruption(), raised={GROUP: BEFORE}), system.ports)
+    record = restore_groups(replace(a_disruption(), raised={GROUP: BEFORE}), system.ports)
     assert maximum(system) == BEFORE
     assert record.raised == {}
 
 
 def test_a_disruption_run_owes_it_while_the_group_is_larger():
     system = a_system(desired=4)
-    record = give_back_groups(replace(a_disruption(), raised={GROUP: BEFORE}), system.ports)
+    record = restore_groups(replace(a_disruption(), raised={GROUP: BEFORE}), system.ports)
     assert maximum(system) == RAISED
     assert record.raised == {GROUP: BEFORE}

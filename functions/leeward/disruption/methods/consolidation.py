@@ -9,15 +9,19 @@ from datetime import timedelta
 from leeward.disruption.candidates import Candidate
 from leeward.disruption.command import Command, Decision, MethodName, Outcome, Replacement, Verdict
 from leeward.disruption.do_not_disrupt import why_node_is_kept
-from leeward.disruption.lookahead import Chosen, Lookahead
+from leeward.disruption.methods.command_sequences import Chosen, CommandSequences
 from leeward.disruption.methods.emptiness import UNDERUTILIZED, Emptiness
-from leeward.disruption.methods.method import considered, in_order
-from leeward.disruption.methods.replace_nodes import NO_TIME
-from leeward.disruption.multi_node_consolidation import MOST_TARGETS, RUNNERS_UP, few, several
+from leeward.disruption.methods.method import NO_TIME, considered, in_order
+from leeward.disruption.methods.multi_node_consolidation import (
+    MOST_TARGETS,
+    RUNNERS_UP,
+    is_exhaustive,
+    multi_node_proposals,
+)
+from leeward.disruption.methods.proposals import Proposal
+from leeward.disruption.methods.single_node_consolidation import SingleNodeConsolidation
 from leeward.disruption.planning_state import PlanningState
-from leeward.disruption.proposals import Proposal
 from leeward.disruption.savings import dollars, price_of_all, saved
-from leeward.disruption.single_node_consolidation import SingleNodePass
 from leeward.disruption.targets import targets
 from leeward.policy.document import Reason
 
@@ -30,40 +34,40 @@ class Consolidation:
     name = MethodName.CONSOLIDATION
     reason = Reason.UNDERUTILIZED
 
-    def why_not(self, found: PlanningState, candidate: Candidate) -> str:
-        """Return why not: switched off, held by its pods, empty, kept, about to get pods, or not quiet long enough."""
-        landing = found.arrivals.get(candidate.name, "")
+    def why_not(self, state: PlanningState, candidate: Candidate) -> str:
+        """Return why not: switched off, blocked by a pod, empty, kept, about to get pods, or not quiet long enough."""
+        landing = state.arrivals.get(candidate.name, "")
         return (
-            _why_off(found, candidate)
-            or candidate.held
-            or ("" if candidate.workload else "it is empty: that is the emptiness method's affair")
+            _why_off(state, candidate)
+            or candidate.blocked_by
+            or ("" if candidate.workload else "it is empty: the emptiness method decides about it")
             or why_node_is_kept(candidate.node)
             or (f"pod {landing} has no node and will land there" if landing else "")
-            or _why_not_quiet(found, candidate)
+            or _why_not_quiet(state, candidate)
         )
 
-    def decide(self, found: PlanningState) -> Outcome:
+    def decide(self, state: PlanningState) -> Outcome:
         """Return one command; `docs/designs/disruption.md` describes the search."""
-        ordered, verdicts = considered(self, found)
+        ordered, verdicts = considered(self, state)
         ready: list[Candidate] = []
         for candidate in ordered:
-            why = found.spending.why_not(candidate, self.reason)
+            why = state.usage.why_not(candidate, self.reason)
             if why:
                 verdicts[candidate.name] = Verdict(candidate=True, reason=why)
             else:
                 ready.append(candidate)
-        reconcile = SingleNodePass(found, targets(found.snapshot, priced=True))
-        deletable = reconcile.deletions(ready)
-        sets = several(found, ready, deletable, reconcile.targets)
-        singles = reconcile.all(ready, deletable)
+        single_node = SingleNodeConsolidation(state, targets(state.snapshot, priced=True))
+        removals = single_node.deletions(ready)
+        sets = multi_node_proposals(state, ready, removals, single_node.targets)
+        singles = single_node.proposals(ready, removals)
         alone = [one for one in singles.values() if isinstance(one, Proposal)]
         best = _best(sets, alone)
-        chosen = _chosen(found, ready, reconcile, best, [*sets, *alone]) if best else None
+        chosen = _chosen(state, ready, single_node, best, [*sets, *alone]) if best else None
         for candidate in ready:
-            verdicts[candidate.name] = Verdict(candidate=True, reason=_said(candidate, singles, chosen))
+            verdicts[candidate.name] = Verdict(candidate=True, reason=_reason(candidate, singles, chosen))
         return Outcome(
             commands=(_command(chosen),) if chosen else (),
-            verdicts=in_order(found, verdicts),
+            verdicts=in_order(state, verdicts),
             before_empty=chosen is not None and chosen.before_empty,
         )
 
@@ -78,29 +82,29 @@ def _best(sets: Sequence[Proposal], singles: Sequence[Proposal]) -> Proposal | N
 
 
 def _chosen(
-    found: PlanningState,
+    state: PlanningState,
     ready: Sequence[Candidate],
-    reconcile: SingleNodePass,
+    single_node: SingleNodeConsolidation,
     best: Proposal,
     known: Sequence[Proposal],
 ) -> Chosen:
     """Return the proposal that saves most in the end, computed for few candidates only."""
-    if not few(ready):
+    if not is_exhaustive(ready):
         return Chosen(proposal=best)
     emptiness = Emptiness()
-    empty = [one for one in found.candidates.values() if not emptiness.why_not(found, one)]
-    ahead = Lookahead(found, ready, empty, reconcile.targets[:MOST_TARGETS])
+    empty = [one for one in state.candidates.values() if not emptiness.why_not(state, one)]
+    sequences = CommandSequences(state, ready, empty, single_node.targets[:MOST_TARGETS])
     others = sorted((one for one in known if one is not best), key=lambda one: one.worth, reverse=True)
-    return ahead.choose(best, others[:RUNNERS_UP])
+    return sequences.choose(best, others[:RUNNERS_UP])
 
 
-def _said(candidate: Candidate, singles: dict[str, Proposal | str], chosen: Chosen | None) -> str:
+def _reason(candidate: Candidate, singles: dict[str, Proposal | str], chosen: Chosen | None) -> str:
     if chosen is not None and candidate in chosen.proposal.nodes:
-        return f"it goes: {_why(chosen)}"
+        return f"it is removed: {_why(chosen)}"
     alone = singles.get(candidate.name, NO_TIME)
     if isinstance(alone, str):
         return alone
-    return f"it could go ({_what(alone)}), but another command comes first in this run"
+    return f"it could be removed ({_what(alone)}), but another command comes first in this run"
 
 
 def _command(chosen: Chosen) -> Command:
@@ -152,25 +156,25 @@ def _new(best: Proposal) -> str:
     return f", one of {group} is for what can follow" if best.spare else f" and a cheaper one of {group}"
 
 
-def _why_off(found: PlanningState, candidate: Candidate) -> str:
+def _why_off(state: PlanningState, candidate: Candidate) -> str:
     rules = candidate.policy.disruption
-    if not found.snapshot.policies.settings.consolidation:
+    if not state.snapshot.policies.settings.consolidation:
         return "consolidation is switched off for the cluster"
     if rules.consolidation_policy != UNDERUTILIZED:
         return f"policy {candidate.policy.name} says consolidationPolicy {rules.consolidation_policy}"
     return f"policy {candidate.policy.name} says consolidateAfter Never" if rules.consolidate_after is None else ""
 
 
-def _why_not_quiet(found: PlanningState, candidate: Candidate) -> str:
+def _why_not_quiet(state: PlanningState, candidate: Candidate) -> str:
     """Return how long the node has still to be quiet, empty when it has been. The time counts from the newest start of
     a pod there, else from the node's creation; daemon and static pods come and go with the node and do not count, as in
     Karpenter (pkg/controllers/nodeclaim/podevents).
     """
     after = candidate.policy.disruption.consolidate_after or timedelta()
-    on_node = found.snapshot.pods_on(candidate.name)
+    on_node = state.snapshot.pods_on(candidate.name)
     starts = [pod.started for pod in on_node if pod.started and not (pod.of_daemon_set or pod.mirror)]
     newest = max(starts, default=candidate.node.created)
-    left = newest + after - found.snapshot.now
+    left = newest + after - state.snapshot.now
     if left <= timedelta():
         return ""
     ago, rest = int((after - left).total_seconds()), int(left.total_seconds())

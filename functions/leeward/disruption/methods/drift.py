@@ -19,27 +19,27 @@ class Drift:
     name = MethodName.DRIFT
     reason = Reason.DRIFTED
 
-    def why_not(self, found: PlanningState, candidate: Candidate) -> str:
+    def why_not(self, state: PlanningState, candidate: Candidate) -> str:
         """Return why not: switched off, not drifted, or only an upgrade can fix it."""
-        if not found.snapshot.policies.settings.drift:
+        if not state.snapshot.policies.settings.drift:
             return "drift is switched off for the cluster"
         if not candidate.policy.disruption.drift:
             return f"policy {candidate.policy.name} says drift: false"
-        drifted = found.drift[candidate.name]
+        drifted = state.drift[candidate.name]
         if not drifted.drifted:
             return "it is what its group would launch now"
         if drifted.remedy is Remedy.UPGRADE:
-            return f"{drifted.told}; a new node of {candidate.group.name} would drift as well: leeward upgrade"
+            return f"{drifted.summary}; a new node of {candidate.group.name} would drift as well: leeward upgrade"
         return ""
 
-    def decide(self, found: PlanningState) -> Outcome:
+    def decide(self, state: PlanningState) -> Outcome:
         """Return as many commands as budgets allow."""
-        return replace_in_turn(self, found, rank=lambda one: _since(found, one), said=_said)
+        return replace_in_turn(self, state, rank=lambda one: _since(state, one), said=_said)
 
 
-def _since(found: PlanningState, candidate: Candidate) -> datetime:
-    return found.drift[candidate.name].since or found.snapshot.now
+def _since(state: PlanningState, candidate: Candidate) -> datetime:
+    return state.drift[candidate.name].since or state.snapshot.now
 
 
-def _said(found: PlanningState, candidate: Candidate) -> str:
-    return found.drift[candidate.name].told
+def _said(state: PlanningState, candidate: Candidate) -> str:
+    return state.drift[candidate.name].summary

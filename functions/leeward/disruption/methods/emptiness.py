@@ -28,42 +28,42 @@ class Emptiness:
     name = MethodName.EMPTINESS
     reason = Reason.EMPTY
 
-    def why_not(self, found: PlanningState, candidate: Candidate) -> str:
-        """Return why not: off, held by its pods, not empty, kept, not empty long enough, or its group cannot shrink."""
+    def why_not(self, state: PlanningState, candidate: Candidate) -> str:
+        """Return why not: off, blocked by a pod, not empty, kept, not empty long enough, or its group cannot shrink."""
         return (
-            why_off(found.snapshot, candidate.policy)
-            or candidate.held
-            or why_not_empty(found, candidate)
+            why_off(state.snapshot, candidate.policy)
+            or candidate.blocked_by
+            or why_not_empty(state, candidate)
             or _why_kept(candidate)
-            or _why_not_yet(candidate, found.snapshot.now)
-            or found.spending.why_not_smaller(candidate)
+            or _why_not_yet(candidate, state.snapshot.now)
+            or state.usage.why_not_smaller(candidate)
         )
 
-    def decide(self, found: PlanningState) -> Outcome:
+    def decide(self, state: PlanningState) -> Outcome:
         """Return all empty nodes in one command, as far as budgets and group sizes allow: the most expensive first."""
-        empty, verdicts = considered(self, found)
-        spending, going = found.spending.copy(), list[Candidate]()
+        empty, verdicts = considered(self, state)
+        usage, removed = state.usage.copy(), list[Candidate]()
         for candidate in sorted(empty, key=lambda one: (-(one.price or 0.0), one.rank)):
-            why = spending.why_not_smaller(candidate) or spending.why_not(candidate, self.reason)
+            why = usage.why_not_smaller(candidate) or usage.why_not(candidate, self.reason)
             if not why:
-                spending.take(candidate)
-                spending.resize(candidate.group.name, -1)
-                going.append(candidate)
-            said = why or f"it is empty{_since_when(candidate)} and goes"
+                usage.take(candidate)
+                usage.resize(candidate.group.name, -1)
+                removed.append(candidate)
+            said = why or f"it is empty{_since_when(candidate)} and is removed"
             verdicts[candidate.name] = Verdict(candidate=True, reason=said)
-        return Outcome(commands=_commands(going), verdicts=in_order(found, verdicts))
+        return Outcome(commands=_commands(removed), verdicts=in_order(state, verdicts))
 
 
-def _commands(going: list[Candidate]) -> tuple[Command, ...]:
-    if not going:
+def _commands(removed: list[Candidate]) -> tuple[Command, ...]:
+    if not removed:
         return ()
-    going = sorted(going, key=lambda one: one.name)
-    many = f"{len(going)} nodes are" if len(going) > 1 else "the node is"
+    removed = sorted(removed, key=lambda one: one.name)
+    many = f"{len(removed)} nodes are" if len(removed) > 1 else "the node is"
     command = Command(
         decision=Decision.DELETE,
-        nodes=tuple(candidate.name for candidate in going),
+        nodes=tuple(candidate.name for candidate in removed),
         reason=f"{many} empty: only DaemonSet and static pods are left",
-        savings=saved(going, 0.0),
+        savings=saved(removed, 0.0),
     )
     return (command,)
 
@@ -80,11 +80,11 @@ def why_off(snapshot: ClusterSnapshot, policy: NodePolicy) -> str:
     return ""
 
 
-def why_not_empty(found: PlanningState, candidate: Candidate) -> str:
+def why_not_empty(state: PlanningState, candidate: Candidate) -> str:
     """Return which pod runs there, or has no node and will land there; empty when there is none."""
     if candidate.workload:
         return f"it is not empty: pod {candidate.workload} runs there"
-    landing = found.arrivals.get(candidate.name, "")
+    landing = state.arrivals.get(candidate.name, "")
     return f"it is not empty for long: pod {landing} has no node and will land there" if landing else ""
 
 

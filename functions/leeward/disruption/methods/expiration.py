@@ -23,15 +23,15 @@ class Expiration:
     name = MethodName.EXPIRATION
     reason = Reason.EXPIRED
 
-    def why_not(self, found: PlanningState, candidate: Candidate) -> str:
+    def why_not(self, state: PlanningState, candidate: Candidate) -> str:
         """Return why not: switched off, or not old enough."""
-        forever = why_kept_forever(found.snapshot, candidate.node, candidate.policy)
-        left = timedelta() if forever else _expires(candidate) - found.snapshot.now
+        forever = why_kept_forever(state.snapshot, candidate.node, candidate.policy)
+        left = timedelta() if forever else _expires(candidate) - state.snapshot.now
         return forever or (f"it expires in {_rounded(left)}" if left > timedelta() else "")
 
-    def decide(self, found: PlanningState) -> Outcome:
+    def decide(self, state: PlanningState) -> Outcome:
         """Return as many commands as budgets allow."""
-        return replace_in_turn(self, found, rank=_expires, said=_said)
+        return replace_in_turn(self, state, rank=_expires, said=_said)
 
 
 def why_kept_forever(snapshot: ClusterSnapshot, node: Node, policy: NodePolicy) -> str:
@@ -56,8 +56,8 @@ def _expires(candidate: Candidate) -> datetime:
     return datetime.max.replace(tzinfo=UTC) if after is None else expires(candidate.node, after)
 
 
-def _said(found: PlanningState, candidate: Candidate) -> str:
-    return f"it expired {_rounded(found.snapshot.now - _expires(candidate))} ago"
+def _said(state: PlanningState, candidate: Candidate) -> str:
+    return f"it expired {_rounded(state.snapshot.now - _expires(candidate))} ago"
 
 
 def _rounded(span: timedelta) -> str:

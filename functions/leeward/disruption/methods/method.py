@@ -8,6 +8,8 @@ from leeward.disruption.command import MethodName, Outcome, Verdict
 from leeward.disruption.planning_state import PlanningState
 from leeward.policy.document import Reason
 
+NO_TIME = "there was no time left to evaluate it"
+
 
 class Method(Protocol):
     """One disruption method. It leaves the run's world and budgets unchanged."""
@@ -22,21 +24,21 @@ class Method(Protocol):
         """Reason whose budgets the method spends."""
         ...
 
-    def why_not(self, found: PlanningState, candidate: Candidate) -> str:
+    def why_not(self, state: PlanningState, candidate: Candidate) -> str:
         """Return why the method skips the candidate, empty when it considers it."""
         ...
 
-    def decide(self, found: PlanningState) -> Outcome:
+    def decide(self, state: PlanningState) -> Outcome:
         """Return the commands of this run, and a verdict on every node."""
         ...
 
 
-def considered(method: Method, found: PlanningState) -> tuple[list[Candidate], dict[str, Verdict]]:
+def considered(method: Method, state: PlanningState) -> tuple[list[Candidate], dict[str, Verdict]]:
     """Return the considered candidates, the cheapest to disrupt first, and the verdicts on all other nodes."""
-    verdicts = {node: Verdict(candidate=False, reason=why) for node, why in found.why_not.items()}
+    verdicts = {node: Verdict(candidate=False, reason=why) for node, why in state.why_not.items()}
     taken: list[Candidate] = []
-    for candidate in found.candidates.values():
-        why = method.why_not(found, candidate)
+    for candidate in state.candidates.values():
+        why = method.why_not(state, candidate)
         if why:
             verdicts[candidate.name] = Verdict(candidate=False, reason=why)
         else:
@@ -44,6 +46,6 @@ def considered(method: Method, found: PlanningState) -> tuple[list[Candidate], d
     return sorted(taken, key=lambda candidate: candidate.rank), verdicts
 
 
-def in_order(found: PlanningState, verdicts: Mapping[str, Verdict]) -> dict[str, Verdict]:
+def in_order(state: PlanningState, verdicts: Mapping[str, Verdict]) -> dict[str, Verdict]:
     """Return the verdicts sorted by the names of all nodes."""
-    return {name: verdicts[name] for name in sorted(node.name for node in found.snapshot.nodes)}
+    return {name: verdicts[name] for name in sorted(node.name for node in state.snapshot.nodes)}

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
-from leeward.disruption.free_capacity import specs_by_free_capacity
 from leeward.model.instance_type import InstanceType
 from leeward.model.quantity import CPU, MEMORY
 from leeward.model.subnet import Subnet
@@ -17,6 +16,7 @@ from leeward.scheduling.nodes import NodeSpec, NodeTemplate, Offering
 from leeward.scheduling.outcome import Packing
 from leeward.scheduling.packing import attempt
 from leeward.scheduling.world import World
+from leeward.snapshot.free_capacity import specs_by_free_capacity
 from leeward.snapshot.launchable import Launchable
 from leeward.upgrade.preflight.findings import Code, Finding, blocker, warning
 from leeward.upgrade.preflight.model import Preflight, zone_of

@@ -7,22 +7,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from leeward.disruption.budget_counts import Counted, counted
-from leeward.disruption.budgets import covers, limit
+from leeward.budgets.counts import CountedNode, counted
+from leeward.budgets.disruption_budgets import allowance_among, upgrade_budgets
+from leeward.budgets.pdb import refusal
+from leeward.budgets.pdb_index import PdbIndex
 from leeward.model.group import Group
 from leeward.model.instance_type import InstanceType
 from leeward.model.nodegroup import Nodegroup
 from leeward.model.pod import Pod, PodDisruptionBudget
-from leeward.policy.document import Budget, NodePolicy, Reason, UpdatePolicy
-from leeward.policy.schedule import is_active
+from leeward.policy.document import NodePolicy, Reason, UpdatePolicy
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.launchable import Launchable
-from leeward.termination.budgets import refusal
 from leeward.termination.lone_pods import lone_pods
 from leeward.upgrade.members import Absence, Age, LeftOut, Member, Target, left_out, members
 from leeward.upgrade.surge.sizes import Strategy, max_surge, most_extra, parallelism, rolled_by, surge
 from leeward.upgrade.waves.model import (
-    BudgetIndex,
     ClusterConstraints,
     Limits,
     WaveNode,
@@ -85,7 +84,7 @@ class Preflight:
     constraints: ClusterConstraints
     wave_nodes: tuple[WaveNode, ...]
     pods: Mapping[str, tuple[Pod, ...]]
-    index: BudgetIndex
+    index: PdbIndex
     left_out: tuple[LeftOut, ...] = ()
 
     @classmethod
@@ -103,7 +102,7 @@ class Preflight:
         nodes = {node.instance_id: node for node in snapshot.nodes if node.instance_id}
         present = members(group, nodes, target)
         old = [member.node for member in present if member.age is Age.OLD and member.node is not None]
-        index = BudgetIndex(snapshot.budgets)
+        index = PdbIndex(snapshot.budgets)
         pods = {node.name: tuple(pod for pod in snapshot.pods_on(node.name) if has_to_leave(pod)) for node in old}
         update = rolled_by(policy.update, inputs.nodegroup)
         parallel = parallelism(update, max(len(present), group.desired))
@@ -178,7 +177,7 @@ class Preflight:
 
     def limits_with(self, going: frozenset[str]) -> Limits:
         """Return the limits, when these instances of the policy's other groups are being disrupted."""
-        snapshot = replace(self.snapshot, going=going)
+        snapshot = replace(self.snapshot, terminating=going)
         one_zone = self.limits.one_zone
         return _limits(snapshot, self.group, self.members, self.policy, self.parallel, one_zone=one_zone)
 
@@ -201,11 +200,6 @@ def held_lone_pods(snapshot: ClusterSnapshot, group: Group, policy: NodePolicy) 
 def zone_of(snapshot: ClusterSnapshot, member: Member) -> str:
     """Return the node's zone, else the one that the group reports."""
     return (snapshot.zone_of(member.node) if member.node is not None else "") or member.instance.zone
-
-
-def upgrade_budgets(policy: NodePolicy) -> tuple[Budget, ...]:
-    """Return the budgets that name the reason Upgrade: no other limits an upgrade."""
-    return tuple(budget for budget in policy.disruption.budgets if covers(budget, Reason.UPGRADE))
 
 
 def policy_zones(snapshot: ClusterSnapshot, group: Group, members: Sequence[Member], policy: NodePolicy) -> list[str]:
@@ -233,22 +227,22 @@ def _limits(
     """Return maxUnavailable and what every matching budget that is active now leaves, over all and by zone: budgets are
     the policy's, with all its groups.
     """
-    together, per_zone = parallel, dict[str, int]()
-    active = [one for one in upgrade_budgets(policy) if one.window is None or is_active(one.window, snapshot.now)]
-    if not active:
-        return Limits(together=together, one_zone=one_zone)
-    zones = policy_zones(snapshot, group, members, policy)
-    busy = [one.zone for one in _others(snapshot, group, policy) if one.disrupting]
-    for budget in active:
-        if budget.zone is None:
-            together = min(together, max(limit(budget, len(zones)) - len(busy), 0))
-        else:
-            most = max(limit(budget, zones.count(budget.zone)) - busy.count(budget.zone), 0)
-            per_zone[budget.zone] = min(per_zone.get(budget.zone, most), most)
+    budgets = upgrade_budgets(policy)
+    if not budgets:
+        return Limits(together=parallel, one_zone=one_zone)
+    nodes = policy_zones(snapshot, group, members, policy)
+    disrupting = [one.zone for one in _others(snapshot, group, policy) if one.disrupting]
+
+    def allowed(zone: str | None) -> int | None:
+        return allowance_among(budgets, nodes, disrupting, reason=Reason.UPGRADE, zone=zone, now=snapshot.now)
+
+    overall, zones = allowed(None), dict.fromkeys(budget.zone for budget in budgets if budget.zone is not None)
+    per_zone = {zone: most for zone in zones if (most := allowed(zone)) is not None}
+    together = parallel if overall is None else min(parallel, overall)
     return Limits(together=together, per_zone=per_zone, one_zone=one_zone)
 
 
-def _others(snapshot: ClusterSnapshot, group: Group, policy: NodePolicy) -> list[Counted]:
+def _others(snapshot: ClusterSnapshot, group: Group, policy: NodePolicy) -> list[CountedNode]:
     """Return nodes of the policy's other groups, as far as the snapshot has these."""
     mine = {one.id for one in group.instances}
     nodes = {node.name: node.instance_id for node in snapshot.nodes}

@@ -9,12 +9,12 @@ several budgets select cannot be evicted), EKS' known reasons of PodEvictionFail
 from collections import Counter
 from collections.abc import Iterator
 
+from leeward.budgets.pdb import evicts_unready, refusal_beside_second, why_never
 from leeward.model import well_known
 from leeward.model.pod import Pod, PodDisruptionBudget
-from leeward.termination.lone_pods import refusal_beside_second
 from leeward.upgrade.preflight.findings import Code, Finding, Severity, blocker, warning
 from leeward.upgrade.preflight.model import Preflight
-from leeward.upgrade.waves.model import budget_key, workload_of
+from leeward.upgrade.waves.model import workload_of
 
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 _DRAIN_TAINTS = (UNSCHEDULABLE, well_known.DISRUPTED_TAINT)
@@ -27,34 +27,16 @@ def check_budgets(preflight: Preflight) -> Iterator[Finding]:
     selected = _selected(preflight)
     for name in sorted(holding):
         budget, pods = holding[name]
-        never = never_allows(budget, budget.expected_pods or selected[name])
+        never = why_never(budget, budget.expected_pods or selected[name])
         failing = [pod for pod in pods if not pod.ready and pod.phase == "Running"]
         if never:
             yield _never(budget, name, never, severity)
-        elif budget.disruptions_allowed <= 0 and failing and not _allows_failing(budget):
+        elif budget.disruptions_allowed <= 0 and failing and not evicts_unready(budget):
             yield _on_failing(budget, name, failing, severity)
         elif budget.disruptions_allowed <= 0:
             yield _none_now(budget, name, pods)
     for names, pods in sorted(several.items()):
         yield _several(names, pods, severity)
-
-
-def never_allows(budget: PodDisruptionBudget, expected: int) -> str | None:
-    """Return why it cannot allow a disruption however healthy its `expected` pods are; None when it can.
-
-    Percentages are rounded up, as the disruption controller does.
-    """
-    if budget.max_unavailable is not None:
-        none = int(str(budget.max_unavailable).rstrip("%")) == 0
-        return f"maxUnavailable is {budget.max_unavailable}" if none else None
-    if budget.min_available is None or expected == 0:
-        return None
-    least = _share(budget.min_available, expected)
-    return f"minAvailable is {budget.min_available} of {expected} pods" if least >= expected else None
-
-
-def _share(value: int | str, expected: int) -> int:
-    return -(-int(value.rstrip("%")) * expected // 100) if isinstance(value, str) else value
 
 
 def _by_budget(
@@ -71,27 +53,17 @@ def _by_budget(
             if pod.key in preflight.inputs.surged and refusal_beside_second(pod, budgets) is None:
                 continue
             if len(budgets) > 1:
-                several.setdefault(tuple(budget_key(budget) for budget in budgets), []).append(pod)
+                several.setdefault(tuple(budget.key for budget in budgets), []).append(pod)
             for budget in budgets:
-                alone.setdefault(budget_key(budget), (budget, []))[1].append(pod)
+                alone.setdefault(budget.key, (budget, []))[1].append(pod)
     return alone, several
 
 
 def _selected(preflight: Preflight) -> Counter[str]:
     """Count the pods that each budget selects, wherever they are: used where its status lacks the number."""
     return Counter(
-        budget_key(budget)
-        for pod in preflight.snapshot.pods
-        if not pod.finished
-        for budget in preflight.budgets_of(pod)
+        budget.key for pod in preflight.snapshot.pods if not pod.finished for budget in preflight.budgets_of(pod)
     )
-
-
-def _allows_failing(budget: PodDisruptionBudget) -> bool:
-    """Return whether failing pods may be evicted (policy/v1, unhealthyPodEvictionPolicy): AlwaysAllow, or enough
-    healthy pods beside the failing one.
-    """
-    return budget.always_allow_unhealthy or budget.current_healthy >= budget.desired_healthy > 0
 
 
 def _never(budget: PodDisruptionBudget, name: str, why: str, severity: Severity) -> Finding:

@@ -6,13 +6,13 @@ Source: Kubernetes' version skew policy: a kubelet is never newer than the API s
 import re
 from collections.abc import Iterator
 
-from leeward.disruption.budgets import limit
+from leeward.budgets.disruption_budgets import limit, upgrade_budgets
 from leeward.model.times import format_instant
 from leeward.policy.document import Budget
 from leeward.policy.schedule import any_active, is_active
 from leeward.upgrade.control import opens
 from leeward.upgrade.preflight.findings import Code, Finding, blocker, warning
-from leeward.upgrade.preflight.model import Preflight, policy_zones, upgrade_budgets
+from leeward.upgrade.preflight.model import Preflight, policy_zones
 
 _VERSION = re.compile(r"v?(\d{1,4})\.(\d{1,4})(?:[.+-].*)?")
 _NEW_SKEW_SINCE, _OLD_SKEW, _SKEW = (1, 28), 2, 3

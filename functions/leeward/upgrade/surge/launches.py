@@ -12,9 +12,8 @@ from leeward.errors import LeewardError
 from leeward.model.facts import ClusterFacts
 from leeward.model.group import Group
 from leeward.model.subnet import Subnet
-from leeward.placement.random_choice import Lots
 from leeward.placement.replacement import Known, Leaving, plan_launch
-from leeward.placement.scene import closed_zones
+from leeward.placement.scene import SeededChance, closed_zones
 from leeward.ports.compute import Network
 from leeward.ports.records import Catalog
 from leeward.upgrade.members import Age, Member
@@ -121,7 +120,10 @@ def _choose(observation: Observation, facts: ClusterFacts, subnets: Sequence[Sub
         pods=tuple(snapshot.pods_on(node.name)) if node else (),
     )
     plan = plan_launch(
-        observation.group, leaving, Known(facts=facts, subnets=tuple(subnets), cni=observation.policy.cni), Lots(seed)
+        observation.group,
+        leaving,
+        Known(facts=facts, subnets=tuple(subnets), cni=observation.policy.cni),
+        SeededChance(seed),
     )
     return plan.options[0].subnet if plan.options else None
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from leeward.budgets.pdb_index import PdbIndex
 from leeward.model.pod import Pod, PodDisruptionBudget
 
 
@@ -35,44 +36,6 @@ class ClusterConstraints:
     serving: Mapping[str, int] = field(default_factory=dict)
 
 
-class BudgetIndex:
-    """Index of the budgets that select a pod, without matching all of them.
-
-    A budget with `matchLabels` can only select pods that carry its first pair; the others are matched with every pod of
-    their namespace. Pods with the same labels are matched once.
-    """
-
-    def __init__(self, budgets: Iterable[PodDisruptionBudget]) -> None:
-        self._by_pair: dict[tuple[str, str, str], list[PodDisruptionBudget]] = {}
-        self._others: dict[str, list[PodDisruptionBudget]] = {}
-        self._known: dict[tuple[str, tuple[tuple[str, str], ...]], tuple[PodDisruptionBudget, ...]] = {}
-        for budget in budgets:
-            pairs = ((budget.selector or {}).get("matchLabels") or {}).items()
-            if pairs:
-                key, value = min(pairs)
-                self._by_pair.setdefault((budget.namespace, key, value), []).append(budget)
-            else:
-                self._others.setdefault(budget.namespace, []).append(budget)
-
-    def selecting(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
-        """Return the budgets that select the pod, by name."""
-        labels = tuple(pod.labels.items())
-        selected = self._known.get((pod.namespace, labels))
-        if selected is None:
-            candidates = [*self._others.get(pod.namespace, ())]
-            for key, value in labels:
-                candidates += self._by_pair.get((pod.namespace, key, value), ())
-            selecting = (budget for budget in candidates if budget.selects(pod))
-            selected = tuple(sorted(selecting, key=lambda budget: budget.name))
-            self._known[pod.namespace, labels] = selected
-        return selected
-
-
-def budget_key(budget: PodDisruptionBudget) -> str:
-    """Return `namespace/name`."""
-    return f"{budget.namespace}/{budget.name}"
-
-
 def workload_of(pod: Pod) -> str | None:
     """Return the controller, as `namespace/Kind/name`; None for a pod without one."""
     return f"{pod.namespace}/{pod.owner.kind}/{pod.owner.name}" if pod.owner is not None else None
@@ -80,7 +43,7 @@ def workload_of(pod: Pod) -> str | None:
 
 def has_to_leave(pod: Pod) -> bool:
     """Return whether the pod is neither static, nor a DaemonSet's, nor finished, nor terminating already."""
-    return not (pod.mirror or pod.of_daemon_set or pod.finished or pod.deletion)
+    return pod.evictable
 
 
 def wave_node(
@@ -88,7 +51,7 @@ def wave_node(
     zone: str,
     created: datetime,
     pods: Iterable[Pod],
-    index: BudgetIndex,
+    index: PdbIndex,
     *,
     failed_before: bool = False,
 ) -> WaveNode:
@@ -97,7 +60,7 @@ def wave_node(
     workloads: Counter[str] = Counter()
     for pod in pods:
         if has_to_leave(pod):
-            budgets.update(budget_key(budget) for budget in index.selecting(pod))
+            budgets.update(budget.key for budget in index.selecting(pod))
             workload = workload_of(pod)
             if workload is not None:
                 workloads[workload] += 1
@@ -120,7 +83,7 @@ def cluster_constraints(
             sizes[workload] += 1
             serving[workload] += not only_ready or pod.ready
     return ClusterConstraints(
-        allowed={budget_key(budget): max(budget.disruptions_allowed, 0) for budget in budgets},
+        allowed={budget.key: max(budget.disruptions_allowed, 0) for budget in budgets},
         replicas={workload: size for workload, size in sizes.items() if size > 1},
         serving={workload: serving[workload] for workload, size in sizes.items() if size > 1},
     )

@@ -8,6 +8,7 @@ every moment, and at least one upgrade always proceeds."""
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
+from leeward.budgets.disruption_budgets import upgrade_budgets
 from leeward.model.group import Group
 from leeward.model.termination import Status, TerminationRecord
 from leeward.policy.document import NodePolicy
@@ -18,7 +19,7 @@ from leeward.ports.kubernetes import Clusters
 from leeward.ports.records import Disruptions
 from leeward.upgrade.capacity_ledger import not_requested
 from leeward.upgrade.lease import is_running, written
-from leeward.upgrade.preflight.model import Preflight, upgrade_budgets
+from leeward.upgrade.preflight.model import Preflight
 from leeward.upgrade.record import UpgradeRecord, cause_id
 from leeward.upgrade.waves.drain_selection import busy_nodes
 
@@ -74,11 +75,9 @@ def _requested_by(other: UpgradeRecord, ports: Ports) -> Iterator[str]:
     yield from (instance for instance, record in terminations.items() if record.status is Status.OPEN)
 
 
-def _by_disruption(cluster: str, disruptions: Disruptions) -> list[str]:
+def _by_disruption(cluster: str, disruptions: Disruptions) -> tuple[str, ...]:
     disruption = disruptions.read(cluster)
-    if disruption is None or not disruption.open:
-        return []
-    return [instance for instance in disruption.going.values() if instance not in disruption.ends]
+    return disruption.under_way if disruption is not None and disruption.open else ()
 
 
 def still_allowed(

@@ -1,0 +1,1 @@
+"""Budgets: how many nodes a policy lets be disrupted at once, and what PodDisruptionBudgets let be evicted."""

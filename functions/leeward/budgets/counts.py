@@ -1,0 +1,103 @@
+"""Counts of the nodes that budgets cover, and of those that are being disrupted.
+
+Source: Karpenter, pkg/controllers/disruption (BuildDisruptionBudgetMapping): NotReady and deleting nodes are
+subtracted; nodes whose instance is already ending are not in the total. Cluster Autoscaler's taint counts too."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from leeward.budgets.disruption_budgets import allowance_among, why_disrupted
+from leeward.model.group import LEAVING
+from leeward.model.node import Node
+from leeward.model.node_owners import DISRUPTION_TAINTS
+from leeward.policy.document import NodePolicy, Reason
+from leeward.policy.schedule import any_active
+from leeward.snapshot.cluster import ClusterSnapshot
+
+WAITS_FOR_HOOK = "Terminating:Wait"
+NOT_IN_SERVICE = ("Pending", "Terminated", "Standby", "EnteringStandby")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountedNode:
+    """One node that budgets count."""
+
+    node: str
+    zone: str
+    disrupting: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowance:
+    """Number of further nodes of a policy that may be disrupted for a reason; `zone` None: in all zones together.
+    `allowed` None: no budget limits it. `frozen`: a freeze is active.
+    """
+
+    policy: str
+    reason: Reason
+    zone: str | None
+    allowed: int | None
+    disrupting: int
+    total: int
+    frozen: bool = False
+
+
+def counted(snapshot: ClusterSnapshot, policy: NodePolicy) -> tuple[CountedNode, ...]:
+    """Return the nodes of the policy's groups. Instances that have not joined, that are already ending or that their
+    owner has put into Standby are in neither number; a tainted node that a terminate hook holds is still being drained
+    and counts. A node whose termination an upgrade or a run has requested counts before it carries the taint.
+    """
+    return tuple(
+        CountedNode(
+            node=node.name,
+            zone=snapshot.zone_of(node),
+            disrupting=node.instance_id in snapshot.terminating or bool(why_disrupted(node)),
+        )
+        for node in snapshot.nodes
+        if snapshot.policy_of_node(node) is policy and not _passing(snapshot, node)
+    )
+
+
+def _passing(snapshot: ClusterSnapshot, node: Node) -> bool:
+    """Return whether the node's instance is coming up, ending, or not in service."""
+    instance, group = snapshot.instance_of(node), snapshot.group_of(node)
+    lifecycle = (group.lifecycle_of(node.instance_id) if group else None) or ""
+    if (instance is not None and instance.ended) or lifecycle.startswith(NOT_IN_SERVICE):
+        return True
+    tainted = any(taint.key in DISRUPTION_TAINTS for taint in node.taints)
+    return lifecycle.startswith(LEAVING) and not (lifecycle == WAITS_FOR_HOOK and tainted)
+
+
+def allowances(snapshot: ClusterSnapshot, policy: NodePolicy) -> tuple[Allowance, ...]:
+    """Return the allowances of every reason: for all zones together, then for each zone that a budget names."""
+    nodes = counted(snapshot, policy)
+    zones = sorted({budget.zone for budget in policy.disruption.budgets if budget.zone})
+    frozen = any_active(snapshot.policies.settings.freeze, snapshot.now)
+    return tuple(
+        _allowance(policy, reason, zone, nodes, snapshot.now, frozen=frozen)
+        for reason in Reason
+        for zone in (None, *zones)
+    )
+
+
+def all_allowances(snapshot: ClusterSnapshot) -> tuple[Allowance, ...]:
+    """Return the allowances of every policy, in policy order."""
+    return tuple(one for policy in snapshot.policies.policies for one in allowances(snapshot, policy))
+
+
+def _allowance(
+    policy: NodePolicy, reason: Reason, zone: str | None, nodes: Sequence[CountedNode], now: datetime, *, frozen: bool
+) -> Allowance:
+    zones = [node.zone for node in nodes if zone in {None, node.zone}]
+    disrupting = [node.zone for node in nodes if node.disrupting and zone in {None, node.zone}]
+    allowed = allowance_among(policy.disruption.budgets, zones, disrupting, reason=reason, zone=zone, now=now)
+    return Allowance(
+        policy=policy.name,
+        reason=reason,
+        zone=zone,
+        allowed=0 if frozen else allowed,
+        disrupting=len(disrupting),
+        total=len(zones),
+        frozen=frozen,
+    )

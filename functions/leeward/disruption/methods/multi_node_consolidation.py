@@ -1,0 +1,204 @@
+"""Multi-node consolidation: selects nodes to remove together, with at most one cheaper node in their place.
+
+Of a few candidates every set is tried that could save enough. For many candidates that is impossible: two searches are
+made and the better result is taken: a greedy one that takes node after node as long as the pods of all still have
+places, and Karpenter's binary search over prefixes of the candidates in their order (pkg/controllers/disruption/
+multinodeconsolidation.go), so that the result is never worse than that.
+
+Karpenter never replaces several nodes by a node of a type that one of them already has. Here such a set is allowed:
+where one of its nodes could be removed alone, that saves as much and disturbs less, so that it is preferred."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import combinations
+
+from leeward.budgets.usage import BudgetUsage
+from leeward.disruption.candidates import Candidate
+from leeward.disruption.methods.proposals import Miss, Proposal, delete_proposal, replace_proposal, suits, with_zones
+from leeward.disruption.planning_state import PlanningState
+from leeward.disruption.removal import Removal, accepted
+from leeward.disruption.savings import price_of_all, why_not_worth
+from leeward.disruption.targets import Target
+from leeward.policy.document import Reason
+from leeward.scheduling.outcome import NewNode
+from leeward.scheduling.packing import pack
+
+MOST_EXHAUSTIVE = 8  # candidates: of their 247 sets every one is tried
+RUNNERS_UP = 16  # the next best sets, for `command_sequences`
+MOST_NODES = 100  # of one command, as in Karpenter
+MOST_TARGETS = 8  # that the searches try, the cheapest
+
+
+def multi_node_proposals(
+    state: PlanningState, ordered: Sequence[Candidate], removals: Mapping[str, Removal], targets: Sequence[Target]
+) -> list[Proposal]:
+    """Return sets of two nodes or more, the best first: of a few candidates the `RUNNERS_UP` best, of many at most the
+    best one. `removals`: the result of removing each node by itself: a node that free capacity alone does not replace
+    cannot be removed so with others.
+    """
+    deletable = [one for one in ordered if one.name in removals and not removals[one.name].why]
+    considered_nodes = [one for one in ordered if one.name in removals][:MOST_NODES]
+    cheapest = targets[:MOST_TARGETS]
+    sets = _searches(state, considered_nodes, deletable, cheapest)
+    best = max((one for one in sets if isinstance(one, Proposal) and len(one.nodes) > 1), key=_worth, default=None)
+    if not is_exhaustive(considered_nodes):
+        return [best] if best is not None else []
+    every = best_sets(state, considered_nodes, cheapest, smallest=2, most=RUNNERS_UP)
+    return every if best is None or (every and every[0].worth >= best.worth) else [best, *every]
+
+
+def is_exhaustive(candidates: Sequence[Candidate]) -> bool:
+    """Return whether every set of the candidates can be tried, and the commands that can follow the best."""
+    return len(candidates) <= MOST_EXHAUSTIVE
+
+
+def _worth(proposal: Proposal) -> tuple[float, float, int]:
+    return proposal.worth
+
+
+def _searches(
+    state: PlanningState,
+    considered_nodes: Sequence[Candidate],
+    deletable: Sequence[Candidate],
+    cheapest: Sequence[Target],
+) -> Iterator[Proposal | Miss | None]:
+    """Yield the results of the searches, the simplest first."""
+    for order in (_cheapest_to_disrupt, _most_expensive):
+        deletion = _greedy(state, sorted(deletable, key=order), (), None)
+        firm, mixed = deletion.nodes if deletion else (), sorted(considered_nodes, key=order)
+        yield deletion
+        yield from (_greedy(state, mixed, firm, target) for target in cheapest)
+        yield from (_greedy(state, mixed, (), target) for target in cheapest if firm)
+    prefix = affordable(state, considered_nodes)
+    yield _longest(prefix, partial(delete_proposal, state))
+    yield from (_longest(prefix, partial(replace_proposal, state, target)) for target in cheapest)
+
+
+def _cheapest_to_disrupt(candidate: Candidate) -> tuple[float, int, str]:
+    return candidate.rank
+
+
+def _most_expensive(candidate: Candidate) -> tuple[float, tuple[float, int, str]]:
+    """Sort key that puts the most expensive node first where budgets or capacity are short."""
+    return -(candidate.price or 0.0), candidate.rank
+
+
+def _longest(
+    prefix: Sequence[Candidate], attempted: Callable[[Sequence[Candidate]], Proposal | Miss]
+) -> Proposal | None:
+    """Bisect the prefix' length, as if a shorter prefix were always possible where a longer one is."""
+    best: Proposal | None = None
+    low, high = 2, len(prefix)
+    while low <= high:
+        middle = (low + high) // 2
+        proposal = attempted(prefix[:middle])
+        if isinstance(proposal, Miss):
+            high = middle - 1
+        else:
+            best, low = proposal, middle + 1
+    return best
+
+
+def _greedy(
+    state: PlanningState, ordered: Iterable[Candidate], firm: Sequence[Candidate], target: Target | None
+) -> Proposal | None:
+    """Take node after node while all pods still have places; `firm` come first, they are known to fit together."""
+    search = _GreedySearch(state, target)
+    with state.world.trial():
+        for candidate in firm:
+            search.take(candidate)
+        for candidate in ordered:
+            if len(search.taken) >= MOST_NODES or not state.more():
+                break
+            if candidate not in search.taken:
+                search.take(candidate)
+    return search.proposal()
+
+
+class _GreedySearch:
+    """One greedy search, in a world that is rolled back afterwards. `taken`: the nodes so far."""
+
+    def __init__(self, state: PlanningState, target: Target | None) -> None:
+        self._state, self._target = state, target
+        self._usage: BudgetUsage = state.usage.copy()
+        if target is not None:
+            self._usage.resize(target.group, 1)
+        self.taken: list[Candidate] = []
+        self._placements: dict[str, str] = {}
+        self._new: tuple[NewNode, ...] = ()
+
+    def take(self, candidate: Candidate) -> None:
+        """Try one more node; nothing changes where it does not fit."""
+        if self._usage.why_not(candidate, Reason.UNDERUTILIZED) or self._usage.why_not_smaller(candidate):
+            return
+        if self._target is not None and not suits(candidate, self._target):
+            return
+        world = self._state.world
+        point = world.checkpoint()
+        templates = (self._target.template,) if self._target is not None and not self._new else ()
+        packing = pack(world, world.remove(candidate.name), templates=templates, at_most=1, whole=True)
+        if not packing.complete:
+            world.rollback(point)
+            return
+        self._usage.take(candidate)
+        self._usage.resize(candidate.group.name, -1)
+        self.taken.append(candidate)
+        self._new = self._new or packing.new_nodes
+        self._placements.update(packing.placements)
+
+    def proposal(self) -> Proposal | None:
+        """Return the nodes taken as a proposal, where that is allowed and worth it."""
+        nodes = tuple(self.taken)
+        if not self._new:
+            allowed = nodes and self._state.usage.may_shrink(nodes) and not why_not_worth(nodes, 0.0)
+            return Proposal(nodes=nodes, placements=self._placements) if allowed else None
+        target = self._target
+        price = sum(one.price for one in self._new)
+        if target is None or not target.can_launch(nodes) or why_not_worth(nodes, price):
+            return None
+        removal = accepted(self._state, Removal(placements=self._placements, new_nodes=self._new), target)
+        return None if removal.why else with_zones(self._state, nodes, target, removal)
+
+
+def best_sets(
+    state: PlanningState,
+    candidates: Sequence[Candidate],
+    cheapest: Sequence[Target],
+    *,
+    smallest: int = 1,
+    most: int = 1,
+) -> list[Proposal]:
+    """Return up to `most` sets of `smallest` nodes or more, the best first.
+
+    Sets that could not save as much as these, and sets that contain one without capacity for its pods, are not tried.
+    """
+    best: list[Proposal] = []
+    full: list[tuple[Target | None, list[frozenset[str]]]] = [(target, []) for target in (None, *cheapest)]
+    for nodes in _allowed(state, candidates):
+        price, names = price_of_all(nodes) or 0.0, frozenset(one.name for one in nodes)
+        for target, without_capacity in full:
+            hopeless = len(best) >= most and price - (target.cheapest if target else 0.0) < best[-1].worth[0]
+            if hopeless or any(one <= names for one in without_capacity):
+                continue
+            tried = replace_proposal(state, target, nodes) if target else delete_proposal(state, nodes)
+            if tried is Miss.NO_CAPACITY:
+                without_capacity.append(names)
+            elif isinstance(tried, Proposal) and len(nodes) >= smallest:
+                best = sorted((*best, tried), key=lambda one: one.worth, reverse=True)[:most]
+    return best
+
+
+def _allowed(state: PlanningState, candidates: Sequence[Candidate]) -> Iterator[tuple[Candidate, ...]]:
+    """Yield the sets that budgets allow, the smallest first."""
+    every = (nodes for size in range(1, len(candidates) + 1) for nodes in combinations(candidates, size))
+    return (nodes for nodes in every if len(affordable(state, nodes)) == len(nodes))
+
+
+def affordable(state: PlanningState, ordered: Iterable[Candidate]) -> list[Candidate]:
+    """Return the candidates that budgets allow all together."""
+    usage, taken = state.usage.copy(), list[Candidate]()
+    for candidate in ordered:
+        if not usage.why_not(candidate, Reason.UNDERUTILIZED):
+            usage.take(candidate)
+            taken.append(candidate)
+    return taken

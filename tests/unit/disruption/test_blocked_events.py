@@ -1,0 +1,64 @@
+"""Events on nodes that stay: which reason, which sentence, how often (rows K3 and K11 of docs/features.md)."""
+
+from datetime import timedelta
+
+from leeward.disruption.blocked_events import DISRUPTION_BLOCKED, UNCONSOLIDATABLE, blocked_event, write_blocked_events
+from leeward.disruption.plan import plan_disruption
+from leeward.disruption.planning_state import always
+from tests.fakes.system import FakeSystem
+from tests.unit.disruption.fleet import NOON, a_fleet
+
+
+def told(fleet, now=NOON, more=always):
+    """(node, reason) of the Events that one decision writes."""
+    system = FakeSystem()
+    snapshot = fleet.snapshot()
+    object.__setattr__(snapshot, "now", now)
+    object.__setattr__(snapshot, "cluster", "blue")
+    count = write_blocked_events(snapshot, plan_disruption(snapshot), more, system.ports.clusters)
+    found = [(event.about, event.reason) for event in system.kubernetes.events]
+    assert len(found) == count
+    return found
+
+
+def full(count):
+    """Nodes of which none can be spared."""
+    fleet = a_fleet()
+    for number in range(count):
+        fleet.node(f"n{number:03d}").pod(f"a{number}", f"n{number:03d}", cpu="1900m")
+    return fleet
+
+
+def test_a_node_that_consolidation_has_looked_at_is_unconsolidatable():
+    plan = plan_disruption(full(2).snapshot())
+    reason, said = blocked_event(plan, "n000")
+    assert reason == UNCONSOLIDATABLE
+    assert "pod shop/a0 has no other place" in said
+
+
+def test_a_node_that_no_method_may_touch_is_blocked_with_what_blocks_it():
+    fleet = full(1).node("kept").pod("b", "kept", annotations={"karpenter.sh/do-not-disrupt": "true"})
+    reason, said = blocked_event(plan_disruption(fleet.snapshot()), "kept")
+    assert reason == DISRUPTION_BLOCKED
+    assert "shop/b" in said
+
+
+def test_every_node_gets_one_event_within_a_quarter_of_an_hour():
+    times = [NOON + timedelta(minutes=5 * turn) for turn in range(3)]
+    names = [name for now in times for name, _ in told(full(9), now)]
+    assert sorted(names) == [f"n{number:03d}" for number in range(9)]
+
+
+def test_in_a_large_cluster_a_decision_tells_some_of_the_nodes_only():
+    assert 20 < len(told(full(250))) < 90
+
+
+def test_out_of_time_it_stops():
+    assert told(full(250), more=lambda: False) == []
+
+
+def test_nodes_of_groups_without_a_policy_and_terminating_nodes_get_no_event():
+    marked = [{"key": "leeward.dev/disrupted", "effect": "NoSchedule"}]
+    fleet = a_fleet().node("gone", taints=marked)
+    times = [NOON + timedelta(minutes=5 * turn) for turn in range(3)]
+    assert [told(fleet, now) for now in times] == [[], [], []]
