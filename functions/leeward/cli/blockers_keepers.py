@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 
 from leeward.blockers.scene import Keeper
-from leeward.cli.upgrade_live import live_status
+from leeward.cli.upgrade_status import group_status
 from leeward.disruption.termination_tracking import under_way
-from leeward.errors import InvalidInputError, NotInSnapshotError
+from leeward.errors import InvalidInputError
 from leeward.model.node import Node
 from leeward.model.well_known import KEPT_FOR, OF_DISRUPTION
 from leeward.ports import Ports
@@ -37,14 +37,11 @@ def keepers_of(nodes: Iterable[Node], cluster: str, ports: Ports) -> Mapping[str
 
 
 def _keeper(name: str, cluster: str, ports: Ports) -> Keeper:
-    try:
-        return (
-            _disruption(name, cluster, ports.clock, ports.disruptions)
-            if name.startswith(OF_DISRUPTION)
-            else _upgrade(name, cluster, ports)
-        )
-    except NotInSnapshotError:
+    if not ports.deployment:  # a snapshot folder
         return Keeper(name=name)
+    if name.startswith(OF_DISRUPTION):
+        return _disruption(name, cluster, ports.clock, ports.disruptions)
+    return _upgrade(name, cluster, ports)
 
 
 def _names(nodes: Iterable[Node]) -> list[str]:
@@ -54,8 +51,8 @@ def _names(nodes: Iterable[Node]) -> list[str]:
 def _upgrade(group: str, cluster: str, ports: Ports) -> Keeper:
     """Judge an upgrade as the minute reconciler does: one that has ended or has no execution keeps no node."""
     try:
-        status = live_status(group, cluster, ports)
-    except InvalidInputError:  # the group is gone, or no policy selects it and no upgrade is known
+        status = group_status(group, cluster, ports)
+    except InvalidInputError:  # the group is gone
         return Keeper(name=group)
     if not status.execution or status.phase is Phase.STARTING:
         return _left_behind(group, ports.clock)

@@ -4,13 +4,10 @@ Decides which records of a deployment are added; `leeward.snapshot` decides how 
 
 import argparse
 from dataclasses import replace
-from datetime import datetime
 
 from leeward.cli.context import ClusterContext, context_of
 from leeward.disruption.observation import with_the_table
-from leeward.errors import LeewardError, NotInSnapshotError
-from leeward.model.group import Group
-from leeward.ports import Ports
+from leeward.errors import LeewardError
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.gather import gather
 
@@ -23,28 +20,26 @@ def cluster_of(arguments: argparse.Namespace, verb: str) -> tuple[ClusterContext
     """Return the cluster of --snapshot or --cluster, and its state. Raises InvalidInputError without either."""
     warnings: list[str] = []
     context = context_of(arguments, verb, warnings.append)
-    if context.folder is not None and not context.folder.has_policies:
+    if not context.has_policies:
         warnings.append(NO_POLICY)
-    state = state_of(context, context.ports, arguments.now)
+    check_prices(context)
+    state = gather(context.ports, context.cluster, arguments.now)
     name = state.cluster or state.policies.settings.name
     return context, _with_disruptions(replace(state, cluster=name, warnings=(*warnings, *state.warnings)), context)
 
 
-def state_of(context: ClusterContext, ports: Ports, now: datetime, as_if: Group | None = None) -> ClusterSnapshot:
-    """Return the state of the whole cluster, as `gather` does. A broken prices.json is refused as any other file: only
-    a price list that does not answer is a remark.
+def check_prices(context: ClusterContext) -> None:
+    """Refuse a broken prices.json as any other file: only a price list that does not answer is a remark. Raises
+    InvalidInputError.
     """
     if context.folder is not None:
         context.folder.elements("prices")
-    return gather(ports, context.cluster, now, as_if=as_if)
 
 
 def _with_disruptions(state: ClusterSnapshot, context: ClusterContext) -> ClusterSnapshot:
     """Add the table's runs and upgrades; a table that cannot be read (Leeward is not installed) gives a remark."""
     try:
         return with_the_table(state, context.ports.upgrades, context.ports.disruptions.read(state.cluster))
-    except NotInSnapshotError:
-        return state
     except LeewardError as error:
         warning = f"whether a run or an upgrade is under way cannot be read: {error}"
         return replace(state, warnings=(*state.warnings, warning))

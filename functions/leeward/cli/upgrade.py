@@ -1,20 +1,18 @@
 """`leeward upgrade`: the plan for rolling a group to a new template, and the status of an upgrade.
 
-Decides how plan and status are printed and the exit code; `leeward.upgrade` makes both."""
+Decides which arguments an action takes; `leeward.upgrade` makes the plan and the status."""
 
 import argparse
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from leeward.cli.output import emit
-from leeward.cli.upgrade_live import LIVE, live_ports, live_status
+from leeward.cli.context import context_of
+from leeward.cli.upgrade_live import LIVE
 from leeward.cli.upgrade_plan import plan
-from leeward.cli.upgrade_scene import offline_preflight
-from leeward.cli.upgrade_tables import status_table
+from leeward.cli.upgrade_status import status
 from leeward.errors import InvalidInputError
 from leeward.upgrade.findings import Code
-from leeward.upgrade.status import status_of
 
 _DESCRIPTION = """plan: the waves in which old nodes of an Auto Scaling group would drain, its sizes meanwhile, how long
 it takes, what it costs, and what stands in the way (blocker or warning, each with its fix).
@@ -85,32 +83,19 @@ def run(arguments: argparse.Namespace) -> int:
     return ACTIONS[arguments.action](arguments)
 
 
-def _plan(arguments: argparse.Namespace) -> int:
-    """Print the plan; return 1 when a blocker is found that is not overridden."""
-    return plan(arguments, live_ports)
-
-
-def _status(arguments: argparse.Namespace) -> int:
-    """Print the status and return 0: the command only reports."""
-    if arguments.snapshot is None and arguments.cluster:
-        status = live_status(arguments.group, arguments.cluster, live_ports(arguments))
-    else:
-        status = status_of(offline_preflight(arguments))
-    emit(status.to_json(), arguments.output, lambda: status_table(arguments.group, status))
-    return 0
-
-
 def _live(arguments: argparse.Namespace) -> int:
     """Run a live action: only a running deployment can take a request."""
     if arguments.snapshot is not None:
         raise InvalidInputError(
             f"upgrade {arguments.action}: found --snapshot, expected --cluster NAME: it is live alone"
         )
-    return LIVE[arguments.action](arguments, live_ports(arguments))
+    if not arguments.cluster:
+        raise InvalidInputError(f"upgrade {arguments.action}: found no --cluster, expected --cluster NAME")
+    return LIVE[arguments.action](arguments, context_of(arguments, "upgrade").ports)
 
 
 ACTIONS: Mapping[str, Callable[[argparse.Namespace], int]] = {
-    "plan": _plan,
-    "status": _status,
+    "plan": plan,
+    "status": status,
     **dict.fromkeys(LIVE, _live),
 }

@@ -1,5 +1,4 @@
-"""`leeward upgrade start|status|pause|resume|abort|rollback GROUP --cluster NAME`: requests to the running state
-machine.
+"""`leeward upgrade start|pause|resume|abort|rollback GROUP --cluster NAME`: requests to the running state machine.
 
 Decides nothing about upgrades: a start begins an execution, every other action writes a control request, which the
 upgrade's execution reads within half a minute. Each may be repeated."""
@@ -16,28 +15,15 @@ from leeward.ports import Ports
 from leeward.ports.executions import NamedExecutions
 from leeward.ports.records import Upgrades
 from leeward.upgrade.control import with_control
-from leeward.upgrade.executions import is_running, start_next
+from leeward.upgrade.executions import start_next
 from leeward.upgrade.group_sequence import following, known
 from leeward.upgrade.lease import ACTIONS as WISHES
 from leeward.upgrade.lease import asked_for, held, written
 from leeward.upgrade.managed.controls import limits
-from leeward.upgrade.pause import allowed
-from leeward.upgrade.record import Asked, UpgradeRecord
-from leeward.upgrade.scene import described, fresh_record, look, policy_of
-from leeward.upgrade.status import Running, Status, status_of
-from leeward.upgrade.templates import expected
-from leeward.workflow.executions import execution_name
+from leeward.upgrade.record import UpgradeRecord
+from leeward.upgrade.scene import described
 
 RACES = 5
-
-
-def live_ports(arguments: argparse.Namespace) -> Ports:
-    """Build the ports with the caller's credentials. Raises InvalidInputError without --cluster."""
-    if not arguments.cluster:
-        raise InvalidInputError(f"upgrade {arguments.action}: found no --cluster, expected --cluster NAME")
-    from leeward.adapters.wiring import command_line_ports  # late: offline needs no AWS library
-
-    return command_line_ports(arguments.cluster, arguments.region, arguments.account)
 
 
 def start(arguments: argparse.Namespace, ports: Ports) -> int:
@@ -72,42 +58,6 @@ def control(arguments: argparse.Namespace, ports: Ports) -> int:
         described(arguments.group, ports.groups), record, {}, ports.upgrade_executions, ports.managed_upgrade_executions
     )
     return _tell(arguments, name, f"{arguments.action} begun")
-
-
-def live_status(name: str, cluster: str, ports: Ports) -> Status:
-    """Return the group's upgrade status from record and cluster; without a record, from the cluster alone."""
-    record = ports.upgrades.read(name)
-    probe = record
-    if probe is None:
-        group = described(name, ports.groups)
-        policy = policy_of(cluster, group, ports.clusters)
-        if policy is None:
-            raise InvalidInputError(f"upgrade: found {group.name}, which no policy selects; expected a selected group")
-        probe = fresh_record(group, cluster, policy, Asked(), ports.clock)
-        probe = replace(probe, target=expected(probe, group, ports.templates))
-    scene = look(probe, ports)
-    runs = record is not None and record.ended is None
-    return status_of(
-        scene.preflight, record, allowed(probe, scene, ports) if runs else None, running(name, record, ports)
-    )
-
-
-def running(group: str, record: UpgradeRecord | None, ports: Ports) -> Running:
-    """Return the execution that holds the group, or one that was started and has not claimed it yet: executions that
-    the command line starts have the names of the next attempts.
-    """
-    if (
-        record is not None
-        and record.ended is None
-        and held(record, ports.upgrade_executions, ports.managed_upgrade_executions)
-    ):
-        return Running(execution=record.execution, terminations=ports.claims.read_all(record.under_way))
-    attempt = record.attempt if record is not None else 0
-    names = (execution_name(group, attempt + more) for more in (1, 2, 3))
-    name = next(
-        (name for name in names if is_running(name, ports.upgrade_executions, ports.managed_upgrade_executions)), ""
-    )
-    return Running(execution=name, new=bool(name))
 
 
 LIVE: Mapping[str, Callable[[argparse.Namespace, Ports], int]] = {"start": start, **dict.fromkeys(WISHES, control)}
