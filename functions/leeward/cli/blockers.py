@@ -14,16 +14,13 @@ from leeward.cli.blockers_scene import scenes_of
 from leeward.cli.context import context_of
 from leeward.cli.output import emit
 
-_DESCRIPTION = """Shows everything that holds up a node (or all nodes): budgets that allow no eviction, now or ever,
+DESCRIPTION = """Shows everything that holds up a node (or all nodes): budgets that allow no eviction, now or ever,
 pods and nodes that ask to be left alone, pods that would come back or do not end, volumes that do not leave, lifecycle
-hooks; whose each is, until when it lasts, and the way out. It changes nothing."""
+hooks; the owner of each, until when it lasts, and the fix. It changes nothing."""
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the verb and its node argument."""
-    parser: argparse.ArgumentParser = subparsers.add_parser(
-        "blockers", help="show who blocks a node, and until when", description=_DESCRIPTION
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the node argument."""
     parser.add_argument("node", metavar="NODE", nargs="?", help="name of the node (default: all nodes)")
 
 

@@ -14,14 +14,14 @@ from leeward.cli.cluster_scene import cluster_of
 from leeward.cli.output import emit
 from leeward.disruption.budget_counts import Allowance, all_allowances
 
-_DESCRIPTION = """Shows how many more nodes may be disrupted at this moment, for each policy and reason, already less
+DESCRIPTION = """Shows how many more nodes may be disrupted at this moment, for each policy and reason, already less
 those that are being disrupted: deleting, NotReady, or marked as on their way out. Nodes that are only cordoned do not
 count. A budget for one zone has a line of its own: a node needs both."""
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the verb, which has general options only."""
-    subparsers.add_parser("budget", help="show how many nodes may be disrupted now", description=_DESCRIPTION)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add nothing: the command has the general options alone."""
+    del parser
 
 
 def run(arguments: argparse.Namespace) -> int:

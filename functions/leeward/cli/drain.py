@@ -29,16 +29,13 @@ from leeward.termination.lone_pods import with_surges
 from leeward.termination.volumes import drain_volumes
 
 TRUE, FALSE = ("true", "t", "1", "True", "TRUE", "T"), ("false", "f", "0", "False", "FALSE", "F")  # pflag's words
-_DESCRIPTION = """Shows how the pods of a node (or of all nodes of an Auto Scaling group) leave it: which are evicted,
+DESCRIPTION = """Shows how the pods of a node (or of all nodes of an Auto Scaling group) leave it: which are evicted,
 wave by wave, what blocks them, which stay, and which forbid the drain. With --snapshot it never does more than that.
 Live and without --dry-run it starts the node's termination: drain, settle, terminate, answer lifecycle hooks."""
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the verb and kubectl's flags. An absent flag means that the policy decides."""
-    parser: argparse.ArgumentParser = subparsers.add_parser(
-        "drain", help="drain and terminate a node, or show how that would go", description=_DESCRIPTION
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add kubectl's flags. An absent flag means that the policy decides."""
     parser.add_argument("node", metavar="NODE", nargs="?", help="name of the node")
     parser.add_argument("--group", metavar="GROUP", help="all nodes of this Auto Scaling group instead")
     _add_flag(parser, "--wait", "follow a live start to its end; Ctrl-C leaves it running (default: with -o table)")

@@ -21,18 +21,15 @@ from leeward.disruption.savings import dollars
 from leeward.disruption.validation import validate
 from leeward.repair.plan import repair_plan
 
-_DESCRIPTION = """Shows the next run of voluntary disruption: which nodes would go, what is launched before, what that
+DESCRIPTION = """Shows the next run of voluntary disruption: which nodes would go, what is launched before, what that
 saves an hour, and for every other node why it stays. One method acts in a run, the first that has something to do:
 expiration, drift, emptiness, consolidation. With --method unhealthy it shows the nodes that the minute reconciler would
 replace because they are NotReady or their instance is impaired. Nothing is changed. With --validate an earlier plan
 (the JSON of this command) is checked again: what still holds is printed."""
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the verb, one method, or an earlier plan."""
-    parser: argparse.ArgumentParser = subparsers.add_parser(
-        "plan", help="show what would be consolidated, replaced or removed, and why", description=_DESCRIPTION
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add one method, or an earlier plan."""
     parser.add_argument("--method", choices=[name.value for name in MethodName], help="this method alone")
     parser.add_argument("--validate", metavar="PLAN.json", type=Path, help="check an earlier plan again")
 

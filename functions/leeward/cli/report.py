@@ -6,7 +6,6 @@ Decides which of the two is meant and where the page is written; `leeward.report
 import argparse
 import json
 from pathlib import Path
-from typing import Any
 
 from leeward.cli.output import Output, emit
 from leeward.cli.report_execution import Wanted, wanted
@@ -16,17 +15,14 @@ from leeward.report.building import build
 from leeward.report.page import page
 from leeward.report.record import RunRecord
 
-_DESCRIPTION = """Draws what happened as an HTML page that loads nothing: a lane per node and per workload, events and
+DESCRIPTION = """Draws what happened as an HTML page that loads nothing: a lane per node and per workload, events and
 blocks, and every span in a table. EXECUTION is the ARN or the name of an execution of one of Leeward's state machines
 (i-0123456789abcdef0-1, GROUP-1, CLUSTER-3-1), an instance's id its latest termination; it needs --cluster, and may
 still run. RECORD is a run record in JSON (docs/schema/run-record.json), such as the one that `make demo` writes."""
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the verb, its input and its page."""
-    parser: argparse.ArgumentParser = subparsers.add_parser(
-        "report", help="draw an execution, or the record of a run, as an HTML page", description=_DESCRIPTION
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the input and its page."""
     parser.add_argument("what", metavar="EXECUTION|RECORD", help="an execution's ARN or name, or a run record, JSON")
     parser.add_argument("--to", metavar="FILE.html", type=Path, required=True, help="the page; one there is replaced")
     parser.add_argument("--record", metavar="FILE.json", type=Path, help="write the run record too, to draw it again")

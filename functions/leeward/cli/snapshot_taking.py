@@ -22,11 +22,11 @@ from leeward.errors import InvalidInputError, LeewardError, ObjectGoneError
 
 LONG_SECONDS = 5.0  # then every file is reported as it is written, also without a terminal
 POLICIES_COMMAND = "aws ssm get-parameters-by-path"
-_DESCRIPTION = """Writes a cluster down as the raw output of kubectl and aws: one file a command, only what belongs to
-the cluster, with the policies that are deployed for it. All commands work on the folder with --snapshot DIR, without
-credentials. Values of environment variables, commands and their arguments are left out. A file that cannot be read is
-named with the call that failed; the others are written all the same, and the exit code is 1. Nothing is changed in
-AWS or in the cluster."""
+DESCRIPTION = """Writes the state of a cluster as the raw output of kubectl and aws: one file a command, only what
+belongs to the cluster, with the policies that are deployed for it. All commands work on the folder with --snapshot
+DIR, without credentials. Values of environment variables, commands and their arguments are left out. A file that
+cannot be read is named with the call that failed; the others are written all the same, and the exit code is 1.
+Nothing is changed in AWS or in the cluster."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -38,11 +38,8 @@ class Taken:
     missing: dict[str, str] = field(default_factory=dict)
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the verb and its folder."""
-    parser: argparse.ArgumentParser = subparsers.add_parser(
-        "snapshot", help="write a cluster down, for working offline", description=_DESCRIPTION
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the folder."""
     parser.add_argument(
         "--to", metavar="DIR", type=Path, required=True, help="the folder; files of an earlier snapshot are replaced"
     )

@@ -20,7 +20,7 @@ from leeward.node_template.gathering import look_up, sources_of
 from leeward.policy.document import TemplatePolicy
 from leeward.policy.selection import policy_for
 
-_DESCRIPTION = """Shows the node that an Auto Scaling group would launch next, also when it has none: labels, taints,
+DESCRIPTION = """Shows the node that an Auto Scaling group would launch next, also when it has none: labels, taints,
 capacity and allocatable, from its launch template, its tags and, for an EKS managed node group, DescribeNodegroup.
 Of several instance types and zones the first is shown, unless told. Output is YAML unless told."""
 
@@ -33,11 +33,8 @@ class Scene:
     policy: TemplatePolicy
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the verb, the group, and which of its types and zones."""
-    parser: argparse.ArgumentParser = subparsers.add_parser(
-        "template", help="show what the next node of a group would be", description=_DESCRIPTION
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the group, and which of its types and zones."""
     parser.add_argument("group", metavar="GROUP", help="name of the Auto Scaling group")
     parser.add_argument("--zone", metavar="Z", help="this zone of the group's (default: the first)")
     parser.add_argument("--instance-type", metavar="T", help="this type of the group's (default: the first)")

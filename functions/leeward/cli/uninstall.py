@@ -13,18 +13,15 @@ from leeward.cli.context import context_of
 from leeward.cli.output import emit
 from leeward.cli.uninstall_steps import Removal, remove
 
-_DESCRIPTION = """Takes off all that Leeward has put on the cluster: on nodes marks, cordons, labels, annotations and
-finalizers, on groups its lifecycle hooks. Pause the cluster before (spec.paused of ClusterSettings, deployed a minute
-ago), or it would all come back. Nodes and groups that something of ours still works on are left and named. It can be
-run again at any time. With --dry-run, and always with --snapshot, it only says what it would do."""
+DESCRIPTION = """Removes everything that Leeward has put on the cluster: taints, cordons, labels, annotations and
+finalizers of nodes, lifecycle hooks of groups. Pause the cluster before (spec.paused of ClusterSettings, deployed a
+minute ago), or all of it would come back. Nodes and groups with a termination, an upgrade or a run under way are left
+and named. It can be run again at any time. With --dry-run, and always with --snapshot, it only prints the plan."""
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the verb and its dry run."""
-    parser: argparse.ArgumentParser = subparsers.add_parser(
-        "uninstall", help="take off all that Leeward has put on nodes and groups", description=_DESCRIPTION
-    )
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be taken off")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the dry run."""
+    parser.add_argument("--dry-run", action="store_true", help="only print what would be removed")
 
 
 def run(arguments: argparse.Namespace) -> int:

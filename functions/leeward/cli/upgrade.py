@@ -5,7 +5,6 @@ Decides which arguments an action takes; `leeward.upgrade` makes the plan and th
 import argparse
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from leeward.cli.context import context_of
 from leeward.cli.upgrade_live import LIVE
@@ -14,7 +13,7 @@ from leeward.cli.upgrade_status import status
 from leeward.errors import InvalidInputError
 from leeward.upgrade.findings import Code
 
-_DESCRIPTION = """plan: the waves in which old nodes of an Auto Scaling group would drain, its sizes meanwhile, how long
+DESCRIPTION = """plan: the waves in which old nodes of an Auto Scaling group would drain, its sizes meanwhile, how long
 it takes, what it costs, and what stands in the way (blocker or warning, each with its fix).
 status: where the group stands: phase, gate, old and new nodes, what blocks the drains.
 start, pause, resume, abort, rollback (with --cluster): what runs, or shall run, in the deployment.
@@ -23,11 +22,8 @@ The target is the group's launch template as it stands, unless --ami, --launch-t
 --kubernetes-version names another."""
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the verb, the action, the group, and the target."""
-    parser: argparse.ArgumentParser = subparsers.add_parser(
-        "upgrade", help="roll a group to a new template: plan, status, start", description=_DESCRIPTION
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the action, the group, and the target."""
     parser.add_argument("action", metavar="ACTION", choices=tuple(ACTIONS), help=", ".join(ACTIONS))
     parser.add_argument("group", metavar="GROUP", help="name of the Auto Scaling group")
     parser.add_argument("then", metavar="GROUP", nargs="*", help="start: groups that follow, one after the other")

@@ -19,16 +19,13 @@ from leeward.placement.explain import ZoneFacts, explain_zone, imbalance, typica
 from leeward.placement.verdict import ZoneVerdict
 from leeward.placement.zones import judge_zones
 
-_DESCRIPTION = """Shows the zones in the order in which the next node would be tried: fewest allocated CPU cores
-first, by lot among equals (--seed), zones whose subnets cannot hold the node's pods left out. Says in words
-what makes the zones differ: large nodes, pods bound by their volumes, subnets without addresses."""
+DESCRIPTION = """Shows the zones in the order in which the next node would be tried: fewest allocated CPU cores
+first, at random among equals (--seed), without zones whose subnets cannot hold the node's pods. Explains
+why the zones differ: large nodes, pods bound by their volumes, subnets without addresses."""
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the verb, and the node that the zones are judged for."""
-    parser: argparse.ArgumentParser = subparsers.add_parser(
-        "zones", help="show the order of zones and why they differ", description=_DESCRIPTION
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the node that the zones are judged for."""
     parser.add_argument("--instance-type", metavar="T", help="of the next node (default: the commonest of the nodes)")
     parser.add_argument(
         "--pods", metavar="P", type=count, help="that need an address there (default: as on the busiest such node)"
