@@ -10,13 +10,13 @@ from account_test.context import Context
 from account_test.recording import Recording
 from account_test.results import Result
 from leeward.adapters.wiring import command_line_past
-from leeward.cli.report_execution import Wanted
-from leeward.cli.report_live import gather
+from leeward.cli.report.building import build
+from leeward.cli.report.execution import Wanted
+from leeward.cli.report.live import gather
+from leeward.cli.report.page import page
+from leeward.cli.report.record import Mark, MarkKind, NodeLane, RunRecord, Source
 from leeward.errors import LeewardError
 from leeward.model.execution import Machine
-from leeward.report.building import build
-from leeward.report.page import page
-from leeward.report.record import Mark, MarkKind, NodeLane, RunRecord, Source
 
 MACHINES = tuple(Machine)
 

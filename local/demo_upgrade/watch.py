@@ -13,8 +13,8 @@ from rich.live import Live
 
 from leeward.adapters.wiring import command_line_ports
 from leeward.blockers.blocker import Blocker
-from leeward.cli.upgrade_status import group_status
-from leeward.cli.upgrade_tables import status_table
+from leeward.cli.upgrade.status import group_status
+from leeward.cli.upgrade.tables import status_table
 from leeward.errors import LeewardError
 from leeward.ports import Ports
 from leeward.upgrade.findings import Code

@@ -10,7 +10,7 @@ from rich.console import Group as Rows
 from rich.console import RenderableType
 from rich.table import Table
 
-from leeward.cli.cluster_scene import cluster_of
+from leeward.cli.cluster_state import cluster_of
 from leeward.cli.output import emit
 from leeward.disruption.budget_counts import Allowance, all_allowances
 

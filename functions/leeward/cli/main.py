@@ -19,20 +19,20 @@ from leeward.cli.output import Output, tolerate_any_terminal
 from leeward.errors import InvalidInputError, LeewardError
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
-    "blockers": ("blockers", "show what blocks a node, and until when"),
+    "blockers": ("blockers.command", "show what blocks a node, and until when"),
     "budget": ("budget", "show how many nodes may be disrupted now"),
     "doctor": ("doctor", "check the deployment and suggest fixes"),
-    "drain": ("drain", "drain and terminate a node, or show how that would go"),
+    "drain": ("drain.command", "drain and terminate a node, or show how that would go"),
     "drift": ("drift", "show which nodes have drifted, and in what"),
     "explain-event": ("explain_event", "show what a queue message says, and what follows from it"),
     "ips": ("ips", "count the addresses that a node takes from its subnet"),
     "place": ("place", "choose subnets for new nodes of a group"),
     "plan": ("plan", "show what would be consolidated, replaced or removed, and why"),
-    "report": ("report", "draw an execution, or the record of a run, as an HTML page"),
-    "snapshot": ("snapshot_taking", "write a snapshot of a cluster, for working offline"),
+    "report": ("report.command", "draw an execution, or the record of a run, as an HTML page"),
+    "snapshot": ("snapshot", "write a snapshot of a cluster, for working offline"),
     "template": ("template", "show what the next node of a group would be"),
     "uninstall": ("uninstall", "remove everything that Leeward has put on nodes and groups"),
-    "upgrade": ("upgrade", "roll a group to a new template: plan, status, start"),
+    "upgrade": ("upgrade.command", "roll a group to a new template: plan, status, start"),
     "zones": ("zones", "show the order of zones and why they differ"),
 }  # name -> (module of leeward.cli, help)
 DONE, REFUSED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130

@@ -14,7 +14,7 @@ from rich.table import Table
 from leeward.cli.context import context_of
 from leeward.cli.ips import count
 from leeward.cli.output import emit
-from leeward.cli.place_scene import Inputs, group_scene
+from leeward.cli.placement_inputs import Inputs, group_scene
 from leeward.placement.subnets import place
 from leeward.placement.verdict import Choice, Placement
 

@@ -14,7 +14,7 @@ from rich.table import Table
 from leeward.cli.context import context_of
 from leeward.cli.ips import count
 from leeward.cli.output import emit
-from leeward.cli.place_scene import Inputs, cluster_scene, facts_by_zone
+from leeward.cli.placement_inputs import Inputs, cluster_scene, facts_by_zone
 from leeward.placement.explain import ZoneFacts, explain_zone, imbalance, typical_node
 from leeward.placement.verdict import ZoneVerdict
 from leeward.placement.zones import judge_zones

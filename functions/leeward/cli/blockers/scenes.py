@@ -1,0 +1,169 @@
+"""Inputs from which the blockers of nodes are found.
+
+Decides what is read and how it is joined; `leeward.blockers` decides what blocks."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TypeVar
+
+from leeward.blockers.scene import Keeper, NodeScene, gives_up_at, waiting_hooks
+from leeward.cli.blockers.keepers import keepers_of
+from leeward.disruption.budget_index import BudgetIndex
+from leeward.model.attachment import VolumeAttachment, claims_of
+from leeward.model.drain_options import BY_POLICY
+from leeward.model.group import LEAVING, Group, LifecycleHook
+from leeward.model.instance import Instance
+from leeward.model.node import Node
+from leeward.model.pod import Pod, PodDisruptionBudget
+from leeward.model.termination import Status, TerminationRecord
+from leeward.model.well_known import KEPT_FOR
+from leeward.policy.document import NodePolicy
+from leeward.policy.selection import is_ours, policy_for
+from leeward.ports import Ports
+from leeward.ports.autoscaling import Groups
+from leeward.ports.kubernetes import Kubernetes
+from leeward.ports.records import Claims
+from leeward.termination import deadlines
+from leeward.termination.budgets import refusal
+from leeward.termination.instance_state import UNSELECTED
+from leeward.termination.lone_pods import lone_pods
+from leeward.termination.replica_surge import surged
+from leeward.termination.volumes import held_volumes
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """Data that all nodes of a cluster share. `claims`: PersistentVolume -> claim; `policies` in their order; `records`
+    of open terminations by instance; `keepers` by the value of the nodes' `leeward.dev/kept-for`.
+    """
+
+    pods: tuple[Pod, ...]
+    budgets: tuple[PodDisruptionBudget, ...]
+    daemon_sets: frozenset[str]
+    attachments: tuple[VolumeAttachment, ...]
+    claims: Mapping[str, str]
+    instances: Mapping[str, Instance]
+    groups: Mapping[str, Group]
+    hooks: Mapping[str, Sequence[LifecycleHook]]
+    policies: tuple[NodePolicy, ...]
+    queues: frozenset[str] = frozenset()
+    records: Mapping[str, TerminationRecord] = field(default_factory=dict)
+    keepers: Mapping[str, Keeper] = field(default_factory=dict)
+
+    def scenes(self, nodes: Iterable[Node], now: datetime) -> list[NodeScene]:
+        """Return the scenes of these nodes, ordered by node name."""
+        pods_on = _grouped((pod.node, pod) for pod in self.pods)
+        attached = _grouped((one.node, one) for one in self.attachments)
+        budgets = BudgetIndex(self.budgets)
+        groups = {member.id: group for group in self.groups.values() for member in group.instances}
+        claiming = tuple(pod for pod in self.pods if pod.claims and not pod.finished)
+        found = []
+        for node in sorted(nodes, key=lambda node: node.name):
+            pods = tuple(pods_on.get(node.name, ()))
+            known = self.instances.get(node.instance_id)
+            group = groups.get(node.instance_id) or self.groups.get((known.group if known else None) or "")
+            volumes = held_volumes(node.name, pods, attached.get(node.name, ()), self.claims)
+            selecting = {budget.key: budget for pod in pods for budget in budgets.selecting(pod)}
+            scene = NodeScene(
+                node=node,
+                pods=pods,
+                budgets=tuple(selecting[key] for key in sorted(selecting)),
+                daemon_sets=self.daemon_sets,
+                volumes=volumes,
+                gone=known.ended if known else False,
+                elsewhere=tuple(pod for pod in claiming if pod.node != node.name) if volumes else (),
+                group=group.name if group else known.group if known else None,
+                keeper=self.keepers.get(node.annotations.get(KEPT_FOR, "")),
+            )
+            found.append(self._timed(scene, group, now))
+        return found
+
+    def _timed(self, scene: NodeScene, group: Group | None, now: datetime) -> NodeScene:
+        """Add the policy, the hooks and every deadline to a scene."""
+        policy = policy_for(self.policies, scene.group, group.tags if group else {}) if scene.group else None
+        chosen = policy or UNSELECTED
+        record = self.records.get(scene.node.instance_id)
+        listed = self.hooks.get(scene.group or "", ())
+        announced = {cause.hook for cause in record.causes if cause.hook and cause.hook_ours} if record else set()
+        ours = frozenset(hook.name for hook in listed if hook.name in announced or is_ours(hook, policy, self.queues))
+        started = (record.times.get("draining") if record else None) or now
+        grace = chosen.drain.termination_grace_period
+        hooks = waiting_hooks(listed, group, scene.node.instance_id, record, ours, now)
+        ours_hold = any(hook.ours for hook in hooks)
+        deadline = started + grace if grace else None
+        if record is not None:
+            deadline = deadlines.node_deadline(record, chosen.drain, started, now, ours_hold=ours_hold)
+        return replace(
+            scene,
+            policy=policy,
+            hooks=hooks,
+            deadline=deadline,
+            options=(record.options if record else None) or BY_POLICY,
+            gives_up=gives_up_at(record, chosen),
+            detaching=record.times.get("drained") if record else None,
+            blocked_by=record.blocked_by if record else (),
+        )
+
+
+def scenes_of(ports: Ports, cluster: str, name: str | None, now: datetime) -> list[NodeScene]:
+    """Return the scene of the node of this name, of all nodes without a name; none where there is no such node."""
+    kubernetes = ports.clusters.kubernetes(cluster)
+    named = kubernetes.node(name) if name is not None else None
+    nodes = list(kubernetes.nodes()) if name is None else [named] if named is not None else []
+    there = {node.name for node in nodes}
+    on_ec2 = {node.instance_id for node in nodes if node.instance_id.startswith("i-")}
+    instances = ports.instances.describe(sorted(on_ec2))
+    groups = ports.groups.describe(sorted(_groups_of(on_ec2, instances, ports.groups)))
+    leaving = {
+        member.id: group.name
+        for group in groups.values()
+        for member in group.instances
+        if member.lifecycle.startswith(LEAVING)
+    }
+    attachments = tuple(one for one in kubernetes.attachments() if one.node in there)
+    around = Surroundings(
+        pods=tuple(kubernetes.pods()),
+        budgets=tuple(kubernetes.budgets()),
+        daemon_sets=kubernetes.daemon_sets(),
+        attachments=attachments,
+        claims=claims_of(kubernetes.volumes()) if attachments else {},
+        instances=instances,
+        groups=groups,
+        hooks={name: ports.groups.hooks(name) for name in sorted({leaving[i] for i in leaving if i in on_ec2})},
+        policies=ports.clusters.policies(cluster).policies,
+        queues=ports.queue_arns,
+        records=_open_records(ports.claims, [node for node in nodes if node.marked or node.instance_id in leaving]),
+        keepers=keepers_of(nodes, cluster, ports),
+    )
+    return [_surging(scene, around.pods, kubernetes) for scene in around.scenes(nodes, now)]
+
+
+def _groups_of(on_ec2: Iterable[str], instances: Mapping[str, Instance], groups: Groups) -> set[str]:
+    """Return the groups that the instances' tags name, and those that list an instance which EC2 does not know."""
+    listed = [groups.lifecycle_of(name) for name in on_ec2 if name not in instances]
+    return {one.group for one in instances.values() if one.group} | {found[0] for found in listed if found}
+
+
+def _surging(scene: NodeScene, pods: tuple[Pod, ...], kubernetes: Kubernetes) -> NodeScene:
+    """Add the pods that get a second replica first: only those that a budget forbids evicting as they are."""
+    if scene.policy is None or not scene.policy.drain.surge_single_replicas:
+        return scene
+    lone = [pod for pod in lone_pods(scene.pods, pods) if refusal(pod, scene.budgets)]
+    return replace(scene, surged=surged(lone, kubernetes))
+
+
+def _open_records(claims: Claims, nodes: Iterable[Node]) -> dict[str, TerminationRecord]:
+    """Return the open records of nodes that are tainted or terminating: the others have no termination under way."""
+    records = claims.read_all(node.instance_id for node in nodes if node.instance_id.startswith("i-"))
+    return {instance: record for instance, record in records.items() if record.status is Status.OPEN}
+
+
+def _grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    found: dict[K, list[V]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return found

@@ -1,0 +1,228 @@
+"""Facts of an execution for `leeward report`, read from their sources with the caller's own credentials.
+
+Decides where each fact is looked for and what happens where it cannot be read: without the execution there is no
+report; without any other fact the report is smaller, and the page says so."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TypeVar
+
+from leeward.cli.report import affected_nodes
+from leeward.cli.report.execution import Wanted, find
+from leeward.cli.report.facts import Facts, SeenEvent, SeenNode, Story
+from leeward.errors import InvalidInputError, LeewardError
+from leeward.model.execution import Machine
+from leeward.model.group import ScalingActivity
+from leeward.model.termination import execution_name
+from leeward.ports import Ports
+from leeward.ports.executions import PastExecutions
+from leeward.ports.kubernetes import Listed
+
+MOST_HISTORIES = 200  # of the terminations of one upgrade or run; each is a call
+MOST_ATTEMPTS = 3  # of one termination, the last ones
+GOES = " (any more: it goes a week after the end)"
+
+T = TypeVar("T")
+
+
+def gather(what: Wanted, cluster: str, now: datetime, ports: Ports, past: PastExecutions) -> Facts:
+    """Gather every fact of the execution that can still be read. Raises InvalidInputError where there is none of that
+    name, or it is of another cluster, and AccessDeniedError naming the permission.
+    """
+    execution, steps = find(what, ports.claims, past)
+    look = _Look(ports=ports, past=past)
+    facts = Facts(execution=execution, steps=steps, now=now, cluster=cluster)
+    match execution.machine:
+        case Machine.TERMINATION:
+            facts = _of_termination(facts, look)
+        case Machine.UPGRADE | Machine.MANAGED_UPGRADE:
+            facts = _of_upgrade(facts, look)
+        case Machine.DISRUPTION:
+            facts = _of_disruption(facts, look)
+    _check_cluster(facts, cluster)
+    facts = replace(facts, instances=look.mapping("EC2 instances", lambda: ports.instances.describe(facts.touched)))
+    return replace(_with_the_cluster(facts, look), missing=tuple(look.missing))
+
+
+@dataclass(kw_only=True)
+class _Look:
+    """Reader that collects the facts which could not be read."""
+
+    ports: Ports
+    past: PastExecutions
+    missing: list[str] = field(default_factory=list)
+
+    def mapping(self, what: str, call: Callable[[], Mapping[str, T]]) -> Mapping[str, T]:
+        """Return the mapping of a call; a call that fails gives an empty mapping and a sentence in `missing`."""
+        found = self.one(what, call)
+        return {} if found is None else found
+
+    def several(self, what: str, call: Callable[[], Sequence[T]]) -> Sequence[T]:
+        """Return the same as `mapping`, for a list."""
+        found = self.one(what, call)
+        return () if found is None else found
+
+    def one(self, what: str, call: Callable[[], T | None]) -> T | None:
+        """Return the same as `mapping`, for an object that may be absent: None."""
+        try:
+            return call()
+        except LeewardError as error:
+            self.missing.append(f"Not drawn, because it could not be read: {what} ({error}).")
+            return None
+
+
+def _check_cluster(facts: Facts, cluster: str) -> None:
+    """Check the cluster: a deployment serves several, and names of nodes and groups belong to one of them."""
+    other = _cluster_of(facts)
+    if other and other != cluster:
+        raise InvalidInputError(
+            f"--cluster: found {cluster!r}, expected {other!r}, the cluster of execution {facts.execution.name}"
+        )
+
+
+def _cluster_of(facts: Facts) -> str:
+    """Return the cluster that the record or the input names, empty where neither is there."""
+    match facts.execution.machine:
+        case Machine.TERMINATION:
+            record = next((facts.terminations.get(name) for name in facts.touched[:1]), None)
+            return record.subject.cluster if record is not None else ""
+        case Machine.UPGRADE | Machine.MANAGED_UPGRADE:
+            return facts.upgrade.cluster if facts.upgrade is not None else ""
+        case Machine.DISRUPTION:
+            return str(facts.execution.given.get("cluster") or "")
+
+
+def _of_termination(facts: Facts, look: _Look) -> Facts:
+    name = affected_nodes.instance_of(facts.execution)
+    attempt = affected_nodes.attempt_of(facts.execution, facts.steps)
+    records = look.mapping("the termination record", lambda: look.ports.claims.read_all([name] if name else []))
+    record = records.get(name)
+    if record is None and name and not look.missing:
+        look.missing.append(f"{name} has no termination record{GOES}: its phases are those of the execution's history.")
+    elif record is not None and attempt and record.attempt != attempt:
+        look.missing.append(
+            f"The termination record of {name} is of attempt {record.attempt} by now: the phases of attempt {attempt} "
+            "are those of its execution's history."
+        )
+    group = (record.subject.group or "") if record is not None else ""
+    return replace(
+        facts,
+        group=group,
+        touched=(*([name] if name else []), *affected_nodes.launched_for(records.values())),
+        terminations=records,
+        stories={name: (Story(attempt=attempt, steps=facts.steps),)} if name else {},
+        activities=_activities([group] if group else [], facts, look),
+    )
+
+
+def _of_upgrade(facts: Facts, look: _Look) -> Facts:
+    group = affected_nodes.group_of(facts.execution)
+    record = look.one("the upgrade's record", lambda: look.ports.upgrades.read(group) if group else None)
+    if record is not None and not affected_nodes.is_its_upgrade(record, facts.execution, facts.end):
+        look.missing.append(f"The record of {group} is of another upgrade: its nodes are those of the group's history.")
+        record = None
+    facts = replace(facts, group=group, upgrade=record, activities=_activities([group] if group else [], facts, look))
+    came_and_went = affected_nodes.moved(facts.activities.get(group, ()), facts.execution.started, facts.end)
+    there = look.mapping("the group's members", lambda: look.ports.groups.describe([group] if group else []))
+    present = [one.id for one in there[group].instances] if group in there else []
+    known = look.mapping("EC2 instances", lambda: look.ports.instances.describe(present))
+    stayed = affected_nodes.members(there.get(group), known, facts.end)
+    names = tuple(dict.fromkeys((*stayed, *came_and_went, *affected_nodes.named_by_upgrade(record))))
+    return _with_terminations(replace(facts, touched=names), look)
+
+
+def _of_disruption(facts: Facts, look: _Look) -> Facts:
+    cluster, number = affected_nodes.disruption_of(facts.execution, facts.steps)
+    record = look.one("the run's record", lambda: look.ports.disruptions.read(cluster) if cluster else None)
+    facts = replace(facts, number=number)
+    if record is not None and record.number == number:
+        facts = replace(facts, disruption=record, activities=_activities(record.groups, facts, look))
+        return _with_terminations(replace(facts, touched=affected_nodes.named_by_disruption(record)), look)
+    if number:
+        look.missing.append(
+            f"The record of run {number} has made way for that of a later one: its nodes are found by their "
+            "termination records, what it launched by the histories of their groups."
+        )
+    groups = look.several(
+        "the cluster's groups", lambda: tuple(look.ports.groups.of_clusters([cluster or facts.cluster]))
+    )
+    activities = _activities([group.name for group in groups], facts, look)
+    candidates = [
+        name for one in activities.values() for name in affected_nodes.moved(one, facts.execution.started, facts.end)
+    ]
+    records = look.mapping("termination records", lambda: look.ports.claims.read_all(candidates))
+    own = {name: one for name, one in records.items() if affected_nodes.of_disruption(one, cluster, number)}
+    its_groups = {one.subject.group for one in own.values()}
+    kept = {name: one for name, one in activities.items() if name in its_groups}
+    came = [name for one in kept.values() for name in _entered(one, facts)]
+    names = tuple(dict.fromkeys((*own, *came)))
+    return _with_terminations(replace(facts, touched=names, activities=kept), look)
+
+
+def _entered(activities: Sequence[ScalingActivity], facts: Facts) -> tuple[str, ...]:
+    return affected_nodes.moved([one for one in activities if one.enters], facts.execution.started, facts.end)
+
+
+def _activities(groups: Iterable[str], facts: Facts, look: _Look) -> Mapping[str, Sequence[ScalingActivity]]:
+    """Return the scaling activities of each group since the execution began."""
+    since = facts.execution.started
+
+    def read() -> Mapping[str, Sequence[ScalingActivity]]:
+        return {name: look.ports.groups.activities(name, since) for name in groups}
+
+    return look.mapping("scaling activities", read)
+
+
+def _with_terminations(facts: Facts, look: _Look) -> Facts:
+    """Add the records of all touched instances, and the histories of their own executions."""
+    records = look.mapping("termination records", lambda: dict(look.ports.claims.read_all(facts.touched)))
+    gone = [
+        name
+        for name in affected_nodes.moved(_leaving(facts), facts.execution.started, facts.end)
+        if name not in records
+    ]
+    if gone:
+        look.missing.append(f"Of the nodes that went {len(gone)} have no termination record{GOES}.")
+    facts = replace(facts, terminations=records)
+    asked = {name: one.attempt for name, one in records.items()} | dict.fromkeys(gone, 1)
+    stories = look.mapping("histories of terminations", lambda: _stories(asked, look))
+    return replace(facts, stories=stories)
+
+
+def _leaving(facts: Facts) -> list[ScalingActivity]:
+    return [one for activities in facts.activities.values() for one in activities if one.leaves in facts.touched]
+
+
+def _stories(attempts: Mapping[str, int], look: _Look) -> Mapping[str, Sequence[Story]]:
+    """Return the last attempts of each node; attempts whose history is no longer kept are left out."""
+    found: dict[str, Sequence[Story]] = {}
+    for name, last in list(attempts.items())[:MOST_HISTORIES]:
+        numbers = range(max(1, last - MOST_ATTEMPTS + 1), last + 1)
+        read = ((number, look.past.steps(Machine.TERMINATION, execution_name(name, number))) for number in numbers)
+        stories = tuple(Story(attempt=number, steps=steps) for number, steps in read if steps)
+        if stories:
+            found[name] = stories
+    if len(attempts) > MOST_HISTORIES:
+        look.missing.append(f"Who blocked whom is drawn of {MOST_HISTORIES} of {len(attempts)} nodes.")
+    return found
+
+
+def _with_the_cluster(facts: Facts, look: _Look) -> Facts:
+    """Add the nodes that still exist, and Events, which most clusters keep for an hour."""
+
+    def nodes() -> Mapping[str, SeenNode]:
+        seen = look.ports.clusters.kubernetes(facts.cluster).read(Listed.NODES, SeenNode.from_json)
+        return {one.instance: one for one in seen if one.instance in facts.touched}
+
+    def events() -> tuple[Sequence[SeenEvent], Sequence[SeenEvent]]:
+        kubernetes = look.ports.clusters.kubernetes(facts.cluster)
+        return (
+            kubernetes.seen_events(SeenEvent.from_json, "source=leeward"),
+            kubernetes.seen_events(SeenEvent.from_json, "involvedObject.kind=Node,reason=NodeReady"),
+        )
+
+    facts = replace(facts, nodes=look.mapping("Nodes of the cluster", nodes))
+    told, joined = look.one("Events of the cluster", events) or ((), ())
+    first = {one.about: one.at for one in sorted(joined, key=lambda event: event.at, reverse=True)}
+    return replace(facts, told=told, joined=first)
