@@ -11,8 +11,7 @@ from account_test.recording import Recording
 from account_test.results import Result
 from leeward.adapters.wiring import command_line_past
 from leeward.cli.report.building import build
-from leeward.cli.report.execution import Wanted
-from leeward.cli.report.live import gather
+from leeward.cli.report.live import Wanted, gather
 from leeward.cli.report.page import page
 from leeward.cli.report.record import Mark, MarkKind, NodeLane, RunRecord, Source
 from leeward.errors import LeewardError

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from leeward.cli.report.lanes import PHASES_OF_TIMES, spans_of
 from leeward.cli.report.record import (
     Mark,
     MarkKind,
@@ -18,7 +19,6 @@ from leeward.cli.report.record import (
     Source,
     WorkloadLane,
 )
-from leeward.cli.report.spans import PHASES_OF_TIMES, spans_of
 from leeward.model.times import format_instant, parse_instant
 from local.cluster.floors import floor_of
 from local.demo import ledger, scenario

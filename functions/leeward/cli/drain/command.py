@@ -15,9 +15,8 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from leeward.cli.context import context_of
-from leeward.cli.drain.follow import follow, print_progress
+from leeward.cli.drain.live import Order, RefusedError, follow, node_of, print_progress, start, why_not
 from leeward.cli.drain.scenes import Scene, scenes_of
-from leeward.cli.drain.start import Order, RefusedError, node_of, start, why_not
 from leeward.cli.options import instant
 from leeward.cli.output import Output, emit
 from leeward.errors import InvalidInputError

@@ -1,20 +1,40 @@
-"""Chart of a run: the axis of time, the run's marks, a lane per node in its zone, a lane per workload. One SVG."""
+"""Chart of a run: the axis of time, the run's marks, a lane per node in its zone, a lane per workload. One SVG;
+the glyph of a mark has a shape for each kind and the number that the table explains."""
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from itertools import pairwise
 
-from leeward.cli.report.labels import clock, count, cut, length, safe
-from leeward.cli.report.layout import LEFT, MANY_NODES, TOTAL, WIDTH, Lanes, Numbered, Scale, clusters, lanes, ticks
-from leeward.cli.report.markers import glyph
-from leeward.cli.report.record import NodeLane, Phase, RunRecord, Span, WorkloadLane
-from leeward.cli.report.style import PATTERNS
+from leeward.cli.report.layout import (
+    LEFT,
+    MANY_NODES,
+    TOTAL,
+    WIDTH,
+    Cluster,
+    Lanes,
+    Numbered,
+    Scale,
+    clock,
+    clusters,
+    count,
+    cut,
+    lanes,
+    length,
+    safe,
+    ticks,
+)
+from leeward.cli.report.record import MarkKind, NodeLane, Phase, RunRecord, Span, WorkloadLane
+from leeward.cli.report.style import MARK_COLOURS, PATTERNS
 
 _BAR = 15.0
 _NAME_CHARACTERS, _FACT_CHARACTERS = 28, 34
 _LABEL_CHARACTER = 6.3  # width of one at 10.5 px, generously
 _PAGE = 1100.0  # a taller picture is printed on several pages, a lower one is fitted to one
 _PLOT = 46.0  # height of a workload's curve
+
+
+# The most important kind gives a shared glyph its shape.
+_WEIGHT = (MarkKind.FAULT, MarkKind.BLOCKED, MarkKind.EVENT, MarkKind.DECISION)
 
 
 def chart(record: RunRecord) -> str:
@@ -176,3 +196,35 @@ def _sample(workload: WorkloadLane, step: tuple[float, float, int, datetime], ba
     title = f"{workload.name}: {ready} of {workload.desired} ready{floor}\nsince {clock(since)}"
     box = f'x="{left}" y="14" width="{max(right - left, 1):.1f}" height="{base - 14:g}"'
     return f'<rect class="sample" {box}><title>{safe(title)}</title></rect>'
+
+
+def glyph(cluster: Cluster, y: float) -> str:
+    """Draw the glyph of a cluster, centred at `y`; it links to its first row in the table."""
+    first = cluster.marks[0]
+    kind = min((numbered.mark.kind for numbered in cluster.marks), key=_WEIGHT.index)
+    more = ""
+    if len(cluster.marks) > 1:
+        more = f'<text class="more" x="{cluster.x + 9.5}" y="{y + 3.5}">+{len(cluster.marks) - 1}</text>'
+    return (
+        f'<a class="mark {kind.value}" href="#mark-{first.number}"><title>{_facts(cluster.marks)}</title>'
+        f'{shape(kind, cluster.x, y)}<text x="{cluster.x}" y="{y + 3.4}">{first.number}</text>{more}</a>'
+    )
+
+
+def shape(kind: MarkKind, x: float, y: float) -> str:
+    """Draw a circle, square, triangle or diamond: shapes can be distinguished without colour."""
+    fill = f'class="shape" fill="{MARK_COLOURS[kind]}"'
+    match kind:
+        case MarkKind.EVENT:
+            return f'<circle {fill} cx="{x}" cy="{y}" r="8"/>'
+        case MarkKind.BLOCKED:
+            return f'<rect {fill} x="{x - 7.5}" y="{y - 7.5}" width="15" height="15" rx="1.5"/>'
+        case MarkKind.FAULT:
+            return f'<path {fill} d="M{x} {y - 10}L{x + 10.5} {y + 7.5}H{x - 10.5}Z"/>'
+        case MarkKind.DECISION:
+            return f'<path {fill} d="M{x} {y - 10.5}L{x + 11} {y}L{x} {y + 10.5}L{x - 11} {y}Z"/>'
+
+
+def _facts(marks: tuple[Numbered, ...]) -> str:
+    lines = [f"{n.number}. {clock(n.mark.at)} {n.mark.kind.value}: {n.mark.text}" for n in marks]
+    return safe("\n".join(lines))

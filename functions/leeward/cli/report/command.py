@@ -8,8 +8,7 @@ from pathlib import Path
 
 from leeward.cli.output import Output, emit
 from leeward.cli.report.building import build
-from leeward.cli.report.execution import Wanted, wanted
-from leeward.cli.report.live import gather
+from leeward.cli.report.live import Wanted, gather, wanted
 from leeward.cli.report.page import page
 from leeward.cli.report.record import RunRecord
 from leeward.errors import InvalidInputError

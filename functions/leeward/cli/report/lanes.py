@@ -6,11 +6,11 @@ names the node so that the page can say so."""
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from types import MappingProxyType
 
 from leeward.cli.report.affected_nodes import own_cause
 from leeward.cli.report.facts import Facts
 from leeward.cli.report.record import NodeLane, Phase, Span
-from leeward.cli.report.spans import PHASES_OF_TIMES, spans_of
 from leeward.model.execution import Machine, Step
 from leeward.model.group import ScalingActivity
 from leeward.model.termination import CauseKind, Outcome, TerminationRecord
@@ -18,6 +18,16 @@ from leeward.model.termination import CauseKind, Outcome, TerminationRecord
 _NO_DATE = datetime.min.replace(tzinfo=UTC)
 _OUT_OF_SERVICE = frozenset({CauseKind.UNHEALTHY, CauseKind.STATE_CHANGE})  # before any of Leeward's
 _CORDONS = {Machine.UPGRADE: "CordonOldNodes", Machine.DISRUPTION: "TaintNodes"}
+
+
+# Times of a termination record at which a phase begins: the first eviction, the last pod, EC2's confirmation.
+PHASES_OF_TIMES: Mapping[str, Phase] = MappingProxyType(
+    {
+        "draining": Phase.DRAINING,
+        "drained": Phase.SETTLING,
+        "terminated": Phase.TERMINATED,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,3 +220,16 @@ def _group(name: str, facts: Facts) -> str:
         if any(name in (one.enters, one.leaves) for one in activities):
             return group
     return facts.group
+
+
+def spans_of(times: Mapping[Phase, datetime], end: datetime) -> tuple[Span, ...]:
+    """Return the phases, each up to the next; a phase that began after a later one is left out, as the later one holds.
+    A phase that would begin after the end is left out too.
+    """
+    known = [(phase, times[phase]) for phase in Phase if phase in times and times[phase] <= end]
+    kept: list[tuple[Phase, datetime]] = []
+    for phase, at in reversed(known):
+        if not kept or at <= kept[0][1]:
+            kept.insert(0, (phase, at))
+    ends = [*(at for _, at in kept), end][1:]
+    return tuple(Span(phase=phase, begin=at, end=until) for (phase, at), until in zip(kept, ends, strict=True))

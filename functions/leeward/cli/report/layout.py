@@ -1,13 +1,17 @@
-"""Layout of the page: the scale of time, its ticks, the order of lanes, marks that would cover each other.
+"""Layout of the page: the scale of time, its ticks, the order of lanes, marks that would cover each other, and its
+texts: cut, escaped, times and lengths as people read them.
 
-Pure geometry, in SVG units, without colours and HTML."""
+Pure geometry in SVG units, without colours and elements."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from html import escape
 from itertools import groupby
 
 from leeward.cli.report.record import Mark, NodeLane, RunRecord, WorkloadLane
+from leeward.model.times import format_instant
 
 LEFT, WIDTH, RIGHT = 236.0, 980.0, 24.0  # the names' column, the chart, the margin
 TOTAL = LEFT + WIDTH + RIGHT
@@ -22,6 +26,9 @@ _STEPS = (
     *(timedelta(days=d) for d in (1, 2, 7, 14, 30, 90, 365)),
 )
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,3 +175,51 @@ def _node_of(mark: Mark, nodes: Sequence[NodeLane]) -> NodeLane | None:
     begun = [node for node in named if any(span.begin <= mark.at for span in node.spans)]
     latest = max(begun, key=lambda node: max(s.begin for s in node.spans if s.begin <= mark.at), default=None)
     return latest or next(iter(named), None)
+
+
+def safe(text: str) -> str:
+    """Escape text for HTML, in tags or attributes; characters that no page can hold become a replacement character."""
+    return escape(_UNPRINTABLE.sub("\ufffd", text), quote=True)
+
+
+def cut(text: str, most: int) -> str:
+    """Cut text to at most `most` characters, with an ellipsis in the middle: names differ at both ends."""
+    if len(text) <= most:
+        return text
+    head = (most - 1) * 2 // 3
+    return f"{text[:head]}…{text[len(text) - (most - 1 - head) :]}"
+
+
+def length(span: timedelta) -> str:
+    """Format a length such as 3.2 s, 4 min 05 s, 2 h 10 min, 3 d 04 h."""
+    seconds = span.total_seconds()
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    if whole < 86400:
+        return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    return f"{whole // 86400} d {whole % 86400 // 3600:02d} h"
+
+
+def day(at: datetime) -> str:
+    """Format the date."""
+    return format_instant(at)[:10]
+
+
+def clock(at: datetime) -> str:
+    """Format the time of day in UTC, to the millisecond where there is one."""
+    return format_instant(at)[11:-1]
+
+
+def moment(at: datetime) -> str:
+    """Format date and time of day."""
+    return f"{day(at)} {clock(at)}"
+
+
+def count(number: int, noun: str) -> str:
+    """Format a count such as `1 node`, `3 nodes`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,29 +1,54 @@
-"""Facts of an execution for `leeward report`, read from their sources with the caller's own credentials.
+"""Execution that `leeward report` draws, by its ARN, its name or its instance, and its facts, read with the caller's
+credentials. Decides where each fact is looked for and what happens where it cannot be read: without the execution there
+is no report; without any other fact the report is smaller, and the page says so."""
 
-Decides where each fact is looked for and what happens where it cannot be read: without the execution there is no
-report; without any other fact the report is smaller, and the page says so."""
-
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
 
 from leeward.cli.report import affected_nodes
-from leeward.cli.report.execution import Wanted, find
 from leeward.cli.report.facts import Facts, SeenEvent, SeenNode, Story
-from leeward.errors import InvalidInputError, LeewardError
-from leeward.model.execution import Machine
+from leeward.errors import AccessDeniedError, InvalidInputError, LeewardError
+from leeward.model.execution import Execution, Machine, Step
 from leeward.model.group import ScalingActivity
 from leeward.model.termination import execution_name
 from leeward.ports import Ports
 from leeward.ports.executions import PastExecutions
 from leeward.ports.kubernetes import Listed
+from leeward.ports.records import Claims
 
 MOST_HISTORIES = 200  # of the terminations of one upgrade or run; each is a call
 MOST_ATTEMPTS = 3  # of one termination, the last ones
 GOES = " (any more: it goes a week after the end)"
 
 T = TypeVar("T")
+
+
+KEPT_DAYS = 90  # Step Functions deletes executions that ended before that
+
+
+NEEDED = "states:DescribeExecution and states:GetExecutionHistory"
+
+
+_ARN = re.compile(r"arn:[^:]+:states:([^:]+):(\d{12}):execution:([^:/]+):([^:/]+)", re.ASCII)
+
+
+_NAME = re.compile(r"[0-9A-Za-z_-]{1,80}", re.ASCII)
+
+
+_INSTANCE = re.compile(r"i-[0-9a-f]{8,17}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Requested execution: its name and, as far as an ARN gives them, its state machine, Region and account."""
+
+    name: str
+    machine: Machine | None = None
+    region: str | None = None
+    account: str | None = None
 
 
 def gather(what: Wanted, cluster: str, now: datetime, ports: Ports, past: PastExecutions) -> Facts:
@@ -226,3 +251,50 @@ def _with_the_cluster(facts: Facts, look: _Look) -> Facts:
     told, joined = look.one("Events of the cluster", events) or ((), ())
     first = {one.about: one.at for one in sorted(joined, key=lambda event: event.at, reverse=True)}
     return replace(facts, told=told, joined=first)
+
+
+def wanted(text: str) -> Wanted | None:
+    """Parse an ARN or a possible name of an execution; return None for anything else. Raises InvalidInputError for an
+    ARN that is not one of an execution of Leeward.
+    """
+    if not text.startswith("arn:"):
+        return Wanted(name=text) if _NAME.fullmatch(text) else None
+    found = _ARN.fullmatch(text)
+    ours = {machine.named: machine for machine in Machine}
+    if found is None or found[3] not in ours:
+        raise InvalidInputError(
+            f"found {text!r}, expected the ARN of an execution of {', '.join(ours)} (arn:aws:states:REGION:ACCOUNT:"
+            "execution:STATE-MACHINE:NAME), for others are not Leeward's to draw"
+        )
+    return Wanted(name=found[4], machine=ours[found[3]], region=found[1], account=found[2])
+
+
+def find(what: Wanted, claims: Claims, past: PastExecutions) -> tuple[Execution, Sequence[Step]]:
+    """Find the execution by its name among those of Leeward's machines, with its history; an instance's id is its
+    latest termination. Raises InvalidInputError where there is none, or more than one, and AccessDeniedError naming the
+    permission.
+    """
+    name = what.name
+    try:
+        if _INSTANCE.fullmatch(name):
+            record = claims.read(name)
+            name = execution_name(name, record.attempt if record is not None else 1)
+        machines = tuple(Machine) if what.machine is None else (what.machine,)
+        there = [one for machine in machines if (one := past.look(machine, name)) is not None]
+        if not there:
+            raise InvalidInputError(_not_there(name, machines))
+        if len(there) > 1:
+            several = " and of ".join(one.machine.named for one in there)
+            raise InvalidInputError(f"found {name!r} to be an execution of {several}, expected the ARN of one of them")
+        return there[0], past.steps(there[0].machine, name) or ()
+    except AccessDeniedError as error:
+        raise AccessDeniedError(f"{error}; a report needs {NEEDED} on Leeward's state machines") from error
+
+
+def _not_there(name: str, machines: Iterable[Machine]) -> str:
+    named = ", ".join(machine.named for machine in machines)
+    return (
+        f"found neither a file nor an execution {name!r} of {named}, expected one that runs or ended in the last "
+        f"{KEPT_DAYS} days, after which Step Functions forgets it: aws stepfunctions list-executions "
+        "--state-machine-arn ARN tells which there are"
+    )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from leeward.cli.report.facts import Facts, Story
-from leeward.cli.report.labels import length
+from leeward.cli.report.layout import length
 from leeward.cli.report.record import Mark, MarkKind
 from leeward.model.blocked import BlockedLine
 from leeward.model.execution import Failure, Machine, Step

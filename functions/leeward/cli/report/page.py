@@ -5,10 +5,8 @@ One file that loads nothing: style and chart are in it, and there is no script."
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from leeward.cli.report.chart import chart
-from leeward.cli.report.labels import clock, count, day, length, moment, safe
-from leeward.cli.report.layout import numbered_marks
-from leeward.cli.report.markers import shape
+from leeward.cli.report.chart import chart, shape
+from leeward.cli.report.layout import clock, count, day, length, moment, numbered_marks, safe
 from leeward.cli.report.record import MarkKind, Phase, RunRecord, Source, WorkloadLane
 from leeward.cli.report.style import MARK_WORDS, PHASE_WORDS, SHEET
 

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from leeward.cli.report.labels import cut, length
+from leeward.cli.report.layout import cut, length
 from leeward.cli.report.page import page
 from leeward.cli.report.record import Phase
 from tests.unit.cli.report.run import a_full_record, a_mark, a_node, a_record, a_span, a_workload, at

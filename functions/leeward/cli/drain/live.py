@@ -1,18 +1,28 @@
-"""Progress of started drains until each has ended; interrupting it stops no drain.
+"""Live drains: claim the instance for the operator, start its state machine, wake it if it sleeps, and follow it.
 
-Reads the table's records alone: they hold everything that Leeward knows of a termination."""
+Decides which nodes may be terminated; the state machine decides how. Following reads the table's records alone, and
+interrupting it stops no drain."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from types import MappingProxyType
 
-from leeward.model.termination import Outcome, Status, TerminationRecord
+from leeward.cli.drain.scenes import Scene
+from leeward.errors import TerminalError
+from leeward.model.drain_options import DrainOptions
+from leeward.model.termination import Cause, CauseKind, Outcome, Status, TerminationRecord, execution_name
 from leeward.model.times import format_instant
+from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.records import Claims
+from leeward.termination import execution
+from leeward.termination.subject import subject_of
 
-LOOK_AGAIN_SECONDS = 2.0
 INTERRUPTED = 130
+
+
 PHASES: Mapping[str, str] = MappingProxyType(
     {
         "removed": "Node removed",
@@ -24,7 +34,63 @@ PHASES: Mapping[str, str] = MappingProxyType(
     }
 )
 
+
+LOOK_AGAIN_SECONDS = 2.0
+
+
 Say = Callable[[str], None]
+
+
+class RefusedError(TerminalError):
+    """Refusal of a command; nothing was changed."""
+
+
+def why_not(scene: Scene) -> str | None:
+    """Return the reason why Leeward may not terminate this node, or None when it may."""
+    if scene.instance is None:
+        return f"{scene.node.name}: EC2 knows no instance {scene.node.instance_id!r} behind it"
+    if scene.selected is None:
+        return f"{scene.node.name}: no policy selects its group {scene.group!r}, so Leeward leaves it alone"
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """Parameters of one call. `options` None: none of kubectl's flags was given, so the policy decides."""
+
+    cluster: str
+    deadline: datetime | None
+    options: DrainOptions | None
+    now: datetime
+
+
+def node_of(scene: Scene) -> tuple[str, str]:
+    """Return (node, instance) of a started scene."""
+    return scene.node.name, scene.node.instance_id
+
+
+def start(scene: Scene, ports: Ports, order: Order) -> str:
+    """Claim the instance, start its execution and return the execution's name.
+
+    Idempotent: a second cause joins the first one's termination, and there is one execution. Raises RefusedError for a
+    node that Leeward may not terminate.
+    """
+    reason = why_not(scene)
+    if reason or scene.instance is None:
+        raise RefusedError(f"refused: {reason}")
+    cause = Cause(
+        id=f"manual#{format_instant(order.now)}",
+        kind=CauseKind.MANUAL,
+        at=order.now,
+        deadline=order.deadline,
+        reason="leeward drain",
+        options=order.options,
+    )
+    record = ports.claims.claim(subject_of(scene.instance, order.cluster, node=scene.node.name), cause, order.now)
+    record = execution.start(record, ports)
+    if record.status is Status.CLOSED:
+        raise RefusedError(f"refused: {scene.node.name}: its termination has just ended; look again")
+    return execution_name(record.instance, record.attempt)
 
 
 def follow(nodes: Sequence[tuple[str, str]], clock: Clock, claims: Claims, say: Say) -> int:
