@@ -25,8 +25,6 @@ from leeward.model.instance import CapacityType
 from leeward.repair.plan import repair_plan
 
 _PRINTED_BY = "leeward plan -o json"
-
-
 DESCRIPTION = """Shows the next run of voluntary disruption: which nodes would go, what is launched before, what that
 saves an hour, and for every other node why it stays. One method acts in a run, the first that has something to do:
 expiration, drift, emptiness, consolidation. With --method unhealthy it shows the nodes that the minute reconciler would

@@ -27,8 +27,6 @@ DESCRIPTION = """Removes everything that Leeward has put on the cluster: taints,
 finalizers of nodes, lifecycle hooks of groups. Pause the cluster before (spec.paused of ClusterSettings, deployed a
 minute ago), or all of it would come back. Nodes and groups with a termination, an upgrade or a run under way are left
 and named. It can be run again at any time. With --dry-run, and always with --snapshot, it only prints the plan."""
-
-
 NOT_PAUSED = "it is not paused: everything would come back within minutes (spec.paused of its ClusterSettings)"
 
 

@@ -37,8 +37,6 @@ from leeward.upgrade.status import Phase
 
 K = TypeVar("K")
 V = TypeVar("V")
-
-
 _MOVES = {
     Phase.SCALING_UP,
     Phase.CORDONING,
@@ -47,8 +45,6 @@ _MOVES = {
     Phase.ABORTING,
     Phase.ROLLING_BACK,
 }  # the other phases wait for a window, a canary or an operator, or have ended
-
-
 RECONCILER = timedelta(
     minutes=1
 )  # between two runs of the minute reconciler, which releases nodes without an execution

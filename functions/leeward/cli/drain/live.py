@@ -21,8 +21,6 @@ from leeward.termination import execution
 from leeward.termination.subject import subject_of
 
 INTERRUPTED = 130
-
-
 PHASES: Mapping[str, str] = MappingProxyType(
     {
         "removed": "Node removed",
@@ -33,11 +31,7 @@ PHASES: Mapping[str, str] = MappingProxyType(
         "tainted": "cordoned",
     }
 )
-
-
 LOOK_AGAIN_SECONDS = 2.0
-
-
 Say = Callable[[str], None]
 
 

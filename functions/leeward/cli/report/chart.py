@@ -32,7 +32,6 @@ _LABEL_CHARACTER = 6.3  # width of one at 10.5 px, generously
 _PAGE = 1100.0  # a taller picture is printed on several pages, a lower one is fitted to one
 _PLOT = 46.0  # height of a workload's curve
 
-
 # The most important kind gives a shared glyph its shape.
 _WEIGHT = (MarkKind.FAULT, MarkKind.BLOCKED, MarkKind.EVENT, MarkKind.DECISION)
 

@@ -19,7 +19,6 @@ _NO_DATE = datetime.min.replace(tzinfo=UTC)
 _OUT_OF_SERVICE = frozenset({CauseKind.UNHEALTHY, CauseKind.STATE_CHANGE})  # before any of Leeward's
 _CORDONS = {Machine.UPGRADE: "CordonOldNodes", Machine.DISRUPTION: "TaintNodes"}
 
-
 # Times of a termination record at which a phase begins: the first eviction, the last pod, EC2's confirmation.
 PHASES_OF_TIMES: Mapping[str, Phase] = MappingProxyType(
     {

@@ -26,8 +26,6 @@ _STEPS = (
     *(timedelta(days=d) for d in (1, 2, 7, 14, 30, 90, 365)),
 )
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 

@@ -24,20 +24,10 @@ MOST_ATTEMPTS = 3  # of one termination, the last ones
 GOES = " (any more: it goes a week after the end)"
 
 T = TypeVar("T")
-
-
 KEPT_DAYS = 90  # Step Functions deletes executions that ended before that
-
-
 NEEDED = "states:DescribeExecution and states:GetExecutionHistory"
-
-
 _ARN = re.compile(r"arn:[^:]+:states:([^:]+):(\d{12}):execution:([^:/]+):([^:/]+)", re.ASCII)
-
-
 _NAME = re.compile(r"[0-9A-Za-z_-]{1,80}", re.ASCII)
-
-
 _INSTANCE = re.compile(r"i-[0-9a-f]{8,17}", re.ASCII)
 
 
