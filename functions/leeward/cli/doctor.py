@@ -14,9 +14,8 @@ from rich.table import Table
 from leeward.cli.output import emit
 from leeward.doctor.checks.account import without_credentials
 from leeward.doctor.diagnosis import diagnose, healthy
-from leeward.doctor.facts import Unread
 from leeward.doctor.finding import PART_OF, Check, Finding, Part, State
-from leeward.doctor.reading import read
+from leeward.doctor.reading import Unavailable, read
 from leeward.errors import InvalidInputError
 
 DESCRIPTION = """Checks every part of the deployment (functions, state machines, queues, rules, schedules, alarms,
@@ -54,7 +53,7 @@ def _findings(arguments: argparse.Namespace) -> Sequence[Finding]:
 
     deployment = wiring.command_line_deployment(arguments.region)
     identity = read("sts:GetCallerIdentity", deployment.identity)
-    if isinstance(identity, Unread):
+    if isinstance(identity, Unavailable):
         return without_credentials(identity)
     facts = gather(
         deployment,

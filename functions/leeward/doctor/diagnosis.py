@@ -17,16 +17,16 @@ from leeward.doctor.checks import (
     runs,
     tags,
 )
-from leeward.doctor.facts import Facts, Inside
+from leeward.doctor.facts import Facts, InspectedCluster
 from leeward.doctor.finding import Finding, State
 
 OfDeployment = Callable[[Facts], Iterator[Finding]]
-OfCluster = Callable[[Facts, Inside], Iterator[Finding]]
+OfCluster = Callable[[Facts, InspectedCluster], Iterator[Finding]]
 
 
-def _alone(check: Callable[[Inside], Iterator[Finding]]) -> OfCluster:
+def _alone(check: Callable[[InspectedCluster], Iterator[Finding]]) -> OfCluster:
     """Adapt a check that needs only the cluster."""
-    return lambda _, inside: check(inside)
+    return lambda _, cluster: check(cluster)
 
 
 DEPLOYMENT: tuple[OfDeployment, ...] = (
@@ -77,7 +77,7 @@ def diagnose(facts: Facts) -> tuple[Finding, ...]:
     if facts.nothing_deployed:
         return (*who, account.nothing_there(facts.identity))
     of_deployment = (found for check in DEPLOYMENT for found in check(facts))
-    of_clusters = (found for inside in facts.clusters for check in CLUSTER for found in check(facts, inside))
+    of_clusters = (found for cluster in facts.clusters for check in CLUSTER for found in check(facts, cluster))
     return (*who, *of_deployment, *of_clusters)
 
 

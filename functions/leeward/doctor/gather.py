@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from leeward.doctor import expected
-from leeward.doctor.facts import Facts, Function, Identity, Inside, Network, Read, Served, Unread
-from leeward.doctor.gather_cluster import look_inside
-from leeward.doctor.reading import read, read_each
+from leeward.doctor.facts import Facts, Function, Identity, InspectedCluster, Network, Served
+from leeward.doctor.gather_cluster import inspect_cluster
+from leeward.doctor.reading import Cause, Read, Unavailable, read, read_each
 from leeward.doctor.served import clusters_of, environment, queue_arns_of
 from leeward.model.group import Group
 from leeward.model.termination import Status, TerminationRecord
@@ -19,7 +19,9 @@ from leeward.ports.records import Claims
 
 ERRORS_OF = timedelta(hours=1)
 FAILURES_OF = timedelta(days=1)
-NOWHERE = Unread(permission="lambda:GetFunction", why="no cluster of the deployment is known", denied=False)
+NOWHERE = Unavailable(
+    permission="lambda:GetFunction", reason="no cluster of the deployment is known", cause=Cause.FAILED
+)
 
 PortsOf = Callable[[str], Ports]
 
@@ -30,8 +32,8 @@ def gather(deployment: Deployment, ports_of: PortsOf, identity: Identity, *, ask
     told = environment(functions.values())
     served = clusters_of(told)
     groups = read("autoscaling:DescribeAutoScalingGroups", lambda: tuple(deployment.groups()))
-    inside = _inside(deployment, ports_of, _wanted(served, asked), groups, queue_arns_of(told))
-    first = ports_of(inside[0].name) if inside else None
+    clusters = _clusters(deployment, ports_of, _wanted(served, asked), groups, queue_arns_of(told))
+    first = ports_of(clusters[0].name) if clusters else None
     return Facts(
         now=now,
         identity=identity,
@@ -41,7 +43,7 @@ def gather(deployment: Deployment, ports_of: PortsOf, identity: Identity, *, ask
         functions=functions,
         network=_network(deployment, functions),
         groups=groups,
-        clusters=inside,
+        clusters=clusters,
         records=_records(first.claims) if first else NOWHERE,
         running=read("states:ListExecutions", first.executions.all_running) if first else NOWHERE,
         **_parts(deployment, functions, now),
@@ -50,10 +52,10 @@ def gather(deployment: Deployment, ports_of: PortsOf, identity: Identity, *, ask
 
 def _network(deployment: Deployment, functions: dict[str, Read[Function | None]]) -> Read[Network | None]:
     """Read the VPC that functions run in, the same for all of them; None where none does."""
-    inside = [found for found in functions.values() if isinstance(found, Function) and found.vpc]
-    if not inside:
+    in_vpc = [found for found in functions.values() if isinstance(found, Function) and found.vpc]
+    if not in_vpc:
         return None
-    vpc, subnets = inside[0].vpc, inside[0].subnets
+    vpc, subnets = in_vpc[0].vpc, in_vpc[0].subnets
     return read("ec2:DescribeVpcEndpoints and ec2:DescribeRouteTables", lambda: deployment.network(vpc, subnets))
 
 
@@ -61,7 +63,7 @@ def _parts(deployment: Deployment, functions: dict[str, Read[Function | None]], 
     """Read the parts that belong to neither a cluster nor a run."""
     rules = read("events:ListRules", lambda: deployment.rules(expected.PREFIX))
     named = (*expected.RULES, *expected.SCHEDULES)
-    there = named if isinstance(rules, Unread) else [name for name in named if name in rules]
+    there = named if isinstance(rules, Unavailable) else [name for name in named if name in rules]
     since = now - FAILURES_OF
     return {
         "counts": read("cloudwatch:GetMetricData", lambda: deployment.counts(tuple(functions), now - ERRORS_OF, now)),
@@ -90,15 +92,17 @@ def _wanted(served: tuple[Served, ...] | None, asked: str | None) -> tuple[tuple
     return tuple((one.name, one) for one in served if asked in {None, one.name})
 
 
-def _inside(
+def _clusters(
     deployment: Deployment,
     ports_of: PortsOf,
     wanted: tuple[tuple[str, Served | None], ...],
     groups: Read[tuple[Group, ...]],
     queue_arns: frozenset[str],
-) -> tuple[Inside, ...]:
-    known = () if isinstance(groups, Unread) else groups
-    return tuple(look_inside(name, served, deployment, ports_of(name), known, queue_arns) for name, served in wanted)
+) -> tuple[InspectedCluster, ...]:
+    known = () if isinstance(groups, Unavailable) else groups
+    return tuple(
+        inspect_cluster(name, served, deployment, ports_of(name), known, queue_arns) for name, served in wanted
+    )
 
 
 def _records(claims: Claims) -> Read[tuple[TerminationRecord, ...]]:

@@ -3,13 +3,14 @@
 import json
 from collections.abc import Iterable
 
-from leeward.doctor.facts import Function, Read, Served, Unread
+from leeward.doctor.facts import Function, Served
+from leeward.doctor.reading import Read, Unavailable
 
 
 def environment(functions: Iterable[Read[Function | None]]) -> dict[str, str]:
     """Return the environment of the first function that could be read; empty where none could."""
     for found in functions:
-        if found is not None and not isinstance(found, Unread) and found.environment.get("CLUSTERS"):
+        if found is not None and not isinstance(found, Unavailable) and found.environment.get("CLUSTERS"):
             return dict(found.environment)
     return {}
 

@@ -4,13 +4,14 @@ from collections.abc import Iterator
 
 from leeward.doctor import expected
 from leeward.doctor.checks.functions import REVERT
-from leeward.doctor.facts import Facts, Unread
+from leeward.doctor.facts import Facts
 from leeward.doctor.finding import About, Check, Finding
+from leeward.doctor.reading import Unavailable
 
 
 def alarms(facts: Facts) -> Iterator[Finding]:
     """Check that each alarm exists and does not ring; its own description names the fix when it does."""
-    if isinstance(facts.alarms, Unread):
+    if isinstance(facts.alarms, Unavailable):
         yield About(Check.ALARM, "all alarms").unknown(facts.alarms)
         return
     for name in expected.ALARMS:
@@ -27,7 +28,7 @@ def alarms(facts: Facts) -> Iterator[Finding]:
 
 def actions(facts: Facts) -> Iterator[Finding]:
     """Check that alarms have an action: an alarm without one is seen only by people who look at it."""
-    if isinstance(facts.alarms, Unread) or not facts.alarms:
+    if isinstance(facts.alarms, Unavailable) or not facts.alarms:
         return
     about = About(Check.ALARM_ACTIONS, "all alarms")
     silent = [name for name in expected.ALARMS if name in facts.alarms and not facts.alarms[name].tells]

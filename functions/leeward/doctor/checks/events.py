@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping
 
 from leeward.doctor import expected
 from leeward.doctor.checks.functions import REVERT
-from leeward.doctor.facts import EventSource, Facts, Refused, Unread
+from leeward.doctor.facts import EventSource, Facts
 from leeward.doctor.finding import About, Check, Finding
+from leeward.doctor.reading import Unavailable
 
 _LONGEST = 64  # characters of a rule's name
 _ON_ITS_WAY = frozenset({"Creating", "Enabling", "Updating"})
@@ -26,7 +27,7 @@ def sources(facts: Facts) -> Iterator[Finding]:
     for function, parts in expected.SOURCES.items():
         about = About(Check.EVENT_SOURCE, f"event source of {function}")
         listed = facts.sources.get(function, ())
-        if isinstance(listed, Unread):
+        if isinstance(listed, Unavailable):
             yield about.unknown(listed)
             continue
         for part in parts:
@@ -48,7 +49,7 @@ def _source(about: About, found: EventSource) -> Finding:
 
 
 def _each(facts: Facts, check: Check, kind: str, wanted: Mapping[str, str]) -> Iterator[Finding]:
-    if isinstance(facts.rules, Unread):
+    if isinstance(facts.rules, Unavailable):
         yield About(check, f"all {kind}s").unknown(facts.rules)
         return
     for name, target in wanted.items():
@@ -63,7 +64,7 @@ def _each(facts: Facts, check: Check, kind: str, wanted: Mapping[str, str]) -> I
 
 def _aimed(facts: Facts, about: About, name: str, target: str) -> Finding:
     found = facts.targets.get(name, ())
-    if isinstance(found, Unread):
+    if isinstance(found, Unavailable):
         return about.unknown(found)
     if any(arn.endswith(target) for arn in found):
         return about.ok("enabled")
@@ -74,11 +75,11 @@ def _aimed(facts: Facts, about: About, name: str, target: str) -> Finding:
 def _webhooks(facts: Facts) -> dict[str, str]:
     """Return a rule for each cluster that names a webhook, whatever its target; names that were cut are left out."""
     named = {}
-    for inside in facts.clusters:
-        name = f"leeward-{inside.name}-told"
+    for cluster in facts.clusters:
+        name = f"leeward-{cluster.name}-told"
         if (
-            not isinstance(inside.policies, (Unread, Refused))
-            and inside.policies.settings.webhook
+            not isinstance(cluster.policies, Unavailable)
+            and cluster.policies.settings.webhook
             and len(name) <= _LONGEST
         ):
             named[name] = ""

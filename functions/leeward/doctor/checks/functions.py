@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from leeward.doctor import expected
-from leeward.doctor.facts import Counts, Facts, Function, Table, Unread
+from leeward.doctor.facts import Counts, Facts, Function, Table
 from leeward.doctor.finding import About, Check, Finding
+from leeward.doctor.reading import Unavailable
 
 REVERT = "cdk deploy --revert-drift"
 _LOGS = "aws logs tail /aws/lambda/{name} --since 1h --filter-pattern ERROR"
@@ -14,7 +15,7 @@ def functions(facts: Facts) -> Iterator[Finding]:
     """Check that each function exists, and can be called."""
     for name, found in facts.functions.items():
         about = About(Check.FUNCTION, f"function {name}")
-        if isinstance(found, Unread):
+        if isinstance(found, Unavailable):
             yield about.unknown(found)
         elif found is None:
             yield about.failed("it is not there", REVERT)
@@ -39,7 +40,7 @@ def _function(about: About, name: str, found: Function) -> Finding:
 
 def errors(facts: Facts) -> Iterator[Finding]:
     """Report failures in the last hour. Most are retried; check the log."""
-    if isinstance(facts.counts, Unread):
+    if isinstance(facts.counts, Unavailable):
         yield About(Check.FUNCTION_ERRORS, "all functions").unknown(facts.counts)
         return
     for name in facts.functions:
@@ -58,7 +59,7 @@ def machines(facts: Facts) -> Iterator[Finding]:
     """Check that each state machine exists and is active."""
     for name, status in facts.machines.items():
         about = About(Check.STATE_MACHINE, f"state machine {name}")
-        if isinstance(status, Unread):
+        if isinstance(status, Unavailable):
             yield about.unknown(status)
         elif status != "ACTIVE":
             yield about.failed("it is not there" if status is None else f"its status is {status}", REVERT)
@@ -69,7 +70,7 @@ def machines(facts: Facts) -> Iterator[Finding]:
 def table(facts: Facts) -> Iterator[Finding]:
     """Check that the table exists, with the index that finds open records and the stream that feeds events."""
     about = About(Check.TABLE, f"table {expected.TABLE}")
-    if isinstance(facts.table, Unread):
+    if isinstance(facts.table, Unavailable):
         yield about.unknown(facts.table)
     elif facts.table is None:
         yield about.failed("it is not there", REVERT)

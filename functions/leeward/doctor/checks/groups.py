@@ -4,8 +4,9 @@ release an instance."""
 from collections.abc import Iterator, Mapping, Sequence
 
 from leeward.doctor.checks.chosen import selected
-from leeward.doctor.facts import Facts, Inside, Unread
+from leeward.doctor.facts import Facts, InspectedCluster
 from leeward.doctor.finding import About, Check, Finding
+from leeward.doctor.reading import Unavailable
 from leeward.model.group import LAUNCHING, RETAINED, TERMINATING, Group, GroupInstance, LifecycleHook
 from leeward.policy.document import NodePolicy
 from leeward.policy.selection import is_ours
@@ -15,9 +16,9 @@ HELD: Mapping[str, str] = {"Terminating:Wait": TERMINATING, "Pending:Wait": LAUN
 _RECONCILER_LOG = "aws logs tail /aws/lambda/leeward-reconciler --since 30m"
 
 
-def processes(facts: Facts, inside: Inside) -> Iterator[Finding]:
+def processes(facts: Facts, cluster: InspectedCluster) -> Iterator[Finding]:
     """Check that no process that Leeward needs is suspended."""
-    for group, _ in selected(facts, inside):
+    for group, _ in selected(facts, cluster):
         about = About(Check.PROCESSES, f"group {group.name}")
         stopped = [process for process in NEEDED if process in group.suspended]
         if stopped:
@@ -30,12 +31,12 @@ def processes(facts: Facts, inside: Inside) -> Iterator[Finding]:
             yield about.ok(f"{' and '.join(NEEDED)} work")
 
 
-def refreshes(facts: Facts, inside: Inside) -> Iterator[Finding]:
+def refreshes(facts: Facts, cluster: InspectedCluster) -> Iterator[Finding]:
     """Report instance refreshes: another controller replaces the group's nodes by its own rules."""
-    for group, _ in selected(facts, inside):
+    for group, _ in selected(facts, cluster):
         about = About(Check.INSTANCE_REFRESH, f"group {group.name}")
-        found = inside.refreshes.get(group.name, ())
-        if isinstance(found, Unread):
+        found = cluster.refreshes.get(group.name, ())
+        if isinstance(found, Unavailable):
             yield about.unknown(found)
         elif found:
             yield about.warning(
@@ -47,21 +48,21 @@ def refreshes(facts: Facts, inside: Inside) -> Iterator[Finding]:
             yield about.ok("none")
 
 
-def lifecycle(facts: Facts, inside: Inside) -> Iterator[Finding]:
+def lifecycle(facts: Facts, cluster: InspectedCluster) -> Iterator[Finding]:
     """Report instances that a hook holds, and that no open termination of Leeward completes."""
-    if isinstance(facts.records, Unread):
+    if isinstance(facts.records, Unavailable):
         return
     known = {record.instance for record in facts.records}
-    for group, policy in selected(facts, inside):
+    for group, policy in selected(facts, cluster):
         held = [
-            one for member in group.instances if member.id not in known for one in _held(inside, group, policy, member)
+            one for member in group.instances if member.id not in known for one in _held(cluster, group, policy, member)
         ]
         yield from held
         if not held:
             yield About(Check.LIFECYCLE, f"group {group.name}").ok("no orphaned hook holds an instance")
 
 
-def _held(inside: Inside, group: Group, policy: NodePolicy, member: GroupInstance) -> Iterator[Finding]:
+def _held(cluster: InspectedCluster, group: Group, policy: NodePolicy, member: GroupInstance) -> Iterator[Finding]:
     about = About(Check.LIFECYCLE, f"instance {member.id}")
     if member.lifecycle == RETAINED:
         yield about.warning(
@@ -71,10 +72,12 @@ def _held(inside: Inside, group: Group, policy: NodePolicy, member: GroupInstanc
         )
     if member.lifecycle not in HELD:
         return
-    listed = inside.hooks.get(group.name, ())
-    hooks = [] if isinstance(listed, Unread) else [one for one in listed if one.transition == HELD[member.lifecycle]]
+    listed = cluster.hooks.get(group.name, ())
+    hooks = (
+        [] if isinstance(listed, Unavailable) else [one for one in listed if one.transition == HELD[member.lifecycle]]
+    )
     yield about.warning(
-        f"it is {member.lifecycle} in {group.name}, by {_named(hooks)}", _answered(inside, policy, hooks)
+        f"it is {member.lifecycle} in {group.name}, by {_named(hooks)}", _answered(cluster, policy, hooks)
     )
 
 
@@ -82,9 +85,9 @@ def _named(hooks: Sequence[LifecycleHook]) -> str:
     return " or ".join(hook.name for hook in hooks) or "a hook that is not there any more"
 
 
-def _answered(inside: Inside, policy: NodePolicy, hooks: Sequence[LifecycleHook]) -> str:
+def _answered(cluster: InspectedCluster, policy: NodePolicy, hooks: Sequence[LifecycleHook]) -> str:
     """Return the fix: the minute reconciler answers Leeward's hooks, the owner of any other hook answers that one."""
-    if any(is_ours(hook, policy, inside.queue_arns) for hook in hooks):
+    if any(is_ours(hook, policy, cluster.queue_arns) for hook in hooks):
         return f"the reconciler resumes it within a minute, a launch when its node is Ready; if not, {_RECONCILER_LOG}"
     return (
         "none of these hooks is ours: check the controller that answers them, or name them in interruption.hooks of "

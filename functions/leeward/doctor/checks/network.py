@@ -4,8 +4,9 @@ service."""
 from collections.abc import Iterator
 
 from leeward.doctor import expected
-from leeward.doctor.facts import Facts, Network, Unread
+from leeward.doctor.facts import Facts, Network
 from leeward.doctor.finding import About, Check, Finding
+from leeward.doctor.reading import Unavailable
 
 
 def endpoints(facts: Facts) -> Iterator[Finding]:
@@ -14,7 +15,7 @@ def endpoints(facts: Facts) -> Iterator[Finding]:
     if found is None:
         yield About(Check.VPC_ENDPOINT, "all functions").ok("none runs in a VPC")
         return
-    if isinstance(found, Unread):
+    if isinstance(found, Unavailable):
         yield About(Check.VPC_ENDPOINT, "functions in a VPC").unknown(found)
         return
     about = About(Check.VPC_ENDPOINT, found.vpc)

@@ -7,8 +7,9 @@ from typing import Any
 
 from leeward.doctor import expected
 from leeward.doctor.checks.functions import REVERT
-from leeward.doctor.facts import Facts, Identity, Queue, Unread
+from leeward.doctor.facts import Facts, Identity, Queue
 from leeward.doctor.finding import About, Check, Finding
+from leeward.doctor.reading import Unavailable
 
 OLDEST = 60  # seconds a message may wait: half of what a spot warning leaves
 
@@ -17,7 +18,7 @@ def queues(facts: Facts) -> Iterator[Finding]:
     """Check that each exists; failed messages of those that fn interruption reads go to their dead-letter queue."""
     for name, found in facts.queues.items():
         about = About(Check.QUEUE, f"queue {name}")
-        if isinstance(found, Unread):
+        if isinstance(found, Unavailable):
             yield about.unknown(found)
         elif found is None:
             yield about.failed("it is not there", REVERT)
@@ -33,7 +34,7 @@ def policy(facts: Facts) -> Iterator[Finding]:
     for queue in expected.READ_QUEUES:
         about = About(Check.QUEUE_POLICY, f"queue {queue}")
         found = facts.queues.get(queue)
-        if isinstance(found, Unread):
+        if isinstance(found, Unavailable):
             yield about.unknown(found)
         elif found is not None:
             rules = [name for name, target in expected.QUEUE_RULES.items() if target == f":{queue}"]
@@ -48,7 +49,7 @@ def age(facts: Facts) -> Iterator[Finding]:
     """Check how long the oldest message waits."""
     about = About(Check.QUEUE_AGE, f"queue {expected.QUEUE}")
     seconds = facts.oldest_message
-    if isinstance(seconds, Unread):
+    if isinstance(seconds, Unavailable):
         yield about.unknown(seconds)
     elif seconds is not None and seconds >= OLDEST:
         yield about.failed(
@@ -64,7 +65,7 @@ def dead_letters(facts: Facts) -> Iterator[Finding]:
     for name in (expected.DEAD_LETTERS, expected.UNDELIVERED):
         about = About(Check.DEAD_LETTERS, f"queue {name}")
         found = facts.queues.get(name)
-        if isinstance(found, Unread):
+        if isinstance(found, Unavailable):
             yield about.unknown(found)
         elif found is not None and found.messages:
             said, fix = _lies(name, found)

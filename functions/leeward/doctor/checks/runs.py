@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from leeward.doctor import expected
-from leeward.doctor.facts import Disruption, Facts, FailedExecution, Inside, Refused, Unread, Upgrade
+from leeward.doctor.facts import Disruption, Facts, FailedExecution, InspectedCluster, Upgrade
 from leeward.doctor.finding import About, Check, Finding
+from leeward.doctor.reading import Unavailable
 from leeward.model.deadlines import maintenance
 from leeward.model.termination import CauseKind, TerminationRecord, execution_name
 from leeward.model.times import format_instant
@@ -24,7 +25,7 @@ def executions(facts: Facts) -> Iterator[Finding]:
     """Report failures of the last day. Most are retried; the cause names the fix."""
     for machine, found in facts.failures.items():
         about = About(Check.EXECUTIONS, f"state machine {machine}")
-        if isinstance(found, Unread):
+        if isinstance(found, Unavailable):
             yield about.unknown(found)
         elif found:
             arn = _execution_arn(facts, machine, found[0].name)
@@ -56,9 +57,9 @@ def records(facts: Facts) -> Iterator[Finding]:
     records, running = facts.records, facts.running
     if not facts.clusters:
         return  # the table was read through none of them
-    if isinstance(records, Unread):
+    if isinstance(records, Unavailable):
         yield about.unknown(records)
-    elif isinstance(running, Unread):
+    elif isinstance(running, Unavailable):
         yield about.unknown(running)
     else:
         wrong = [one for record in records for one in _record(facts, record, running)]
@@ -95,12 +96,12 @@ def _allowed(facts: Facts, record: TerminationRecord) -> timedelta:
 
 def _drain_of(facts: Facts, record: TerminationRecord) -> DrainPolicy:
     """Return the drain policy of its group, as far as that is known."""
-    for inside in facts.clusters:
-        if inside.name != record.subject.cluster or isinstance(inside.policies, (Unread, Refused)):
+    for cluster in facts.clusters:
+        if cluster.name != record.subject.cluster or isinstance(cluster.policies, Unavailable):
             continue
-        groups = () if isinstance(facts.groups, Unread) else facts.groups
+        groups = () if isinstance(facts.groups, Unavailable) else facts.groups
         tags = next((group.tags for group in groups if group.name == record.subject.group), {})
-        policy = policy_for(inside.policies.policies, record.subject.group or "", tags)
+        policy = policy_for(cluster.policies.policies, record.subject.group or "", tags)
         if policy is not None:
             return policy.drain
     return DrainPolicy()
@@ -108,22 +109,22 @@ def _drain_of(facts: Facts, record: TerminationRecord) -> DrainPolicy:
 
 def upgrades(facts: Facts) -> Iterator[Finding]:
     """Report upgrades that were begun and that no execution works on any more."""
-    for inside in facts.clusters:
-        for group, found in inside.upgrades.items():
+    for cluster in facts.clusters:
+        for group, found in cluster.upgrades.items():
             about = About(Check.UPGRADE, f"group {group}")
-            if isinstance(found, Unread):
+            if isinstance(found, Unavailable):
                 yield about.unknown(found)
             elif found is not None:
-                yield _upgrade(about, inside, found)
+                yield _upgrade(about, cluster, found)
 
 
-def _upgrade(about: About, inside: Inside, found: Upgrade) -> Finding:
+def _upgrade(about: About, cluster: InspectedCluster, found: Upgrade) -> Finding:
     record = found.record
     if record.ended is not None:
         return about.ok("the last one has ended")
     if found.runs:
         return about.ok(f"execution {record.execution} works on it")
-    command = f"leeward upgrade {{}} {record.group} --cluster {inside.name}"
+    command = f"leeward upgrade {{}} {record.group} --cluster {cluster.name}"
     if record.control is ControlRequest.PAUSE:
         return about.warning("its upgrade is paused", command.format("resume"))
     said = f"its upgrade of {format_instant(record.began)} has not ended and nothing works on it"
@@ -132,14 +133,14 @@ def _upgrade(about: About, inside: Inside, found: Upgrade) -> Finding:
 
 def disruptions(facts: Facts) -> Iterator[Finding]:
     """Check the open run: it takes minutes, or hours where drains are blocked."""
-    for inside in facts.clusters:
-        about = About(Check.DISRUPTION, f"cluster {inside.name}")
-        if isinstance(inside.disruption, Unread):
-            yield about.unknown(inside.disruption)
-        elif inside.disruption is None or not inside.disruption.record.open:
+    for cluster in facts.clusters:
+        about = About(Check.DISRUPTION, f"cluster {cluster.name}")
+        if isinstance(cluster.disruption, Unavailable):
+            yield about.unknown(cluster.disruption)
+        elif cluster.disruption is None or not cluster.disruption.record.open:
             yield about.ok("none is open")
         else:
-            yield _disruption(about, inside.disruption, facts.now)
+            yield _disruption(about, cluster.disruption, facts.now)
 
 
 def _disruption(about: About, found: Disruption, now: datetime) -> Finding:

@@ -3,27 +3,28 @@
 from collections.abc import Iterator
 
 from leeward.doctor.checks.chosen import selected, tagged
-from leeward.doctor.facts import Facts, Inside, Refused, Unread
+from leeward.doctor.facts import Facts, InspectedCluster
 from leeward.doctor.finding import About, Check, Finding
+from leeward.doctor.reading import Unavailable
 from leeward.model import well_known
 from leeward.model.group import Group
 from leeward.policy.document import ClusterPolicies
 from leeward.policy.selection import selects
 
 
-def tags(facts: Facts, inside: Inside) -> Iterator[Finding]:
+def tags(facts: Facts, cluster: InspectedCluster) -> Iterator[Finding]:
     """Check the tags: they assign a group to the cluster, and by their values Leeward's roles may change it."""
-    about, policies = About(Check.TAGS, f"cluster {inside.name}"), inside.policies
-    if isinstance(facts.groups, Unread):
+    about, policies = About(Check.TAGS, f"cluster {cluster.name}"), cluster.policies
+    if isinstance(facts.groups, Unavailable):
         yield about.unknown(facts.groups)
         return
-    wrong = [found for group, _ in selected(facts, inside) for found in _value(inside.name, group)]
-    if not isinstance(policies, (Unread, Refused)):
+    wrong = [found for group, _ in selected(facts, cluster) for found in _value(cluster.name, group)]
+    if not isinstance(policies, Unavailable):
         nowhere = [group for group in facts.groups if not _names_a_cluster(group)]
-        wrong += [found for group in nowhere for found in _missing(inside, group, policies)]
+        wrong += [found for group in nowhere for found in _missing(cluster, group, policies)]
     yield from wrong
     if not wrong:
-        yield about.ok(f"{len(tagged(facts, inside))} groups carry its tag")
+        yield about.ok(f"{len(tagged(facts, cluster))} groups carry its tag")
 
 
 def _names_a_cluster(group: Group) -> bool:
@@ -41,7 +42,7 @@ def _value(cluster: str, group: Group) -> Iterator[Finding]:
         )
 
 
-def _missing(inside: Inside, group: Group, policies: ClusterPolicies) -> Iterator[Finding]:
+def _missing(cluster: InspectedCluster, group: Group, policies: ClusterPolicies) -> Iterator[Finding]:
     """Report untagged groups: Leeward ignores them, although a policy would select them. A group's members show its
     cluster; where they cannot, only a policy that spells (a part of) its name does.
     """
@@ -50,10 +51,10 @@ def _missing(inside: Inside, group: Group, policies: ClusterPolicies) -> Iterato
         return
     about = About(Check.TAGS, f"group {group.name}")
     said = f"it carries no tag of the cluster, so Leeward leaves it alone; policy {policy.name} would select it"
-    fix = _tag(inside.name, group)
-    if not isinstance(inside.members, Unread) and any(member.id in inside.members for member in group.instances):
-        yield about.failed(f"{said}, and its instances are nodes of {inside.name}", fix)
-    elif (isinstance(inside.members, Unread) or not group.instances) and set(policy.selector.groups) - {"*"}:
+    fix = _tag(cluster.name, group)
+    if not isinstance(cluster.members, Unavailable) and any(member.id in cluster.members for member in group.instances):
+        yield about.failed(f"{said}, and its instances are nodes of {cluster.name}", fix)
+    elif (isinstance(cluster.members, Unavailable) or not group.instances) and set(policy.selector.groups) - {"*"}:
         yield about.warning(said, fix)
 
 
