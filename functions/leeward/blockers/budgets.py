@@ -3,8 +3,7 @@
 from typing import assert_never
 
 from leeward.blockers import commands
-from leeward.blockers.blocker import Kind
-from leeward.blockers.owners import resource_of
+from leeward.blockers.blocker import Kind, resource_of
 from leeward.model.pod import Pod
 from leeward.termination.budgets import Forbids, Refusal, bound
 

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from leeward.blockers import commands
-from leeward.blockers.blocker import Blocker, Kind
-from leeward.blockers.owners import owner_of
+from leeward.blockers.blocker import Blocker, Kind, owner_of
 from leeward.blockers.scene import NodeScene
 from leeward.model.blocked import BlockedLine, Obstacle, Stage
 from leeward.model.pod import Pod

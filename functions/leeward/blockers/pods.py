@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from leeward.blockers import commands
-from leeward.blockers.blocker import Blocker, Kind
+from leeward.blockers.blocker import Blocker, Kind, owner_of, resource_of
 from leeward.blockers.budgets import KINDS, way_out
-from leeward.blockers.owners import owner_of, resource_of
 from leeward.blockers.scene import NodeScene
 from leeward.disruption.do_not_disrupt import OptOut, pod_opt_outs
 from leeward.model import well_known

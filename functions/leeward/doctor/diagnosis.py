@@ -2,21 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
-from leeward.doctor.checks import (
-    account,
-    alarms,
-    clusters,
-    events,
-    functions,
-    groups,
-    hooks,
-    launches,
-    network,
-    policies,
-    queues,
-    runs,
-    tags,
-)
+from leeward.doctor.checks import account, clusters, events, functions, groups, hooks, policies, queues, runs
 from leeward.doctor.facts import Facts, InspectedCluster
 from leeward.doctor.finding import Finding, State
 
@@ -32,7 +18,7 @@ def _alone(check: Callable[[InspectedCluster], Iterator[Finding]]) -> OfCluster:
 DEPLOYMENT: tuple[OfDeployment, ...] = (
     functions.functions,
     functions.errors,
-    network.endpoints,
+    functions.endpoints,
     functions.machines,
     functions.table,
     events.rules,
@@ -42,8 +28,8 @@ DEPLOYMENT: tuple[OfDeployment, ...] = (
     queues.policy,
     queues.age,
     queues.dead_letters,
-    alarms.alarms,
-    alarms.actions,
+    events.alarms,
+    events.actions,
     runs.executions,
     runs.records,
     runs.upgrades,
@@ -62,12 +48,12 @@ CLUSTER: tuple[OfCluster, ...] = (
     _alone(policies.written),
     policies.selection,
     _alone(policies.switches),
-    tags.tags,
+    groups.tags,
     hooks.hooks,
     groups.processes,
     groups.refreshes,
     groups.lifecycle,
-    launches.launches,
+    groups.launches,
 )
 
 

@@ -1,8 +1,10 @@
 """Reads of a deployment: every read is made, whatever the others give. Changes nothing.
 
-Decides which reads there are, and which permission each takes."""
+Decides which reads there are, which permission each takes, and which clusters the deployment serves: the environment
+that all its functions share names them."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -10,7 +12,6 @@ from leeward.doctor import expected
 from leeward.doctor.facts import Facts, Function, Identity, InspectedCluster, Network, Served
 from leeward.doctor.gather_cluster import inspect_cluster
 from leeward.doctor.reading import Cause, Read, Unavailable, read, read_each
-from leeward.doctor.served import clusters_of, environment, queue_arns_of
 from leeward.model.group import Group
 from leeward.model.termination import Status, TerminationRecord
 from leeward.ports import Ports
@@ -112,3 +113,29 @@ def _records(claims: Claims) -> Read[tuple[TerminationRecord, ...]]:
         return tuple(record for record in found.values() if record.status is Status.OPEN)
 
     return read("dynamodb:Query and dynamodb:BatchGetItem", look)
+
+
+def environment(functions: Iterable[Read[Function | None]]) -> dict[str, str]:
+    """Return the environment of the first function that could be read; empty where none could."""
+    for found in functions:
+        if found is not None and not isinstance(found, Unavailable) and found.environment.get("CLUSTERS"):
+            return dict(found.environment)
+    return {}
+
+
+def clusters_of(told: dict[str, str]) -> tuple[Served, ...] | None:
+    """Return the clusters, or None where the setting is missing or no list of clusters."""
+    try:
+        listed = json.loads(told.get("CLUSTERS", ""))
+        return tuple(Served(name=str(raw["name"]), role=str(raw.get("actRole") or "")) for raw in listed)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def queue_arns_of(told: dict[str, str]) -> frozenset[str]:
+    """Return the targets that a hook of Leeward may notify."""
+    try:
+        topics = [str(topic) for topic in json.loads(told.get("HOOK_TOPICS") or "[]")]
+    except (ValueError, TypeError):
+        topics = []
+    return frozenset(topics) | ({told["QUEUE_ARN"]} if told.get("QUEUE_ARN") else frozenset())

@@ -1,4 +1,5 @@
-"""Checks of rules, schedules and event sources: what invokes Leeward exists, is enabled, and has the right target."""
+"""Checks of rules, schedules, event sources and alarms: what invokes Leeward exists, is enabled, and has the right
+target; what watches it is quiet, and notifies a recipient."""
 
 from collections.abc import Iterator, Mapping
 
@@ -84,3 +85,35 @@ def _webhooks(facts: Facts) -> dict[str, str]:
         ):
             named[name] = ""
     return named
+
+
+def alarms(facts: Facts) -> Iterator[Finding]:
+    """Check that each alarm exists and does not ring; its own description names the fix when it does."""
+    if isinstance(facts.alarms, Unavailable):
+        yield About(Check.ALARM, "all alarms").unknown(facts.alarms)
+        return
+    for name in expected.ALARMS:
+        about = About(Check.ALARM, f"alarm {name}")
+        found = facts.alarms.get(name)
+        if found is None:
+            yield about.failed("it is not there", REVERT)
+        elif found.state == "ALARM":
+            fix = found.description or "docs/operations.md, when something is wrong"
+            yield about.failed(f"it is in ALARM: {found.reason}", fix)
+        else:
+            yield about.ok(found.state)
+
+
+def actions(facts: Facts) -> Iterator[Finding]:
+    """Check that alarms have an action: an alarm without one is seen only by people who look at it."""
+    if isinstance(facts.alarms, Unavailable) or not facts.alarms:
+        return
+    about = About(Check.ALARM_ACTIONS, "all alarms")
+    silent = [name for name in expected.ALARMS if name in facts.alarms and not facts.alarms[name].tells]
+    if silent:
+        yield about.warning(
+            f"{len(silent)} of {len(facts.alarms)} notify no topic",
+            "name an SNS topic in alarmTopic of the settings and cdk deploy, or watch the dashboard leeward-REGION",
+        )
+    else:
+        yield about.ok("each notifies a topic")

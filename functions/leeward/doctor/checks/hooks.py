@@ -6,7 +6,7 @@ Hooks of the group's owner that Leeward answers have to outlast failed runs of t
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from leeward.doctor.checks.chosen import selected, tagged
+from leeward.doctor.checks.groups import selected, tagged
 from leeward.doctor.facts import Facts, InspectedCluster
 from leeward.doctor.finding import About, Check, Finding
 from leeward.doctor.reading import Read, Unavailable
