@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.table import Table
 
-from leeward.adapters.folder.network_limits import built_in
+from leeward.adapters.folder.compute import built_in
 from leeward.cli.context import ClusterContext, context_of
 from leeward.cli.output import emit
 from leeward.errors import InvalidInputError

@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 
 from botocore.exceptions import ClientError
 
-from leeward.adapters.aws.batches import pages
-from leeward.adapters.aws.clients import AwsClients
+from leeward.adapters.aws.clients import AwsClients, pages
 from leeward.adapters.aws.errors import aws_call, code_of
 from leeward.adapters.doctor.telemetry import Signs
 from leeward.doctor.facts import (

@@ -1,19 +1,25 @@
-"""Subnets, prices, launch templates and instance types of a snapshot folder."""
+"""Subnets, prices, launch templates and instance types of a snapshot folder.
+
+The network limits of types that a folder does not describe are in a table (`network_limits.json`: interfaces of the
+default network card, addresses of each, vCPUs), the answer of DescribeInstanceTypes at the time it was made; a newer
+type has to come with a snapshot."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
 
-from leeward.adapters.folder.network_limits import built_in
-from leeward.adapters.folder.reader import Folder
-from leeward.adapters.folder.refusals import Refusing
+from leeward.adapters.folder.reader import Folder, Refusing
 from leeward.model.group import Group
 from leeward.model.instance_type import InstanceType
 from leeward.model.launch import LaunchSettings, LaunchTemplateRef, among_configurations, among_versions
 from leeward.model.subnet import Subnet
+
+_TABLE = Path(__file__).with_name("network_limits.json")
 
 
 class FolderNetwork:
@@ -107,3 +113,17 @@ class FolderTemplates(Refusing):
         if launch is not None and launch.version:
             return replace(template, id=template.id or launch.template, version=str(launch.version))
         return template if template.version.isdigit() else replace(template, version="")
+
+
+@cache
+def _table() -> dict[str, tuple[int, int, int]]:
+    return {name: tuple(row) for name, row in json.loads(_TABLE.read_text(encoding="utf-8")).items()}
+
+
+def built_in(name: str) -> InstanceType | None:
+    """Return the type from the table, without memory; None when the table lacks it."""
+    row = _table().get(name)
+    if row is None:
+        return None
+    enis, addresses, vcpus = row
+    return InstanceType(name=name, vcpus=vcpus, memory_mib=0, max_enis=enis, ips_per_eni=addresses)

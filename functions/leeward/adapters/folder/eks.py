@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 
-from leeward.adapters.folder.reader import Folder
-from leeward.adapters.folder.refusals import Refusing
+from leeward.adapters.folder.reader import Folder, Refusing
 from leeward.errors import ObjectGoneError
 from leeward.model.nodegroup import Nodegroup
 from leeward.node_template.cache import NodegroupCache

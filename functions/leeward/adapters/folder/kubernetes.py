@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from leeward.adapters.folder.reader import Folder
-from leeward.adapters.folder.refusals import Refusing
+from leeward.adapters.folder.reader import Folder, Refusing
 from leeward.errors import NotInSnapshotError
 from leeward.model.attachment import VolumeAttachment, claims_of
 from leeward.model.deployment import Deployment, deployment_named_by

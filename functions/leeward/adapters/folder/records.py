@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from leeward.adapters.folder.refusals import Refusing
+from leeward.adapters.folder.reader import Refusing
 from leeward.model.facts import FactKind, Sheet, cni_content
 from leeward.placement.cni import variables_of
 

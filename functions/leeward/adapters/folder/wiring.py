@@ -10,7 +10,7 @@ from leeward.adapters.folder.autoscaling import FolderGroups, FolderInstances
 from leeward.adapters.folder.compute import FolderLaunchSources, FolderNetwork, FolderPriceList, FolderTemplates
 from leeward.adapters.folder.eks import FolderKnownNodegroups, FolderManagedUpdates, FolderServiceLimits
 from leeward.adapters.folder.kubernetes import FolderClusters
-from leeward.adapters.folder.reader import Folder
+from leeward.adapters.folder.reader import Folder, NotInFolder
 from leeward.adapters.folder.records import (
     FolderCatalog,
     FolderClaims,
@@ -18,7 +18,6 @@ from leeward.adapters.folder.records import (
     FolderDisruptions,
     FolderUpgrades,
 )
-from leeward.adapters.folder.refusals import NotInFolder
 from leeward.ports import Ports
 
 EXECUTIONS, QUEUES, READ_ONLY = "it has no executions", "it has no queues", "it can only be read"

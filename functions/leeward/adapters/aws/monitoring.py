@@ -1,4 +1,4 @@
-"""`ports.monitoring.ServiceLimits` on Auto Scaling, EKS, EC2, Service Quotas and CloudWatch.
+"""`ports.monitoring` on Auto Scaling, EKS, EC2, Service Quotas and CloudWatch: service limits and alarms.
 
 Sources: EC2's service quotas (`Running On-Demand Standard instances`, `All Standard Spot Instance Requests`, both in
 vCPUs), CloudWatch's usage metrics (namespace AWS/Usage), EC2 Auto Scaling's states of an instance refresh."""
@@ -6,8 +6,7 @@ vCPUs), CloudWatch's usage metrics (namespace AWS/Usage), EC2 Auto Scaling's sta
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from leeward.adapters.aws.batches import pages
-from leeward.adapters.aws.clients import AwsClients
+from leeward.adapters.aws.clients import AwsClients, chunks, pages
 from leeward.adapters.aws.errors import aws_call
 from leeward.model.instance_type import ARCHITECTURES
 
@@ -17,6 +16,8 @@ OTHERS = ("dl", "hpc", "inf", "mac", "trn")  # that begin with such a letter
 REFRESHING = frozenset({"Pending", "InProgress", "Cancelling", "RollbackInProgress", "Baking"})
 MEASURED = timedelta(minutes=15)  # CloudWatch reports the use of vCPUs every five
 PERIOD = 300
+NAMES_PER_CALL = 100  # DescribeAlarms takes at most 100 names
+KINDS = ["MetricAlarm", "CompositeAlarm"]  # without them it returns metric alarms only
 
 
 class AwsServiceLimits:
@@ -86,3 +87,25 @@ def is_standard(instance_type: str) -> bool:
     """Return whether the type counts against the quota of standard instances."""
     family = instance_type.partition(".")[0]
     return family[:1] in STANDARD and not family.startswith(OTHERS)
+
+
+class CloudWatchAlarms:
+    """Alarms that DescribeAlarms returns by name."""
+
+    def __init__(self, clients: AwsClients) -> None:
+        self._clients = clients
+
+    def ringing(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return the alarms that ring, in the names' order. INSUFFICIENT_DATA does not ring: an alarm on errors has no
+        data while there are no errors.
+        """
+        wanted = tuple(dict.fromkeys(names))
+        quiet: set[str] = set()
+        for chunk in chunks(wanted, NAMES_PER_CALL):
+            with aws_call("cloudwatch:DescribeAlarms", ", ".join(chunk)):
+                for page in pages(
+                    self._clients.get("cloudwatch"), "describe_alarms", AlarmNames=chunk, AlarmTypes=KINDS
+                ):
+                    found = [*page.get("MetricAlarms", ()), *page.get("CompositeAlarms", ())]
+                    quiet.update(one["AlarmName"] for one in found if one["StateValue"] != "ALARM")
+        return tuple(name for name in wanted if name not in quiet)
