@@ -273,7 +273,7 @@ class TestAnUpgrade:
         system.past.histories.pop((Machine.TERMINATION, f"{OLD}-1"))
         document = report(f"{GROUP}-1")
         assert phases(document, OLD) == {"terminated": "2026-03-02T10:02:20Z"}
-        assert document["notes"][0].startswith("Of the nodes that went 1 have no termination record")
+        assert document["notes"][0].startswith("Of the nodes that left 1 have no termination record")
 
     def test_of_very_many_terminations_not_every_history_is_read(self, report, system, monkeypatch):
         monkeypatch.setattr(live, "MOST_HISTORIES", 0)

@@ -274,7 +274,7 @@ def test_people_see_the_plan_and_the_status_as_tables(leeward, tmp_path):
     shown = leeward("upgrade", "plan", "web", *offline)
     assert shown.code == 1
     assert "upgrade of web: 6 nodes to replace" in shown.out
-    assert "Blocked by PdbNeverAllows: mend it, or let it pass with --override CODE." in shown.out
+    assert "Blocked by PdbNeverAllows: fix it, or let it pass with --override CODE." in shown.out
     assert "web: not-started" in leeward("upgrade", "status", "web", *offline).out
 
 

@@ -15,7 +15,7 @@ KINDS = {
 }
 
 
-def way_out(pod: Pod, refusal: Refusal) -> str:
+def fix_for(pod: Pod, refusal: Refusal) -> str:
     """Return the fix: one sentence with its command."""
     budget = refusal.budgets[0]
     healthy = f"{budget.current_healthy} of the {budget.desired_healthy} pods that it wants healthy are so"
@@ -35,7 +35,7 @@ def way_out(pod: Pod, refusal: Refusal) -> str:
         case Forbids.FAILING_POD:
             return (
                 f"the pod is not ready and pdb {budget.key} lets failing pods go only while the others suffice "
-                f"({healthy}): mend it ({commands.describe(pod)}) or {commands.let_failing_go(budget)}"
+                f"({healthy}): fix it ({commands.describe(pod)}) or {commands.let_failing_go(budget)}"
             )
         case Forbids.NONE_NOW:
             return (

@@ -129,7 +129,7 @@ def of_keeper(opt_out: OptOut, keeper: Keeper, scene: NodeScene) -> Blocker:
     """Return the blocker of annotation `scale-down-disabled`, added by the run that `leeward.dev/kept-for` names."""
     _, of_disruption, number = keeper.name.partition(OF_DISRUPTION)
     what = f"disruption run {number}" if of_disruption else f"the upgrade of {keeper.name}"
-    way_out = _of_disruption(keeper) if of_disruption else _of_upgrade(keeper)
+    fix = _of_disruption(keeper) if of_disruption else _of_upgrade(keeper)
     return Blocker(
         node=scene.node.name,
         pod=None,
@@ -137,7 +137,7 @@ def of_keeper(opt_out: OptOut, keeper: Keeper, scene: NodeScene) -> Blocker:
         kind=Kind.NODE_SCALE_DOWN_DISABLED,
         object=f"annotation {opt_out.key}={opt_out.value}, for {what}",
         until=keeper.until,
-        fix=f"it holds up consolidation and emptiness for {what}: {_left_behind(keeper, scene) or way_out}",
+        fix=f"it holds up consolidation and emptiness for {what}: {_left_behind(keeper, scene) or fix}",
     )
 
 
@@ -158,7 +158,7 @@ def _of_upgrade(keeper: Keeper) -> str:
         return f"{where}, and it comes off when that has ended, by estimate then ({look})"
     if keeper.phase == PAUSED:
         return f"{where}: leeward upgrade resume {group} lets it go on, leeward upgrade abort {group} ends it"
-    return f"{where}, and when that goes on {look} tells; it comes off when the upgrade has ended"
+    return f"{where}, and {look} shows when it continues; it comes off when the upgrade has ended"
 
 
 def _of_disruption(keeper: Keeper) -> str:

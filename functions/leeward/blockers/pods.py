@@ -5,7 +5,7 @@ from datetime import datetime
 
 from leeward.blockers import commands
 from leeward.blockers.blocker import Blocker, Kind, owner_of, resource_of
-from leeward.blockers.budgets import KINDS, way_out
+from leeward.blockers.budgets import KINDS, fix_for
 from leeward.blockers.scene import NodeScene
 from leeward.disruption.do_not_disrupt import OptOut, pod_opt_outs
 from leeward.model import well_known
@@ -47,7 +47,7 @@ def _held(eviction: Eviction, scene: NodeScene) -> Blocker:
         kind=KINDS[refusal.why],
         object=", ".join(refusal.named),
         until=min((moment for moment in ends if moment), default=None),
-        fix=way_out(pod, refusal),
+        fix=fix_for(pod, refusal),
     )
 
 

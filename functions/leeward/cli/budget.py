@@ -15,8 +15,8 @@ from leeward.cli.output import emit
 from leeward.disruption.budget_counts import Allowance, all_allowances
 
 DESCRIPTION = """Shows how many more nodes may be disrupted at this moment, for each policy and reason, already less
-those that are being disrupted: deleting, NotReady, or marked as on their way out. Nodes that are only cordoned do not
-count. A budget for one zone has a line of its own: a node needs both."""
+those that are being disrupted: deleting, NotReady, or tainted for their termination. Nodes that are only cordoned do
+not count. A budget for one zone has a line of its own: a node needs both."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

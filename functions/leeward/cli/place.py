@@ -14,7 +14,7 @@ from rich.table import Table
 from leeward.cli.context import context_of
 from leeward.cli.ips import count
 from leeward.cli.output import emit
-from leeward.cli.placement_inputs import Inputs, group_scene
+from leeward.cli.placement_inputs import Inputs, placement_of_group
 from leeward.placement.subnets import place
 from leeward.placement.verdict import Choice, Placement
 
@@ -49,10 +49,10 @@ def _zones(text: str) -> tuple[str, ...]:
 def run(arguments: argparse.Namespace) -> int:
     """Choose and print the subnets; return 1 when no node can be placed."""
     inputs = Inputs.of(context_of(arguments, "place"))
-    scene = group_scene(inputs, arguments.group, arguments.pods, arguments.zones)
+    scene = placement_of_group(inputs, arguments.group, arguments.pods, arguments.zones)
     placement = place(scene, arguments.count, random.Random(arguments.seed))
     document = to_json(placement) | inputs.ages()
-    ages = inputs.told(arguments.now)
+    ages = inputs.describe_ages(arguments.now)
     emit(document, arguments.output, lambda: _table(arguments.group, document, placement, ages))
     return int(not placement.choices)
 

@@ -68,25 +68,25 @@ class Inputs:
             return {}
         return {"facts": {kind.value: format_instant(self.facts.synced[kind]) for kind in self._used()}}
 
-    def told(self, now: datetime) -> tuple[str, ...]:
+    def describe_ages(self, now: datetime) -> tuple[str, ...]:
         """Return `ages` as a sentence for people, which flags facts that are too old."""
         if self.context.folder is not None:
             return ()
         if not self._used():
-            return ("fn sync has written nothing down yet: AWS and the cluster were asked",)
+            return ("fn sync has recorded nothing yet: this is read from AWS and the cluster",)
         old = self.facts.stale(now, USED)
         parts = [
             f"{kind.value} {max(int((now - self.facts.synced[kind]).total_seconds() // 60), 0)} min ago"
             f"{' (old: is fn sync running?)' if kind in old else ''}"
             for kind in self._used()
         ]
-        return (f"as fn sync saw them: {', '.join(parts)}; all else as it is now",)
+        return (f"as fn sync recorded them: {', '.join(parts)}; all else as it is now",)
 
     def _used(self) -> list[FactKind]:
         return [kind for kind in USED if kind in self.facts.synced]
 
 
-def group_scene(inputs: Inputs, name: str, pods: int, zones: Sequence[str] = ()) -> PlacementScene:
+def placement_of_group(inputs: Inputs, name: str, pods: int, zones: Sequence[str] = ()) -> PlacementScene:
     """Build the scene for nodes of the group with `pods` pods that need an address, limited to `zones` if there are
     any. Raises InvalidInputError for an unknown group, or a folder without its subnets.
     """
@@ -109,7 +109,7 @@ def group_scene(inputs: Inputs, name: str, pods: int, zones: Sequence[str] = ())
     )
 
 
-def cluster_scene(inputs: Inputs, instance_type: str | None, pods: int | None) -> PlacementScene:
+def placement_of_cluster(inputs: Inputs, instance_type: str | None, pods: int | None) -> PlacementScene:
     """Build the scene for one more node of the cluster, in the subnets of the groups that policies select, else in all
     of the cluster's. Defaults: the commonest type and the pods of its busiest such node. Raises InvalidInputError for a
     folder without subnets.

@@ -22,7 +22,7 @@ from leeward.policy.selection import policy_for
 
 DESCRIPTION = """Shows the node that an Auto Scaling group would launch next, also when it has none: labels, taints,
 capacity and allocatable, from its launch template, its tags and, for an EKS managed node group, DescribeNodegroup.
-Of several instance types and zones the first is shown, unless told. Output is YAML unless told."""
+Of several instance types and zones the first is shown, unless options name others. Output is YAML by default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

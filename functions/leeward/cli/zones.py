@@ -14,7 +14,7 @@ from rich.table import Table
 from leeward.cli.context import context_of
 from leeward.cli.ips import count
 from leeward.cli.output import emit
-from leeward.cli.placement_inputs import Inputs, cluster_scene, facts_by_zone
+from leeward.cli.placement_inputs import Inputs, facts_by_zone, placement_of_cluster
 from leeward.placement.explain import ZoneFacts, explain_zone, imbalance, typical_node
 from leeward.placement.verdict import ZoneVerdict
 from leeward.placement.zones import judge_zones
@@ -35,11 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Judge and print; return 0, also where no zone can take a node."""
     inputs = Inputs.of(context_of(arguments, "zones"))
-    scene = cluster_scene(inputs, arguments.instance_type, arguments.pods)
+    scene = placement_of_cluster(inputs, arguments.instance_type, arguments.pods)
     facts = facts_by_zone(inputs, scene)
     verdicts = judge_zones(scene, random.Random(arguments.seed))
     document = to_json(verdicts, facts) | inputs.ages()
-    sentences = (*imbalance(verdicts, facts), *inputs.told(arguments.now))
+    sentences = (*imbalance(verdicts, facts), *inputs.describe_ages(arguments.now))
     emit(document, arguments.output, lambda: _table(document, sentences))
     return 0
 

@@ -30,10 +30,10 @@ PortsOf = Callable[[str], Ports]
 def gather(deployment: Deployment, ports_of: PortsOf, identity: Identity, *, asked: str | None, now: datetime) -> Facts:
     """Gather the facts. `ports_of`: a cluster's ports, by its name; `asked`: the only cluster to read, None: all."""
     functions = read_each(expected.FUNCTIONS, "lambda:GetFunction", deployment.function)
-    told = environment(functions.values())
-    served = clusters_of(told)
+    settings = environment(functions.values())
+    served = clusters_of(settings)
     groups = read("autoscaling:DescribeAutoScalingGroups", lambda: tuple(deployment.groups()))
-    clusters = _clusters(deployment, ports_of, _wanted(served, asked), groups, queue_arns_of(told))
+    clusters = _clusters(deployment, ports_of, _wanted(served, asked), groups, queue_arns_of(settings))
     first = ports_of(clusters[0].name) if clusters else None
     return Facts(
         now=now,
@@ -123,19 +123,19 @@ def environment(functions: Iterable[Read[Function | None]]) -> dict[str, str]:
     return {}
 
 
-def clusters_of(told: dict[str, str]) -> tuple[Served, ...] | None:
+def clusters_of(settings: dict[str, str]) -> tuple[Served, ...] | None:
     """Return the clusters, or None where the setting is missing or no list of clusters."""
     try:
-        listed = json.loads(told.get("CLUSTERS", ""))
+        listed = json.loads(settings.get("CLUSTERS", ""))
         return tuple(Served(name=str(raw["name"]), role=str(raw.get("actRole") or "")) for raw in listed)
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
 
 
-def queue_arns_of(told: dict[str, str]) -> frozenset[str]:
+def queue_arns_of(settings: dict[str, str]) -> frozenset[str]:
     """Return the targets that a hook of Leeward may notify."""
     try:
-        topics = [str(topic) for topic in json.loads(told.get("HOOK_TOPICS") or "[]")]
+        topics = [str(topic) for topic in json.loads(settings.get("HOOK_TOPICS") or "[]")]
     except (ValueError, TypeError):
         topics = []
-    return frozenset(topics) | ({told["QUEUE_ARN"]} if told.get("QUEUE_ARN") else frozenset())
+    return frozenset(topics) | ({settings["QUEUE_ARN"]} if settings.get("QUEUE_ARN") else frozenset())

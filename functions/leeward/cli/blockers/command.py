@@ -42,8 +42,8 @@ def _table(found: Sequence[dict[str, Any]], looked_at: Sequence[str]) -> Rendera
     nodes = len({blocker["node"] for blocker in found})
     title = f"{len(found)} on {nodes} of {len(looked_at)} nodes"
     table = Table(title=title, title_justify="left", title_style="bold", show_lines=True)
-    for column in ("node", "pod", "owner", "what blocks", "until", "way out"):
-        table.add_column(column, overflow="fold", ratio=3 if column == "way out" else None)
+    for column in ("node", "pod", "owner", "what blocks", "until", "fix"):
+        table.add_column(column, overflow="fold", ratio=3 if column == "fix" else None)
     before = None
     for blocker in found:
         node = "" if blocker["node"] == before else blocker["node"]

@@ -41,9 +41,9 @@ def group_of(execution: Execution) -> str:
 
 def disruption_of(execution: Execution, steps: Sequence[Step]) -> tuple[str, int]:
     """Return (cluster, number of the run): a manually started one without a number has it in its first output."""
-    told = [execution.given, *(step.output for step in steps)]
+    documents = [execution.given, *(step.output for step in steps)]
     number = next(
-        (int(one["disruption"]) for one in told if isinstance(one.get("disruption"), int) and one["disruption"]), 0
+        (int(one["disruption"]) for one in documents if isinstance(one.get("disruption"), int) and one["disruption"]), 0
     )
     return str(execution.given.get("cluster") or ""), number
 

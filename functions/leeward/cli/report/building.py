@@ -65,8 +65,8 @@ def _notes(facts: Facts, start: datetime) -> Iterator[str]:
     names = guessed(facts, start)
     if names:
         yield (
-            f"When {_several(names)} became Ready is not told any more: Auto Scaling's word that it is in service "
-            "stands for it."
+            f"When {_several(names)} became Ready is no longer recorded: the time when Auto Scaling reported it in "
+            "service stands for it."
         )
     yield NO_WORKLOADS
 

@@ -78,12 +78,12 @@ def _live(execution: Wanted, arguments: argparse.Namespace) -> RunRecord:
             f"report: found no file {arguments.what!r} and no --cluster, expected the file of a run record, or an "
             "execution with --cluster NAME"
         )
-    for option, given, told in (
+    for option, given, expected in (
         ("--region", arguments.region, execution.region),
         ("--account", arguments.account, execution.account),
     ):
-        if given and told and given != told:
-            raise InvalidInputError(f"{option}: found {given}, expected {told} as in the ARN, or none")
+        if given and expected and given != expected:
+            raise InvalidInputError(f"{option}: found {given}, expected {expected} as in the ARN, or none")
     from leeward.adapters.wiring import command_line_past  # late: a record needs no AWS library
 
     region, account = arguments.region or execution.region, arguments.account or execution.account

@@ -96,12 +96,12 @@ def _of_machine(facts: Facts) -> Iterator[Mark]:
     for step in facts.steps:
         if step.left is None or not step.works or not step.why or not step.next:
             continue
-        told = (step.state, shape(step.why) if step.next not in LOOPS else step.next)
+        key = (step.state, shape(step.why) if step.next not in LOOPS else step.next)
         turned = last.get(step.state) != step.next
         last[step.state] = step.next
-        if told in known and not (turned and step.next in _BLOCKED):
+        if key in known and not (turned and step.next in _BLOCKED):
             continue
-        known.add(told)
+        known.add(key)
         yield Mark(at=step.left, kind=_kind(step.next), text=cut_short(f"{step.state}: {step.why}"))
     yield from failures_of(facts.steps, None)
 
@@ -126,7 +126,7 @@ def _failed_launches(facts: Facts) -> Iterator[Mark]:
 def _events(facts: Facts) -> Iterator[Mark]:
     """Yield the Events that Leeward wrote about the drawn nodes, unless another mark shows the same more exactly."""
     drawn = {facts.name_of(name): name for name in facts.touched}
-    for event in facts.told:
+    for event in facts.events:
         name = drawn.get(event.about)
         if name is None or event.at < facts.execution.started.replace(microsecond=0):
             continue
@@ -152,8 +152,8 @@ def _ending(facts: Facts) -> Iterator[Mark]:
     reason = f"{one.error}: {message_of(one.cause)}".strip(": ") or "no reason was given"
     match one.status:
         case ExecutionStatus.SUCCEEDED | ExecutionStatus.RUNNING | ExecutionStatus.PENDING_REDRIVE:
-            told = why and one.machine is Machine.TERMINATION  # the other machines' last step says it already
-            kind, text = MarkKind.DECISION, f"{last}: {why}" if told else last
+            explained = why and one.machine is Machine.TERMINATION  # the other machines' last step says it already
+            kind, text = MarkKind.DECISION, f"{last}: {why}" if explained else last
         case ExecutionStatus.ABORTED:
             kind, text = MarkKind.EVENT, f"the execution was stopped manually: {reason}"
         case ExecutionStatus.TIMED_OUT:

@@ -82,7 +82,7 @@ class Story:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
     """Facts of one execution. `touched`: the affected instances, in the order in which they were found; `terminations`,
-    `stories`, `instances` and `nodes` by instance, `activities` by group; `told`: Events of Leeward, `joined`: when
+    `stories`, `instances` and `nodes` by instance, `activities` by group; `events`: those of Leeward, `joined`: when
     kubelets first reported NodeReady, by node. `upgrade`, `disruption`: the record, where it is still this execution's.
     """
 
@@ -98,7 +98,7 @@ class Facts:
     instances: Mapping[str, Instance] = field(default_factory=dict)
     nodes: Mapping[str, SeenNode] = field(default_factory=dict)
     activities: Mapping[str, Sequence[ScalingActivity]] = field(default_factory=dict)
-    told: Sequence[SeenEvent] = ()
+    events: Sequence[SeenEvent] = ()
     joined: Mapping[str, datetime] = field(default_factory=dict)
     upgrade: UpgradeRecord | None = None
     disruption: DisruptionRecord | None = None

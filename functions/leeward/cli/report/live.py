@@ -21,7 +21,7 @@ from leeward.ports.records import Claims
 
 MOST_HISTORIES = 200  # of the terminations of one upgrade or run; each is a call
 MOST_ATTEMPTS = 3  # of one termination, the last ones
-GOES = " (any more: it goes a week after the end)"
+DELETED = " (it is deleted a week after the end)"
 
 T = TypeVar("T")
 KEPT_DAYS = 90  # Step Functions deletes executions that ended before that
@@ -114,7 +114,9 @@ def _of_termination(facts: Facts, look: _Look) -> Facts:
     records = look.mapping("the termination record", lambda: look.ports.claims.read_all([name] if name else []))
     record = records.get(name)
     if record is None and name and not look.missing:
-        look.missing.append(f"{name} has no termination record{GOES}: its phases are those of the execution's history.")
+        look.missing.append(
+            f"{name} has no termination record{DELETED}: its phases are those of the execution's history."
+        )
     elif record is not None and attempt and record.attempt != attempt:
         look.missing.append(
             f"The termination record of {name} is of attempt {record.attempt} by now: the phases of attempt {attempt} "
@@ -198,7 +200,7 @@ def _with_terminations(facts: Facts, look: _Look) -> Facts:
         if name not in records
     ]
     if gone:
-        look.missing.append(f"Of the nodes that went {len(gone)} have no termination record{GOES}.")
+        look.missing.append(f"Of the nodes that left {len(gone)} have no termination record{DELETED}.")
     facts = replace(facts, terminations=records)
     asked = {name: one.attempt for name, one in records.items()} | dict.fromkeys(gone, 1)
     stories = look.mapping("histories of terminations", lambda: _stories(asked, look))
@@ -238,9 +240,9 @@ def _with_the_cluster(facts: Facts, look: _Look) -> Facts:
         )
 
     facts = replace(facts, nodes=look.mapping("Nodes of the cluster", nodes))
-    told, joined = look.one("Events of the cluster", events) or ((), ())
+    by_leeward, joined = look.one("Events of the cluster", events) or ((), ())
     first = {one.about: one.at for one in sorted(joined, key=lambda event: event.at, reverse=True)}
-    return replace(facts, told=told, joined=first)
+    return replace(facts, events=by_leeward, joined=first)
 
 
 def wanted(text: str) -> Wanted | None:

@@ -32,7 +32,7 @@ def of_node(name: str, stories: Sequence[Story], facts: Facts) -> Iterator[Mark]
             yield from _waits(story.steps, node)
             yield from _decisions(story.steps, node)
         else:
-            yield from _given_back(story.steps, node, record)
+            yield from _returned_to_service(story.steps, node, record)
 
 
 def _blocks(steps: Sequence[Step], node: str, gives_up: datetime | None, end: datetime) -> Iterator[Mark]:
@@ -81,9 +81,9 @@ def _waits(steps: Iterable[Step], node: str) -> Iterator[Mark]:
         }
         if step.left is None or not step.why or not waiting or BlockedLine.read(step.why.split("; ")[0]).pod:
             continue
-        told = f"{step.state}: {shape(step.why)}"
-        if told not in known and not _usual(step):
-            known.add(told)
+        key = f"{step.state}: {shape(step.why)}"
+        if key not in known and not _usual(step):
+            known.add(key)
             kind = MarkKind.FAULT if step.why.startswith("waiting for an answer") else MarkKind.DECISION
             yield Mark(at=step.left, kind=kind, node=node, text=cut_short(step.why))
 
@@ -97,16 +97,18 @@ def _decisions(steps: Iterable[Step], node: str) -> Iterator[Mark]:
     for step in steps:
         if step.left is not None and step.why and step.state in SAID_ONCE:
             kind = MarkKind.BLOCKED if step.state == "ReturnNodeToService" else MarkKind.DECISION
-            prefix = {"AskForReplacement": "replacement: ", "ReturnNodeToService": "given back: "}.get(step.state, "")
+            prefix = {"AskForReplacement": "replacement: ", "ReturnNodeToService": "returned to service: "}.get(
+                step.state, ""
+            )
             yield Mark(at=step.left, kind=kind, node=node, text=cut_short(prefix + step.why))
 
 
-def _given_back(steps: Iterable[Step], node: str, record: TerminationRecord | None) -> Iterator[Mark]:
+def _returned_to_service(steps: Iterable[Step], node: str, record: TerminationRecord | None) -> Iterator[Mark]:
     """Yield the returns to service: an upgrade or a run does not decide them itself."""
     for step in steps:
         if step.left is not None and step.state == "ReturnNodeToService":
             why = step.why or (record.failure if record else "")
-            yield Mark(at=step.left, kind=MarkKind.BLOCKED, node=node, text=cut_short(f"given back: {why}"))
+            yield Mark(at=step.left, kind=MarkKind.BLOCKED, node=node, text=cut_short(f"returned to service: {why}"))
 
 
 def failures_of(steps: Iterable[Step], node: str | None) -> Iterator[Mark]:

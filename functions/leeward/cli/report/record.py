@@ -151,7 +151,7 @@ class RunRecord:
 
     def to_json(self) -> dict[str, Any]:
         """Return the document, as `from_json` takes it; times to the millisecond."""
-        told = {"about": self.about, "notes": list(self.notes)}
+        optional = {"about": self.about, "notes": list(self.notes)}
         return {
             "version": VERSION,
             "source": self.source.value,
@@ -160,7 +160,7 @@ class RunRecord:
             "nodes": [_node_json(node) for node in self.nodes],
             "workloads": [_workload_json(workload) for workload in self.workloads],
             "marks": [_mark_json(mark) for mark in self.marks],
-            **{name: value for name, value in told.items() if value},
+            **{name: value for name, value in optional.items() if value},
         }
 
 

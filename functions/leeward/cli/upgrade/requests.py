@@ -17,7 +17,7 @@ from leeward.ports.records import Upgrades
 from leeward.upgrade.control import with_control
 from leeward.upgrade.executions import start_next
 from leeward.upgrade.group_sequence import following, known
-from leeward.upgrade.lease import ACTIONS as WISHES
+from leeward.upgrade.lease import ACTIONS as CONTROLS
 from leeward.upgrade.lease import asked_for, held, written
 from leeward.upgrade.managed.controls import limits
 from leeward.upgrade.record import UpgradeRecord
@@ -48,7 +48,7 @@ def start(arguments: argparse.Namespace, ports: Ports) -> int:
 
 def control(arguments: argparse.Namespace, ports: Ports) -> int:
     """Pause, resume, abort or roll back. Where nothing runs, start an execution that does it; a pause needs none."""
-    record = _wished(arguments.group, arguments.action, ports.upgrades)
+    record = _requested(arguments.group, arguments.action, ports.upgrades)
     if record.ended is None and held(record, ports.upgrade_executions, ports.managed_upgrade_executions):
         later = f"; {limits(record)}" if limits(record) else ""
         return _tell(arguments, record.execution, f"{arguments.action}: it is read within half a minute{later}")
@@ -60,10 +60,10 @@ def control(arguments: argparse.Namespace, ports: Ports) -> int:
     return _tell(arguments, name, f"{arguments.action} begun")
 
 
-LIVE: Mapping[str, Callable[[argparse.Namespace, Ports], int]] = {"start": start, **dict.fromkeys(WISHES, control)}
+LIVE: Mapping[str, Callable[[argparse.Namespace, Ports], int]] = {"start": start, **dict.fromkeys(CONTROLS, control)}
 
 
-def _wished(group: str, action: str, upgrades: Upgrades) -> UpgradeRecord:
+def _requested(group: str, action: str, upgrades: Upgrades) -> UpgradeRecord:
     """Write the control request. Raises InvalidInputError for one that makes no sense now, RecordChangedError when
     others keep writing.
     """
@@ -71,7 +71,7 @@ def _wished(group: str, action: str, upgrades: Upgrades) -> UpgradeRecord:
         record = upgrades.read(group)
         if record is None:
             raise InvalidInputError(f"upgrade of {group}: found none, expected one to {action}")
-        wanted = with_control(record, WISHES[action])
+        wanted = with_control(record, CONTROLS[action])
         if wanted == record:
             return record
         try:

@@ -71,7 +71,7 @@ def _some(names: tuple[str, ...]) -> str:
 def _findings(plan: Plan, overridden: frozenset[Code]) -> tuple[RenderableType, ...]:
     if not plan.findings:
         return ("Nothing stands in the way.",)
-    table = Table("finding", "object", "what", "way out")
+    table = Table("finding", "object", "what", "fix")
     for finding in plan.findings:
         table.add_row(_kind(finding, overridden), finding.object, finding.message, finding.fix)
     return (table, _verdict(plan, overridden))
@@ -86,7 +86,7 @@ def _verdict(plan: Plan, overridden: frozenset[Code]) -> str:
     codes = sorted({one.code.value for one in plan.findings if one.severity is Severity.BLOCKER} - {*overridden})
     if not codes:
         return "Nothing blocks it."
-    return f"Blocked by {', '.join(codes)}: mend it, or let it pass with --override CODE."
+    return f"Blocked by {', '.join(codes)}: fix it, or let it pass with --override CODE."
 
 
 def _nodes(count: int) -> str:
@@ -107,7 +107,7 @@ def status_table(group: str, status: Status) -> RenderableType:
     table.add_row("done at about", format_instant(status.eta) if status.eta is not None else "not known")
     if not status.blockers:
         return table
-    blocks = Table("node", "pod", "blocked by", "until", "way out")
+    blocks = Table("node", "pod", "blocked by", "until", "fix")
     for one in status.blockers:
         until = format_instant(one.until) if one.until is not None else "no end is known"
         blocks.add_row(one.node, one.pod or "", one.object, until, one.fix)

@@ -41,7 +41,7 @@ def described(cluster: InspectedCluster) -> Iterator[Finding]:
         yield about.unknown(found)
     elif found is None:
         yield about.failed(
-            "EKS knows no such cluster here", "mend clusters[].name or region in the settings, cdk deploy"
+            "EKS knows no such cluster here", "correct clusters[].name or region in the settings, cdk deploy"
         )
     elif found.status in {"ACTIVE", "UPDATING"}:
         yield about.ok(f"{found.status}, Kubernetes {found.version}")
@@ -194,7 +194,9 @@ def sync(facts: Facts, cluster: InspectedCluster) -> Iterator[Finding]:
     old = [kind for kind, at in found.items() if facts.now - at > fresh_for(kind) and kind not in FROM_THE_CLUSTER]
     if old:
         named = ", ".join(f"{kind.value} of {format_instant(found[kind])}" for kind in old)
-        yield about.warning(f"what it could not gather anew is old: {named}", f"{_SYNC_LOG}: a warning names the call")
+        yield about.warning(
+            f"facts that it could not read again are old: {named}", f"{_SYNC_LOG}: a warning names the call"
+        )
     else:
         yield about.ok(f"fn sync ran at {format_instant(last)}")
 

@@ -88,7 +88,7 @@ def _wrong_with(found: Table) -> Iterator[str]:
     elif found.indexes[expected.INDEX] not in {"ACTIVE", "UPDATING"}:
         yield f"its index {expected.INDEX} is {found.indexes[expected.INDEX]}"
     if not found.stream:
-        yield "it has no stream: no event is told"
+        yield "it has no stream: no event is sent"
 
 
 def endpoints(facts: Facts) -> Iterator[Finding]:
@@ -111,9 +111,9 @@ def endpoints(facts: Facts) -> Iterator[Finding]:
 def _missing(region: str, name: str, found: Network) -> Finding:
     service, kind = f"com.amazonaws.{region}.{name}", "Gateway" if name == "dynamodb" else "Interface"
     about = About(Check.VPC_ENDPOINT, f"{service} in {found.vpc}")
-    told = f"the functions do not reach {name}: no endpoint and no route out; {expected.ENDPOINTS[name]}"
+    sentence = f"the functions do not reach {name}: no endpoint and no route out; {expected.ENDPOINTS[name]}"
     fix = (
         f"aws ec2 create-vpc-endpoint --vpc-id {found.vpc} --service-name {service} --vpc-endpoint-type {kind}, with "
         "subnets and security group (a gateway: route tables), or a NAT gateway (docs/deploy.md, Private API servers)"
     )
-    return (about.warning if name in expected.NICE_TO_HAVE else about.failed)(told, fix)
+    return (about.warning if name in expected.NICE_TO_HAVE else about.failed)(sentence, fix)

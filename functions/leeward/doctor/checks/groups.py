@@ -13,7 +13,7 @@ from leeward.model.launch_refusal import cause_in, fix_for
 from leeward.policy.document import ClusterPolicies, NodePolicy
 from leeward.policy.selection import is_ours, policy_for, selects
 
-NEEDED = ("Launch", "Terminate")  # processes without which no node comes or goes
+NEEDED = ("Launch", "Terminate")  # processes without which no node is launched or terminated
 HELD: Mapping[str, str] = {"Terminating:Wait": TERMINATING, "Pending:Wait": LAUNCHING}  # state -> the hook's transition
 _RECONCILER_LOG = "aws logs tail /aws/lambda/leeward-reconciler --since 30m"
 INSTEAD = "replacements come by the desired size, in zones that the group chooses"

@@ -10,14 +10,14 @@ from leeward.model.instance import cluster_of
 from leeward.policy.document import ClusterPolicies
 from leeward.policy.selection import policy_for, selects
 
-_MEND = "mend the policy file that the settings name and cdk deploy"
+_CORRECT = "correct the policy file that the settings name and cdk deploy"
 
 
 def written(cluster: InspectedCluster) -> Iterator[Finding]:
     """Check that policies exist, and that this version understands them."""
     about, found = About(Check.POLICIES, f"cluster {cluster.name}"), cluster.policies
     if isinstance(found, Unavailable):
-        yield about.failed(found.reason, _MEND) if found.cause is Cause.INVALID else about.unknown(found)
+        yield about.failed(found.reason, _CORRECT) if found.cause is Cause.INVALID else about.unknown(found)
     elif not found.policies:
         yield about.failed(
             f"there is no policy below /leeward/{cluster.name}/policies: no group is selected",
@@ -78,5 +78,7 @@ def _none(about: About, number: int, policies: ClusterPolicies, groups: list[Gro
     wanted = [*policy.selector.groups, *(f"{key}={value}" for key, value in policy.selector.tags.items())]
     said = f"selects nothing: none of the cluster's {len(groups)} groups matches {', '.join(wanted)}"
     return (
-        about.failed(said, f"{_MEND}, or tag the group") if alone else about.warning(said, f"{_MEND}, or tag the group")
+        about.failed(said, f"{_CORRECT}, or tag the group")
+        if alone
+        else about.warning(said, f"{_CORRECT}, or tag the group")
     )

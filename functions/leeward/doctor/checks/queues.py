@@ -24,7 +24,7 @@ def queues(facts: Facts) -> Iterator[Finding]:
             yield about.failed("it is not there", REVERT)
         elif name in expected.READ_QUEUES and not found.dead_letters.endswith(f":{expected.DEAD_LETTERS}"):
             to = found.dead_letters or "nowhere"
-            yield about.failed(f"what fails goes to {to}, expected {expected.DEAD_LETTERS}", REVERT)
+            yield about.failed(f"failed messages are sent to {to}, expected {expected.DEAD_LETTERS}", REVERT)
         else:
             yield about.ok("there")
 
@@ -81,7 +81,7 @@ def _lies(name: str, found: Queue) -> tuple[str, str]:
     )
     if name == expected.DEAD_LETTERS:
         said = f"{found.messages} messages could not be read or handled"
-        return said, f"look at them (attribute reason): {look}; mend the cause, then redrive them or delete them"
+        return said, f"look at them (attribute reason): {look}; fix the cause, then redrive them or delete them"
     return f"{found.messages} events reached neither bus nor webhook", f"each names its error: {look}"
 
 

@@ -14,7 +14,7 @@ from leeward.policy.document import DrainPolicy
 from leeward.policy.selection import policy_for
 from leeward.upgrade.record import ControlRequest
 
-SWEPT = timedelta(minutes=20)  # the reconciler runs every minute, and pauses up to fifteen after failures
+RECONCILED = timedelta(minutes=20)  # the reconciler runs every minute, and pauses up to fifteen after failures
 LAUNCH_AND_END = timedelta(minutes=30)  # time of a termination beside its policy's own times
 LONGEST_DISRUPTION = timedelta(days=1)
 _RECONCILER_LOG = "aws logs tail /aws/lambda/leeward-reconciler --since 1h: it says why it does not"
@@ -77,7 +77,9 @@ def _record(facts: Facts, record: TerminationRecord, running: frozenset[str]) ->
             yield about.warning(f"execution {name} leads it out since {format_instant(claimed)}{held}", fix)
     elif _waits(record, facts.now):
         return
-    elif facts.now - max(record.times.values(), default=claimed) > SWEPT:  # one in cooldown has a time in the future
+    elif (
+        facts.now - max(record.times.values(), default=claimed) > RECONCILED
+    ):  # one in cooldown has a time in the future
         since = format_instant(claimed)
         why = f": {record.failure}" if record.failure else ""
         yield about.failed(f"its termination is open since {since} and no execution works on it{why}", _RECONCILER_LOG)
@@ -148,8 +150,8 @@ def _disruption(about: About, found: Disruption, now: datetime) -> Finding:
     if found.runs and now - record.began > LONGEST_DISRUPTION:
         fix = f"look at what its terminations wait for: execution {record.execution} of {expected.MACHINES[2]}"
         return about.warning(f"run {record.number} runs since {began}", fix)
-    resting = record.retry is not None and record.retry > now
-    if not found.runs and not resting and now - record.began > SWEPT:
+    in_cooldown = record.retry is not None and record.retry > now
+    if not found.runs and not in_cooldown and now - record.began > RECONCILED:
         said = f"run {record.number} is open since {began} and no execution works on it"
         return about.failed(f"{said}: {record.why}" if record.why else said, _RECONCILER_LOG)
     return about.ok(f"run {record.number} is open since {began}")

@@ -112,21 +112,21 @@ class TestATermination:
         assert spans(record)[-1] == ("draining", 6, 33)
         assert record.about.endswith("still running, drawn up to 2026-03-02T10:00:33Z, in WaitForPods")
 
-    def test_a_node_that_was_given_back_serves_again(self):
+    def test_a_node_that_was_returned_to_service_serves_again(self):
         steps = [
             *a_story()[:3],
             a_step("Drain", 29, 30, next="failed", why=f"PodEvictionFailure: 30 s are over: {BLOCKED}"),
             a_step("ReturnNodeToService", 30, 32, next="given-back", why=BLOCKED),
             a_step("PodEvictionFailure", 33),
         ]
-        given_back = a_termination(
+        returned = a_termination(
             times={"claimed": 0, "tainted": 5.5, "draining": 6, "closed": 33}, outcome=Outcome.GIVEN_BACK
         )
         failed = an_execution(stopped=50, status=ExecutionStatus.FAILED, error="PodEvictionFailure", cause=BLOCKED)
-        record = drawn(facts_of(failed, steps, records=[given_back]))
+        record = drawn(facts_of(failed, steps, records=[returned]))
         assert spans(record)[-2:] == [("draining", 6, 32), ("ready", 32, 50)]
         assert texts(record, MarkKind.FAULT) == [f"the execution failed: PodEvictionFailure: {BLOCKED}"]
-        assert f"given back: {BLOCKED}" in texts(record, MarkKind.BLOCKED)
+        assert f"returned to service: {BLOCKED}" in texts(record, MarkKind.BLOCKED)
         assert record.about.endswith("failed with PodEvictionFailure")
 
     def test_why_it_began_is_an_event_also_when_that_was_a_moment_before(self):
@@ -214,12 +214,12 @@ class TestATermination:
 class TestEvents:
     def test_what_the_steps_tell_more_exactly_is_left_out(self):
         told = [an_event(10, f"node-{OLD}"), an_event(11, f"node-{OLD}", "NoReplacement", "no subnet")]
-        events = texts(drawn(facts_of(records=[a_termination()], told=told)), MarkKind.EVENT)
+        events = texts(drawn(facts_of(records=[a_termination()], events=told)), MarkKind.EVENT)
         assert events == ["manual: leeward drain", "NoReplacement: no subnet"]
 
     def test_without_a_history_an_event_tells_who_blocked(self):
         told = [an_event(10, f"node-{OLD}"), an_event(10, "node-else"), an_event(-99, f"node-{OLD}")]
-        record = drawn(facts_of(records=[a_termination()], stories={}, told=told))
+        record = drawn(facts_of(records=[a_termination()], stories={}, events=told))
         assert texts(record, MarkKind.BLOCKED) == ["DrainBlocked: cannot drain yet"]
 
     def test_events_and_nodes_are_read_as_the_api_writes_them(self):
@@ -336,10 +336,10 @@ class TestAnUpgrade:
             "spot_interruption: EC2 takes it"
         ]
 
-    def test_where_nothing_tells_when_a_node_became_ready_the_groups_word_stands_for_it_and_that_is_said(self):
+    def test_an_unrecorded_readiness_is_drawn_from_the_groups_activities_with_a_note(self):
         record = drawn(an_upgrade_of_two(nodes={}))
         assert spans(record, NEW) == [("launching", 3, 24), ("ready", 24, 300)]
-        assert record.notes[0].startswith(f"When {NEW} became Ready is not told any more")
+        assert record.notes[0].startswith(f"When {NEW} became Ready is no longer recorded")
 
     def test_a_kubelets_first_word_counts_more_than_a_condition_that_has_turned_since(self):
         nodes = {NEW: a_seen_node(NEW, ready=200)}
