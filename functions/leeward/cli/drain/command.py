@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--deadline",
         metavar="TIME",
         type=instant,
-        help="when the node is terminated, RFC 3339: remaining pods are deleted at (TIME - their grace), whatever blocks",
+        help="when the node is terminated, RFC 3339: remaining pods are deleted at (TIME - their grace) in any case",
     )
     _add_flag(parser, "--force", "evict pods without a controller too (policy: drain.unmanagedPods)")
     _add_flag(parser, "--ignore-daemonsets", "leave DaemonSet pods on the node (default: true)")
