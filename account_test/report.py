@@ -11,7 +11,7 @@ from account_test.recording import Recording
 from account_test.results import Result
 from leeward.adapters.wiring import command_line_past
 from leeward.cli.report.building import build
-from leeward.cli.report.live import Wanted, gather
+from leeward.cli.report.live import RequestedExecution, gather
 from leeward.cli.report.page import page
 from leeward.cli.report.record import Mark, MarkKind, NodeLane, RunRecord, Source
 from leeward.errors import LeewardError
@@ -39,8 +39,8 @@ def gathered(context: Context) -> list[RunRecord]:
     for machine in MACHINES:
         for name in names_of(context, machine):
             try:
-                wanted = Wanted(name=name, machine=machine)
-                found.append(build(gather(wanted, run.cluster, datetime.now(UTC), ports, past)))
+                requested = RequestedExecution(name=name, machine=machine)
+                found.append(build(gather(requested, run.cluster, datetime.now(UTC), ports, past)))
             except LeewardError as error:
                 context.say(f"not drawn: execution {name}: {error}")
     return found

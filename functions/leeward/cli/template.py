@@ -26,7 +26,7 @@ Of several instance types and zones the first is shown, unless options name othe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
+class TemplateInputs:
     """Sources and policy of a template."""
 
     sources: Sources
@@ -46,17 +46,17 @@ def run(arguments: argparse.Namespace) -> int:
     type is not known: the node lacks cpu and memory.
     """
     context = context_of(arguments, "template")
-    scene = scene_of(context, arguments.group, zone=arguments.zone, instance_type=arguments.instance_type)
-    node = expected_node(scene.sources, scene.policy.precedence)
+    inputs = inputs_of(context, arguments.group, zone=arguments.zone, instance_type=arguments.instance_type)
+    node = expected_node(inputs.sources, inputs.policy.precedence)
     for warning in node.warnings:
         print(f"leeward: {warning}", file=sys.stderr)
     document = node.to_json()
-    emit(document, arguments.output, lambda: _table(scene, document))
-    return 1 if unknown_type(scene.sources) else 0
+    emit(document, arguments.output, lambda: _table(inputs, document))
+    return 1 if unknown_type(inputs.sources) else 0
 
 
-def scene_of(context: ClusterContext, name: str, *, zone: str | None, instance_type: str | None) -> Scene:
-    """Build the scene of the group with this name; the cluster's own API is not called. Raises InvalidInputError for an
+def inputs_of(context: ClusterContext, name: str, *, zone: str | None, instance_type: str | None) -> TemplateInputs:
+    """Build the inputs of the group with this name; the cluster's API is not called. Raises InvalidInputError for an
     unknown group, and for a zone or a type that it cannot launch.
     """
     ports, group = context.ports, context.group(name)
@@ -75,7 +75,7 @@ def scene_of(context: ClusterContext, name: str, *, zone: str | None, instance_t
     _check("instance type", instance_type, looked.choices.types)
     variables = {**(context.facts().cni or {}), **(policy.cni if policy else {})}
     sources = sources_of(looked, ports.launches, variables, zone=zone, instance_type=instance_type)
-    return Scene(sources=sources, policy=template)
+    return TemplateInputs(sources=sources, policy=template)
 
 
 def _check(what: str, asked: str | None, allowed: tuple[str, ...]) -> None:
@@ -85,9 +85,9 @@ def _check(what: str, asked: str | None, allowed: tuple[str, ...]) -> None:
         raise InvalidInputError(f"template: found {what} {asked!r}, expected one of the group's: {shown}")
 
 
-def _table(scene: Scene, document: Mapping[str, Any]) -> RenderableType:
+def _table(inputs: TemplateInputs, document: Mapping[str, Any]) -> RenderableType:
     status, spec = document["status"], document["spec"]
-    amounts = Table(title=f"the next node of {scene.sources.group.name}", title_justify="left", title_style="bold")
+    amounts = Table(title=f"the next node of {inputs.sources.group.name}", title_justify="left", title_style="bold")
     for column in ("resource", "capacity", "allocatable"):
         amounts.add_column(column)
     for name, value in status["capacity"].items():

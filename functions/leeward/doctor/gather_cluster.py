@@ -37,7 +37,7 @@ def inspect_cluster(
     """Read one cluster. `groups`: every known one, of which those with the cluster's tags are read."""
     entry = _entry(name, served, deployment)
     rbac, version = _api(name, deployment)
-    asked = _Asker(version)
+    asked = _ClusterReader(version)
     policies = read("ssm:GetParametersByPath", lambda: ports.clusters.policies(name))
     nodes = asked("list nodes", lambda: tuple(ports.clusters.kubernetes(name).nodes()))
     tagged = [group for group in groups if cluster_of(group.tags, [name])]
@@ -68,7 +68,7 @@ def inspect_cluster(
     )
 
 
-class _Asker:
+class _ClusterReader:
     """Reader of the cluster, unless it has not answered already: each try would wait for its time-out again."""
 
     def __init__(self, version: Read[str]) -> None:

@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from leeward.blockers.find import blockers
-from leeward.cli.blockers.scenes import scenes_of
+from leeward.cli.blockers.inputs import scenes_of
 from leeward.cli.context import context_of
 from leeward.cli.output import emit
 

@@ -15,8 +15,8 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from leeward.cli.context import context_of
-from leeward.cli.drain.live import Order, RefusedError, follow, node_of, print_progress, start, why_not
-from leeward.cli.drain.scenes import Scene, scenes_of
+from leeward.cli.drain.live import DrainRequest, RefusedError, follow, node_of, print_progress, refusal_of, start
+from leeward.cli.drain.targets import DrainTarget, targets_of
 from leeward.cli.options import instant
 from leeward.cli.output import Output, emit
 from leeward.errors import InvalidInputError
@@ -88,31 +88,31 @@ def run(arguments: argparse.Namespace) -> int:
         raise InvalidInputError(f"drain: found {found} --group, expected one of them (see leeward drain --help)")
     context = context_of(arguments, "drain")
     dry = arguments.dry_run or context.folder is not None
-    scenes = scenes_of(context, node=arguments.node, group=arguments.group)
-    plans = [_plan(scene, arguments) for scene in scenes]
-    documents = [to_json(scene, plan, arguments.now) for scene, plan in zip(scenes, plans, strict=True)]
-    reasons = [] if dry else [reason for scene in scenes if (reason := why_not(scene))]
+    targets = targets_of(context, node=arguments.node, group=arguments.group)
+    plans = [_plan(target, arguments) for target in targets]
+    documents = [to_json(target, plan, arguments.now) for target, plan in zip(targets, plans, strict=True)]
+    reasons = [] if dry else [reason for target in targets if (reason := refusal_of(target))]
     blocked = bool(reasons) or any(plan.refuse for plan in plans)
     if dry or blocked:
         _print(arguments, documents)
         if reasons:
             raise RefusedError(f"refused: {'; '.join(reasons)}; nothing was started (--dry-run shows the plan)")
         return int(blocked)
-    for scene, document in zip(scenes, documents, strict=True):
-        document["execution"] = start(scene, context.ports, _order(arguments))
+    for target, document in zip(targets, documents, strict=True):
+        document["execution"] = start(target, context.ports, _request(arguments))
     _print(arguments, documents)
     followed = arguments.output == Output.TABLE.value if arguments.wait is None else arguments.wait
     return (
-        follow([node_of(scene) for scene in scenes], context.ports.clock, context.ports.claims, print_progress)
+        follow([node_of(target) for target in targets], context.ports.clock, context.ports.claims, print_progress)
         if followed
         else 0
     )
 
 
-def _order(arguments: argparse.Namespace) -> Order:
-    """Build the order; a call without flags leaves everything to the policy."""
+def _request(arguments: argparse.Namespace) -> DrainRequest:
+    """Build the request; a call without flags leaves everything to the policy."""
     options = replace(options_of(arguments), deadline=None)
-    return Order(
+    return DrainRequest(
         cluster=arguments.cluster,
         deadline=arguments.deadline,
         options=None if options == BY_POLICY else options,
@@ -120,37 +120,37 @@ def _order(arguments: argparse.Namespace) -> Order:
     )
 
 
-def _plan(scene: Scene, arguments: argparse.Namespace) -> DrainPlan:
-    options = _options(scene, arguments)
+def _plan(target: DrainTarget, arguments: argparse.Namespace) -> DrainPlan:
+    options = _options(target, arguments)
     plan = plan_drain(
-        node=scene.node,
-        pods=scene.pods,
-        budgets=scene.budgets,
-        daemon_sets=scene.daemon_sets,
-        policy=scene.policy,
+        node=target.node,
+        pods=target.pods,
+        budgets=target.budgets,
+        daemon_sets=target.daemon_sets,
+        policy=target.policy,
         now=arguments.now,
-        deadline=_deadline(scene, options.deadline, arguments.now),
+        deadline=_deadline(target, options.deadline, arguments.now),
         options=options,
     )
-    return with_surges(plan, scene.surged, scene.budgets)
+    return with_surges(plan, target.surged, target.budgets)
 
 
-def _options(scene: Scene, arguments: argparse.Namespace) -> DrainOptions:
+def _options(target: DrainTarget, arguments: argparse.Namespace) -> DrainOptions:
     """Combine the flags with an open drain's deadline: that deadline, set by an earlier call, can only be tightened."""
-    options, known = options_of(arguments), scene.record.options if scene.record else None
+    options, known = options_of(arguments), target.record.options if target.record else None
     given = [moment for moment in (options.deadline, known.deadline if known else None) if moment is not None]
     return replace(options, deadline=min(given, default=None))
 
 
-def _deadline(scene: Scene, asked: datetime | None, now: datetime) -> datetime | None:
+def _deadline(target: DrainTarget, asked: datetime | None, now: datetime) -> datetime | None:
     """Return when the node is terminated unconditionally: the earliest of the requested deadline and that of the policy
     or of the open termination.
     """
-    record, grace = scene.record, scene.policy.termination_grace_period
+    record, grace = target.record, target.policy.termination_grace_period
     known = now + grace if grace is not None else None
     if record is not None:
         started = record.times.get("draining", now)
-        known = deadlines.node_deadline(record, scene.policy, started, now, ours_hold=False)
+        known = deadlines.node_deadline(record, target.policy, started, now, ours_hold=False)
     return min((moment for moment in (asked, known) if moment is not None), default=None)
 
 
@@ -168,10 +168,10 @@ def options_of(arguments: argparse.Namespace) -> DrainOptions:
     )
 
 
-def to_json(scene: Scene, plan: DrainPlan, now: datetime) -> dict[str, Any]:
+def to_json(target: DrainTarget, plan: DrainPlan, now: datetime) -> dict[str, Any]:
     """Return the document that docs/command-line.md and `docs/schema/drain.json` describe."""
-    over = scene.gone or (plan.deadline is not None and plan.deadline <= now)
-    volumes = drain_volumes(plan, scene.volumes, waits=not over and bool(scene.policy.volume_detach_timeout))
+    over = target.gone or (plan.deadline is not None and plan.deadline <= now)
+    volumes = drain_volumes(plan, target.volumes, waits=not over and bool(target.policy.volume_detach_timeout))
     return {
         "node": plan.node.name,
         "deadline": _instant(plan.deadline),
@@ -190,7 +190,7 @@ def to_json(scene: Scene, plan: DrainPlan, now: datetime) -> dict[str, Any]:
         "volumes": [
             {"attachment": one.attachment, "pod": one.pod.key if one.pod else None, "wait": one.wait} for one in volumes
         ],
-        "then": "remove-node" if scene.gone else "wait" if plan.refuse else "terminate",
+        "then": "remove-node" if target.gone else "wait" if plan.refuse else "terminate",
     }
 
 

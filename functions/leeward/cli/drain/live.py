@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
 
-from leeward.cli.drain.scenes import Scene
+from leeward.cli.drain.targets import DrainTarget
 from leeward.errors import TerminalError
 from leeward.model.drain_options import DrainOptions
 from leeward.model.termination import Cause, CauseKind, Outcome, Status, TerminationRecord, execution_name
@@ -31,7 +31,7 @@ PHASES: Mapping[str, str] = MappingProxyType(
         "tainted": "cordoned",
     }
 )
-LOOK_AGAIN_SECONDS = 2.0
+POLL_SECONDS = 2.0
 Say = Callable[[str], None]
 
 
@@ -39,17 +39,17 @@ class RefusedError(TerminalError):
     """Refusal of a command; nothing was changed."""
 
 
-def why_not(scene: Scene) -> str | None:
+def refusal_of(target: DrainTarget) -> str | None:
     """Return the reason why Leeward may not terminate this node, or None when it may."""
-    if scene.instance is None:
-        return f"{scene.node.name}: EC2 knows no instance {scene.node.instance_id!r} behind it"
-    if scene.selected is None:
-        return f"{scene.node.name}: no policy selects its group {scene.group!r}, so Leeward leaves it alone"
+    if target.instance is None:
+        return f"{target.node.name}: EC2 knows no instance {target.node.instance_id!r} behind it"
+    if target.selected is None:
+        return f"{target.node.name}: no policy selects its group {target.group!r}, so Leeward leaves it alone"
     return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class DrainRequest:
     """Parameters of one call. `options` None: none of kubectl's flags was given, so the policy decides."""
 
     cluster: str
@@ -58,32 +58,32 @@ class Order:
     now: datetime
 
 
-def node_of(scene: Scene) -> tuple[str, str]:
-    """Return (node, instance) of a started scene."""
-    return scene.node.name, scene.node.instance_id
+def node_of(target: DrainTarget) -> tuple[str, str]:
+    """Return (node, instance) of a target."""
+    return target.node.name, target.node.instance_id
 
 
-def start(scene: Scene, ports: Ports, order: Order) -> str:
+def start(target: DrainTarget, ports: Ports, request: DrainRequest) -> str:
     """Claim the instance, start its execution and return the execution's name.
 
     Idempotent: a second cause joins the first one's termination, and there is one execution. Raises RefusedError for a
     node that Leeward may not terminate.
     """
-    reason = why_not(scene)
-    if reason or scene.instance is None:
+    reason = refusal_of(target)
+    if reason or target.instance is None:
         raise RefusedError(f"refused: {reason}")
     cause = Cause(
-        id=f"manual#{format_instant(order.now)}",
+        id=f"manual#{format_instant(request.now)}",
         kind=CauseKind.MANUAL,
-        at=order.now,
-        deadline=order.deadline,
+        at=request.now,
+        deadline=request.deadline,
         reason="leeward drain",
-        options=order.options,
+        options=request.options,
     )
-    record = ports.claims.claim(subject_of(scene.instance, order.cluster, node=scene.node.name), cause, order.now)
+    record = ports.claims.claim(subject_of(target.instance, request.cluster, node=target.node.name), cause, request.now)
     record = execution.start(record, ports)
     if record.status is Status.CLOSED:
-        raise RefusedError(f"refused: {scene.node.name}: its termination has just ended; look again")
+        raise RefusedError(f"refused: {target.node.name}: its termination has just ended; look again")
     return execution_name(record.instance, record.attempt)
 
 
@@ -106,7 +106,7 @@ def follow(nodes: Sequence[tuple[str, str]], clock: Clock, claims: Claims, say: 
                     failed = failed or not ended
             if not left:
                 return int(failed)
-            clock.sleep(LOOK_AGAIN_SECONDS)
+            clock.sleep(POLL_SECONDS)
     except KeyboardInterrupt:
         say(f"not followed any more, and still under way: {', '.join(left)}")
         return INTERRUPTED

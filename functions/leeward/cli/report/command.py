@@ -8,7 +8,7 @@ from pathlib import Path
 
 from leeward.cli.output import Output, emit
 from leeward.cli.report.building import build
-from leeward.cli.report.live import Wanted, gather, wanted
+from leeward.cli.report.live import RequestedExecution, gather, requested_execution
 from leeward.cli.report.page import page
 from leeward.cli.report.record import RunRecord
 from leeward.errors import InvalidInputError
@@ -28,9 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the page, and the record if requested; print their paths."""
-    execution = None if Path(arguments.what).exists() else wanted(arguments.what)
+    execution = None if Path(arguments.what).exists() else requested_execution(arguments.what)
     targets = {"--to": arguments.to, "--record": arguments.record}
-    _apart({**targets, "the record itself": None if execution else Path(arguments.what)})
+    _check_distinct({**targets, "the record itself": None if execution else Path(arguments.what)})
     record = _read(arguments.what) if execution is None else _live(execution, arguments)
     if arguments.record is not None:
         _write("--record", arguments.record, json.dumps(record.to_json(), indent=1) + "\n")
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _apart(paths: dict[str, Path | None]) -> None:
+def _check_distinct(paths: dict[str, Path | None]) -> None:
     """Check that no file that was read or written is overwritten. Raises InvalidInputError."""
     known: dict[Path, str] = {}
     for name, path in reversed(paths.items()):
@@ -69,7 +69,7 @@ def _write(option: str, path: Path, text: str) -> None:
         raise InvalidInputError(message) from error
 
 
-def _live(execution: Wanted, arguments: argparse.Namespace) -> RunRecord:
+def _live(execution: RequestedExecution, arguments: argparse.Namespace) -> RunRecord:
     """Read the execution. Raises InvalidInputError without --cluster, and for an ARN of another Region or account."""
     if arguments.snapshot is not None:
         raise InvalidInputError("report: found --snapshot, expected --cluster NAME: executions are read live")

@@ -32,7 +32,7 @@ _INSTANCE = re.compile(r"i-[0-9a-f]{8,17}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class RequestedExecution:
     """Requested execution: its name and, as far as an ARN gives them, its state machine, Region and account."""
 
     name: str
@@ -41,27 +41,27 @@ class Wanted:
     account: str | None = None
 
 
-def gather(what: Wanted, cluster: str, now: datetime, ports: Ports, past: PastExecutions) -> Facts:
+def gather(what: RequestedExecution, cluster: str, now: datetime, ports: Ports, past: PastExecutions) -> Facts:
     """Gather every fact of the execution that can still be read. Raises InvalidInputError where there is none of that
     name, or it is of another cluster, and AccessDeniedError naming the permission.
     """
-    execution, steps = find(what, ports.claims, past)
-    look = _Look(ports=ports, past=past)
+    execution, steps = find_execution(what, ports.claims, past)
+    reader = _FactReader(ports=ports, past=past)
     facts = Facts(execution=execution, steps=steps, now=now, cluster=cluster)
     match execution.machine:
         case Machine.TERMINATION:
-            facts = _of_termination(facts, look)
+            facts = _of_termination(facts, reader)
         case Machine.UPGRADE | Machine.MANAGED_UPGRADE:
-            facts = _of_upgrade(facts, look)
+            facts = _of_upgrade(facts, reader)
         case Machine.DISRUPTION:
-            facts = _of_disruption(facts, look)
+            facts = _of_disruption(facts, reader)
     _check_cluster(facts, cluster)
-    facts = replace(facts, instances=look.mapping("EC2 instances", lambda: ports.instances.describe(facts.touched)))
-    return replace(_with_the_cluster(facts, look), missing=tuple(look.missing))
+    facts = replace(facts, instances=reader.mapping("EC2 instances", lambda: ports.instances.describe(facts.touched)))
+    return replace(_with_the_cluster(facts, reader), missing=tuple(reader.missing))
 
 
 @dataclass(kw_only=True)
-class _Look:
+class _FactReader:
     """Reader that collects the facts which could not be read."""
 
     ports: Ports
@@ -70,15 +70,15 @@ class _Look:
 
     def mapping(self, what: str, call: Callable[[], Mapping[str, T]]) -> Mapping[str, T]:
         """Return the mapping of a call; a call that fails gives an empty mapping and a sentence in `missing`."""
-        found = self.one(what, call)
+        found = self.optional(what, call)
         return {} if found is None else found
 
-    def several(self, what: str, call: Callable[[], Sequence[T]]) -> Sequence[T]:
+    def sequence(self, what: str, call: Callable[[], Sequence[T]]) -> Sequence[T]:
         """Return the same as `mapping`, for a list."""
-        found = self.one(what, call)
+        found = self.optional(what, call)
         return () if found is None else found
 
-    def one(self, what: str, call: Callable[[], T | None]) -> T | None:
+    def optional(self, what: str, call: Callable[[], T | None]) -> T | None:
         """Return the same as `mapping`, for an object that may be absent: None."""
         try:
             return call()
@@ -108,17 +108,17 @@ def _cluster_of(facts: Facts) -> str:
             return str(facts.execution.given.get("cluster") or "")
 
 
-def _of_termination(facts: Facts, look: _Look) -> Facts:
+def _of_termination(facts: Facts, reader: _FactReader) -> Facts:
     name = affected_nodes.instance_of(facts.execution)
     attempt = affected_nodes.attempt_of(facts.execution, facts.steps)
-    records = look.mapping("the termination record", lambda: look.ports.claims.read_all([name] if name else []))
+    records = reader.mapping("the termination record", lambda: reader.ports.claims.read_all([name] if name else []))
     record = records.get(name)
-    if record is None and name and not look.missing:
-        look.missing.append(
+    if record is None and name and not reader.missing:
+        reader.missing.append(
             f"{name} has no termination record{DELETED}: its phases are those of the execution's history."
         )
     elif record is not None and attempt and record.attempt != attempt:
-        look.missing.append(
+        reader.missing.append(
             f"The termination record of {name} is of attempt {record.attempt} by now: the phases of attempt {attempt} "
             "are those of its execution's history."
         )
@@ -129,81 +129,83 @@ def _of_termination(facts: Facts, look: _Look) -> Facts:
         touched=(*([name] if name else []), *affected_nodes.launched_for(records.values())),
         terminations=records,
         stories={name: (Story(attempt=attempt, steps=facts.steps),)} if name else {},
-        activities=_activities([group] if group else [], facts, look),
+        activities=_activities([group] if group else [], facts, reader),
     )
 
 
-def _of_upgrade(facts: Facts, look: _Look) -> Facts:
+def _of_upgrade(facts: Facts, reader: _FactReader) -> Facts:
     group = affected_nodes.group_of(facts.execution)
-    record = look.one("the upgrade's record", lambda: look.ports.upgrades.read(group) if group else None)
+    record = reader.optional("the upgrade's record", lambda: reader.ports.upgrades.read(group) if group else None)
     if record is not None and not affected_nodes.is_its_upgrade(record, facts.execution, facts.end):
-        look.missing.append(f"The record of {group} is of another upgrade: its nodes are those of the group's history.")
+        reader.missing.append(
+            f"The record of {group} is of another upgrade: its nodes are those of the group's history."
+        )
         record = None
-    facts = replace(facts, group=group, upgrade=record, activities=_activities([group] if group else [], facts, look))
+    facts = replace(facts, group=group, upgrade=record, activities=_activities([group] if group else [], facts, reader))
     came_and_went = affected_nodes.moved(facts.activities.get(group, ()), facts.execution.started, facts.end)
-    there = look.mapping("the group's members", lambda: look.ports.groups.describe([group] if group else []))
+    there = reader.mapping("the group's members", lambda: reader.ports.groups.describe([group] if group else []))
     present = [one.id for one in there[group].instances] if group in there else []
-    known = look.mapping("EC2 instances", lambda: look.ports.instances.describe(present))
+    known = reader.mapping("EC2 instances", lambda: reader.ports.instances.describe(present))
     stayed = affected_nodes.members(there.get(group), known, facts.end)
     names = tuple(dict.fromkeys((*stayed, *came_and_went, *affected_nodes.named_by_upgrade(record))))
-    return _with_terminations(replace(facts, touched=names), look)
+    return _with_terminations(replace(facts, touched=names), reader)
 
 
-def _of_disruption(facts: Facts, look: _Look) -> Facts:
+def _of_disruption(facts: Facts, reader: _FactReader) -> Facts:
     cluster, number = affected_nodes.disruption_of(facts.execution, facts.steps)
-    record = look.one("the run's record", lambda: look.ports.disruptions.read(cluster) if cluster else None)
+    record = reader.optional("the run's record", lambda: reader.ports.disruptions.read(cluster) if cluster else None)
     facts = replace(facts, number=number)
     if record is not None and record.number == number:
-        facts = replace(facts, disruption=record, activities=_activities(record.groups, facts, look))
-        return _with_terminations(replace(facts, touched=affected_nodes.named_by_disruption(record)), look)
+        facts = replace(facts, disruption=record, activities=_activities(record.groups, facts, reader))
+        return _with_terminations(replace(facts, touched=affected_nodes.named_by_disruption(record)), reader)
     if number:
-        look.missing.append(
+        reader.missing.append(
             f"The record of run {number} has made way for that of a later one: its nodes are found by their "
             "termination records, what it launched by the histories of their groups."
         )
-    groups = look.several(
-        "the cluster's groups", lambda: tuple(look.ports.groups.of_clusters([cluster or facts.cluster]))
+    groups = reader.sequence(
+        "the cluster's groups", lambda: tuple(reader.ports.groups.of_clusters([cluster or facts.cluster]))
     )
-    activities = _activities([group.name for group in groups], facts, look)
+    activities = _activities([group.name for group in groups], facts, reader)
     candidates = [
         name for one in activities.values() for name in affected_nodes.moved(one, facts.execution.started, facts.end)
     ]
-    records = look.mapping("termination records", lambda: look.ports.claims.read_all(candidates))
+    records = reader.mapping("termination records", lambda: reader.ports.claims.read_all(candidates))
     own = {name: one for name, one in records.items() if affected_nodes.of_disruption(one, cluster, number)}
     its_groups = {one.subject.group for one in own.values()}
     kept = {name: one for name, one in activities.items() if name in its_groups}
     came = [name for one in kept.values() for name in _entered(one, facts)]
     names = tuple(dict.fromkeys((*own, *came)))
-    return _with_terminations(replace(facts, touched=names, activities=kept), look)
+    return _with_terminations(replace(facts, touched=names, activities=kept), reader)
 
 
 def _entered(activities: Sequence[ScalingActivity], facts: Facts) -> tuple[str, ...]:
     return affected_nodes.moved([one for one in activities if one.enters], facts.execution.started, facts.end)
 
 
-def _activities(groups: Iterable[str], facts: Facts, look: _Look) -> Mapping[str, Sequence[ScalingActivity]]:
+def _activities(groups: Iterable[str], facts: Facts, reader: _FactReader) -> Mapping[str, Sequence[ScalingActivity]]:
     """Return the scaling activities of each group since the execution began."""
     since = facts.execution.started
 
     def read() -> Mapping[str, Sequence[ScalingActivity]]:
-        return {name: look.ports.groups.activities(name, since) for name in groups}
+        return {name: reader.ports.groups.activities(name, since) for name in groups}
 
-    return look.mapping("scaling activities", read)
+    return reader.mapping("scaling activities", read)
 
 
-def _with_terminations(facts: Facts, look: _Look) -> Facts:
+def _with_terminations(facts: Facts, reader: _FactReader) -> Facts:
     """Add the records of all touched instances, and the histories of their own executions."""
-    records = look.mapping("termination records", lambda: dict(look.ports.claims.read_all(facts.touched)))
+    records = reader.mapping("termination records", lambda: dict(reader.ports.claims.read_all(facts.touched)))
     gone = [
         name
         for name in affected_nodes.moved(_leaving(facts), facts.execution.started, facts.end)
         if name not in records
     ]
     if gone:
-        look.missing.append(f"Of the nodes that left {len(gone)} have no termination record{DELETED}.")
+        reader.missing.append(f"Of the nodes that left {len(gone)} have no termination record{DELETED}.")
     facts = replace(facts, terminations=records)
     asked = {name: one.attempt for name, one in records.items()} | dict.fromkeys(gone, 1)
-    stories = look.mapping("histories of terminations", lambda: _stories(asked, look))
+    stories = reader.mapping("histories of terminations", lambda: _stories(asked, reader))
     return replace(facts, stories=stories)
 
 
@@ -211,46 +213,46 @@ def _leaving(facts: Facts) -> list[ScalingActivity]:
     return [one for activities in facts.activities.values() for one in activities if one.leaves in facts.touched]
 
 
-def _stories(attempts: Mapping[str, int], look: _Look) -> Mapping[str, Sequence[Story]]:
+def _stories(attempts: Mapping[str, int], reader: _FactReader) -> Mapping[str, Sequence[Story]]:
     """Return the last attempts of each node; attempts whose history is no longer kept are left out."""
     found: dict[str, Sequence[Story]] = {}
     for name, last in list(attempts.items())[:MOST_HISTORIES]:
         numbers = range(max(1, last - MOST_ATTEMPTS + 1), last + 1)
-        read = ((number, look.past.steps(Machine.TERMINATION, execution_name(name, number))) for number in numbers)
+        read = ((number, reader.past.steps(Machine.TERMINATION, execution_name(name, number))) for number in numbers)
         stories = tuple(Story(attempt=number, steps=steps) for number, steps in read if steps)
         if stories:
             found[name] = stories
     if len(attempts) > MOST_HISTORIES:
-        look.missing.append(f"Who blocked whom is drawn of {MOST_HISTORIES} of {len(attempts)} nodes.")
+        reader.missing.append(f"Who blocked whom is drawn of {MOST_HISTORIES} of {len(attempts)} nodes.")
     return found
 
 
-def _with_the_cluster(facts: Facts, look: _Look) -> Facts:
+def _with_the_cluster(facts: Facts, reader: _FactReader) -> Facts:
     """Add the nodes that still exist, and Events, which most clusters keep for an hour."""
 
     def nodes() -> Mapping[str, SeenNode]:
-        seen = look.ports.clusters.kubernetes(facts.cluster).read(Listed.NODES, SeenNode.from_json)
+        seen = reader.ports.clusters.kubernetes(facts.cluster).read(Listed.NODES, SeenNode.from_json)
         return {one.instance: one for one in seen if one.instance in facts.touched}
 
     def events() -> tuple[Sequence[SeenEvent], Sequence[SeenEvent]]:
-        kubernetes = look.ports.clusters.kubernetes(facts.cluster)
+        kubernetes = reader.ports.clusters.kubernetes(facts.cluster)
         return (
             kubernetes.seen_events(SeenEvent.from_json, "source=leeward"),
             kubernetes.seen_events(SeenEvent.from_json, "involvedObject.kind=Node,reason=NodeReady"),
         )
 
-    facts = replace(facts, nodes=look.mapping("Nodes of the cluster", nodes))
-    by_leeward, joined = look.one("Events of the cluster", events) or ((), ())
+    facts = replace(facts, nodes=reader.mapping("Nodes of the cluster", nodes))
+    by_leeward, joined = reader.optional("Events of the cluster", events) or ((), ())
     first = {one.about: one.at for one in sorted(joined, key=lambda event: event.at, reverse=True)}
     return replace(facts, events=by_leeward, joined=first)
 
 
-def wanted(text: str) -> Wanted | None:
+def requested_execution(text: str) -> RequestedExecution | None:
     """Parse an ARN or a possible name of an execution; return None for anything else. Raises InvalidInputError for an
     ARN that is not one of an execution of Leeward.
     """
     if not text.startswith("arn:"):
-        return Wanted(name=text) if _NAME.fullmatch(text) else None
+        return RequestedExecution(name=text) if _NAME.fullmatch(text) else None
     found = _ARN.fullmatch(text)
     ours = {machine.named: machine for machine in Machine}
     if found is None or found[3] not in ours:
@@ -258,10 +260,10 @@ def wanted(text: str) -> Wanted | None:
             f"found {text!r}, expected the ARN of an execution of {', '.join(ours)} (arn:aws:states:REGION:ACCOUNT:"
             "execution:STATE-MACHINE:NAME), for others are not Leeward's to draw"
         )
-    return Wanted(name=found[4], machine=ours[found[3]], region=found[1], account=found[2])
+    return RequestedExecution(name=found[4], machine=ours[found[3]], region=found[1], account=found[2])
 
 
-def find(what: Wanted, claims: Claims, past: PastExecutions) -> tuple[Execution, Sequence[Step]]:
+def find_execution(what: RequestedExecution, claims: Claims, past: PastExecutions) -> tuple[Execution, Sequence[Step]]:
     """Find the execution by its name among those of Leeward's machines, with its history; an instance's id is its
     latest termination. Raises InvalidInputError where there is none, or more than one, and AccessDeniedError naming the
     permission.

@@ -41,9 +41,9 @@ def start(arguments: argparse.Namespace, ports: Ports) -> int:
     ):
         if follows:
             written(replace(record, then=follows), ports.upgrades)
-        return _tell(arguments, record.execution, f"it runs already{then}")
+        return _print_result(arguments, record.execution, f"it runs already{then}")
     name = _begin(group, record, _asked(arguments), ports.upgrade_executions, ports.managed_upgrade_executions)
-    return _tell(arguments, name, f"started{then}")
+    return _print_result(arguments, name, f"started{then}")
 
 
 def control(arguments: argparse.Namespace, ports: Ports) -> int:
@@ -51,13 +51,13 @@ def control(arguments: argparse.Namespace, ports: Ports) -> int:
     record = _requested(arguments.group, arguments.action, ports.upgrades)
     if record.ended is None and held(record, ports.upgrade_executions, ports.managed_upgrade_executions):
         later = f"; {limits(record)}" if limits(record) else ""
-        return _tell(arguments, record.execution, f"{arguments.action}: it is read within half a minute{later}")
+        return _print_result(arguments, record.execution, f"{arguments.action}: it is read within half a minute{later}")
     if arguments.action == "pause":
-        return _tell(arguments, "", "paused; nothing runs")
+        return _print_result(arguments, "", "paused; nothing runs")
     name = _begin(
         described(arguments.group, ports.groups), record, {}, ports.upgrade_executions, ports.managed_upgrade_executions
     )
-    return _tell(arguments, name, f"{arguments.action} begun")
+    return _print_result(arguments, name, f"{arguments.action} begun")
 
 
 LIVE: Mapping[str, Callable[[argparse.Namespace, Ports], int]] = {"start": start, **dict.fromkeys(CONTROLS, control)}
@@ -120,7 +120,7 @@ def _asked(arguments: argparse.Namespace) -> dict[str, Any]:
     return found
 
 
-def _tell(arguments: argparse.Namespace, execution: str, said: str) -> int:
+def _print_result(arguments: argparse.Namespace, execution: str, said: str) -> int:
     document = {"group": arguments.group, "execution": execution or None, "said": said}
     named = f" (execution {execution})" if execution else ""
     emit(document, arguments.output, lambda: f"{arguments.group}: {said}{named}")

@@ -133,9 +133,9 @@ def _role(about: About, name: str, found: ClusterRole | None) -> Finding:
     missing = sorted(rule for rule in expected.NEEDED[name] if not _covered(rule, found))
     beyond = sorted(found.rules - expected.NEEDED[name])
     if missing:
-        return _unused(about, name, f"it does not allow: {', '.join(map(_said, missing))}")
+        return _unused(about, name, f"it does not allow: {', '.join(map(_permission, missing))}")
     if beyond:
-        return about.warning(f"it allows more than this version needs: {', '.join(map(_said, beyond))}", APPLY)
+        return about.warning(f"it allows more than this version needs: {', '.join(map(_permission, beyond))}", APPLY)
     return about.ok(f"{len(found.rules)} rules, as this version needs them")
 
 
@@ -152,7 +152,7 @@ def _covered(rule: Rule, role: ClusterRole) -> bool:
     )
 
 
-def _said(rule: Rule) -> str:
+def _permission(rule: Rule) -> str:
     group, resource, verb = rule
     return f"{verb} {resource}{f'.{group}' if group else ''}"
 

@@ -68,13 +68,13 @@ def dead_letters(facts: Facts) -> Iterator[Finding]:
         if isinstance(found, Unavailable):
             yield about.unknown(found)
         elif found is not None and found.messages:
-            said, fix = _lies(name, found)
+            said, fix = _unread_messages(name, found)
             yield about.failed(said, fix) if name == expected.DEAD_LETTERS else about.warning(said, fix)
         elif found is not None:
             yield about.ok("empty")
 
 
-def _lies(name: str, found: Queue) -> tuple[str, str]:
+def _unread_messages(name: str, found: Queue) -> tuple[str, str]:
     look = (
         f"aws sqs receive-message --queue-url {found.url} --message-attribute-names All --max-number-of-messages 10"
         " --visibility-timeout 0"

@@ -21,7 +21,7 @@ from leeward.termination.volumes import HeldVolume, held_volumes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
+class DrainTarget:
     """One node to drain. `selected` None: no policy selects its group, so planning uses the defaults. `record`: its
     open termination, if any. `gone`: EC2 has ended the instance. `volumes`: volumes attached to the node. `surged`:
     pods that get a second replica before they leave, `namespace/name`.
@@ -45,16 +45,16 @@ class Scene:
         return self.selected.drain if self.selected else DrainPolicy()
 
 
-def scenes_of(context: ClusterContext, *, node: str | None, group: str | None) -> list[Scene]:
+def targets_of(context: ClusterContext, *, node: str | None, group: str | None) -> list[DrainTarget]:
     """Return the node, or all nodes of the group by name. Raises InvalidInputError for an unknown node or group."""
     kubernetes = context.ports.clusters.kubernetes(context.cluster)
     if node is not None:
         found = kubernetes.node(node)
         if found is None:
             raise context.unknown_node(node)
-        return [_scene(context, kubernetes, found)]
+        return [_target(context, kubernetes, found)]
     members = _members(context, kubernetes.nodes(), group or "")
-    return [_scene(context, kubernetes, member) for member in sorted(members, key=lambda member: member.name)]
+    return [_target(context, kubernetes, member) for member in sorted(members, key=lambda member: member.name)]
 
 
 def _members(context: ClusterContext, nodes: Iterable[Node], name: str) -> list[Node]:
@@ -72,7 +72,7 @@ def _members(context: ClusterContext, nodes: Iterable[Node], name: str) -> list[
     return [by_id[instance] for instance in tagged]
 
 
-def _scene(context: ClusterContext, kubernetes: Kubernetes, node: Node) -> Scene:
+def _target(context: ClusterContext, kubernetes: Kubernetes, node: Node) -> DrainTarget:
     ports, on_ec2 = context.ports, node.instance_id.startswith("i-")
     instance = ports.instances.describe([node.instance_id]).get(node.instance_id) if on_ec2 else None
     group = _group_of(node, instance, ports.groups) if on_ec2 else None
@@ -84,7 +84,7 @@ def _scene(context: ClusterContext, kubernetes: Kubernetes, node: Node) -> Scene
     attachments = [one for one in kubernetes.attachments() if one.node == node.name]
     claims = claims_of(kubernetes.volumes()) if attachments else {}
     surges = selected is not None and selected.drain.surge_single_replicas
-    return Scene(
+    return DrainTarget(
         node=node,
         pods=pods,
         budgets=tuple(kubernetes.budgets()),

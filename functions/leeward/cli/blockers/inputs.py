@@ -1,6 +1,7 @@
 """Inputs from which the blockers of nodes are found.
 
-Decides what is read and how it is joined; `leeward.blockers` decides what blocks."""
+Decides what is read and how it is joined, of upgrades and runs that keep nodes from being scaled down only where a
+node names one as its keeper; `leeward.blockers` decides what blocks."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -51,7 +52,7 @@ RECONCILER = timedelta(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class ClusterInputs:
     """Data that all nodes of a cluster share. `claims`: PersistentVolume -> claim; `policies` in their order; `records`
     of open terminations by instance; `keepers` by the value of the nodes' `leeward.dev/kept-for`.
     """
@@ -140,7 +141,7 @@ def scenes_of(ports: Ports, cluster: str, name: str | None, now: datetime) -> li
         if member.lifecycle.startswith(LEAVING)
     }
     attachments = tuple(one for one in kubernetes.attachments() if one.node in there)
-    around = Surroundings(
+    inputs = ClusterInputs(
         pods=tuple(kubernetes.pods()),
         budgets=tuple(kubernetes.budgets()),
         daemon_sets=kubernetes.daemon_sets(),
@@ -154,7 +155,7 @@ def scenes_of(ports: Ports, cluster: str, name: str | None, now: datetime) -> li
         records=_open_records(ports.claims, [node for node in nodes if node.marked or node.instance_id in leaving]),
         keepers=keepers_of(nodes, cluster, ports),
     )
-    return [_surging(scene, around.pods, kubernetes) for scene in around.scenes(nodes, now)]
+    return [_surging(scene, inputs.pods, kubernetes) for scene in inputs.scenes(nodes, now)]
 
 
 def _groups_of(on_ec2: Iterable[str], instances: Mapping[str, Instance], groups: Groups) -> set[str]:
