@@ -10,13 +10,12 @@ from account_test.context import Context
 from account_test.recording import Recording
 from account_test.results import Result
 from leeward.adapters.wiring import command_line_past
-from leeward.cli.report_execution import Wanted
-from leeward.cli.report_live import gather
+from leeward.cli.report.building import build
+from leeward.cli.report.live import RequestedExecution, gather
+from leeward.cli.report.page import page
+from leeward.cli.report.record import Mark, MarkKind, NodeLane, RunRecord, Source
 from leeward.errors import LeewardError
 from leeward.model.execution import Machine
-from leeward.report.building import build
-from leeward.report.page import page
-from leeward.report.record import Mark, MarkKind, NodeLane, RunRecord, Source
 
 MACHINES = tuple(Machine)
 
@@ -40,8 +39,8 @@ def gathered(context: Context) -> list[RunRecord]:
     for machine in MACHINES:
         for name in names_of(context, machine):
             try:
-                wanted = Wanted(name=name, machine=machine)
-                found.append(build(gather(wanted, run.cluster, datetime.now(UTC), ports, past)))
+                requested = RequestedExecution(name=name, machine=machine)
+                found.append(build(gather(requested, run.cluster, datetime.now(UTC), ports, past)))
             except LeewardError as error:
                 context.say(f"not drawn: execution {name}: {error}")
     return found

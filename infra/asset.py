@@ -36,7 +36,6 @@ _LEFT_OUT = (
     "cli",
     "doctor",
     "folder",
-    "report",
     "__pycache__",
     "*.pyc",
     "*.asl.yaml",

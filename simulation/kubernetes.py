@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from leeward.adapters.kubernetes import bodies
 from leeward.adapters.kubernetes.answers import Answer, Request, as_error, refusal
-from leeward.adapters.kubernetes.daemon_sets import KnownDaemonSets
+from leeward.adapters.kubernetes.workloads import KnownDaemonSets
 from leeward.errors import LeewardError, ObjectGoneError, ThrottledError
 from leeward.model.attachment import VolumeAttachment
 from leeward.model.instance import instance_id_of

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from leeward.cli.report.record import Mark, MarkKind, NodeLane, Phase, RunRecord, Sample, Source, Span, WorkloadLane
 from leeward.model.deadlines import detach_deadline
 from leeward.model.termination import Status
 from leeward.model.times import format_instant
-from leeward.report.record import Mark, MarkKind, NodeLane, Phase, RunRecord, Sample, Source, Span, WorkloadLane
 from local.cluster.floors import floor_of
 from local.cluster.objects import Obj, controller_of, is_deleting, is_ready, name_of, namespace_of, uid_of
 from local.cluster.store import Change, ChangeType

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from rich.live import Live
 
-from leeward.report.page import page
-from leeward.report.record import RunRecord
+from leeward.cli.report.page import page
+from leeward.cli.report.record import RunRecord
 from local import fleet
 from local.demo import judge, ledger, record, scenario, view
 from local.stack import ROOT, LocalStack

@@ -7,7 +7,7 @@ from typing import Any
 
 from boto3.dynamodb.types import TypeDeserializer
 
-from leeward.adapters.aws.ledger_items import offsets_of
+from leeward.adapters.aws.record_items import offsets_of
 from leeward.model.surge_instance import Offset
 from leeward.model.times import parse_instant
 from local.demo import scenario

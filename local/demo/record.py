@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from leeward.model.times import format_instant, parse_instant
-from leeward.report.record import (
+from leeward.cli.report.lanes import PHASES_OF_TIMES, spans_of
+from leeward.cli.report.record import (
     Mark,
     MarkKind,
     NodeLane,
@@ -19,7 +19,7 @@ from leeward.report.record import (
     Source,
     WorkloadLane,
 )
-from leeward.report.spans import PHASES_OF_TIMES, spans_of
+from leeward.model.times import format_instant, parse_instant
 from local.cluster.floors import floor_of
 from local.demo import ledger, scenario
 from local.stack import LocalStack

@@ -5,8 +5,8 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from leeward.report.page import page
-from leeward.report.record import Mark, MarkKind, RunRecord
+from leeward.cli.report.page import page
+from leeward.cli.report.record import Mark, MarkKind, RunRecord
 from local.demo import record
 from local.demo_upgrade.watch import Watched
 from local.stack import ROOT, LocalStack

@@ -1,6 +1,5 @@
 """Watch of the upgrade: the output of `leeward upgrade status`, and the budget that blocks for a while."""
 
-import argparse
 import os
 import time
 from collections.abc import Iterator
@@ -12,9 +11,10 @@ from random import Random
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 
+from leeward.adapters.wiring import command_line_ports
 from leeward.blockers.blocker import Blocker
-from leeward.cli.upgrade_live import live_ports, live_status
-from leeward.cli.upgrade_tables import status_table
+from leeward.cli.upgrade.status import group_status
+from leeward.cli.upgrade.tables import status_table
 from leeward.errors import LeewardError
 from leeward.ports import Ports
 from leeward.upgrade.preflight.findings import Code
@@ -58,17 +58,10 @@ def acting_on(stack: LocalStack) -> Iterator[Ports]:
     before = dict(os.environ)
     os.environ.update(stack.environment())
     try:
-        yield live_ports(arguments(stack))
+        yield command_line_ports(stack.cluster, stack.region)
     finally:
         os.environ.clear()
         os.environ.update(before)
-
-
-def arguments(stack: LocalStack) -> argparse.Namespace:
-    """Return the arguments of `leeward upgrade status shop-workers --cluster demo`."""
-    return argparse.Namespace(
-        action="status", group=scene.GROUP, cluster=stack.cluster, region=stack.region, account=None
-    )
 
 
 def watch(stack: LocalStack, console: Console, execution: str, *, cast: scene.Cast, seed: int | None = None) -> Watched:
@@ -103,7 +96,7 @@ def _look(stack: LocalStack, ports: Ports) -> Status | None:
     """
     try:
         record = ports.upgrades.read(scene.GROUP)
-        return live_status(scene.GROUP, stack.cluster, ports) if record is not None and record.prepared else None
+        return group_status(scene.GROUP, stack.cluster, ports) if record is not None and record.prepared else None
     except LeewardError:
         return None
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from leeward.adapters.aws.dead_letters import SqsDeadLetters
 from leeward.adapters.aws.executions import StepFunctionsExecutions
+from leeward.adapters.aws.queues import SqsDeadLetters
 from leeward.errors import AccessDeniedError, ObjectGoneError, ThrottledError
 
 MACHINE = "arn:aws:states:us-east-1:111122223333:stateMachine:leeward-node-termination"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from leeward.adapters.aws.alarms import CloudWatchAlarms
-from leeward.adapters.aws.managed_updates import EksManagedUpdates
+from leeward.adapters.aws.monitoring import CloudWatchAlarms
+from leeward.adapters.aws.nodegroups import EksManagedUpdates
 from leeward.errors import InvalidInputError, ObjectGoneError, TerminalError
 from leeward.ports.eks import ManagedState, ManagedUpdate
 

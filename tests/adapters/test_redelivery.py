@@ -2,7 +2,7 @@
 
 import pytest
 
-from leeward.adapters.aws.redelivery import SqsRedelivery
+from leeward.adapters.aws.queues import SqsRedelivery
 
 BESIDE = "https://sqs.us-east-1.amazonaws.com/111122223333"
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from leeward.adapters.aws.service_limits import AwsServiceLimits, is_standard
+from leeward.adapters.aws.monitoring import AwsServiceLimits, is_standard
 from leeward.errors import AccessDeniedError, ObjectGoneError
 
 NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)

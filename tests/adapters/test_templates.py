@@ -2,7 +2,7 @@
 
 import pytest
 
-from leeward.adapters.aws.templates import Ec2Templates
+from leeward.adapters.aws.launch_templates import Ec2Templates
 from leeward.errors import InvalidInputError, ObjectGoneError, ThrottledError
 from leeward.model.launch import LaunchTemplateRef
 

@@ -48,6 +48,19 @@ def test_a_pure_module_reads_no_clock_environment_network_or_chance():
     ] == []
 
 
+def test_the_drawing_of_a_report_is_pure():
+    """As the packages are: `live.py` reads the facts, `command.py` writes the page."""
+    drawing = [path for path in (ROOT / "cli" / "report").glob("*.py") if path.stem not in {"command", "live"}]
+    assert len(drawing) > 5
+    assert [
+        f"{path}: {name}"
+        for path in drawing
+        for name in imports(path)
+        if name.split(".")[0] in OUTSIDE | CLOCK_AND_CHANCE
+        or (name.startswith(("leeward.adapters", "leeward.cli")) and not name.startswith("leeward.cli.report"))
+    ] == []
+
+
 def test_only_adapters_import_the_clients():
     assert offenders({"boto3", "botocore", "urllib3"}, outside={"adapters"}) == []
 

@@ -91,11 +91,20 @@ def test_help_is_no_error(capsys, arguments):
     assert "leeward" in capsys.readouterr().out
 
 
-def test_the_help_of_every_verb_explains_every_option():
-    verbs = next(action for action in build_parser()._actions if action.choices and "drain" in action.choices)
-    for name, parser in verbs.choices.items():
+def test_the_help_of_every_command_explains_every_option():
+    commands = next(action for action in build_parser()._actions if action.choices and "drain" in action.choices)
+    for name, parser in commands.choices.items():
         assert parser.description, name
         assert all(action.help for action in parser._actions), name
+
+
+def test_help_imports_no_command():
+    """Importing all of them takes half a second."""
+    imported = "import sys, leeward.cli.main as m; m.build_parser(['--help']); print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", imported], capture_output=True, text=True, check=True)
+    modules = {name for name in run.stdout.split() if name.startswith("leeward.cli.")}
+    assert modules == {"leeward.cli.main", "leeward.cli.options", "leeward.cli.output"}
+    assert not {"rich", "yaml", "boto3"} & set(run.stdout.split())
 
 
 def test_a_reader_that_leaves_early_is_no_traceback():

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.unit.report.run import a_full_record
+from tests.unit.cli.report.run import a_full_record
 
 
 @pytest.fixture

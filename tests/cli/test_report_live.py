@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 
 from leeward.adapters import wiring
-from leeward.cli import report_live
+from leeward.cli.report import live
 from leeward.errors import AccessDeniedError, ThrottledError
 from leeward.model.execution import ExecutionStatus, Machine
 from leeward.model.group import ScalingActivity
@@ -18,7 +18,7 @@ from tests.fakes.builders import CLUSTER, GROUP, a_group, a_subject, an_instance
 from tests.fakes.disruptions import a_disruption
 from tests.fakes.past import FakePast
 from tests.fakes.system import FakeSystem
-from tests.unit.report.execution import BLOCKED, NEW, OLD, TEN, a_step, a_story, an_execution, an_upgrade, at
+from tests.unit.cli.report.execution import BLOCKED, NEW, OLD, TEN, a_step, a_story, an_execution, an_upgrade, at
 
 SCHEMA = json.loads(Path("docs/schema/run-record.json").read_text())
 ARN = "arn:aws:states:eu-west-1:111122223333:execution:"
@@ -273,10 +273,10 @@ class TestAnUpgrade:
         system.past.histories.pop((Machine.TERMINATION, f"{OLD}-1"))
         document = report(f"{GROUP}-1")
         assert phases(document, OLD) == {"terminated": "2026-03-02T10:02:20Z"}
-        assert document["notes"][0].startswith("Of the nodes that went 1 have no termination record")
+        assert document["notes"][0].startswith("Of the nodes that left 1 have no termination record")
 
     def test_of_very_many_terminations_not_every_history_is_read(self, report, system, monkeypatch):
-        monkeypatch.setattr(report_live, "MOST_HISTORIES", 0)
+        monkeypatch.setattr(live, "MOST_HISTORIES", 0)
         upgrade(system)
         assert "Who blocked whom is drawn of 0 of 1 nodes." in report(f"{GROUP}-1")["notes"]
 

@@ -11,7 +11,7 @@ from leeward.adapters import wiring
 from leeward.adapters.folder.files import FILES, read_elements
 from leeward.adapters.folder.policy_files import load_policies
 from leeward.capture import documents
-from leeward.cli.snapshot_taking import Progress
+from leeward.cli.snapshot import Progress
 from leeward.errors import AccessDeniedError, ClusterUnreachableError, ObjectGoneError
 from leeward.ports.kubernetes import Listed
 from tests.cli.command import NOON

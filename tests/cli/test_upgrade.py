@@ -209,6 +209,23 @@ def test_a_managed_group_is_judged_by_its_record_and_an_image_is_eks_choice(plan
     assert ("ManagedImage", "blocker") in codes(plan("--ami", "ami-0123456789abcdef0", code=1, **files))
 
 
+def test_a_managed_group_is_planned_without_a_version_of_its_own_as_eks_chooses_the_image(plan, leeward, tmp_path):
+    """As live: which image EKS would choose is not known, so all nodes are old. A folder that lacks the node group says
+    so."""
+    nodes = [a_node(0), a_node(1, version=2), a_node(2, version=2)]
+    group = {"Tags": MANAGED}
+    nodegroup = {"nodegroup": {"nodegroupName": "ng", "clusterName": "prod", "amiType": "AL2023_x86_64_STANDARD"}}
+    assert len(names(plan(nodes=nodes, group=group, nodegroups=[nodegroup]))) == 3
+    (tmp_path / "nodegroups.json").unlink()
+    result = leeward("upgrade", "plan", "web", "--snapshot", tmp_path, "--now", NOON, "-o", "json")
+    assert (len(names(result.json)), result.code) == (3, 0)
+    assert "nodegroups.json does not hold it" in result.err
+
+
+def test_a_recorded_plan_is_live_alone(refuses):
+    assert "it is live alone" in refuses("plan", "web", "--recorded")
+
+
 # --- status ------------------------------------------------------------------------------------------------------
 
 
@@ -257,7 +274,7 @@ def test_people_see_the_plan_and_the_status_as_tables(leeward, tmp_path):
     shown = leeward("upgrade", "plan", "web", *offline)
     assert shown.code == 1
     assert "upgrade of web: 6 nodes to replace" in shown.out
-    assert "Blocked by PdbNeverAllows: mend it, or let it pass with --override CODE." in shown.out
+    assert "Blocked by PdbNeverAllows: fix it, or let it pass with --override CODE." in shown.out
     assert "web: not-started" in leeward("upgrade", "status", "web", *offline).out
 
 

@@ -5,14 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from leeward.cli import upgrade, upgrade_live
-from leeward.errors import InvalidInputError
+from leeward.adapters import wiring
 from leeward.model import well_known
 from leeward.model.launch import LaunchSource, LaunchTemplateRef
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.surge.sizes import Strategy
-from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, an_instance
+from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, an_instance, policies
 from tests.fakes.system import FakeSystem
 
 TEMPLATE = LaunchTemplateRef(id=f"lt-{GROUP}", name=GROUP, version="1")
@@ -22,7 +21,7 @@ TEMPLATE = LaunchTemplateRef(id=f"lt-{GROUP}", name=GROUP, version="1")
 def system(monkeypatch):
     group = replace(a_group(GROUP, "i-0abc"), launch=LaunchSource(template=TEMPLATE))
     found = FakeSystem(instances=[an_instance()], groups=[group], nodes=[a_node()])
-    monkeypatch.setattr(upgrade, "live_ports", lambda arguments: found.ports)
+    monkeypatch.setattr(wiring, "command_line_ports", lambda cluster, region=None, account=None: found.ports)
     return found
 
 
@@ -177,12 +176,22 @@ def test_a_snapshot_cannot_be_told_anything(leeward, tmp_path):
     assert "it is live alone" in result.err
 
 
-def test_without_a_cluster_nothing_is_asked():
-    class Given:
-        action, cluster = "start", None
+def test_without_a_cluster_nothing_is_requested(leeward):
+    assert leeward.refuses("upgrade", "start", GROUP) == "upgrade start: found no --cluster, expected --cluster NAME"
 
-    with pytest.raises(InvalidInputError, match="found no --cluster"):
-        upgrade_live.live_ports(Given())
+
+def test_the_status_of_a_group_that_no_policy_selects_is_judged_by_the_defaults(say, system, monkeypatch):
+    monkeypatch.setattr(system.clusters, "policies", lambda cluster: policies())
+    assert say("status", GROUP)["phase"] == "not-started"
+
+
+def test_the_status_of_a_managed_group_without_a_record_wants_eks_labels_on_new_nodes(say, system):
+    group = system.groups.by_name[GROUP]
+    members = tuple(replace(one, template=TEMPLATE) for one in group.instances)
+    tags = {**group.tags, well_known.NODEGROUP_TAG: "ng"}
+    system.groups.by_name[GROUP] = replace(group, tags=tags, instances=members)
+    (missing,) = say("status", GROUP)["gate"]["missing"]
+    assert "without the labels eks.amazonaws.com/nodegroup=ng" in missing
 
 
 def test_a_managed_group_is_upgraded_by_the_state_machine_of_its_own(say, system):

@@ -7,7 +7,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from leeward.cli import upgrade
+from leeward.adapters import wiring
 from leeward.errors import AccessDeniedError
 from leeward.model import well_known
 from leeward.model.launch import LaunchSettings, LaunchSource, LaunchTemplateRef
@@ -41,7 +41,7 @@ def system(monkeypatch):
         Listed.NODES: [a_raw_node("n1"), a_raw_node("n2")],
         Listed.PODS: [a_raw_pod("p1", "n1"), a_raw_pod("p2", "n2")],
     }
-    monkeypatch.setattr(upgrade, "live_ports", lambda arguments: system.ports)
+    monkeypatch.setattr(wiring, "command_line_ports", lambda cluster, region=None, account=None: system.ports)
     return system
 
 
@@ -73,6 +73,23 @@ def test_pods_that_nothing_can_host_on_the_new_template_are_found_live(plan, sys
     found = plan(code=1)
     assert codes(found) >= {"PodsFitNowhere"}
     assert plan("--override", "PodsFitNowhere")["findings"] == found["findings"]
+
+
+def test_nodes_with_the_image_that_is_requested_are_new(plan, system):
+    """EC2 makes no version for an image that the group's version has already."""
+    members = system.groups.by_name[GROUP].instances
+    new = replace(members[1], template=replace(OLD, version="2"))
+    group = replace(system.groups.by_name[GROUP], instances=(members[0], new))
+    system.groups.by_name[GROUP] = group
+    image = "ami-0123456789abcdef0"
+    system.launches.by_group[GROUP] = LaunchSettings(image=image, instance_type="m5.large")
+    assert [node for wave in plan("--ami", image)["waves"] for node in wave] == ["n1"]
+
+
+def test_a_version_that_does_not_exist_is_refused(leeward, system):
+    system.launches.by_group.clear()
+    result = leeward("upgrade", "plan", GROUP, "--cluster", CLUSTER, "--launch-template-version", "9")
+    assert (result.code, f"found no version 9 of lt-{GROUP}" in result.err) == (2, True)
 
 
 def test_a_zone_without_addresses_is_found_live(plan, system):

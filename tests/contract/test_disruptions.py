@@ -10,9 +10,8 @@ import pytest
 from moto import mock_aws
 
 from leeward.adapters.aws.clients import AwsClients
-from leeward.adapters.aws.disruptions import DynamoDisruptions
 from leeward.adapters.aws.table import Table
-from leeward.adapters.aws.upgrade_items import plain
+from leeward.adapters.aws.workflow_records import DynamoDisruptions, plain
 from leeward.disruption.controller import commands_that_fit
 from leeward.disruption.record import DisruptionOutcome, SurgeNode
 from simulation.aws.disruptions import SimDisruptions

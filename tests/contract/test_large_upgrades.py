@@ -9,8 +9,7 @@ from moto import mock_aws
 
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.table import Table, to_wire
-from leeward.adapters.aws.upgrade_items import upgrade_item
-from leeward.adapters.aws.upgrades import DynamoUpgrades
+from leeward.adapters.aws.workflow_records import DynamoUpgrades, upgrade_item
 from leeward.model.termination import Cause, CauseKind, Outcome, Status, TerminationRecord
 from leeward.upgrade.capacity_ledger import conclude, with_warning
 from leeward.upgrade.preflight.findings import Code, warning

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from leeward.adapters.aws.alarms import CloudWatchAlarms
-from leeward.adapters.aws.managed_updates import EksManagedUpdates
-from leeward.adapters.aws.service_limits import AwsServiceLimits
+from leeward.adapters.aws.monitoring import AwsServiceLimits, CloudWatchAlarms
+from leeward.adapters.aws.nodegroups import EksManagedUpdates
 from leeward.errors import InvalidInputError, ObjectGoneError, TerminalError
 from leeward.model.launch import LaunchSource, LaunchTemplateRef, Override
 from leeward.ports.eks import ManagedState

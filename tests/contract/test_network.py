@@ -5,8 +5,8 @@ from random import Random
 
 import pytest
 
+from leeward.adapters.aws.instances import Ec2Network
 from leeward.adapters.aws.launch_templates import Ec2LaunchSources
-from leeward.adapters.aws.network import Ec2Network
 from simulation.aws.fleet import SimFleet
 from simulation.aws.listeners import Listeners
 from simulation.aws.network import SimLaunchSources, SimNetwork

@@ -10,8 +10,7 @@ from moto import mock_aws
 
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.table import Table, from_wire, to_wire
-from leeward.adapters.aws.upgrade_items import made, plain, upgrade_item, upgrade_of
-from leeward.adapters.aws.upgrades import DynamoUpgrades
+from leeward.adapters.aws.workflow_records import DynamoUpgrades, made, plain, upgrade_item, upgrade_of
 from leeward.model.launch import LaunchTemplateRef
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import ControlRequest, Order, SurgeNode, UpgradeRecord

@@ -63,7 +63,6 @@ def test_it_leaves_out_what_lambda_brings_and_what_stays_home(asset):
     ]
     assert not (asset / "leeward" / "cli").exists()
     assert not (asset / "leeward" / "adapters" / "folder").exists()
-    assert not (asset / "leeward" / "report").exists()
     assert not (asset / "leeward" / "doctor").exists()
     assert not (asset / "leeward" / "adapters" / "doctor").exists()
     assert not (asset / "bin").exists()
@@ -107,8 +106,7 @@ def test_every_handler_imports_with_nothing_but_the_asset_and_boto3(template, as
 def tree(tmp_path):
     """A small tree to change, with packages that are already there."""
     package = tmp_path / "functions" / "leeward"
-    (package / "cli").mkdir(parents=True)
-    (package / "report").mkdir()
+    (package / "cli" / "report").mkdir(parents=True)
     (package / "__init__.py").write_text("")
     (package / "cli" / "main.py").write_text("")
     (tmp_path / "functions" / "requirements.txt").write_text("six==1.17.0\n")
@@ -144,7 +142,7 @@ def test_a_change_of_our_code_makes_another_asset_without_pip(tree, pip):
 def test_what_is_not_in_the_asset_does_not_change_its_digest(tree, pip):
     first = build_asset(tree)
     (tree / "functions" / "leeward" / "cli" / "main.py").write_text("changed = True\n")
-    (tree / "functions" / "leeward" / "report" / "page.py").write_text("changed = True\n")
+    (tree / "functions" / "leeward" / "cli" / "report" / "page.py").write_text("changed = True\n")
     (tree / "functions" / "leeward" / "__pycache__").mkdir()
     (tree / "functions" / "leeward" / "__pycache__" / "x.pyc").write_text("")
     requirements = tree / "functions" / "requirements.txt"

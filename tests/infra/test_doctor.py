@@ -107,7 +107,7 @@ def test_the_manifest_is_where_the_doctor_says():
 
 
 def test_what_functions_are_told_is_what_the_doctor_reads(template):
-    from leeward.doctor.served import clusters_of, queue_arns_of
+    from leeward.doctor.gather import clusters_of, queue_arns_of
 
     told = template.named("AWS::Lambda::Function")["leeward-sync"]["Environment"]["Variables"]
     told = {name: value if isinstance(value, str) else json.dumps(value) for name, value in told.items()}

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from leeward.report.page import page
-from leeward.report.record import RunRecord
+from leeward.cli.report.page import page
+from leeward.cli.report.record import RunRecord
 from tests.local.processes import processes_in
 
 pytestmark = pytest.mark.local

@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
+from leeward.cli.report.record import Phase, RunRecord
 from leeward.model.times import format_instant
-from leeward.report.record import Phase, RunRecord
 from local.demo import ledger
 from local.demo.record import Sources, build
 

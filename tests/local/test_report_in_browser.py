@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from leeward.report.page import page
-from leeward.report.record import Phase
-from tests.unit.report.run import a_full_record, a_mark, a_node, a_record, a_span, a_workload
+from leeward.cli.report.page import page
+from leeward.cli.report.record import Phase
+from tests.unit.cli.report.run import a_full_record, a_mark, a_node, a_record, a_span, a_workload
 
 QUIET = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"),

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from leeward.blockers.find import blockers
-from leeward.cli.blockers_scene import scenes_of
+from leeward.cli.blockers.inputs import scenes_of
 from local.cluster.settings import NEVER_READY
 from simulation import fleets
 from simulation.faults import Faults

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from leeward.blockers.blocker import Kind
 from leeward.blockers.find import blockers
-from leeward.cli.blockers_scene import scenes_of
+from leeward.cli.blockers.inputs import scenes_of
 from leeward.model.well_known import KEPT_FOR
 from simulation import fleets
 from tests.simulation.disruption_stand_in import FIRST, Disrupted

@@ -6,8 +6,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from leeward.report.page import page
-from leeward.report.record import MarkKind, Phase, RunRecord, Source
+from leeward.cli.report.page import page
+from leeward.cli.report.record import MarkKind, Phase, RunRecord, Source
 from simulation.__main__ import main, world_of
 from simulation.faults import Faults
 from simulation.record import Recorder, kind_of

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from leeward.adapters.aws.table import Table
     from leeward.ports.autoscaling import GroupChanges, Maxima
     from leeward.ports.clock import Clock
-    from leeward.ports.compute import LaunchSources, Network, PriceList, Templates
+    from leeward.ports.compute import LaunchSources, PriceList, Templates
     from leeward.ports.eks import KnownNodegroups, ManagedUpdates, Nodegroups
     from leeward.ports.executions import PastExecutions
     from leeward.ports.load_balancers import LoadBalancers
@@ -41,13 +41,6 @@ class _Lazy:
             if self._built is None:
                 self._built = self._build()
         return getattr(self._built, attribute)
-
-
-def network_of(clients: AwsClients) -> Network:
-    """Build the reader of subnets and their free addresses."""
-    from leeward.adapters.aws.network import Ec2Network
-
-    return Ec2Network(clients)
 
 
 def price_list_of(clients: AwsClients) -> PriceList:
@@ -110,42 +103,42 @@ def maxima_of(table: Table) -> Maxima:
 
 def templates_of(clients: AwsClients) -> Templates:
     """Build the port to versions of launch templates and images."""
-    from leeward.adapters.aws.templates import Ec2Templates
+    from leeward.adapters.aws.launch_templates import Ec2Templates
 
     return Ec2Templates(clients)
 
 
 def managed_updates_of(clients: AwsClients) -> ManagedUpdates:
     """Build the port to EKS' updates of managed node groups."""
-    from leeward.adapters.aws.managed_updates import EksManagedUpdates
+    from leeward.adapters.aws.nodegroups import EksManagedUpdates
 
     return EksManagedUpdates(clients)
 
 
 def service_limits_of(clients: AwsClients) -> ServiceLimits:
     """Build the reader of quotas and of what an upgrade needs beside the groups."""
-    from leeward.adapters.aws.service_limits import AwsServiceLimits
+    from leeward.adapters.aws.monitoring import AwsServiceLimits
 
     return AwsServiceLimits(clients)
 
 
 def alarms_of(clients: AwsClients) -> Alarms:
     """Build the reader of CloudWatch alarms."""
-    from leeward.adapters.aws.alarms import CloudWatchAlarms
+    from leeward.adapters.aws.monitoring import CloudWatchAlarms
 
     return CloudWatchAlarms(clients)
 
 
 def upgrades_of(table: Table) -> Upgrades:
     """Build the store of upgrade records."""
-    from leeward.adapters.aws.upgrades import DynamoUpgrades
+    from leeward.adapters.aws.workflow_records import DynamoUpgrades
 
     return DynamoUpgrades(table)
 
 
 def disruptions_of(table: Table) -> Disruptions:
     """Build the store of disruption records."""
-    from leeward.adapters.aws.disruptions import DynamoDisruptions
+    from leeward.adapters.aws.workflow_records import DynamoDisruptions
 
     return DynamoDisruptions(table)
 

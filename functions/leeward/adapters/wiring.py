@@ -16,13 +16,12 @@ from leeward.adapters.aws.access import Access, AssumedRole, NoAccess, OwnCreden
 from leeward.adapters.aws.claims import DynamoClaims
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.clusters import EksClusters, cluster_client
-from leeward.adapters.aws.dead_letters import SqsDeadLetters
 from leeward.adapters.aws.errors import aws_call
 from leeward.adapters.aws.executions import StepFunctionsExecutions, StepFunctionsNamedExecutions
 from leeward.adapters.aws.groups import AutoScalingGroups
-from leeward.adapters.aws.instances import Ec2Instances
+from leeward.adapters.aws.instances import Ec2Instances, Ec2Network
 from leeward.adapters.aws.policies import ParameterStorePolicies
-from leeward.adapters.aws.redelivery import SqsRedelivery
+from leeward.adapters.aws.queues import SqsDeadLetters, SqsRedelivery
 from leeward.adapters.aws.table import Table
 from leeward.adapters.clock import SystemClock
 from leeward.adapters.kubernetes.telemetry import event_lost
@@ -155,7 +154,7 @@ def build(
         clock=clock,
         clusters=EksClusters(clients, clock, settings.clusters, policies, access, event_lost),
         instances=Ec2Instances(clients),
-        network=lazy(adapters.network_of, clients),
+        network=Ec2Network(clients),
         price_list=lazy(adapters.price_list_of, clients),
         catalog=lazy(adapters.catalog_of, table),
         nodegroups=lazy(adapters.known_nodegroups_of, clients, clock, chance=random.random, say=say),

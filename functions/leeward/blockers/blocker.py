@@ -1,10 +1,12 @@
-"""One blocker of a node, in a form for people and programs."""
+"""One blocker of a node, in a form for people and programs, and the owner of a pod: the workload that people know."""
 
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from leeward.model.deployment import deployment_named_by
+from leeward.model.pod import Pod
 from leeward.model.times import format_instant
 
 
@@ -63,3 +65,19 @@ class Blocker:
             "until": format_instant(self.until) if self.until else None,
             "fix": self.fix,
         }
+
+
+def owner_of(pod: Pod) -> str:
+    """Return `Deployment/web`, `StatefulSet/db`, `Pod/lonely` without a controller, `Node/n` for a static one."""
+    if pod.mirror:
+        return f"Node/{pod.node}"
+    if pod.owner is None:
+        return f"Pod/{pod.name}"
+    deployment = deployment_named_by(pod)
+    return f"Deployment/{deployment}" if deployment else f"{pod.owner.kind}/{pod.owner.name}"
+
+
+def resource_of(pod: Pod) -> str:
+    """Return the owner as kubectl takes it: `deployment web`."""
+    kind, _, name = owner_of(pod).partition("/")
+    return f"{kind.lower()} {name}"

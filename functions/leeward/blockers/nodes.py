@@ -1,23 +1,23 @@
-"""Blockers of the node itself: attached volumes, hooks that hold its instance, opt-outs of the node and its policy."""
+"""Blockers of the node itself: attached volumes, hooks that hold its instance, opt-outs of the node and its policy, and
+an upgrade or a run of ours that protects a new node from scale-down: it is half empty until its pods come."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from leeward.blockers import commands
-from leeward.blockers.blocker import Blocker, Kind
-from leeward.blockers.keepers import of_keeper
-from leeward.blockers.owners import owner_of
-from leeward.blockers.scene import NodeScene, WaitingHook
-from leeward.disruption.do_not_disrupt import DO_NOT_CONSOLIDATE, node_opt_outs
+from leeward.blockers.blocker import Blocker, Kind, owner_of
+from leeward.blockers.scene import Keeper, NodeScene, WaitingHook
+from leeward.disruption.do_not_disrupt import DO_NOT_CONSOLIDATE, OptOut, node_opt_outs
 from leeward.model.pod import Pod
-from leeward.model.well_known import SCALE_DOWN_DISABLED
+from leeward.model.well_known import KEPT_FOR, OF_DISRUPTION, SCALE_DOWN_DISABLED
 from leeward.policy.document import DrainPolicy
 from leeward.termination.volumes import HeldVolume
 
-WISHES = {
+BLOCKED_BY_OPT_OUT = {
     DO_NOT_CONSOLIDATE: (Kind.NODE_DO_NOT_CONSOLIDATE, "consolidation"),
     SCALE_DOWN_DISABLED: (Kind.NODE_SCALE_DOWN_DISABLED, "consolidation and emptiness"),
 }
+PAUSED = "paused"  # `leeward.upgrade.status.Phase`, which imports the blockers and so cannot be imported here
 
 
 def of_volumes(scene: NodeScene, policy: DrainPolicy, now: datetime) -> Iterator[Blocker]:
@@ -43,7 +43,7 @@ def of_opt_outs(scene: NodeScene) -> Iterator[Blocker]:
         if opt_out.key == SCALE_DOWN_DISABLED and scene.keeper is not None:
             yield of_keeper(opt_out, scene.keeper, scene)
             continue
-        kind, what = WISHES.get(opt_out.key, (Kind.NODE_DO_NOT_DISRUPT, "every voluntary method"))
+        kind, what = BLOCKED_BY_OPT_OUT.get(opt_out.key, (Kind.NODE_DO_NOT_DISRUPT, "every voluntary method"))
         yield Blocker(
             node=scene.node.name,
             pod=None,
@@ -123,3 +123,49 @@ def _held_back(waiting: WaitingHook, scene: NodeScene) -> Blocker:
         until=waiting.until,
         fix=f"{who}: {answer}",
     )
+
+
+def of_keeper(opt_out: OptOut, keeper: Keeper, scene: NodeScene) -> Blocker:
+    """Return the blocker of annotation `scale-down-disabled`, added by the run that `leeward.dev/kept-for` names."""
+    _, of_disruption, number = keeper.name.partition(OF_DISRUPTION)
+    what = f"disruption run {number}" if of_disruption else f"the upgrade of {keeper.name}"
+    fix = _of_disruption(keeper) if of_disruption else _of_upgrade(keeper)
+    return Blocker(
+        node=scene.node.name,
+        pod=None,
+        owner=f"Disruption/{number}" if of_disruption else f"Upgrade/{keeper.name}",
+        kind=Kind.NODE_SCALE_DOWN_DISABLED,
+        object=f"annotation {opt_out.key}={opt_out.value}, for {what}",
+        until=keeper.until,
+        fix=f"it holds up consolidation and emptiness for {what}: {_left_behind(keeper, scene) or fix}",
+    )
+
+
+def _left_behind(keeper: Keeper, scene: NodeScene) -> str:
+    if keeper.execution != "":
+        return ""
+    remove = commands.unannotate(f"node {scene.node.name}", SCALE_DOWN_DISABLED)
+    return f"no execution works on that any more, so the minute reconciler removes it; manually: {remove} {KEPT_FOR}-"
+
+
+def _of_upgrade(keeper: Keeper) -> str:
+    """Return one clause with its command."""
+    group, look = keeper.name, f"leeward upgrade status {keeper.name}"
+    if keeper.execution is None:
+        return f"it comes off when that has ended; {look} --cluster NAME tells when that should be"
+    where = f"execution {keeper.execution} is {keeper.phase}"
+    if keeper.until is not None:
+        return f"{where}, and it comes off when that has ended, by estimate then ({look})"
+    if keeper.phase == PAUSED:
+        return f"{where}: leeward upgrade resume {group} lets it go on, leeward upgrade abort {group} ends it"
+    return f"{where}, and {look} shows when it continues; it comes off when the upgrade has ended"
+
+
+def _of_disruption(keeper: Keeper) -> str:
+    if keeper.execution is None:
+        return "it comes off when that has ended; leeward blockers --cluster NAME tells what it waits for"
+    where = f"execution {keeper.execution}"
+    if not keeper.going:
+        return f"{where} waits for the new nodes to be Ready; it comes off when that has ended"
+    looks = ", ".join(f"leeward blockers {name}" for name in keeper.going[:3])
+    return f"{where} waits until {', '.join(keeper.going)} are gone ({looks} says what holds them); then it comes off"

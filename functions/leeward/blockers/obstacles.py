@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from leeward.blockers import commands
-from leeward.blockers.blocker import Blocker, Kind
-from leeward.blockers.owners import owner_of
+from leeward.blockers.blocker import Blocker, Kind, owner_of
 from leeward.blockers.scene import NodeScene
 from leeward.model.blocked import BlockedLine, Obstacle, Stage
 from leeward.model.pod import Pod
@@ -36,7 +35,7 @@ def _blocker(pod: Pod, obstacle: Obstacle, scene: NodeScene, policy: DrainPolicy
         kind=KINDS[obstacle.stage],
         object=what,
         until=min((moment for moment in ends if moment), default=None),
-        fix=_way_out(pod, obstacle),
+        fix=_fix_for(pod, obstacle),
     )
 
 
@@ -52,7 +51,7 @@ def _named(pod: Pod, obstacle: Obstacle) -> tuple[str, str]:
             assert_never(never)
 
 
-def _way_out(pod: Pod, obstacle: Obstacle) -> str:
+def _fix_for(pod: Pod, obstacle: Obstacle) -> str:
     name, said = obstacle.name, obstacle.said
     match obstacle.stage:
         case Stage.WEBHOOK if obstacle.denies:

@@ -1,19 +1,26 @@
-"""Pods that hold up a node's drain, and pods with an opt-out from disruption."""
+"""Pods that hold up a node's drain, with the fix of a PodDisruptionBudget that forbids an eviction, and pods with an
+opt-out from disruption."""
 
 from collections.abc import Iterator
 from datetime import datetime
+from typing import assert_never
 
 from leeward.blockers import commands
-from leeward.blockers.blocker import Blocker, Kind
-from leeward.blockers.budgets import KINDS, way_out
-from leeward.blockers.owners import owner_of, resource_of
+from leeward.blockers.blocker import Blocker, Kind, owner_of, resource_of
 from leeward.blockers.scene import NodeScene
+from leeward.budgets.pdb import Forbids, Refusal, bound
 from leeward.disruption.do_not_disrupt import OptOut, pod_opt_outs
 from leeward.model import well_known
 from leeward.model.pod import Pod
 from leeward.termination.drain_plan import STUCK_AFTER, DrainPlan, Eviction, Protection, RefusedPod, comes_back
 
 REFUSED = {Protection.UNMANAGED: Kind.UNMANAGED_POD, Protection.LOCAL_DATA: Kind.LOCAL_DATA}
+KINDS = {
+    Forbids.NONE_NOW: Kind.PDB_NONE_NOW,
+    Forbids.NEVER: Kind.PDB_NEVER,
+    Forbids.SEVERAL: Kind.PDB_SEVERAL,
+    Forbids.FAILING_POD: Kind.PDB_FAILING_POD,
+}
 
 
 def of_plan(plan: DrainPlan, scene: NodeScene) -> Iterator[Blocker]:
@@ -48,7 +55,7 @@ def _held(eviction: Eviction, scene: NodeScene) -> Blocker:
         kind=KINDS[refusal.why],
         object=", ".join(refusal.named),
         until=min((moment for moment in ends if moment), default=None),
-        fix=way_out(pod, refusal),
+        fix=_fix_for(pod, refusal),
     )
 
 
@@ -138,3 +145,40 @@ def _opted_out(pod: Pod, opt_out: OptOut) -> Blocker:
             f"and leeward drain {pod.node} do not ask it"
         ),
     )
+
+
+def _fix_for(pod: Pod, refusal: Refusal) -> str:
+    """Return the fix: one sentence with its command."""
+    budget = refusal.budgets[0]
+    healthy = f"{budget.current_healthy} of the {budget.desired_healthy} pods that it wants healthy are so"
+    match refusal.why:
+        case Forbids.SEVERAL:
+            names = ", ".join(refusal.named)
+            return (
+                f"the Eviction API never evicts a pod that several budgets select ({names}), whatever they allow: keep "
+                f"one, such as by kubectl delete pdb -n {budget.namespace} {refusal.budgets[-1].name}"
+            )
+        case Forbids.NEVER:
+            grow = f", or add a replica to {resource_of(pod)}" if isinstance(budget.min_available, int) else ""
+            return (
+                f"pdb {budget.key} says {bound(budget)}{_expected(refusal)}, so it never allows any eviction: "
+                f"{commands.loosen(budget)}{grow}"
+            )
+        case Forbids.FAILING_POD:
+            return (
+                f"the pod is not ready and pdb {budget.key} lets failing pods go only while the others suffice "
+                f"({healthy}): fix it ({commands.describe(pod)}) or {commands.let_failing_go(budget)}"
+            )
+        case Forbids.NONE_NOW:
+            return (
+                f"pdb {budget.key} allows no disruption now ({healthy}): it passes when more of its pods are ready "
+                f"(kubectl get pods -n {budget.namespace} shows which are not); else add a replica to "
+                f"{resource_of(pod)} or {commands.loosen(budget)}"
+            )
+        case never:
+            assert_never(never)
+
+
+def _expected(refusal: Refusal) -> str:
+    expected = refusal.budgets[0].expected_pods
+    return f" with {expected} {'pod' if expected == 1 else 'pods'}" if expected else ""

@@ -11,17 +11,17 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from leeward.budgets.counts import Allowance, all_allowances
-from leeward.cli.cluster_scene import cluster_of
+from leeward.cli.cluster_state import cluster_of
 from leeward.cli.output import emit
 
-_DESCRIPTION = """Shows how many more nodes may be disrupted at this moment, for each policy and reason, already less
-those that are being disrupted: deleting, NotReady, or marked as on their way out. Nodes that are only cordoned do not
-count. A budget for one zone has a line of its own: a node needs both."""
+DESCRIPTION = """Shows how many more nodes may be disrupted at this moment, for each policy and reason, already less
+those that are being disrupted: deleting, NotReady, or tainted for their termination. Nodes that are only cordoned do
+not count. A budget for one zone has a line of its own: a node needs both."""
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the verb, which has general options only."""
-    subparsers.add_parser("budget", help="show how many nodes may be disrupted now", description=_DESCRIPTION)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add nothing: the command has the general options alone."""
+    del parser
 
 
 def run(arguments: argparse.Namespace) -> int:

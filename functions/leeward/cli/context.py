@@ -11,8 +11,10 @@ from leeward.adapters.folder.reader import Folder
 from leeward.errors import InvalidInputError, LeewardError
 from leeward.model.facts import ClusterFacts
 from leeward.model.group import Group
+from leeward.model.launch import LaunchTemplateRef
 from leeward.ports import Ports
 
+VERSIONS = "launch-template-versions"
 MOST_NAMES = 10  # that a message lists
 
 
@@ -40,6 +42,16 @@ class ClusterContext:
         except LeewardError:
             return ClusterFacts()
 
+    @property
+    def knows_versions(self) -> bool:
+        """False for a folder without launch-template-versions.json: a version that is not in it may well exist."""
+        return self.folder is None or self.folder.has(VERSIONS)
+
+    @property
+    def has_policies(self) -> bool:
+        """False for a folder without policy.yaml: nothing is selected, because nothing tells what is."""
+        return self.folder is None or self.folder.has_policies
+
     def group(self, name: str) -> Group:
         """Return the Auto Scaling group. Raises InvalidInputError when there is none."""
         found = self.ports.groups.describe([name]).get(name)
@@ -63,6 +75,26 @@ class ClusterContext:
         file = self.folder.path("auto-scaling-groups")
         return InvalidInputError(
             f"{file}: AutoScalingGroups: found no group {name!r}, expected one of its groups: {names}"
+        )
+
+    def unknown_version(self, template: LaunchTemplateRef, version: str) -> InvalidInputError:
+        """Return the error for a version that a launch template does not have."""
+        name = template.id or template.name
+        if self.folder is None:
+            expected = "one of its versions"
+            return InvalidInputError(
+                f"LaunchTemplateVersions: found no version {version} of {name}, expected {expected}"
+            )
+        known = sorted(
+            raw.get("VersionNumber", 0)
+            for raw in self.folder.elements(VERSIONS)
+            if template.id == raw.get("LaunchTemplateId")
+            or (template.name and template.name == raw.get("LaunchTemplateName"))
+        )
+        expected = ", ".join(map(str, known)) or "its versions"
+        return InvalidInputError(
+            f"{self.folder.path(VERSIONS)}: LaunchTemplateVersions: found no version {version} of {name}, "
+            f"expected one of {expected}"
         )
 
 

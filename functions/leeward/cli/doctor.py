@@ -14,24 +14,21 @@ from rich.table import Table
 from leeward.cli.output import emit
 from leeward.doctor.checks.account import without_credentials
 from leeward.doctor.diagnosis import diagnose, healthy
-from leeward.doctor.facts import Unread
 from leeward.doctor.finding import PART_OF, Check, Finding, Part, State
-from leeward.doctor.reading import read
+from leeward.doctor.reading import Unavailable, read
 from leeward.errors import InvalidInputError
 
-_DESCRIPTION = """Looks at every part of the deployment (functions, state machines, queues, rules, schedules, alarms,
-runs, clusters, policies, groups) and says whether it is in order, what was found, and what to do about it. It changes
-nothing. Without --cluster it looks into all clusters that the deployment serves. What may not be read is unknown, and
-the permission named. Exit code 1 when something has failed; warnings and unknowns are not."""
+DESCRIPTION = """Checks every part of the deployment (functions, state machines, queues, rules, schedules, alarms,
+runs, clusters, policies, groups) and prints whether it is in order, what was found, and the fix. It changes nothing.
+Without --cluster it checks all clusters that the deployment serves. A part that may not be read is unknown, and the
+permission is named. Exit code 1 when something has failed; warnings and unknowns are not."""
 _STYLES = {State.OK: "green", State.WARNING: "yellow", State.FAILED: "bold red", State.UNKNOWN: "cyan"}
 _NAMED = 3  # objects named in a line of objects that are in order
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the verb."""
-    subparsers.add_parser(
-        "doctor", help="show what of the deployment is not in order, and the way out", description=_DESCRIPTION
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add nothing: the command has the general options alone."""
+    del parser
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -56,7 +53,7 @@ def _findings(arguments: argparse.Namespace) -> Sequence[Finding]:
 
     deployment = wiring.command_line_deployment(arguments.region)
     identity = read("sts:GetCallerIdentity", deployment.identity)
-    if isinstance(identity, Unread):
+    if isinstance(identity, Unavailable):
         return without_credentials(identity)
     facts = gather(
         deployment,

@@ -11,19 +11,19 @@ from rich.console import Group as Rows
 from rich.console import RenderableType
 from rich.table import Table
 
-from leeward.cli.cluster_scene import cluster_of
+from leeward.cli.cluster_state import cluster_of
 from leeward.cli.output import emit
 from leeward.drift.detect import Drifted, all_drift
 from leeward.model.times import format_instant
 
-_DESCRIPTION = """Shows every node with all differences from what its group would launch now and from what its policy
+DESCRIPTION = """Shows every node with all differences from what its group would launch now and from what its policy
 asks of nodes. The remedy is replace where a new node of the group would be in order, upgrade where a new one would
 drift as well, and none where nothing has drifted or drift is switched off."""
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the verb, which has general options only."""
-    subparsers.add_parser("drift", help="show which nodes have drifted, and in what", description=_DESCRIPTION)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add nothing: the command has the general options alone."""
+    del parser
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -32,16 +32,13 @@ QUEUE_NAME = "leeward-interruption"  # its hooks are Leeward's; offline the acco
 WITH_DEADLINE = frozenset(
     {Kind.SPOT_INTERRUPTION, Kind.CAPACITY_RESERVATION, Kind.SCHEDULED_CHANGE, Kind.ASG_TERMINATE}
 )
-_DESCRIPTION = """Shows what a message of the interruption queue says and what follows from it: for which instances,
+DESCRIPTION = """Shows what a message of the interruption queue says and what follows from it: for which instances,
 how a lifecycle hook is answered, and why. Each FILE holds the body of one SQS message. Without --snapshot and without
 --cluster nothing is looked up: the instances are then taken as running in a selected group of ours."""
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the verb and its files."""
-    parser: argparse.ArgumentParser = subparsers.add_parser(
-        "explain-event", help="what a queue message says, and what would be done", description=_DESCRIPTION
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the files."""
     parser.add_argument("files", metavar="FILE", nargs="+", help="an SQS message body as JSON, - for standard input")
 
 

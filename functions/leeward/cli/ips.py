@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.table import Table
 
-from leeward.adapters.folder.network_limits import built_in
+from leeward.adapters.folder.compute import built_in
 from leeward.cli.context import ClusterContext, context_of
 from leeward.cli.output import emit
 from leeward.errors import InvalidInputError
@@ -18,16 +18,13 @@ from leeward.placement.accounting import Accounting, accounting_of
 from leeward.placement.cni import CniSettings, NodeIps, node_ips
 
 FLAGS = ("WARM_ENI_TARGET", "WARM_IP_TARGET", "MINIMUM_IP_TARGET", "MAX_ENI")
-_DESCRIPTION = """Counts the IPv4 addresses that a node of an instance type takes from its subnet under the VPC
+DESCRIPTION = """Counts the IPv4 addresses that a node of an instance type takes from its subnet under the VPC
 CNI, with N pods that need an address of their own and M on the host's network. The CNI's settings are its
 defaults, or with --snapshot those of the aws-node DaemonSet and of the policies; each flag wins over both."""
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the verb, the node, and the CNI's settings."""
-    parser: argparse.ArgumentParser = subparsers.add_parser(
-        "ips", help="count the addresses that a node takes from its subnet", description=_DESCRIPTION
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the node, and the CNI's settings."""
     parser.add_argument("--instance-type", metavar="T", required=True, help="such as m5.large")
     parser.add_argument("--pods", metavar="N", type=count, required=True, help="pods that need an address")
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""`leeward` command: its options, its verbs and its exit codes.
+"""`leeward` command: its options, its commands and its exit codes.
 
 Decides how arguments are read and how failures are reported. 0: done. 1: refused or blocked. 2: bad input, one message
 on standard error naming what was found and what was expected."""
@@ -7,43 +7,54 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol, cast
 
 from leeward import __version__
-from leeward.cli import (
-    blockers,
-    budget,
-    doctor,
-    drain,
-    drift,
-    explain_event,
-    ips,
-    place,
-    plan,
-    report,
-    snapshot_taking,
-    template,
-    uninstall,
-    upgrade,
-    zones,
-)
 from leeward.cli.options import account, cluster, instant, region, seed
 from leeward.cli.output import Output, tolerate_any_terminal
 from leeward.errors import InvalidInputError, LeewardError
 
-VERBS = (
-    *(blockers, budget, doctor, drain, drift, explain_event, ips, place, plan, report, snapshot_taking, template),
-    *(uninstall, upgrade, zones),
-)
+COMMANDS: Mapping[str, tuple[str, str]] = {
+    "blockers": ("blockers.command", "show what blocks a node, and until when"),
+    "budget": ("budget", "show how many nodes may be disrupted now"),
+    "doctor": ("doctor", "check the deployment and suggest fixes"),
+    "drain": ("drain.command", "drain and terminate a node, or show how that would go"),
+    "drift": ("drift", "show which nodes have drifted, and in what"),
+    "explain-event": ("explain_event", "show what a queue message says, and what follows from it"),
+    "ips": ("ips", "count the addresses that a node takes from its subnet"),
+    "place": ("place", "choose subnets for new nodes of a group"),
+    "plan": ("plan", "show what would be consolidated, replaced or removed, and why"),
+    "report": ("report.command", "draw an execution, or the record of a run, as an HTML page"),
+    "snapshot": ("snapshot", "write a snapshot of a cluster, for working offline"),
+    "template": ("template", "show what the next node of a group would be"),
+    "uninstall": ("uninstall", "remove everything that Leeward has put on nodes and groups"),
+    "upgrade": ("upgrade.command", "roll a group to a new template: plan, status, start"),
+    "zones": ("zones", "show the order of zones and why they differ"),
+}  # name -> (module of leeward.cli, help)
 DONE, REFUSED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 _DESCRIPTION = """Looks after the nodes of Amazon EKS clusters whose nodes live in Auto Scaling groups.
 
 Every command works live (--cluster NAME, with AWS credentials) or offline (--snapshot DIR, a folder of raw kubectl
 and aws output). Options may stand before or after the command."""
 _EXIT_CODES = "exit code: 0 done, 1 refused or blocked (the output says why), 2 bad input (one message on stderr)"
+
+
+class Command(Protocol):
+    """Module of a command. `run` returns the exit code."""
+
+    DESCRIPTION: str
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the command's own arguments."""
+        ...
+
+    def run(self, arguments: argparse.Namespace) -> int:
+        """Run the command."""
+        ...
 
 
 class Parser(argparse.ArgumentParser):
@@ -91,27 +102,31 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     """Parse the command's arguments; `now` is always an aware time. Raises InvalidInputError."""
-    parser = build_parser()
+    parser = build_parser(argv)
     arguments = parser.parse_args(argv)
     arguments.now = arguments.now or datetime.now(UTC).replace(microsecond=0)
     arguments.output = arguments.output or arguments.usual_output
     return arguments
 
 
-def build_parser() -> Parser:
-    """Build a parser with all verbs, each with the general options too."""
+def build_parser(argv: Sequence[str] = tuple(COMMANDS)) -> Parser:
+    """Build a parser of all commands. A command has its arguments only where `argv` names it: importing all commands
+    takes half a second.
+    """
     parser = Parser(prog="leeward", description=_DESCRIPTION, epilog=_EXIT_CODES)
     parser.add_argument("--version", action="version", version=f"leeward {__version__}")
     _add_general_options(parser)
-    verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for verb in VERBS:
-        known = set(verbs.choices)
-        verb.add_parser(verbs)
-        for name in set(verbs.choices) - known:
-            verbs.choices[name].set_defaults(run=verb.run)
-            _add_general_options(verbs.choices[name])
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for name, (module, explanation) in COMMANDS.items():
+        subparser = commands.add_parser(name, help=explanation)
+        if name in argv:
+            command = cast(Command, import_module(f"leeward.cli.{module}"))
+            subparser.description = command.DESCRIPTION
+            subparser.set_defaults(run=command.run)
+            command.add_arguments(subparser)
+            _add_general_options(subparser)
     parser.set_defaults(cluster=None, snapshot=None, now=None, output=None, seed=0, account=None, region=None)
-    parser.set_defaults(usual_output=Output.TABLE.value)  # a verb may have another
+    parser.set_defaults(usual_output=Output.TABLE.value)  # a command may have another
     return parser
 
 
@@ -124,7 +139,7 @@ def _reworded(message: str) -> str:
 
 
 def _add_general_options(parser: argparse.ArgumentParser) -> None:
-    """Add the general options without defaults: options before the verb must survive the verb's own parsing."""
+    """Add the general options without defaults: options before the verb must survive the command's own parsing."""
     group = parser.add_argument_group("general options")
     absent = argparse.SUPPRESS
     group.add_argument("--cluster", metavar="NAME", type=cluster, default=absent, help="the EKS cluster (live)")

@@ -2,15 +2,17 @@
 
 Decides nothing about the result; each command brings its own table."""
 
+from __future__ import annotations
+
 import io
 import json
 import sys
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import yaml
-from rich.console import Console, RenderableType
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 PLAIN_WIDTH = 200  # columns of a table that goes into a file or a pipe
 
@@ -29,8 +31,12 @@ def emit(document: Any, output: Output | str, table: Callable[[], RenderableType
         case Output.JSON:
             print(json.dumps(document, indent=2))
         case Output.YAML:
+            import yaml  # late: JSON and --help need neither YAML nor tables
+
             print(yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=PLAIN_WIDTH), end="")
         case Output.TABLE:
+            from rich.console import Console
+
             width = None if sys.stdout.isatty() else PLAIN_WIDTH
             Console(file=sys.stdout, width=width, markup=False, emoji=False, highlight=False).print(table())
 

@@ -14,21 +14,18 @@ from rich.table import Table
 from leeward.cli.context import context_of
 from leeward.cli.ips import count
 from leeward.cli.output import emit
-from leeward.cli.place_scene import Inputs, group_scene
+from leeward.cli.placement_inputs import Inputs, placement_of_group
 from leeward.placement.subnets import place
 from leeward.placement.verdict import Choice, Placement
 
-_DESCRIPTION = """Chooses subnets for N new nodes of an Auto Scaling group, each with P pods that need an
+DESCRIPTION = """Chooses subnets for N new nodes of an Auto Scaling group, each with P pods that need an
 address: the zone with the fewest allocated CPU cores, in it the subnet with the most free addresses. A zone
 whose subnets cannot hold a node is left out. Where addresses cannot be counted (the answer says why) the subnet
-is drawn by lot (--seed)."""
+is chosen at random (--seed)."""
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the verb, the group, and the nodes to place."""
-    parser: argparse.ArgumentParser = subparsers.add_parser(
-        "place", help="choose subnets for new nodes of a group", description=_DESCRIPTION
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the group, and the nodes to place."""
     parser.add_argument("group", metavar="GROUP", help="name of the Auto Scaling group")
     parser.add_argument("--count", metavar="N", type=_nodes, required=True, help="nodes, 1 to 1000")
     parser.add_argument("--pods", metavar="P", type=count, required=True, help="pods on each that need an address")
@@ -52,10 +49,10 @@ def _zones(text: str) -> tuple[str, ...]:
 def run(arguments: argparse.Namespace) -> int:
     """Choose and print the subnets; return 1 when no node can be placed."""
     inputs = Inputs.of(context_of(arguments, "place"))
-    scene = group_scene(inputs, arguments.group, arguments.pods, arguments.zones)
+    scene = placement_of_group(inputs, arguments.group, arguments.pods, arguments.zones)
     placement = place(scene, arguments.count, random.Random(arguments.seed))
     document = to_json(placement) | inputs.ages()
-    ages = inputs.told(arguments.now)
+    ages = inputs.describe_ages(arguments.now)
     emit(document, arguments.output, lambda: _table(arguments.group, document, placement, ages))
     return int(not placement.choices)
 

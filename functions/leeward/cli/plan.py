@@ -12,27 +12,28 @@ from rich.console import Group as Rows
 from rich.console import RenderableType
 from rich.table import Table
 
-from leeward.cli.cluster_scene import cluster_of
+from leeward.adapters.folder.files import load_json
+from leeward.adapters.folder.schema import SchemaError, check_of
+from leeward.cli.cluster_state import cluster_of
 from leeward.cli.output import emit
-from leeward.cli.plan_file import read_plan
-from leeward.disruption.command import Command, MethodName, Plan, Verdict
+from leeward.disruption.command import Command, Decision, MethodName, Plan, Replacement, Verdict
 from leeward.disruption.plan import plan_disruption
 from leeward.disruption.savings import dollars
 from leeward.disruption.validation import validate
+from leeward.errors import InvalidInputError
+from leeward.model.instance import CapacityType
 from leeward.reconcile.repair_plan import repair_plan
 
-_DESCRIPTION = """Shows the next run of voluntary disruption: which nodes would go, what is launched before, what that
+_PRINTED_BY = "leeward plan -o json"
+DESCRIPTION = """Shows the next run of voluntary disruption: which nodes would go, what is launched before, what that
 saves an hour, and for every other node why it stays. One method acts in a run, the first that has something to do:
 expiration, drift, emptiness, consolidation. With --method unhealthy it shows the nodes that the minute reconciler would
 replace because they are NotReady or their instance is impaired. Nothing is changed. With --validate an earlier plan
 (the JSON of this command) is checked again: what still holds is printed."""
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the verb, one method, or an earlier plan."""
-    parser: argparse.ArgumentParser = subparsers.add_parser(
-        "plan", help="show what would be consolidated, replaced or removed, and why", description=_DESCRIPTION
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add one method, or an earlier plan."""
     parser.add_argument("--method", choices=[name.value for name in MethodName], help="this method alone")
     parser.add_argument("--validate", metavar="PLAN.json", type=Path, help="check an earlier plan again")
 
@@ -140,3 +141,48 @@ def _replacements(command: Command) -> str:
 
 def _some(names: Sequence[str]) -> str:
     return ", ".join(names) if len(names) <= 3 else f"{names[0]} and {len(names) - 1} other types"
+
+
+def read_plan(path: Path) -> Plan:
+    """Read a plan. Raises InvalidInputError naming file, path, found and expected."""
+    documents = load_json(path, _PRINTED_BY)
+    if len(documents) != 1:
+        found = "no such file" if not documents else f"{len(documents)} documents"
+        raise InvalidInputError(f"{path}: document: found {found}, expected one plan, the output of: {_PRINTED_BY}")
+    raw = documents[0]
+    try:
+        check_of("plan")(raw, "")
+        for place, command in enumerate(raw["commands"]):
+            if command["decision"] == Decision.REPLACE and not command.get("replacements"):
+                raise SchemaError(f"commands[{place}].replacements", "nothing", "at least one, the decision is replace")
+    except SchemaError as error:
+        raise InvalidInputError(f"{path}: {error} (the output of: {_PRINTED_BY})") from error
+    method = raw.get("method")
+    if method is None and raw["commands"]:
+        raise InvalidInputError(f"{path}: method: found nothing, expected the method of its commands")
+    return Plan(
+        method=MethodName(method) if method else None,
+        commands=tuple(_command_of(one) for one in raw["commands"]),
+        verdicts={},
+    )
+
+
+def _command_of(raw: Mapping[str, Any]) -> Command:
+    return Command(
+        decision=Decision(raw["decision"]),
+        nodes=tuple(raw["nodes"]),
+        reason=raw.get("reason", ""),
+        replacements=tuple(_replacement(one) for one in raw.get("replacements", ())),
+        savings=raw.get("savingsPerHour"),
+        cost=raw.get("disruptionCost", 0.0),
+    )
+
+
+def _replacement(raw: Mapping[str, Any]) -> Replacement:
+    capacity = raw.get("capacityType")
+    return Replacement(
+        group=raw["group"],
+        types=tuple(raw["instanceTypes"]),
+        zones=tuple(raw["zones"]),
+        capacity=CapacityType(capacity) if capacity else None,
+    )

@@ -20,24 +20,21 @@ from leeward.node_template.gathering import look_up, sources_of
 from leeward.policy.document import TemplatePolicy
 from leeward.policy.selection import policy_for
 
-_DESCRIPTION = """Shows the node that an Auto Scaling group would launch next, also when it has none: labels, taints,
+DESCRIPTION = """Shows the node that an Auto Scaling group would launch next, also when it has none: labels, taints,
 capacity and allocatable, from its launch template, its tags and, for an EKS managed node group, DescribeNodegroup.
-Of several instance types and zones the first is shown, unless told. Output is YAML unless told."""
+Of several instance types and zones the first is shown, unless options name others. Output is YAML by default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
+class TemplateInputs:
     """Sources and policy of a template."""
 
     sources: Sources
     policy: TemplatePolicy
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the verb, the group, and which of its types and zones."""
-    parser: argparse.ArgumentParser = subparsers.add_parser(
-        "template", help="show what the next node of a group would be", description=_DESCRIPTION
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the group, and which of its types and zones."""
     parser.add_argument("group", metavar="GROUP", help="name of the Auto Scaling group")
     parser.add_argument("--zone", metavar="Z", help="this zone of the group's (default: the first)")
     parser.add_argument("--instance-type", metavar="T", help="this type of the group's (default: the first)")
@@ -49,17 +46,17 @@ def run(arguments: argparse.Namespace) -> int:
     type is not known: the node lacks cpu and memory.
     """
     context = context_of(arguments, "template")
-    scene = scene_of(context, arguments.group, zone=arguments.zone, instance_type=arguments.instance_type)
-    node = expected_node(scene.sources, scene.policy.precedence)
+    inputs = inputs_of(context, arguments.group, zone=arguments.zone, instance_type=arguments.instance_type)
+    node = expected_node(inputs.sources, inputs.policy.precedence)
     for warning in node.warnings:
         print(f"leeward: {warning}", file=sys.stderr)
     document = node.to_json()
-    emit(document, arguments.output, lambda: _table(scene, document))
-    return 1 if unknown_type(scene.sources) else 0
+    emit(document, arguments.output, lambda: _table(inputs, document))
+    return 1 if unknown_type(inputs.sources) else 0
 
 
-def scene_of(context: ClusterContext, name: str, *, zone: str | None, instance_type: str | None) -> Scene:
-    """Build the scene of the group with this name; the cluster's own API is not called. Raises InvalidInputError for an
+def inputs_of(context: ClusterContext, name: str, *, zone: str | None, instance_type: str | None) -> TemplateInputs:
+    """Build the inputs of the group with this name; the cluster's API is not called. Raises InvalidInputError for an
     unknown group, and for a zone or a type that it cannot launch.
     """
     ports, group = context.ports, context.group(name)
@@ -78,7 +75,7 @@ def scene_of(context: ClusterContext, name: str, *, zone: str | None, instance_t
     _check("instance type", instance_type, looked.choices.types)
     variables = {**(context.facts().cni or {}), **(policy.cni if policy else {})}
     sources = sources_of(looked, ports.launches, variables, zone=zone, instance_type=instance_type)
-    return Scene(sources=sources, policy=template)
+    return TemplateInputs(sources=sources, policy=template)
 
 
 def _check(what: str, asked: str | None, allowed: tuple[str, ...]) -> None:
@@ -88,9 +85,9 @@ def _check(what: str, asked: str | None, allowed: tuple[str, ...]) -> None:
         raise InvalidInputError(f"template: found {what} {asked!r}, expected one of the group's: {shown}")
 
 
-def _table(scene: Scene, document: Mapping[str, Any]) -> RenderableType:
+def _table(inputs: TemplateInputs, document: Mapping[str, Any]) -> RenderableType:
     status, spec = document["status"], document["spec"]
-    amounts = Table(title=f"the next node of {scene.sources.group.name}", title_justify="left", title_style="bold")
+    amounts = Table(title=f"the next node of {inputs.sources.group.name}", title_justify="left", title_style="bold")
     for column in ("resource", "capacity", "allocatable"):
         amounts.add_column(column)
     for name, value in status["capacity"].items():

@@ -14,21 +14,18 @@ from rich.table import Table
 from leeward.cli.context import context_of
 from leeward.cli.ips import count
 from leeward.cli.output import emit
-from leeward.cli.place_scene import Inputs, cluster_scene, facts_by_zone
+from leeward.cli.placement_inputs import Inputs, facts_by_zone, placement_of_cluster
 from leeward.placement.explain import ZoneFacts, explain_zone, imbalance, typical_node
 from leeward.placement.verdict import ZoneVerdict
 from leeward.placement.zones import judge_zones
 
-_DESCRIPTION = """Shows the zones in the order in which the next node would be tried: fewest allocated CPU cores
-first, by lot among equals (--seed), zones whose subnets cannot hold the node's pods left out. Says in words
-what makes the zones differ: large nodes, pods bound by their volumes, subnets without addresses."""
+DESCRIPTION = """Shows the zones in the order in which the next node would be tried: fewest allocated CPU cores
+first, at random among equals (--seed), without zones whose subnets cannot hold the node's pods. Explains
+why the zones differ: large nodes, pods bound by their volumes, subnets without addresses."""
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the verb, and the node that the zones are judged for."""
-    parser: argparse.ArgumentParser = subparsers.add_parser(
-        "zones", help="show the order of zones and why they differ", description=_DESCRIPTION
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the node that the zones are judged for."""
     parser.add_argument("--instance-type", metavar="T", help="of the next node (default: the commonest of the nodes)")
     parser.add_argument(
         "--pods", metavar="P", type=count, help="that need an address there (default: as on the busiest such node)"
@@ -38,11 +35,11 @@ def add_parser(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Judge and print; return 0, also where no zone can take a node."""
     inputs = Inputs.of(context_of(arguments, "zones"))
-    scene = cluster_scene(inputs, arguments.instance_type, arguments.pods)
+    scene = placement_of_cluster(inputs, arguments.instance_type, arguments.pods)
     facts = facts_by_zone(inputs, scene)
     verdicts = judge_zones(scene, random.Random(arguments.seed))
     document = to_json(verdicts, facts) | inputs.ages()
-    sentences = (*imbalance(verdicts, facts), *inputs.told(arguments.now))
+    sentences = (*imbalance(verdicts, facts), *inputs.describe_ages(arguments.now))
     emit(document, arguments.output, lambda: _table(document, sentences))
     return 0
 

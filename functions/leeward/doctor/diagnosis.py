@@ -2,37 +2,23 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
-from leeward.doctor.checks import (
-    account,
-    alarms,
-    clusters,
-    events,
-    functions,
-    groups,
-    hooks,
-    launches,
-    network,
-    policies,
-    queues,
-    runs,
-    tags,
-)
-from leeward.doctor.facts import Facts, Inside
+from leeward.doctor.checks import account, clusters, events, functions, groups, hooks, policies, queues, runs
+from leeward.doctor.facts import Facts, InspectedCluster
 from leeward.doctor.finding import Finding, State
 
 OfDeployment = Callable[[Facts], Iterator[Finding]]
-OfCluster = Callable[[Facts, Inside], Iterator[Finding]]
+OfCluster = Callable[[Facts, InspectedCluster], Iterator[Finding]]
 
 
-def _alone(check: Callable[[Inside], Iterator[Finding]]) -> OfCluster:
+def _alone(check: Callable[[InspectedCluster], Iterator[Finding]]) -> OfCluster:
     """Adapt a check that needs only the cluster."""
-    return lambda _, inside: check(inside)
+    return lambda _, cluster: check(cluster)
 
 
 DEPLOYMENT: tuple[OfDeployment, ...] = (
     functions.functions,
     functions.errors,
-    network.endpoints,
+    functions.endpoints,
     functions.machines,
     functions.table,
     events.rules,
@@ -42,8 +28,8 @@ DEPLOYMENT: tuple[OfDeployment, ...] = (
     queues.policy,
     queues.age,
     queues.dead_letters,
-    alarms.alarms,
-    alarms.actions,
+    events.alarms,
+    events.actions,
     runs.executions,
     runs.records,
     runs.upgrades,
@@ -62,12 +48,12 @@ CLUSTER: tuple[OfCluster, ...] = (
     _alone(policies.written),
     policies.selection,
     _alone(policies.switches),
-    tags.tags,
+    groups.tags,
     hooks.hooks,
     groups.processes,
     groups.refreshes,
     groups.lifecycle,
-    launches.launches,
+    groups.launches,
 )
 
 
@@ -77,7 +63,7 @@ def diagnose(facts: Facts) -> tuple[Finding, ...]:
     if facts.nothing_deployed:
         return (*who, account.nothing_there(facts.identity))
     of_deployment = (found for check in DEPLOYMENT for found in check(facts))
-    of_clusters = (found for inside in facts.clusters for check in CLUSTER for found in check(facts, inside))
+    of_clusters = (found for cluster in facts.clusters for check in CLUSTER for found in check(facts, cluster))
     return (*who, *of_deployment, *of_clusters)
 
 

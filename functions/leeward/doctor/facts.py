@@ -1,13 +1,14 @@
-"""Facts of a deployment. A part that could not be read is `Unread`, one that does not exist None.
+"""Facts of a deployment. A part that could not be read is `Unavailable`, one that does not exist None.
 
 Decides nothing about what is in order."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, TypeAlias, TypeVar
+from typing import Any
 
 from leeward.disruption.record import DisruptionRecord
+from leeward.doctor.reading import Read
 from leeward.model.concurrency import Concurrency
 from leeward.model.facts import FactKind
 from leeward.model.group import Group, LifecycleHook
@@ -15,27 +16,7 @@ from leeward.model.termination import TerminationRecord
 from leeward.policy.document import ClusterPolicies
 from leeward.upgrade.record import UpgradeRecord
 
-T = TypeVar("T")
 Rule = tuple[str, str, str]  # (API group, resource, verb), in the words of RBAC
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unread:
-    """Read that gave nothing. `permission` is the one that it takes; `denied`: that permission was missing."""
-
-    permission: str
-    why: str
-    denied: bool = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refused:
-    """Policies that exist and cannot be parsed, in the parser's own sentences."""
-
-    why: str
-
-
-Read: TypeAlias = T | Unread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +163,7 @@ class Served:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Inside:
+class InspectedCluster:
     """One cluster. `served` None: what the deployment serves is not known. `entry`: Kubernetes groups of the access
     entry; `aws_auth` is read where there is none. `members`: instances of its nodes. `foreign`: node -> the other
     deployment that is terminating it, by its taint. `synced`: when fn sync recorded each kind of facts. By group:
@@ -199,7 +180,7 @@ class Inside:
     bindings: Mapping[str, Read[Binding | None]]
     members: Read[frozenset[str]]
     foreign: Mapping[str, str]
-    policies: Read[ClusterPolicies] | Refused
+    policies: Read[ClusterPolicies]
     hooks: Mapping[str, Read[tuple[LifecycleHook, ...]]]
     refreshes: Mapping[str, Read[tuple[str, ...]]]
     upgrades: Mapping[str, Read[Upgrade | None]]
@@ -234,7 +215,7 @@ class Facts:
     records: Read[tuple[TerminationRecord, ...]]
     running: Read[frozenset[str]]
     groups: Read[tuple[Group, ...]]
-    clusters: tuple[Inside, ...]
+    clusters: tuple[InspectedCluster, ...]
 
     @property
     def nothing_deployed(self) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from leeward.doctor.facts import Unread
+from leeward.doctor.reading import Cause, Unavailable
 
 
 class State(StrEnum):
@@ -147,7 +147,7 @@ class About:
         """Report that it is not in order."""
         return Finding(check=self.check, object=self.object, state=State.FAILED, found=found, fix=fix)
 
-    def unknown(self, unread: Unread) -> Finding:
+    def unknown(self, missing: Unavailable) -> Finding:
         """Report that it could not be read."""
-        fix = f"allow yourself {unread.permission}" if unread.denied else AGAIN
-        return Finding(check=self.check, object=self.object, state=State.UNKNOWN, found=unread.why, fix=fix)
+        fix = f"allow yourself {missing.permission}" if missing.cause is Cause.DENIED else AGAIN
+        return Finding(check=self.check, object=self.object, state=State.UNKNOWN, found=missing.reason, fix=fix)

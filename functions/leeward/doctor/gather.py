@@ -1,16 +1,17 @@
 """Reads of a deployment: every read is made, whatever the others give. Changes nothing.
 
-Decides which reads there are, and which permission each takes."""
+Decides which reads there are, which permission each takes, and which clusters the deployment serves: the environment
+that all its functions share names them."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
 from leeward.doctor import expected
-from leeward.doctor.facts import Facts, Function, Identity, Inside, Network, Read, Served, Unread
-from leeward.doctor.gather_cluster import look_inside
-from leeward.doctor.reading import read, read_each
-from leeward.doctor.served import clusters_of, environment, queue_arns_of
+from leeward.doctor.facts import Facts, Function, Identity, InspectedCluster, Network, Served
+from leeward.doctor.gather_cluster import inspect_cluster
+from leeward.doctor.reading import Cause, Read, Unavailable, read, read_each
 from leeward.model.group import Group
 from leeward.model.termination import Status, TerminationRecord
 from leeward.ports import Ports
@@ -19,7 +20,9 @@ from leeward.ports.records import Claims
 
 ERRORS_OF = timedelta(hours=1)
 FAILURES_OF = timedelta(days=1)
-NOWHERE = Unread(permission="lambda:GetFunction", why="no cluster of the deployment is known", denied=False)
+NOWHERE = Unavailable(
+    permission="lambda:GetFunction", reason="no cluster of the deployment is known", cause=Cause.FAILED
+)
 
 PortsOf = Callable[[str], Ports]
 
@@ -27,11 +30,11 @@ PortsOf = Callable[[str], Ports]
 def gather(deployment: Deployment, ports_of: PortsOf, identity: Identity, *, asked: str | None, now: datetime) -> Facts:
     """Gather the facts. `ports_of`: a cluster's ports, by its name; `asked`: the only cluster to read, None: all."""
     functions = read_each(expected.FUNCTIONS, "lambda:GetFunction", deployment.function)
-    told = environment(functions.values())
-    served = clusters_of(told)
+    settings = environment(functions.values())
+    served = clusters_of(settings)
     groups = read("autoscaling:DescribeAutoScalingGroups", lambda: tuple(deployment.groups()))
-    inside = _inside(deployment, ports_of, _wanted(served, asked), groups, queue_arns_of(told))
-    first = ports_of(inside[0].name) if inside else None
+    clusters = _clusters(deployment, ports_of, _wanted(served, asked), groups, queue_arns_of(settings))
+    first = ports_of(clusters[0].name) if clusters else None
     return Facts(
         now=now,
         identity=identity,
@@ -41,7 +44,7 @@ def gather(deployment: Deployment, ports_of: PortsOf, identity: Identity, *, ask
         functions=functions,
         network=_network(deployment, functions),
         groups=groups,
-        clusters=inside,
+        clusters=clusters,
         records=_records(first.claims) if first else NOWHERE,
         running=read("states:ListExecutions", first.executions.all_running) if first else NOWHERE,
         **_parts(deployment, functions, now),
@@ -50,10 +53,10 @@ def gather(deployment: Deployment, ports_of: PortsOf, identity: Identity, *, ask
 
 def _network(deployment: Deployment, functions: dict[str, Read[Function | None]]) -> Read[Network | None]:
     """Read the VPC that functions run in, the same for all of them; None where none does."""
-    inside = [found for found in functions.values() if isinstance(found, Function) and found.vpc]
-    if not inside:
+    in_vpc = [found for found in functions.values() if isinstance(found, Function) and found.vpc]
+    if not in_vpc:
         return None
-    vpc, subnets = inside[0].vpc, inside[0].subnets
+    vpc, subnets = in_vpc[0].vpc, in_vpc[0].subnets
     return read("ec2:DescribeVpcEndpoints and ec2:DescribeRouteTables", lambda: deployment.network(vpc, subnets))
 
 
@@ -61,7 +64,7 @@ def _parts(deployment: Deployment, functions: dict[str, Read[Function | None]], 
     """Read the parts that belong to neither a cluster nor a run."""
     rules = read("events:ListRules", lambda: deployment.rules(expected.PREFIX))
     named = (*expected.RULES, *expected.SCHEDULES)
-    there = named if isinstance(rules, Unread) else [name for name in named if name in rules]
+    there = named if isinstance(rules, Unavailable) else [name for name in named if name in rules]
     since = now - FAILURES_OF
     return {
         "counts": read("cloudwatch:GetMetricData", lambda: deployment.counts(tuple(functions), now - ERRORS_OF, now)),
@@ -90,15 +93,17 @@ def _wanted(served: tuple[Served, ...] | None, asked: str | None) -> tuple[tuple
     return tuple((one.name, one) for one in served if asked in {None, one.name})
 
 
-def _inside(
+def _clusters(
     deployment: Deployment,
     ports_of: PortsOf,
     wanted: tuple[tuple[str, Served | None], ...],
     groups: Read[tuple[Group, ...]],
     queue_arns: frozenset[str],
-) -> tuple[Inside, ...]:
-    known = () if isinstance(groups, Unread) else groups
-    return tuple(look_inside(name, served, deployment, ports_of(name), known, queue_arns) for name, served in wanted)
+) -> tuple[InspectedCluster, ...]:
+    known = () if isinstance(groups, Unavailable) else groups
+    return tuple(
+        inspect_cluster(name, served, deployment, ports_of(name), known, queue_arns) for name, served in wanted
+    )
 
 
 def _records(claims: Claims) -> Read[tuple[TerminationRecord, ...]]:
@@ -108,3 +113,29 @@ def _records(claims: Claims) -> Read[tuple[TerminationRecord, ...]]:
         return tuple(record for record in found.values() if record.status is Status.OPEN)
 
     return read("dynamodb:Query and dynamodb:BatchGetItem", look)
+
+
+def environment(functions: Iterable[Read[Function | None]]) -> dict[str, str]:
+    """Return the environment of the first function that could be read; empty where none could."""
+    for found in functions:
+        if found is not None and not isinstance(found, Unavailable) and found.environment.get("CLUSTERS"):
+            return dict(found.environment)
+    return {}
+
+
+def clusters_of(settings: dict[str, str]) -> tuple[Served, ...] | None:
+    """Return the clusters, or None where the setting is missing or no list of clusters."""
+    try:
+        listed = json.loads(settings.get("CLUSTERS", ""))
+        return tuple(Served(name=str(raw["name"]), role=str(raw.get("actRole") or "")) for raw in listed)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def queue_arns_of(settings: dict[str, str]) -> frozenset[str]:
+    """Return the targets that a hook of Leeward may notify."""
+    try:
+        topics = [str(topic) for topic in json.loads(settings.get("HOOK_TOPICS") or "[]")]
+    except (ValueError, TypeError):
+        topics = []
+    return frozenset(topics) | ({settings["QUEUE_ARN"]} if settings.get("QUEUE_ARN") else frozenset())

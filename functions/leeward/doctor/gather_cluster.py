@@ -6,9 +6,8 @@ from functools import partial
 from typing import TypeVar
 
 from leeward.doctor import expected
-from leeward.doctor.facts import Disruption, Inside, Read, Refused, Served, Unread, Upgrade
-from leeward.doctor.reading import read, read_each
-from leeward.errors import InvalidPolicyError
+from leeward.doctor.facts import Disruption, InspectedCluster, Served, Upgrade
+from leeward.doctor.reading import Read, Unavailable, read, read_each
 from leeward.model.facts import FactKind
 from leeward.model.group import Group
 from leeward.model.instance import cluster_of
@@ -18,33 +17,32 @@ from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 from leeward.ports.doctor import Deployment, Rbac
 from leeward.ports.executions import NamedExecutions
-from leeward.ports.kubernetes import Clusters
 from leeward.ports.records import Catalog, Disruptions
 from leeward.upgrade.lease import is_running
 
-NO_ROLE = Unread(
-    permission="lambda:GetFunction", why="the role that enters the cluster is not known: no function could be read"
+NO_ROLE = Unavailable(
+    permission="lambda:GetFunction", reason="the role that enters the cluster is not known: no function could be read"
 )
 T = TypeVar("T")
 
 
-def look_inside(
+def inspect_cluster(
     name: str,
     served: Served | None,
     deployment: Deployment,
     ports: Ports,
     groups: tuple[Group, ...],
     queue_arns: frozenset[str],
-) -> Inside:
+) -> InspectedCluster:
     """Read one cluster. `groups`: every known one, of which those with the cluster's tags are read."""
     entry = _entry(name, served, deployment)
     rbac, version = _api(name, deployment)
-    asked = _Asker(version)
-    policies = _policies(name, ports)
+    asked = _ClusterReader(version)
+    policies = read("ssm:GetParametersByPath", lambda: ports.clusters.policies(name))
     nodes = asked("list nodes", lambda: tuple(ports.clusters.kubernetes(name).nodes()))
     tagged = [group for group in groups if cluster_of(group.tags, [name])]
     selected = [group for group in tagged if _selects(policies, group)]
-    return Inside(
+    return InspectedCluster(
         name=name,
         served=served,
         described=read("eks:DescribeCluster", lambda: deployment.cluster(name)),
@@ -53,8 +51,8 @@ def look_inside(
         version=version,
         roles=asked.each("get clusterroles", rbac.cluster_role),
         bindings=asked.each("get clusterrolebindings", rbac.binding),
-        members=nodes if isinstance(nodes, Unread) else frozenset(node.instance_id for node in nodes) - {""},
-        foreign={} if isinstance(nodes, Unread) else _foreign(nodes, ports.deployment),
+        members=nodes if isinstance(nodes, Unavailable) else frozenset(node.instance_id for node in nodes) - {""},
+        foreign={} if isinstance(nodes, Unavailable) else _foreign(nodes, ports.deployment),
         policies=policies,
         hooks=_by_group(tagged, "autoscaling:DescribeLifecycleHooks", lambda group: tuple(ports.groups.hooks(group))),
         refreshes=_by_group(selected, "autoscaling:DescribeInstanceRefreshes", ports.service_limits.refreshes),
@@ -70,11 +68,11 @@ def look_inside(
     )
 
 
-class _Asker:
+class _ClusterReader:
     """Reader of the cluster, unless it has not answered already: each try would wait for its time-out again."""
 
     def __init__(self, version: Read[str]) -> None:
-        self._silent = version if isinstance(version, Unread) else None
+        self._silent = version if isinstance(version, Unavailable) else None
 
     def __call__(self, permission: str, look: Callable[[], T]) -> Read[T]:
         if self._silent is not None:
@@ -103,26 +101,8 @@ def _api(name: str, deployment: Deployment) -> tuple[Rbac, Read[str]]:
     return rbac, read("an access entry of your own (aws eks create-access-entry)", rbac.version)
 
 
-def _policies(name: str, ports: Ports) -> Read[ClusterPolicies] | Refused:
-    try:
-        return read("ssm:GetParametersByPath", lambda: _understood(name, ports.clusters))
-    except _NotUnderstoodError as error:
-        return Refused(why=str(error))
-
-
-class _NotUnderstoodError(Exception):
-    """Error that carries a refusal past `read`: the policies were read, and are wrong."""
-
-
-def _understood(name: str, clusters: Clusters) -> ClusterPolicies:
-    try:
-        return clusters.policies(name)
-    except InvalidPolicyError as error:
-        raise _NotUnderstoodError("; ".join(str(error).splitlines())) from error
-
-
-def _selects(policies: Read[ClusterPolicies] | Refused, group: Group) -> bool:
-    if isinstance(policies, (Unread, Refused)):
+def _selects(policies: Read[ClusterPolicies], group: Group) -> bool:
+    if isinstance(policies, Unavailable):
         return False
     return policy_for(policies.policies, group.name, group.tags) is not None
 

@@ -1,20 +1,45 @@
-"""Read of one object: its value, or why it could not be read. A failure stops no other read."""
+"""Read of one object: its value, or why it is unavailable. A failure stops no other read."""
 
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TypeAlias, TypeVar
 
-from leeward.doctor.facts import Read, Unread
-from leeward.errors import AccessDeniedError, LeewardError
+from leeward.errors import AccessDeniedError, InvalidPolicyError, LeewardError
 
 T = TypeVar("T")
+
+
+class Cause(Enum):
+    """Cause for which an object is unavailable."""
+
+    DENIED = auto()  # the permission is missing
+    FAILED = auto()
+    INVALID = auto()  # it was read, and cannot be parsed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unavailable:
+    """Object that could not be read. `permission`: what the read takes; `reason`: a sentence."""
+
+    permission: str
+    reason: str
+    cause: Cause = Cause.DENIED
+
+
+Read: TypeAlias = T | Unavailable
 
 
 def read(permission: str, look: Callable[[], T]) -> Read[T]:
     """Read one object. `permission` names what the read takes, as a policy or a role would have to grant it."""
     try:
         return look()
+    except InvalidPolicyError as error:
+        reason = "; ".join(str(error).splitlines())
+        return Unavailable(permission=permission, reason=reason, cause=Cause.INVALID)
     except LeewardError as error:
-        return Unread(permission=permission, why=_sentence(error), denied=isinstance(error, AccessDeniedError))
+        cause = Cause.DENIED if isinstance(error, AccessDeniedError) else Cause.FAILED
+        return Unavailable(permission=permission, reason=_sentence(error), cause=cause)
 
 
 def read_each(names: Iterable[str], permission: str, look: Callable[[str], T]) -> dict[str, Read[T]]:

@@ -24,8 +24,8 @@ _FIXES = {
         "in a Region that does not offer LaunchInstances nothing is to be done"
     ),
     RefusalCause.DENIED: (
-        "tag the group's launch template like the group (kubernetes.io/cluster/NAME: owned), name its role in the setting "
-        "nodeRoles and deploy again; then look at permissions boundaries and service control policies"
+        "tag the group's launch template like the group (kubernetes.io/cluster/NAME: owned), name its role in the "
+        "setting nodeRoles and deploy again; then look at permissions boundaries and service control policies"
     ),
     RefusalCause.REFUSED: (
         "give the group a launch template, no warm pool, and a mixed instances policy only when it is all On-Demand or "

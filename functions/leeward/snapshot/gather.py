@@ -21,7 +21,7 @@ from leeward.model.pod import FINISHED, Pod
 from leeward.model.subnet import Subnet
 from leeward.node_template.gathering import Looked
 from leeward.placement.cni import DAEMON_SET, variables_of
-from leeward.policy.document import NodePolicy
+from leeward.policy.document import ClusterPolicies, NodePolicy
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 from leeward.ports.compute import PriceList
@@ -35,13 +35,20 @@ from leeward.snapshot.launches import LaunchFacts, launchable_of, launched_from,
 from leeward.snapshot.volume_limits import seen_limits
 
 
-def gather(ports: Ports, cluster: str, now: datetime, *, as_if: Group | None = None) -> ClusterSnapshot:
+def gather(
+    ports: Ports,
+    cluster: str,
+    now: datetime,
+    *,
+    as_if: Group | None = None,
+    policies: ClusterPolicies | None = None,
+) -> ClusterSnapshot:
     """Return the current state of the cluster. Raises the errors of the ports; if prices or the table of claims are
     unavailable, the remarks say so. `as_if`: one of its groups in an assumed state; launches are then read only for
-    that one.
+    that one. `policies`: assumed instead of the cluster's.
     """
     objects = _read_objects(ports.clusters.kubernetes(cluster))
-    policies = ports.clusters.policies(cluster)
+    policies = policies or ports.clusters.policies(cluster)
     groups = {group.name: group for group in ports.groups.of_clusters([cluster])}
     if as_if is not None:
         groups[as_if.name] = as_if

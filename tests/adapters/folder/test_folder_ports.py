@@ -7,21 +7,22 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from leeward.adapters.folder.autoscaling import FolderGroups, FolderInstances
-from leeward.adapters.folder.compute import (
+from leeward.adapters.folder.compute import FolderLaunchSources, FolderNetwork, FolderPriceList, FolderTemplates
+from leeward.adapters.folder.eks import (
     FolderKnownNodegroups,
-    FolderLaunchSources,
-    FolderNetwork,
+    FolderManagedUpdates,
     FolderNodegroups,
-    FolderPriceList,
+    FolderServiceLimits,
 )
 from leeward.adapters.folder.kubernetes import FILE_OF, FolderClusters, FolderKubernetes
 from leeward.adapters.folder.reader import Folder
-from leeward.adapters.folder.records import FolderCatalog, FolderClaims, FolderClock
+from leeward.adapters.folder.records import FolderCatalog, FolderClaims, FolderClock, FolderDisruptions, FolderUpgrades
 from leeward.adapters.folder.wiring import folder_ports
 from leeward.capture.documents import KUBERNETES
 from leeward.errors import InvalidInputError, NotInSnapshotError, ObjectGoneError
+from leeward.model.launch import LaunchTemplateRef
 from leeward.model.pod import Pod
-from leeward.ports import autoscaling, clock, compute, eks, kubernetes, records
+from leeward.ports import autoscaling, clock, compute, eks, kubernetes, monitoring, records
 from leeward.ports.kubernetes import Listed
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -38,6 +39,11 @@ ADAPTERS = {
     FolderKnownNodegroups: eks.KnownNodegroups,
     FolderClaims: records.Claims,
     FolderCatalog: records.Catalog,
+    FolderTemplates: compute.Templates,
+    FolderManagedUpdates: eks.ManagedUpdates,
+    FolderServiceLimits: monitoring.ServiceLimits,
+    FolderUpgrades: records.Upgrades,
+    FolderDisruptions: records.Disruptions,
 }
 
 
@@ -129,12 +135,42 @@ def test_a_change_of_the_cluster_is_refused_and_says_how_to_make_it(ports, chang
 
 
 def test_what_a_folder_cannot_know_is_refused_and_not_answered_as_nothing(ports):
+    with pytest.raises(NotInSnapshotError, match="it has no executions"):
+        ports().upgrade_executions.running("web-1")
     with pytest.raises(NotInSnapshotError, match="it has no records of upgrades"):
-        ports().upgrades.read("web")
+        ports().upgrades.plan("web")
     with pytest.raises(NotInSnapshotError, match="it can only be read"):
         ports().group_changes.suspend("web", "AZRebalance")
     with pytest.raises(NotInSnapshotError, match=r"FolderClaims\.claim"):
         ports().claims.claim(None, None, NOW)
+
+
+def test_no_termination_upgrade_and_run_is_recorded(ports):
+    """As where Leeward is not installed; a folder is of no deployment, so no execution is said not to run."""
+    found = ports()
+    assert (found.claims.read("i-1"), found.upgrades.read("web"), found.disruptions.read("blue")) == (None, None, None)
+    assert (found.upgrades.read_all(["web"]), found.deployment) == ({}, "")
+
+
+@pytest.mark.parametrize(
+    ("asked", "numbered"), [("$Latest", "2"), ("$Default", "1"), ("1", "1"), ("7", "7"), ("$Latest of another", "")]
+)
+def test_a_version_of_a_launch_template_has_its_number_where_the_file_tells_it(ports, asked, numbered):
+    versions = [
+        {"LaunchTemplateId": "lt-1", "LaunchTemplateName": "web", "VersionNumber": 1, "DefaultVersion": True},
+        {"LaunchTemplateId": "lt-1", "LaunchTemplateName": "web", "VersionNumber": 2, "DefaultVersion": False},
+    ]
+    found = ports(launch_template_versions={"LaunchTemplateVersions": versions})
+    version, _, another = asked.partition(" of ")
+    template = LaunchTemplateRef(name=another or "web", version=version)
+    assert found.templates.numbered(template).version == numbered
+
+
+def test_the_control_plane_has_the_version_of_the_file(ports):
+    assert ports().service_limits.control_plane("blue") == ""
+    assert (
+        ports(cluster={"cluster": {"name": "blue", "version": "1.33"}}).service_limits.control_plane("blue") == "1.33"
+    )
 
 
 def test_an_instance_is_of_the_group_that_lists_it_also_without_a_tag(ports):

@@ -127,7 +127,7 @@ OF_THE_COMMAND_LINE = (
     Planted(
         name="leeward drain exits 0 although pods refuse",
         story="prints what refuses and reports success",
-        edits=(edit("leeward.cli.drain.run", "return int(blocked)", "return 0"),),
+        edits=(edit("leeward.cli.drain.command.run", "return int(blocked)", "return 0"),),
         tests=("tests/cli/test_drain.py",),
     ),
 )

@@ -5,9 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from leeward.blockers.blocker import Kind
+from leeward.blockers.blocker import Kind, owner_of
 from leeward.blockers.find import blockers
-from leeward.blockers.owners import owner_of
 from leeward.blockers.scene import Keeper, NodeScene, gives_up_at, waiting_hooks
 from leeward.disruption.do_not_disrupt import why_pod_stays
 from leeward.model.attachment import VolumeAttachment

@@ -154,13 +154,13 @@ def test_a_sync_that_runs_and_does_not_get_into_the_cluster(patient):
     assert (found.state, "443" in found.fix) == (State.FAILED, True)
 
 
-def test_facts_that_could_not_be_gathered_anew(patient):
+def test_facts_that_fn_sync_could_not_read_again(patient):
     later = START + timedelta(minutes=80)
     patient.synced(*set(FactKind) - {FactKind.PRICES}, at=later)
     found = patient.trouble(Check.SYNC, now=later)
     assert (found.state, found.found) == (
         State.WARNING,
-        "what it could not gather anew is old: prices of 2026-03-02T10:00:00Z",
+        "facts that it could not read again are old: prices of 2026-03-02T10:00:00Z",
     )
 
 

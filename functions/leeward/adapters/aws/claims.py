@@ -7,14 +7,14 @@ import math
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from leeward.adapters.aws.ledger_items import offset_item
 from leeward.adapters.aws.record_items import (
     TERMINATION,
     cause_item,
     instance_of,
     new_record,
+    offset_item,
     once_key,
     plan_item,
     record_key,
@@ -23,7 +23,7 @@ from leeward.adapters.aws.record_items import (
     subject_item,
     times_item,
 )
-from leeward.adapters.aws.table import Table
+from leeward.adapters.aws.table import Change, Table
 from leeward.errors import AwsUnavailableError, ObjectGoneError, RecordChangedError
 from leeward.model.seen import Seen
 from leeward.model.surge_instance import Settlement, SurgeInstance
@@ -103,8 +103,8 @@ class DynamoClaims:
         node: str | None = None,
     ) -> None:
         """Write all values in one write; a repeat changes nothing. Raises ObjectGoneError without a record."""
-        change = _Change()
-        change.set_times(times)
+        change = Change()
+        _set_times(change, times)
         for name, at in times_item(heartbeats or {}).items():
             change.set_in("heartbeats", name, at)
         if replacement is not None:
@@ -128,8 +128,8 @@ class DynamoClaims:
         """Write in one conditional write. A repeat changes nothing but `evicted`, a count for people only. Raises
         ObjectGoneError without a record.
         """
-        change = _Change()
-        change.set_times(times)
+        change = Change()
+        _set_times(change, times)
         if blocked_by is not None:
             change.set("blockedBy", list(blocked_by))
         if evicted:
@@ -139,25 +139,25 @@ class DynamoClaims:
 
     def failed(self, instance: str, why: str) -> None:
         """Write the failure in one write; a repeat writes the same. Raises ObjectGoneError without a record."""
-        change = _Change()
+        change = Change()
         change.set("failure", why)
         self._write(instance, change)
 
     def saw(self, instance: str, seen: Seen) -> None:
         """Write the observation in one write; a repeat writes the same. Raises ObjectGoneError without a record."""
-        change = _Change()
+        change = Change()
         change.set("seen", seen.to_json())
         self._write(instance, change)
 
     def surge(self, instance: str, surges: Mapping[str, bool]) -> None:
         """Write the surges in one write; a repeat writes the same. Raises ObjectGoneError without a record."""
-        change = _Change()
+        change = Change()
         change.set("surges", dict(surges))
         self._write(instance, change)
 
     def plan(self, instance: str, plan: LaunchPlan) -> None:
         """Write the launch plan in one write; a repeat writes the same. Raises ObjectGoneError without a record."""
-        change = _Change()
+        change = Change()
         change.set("plan", plan_item(plan))
         self._write(instance, change)
 
@@ -201,7 +201,7 @@ class DynamoClaims:
         )
         return written or (there is not None and there.get("by") == mark)
 
-    def _write(self, instance: str, change: _Change, attempt: int | None = None) -> None:
+    def _write(self, instance: str, change: Change, attempt: int | None = None) -> None:
         expression, names, values = change.written()
         condition = "attribute_exists(pk)"
         if attempt is not None:
@@ -282,51 +282,10 @@ class DynamoClaims:
         return record
 
 
-class _Change:
-    """UpdateExpression that grows by one assignment at a time."""
-
-    def __init__(self) -> None:
-        self._sets: list[str] = []
-        self._adds: list[str] = []
-        self._names: dict[str, str] = {}
-        self._values: dict[str, Any] = {}
-
-    @property
-    def empty(self) -> bool:
-        return not self._values
-
-    def set(self, attribute: str, value: Any) -> None:
-        self._sets.append(f"#{attribute} = {self._value(value)}")
-
-    def set_times(self, times: Mapping[str, datetime] | None) -> None:
-        """Set times; those that are set already stay, except the ones in OVERWRITTEN_TIMES."""
-        for name, at in times_item(times or {}).items():
-            self.set_in("times", name, at, keep=name not in OVERWRITTEN_TIMES)
-
-    def set_in(self, attribute: str, name: str, value: Any, *, keep: bool = False) -> None:
-        """Set an entry of a map; `keep`: only where there is none yet."""
-        path = f"#{attribute}.{self._name(name)}"
-        new = self._value(value)
-        self._sets.append(f"{path} = if_not_exists({path}, {new})" if keep else f"{path} = {new}")
-
-    def add(self, attribute: str, count: int) -> None:
-        self._adds.append(f"#{attribute} {self._value(count)}")
-
-    def written(self) -> tuple[str, dict[str, str], dict[str, Any]]:
-        """Return expression, names and values."""
-        parts = [("SET", self._sets), ("ADD", self._adds)]
-        expression = " ".join(f"{verb} {', '.join(items)}" for verb, items in parts if items)
-        return expression, self._names, self._values
-
-    def _name(self, name: str) -> str:
-        placeholder = f"#n{len(self._names)}"
-        self._names[placeholder] = name
-        return placeholder
-
-    def _value(self, value: Any) -> str:
-        placeholder = f":v{len(self._values)}"
-        self._values[placeholder] = value
-        return placeholder
+def _set_times(change: Change, times: Mapping[str, datetime] | None) -> None:
+    """Set times; those that are set already stay, except the ones in OVERWRITTEN_TIMES."""
+    for name, at in times_item(times or {}).items():
+        change.set_in("times", name, at, keep=name not in OVERWRITTEN_TIMES)
 
 
 def _epoch(moment: datetime) -> int:

@@ -1,10 +1,13 @@
 """botocore clients, created when first used and kept for the life of the process.
 
 botocore, not boto3 on top of it: the same clients, and a cold start that is shorter by boto3's own import. It reads
-AWS_SDK_UA_APP_ID, which puts the function's name into the user agent, and AWS_ENDPOINT_URL by itself."""
+AWS_SDK_UA_APP_ID, which puts the function's name into the user agent, and AWS_ENDPOINT_URL by itself. Calls that take
+many values are made in chunks, answers are read page by page."""
 
 import os
 import threading
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 import botocore.session
@@ -93,3 +96,15 @@ class AwsClients:
                 self._session = botocore.session.Session()
                 self._session.set_config_variable("sts_regional_endpoints", "regional")
             return self._session
+
+
+def chunks(values: Iterable[str], size: int) -> Iterator[list[str]]:
+    """Yield distinct values in their first order, at most `size` at a time."""
+    distinct = iter(dict.fromkeys(values))
+    while chunk := list(islice(distinct, size)):
+        yield chunk
+
+
+def pages(client: Any, operation: str, **arguments: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield every page of a paged operation (botocore's snake_case name)."""
+    yield from client.get_paginator(operation).paginate(**arguments)

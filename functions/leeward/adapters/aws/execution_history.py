@@ -7,8 +7,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from leeward.adapters.aws.batches import pages
-from leeward.adapters.aws.clients import AwsClients
+from leeward.adapters.aws.clients import AwsClients, pages
 from leeward.adapters.aws.errors import aws_call, code_of
 from leeward.model.execution import Execution, ExecutionStatus, Failure, Machine, Step
 from leeward.model.times import as_instant

@@ -6,8 +6,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from leeward.adapters.aws.batches import pages
-from leeward.adapters.aws.clients import AwsClients
+from leeward.adapters.aws.clients import AwsClients, pages
 from leeward.adapters.aws.errors import TASK_ENDED, aws_call, code_of
 from leeward.model.termination import execution_name
 

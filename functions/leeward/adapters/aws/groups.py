@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from leeward.adapters.aws.batches import chunks, pages
-from leeward.adapters.aws.clients import AwsClients
+from leeward.adapters.aws.clients import AwsClients, chunks, pages
 from leeward.adapters.aws.errors import LAUNCH_REFUSED, NO_CAPACITY, aws_call, code_of, is_not_found, message_of
 from leeward.adapters.cache import ExpiringCache
 from leeward.model import well_known

@@ -12,9 +12,8 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from leeward.adapters.aws.batches import chunks, pages
 from leeward.adapters.aws.classic_balancers import ClassicLoadBalancers
-from leeward.adapters.aws.clients import AwsClients
+from leeward.adapters.aws.clients import AwsClients, chunks, pages
 from leeward.adapters.aws.errors import aws_call, code_of
 from leeward.adapters.cache import ExpiringCache
 from leeward.model.instance import Instance, cluster_of

@@ -6,8 +6,7 @@ import json
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from leeward.adapters.aws.batches import pages
-from leeward.adapters.aws.clients import AwsClients
+from leeward.adapters.aws.clients import AwsClients, pages
 from leeward.adapters.aws.errors import aws_call
 from leeward.adapters.cache import ExpiringCache
 from leeward.errors import InvalidPolicyError

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from leeward.adapters.aws.batches import chunks, pages
-from leeward.adapters.aws.clients import AwsClients
+from leeward.adapters.aws.clients import AwsClients, chunks, pages
 from leeward.adapters.aws.errors import aws_call
 from leeward.errors import ObjectGoneError
 

@@ -10,8 +10,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from leeward.adapters.aws.batches import chunks, pages
-from leeward.adapters.aws.clients import AwsClients
+from leeward.adapters.aws.clients import AwsClients, chunks, pages
 from leeward.adapters.aws.errors import aws_call, code_of, is_not_found
 from leeward.adapters.aws.groups import NAMES_PER_CALL, TAG_KEYS_PER_CALL
 from leeward.adapters.aws.instances import CHECKS, FILTER_VALUES

@@ -2,17 +2,18 @@
 
 A cause is a map under its id, so that two causes can join at the same moment without overwriting each other; `joined`
 keeps the order in which they came and `period` the opening of the record to which they belong. Absent attributes stand
-for None and for empty."""
+for None and for empty. `offsets` is a map from the key of a ledger entry, so that the first settlement is kept by a
+conditional write, to a map of its own; `surge` of a cause is the entry that it requests."""
 
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from leeward.adapters.aws.ledger_items import offsets_of, surge_item, surge_of
 from leeward.model.drain_options import DrainOptions
 from leeward.model.group import HookResult
 from leeward.model.instance import CapacityType
 from leeward.model.seen import Seen
+from leeward.model.surge_instance import NoOffset, Offset, Settlement, SurgeInstance, SurgeOwner
 from leeward.model.termination import (
     Cause,
     CauseKind,
@@ -224,3 +225,33 @@ def _instants(raw: Mapping[str, str]) -> dict[str, datetime]:
 
 def _without_none(item: Item) -> Item:
     return {name: value for name, value in item.items() if value is not None}
+
+
+def surge_item(surge: SurgeInstance) -> Item:
+    """Return the map of an entry."""
+    item = {"owner": surge.owner.value, "instance": surge.instance}
+    return {**item, "request": surge.request} if surge.request else item
+
+
+def surge_of(raw: Mapping[str, Any]) -> SurgeInstance:
+    """Return the entry that `surge_item` wrote."""
+    return SurgeInstance(owner=SurgeOwner(raw["owner"]), instance=raw["instance"], request=raw.get("request", ""))
+
+
+def offset_item(surge: SurgeInstance, settlement: Settlement) -> Item:
+    """Return the map under `offsets`: the entry, and `by` (the instance whose termination offsets it) or `none` (why no
+    termination does).
+    """
+    match settlement:
+        case Offset(instance=instance):
+            return {"surge": surge_item(surge), "by": instance}
+        case NoOffset():
+            return {"surge": surge_item(surge), "none": settlement.value}
+
+
+def offsets_of(raw: Mapping[str, Mapping[str, Any]]) -> dict[SurgeInstance, Settlement]:
+    """Return the settlements that the map `offsets` holds."""
+    return {
+        surge_of(entry["surge"]): Offset(instance=entry["by"]) if "by" in entry else NoOffset(entry["none"])
+        for entry in raw.values()
+    }

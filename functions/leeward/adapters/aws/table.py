@@ -8,8 +8,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from leeward.adapters.aws.batches import chunks, pages
-from leeward.adapters.aws.clients import AwsClients
+from leeward.adapters.aws.clients import AwsClients, chunks, pages
 from leeward.adapters.aws.errors import aws_call, is_lost_condition
 from leeward.errors import ThrottledError
 
@@ -186,3 +185,48 @@ def _names(expression: str) -> dict[str, str]:
     """Map `#status` to `status` for every placeholder of the expression."""
     words = expression.replace(".", " ").replace(",", " ").replace("(", " ").replace(")", " ").split()
     return {word: word[1:] for word in words if word.startswith("#")}
+
+
+class Change:
+    """UpdateExpression that grows by one assignment at a time."""
+
+    def __init__(self) -> None:
+        self._sets: list[str] = []
+        self._adds: list[str] = []
+        self._names: dict[str, str] = {}
+        self._values: dict[str, Any] = {}
+
+    @property
+    def empty(self) -> bool:
+        """True while nothing is assigned."""
+        return not self._values
+
+    def set(self, attribute: str, value: Any) -> None:
+        """Set an attribute."""
+        self._sets.append(f"#{attribute} = {self._value(value)}")
+
+    def set_in(self, attribute: str, name: str, value: Any, *, keep: bool = False) -> None:
+        """Set an entry of a map; `keep`: only where there is none yet."""
+        path = f"#{attribute}.{self._name(name)}"
+        new = self._value(value)
+        self._sets.append(f"{path} = if_not_exists({path}, {new})" if keep else f"{path} = {new}")
+
+    def add(self, attribute: str, count: int) -> None:
+        """Add to a number."""
+        self._adds.append(f"#{attribute} {self._value(count)}")
+
+    def written(self) -> tuple[str, dict[str, str], dict[str, Any]]:
+        """Return expression, names and values."""
+        parts = [("SET", self._sets), ("ADD", self._adds)]
+        expression = " ".join(f"{verb} {', '.join(items)}" for verb, items in parts if items)
+        return expression, self._names, self._values
+
+    def _name(self, name: str) -> str:
+        placeholder = f"#n{len(self._names)}"
+        self._names[placeholder] = name
+        return placeholder
+
+    def _value(self, value: Any) -> str:
+        placeholder = f":v{len(self._values)}"
+        self._values[placeholder] = value
+        return placeholder

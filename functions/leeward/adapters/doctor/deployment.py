@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 
 from botocore.exceptions import ClientError
 
-from leeward.adapters.aws.batches import pages
-from leeward.adapters.aws.clients import AwsClients
+from leeward.adapters.aws.clients import AwsClients, pages
 from leeward.adapters.aws.errors import aws_call, code_of
 from leeward.adapters.doctor.telemetry import Signs
 from leeward.doctor.facts import (
@@ -131,14 +130,14 @@ class AwsDeployment(Signs):
             return None
         url = found["QueueUrl"]
         with aws_call("sqs:GetQueueAttributes", name):
-            told = client.get_queue_attributes(QueueUrl=url, AttributeNames=["All"]).get("Attributes", {})
-        redrive = json.loads(told.get("RedrivePolicy") or "{}")
+            attributes = client.get_queue_attributes(QueueUrl=url, AttributeNames=["All"]).get("Attributes", {})
+        redrive = json.loads(attributes.get("RedrivePolicy") or "{}")
         return Queue(
-            arn=told.get("QueueArn", ""),
+            arn=attributes.get("QueueArn", ""),
             url=url,
-            messages=int(told.get("ApproximateNumberOfMessages") or 0),
+            messages=int(attributes.get("ApproximateNumberOfMessages") or 0),
             dead_letters=str(redrive.get("deadLetterTargetArn") or ""),
-            policy=json.loads(told.get("Policy") or "{}"),
+            policy=json.loads(attributes.get("Policy") or "{}"),
         )
 
     def table(self, name: str) -> Table | None:
@@ -214,13 +213,13 @@ class AwsDeployment(Signs):
             ended.name,
             lambda: self._clients.get("stepfunctions").describe_execution(executionArn=arn),
         )
-        told: Mapping[str, Any] = raw or {}
+        detail: Mapping[str, Any] = raw or {}
         return FailedExecution(
             name=ended.name,
             status=ended.status,
             at=ended.at,
-            error=str(told.get("error") or ""),
-            cause=str(told.get("cause") or ""),
+            error=str(detail.get("error") or ""),
+            cause=str(detail.get("cause") or ""),
         )
 
     def _there(self, call: str, on: str, ask: Callable[[], T]) -> T | None:

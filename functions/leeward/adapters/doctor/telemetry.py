@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from leeward.adapters.aws.batches import pages
-from leeward.adapters.aws.clients import AwsClients
+from leeward.adapters.aws.clients import AwsClients, pages
 from leeward.adapters.aws.errors import aws_call
 from leeward.doctor.facts import Alarm, Counts
 

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from leeward.adapters.folder.reader import Folder
-from leeward.adapters.folder.refusals import Refusing
+from leeward.adapters.folder.reader import Folder, Refusing
 from leeward.model.group import Group, LifecycleHook
 from leeward.model.impairment import Impairment
 from leeward.model.instance import Instance

@@ -1,22 +1,25 @@
-"""Subnets, prices, launch templates, instance types and node groups of a snapshot folder."""
+"""Subnets, prices, launch templates and instance types of a snapshot folder.
+
+The network limits of types that a folder does not describe are in a table (`network_limits.json`: interfaces of the
+default network card, addresses of each, vCPUs), the answer of DescribeInstanceTypes at the time it was made; a newer
+type has to come with a snapshot."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
-from functools import cached_property
+from datetime import datetime
+from functools import cache, cached_property
+from pathlib import Path
 
-from leeward.adapters.folder.network_limits import built_in
-from leeward.adapters.folder.reader import Folder
-from leeward.errors import ObjectGoneError
+from leeward.adapters.folder.reader import Folder, Refusing
 from leeward.model.group import Group
 from leeward.model.instance_type import InstanceType
-from leeward.model.launch import LaunchSettings, among_configurations, among_versions
-from leeward.model.nodegroup import Nodegroup
+from leeward.model.launch import LaunchSettings, LaunchTemplateRef, among_configurations, among_versions
 from leeward.model.subnet import Subnet
-from leeward.node_template.cache import NodegroupCache
-from leeward.ports.clock import Clock
+
+_TABLE = Path(__file__).with_name("network_limits.json")
 
 
 class FolderNetwork:
@@ -94,32 +97,33 @@ class FolderLaunchSources:
         return {one.name: one for one in map(InstanceType.from_json, self._folder.elements("instance-types"))}
 
 
-class FolderNodegroups:
-    """`ports.eks.Nodegroups` of a folder. A node group that it lacks stands for a call that failed."""
+class FolderTemplates(Refusing):
+    """Reads of `ports.compute.Templates`; writes raise NotInSnapshotError. Raises InvalidInputError."""
+
+    holds = "it can only be read"
 
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
 
-    def describe(self, cluster: str, name: str) -> Nodegroup:
-        """Return the node group. Raises ObjectGoneError for an absent one, InvalidInputError for an unknown taint
-        effect.
+    def numbered(self, template: LaunchTemplateRef) -> LaunchTemplateRef:
+        """Return the reference with its number and id; with an empty version where the file does not tell what
+        `$Latest` or `$Default` means.
         """
-        for raw in (element["nodegroup"] for element in self._folder.elements("nodegroups")):
-            if raw["nodegroupName"] == name and (not cluster or raw.get("clusterName", cluster) == cluster):
-                return Nodegroup.from_json(raw)
-        raise ObjectGoneError(f"{self._folder.path('nodegroups')} does not hold it")
+        launch = among_versions(template, self._folder.elements("launch-template-versions"))
+        if launch is not None and launch.version:
+            return replace(template, id=template.id or launch.template, version=str(launch.version))
+        return template if template.version.isdigit() else replace(template, version="")
 
 
-class FolderKnownNodegroups:
-    """`ports.eks.KnownNodegroups` of a folder. `say` takes one sentence for each node group that it lacks."""
+@cache
+def _table() -> dict[str, tuple[int, int, int]]:
+    return {name: tuple(row) for name, row in json.loads(_TABLE.read_text(encoding="utf-8")).items()}
 
-    def __init__(self, folder: Folder, clock: Clock, say: Callable[[str], None]) -> None:
-        self._folder = folder
-        self._cache = NodegroupCache(FolderNodegroups(folder), clock, chance=lambda: 0.0, say=say)
 
-    def get(self, cluster: str, name: str, lasts: timedelta) -> Nodegroup | None:
-        """Return the node group, None when the folder lacks it. Raises InvalidInputError for a broken file, which is no
-        failed call.
-        """
-        self._folder.elements("nodegroups")
-        return self._cache.get(cluster, name, lasts)
+def built_in(name: str) -> InstanceType | None:
+    """Return the type from the table, without memory; None when the table lacks it."""
+    row = _table().get(name)
+    if row is None:
+        return None
+    enis, addresses, vcpus = row
+    return InstanceType(name=name, vcpus=vcpus, memory_mib=0, max_enis=enis, ips_per_eni=addresses)

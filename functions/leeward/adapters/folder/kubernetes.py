@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from leeward.adapters.folder.reader import Folder
-from leeward.adapters.folder.refusals import Refusing
+from leeward.adapters.folder.reader import Folder, Refusing
 from leeward.errors import NotInSnapshotError
 from leeward.model.attachment import VolumeAttachment, claims_of
 from leeward.model.deployment import Deployment, deployment_named_by
@@ -166,9 +165,9 @@ class FolderKubernetes(Refusing):
     @cached_property
     def _volumes(self) -> tuple[Mapping[str, Any], ...]:
         volumes = {raw["metadata"]["name"]: raw for raw in self._folder.elements("pvs")}
-        told = claims_of(volumes.values())
+        claimed = claims_of(volumes.values())
         for name, claim in claims_of((), self._folder.elements("pvcs")).items():
-            if name not in told:
+            if name not in claimed:
                 raw = volumes.get(name) or {"metadata": {"name": name}}
                 namespace, _, of = claim.partition("/")
                 spec = {**(raw.get("spec") or {}), "claimRef": {"namespace": namespace, "name": of}}

@@ -9,13 +9,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from leeward.adapters.folder.refusals import Refusing
+from leeward.adapters.folder.reader import Refusing
 from leeward.model.facts import FactKind, Sheet, cni_content
 from leeward.placement.cni import variables_of
 
 if TYPE_CHECKING:
     from leeward.adapters.folder.kubernetes import FolderClusters
+    from leeward.disruption.record import DisruptionRecord
     from leeward.model.termination import TerminationRecord
+    from leeward.upgrade.record import UpgradeRecord
 
 
 class FolderClock:
@@ -50,6 +52,33 @@ class FolderClaims(Refusing):
     def open_instances(self) -> Sequence[str]:
         """Return no instances."""
         return ()
+
+
+class FolderUpgrades(Refusing):
+    """Reads of `ports.records.Upgrades`: no upgrade is recorded."""
+
+    holds = "it has no records of upgrades"
+
+    def read(self, group: str) -> UpgradeRecord | None:
+        """Return no record."""
+        del group
+        return None
+
+    def read_all(self, groups: Iterable[str]) -> Mapping[str, UpgradeRecord]:
+        """Return no records."""
+        del groups
+        return {}
+
+
+class FolderDisruptions(Refusing):
+    """Reads of `ports.records.Disruptions`: no run is recorded."""
+
+    holds = "it has no records of disruption runs"
+
+    def read(self, cluster: str) -> DisruptionRecord | None:
+        """Return no record."""
+        del cluster
+        return None
 
 
 class FolderCatalog(Refusing):

@@ -7,16 +7,17 @@ from datetime import datetime
 from typing import Any
 
 from leeward.adapters.folder.autoscaling import FolderGroups, FolderInstances
-from leeward.adapters.folder.compute import (
-    FolderKnownNodegroups,
-    FolderLaunchSources,
-    FolderNetwork,
-    FolderPriceList,
-)
+from leeward.adapters.folder.compute import FolderLaunchSources, FolderNetwork, FolderPriceList, FolderTemplates
+from leeward.adapters.folder.eks import FolderKnownNodegroups, FolderManagedUpdates, FolderServiceLimits
 from leeward.adapters.folder.kubernetes import FolderClusters
-from leeward.adapters.folder.reader import Folder
-from leeward.adapters.folder.records import FolderCatalog, FolderClaims, FolderClock
-from leeward.adapters.folder.refusals import NotInFolder
+from leeward.adapters.folder.reader import Folder, NotInFolder
+from leeward.adapters.folder.records import (
+    FolderCatalog,
+    FolderClaims,
+    FolderClock,
+    FolderDisruptions,
+    FolderUpgrades,
+)
 from leeward.ports import Ports
 
 EXECUTIONS, QUEUES, READ_ONLY = "it has no executions", "it has no queues", "it can only be read"
@@ -31,6 +32,10 @@ def folder_ports(folder: Folder, now: datetime, say: Callable[[str], None]) -> P
     changeable: Any = groups
     claims: Any = FolderClaims()
     catalog: Any = FolderCatalog(clusters, clock)
+    templates: Any = FolderTemplates(folder)
+    managed_updates: Any = FolderManagedUpdates(folder)
+    upgrades: Any = FolderUpgrades()
+    disruptions: Any = FolderDisruptions()
     return Ports(
         clock=clock,
         clusters=clusters,
@@ -48,14 +53,14 @@ def folder_ports(folder: Folder, now: datetime, say: Callable[[str], None]) -> P
         load_balancers=_absent("it has no load balancers"),
         group_changes=_absent(READ_ONLY),
         maxima=_absent("it has no records of sizes"),
-        templates=_absent(READ_ONLY),
-        managed_updates=_absent("it has no updates of EKS"),
-        service_limits=_absent("it has no quotas, instance refreshes and scheduled actions"),
+        templates=templates,
+        managed_updates=managed_updates,
+        service_limits=FolderServiceLimits(folder),
         alarms=_absent("it has no alarms"),
-        upgrades=_absent("it has no records of upgrades"),
+        upgrades=upgrades,
         upgrade_executions=_absent(EXECUTIONS),
         managed_upgrade_executions=_absent(EXECUTIONS),
-        disruptions=_absent("it has no records of disruption runs"),
+        disruptions=disruptions,
         disruption_executions=_absent(EXECUTIONS),
         deployment="",
     )

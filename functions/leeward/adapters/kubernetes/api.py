@@ -10,8 +10,7 @@ from urllib.parse import quote
 from leeward.adapters.kubernetes import bodies
 from leeward.adapters.kubernetes.answers import Answer, Request, as_error, refusal
 from leeward.adapters.kubernetes.client import ClusterClient
-from leeward.adapters.kubernetes.daemon_sets import KnownDaemonSets
-from leeward.adapters.kubernetes.workloads import WorkloadApi
+from leeward.adapters.kubernetes.workloads import KnownDaemonSets, WorkloadApi
 from leeward.errors import LeewardError, ObjectGoneError, RetryableError, ThrottledError
 from leeward.model.attachment import VolumeAttachment
 from leeward.model.node import (

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from leeward.doctor import expected
-from leeward.doctor.facts import Facts, Identity, Unread
+from leeward.doctor.facts import Facts, Identity
 from leeward.doctor.finding import About, Check, Finding
+from leeward.doctor.reading import Unavailable
 from leeward.model.concurrency import QUOTA, RAISE, STARTER, shortage
 
 _ABOUT = About(Check.CREDENTIALS, "AWS credentials")
@@ -20,7 +21,7 @@ def concurrency(facts: Facts) -> Iterator[Finding]:
     """Check the account's quota: before a first deployment whether it fits, afterwards whether a burst does."""
     about = About(Check.CONCURRENCY, f"account {facts.identity.account}, region {facts.identity.region}")
     found = facts.concurrency
-    if isinstance(found, Unread):
+    if isinstance(found, Unavailable):
         yield about.unknown(found)
         return
     why = shortage(found, wanted=expected.RESERVED) if facts.nothing_deployed else ""
@@ -29,11 +30,11 @@ def concurrency(facts: Facts) -> Iterator[Finding]:
     yield about.warning(why, RAISE) if why else about.ok(f"{found.limit} concurrent executions")
 
 
-def without_credentials(unread: Unread) -> tuple[Finding, ...]:
+def without_credentials(missing: Unavailable) -> tuple[Finding, ...]:
     """Return the only finding without credentials: nothing else can be read."""
     return (
         _ABOUT.failed(
-            unread.why, "log in (aws sso login, or set AWS_PROFILE) and name the region (--region or AWS_REGION)"
+            missing.reason, "log in (aws sso login, or set AWS_PROFILE) and name the region (--region or AWS_REGION)"
         ),
     )
 

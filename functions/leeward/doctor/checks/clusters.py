@@ -6,8 +6,9 @@ the facts that fn sync has recorded show whether it reached the cluster."""
 from collections.abc import Callable, Iterator, Mapping
 
 from leeward.doctor import expected
-from leeward.doctor.facts import Binding, ClusterRole, Facts, Function, Inside, Read, Rule, T, Unread
+from leeward.doctor.facts import Binding, ClusterRole, Facts, Function, InspectedCluster, Rule
 from leeward.doctor.finding import About, Check, Finding
+from leeward.doctor.reading import Cause, Read, T, Unavailable
 from leeward.model.facts import FRESH_FOR, FactKind, fresh_for
 from leeward.model.times import format_instant
 
@@ -20,10 +21,10 @@ _CONFIG_MAP = "CONFIG_MAP"
 def served(facts: Facts) -> Iterator[Finding]:
     """Check that the deployment serves the cluster."""
     if facts.serves is None and not facts.asked:
-        unread = next((found for found in facts.functions.values() if isinstance(found, Unread)), None)
+        missing = next((found for found in facts.functions.values() if isinstance(found, Unavailable)), None)
         about = About(Check.CLUSTER, "all clusters")
-        if unread is not None:
-            yield about.unknown(unread)
+        if missing is not None:
+            yield about.unknown(missing)
         else:
             yield about.failed("the functions' setting CLUSTERS cannot be understood", "cdk deploy")
     elif facts.serves is not None and facts.asked and facts.asked not in facts.serves:
@@ -33,46 +34,48 @@ def served(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def described(inside: Inside) -> Iterator[Finding]:
+def described(cluster: InspectedCluster) -> Iterator[Finding]:
     """Check that EKS has the cluster, and that it works."""
-    about, found = About(Check.CLUSTER, f"cluster {inside.name}"), inside.described
-    if isinstance(found, Unread):
+    about, found = About(Check.CLUSTER, f"cluster {cluster.name}"), cluster.described
+    if isinstance(found, Unavailable):
         yield about.unknown(found)
     elif found is None:
         yield about.failed(
-            "EKS knows no such cluster here", "mend clusters[].name or region in the settings, cdk deploy"
+            "EKS knows no such cluster here", "correct clusters[].name or region in the settings, cdk deploy"
         )
     elif found.status in {"ACTIVE", "UPDATING"}:
         yield about.ok(f"{found.status}, Kubernetes {found.version}")
     else:
-        yield about.failed(f"its status is {found.status}", f"aws eks describe-cluster --name {inside.name}")
+        yield about.failed(f"its status is {found.status}", f"aws eks describe-cluster --name {cluster.name}")
 
 
-def access(inside: Inside) -> Iterator[Finding]:
+def access(cluster: InspectedCluster) -> Iterator[Finding]:
     """Check that the cluster knows the role that Leeward's functions assume, as a member of Leeward's group."""
-    about, entry = About(Check.ACCESS_ENTRY, f"cluster {inside.name}"), inside.entry
+    about, entry = About(Check.ACCESS_ENTRY, f"cluster {cluster.name}"), cluster.entry
     group = expected.KUBERNETES_GROUPS[expected.ENTERED_AS]
-    if isinstance(entry, Unread):
+    if isinstance(entry, Unavailable):
         yield about.unknown(entry)
     elif entry is None:
-        yield _by_config_map(about, inside, group)
+        yield _by_config_map(about, cluster, group)
     elif group not in entry:
-        role = inside.served.role if inside.served else ""
+        role = cluster.served.role if cluster.served else ""
         named = ", ".join(entry) or "none"
         yield about.failed(
             f"the access entry of {role} has the groups {named}, expected {group}",
-            f"aws eks update-access-entry --cluster-name {inside.name} --principal-arn {role} "
+            f"aws eks update-access-entry --cluster-name {cluster.name} --principal-arn {role} "
             f"--kubernetes-groups {group}",
         )
     else:
         yield about.ok(f"its access entry has the group {group}")
 
 
-def _by_config_map(about: About, inside: Inside, group: str) -> Finding:
+def _by_config_map(about: About, cluster: InspectedCluster, group: str) -> Finding:
     """Check the ConfigMap aws-auth: without an entry it may name the role, where the cluster uses it."""
-    role, mapped = inside.served.role if inside.served else "", inside.aws_auth
-    mode = "" if isinstance(inside.described, Unread) or not inside.described else inside.described.authentication
-    if isinstance(mapped, Unread) and mode != "API":
+    role, mapped = cluster.served.role if cluster.served else "", cluster.aws_auth
+    mode = (
+        "" if isinstance(cluster.described, Unavailable) or not cluster.described else cluster.described.authentication
+    )
+    if isinstance(mapped, Unavailable) and mode != "API":
         return about.unknown(mapped)
     if isinstance(mapped, str) and mode != "API" and role in mapped and group in mapped:
         return about.ok("the ConfigMap aws-auth names its role")
@@ -83,38 +86,42 @@ def _by_config_map(about: About, inside: Inside, group: str) -> Finding:
         )
     return about.failed(
         f"the cluster has no access entry for {role}: no function gets in",
-        f"aws eks create-access-entry --cluster-name {inside.name} --principal-arn {role} --kubernetes-groups {group}",
+        f"aws eks create-access-entry --cluster-name {cluster.name} --principal-arn {role} --kubernetes-groups {group}",
     )
 
 
-def api_server(inside: Inside) -> Iterator[Finding]:
+def api_server(cluster: InspectedCluster) -> Iterator[Finding]:
     """Check that the API server answers. A private one cannot be reached from everywhere, which says nothing about the
     functions.
     """
-    about, found = About(Check.API_SERVER, f"cluster {inside.name}"), inside.version
-    described = inside.described
-    private = not isinstance(described, Unread) and described is not None and not described.public
-    if not isinstance(found, Unread):
+    about, found = About(Check.API_SERVER, f"cluster {cluster.name}"), cluster.version
+    described = cluster.described
+    private = not isinstance(described, Unavailable) and described is not None and not described.public
+    if not isinstance(found, Unavailable):
         yield about.ok(found)
-    elif found.denied or private or isinstance(described, Unread) or described is None:
+    elif found.cause is Cause.DENIED or private or isinstance(described, Unavailable) or described is None:
         yield about.unknown(found)
     else:
         yield about.failed(
-            found.why, f"aws eks describe-cluster --name {inside.name}: look at status, endpoint and publicAccessCidrs"
+            found.reason,
+            f"aws eks describe-cluster --name {cluster.name}: look at status, endpoint and publicAccessCidrs",
         )
 
 
-def roles(inside: Inside) -> Iterator[Finding]:
+def roles(cluster: InspectedCluster) -> Iterator[Finding]:
     """Check that the cluster's ClusterRoles allow what this version does: those of an older version lack some of it."""
-    return _each(Check.CLUSTER_ROLE, inside, inside.roles, _role)
+    return _each(Check.CLUSTER_ROLE, cluster, cluster.roles, _role)
 
 
 def _each(
-    check: Check, inside: Inside, there: Mapping[str, Read[T | None]], judged: Callable[[About, str, T | None], Finding]
+    check: Check,
+    cluster: InspectedCluster,
+    there: Mapping[str, Read[T | None]],
+    judged: Callable[[About, str, T | None], Finding],
 ) -> Iterator[Finding]:
     for name, found in there.items():
-        about = About(check, f"{name} in cluster {inside.name}")
-        if isinstance(found, Unread):
+        about = About(check, f"{name} in cluster {cluster.name}")
+        if isinstance(found, Unavailable):
             yield about.unknown(found)
         else:
             yield judged(about, name, found)
@@ -126,9 +133,9 @@ def _role(about: About, name: str, found: ClusterRole | None) -> Finding:
     missing = sorted(rule for rule in expected.NEEDED[name] if not _covered(rule, found))
     beyond = sorted(found.rules - expected.NEEDED[name])
     if missing:
-        return _unused(about, name, f"it does not allow: {', '.join(map(_said, missing))}")
+        return _unused(about, name, f"it does not allow: {', '.join(map(_permission, missing))}")
     if beyond:
-        return about.warning(f"it allows more than this version needs: {', '.join(map(_said, beyond))}", APPLY)
+        return about.warning(f"it allows more than this version needs: {', '.join(map(_permission, beyond))}", APPLY)
     return about.ok(f"{len(found.rules)} rules, as this version needs them")
 
 
@@ -145,14 +152,14 @@ def _covered(rule: Rule, role: ClusterRole) -> bool:
     )
 
 
-def _said(rule: Rule) -> str:
+def _permission(rule: Rule) -> str:
     group, resource, verb = rule
     return f"{verb} {resource}{f'.{group}' if group else ''}"
 
 
-def bindings(inside: Inside) -> Iterator[Finding]:
+def bindings(cluster: InspectedCluster) -> Iterator[Finding]:
     """Check that each ClusterRole is bound to its group."""
-    return _each(Check.BINDING, inside, inside.bindings, _binding)
+    return _each(Check.BINDING, cluster, cluster.bindings, _binding)
 
 
 def _binding(about: About, name: str, found: Binding | None) -> Finding:
@@ -167,10 +174,10 @@ def _binding(about: About, name: str, found: Binding | None) -> Finding:
     return about.ok(f"bound to {group}")
 
 
-def sync(facts: Facts, inside: Inside) -> Iterator[Finding]:
+def sync(facts: Facts, cluster: InspectedCluster) -> Iterator[Finding]:
     """Check when fn sync ran last: it keeps the hooks in place, and records its facts with every run."""
-    about, found = About(Check.SYNC, f"cluster {inside.name}"), inside.synced
-    if isinstance(found, Unread):
+    about, found = About(Check.SYNC, f"cluster {cluster.name}"), cluster.synced
+    if isinstance(found, Unavailable):
         yield about.unknown(found)
         return
     if not found:
@@ -187,15 +194,17 @@ def sync(facts: Facts, inside: Inside) -> Iterator[Finding]:
     old = [kind for kind, at in found.items() if facts.now - at > fresh_for(kind) and kind not in FROM_THE_CLUSTER]
     if old:
         named = ", ".join(f"{kind.value} of {format_instant(found[kind])}" for kind in old)
-        yield about.warning(f"what it could not gather anew is old: {named}", f"{_SYNC_LOG}: a warning names the call")
+        yield about.warning(
+            f"facts that it could not read again are old: {named}", f"{_SYNC_LOG}: a warning names the call"
+        )
     else:
         yield about.ok(f"fn sync ran at {format_instant(last)}")
 
 
-def reach(facts: Facts, inside: Inside) -> Iterator[Finding]:
+def reach(facts: Facts, cluster: InspectedCluster) -> Iterator[Finding]:
     """Check whether fn sync reaches the cluster: the only observation of it by a function itself."""
-    about, found = About(Check.REACH, f"cluster {inside.name}"), inside.synced
-    if isinstance(found, Unread):
+    about, found = About(Check.REACH, f"cluster {cluster.name}"), cluster.synced
+    if isinstance(found, Unavailable):
         yield about.unknown(found)
         return
     if not found or facts.now - max(found.values()) > FRESH_FOR:
@@ -211,13 +220,15 @@ def reach(facts: Facts, inside: Inside) -> Iterator[Finding]:
         yield about.ok(f"fn sync saw its nodes at {format_instant(seen)}")
 
 
-def other_deployments(inside: Inside) -> Iterator[Finding]:
+def other_deployments(cluster: InspectedCluster) -> Iterator[Finding]:
     """Report nodes that another deployment of Leeward is terminating: both act on the same cluster."""
-    if not inside.foreign and not isinstance(inside.members, Unread):
-        yield About(Check.OTHER_DEPLOYMENT, f"cluster {inside.name}").ok("no other deployment is terminating its nodes")
-    for node, owner in sorted(inside.foreign.items()):
+    if not cluster.foreign and not isinstance(cluster.members, Unavailable):
+        yield About(Check.OTHER_DEPLOYMENT, f"cluster {cluster.name}").ok(
+            "no other deployment is terminating its nodes"
+        )
+    for node, owner in sorted(cluster.foreign.items()):
         who = f"deployment {owner}" if owner else "a taint without an owner"
-        yield About(Check.OTHER_DEPLOYMENT, f"node {node} in cluster {inside.name}").warning(
+        yield About(Check.OTHER_DEPLOYMENT, f"node {node} in cluster {cluster.name}").warning(
             f"{who} is terminating it: this deployment leaves its taint alone and counts it as disrupting",
             f"let one deployment serve the cluster (clusters of the settings); if {who} is gone: "
             f"kubectl taint node {node} leeward.dev/disrupted- && kubectl uncordon {node}",

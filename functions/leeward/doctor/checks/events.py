@@ -1,11 +1,13 @@
-"""Checks of rules, schedules and event sources: what invokes Leeward exists, is enabled, and has the right target."""
+"""Checks of rules, schedules, event sources and alarms: what invokes Leeward exists, is enabled, and has the right
+target; what watches it is quiet, and notifies a recipient."""
 
 from collections.abc import Iterator, Mapping
 
 from leeward.doctor import expected
 from leeward.doctor.checks.functions import REVERT
-from leeward.doctor.facts import EventSource, Facts, Refused, Unread
+from leeward.doctor.facts import EventSource, Facts
 from leeward.doctor.finding import About, Check, Finding
+from leeward.doctor.reading import Unavailable
 
 _LONGEST = 64  # characters of a rule's name
 _ON_ITS_WAY = frozenset({"Creating", "Enabling", "Updating"})
@@ -26,7 +28,7 @@ def sources(facts: Facts) -> Iterator[Finding]:
     for function, parts in expected.SOURCES.items():
         about = About(Check.EVENT_SOURCE, f"event source of {function}")
         listed = facts.sources.get(function, ())
-        if isinstance(listed, Unread):
+        if isinstance(listed, Unavailable):
             yield about.unknown(listed)
             continue
         for part in parts:
@@ -48,7 +50,7 @@ def _source(about: About, found: EventSource) -> Finding:
 
 
 def _each(facts: Facts, check: Check, kind: str, wanted: Mapping[str, str]) -> Iterator[Finding]:
-    if isinstance(facts.rules, Unread):
+    if isinstance(facts.rules, Unavailable):
         yield About(check, f"all {kind}s").unknown(facts.rules)
         return
     for name, target in wanted.items():
@@ -63,7 +65,7 @@ def _each(facts: Facts, check: Check, kind: str, wanted: Mapping[str, str]) -> I
 
 def _aimed(facts: Facts, about: About, name: str, target: str) -> Finding:
     found = facts.targets.get(name, ())
-    if isinstance(found, Unread):
+    if isinstance(found, Unavailable):
         return about.unknown(found)
     if any(arn.endswith(target) for arn in found):
         return about.ok("enabled")
@@ -74,12 +76,44 @@ def _aimed(facts: Facts, about: About, name: str, target: str) -> Finding:
 def _webhooks(facts: Facts) -> dict[str, str]:
     """Return a rule for each cluster that names a webhook, whatever its target; names that were cut are left out."""
     named = {}
-    for inside in facts.clusters:
-        name = f"leeward-{inside.name}-told"
+    for cluster in facts.clusters:
+        name = f"leeward-{cluster.name}-told"
         if (
-            not isinstance(inside.policies, (Unread, Refused))
-            and inside.policies.settings.webhook
+            not isinstance(cluster.policies, Unavailable)
+            and cluster.policies.settings.webhook
             and len(name) <= _LONGEST
         ):
             named[name] = ""
     return named
+
+
+def alarms(facts: Facts) -> Iterator[Finding]:
+    """Check that each alarm exists and does not ring; its own description names the fix when it does."""
+    if isinstance(facts.alarms, Unavailable):
+        yield About(Check.ALARM, "all alarms").unknown(facts.alarms)
+        return
+    for name in expected.ALARMS:
+        about = About(Check.ALARM, f"alarm {name}")
+        found = facts.alarms.get(name)
+        if found is None:
+            yield about.failed("it is not there", REVERT)
+        elif found.state == "ALARM":
+            fix = found.description or "docs/operations.md, when something is wrong"
+            yield about.failed(f"it is in ALARM: {found.reason}", fix)
+        else:
+            yield about.ok(found.state)
+
+
+def actions(facts: Facts) -> Iterator[Finding]:
+    """Check that alarms have an action: an alarm without one is seen only by people who look at it."""
+    if isinstance(facts.alarms, Unavailable) or not facts.alarms:
+        return
+    about = About(Check.ALARM_ACTIONS, "all alarms")
+    silent = [name for name in expected.ALARMS if name in facts.alarms and not facts.alarms[name].tells]
+    if silent:
+        yield about.warning(
+            f"{len(silent)} of {len(facts.alarms)} notify no topic",
+            "name an SNS topic in alarmTopic of the settings and cdk deploy, or watch the dashboard leeward-REGION",
+        )
+    else:
+        yield about.ok("each notifies a topic")

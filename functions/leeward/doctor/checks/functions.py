@@ -1,10 +1,12 @@
-"""Checks of the functions, the state machines and the table: they exist, can run, and run without errors."""
+"""Checks of the functions, the state machines and the table: they exist, can run, run without errors, and reach the
+APIs of AWS."""
 
 from collections.abc import Iterator
 
 from leeward.doctor import expected
-from leeward.doctor.facts import Counts, Facts, Function, Table, Unread
+from leeward.doctor.facts import Counts, Facts, Function, Network, Table
 from leeward.doctor.finding import About, Check, Finding
+from leeward.doctor.reading import Unavailable
 
 REVERT = "cdk deploy --revert-drift"
 _LOGS = "aws logs tail /aws/lambda/{name} --since 1h --filter-pattern ERROR"
@@ -14,7 +16,7 @@ def functions(facts: Facts) -> Iterator[Finding]:
     """Check that each function exists, and can be called."""
     for name, found in facts.functions.items():
         about = About(Check.FUNCTION, f"function {name}")
-        if isinstance(found, Unread):
+        if isinstance(found, Unavailable):
             yield about.unknown(found)
         elif found is None:
             yield about.failed("it is not there", REVERT)
@@ -39,7 +41,7 @@ def _function(about: About, name: str, found: Function) -> Finding:
 
 def errors(facts: Facts) -> Iterator[Finding]:
     """Report failures in the last hour. Most are retried; check the log."""
-    if isinstance(facts.counts, Unread):
+    if isinstance(facts.counts, Unavailable):
         yield About(Check.FUNCTION_ERRORS, "all functions").unknown(facts.counts)
         return
     for name in facts.functions:
@@ -58,7 +60,7 @@ def machines(facts: Facts) -> Iterator[Finding]:
     """Check that each state machine exists and is active."""
     for name, status in facts.machines.items():
         about = About(Check.STATE_MACHINE, f"state machine {name}")
-        if isinstance(status, Unread):
+        if isinstance(status, Unavailable):
             yield about.unknown(status)
         elif status != "ACTIVE":
             yield about.failed("it is not there" if status is None else f"its status is {status}", REVERT)
@@ -69,7 +71,7 @@ def machines(facts: Facts) -> Iterator[Finding]:
 def table(facts: Facts) -> Iterator[Finding]:
     """Check that the table exists, with the index that finds open records and the stream that feeds events."""
     about = About(Check.TABLE, f"table {expected.TABLE}")
-    if isinstance(facts.table, Unread):
+    if isinstance(facts.table, Unavailable):
         yield about.unknown(facts.table)
     elif facts.table is None:
         yield about.failed("it is not there", REVERT)
@@ -86,4 +88,32 @@ def _wrong_with(found: Table) -> Iterator[str]:
     elif found.indexes[expected.INDEX] not in {"ACTIVE", "UPDATING"}:
         yield f"its index {expected.INDEX} is {found.indexes[expected.INDEX]}"
     if not found.stream:
-        yield "it has no stream: no event is told"
+        yield "it has no stream: no event is sent"
+
+
+def endpoints(facts: Facts) -> Iterator[Finding]:
+    """Report each endpoint that is missing, with the effect of its absence."""
+    found = facts.network
+    if found is None:
+        yield About(Check.VPC_ENDPOINT, "all functions").ok("none runs in a VPC")
+        return
+    if isinstance(found, Unavailable):
+        yield About(Check.VPC_ENDPOINT, "functions in a VPC").unknown(found)
+        return
+    about = About(Check.VPC_ENDPOINT, found.vpc)
+    missing = [] if found.routed else [name for name in expected.ENDPOINTS if name not in found.endpoints]
+    if not missing:
+        yield about.ok("its subnets have a route out" if found.routed else "every service has its endpoint")
+    for name in missing:
+        yield _missing(facts.identity.region, name, found)
+
+
+def _missing(region: str, name: str, found: Network) -> Finding:
+    service, kind = f"com.amazonaws.{region}.{name}", "Gateway" if name == "dynamodb" else "Interface"
+    about = About(Check.VPC_ENDPOINT, f"{service} in {found.vpc}")
+    sentence = f"the functions do not reach {name}: no endpoint and no route out; {expected.ENDPOINTS[name]}"
+    fix = (
+        f"aws ec2 create-vpc-endpoint --vpc-id {found.vpc} --service-name {service} --vpc-endpoint-type {kind}, with "
+        "subnets and security group (a gateway: route tables), or a NAT gateway (docs/deploy.md, Private API servers)"
+    )
+    return (about.warning if name in expected.NICE_TO_HAVE else about.failed)(sentence, fix)

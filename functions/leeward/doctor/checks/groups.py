@@ -1,23 +1,42 @@
-"""Checks for what works against Leeward in a selected group: suspended processes, instance refreshes, hooks that never
-release an instance."""
+"""Checks of groups: the tags that assign them to a cluster, and what works against Leeward in a selected one: suspended
+processes, instance refreshes, hooks that never release an instance, launches that Auto Scaling refuses."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from leeward.doctor.checks.chosen import selected
-from leeward.doctor.facts import Facts, Inside, Unread
+from leeward.doctor.facts import Facts, InspectedCluster
 from leeward.doctor.finding import About, Check, Finding
+from leeward.doctor.reading import Unavailable
+from leeward.model import well_known
 from leeward.model.group import LAUNCHING, RETAINED, TERMINATING, Group, GroupInstance, LifecycleHook
-from leeward.policy.document import NodePolicy
-from leeward.policy.selection import is_ours
+from leeward.model.instance import cluster_of
+from leeward.model.launch_refusal import cause_in, fix_for
+from leeward.policy.document import ClusterPolicies, NodePolicy
+from leeward.policy.selection import is_ours, policy_for, selects
 
-NEEDED = ("Launch", "Terminate")  # processes without which no node comes or goes
+NEEDED = ("Launch", "Terminate")  # processes without which no node is launched or terminated
 HELD: Mapping[str, str] = {"Terminating:Wait": TERMINATING, "Pending:Wait": LAUNCHING}  # state -> the hook's transition
 _RECONCILER_LOG = "aws logs tail /aws/lambda/leeward-reconciler --since 30m"
+INSTEAD = "replacements come by the desired size, in zones that the group chooses"
 
 
-def processes(facts: Facts, inside: Inside) -> Iterator[Finding]:
+def tagged(facts: Facts, cluster: InspectedCluster) -> list[Group]:
+    """Return the cluster's groups, an empty list where they could not be read."""
+    groups = () if isinstance(facts.groups, Unavailable) else facts.groups
+    return [group for group in groups if cluster_of(group.tags, [cluster.name])]
+
+
+def selected(facts: Facts, cluster: InspectedCluster) -> list[tuple[Group, NodePolicy]]:
+    """Return the cluster's groups that a policy selects, with it; an empty list where the policies are not known."""
+    policies = cluster.policies
+    if isinstance(policies, Unavailable):
+        return []
+    found = [(group, policy_for(policies.policies, group.name, group.tags)) for group in tagged(facts, cluster)]
+    return [(group, policy) for group, policy in found if policy is not None]
+
+
+def processes(facts: Facts, cluster: InspectedCluster) -> Iterator[Finding]:
     """Check that no process that Leeward needs is suspended."""
-    for group, _ in selected(facts, inside):
+    for group, _ in selected(facts, cluster):
         about = About(Check.PROCESSES, f"group {group.name}")
         stopped = [process for process in NEEDED if process in group.suspended]
         if stopped:
@@ -30,12 +49,12 @@ def processes(facts: Facts, inside: Inside) -> Iterator[Finding]:
             yield about.ok(f"{' and '.join(NEEDED)} work")
 
 
-def refreshes(facts: Facts, inside: Inside) -> Iterator[Finding]:
+def refreshes(facts: Facts, cluster: InspectedCluster) -> Iterator[Finding]:
     """Report instance refreshes: another controller replaces the group's nodes by its own rules."""
-    for group, _ in selected(facts, inside):
+    for group, _ in selected(facts, cluster):
         about = About(Check.INSTANCE_REFRESH, f"group {group.name}")
-        found = inside.refreshes.get(group.name, ())
-        if isinstance(found, Unread):
+        found = cluster.refreshes.get(group.name, ())
+        if isinstance(found, Unavailable):
             yield about.unknown(found)
         elif found:
             yield about.warning(
@@ -47,21 +66,21 @@ def refreshes(facts: Facts, inside: Inside) -> Iterator[Finding]:
             yield about.ok("none")
 
 
-def lifecycle(facts: Facts, inside: Inside) -> Iterator[Finding]:
+def lifecycle(facts: Facts, cluster: InspectedCluster) -> Iterator[Finding]:
     """Report instances that a hook holds, and that no open termination of Leeward completes."""
-    if isinstance(facts.records, Unread):
+    if isinstance(facts.records, Unavailable):
         return
     known = {record.instance for record in facts.records}
-    for group, policy in selected(facts, inside):
+    for group, policy in selected(facts, cluster):
         held = [
-            one for member in group.instances if member.id not in known for one in _held(inside, group, policy, member)
+            one for member in group.instances if member.id not in known for one in _held(cluster, group, policy, member)
         ]
         yield from held
         if not held:
             yield About(Check.LIFECYCLE, f"group {group.name}").ok("no orphaned hook holds an instance")
 
 
-def _held(inside: Inside, group: Group, policy: NodePolicy, member: GroupInstance) -> Iterator[Finding]:
+def _held(cluster: InspectedCluster, group: Group, policy: NodePolicy, member: GroupInstance) -> Iterator[Finding]:
     about = About(Check.LIFECYCLE, f"instance {member.id}")
     if member.lifecycle == RETAINED:
         yield about.warning(
@@ -71,10 +90,12 @@ def _held(inside: Inside, group: Group, policy: NodePolicy, member: GroupInstanc
         )
     if member.lifecycle not in HELD:
         return
-    listed = inside.hooks.get(group.name, ())
-    hooks = [] if isinstance(listed, Unread) else [one for one in listed if one.transition == HELD[member.lifecycle]]
+    listed = cluster.hooks.get(group.name, ())
+    hooks = (
+        [] if isinstance(listed, Unavailable) else [one for one in listed if one.transition == HELD[member.lifecycle]]
+    )
     yield about.warning(
-        f"it is {member.lifecycle} in {group.name}, by {_named(hooks)}", _answered(inside, policy, hooks)
+        f"it is {member.lifecycle} in {group.name}, by {_named(hooks)}", _answered(cluster, policy, hooks)
     )
 
 
@@ -82,11 +103,91 @@ def _named(hooks: Sequence[LifecycleHook]) -> str:
     return " or ".join(hook.name for hook in hooks) or "a hook that is not there any more"
 
 
-def _answered(inside: Inside, policy: NodePolicy, hooks: Sequence[LifecycleHook]) -> str:
+def _answered(cluster: InspectedCluster, policy: NodePolicy, hooks: Sequence[LifecycleHook]) -> str:
     """Return the fix: the minute reconciler answers Leeward's hooks, the owner of any other hook answers that one."""
-    if any(is_ours(hook, policy, inside.queue_arns) for hook in hooks):
+    if any(is_ours(hook, policy, cluster.queue_arns) for hook in hooks):
         return f"the reconciler resumes it within a minute, a launch when its node is Ready; if not, {_RECONCILER_LOG}"
     return (
         "none of these hooks is ours: check the controller that answers them, or name them in interruption.hooks of "
         "the policy"
     )
+
+
+def tags(facts: Facts, cluster: InspectedCluster) -> Iterator[Finding]:
+    """Check the tags: they assign a group to the cluster, and by their values Leeward's roles may change it."""
+    about, policies = About(Check.TAGS, f"cluster {cluster.name}"), cluster.policies
+    if isinstance(facts.groups, Unavailable):
+        yield about.unknown(facts.groups)
+        return
+    wrong = [found for group, _ in selected(facts, cluster) for found in _value(cluster.name, group)]
+    if not isinstance(policies, Unavailable):
+        nowhere = [group for group in facts.groups if not _names_a_cluster(group)]
+        wrong += [found for group in nowhere for found in _missing(cluster, group, policies)]
+    yield from wrong
+    if not wrong:
+        yield about.ok(f"{len(tagged(facts, cluster))} groups carry its tag")
+
+
+def _names_a_cluster(group: Group) -> bool:
+    named = any(key.startswith(well_known.CLUSTER_TAG_PREFIX) for key in group.tags)
+    return named or any(group.tags.get(key) for key in well_known.EKS_CLUSTER_TAGS)
+
+
+def _value(cluster: str, group: Group) -> Iterator[Finding]:
+    key = well_known.CLUSTER_TAG_PREFIX + cluster
+    allowed = group.tags.get(key) in {"owned", "shared"} or group.tags.get(well_known.EKS_CLUSTER_TAGS[0]) == cluster
+    if not allowed:
+        yield About(Check.TAGS, f"group {group.name}").failed(
+            f"its tag {key} is {group.tags.get(key, '')!r}, expected owned or shared: our roles may not change it",
+            _tag(cluster, group),
+        )
+
+
+def _missing(cluster: InspectedCluster, group: Group, policies: ClusterPolicies) -> Iterator[Finding]:
+    """Report untagged groups: Leeward ignores them, although a policy would select them. A group's members show its
+    cluster; where they cannot, only a policy that spells (a part of) its name does.
+    """
+    policy = next((one for one in policies.policies if selects(one.selector, group.name, group.tags)), None)
+    if policy is None:
+        return
+    about = About(Check.TAGS, f"group {group.name}")
+    said = f"it carries no tag of the cluster, so Leeward leaves it alone; policy {policy.name} would select it"
+    fix = _tag(cluster.name, group)
+    if not isinstance(cluster.members, Unavailable) and any(member.id in cluster.members for member in group.instances):
+        yield about.failed(f"{said}, and its instances are nodes of {cluster.name}", fix)
+    elif (isinstance(cluster.members, Unavailable) or not group.instances) and set(policy.selector.groups) - {"*"}:
+        yield about.warning(said, fix)
+
+
+def _tag(cluster: str, group: Group) -> str:
+    what = f"ResourceId={group.name},ResourceType=auto-scaling-group,Key={well_known.CLUSTER_TAG_PREFIX}{cluster}"
+    return f"aws autoscaling create-or-update-tags --tags {what},Value=owned,PropagateAtLaunch=true"
+
+
+def launches(facts: Facts, cluster: InspectedCluster) -> Iterator[Finding]:
+    """Warn with cause and fix: nodes are still replaced, but not ahead of a drain in a named subnet."""
+    for group, _ in selected(facts, cluster):
+        about = About(Check.LAUNCHES, f"group {group.name}")
+        reason = _refusal(facts, cluster, group)
+        if not reason:
+            yield about.ok("no launch was refused")
+            continue
+        cause = cause_in(reason)
+        yield about.warning(f"LaunchInstances: {cause.value}; {INSTEAD}: {reason}", fix_for(cause))
+
+
+def _refusal(facts: Facts, cluster: InspectedCluster, group: Group) -> str:
+    """Return the last refusal, empty where every launch was served."""
+    if not group.launch_template:
+        return "ValidationError: the group has a launch configuration"
+    records = () if isinstance(facts.records, Unavailable) else facts.records
+    for record in records:
+        answer = record.replacement
+        if record.subject.group == group.name and answer is not None and answer.refused:
+            return answer.reason
+    upgrade, run = cluster.upgrades.get(group.name), cluster.disruption
+    if upgrade is not None and not isinstance(upgrade, Unavailable) and upgrade.record.refusal:
+        return upgrade.record.refusal
+    if run is not None and not isinstance(run, Unavailable):
+        return run.record.refusals.get(group.name, "")
+    return ""

@@ -6,9 +6,10 @@ Hooks of the group's owner that Leeward answers have to outlast failed runs of t
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from leeward.doctor.checks.chosen import selected, tagged
-from leeward.doctor.facts import Facts, Inside, Read, Refused, Unread
+from leeward.doctor.checks.groups import selected, tagged
+from leeward.doctor.facts import Facts, InspectedCluster
 from leeward.doctor.finding import About, Check, Finding
+from leeward.doctor.reading import Read, Unavailable
 from leeward.model import well_known
 from leeward.model.group import LAUNCHING, TERMINATING, Group, LifecycleHook
 from leeward.policy.document import ClusterPolicies, NodePolicy
@@ -24,31 +25,31 @@ _NOW = "aws lambda invoke --function-name leeward-sync /dev/stdout"
 _PUT = f"fn sync puts it there within five minutes; if it does not, {_NOW} says why"
 
 
-def hooks(facts: Facts, inside: Inside) -> Iterator[Finding]:
+def hooks(facts: Facts, cluster: InspectedCluster) -> Iterator[Finding]:
     """Check that Leeward's terminate hook is as fn sync creates it: without it a scale-in ends nodes undrained. No
     other hook of Leeward may be too short.
     """
-    policies = inside.policies
-    if isinstance(policies, (Unread, Refused)):
+    policies = cluster.policies
+    if isinstance(policies, Unavailable):
         return
-    chosen = {group.name: policy for group, policy in selected(facts, inside)}
-    for group in tagged(facts, inside):
-        about, found = About(Check.HOOK, f"group {group.name}"), inside.hooks.get(group.name, ())
+    chosen = {group.name: policy for group, policy in selected(facts, cluster)}
+    for group in tagged(facts, cluster):
+        about, found = About(Check.HOOK, f"group {group.name}"), cluster.hooks.get(group.name, ())
         policy = chosen.get(group.name)
         if policy is None:
             yield from _left_over(about, group, found, policies)
-        elif isinstance(found, Unread):
+        elif isinstance(found, Unavailable):
             yield about.unknown(found)
         else:
-            yield _hook(about, inside, _Case(group=group, policy=policy, policies=policies, hooks=found))
-            yield from _short_hooks(about, inside, policy, found)
+            yield _hook(about, cluster, _Case(group=group, policy=policy, policies=policies, hooks=found))
+            yield from _short_hooks(about, cluster, policy, found)
 
 
 def _short_hooks(
-    about: About, inside: Inside, policy: NodePolicy, found: tuple[LifecycleHook, ...]
+    about: About, cluster: InspectedCluster, policy: NodePolicy, found: tuple[LifecycleHook, ...]
 ) -> Iterator[Finding]:
     for hook in found:
-        ours = hook.name != well_known.TERMINATE_HOOK and is_ours(hook, policy, inside.queue_arns)
+        ours = hook.name != well_known.TERMINATE_HOOK and is_ours(hook, policy, cluster.queue_arns)
         if ours and hook.heartbeat_timeout < SHORTEST:
             kind, ends = _SHORT[hook.transition == LAUNCHING]
             put = f"--auto-scaling-group-name {hook.group} --lifecycle-hook-name {hook.name}"
@@ -61,7 +62,7 @@ def _short_hooks(
 def _left_over(
     about: About, group: Group, found: Read[tuple[LifecycleHook, ...]], policies: ClusterPolicies
 ) -> Iterator[Finding]:
-    if not isinstance(found, Unread) and left_over_hook(group, found, policies) is not None:
+    if not isinstance(found, Unavailable) and left_over_hook(group, found, policies) is not None:
         yield about.warning(
             "our hook is on it and no policy selects it: every scale-in waits for its time-out",
             f"fn sync takes it off within five minutes; if it does not, {_NOW} says why",
@@ -89,14 +90,14 @@ class _Case:
         return settings.paused or not settings.interruption or not self.policy.interruption.enabled
 
 
-def _hook(about: About, inside: Inside, case: _Case) -> Finding:
-    missing, there = missing_hook(case.group, case.hooks, case.policies, inside.queue_arns), case.there
+def _hook(about: About, cluster: InspectedCluster, case: _Case) -> Finding:
+    missing, there = missing_hook(case.group, case.hooks, case.policies, cluster.queue_arns), case.there
     if missing is not None and there is None:
         return about.failed("it has no terminate hook of ours: a scale-in ends its nodes undrained", _PUT)
     if missing is not None and there is not None:
         said = f"{there.name} waits {there.heartbeat_timeout} s and then answers {there.default.value}"
         return about.failed(f"{said}, expected {missing.heartbeat_timeout} s and {missing.default.value}", _PUT)
-    ours = [h for h in case.hooks if h.transition == TERMINATING and is_ours(h, case.policy, inside.queue_arns)]
+    ours = [h for h in case.hooks if h.transition == TERMINATING and is_ours(h, case.policy, cluster.queue_arns)]
     if ours:
         return about.ok(", ".join(f"{hook.name}, {hook.heartbeat_timeout} s" for hook in ours))
     return (

@@ -2,37 +2,36 @@
 
 from collections.abc import Iterator
 
-from leeward.doctor.facts import Facts, Inside, Refused, Unread
+from leeward.doctor.facts import Facts, InspectedCluster
 from leeward.doctor.finding import About, Check, Finding
+from leeward.doctor.reading import Cause, Unavailable
 from leeward.model.group import Group
 from leeward.model.instance import cluster_of
 from leeward.policy.document import ClusterPolicies
 from leeward.policy.selection import policy_for, selects
 
-_MEND = "mend the policy file that the settings name and cdk deploy"
+_CORRECT = "correct the policy file that the settings name and cdk deploy"
 
 
-def written(inside: Inside) -> Iterator[Finding]:
+def written(cluster: InspectedCluster) -> Iterator[Finding]:
     """Check that policies exist, and that this version understands them."""
-    about, found = About(Check.POLICIES, f"cluster {inside.name}"), inside.policies
-    if isinstance(found, Unread):
-        yield about.unknown(found)
-    elif isinstance(found, Refused):
-        yield about.failed(found.why, _MEND)
+    about, found = About(Check.POLICIES, f"cluster {cluster.name}"), cluster.policies
+    if isinstance(found, Unavailable):
+        yield about.failed(found.reason, _CORRECT) if found.cause is Cause.INVALID else about.unknown(found)
     elif not found.policies:
         yield about.failed(
-            f"there is no policy below /leeward/{inside.name}/policies: no group is selected",
+            f"there is no policy below /leeward/{cluster.name}/policies: no group is selected",
             "name a policy file in clusters[].policies of the settings and cdk deploy",
         )
     else:
         yield about.ok(", ".join(policy.name for policy in found.policies))
 
 
-def switches(inside: Inside) -> Iterator[Finding]:
+def switches(cluster: InspectedCluster) -> Iterator[Finding]:
     """Report features that were switched off on purpose, and may have been forgotten."""
-    if isinstance(inside.policies, (Unread, Refused)):
+    if isinstance(cluster.policies, Unavailable):
         return
-    about, settings = About(Check.SWITCHES, f"cluster {inside.name}"), inside.policies.settings
+    about, settings = About(Check.SWITCHES, f"cluster {cluster.name}"), cluster.policies.settings
     back = "{} in its ClusterSettings and cdk deploy, when that is over"
     if settings.paused:
         yield about.warning("it is paused: nothing is begun there", back.format("paused: false"))
@@ -44,18 +43,18 @@ def switches(inside: Inside) -> Iterator[Finding]:
         yield about.ok("not paused")
 
 
-def selection(facts: Facts, inside: Inside) -> Iterator[Finding]:
+def selection(facts: Facts, cluster: InspectedCluster) -> Iterator[Finding]:
     """Check that each policy selects a group: one with a misspelled name selects none, without any error."""
-    policies = inside.policies
-    if isinstance(policies, (Unread, Refused)) or not policies.policies:
+    policies = cluster.policies
+    if isinstance(policies, Unavailable) or not policies.policies:
         return
-    if isinstance(facts.groups, Unread):
-        yield About(Check.SELECTION, f"cluster {inside.name}").unknown(facts.groups)
+    if isinstance(facts.groups, Unavailable):
+        yield About(Check.SELECTION, f"cluster {cluster.name}").unknown(facts.groups)
         return
-    groups = [group for group in facts.groups if cluster_of(group.tags, [inside.name])]
+    groups = [group for group in facts.groups if cluster_of(group.tags, [cluster.name])]
     any_selected = any(policy_for(policies.policies, group.name, group.tags) for group in groups)
     for number, policy in enumerate(policies.policies):
-        about = About(Check.SELECTION, f"policy {policy.name} of cluster {inside.name}")
+        about = About(Check.SELECTION, f"policy {policy.name} of cluster {cluster.name}")
         mine = [group.name for group in groups if policy_for(policies.policies, group.name, group.tags) is policy]
         if mine:
             yield about.ok(f"selects {', '.join(sorted(mine))}")
@@ -79,5 +78,7 @@ def _none(about: About, number: int, policies: ClusterPolicies, groups: list[Gro
     wanted = [*policy.selector.groups, *(f"{key}={value}" for key, value in policy.selector.tags.items())]
     said = f"selects nothing: none of the cluster's {len(groups)} groups matches {', '.join(wanted)}"
     return (
-        about.failed(said, f"{_MEND}, or tag the group") if alone else about.warning(said, f"{_MEND}, or tag the group")
+        about.failed(said, f"{_CORRECT}, or tag the group")
+        if alone
+        else about.warning(said, f"{_CORRECT}, or tag the group")
     )

@@ -7,8 +7,9 @@ from typing import Any
 
 from leeward.doctor import expected
 from leeward.doctor.checks.functions import REVERT
-from leeward.doctor.facts import Facts, Identity, Queue, Unread
+from leeward.doctor.facts import Facts, Identity, Queue
 from leeward.doctor.finding import About, Check, Finding
+from leeward.doctor.reading import Unavailable
 
 OLDEST = 60  # seconds a message may wait: half of what a spot warning leaves
 
@@ -17,13 +18,13 @@ def queues(facts: Facts) -> Iterator[Finding]:
     """Check that each exists; failed messages of those that fn interruption reads go to their dead-letter queue."""
     for name, found in facts.queues.items():
         about = About(Check.QUEUE, f"queue {name}")
-        if isinstance(found, Unread):
+        if isinstance(found, Unavailable):
             yield about.unknown(found)
         elif found is None:
             yield about.failed("it is not there", REVERT)
         elif name in expected.READ_QUEUES and not found.dead_letters.endswith(f":{expected.DEAD_LETTERS}"):
             to = found.dead_letters or "nowhere"
-            yield about.failed(f"what fails goes to {to}, expected {expected.DEAD_LETTERS}", REVERT)
+            yield about.failed(f"failed messages are sent to {to}, expected {expected.DEAD_LETTERS}", REVERT)
         else:
             yield about.ok("there")
 
@@ -33,7 +34,7 @@ def policy(facts: Facts) -> Iterator[Finding]:
     for queue in expected.READ_QUEUES:
         about = About(Check.QUEUE_POLICY, f"queue {queue}")
         found = facts.queues.get(queue)
-        if isinstance(found, Unread):
+        if isinstance(found, Unavailable):
             yield about.unknown(found)
         elif found is not None:
             rules = [name for name, target in expected.QUEUE_RULES.items() if target == f":{queue}"]
@@ -48,7 +49,7 @@ def age(facts: Facts) -> Iterator[Finding]:
     """Check how long the oldest message waits."""
     about = About(Check.QUEUE_AGE, f"queue {expected.QUEUE}")
     seconds = facts.oldest_message
-    if isinstance(seconds, Unread):
+    if isinstance(seconds, Unavailable):
         yield about.unknown(seconds)
     elif seconds is not None and seconds >= OLDEST:
         yield about.failed(
@@ -64,23 +65,23 @@ def dead_letters(facts: Facts) -> Iterator[Finding]:
     for name in (expected.DEAD_LETTERS, expected.UNDELIVERED):
         about = About(Check.DEAD_LETTERS, f"queue {name}")
         found = facts.queues.get(name)
-        if isinstance(found, Unread):
+        if isinstance(found, Unavailable):
             yield about.unknown(found)
         elif found is not None and found.messages:
-            said, fix = _lies(name, found)
+            said, fix = _unread_messages(name, found)
             yield about.failed(said, fix) if name == expected.DEAD_LETTERS else about.warning(said, fix)
         elif found is not None:
             yield about.ok("empty")
 
 
-def _lies(name: str, found: Queue) -> tuple[str, str]:
+def _unread_messages(name: str, found: Queue) -> tuple[str, str]:
     look = (
         f"aws sqs receive-message --queue-url {found.url} --message-attribute-names All --max-number-of-messages 10"
         " --visibility-timeout 0"
     )
     if name == expected.DEAD_LETTERS:
         said = f"{found.messages} messages could not be read or handled"
-        return said, f"look at them (attribute reason): {look}; mend the cause, then redrive them or delete them"
+        return said, f"look at them (attribute reason): {look}; fix the cause, then redrive them or delete them"
     return f"{found.messages} events reached neither bus nor webhook", f"each names its error: {look}"
 
 

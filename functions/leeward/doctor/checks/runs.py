@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from leeward.doctor import expected
-from leeward.doctor.facts import Disruption, Facts, FailedExecution, Inside, Refused, Unread, Upgrade
+from leeward.doctor.facts import Disruption, Facts, FailedExecution, InspectedCluster, Upgrade
 from leeward.doctor.finding import About, Check, Finding
+from leeward.doctor.reading import Unavailable
 from leeward.model.deadlines import maintenance
 from leeward.model.termination import CauseKind, TerminationRecord, execution_name
 from leeward.model.times import format_instant
@@ -13,7 +14,7 @@ from leeward.policy.document import DrainPolicy
 from leeward.policy.selection import policy_for
 from leeward.upgrade.record import ControlRequest
 
-SWEPT = timedelta(minutes=20)  # the reconciler runs every minute, and pauses up to fifteen after failures
+RECONCILED = timedelta(minutes=20)  # the reconciler runs every minute, and pauses up to fifteen after failures
 LAUNCH_AND_END = timedelta(minutes=30)  # time of a termination beside its policy's own times
 LONGEST_DISRUPTION = timedelta(days=1)
 _RECONCILER_LOG = "aws logs tail /aws/lambda/leeward-reconciler --since 1h: it says why it does not"
@@ -24,7 +25,7 @@ def executions(facts: Facts) -> Iterator[Finding]:
     """Report failures of the last day. Most are retried; the cause names the fix."""
     for machine, found in facts.failures.items():
         about = About(Check.EXECUTIONS, f"state machine {machine}")
-        if isinstance(found, Unread):
+        if isinstance(found, Unavailable):
             yield about.unknown(found)
         elif found:
             arn = _execution_arn(facts, machine, found[0].name)
@@ -56,9 +57,9 @@ def records(facts: Facts) -> Iterator[Finding]:
     records, running = facts.records, facts.running
     if not facts.clusters:
         return  # the table was read through none of them
-    if isinstance(records, Unread):
+    if isinstance(records, Unavailable):
         yield about.unknown(records)
-    elif isinstance(running, Unread):
+    elif isinstance(running, Unavailable):
         yield about.unknown(running)
     else:
         wrong = [one for record in records for one in _record(facts, record, running)]
@@ -76,7 +77,9 @@ def _record(facts: Facts, record: TerminationRecord, running: frozenset[str]) ->
             yield about.warning(f"execution {name} leads it out since {format_instant(claimed)}{held}", fix)
     elif _waits(record, facts.now):
         return
-    elif facts.now - max(record.times.values(), default=claimed) > SWEPT:  # one in cooldown has a time in the future
+    elif (
+        facts.now - max(record.times.values(), default=claimed) > RECONCILED
+    ):  # one in cooldown has a time in the future
         since = format_instant(claimed)
         why = f": {record.failure}" if record.failure else ""
         yield about.failed(f"its termination is open since {since} and no execution works on it{why}", _RECONCILER_LOG)
@@ -95,12 +98,12 @@ def _allowed(facts: Facts, record: TerminationRecord) -> timedelta:
 
 def _drain_of(facts: Facts, record: TerminationRecord) -> DrainPolicy:
     """Return the drain policy of its group, as far as that is known."""
-    for inside in facts.clusters:
-        if inside.name != record.subject.cluster or isinstance(inside.policies, (Unread, Refused)):
+    for cluster in facts.clusters:
+        if cluster.name != record.subject.cluster or isinstance(cluster.policies, Unavailable):
             continue
-        groups = () if isinstance(facts.groups, Unread) else facts.groups
+        groups = () if isinstance(facts.groups, Unavailable) else facts.groups
         tags = next((group.tags for group in groups if group.name == record.subject.group), {})
-        policy = policy_for(inside.policies.policies, record.subject.group or "", tags)
+        policy = policy_for(cluster.policies.policies, record.subject.group or "", tags)
         if policy is not None:
             return policy.drain
     return DrainPolicy()
@@ -108,22 +111,22 @@ def _drain_of(facts: Facts, record: TerminationRecord) -> DrainPolicy:
 
 def upgrades(facts: Facts) -> Iterator[Finding]:
     """Report upgrades that were begun and that no execution works on any more."""
-    for inside in facts.clusters:
-        for group, found in inside.upgrades.items():
+    for cluster in facts.clusters:
+        for group, found in cluster.upgrades.items():
             about = About(Check.UPGRADE, f"group {group}")
-            if isinstance(found, Unread):
+            if isinstance(found, Unavailable):
                 yield about.unknown(found)
             elif found is not None:
-                yield _upgrade(about, inside, found)
+                yield _upgrade(about, cluster, found)
 
 
-def _upgrade(about: About, inside: Inside, found: Upgrade) -> Finding:
+def _upgrade(about: About, cluster: InspectedCluster, found: Upgrade) -> Finding:
     record = found.record
     if record.ended is not None:
         return about.ok("the last one has ended")
     if found.runs:
         return about.ok(f"execution {record.execution} works on it")
-    command = f"leeward upgrade {{}} {record.group} --cluster {inside.name}"
+    command = f"leeward upgrade {{}} {record.group} --cluster {cluster.name}"
     if record.control is ControlRequest.PAUSE:
         return about.warning("its upgrade is paused", command.format("resume"))
     said = f"its upgrade of {format_instant(record.began)} has not ended and nothing works on it"
@@ -132,14 +135,14 @@ def _upgrade(about: About, inside: Inside, found: Upgrade) -> Finding:
 
 def disruptions(facts: Facts) -> Iterator[Finding]:
     """Check the open run: it takes minutes, or hours where drains are blocked."""
-    for inside in facts.clusters:
-        about = About(Check.DISRUPTION, f"cluster {inside.name}")
-        if isinstance(inside.disruption, Unread):
-            yield about.unknown(inside.disruption)
-        elif inside.disruption is None or not inside.disruption.record.open:
+    for cluster in facts.clusters:
+        about = About(Check.DISRUPTION, f"cluster {cluster.name}")
+        if isinstance(cluster.disruption, Unavailable):
+            yield about.unknown(cluster.disruption)
+        elif cluster.disruption is None or not cluster.disruption.record.open:
             yield about.ok("none is open")
         else:
-            yield _disruption(about, inside.disruption, facts.now)
+            yield _disruption(about, cluster.disruption, facts.now)
 
 
 def _disruption(about: About, found: Disruption, now: datetime) -> Finding:
@@ -147,8 +150,8 @@ def _disruption(about: About, found: Disruption, now: datetime) -> Finding:
     if found.runs and now - record.began > LONGEST_DISRUPTION:
         fix = f"look at what its terminations wait for: execution {record.execution} of {expected.MACHINES[2]}"
         return about.warning(f"run {record.number} runs since {began}", fix)
-    resting = record.retry is not None and record.retry > now
-    if not found.runs and not resting and now - record.began > SWEPT:
+    in_cooldown = record.retry is not None and record.retry > now
+    if not found.runs and not in_cooldown and now - record.began > RECONCILED:
         said = f"run {record.number} is open since {began} and no execution works on it"
         return about.failed(f"{said}: {record.why}" if record.why else said, _RECONCILER_LOG)
     return about.ok(f"run {record.number} is open since {began}")

@@ -1,13 +1,13 @@
-"""Live inputs of pre-flight: the whole cluster at this moment, with the group as it would be on the target.
+"""Inputs of pre-flight: the whole cluster at this moment, with the group as it would be on the target.
 
-`leeward upgrade plan` and the first step check the same `Preflight`, read through the ports alone.
-Decides what is read, and that a denied input is reported and not checked."""
+`leeward upgrade plan`, live or of a snapshot folder, and the first step check the same `Preflight`, read through the
+ports alone. Decides what is read, and that a denied input is reported and not checked."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from leeward.errors import LeewardError
+from leeward.errors import InvalidInputError, LeewardError, ObjectGoneError
 from leeward.model.group import Group
 from leeward.model.instance import CapacityType
 from leeward.model.nodegroup import Nodegroup
@@ -15,7 +15,9 @@ from leeward.model.times import format_instant
 from leeward.node_template.choices import architecture_of
 from leeward.placement.cni import variables_of
 from leeward.policy.document import NodePolicy, Selector
+from leeward.policy.selection import policy_for
 from leeward.ports import Ports
+from leeward.ports.compute import LaunchSources
 from leeward.ports.eks import ManagedUpdates
 from leeward.ports.kubernetes import Clusters
 from leeward.ports.monitoring import ServiceLimits
@@ -23,7 +25,7 @@ from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.gather import gather
 from leeward.termination.replica_surge import surged
 from leeward.upgrade.managed import target as managed_target
-from leeward.upgrade.observation import described, policy_of
+from leeward.upgrade.observation import described
 from leeward.upgrade.preflight.findings import Code, blocking
 from leeward.upgrade.preflight.model import Preflight, PreflightInputs, held_lone_pods
 from leeward.upgrade.preflight.plan import Plan, plan_upgrade
@@ -76,22 +78,35 @@ def run_preflight(record: UpgradeRecord, ports: Ports) -> PreflightResult:
 
 def gather_preflight(record: UpgradeRecord, ports: Ports) -> Preflight:
     """Read the cluster and everything that its launches depend on. Raises what the ports raise, and InvalidInputError
-    for a group that does not exist.
+    for a group that does not exist. A group that no policy selects is judged by the defaults.
     """
     group = described(record.group, ports.groups)
-    policy = policy_of(record.cluster, group, ports.clusters)
+    policies = ports.clusters.policies(record.cluster)
+    policy = policy_for(policies.policies, group.name, group.tags)
+    chosen = policy or NodePolicy(name="(defaults)", selector=Selector(groups=(group.name,)))
     nodegroup = _nodegroup(record, group, ports.managed_updates)
     if group.nodegroup is not None:
         target = managed_target.wanted(record, nodegroup, ports)
     elif group.launch.template is None:
         target = record.target  # a launch configuration, which is a finding
     else:
-        target = expected(record, group, ports.templates)
+        target = expected(_without_its_own_image(record, group, ports.launches), group, ports.templates)
         group = _launching(group, record)
-    snapshot = gather(ports, record.cluster, ports.clock.now(), as_if=group)
-    chosen = policy or NodePolicy(name="(defaults)", selector=Selector(groups=(group.name,)))
+    if policy is None:
+        policies = replace(policies, policies=(*policies.policies, chosen))
+    snapshot = gather(ports, record.cluster, ports.clock.now(), as_if=group, policies=policies)
     inputs = _inputs(record, snapshot, group, chosen, nodegroup, ports.clusters, ports.service_limits)
     return Preflight.of(snapshot, group, chosen, target, replace(inputs, selected=policy is not None))
+
+
+def _without_its_own_image(record: UpgradeRecord, group: Group, launches: LaunchSources) -> UpgradeRecord:
+    """Return the record without a requested image that the group's version has already: no version is made for it
+    (`Templates.version_for`), so its nodes are new.
+    """
+    settings = launches.settings(group) if record.request.image else None
+    if settings is None or settings.image != record.request.image:
+        return record
+    return replace(record, request=replace(record.request, image=""))
 
 
 def _launching(group: Group, record: UpgradeRecord) -> Group:
@@ -105,9 +120,15 @@ def _launching(group: Group, record: UpgradeRecord) -> Group:
 
 
 def _nodegroup(record: UpgradeRecord, group: Group, managed_updates: ManagedUpdates) -> Nodegroup | None:
+    """Return the node group, None where EKS (or a snapshot folder) has none or an unusable one: then its group alone is
+    judged.
+    """
     if group.nodegroup is None:
         return None
-    return managed_updates.nodegroup(record.cluster, group.nodegroup)
+    try:
+        return managed_updates.nodegroup(record.cluster, group.nodegroup)
+    except (ObjectGoneError, InvalidInputError):
+        return None
 
 
 def _inputs(

@@ -3,8 +3,8 @@ replaced."""
 
 import pytest
 
-from leeward.adapters.aws.disruptions import DynamoDisruptions
 from leeward.adapters.aws.table import Table
+from leeward.adapters.aws.workflow_records import DynamoDisruptions
 from leeward.disruption.record import DisruptionOutcome
 from local.demo import ledger
 from tests.local.chain.conftest import called

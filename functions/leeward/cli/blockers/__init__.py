@@ -1,0 +1,1 @@
+"""`leeward blockers`: arguments, inputs and rendering."""

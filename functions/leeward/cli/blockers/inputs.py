@@ -1,0 +1,231 @@
+"""Inputs from which the blockers of nodes are found.
+
+Decides what is read and how it is joined, of upgrades and runs that keep nodes from being scaled down only where a
+node names one as its keeper; `leeward.blockers` decides what blocks."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from leeward.blockers.scene import Keeper, NodeScene, gives_up_at, waiting_hooks
+from leeward.budgets.pdb import refusal
+from leeward.budgets.pdb_index import PdbIndex
+from leeward.cli.upgrade.status import group_status
+from leeward.errors import InvalidInputError
+from leeward.model.attachment import VolumeAttachment, claims_of
+from leeward.model.drain_options import BY_POLICY
+from leeward.model.group import LEAVING, Group, LifecycleHook
+from leeward.model.instance import Instance
+from leeward.model.node import Node
+from leeward.model.pod import Pod, PodDisruptionBudget
+from leeward.model.termination import Status, TerminationRecord
+from leeward.model.well_known import KEPT_FOR, OF_DISRUPTION
+from leeward.policy.document import NodePolicy
+from leeward.policy.selection import is_ours, policy_for
+from leeward.ports import Ports
+from leeward.ports.autoscaling import Groups
+from leeward.ports.clock import Clock
+from leeward.ports.kubernetes import Kubernetes
+from leeward.ports.records import Claims, Disruptions
+from leeward.termination import deadlines
+from leeward.termination.instance_state import UNSELECTED
+from leeward.termination.lone_pods import lone_pods
+from leeward.termination.replica_surge import surged
+from leeward.termination.volumes import held_volumes
+from leeward.upgrade.status import Phase
+
+K = TypeVar("K")
+V = TypeVar("V")
+_MOVES = {
+    Phase.SCALING_UP,
+    Phase.CORDONING,
+    Phase.UPGRADING,
+    Phase.SCALING_DOWN,
+    Phase.ABORTING,
+    Phase.ROLLING_BACK,
+}  # the other phases wait for a window, a canary or an operator, or have ended
+RECONCILER = timedelta(
+    minutes=1
+)  # between two runs of the minute reconciler, which releases nodes without an execution
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterInputs:
+    """Data that all nodes of a cluster share. `claims`: PersistentVolume -> claim; `policies` in their order; `records`
+    of open terminations by instance; `keepers` by the value of the nodes' `leeward.dev/kept-for`.
+    """
+
+    pods: tuple[Pod, ...]
+    budgets: tuple[PodDisruptionBudget, ...]
+    daemon_sets: frozenset[str]
+    attachments: tuple[VolumeAttachment, ...]
+    claims: Mapping[str, str]
+    instances: Mapping[str, Instance]
+    groups: Mapping[str, Group]
+    hooks: Mapping[str, Sequence[LifecycleHook]]
+    policies: tuple[NodePolicy, ...]
+    queues: frozenset[str] = frozenset()
+    records: Mapping[str, TerminationRecord] = field(default_factory=dict)
+    keepers: Mapping[str, Keeper] = field(default_factory=dict)
+
+    def scenes(self, nodes: Iterable[Node], now: datetime) -> list[NodeScene]:
+        """Return the scenes of these nodes, ordered by node name."""
+        pods_on = _grouped((pod.node, pod) for pod in self.pods)
+        attached = _grouped((one.node, one) for one in self.attachments)
+        budgets = PdbIndex(self.budgets)
+        groups = {member.id: group for group in self.groups.values() for member in group.instances}
+        claiming = tuple(pod for pod in self.pods if pod.claims and not pod.finished)
+        found = []
+        for node in sorted(nodes, key=lambda node: node.name):
+            pods = tuple(pods_on.get(node.name, ()))
+            known = self.instances.get(node.instance_id)
+            group = groups.get(node.instance_id) or self.groups.get((known.group if known else None) or "")
+            volumes = held_volumes(node.name, pods, attached.get(node.name, ()), self.claims)
+            selecting = {budget.key: budget for pod in pods for budget in budgets.selecting(pod)}
+            scene = NodeScene(
+                node=node,
+                pods=pods,
+                budgets=tuple(selecting[key] for key in sorted(selecting)),
+                daemon_sets=self.daemon_sets,
+                volumes=volumes,
+                gone=known.ended if known else False,
+                elsewhere=tuple(pod for pod in claiming if pod.node != node.name) if volumes else (),
+                group=group.name if group else known.group if known else None,
+                keeper=self.keepers.get(node.annotations.get(KEPT_FOR, "")),
+            )
+            found.append(self._timed(scene, group, now))
+        return found
+
+    def _timed(self, scene: NodeScene, group: Group | None, now: datetime) -> NodeScene:
+        """Add the policy, the hooks and every deadline to a scene."""
+        policy = policy_for(self.policies, scene.group, group.tags if group else {}) if scene.group else None
+        chosen = policy or UNSELECTED
+        record = self.records.get(scene.node.instance_id)
+        listed = self.hooks.get(scene.group or "", ())
+        announced = {cause.hook for cause in record.causes if cause.hook and cause.hook_ours} if record else set()
+        ours = frozenset(hook.name for hook in listed if hook.name in announced or is_ours(hook, policy, self.queues))
+        started = (record.times.get("draining") if record else None) or now
+        grace = chosen.drain.termination_grace_period
+        hooks = waiting_hooks(listed, group, scene.node.instance_id, record, ours, now)
+        ours_hold = any(hook.ours for hook in hooks)
+        deadline = started + grace if grace else None
+        if record is not None:
+            deadline = deadlines.node_deadline(record, chosen.drain, started, now, ours_hold=ours_hold)
+        return replace(
+            scene,
+            policy=policy,
+            hooks=hooks,
+            deadline=deadline,
+            options=(record.options if record else None) or BY_POLICY,
+            gives_up=gives_up_at(record, chosen),
+            detaching=record.times.get("drained") if record else None,
+            blocked_by=record.blocked_by if record else (),
+        )
+
+
+def scenes_of(ports: Ports, cluster: str, name: str | None, now: datetime) -> list[NodeScene]:
+    """Return the scene of the node of this name, of all nodes without a name; none where there is no such node."""
+    kubernetes = ports.clusters.kubernetes(cluster)
+    named = kubernetes.node(name) if name is not None else None
+    nodes = list(kubernetes.nodes()) if name is None else [named] if named is not None else []
+    there = {node.name for node in nodes}
+    on_ec2 = {node.instance_id for node in nodes if node.instance_id.startswith("i-")}
+    instances = ports.instances.describe(sorted(on_ec2))
+    groups = ports.groups.describe(sorted(_groups_of(on_ec2, instances, ports.groups)))
+    leaving = {
+        member.id: group.name
+        for group in groups.values()
+        for member in group.instances
+        if member.lifecycle.startswith(LEAVING)
+    }
+    attachments = tuple(one for one in kubernetes.attachments() if one.node in there)
+    inputs = ClusterInputs(
+        pods=tuple(kubernetes.pods()),
+        budgets=tuple(kubernetes.budgets()),
+        daemon_sets=kubernetes.daemon_sets(),
+        attachments=attachments,
+        claims=claims_of(kubernetes.volumes()) if attachments else {},
+        instances=instances,
+        groups=groups,
+        hooks={name: ports.groups.hooks(name) for name in sorted({leaving[i] for i in leaving if i in on_ec2})},
+        policies=ports.clusters.policies(cluster).policies,
+        queues=ports.queue_arns,
+        records=_open_records(ports.claims, [node for node in nodes if node.marked or node.instance_id in leaving]),
+        keepers=keepers_of(nodes, cluster, ports),
+    )
+    return [_surging(scene, inputs.pods, kubernetes) for scene in inputs.scenes(nodes, now)]
+
+
+def _groups_of(on_ec2: Iterable[str], instances: Mapping[str, Instance], groups: Groups) -> set[str]:
+    """Return the groups that the instances' tags name, and those that list an instance which EC2 does not know."""
+    listed = [groups.lifecycle_of(name) for name in on_ec2 if name not in instances]
+    return {one.group for one in instances.values() if one.group} | {found[0] for found in listed if found}
+
+
+def _surging(scene: NodeScene, pods: tuple[Pod, ...], kubernetes: Kubernetes) -> NodeScene:
+    """Add the pods that get a second replica first: only those that a budget forbids evicting as they are."""
+    if scene.policy is None or not scene.policy.drain.surge_single_replicas:
+        return scene
+    lone = [pod for pod in lone_pods(scene.pods, pods) if refusal(pod, scene.budgets)]
+    return replace(scene, surged=surged(lone, kubernetes))
+
+
+def _open_records(claims: Claims, nodes: Iterable[Node]) -> dict[str, TerminationRecord]:
+    """Return the open records of nodes that are tainted or terminating: the others have no termination under way."""
+    records = claims.read_all(node.instance_id for node in nodes if node.instance_id.startswith("i-"))
+    return {instance: record for instance, record in records.items() if record.status is Status.OPEN}
+
+
+def _grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    found: dict[K, list[V]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return found
+
+
+def keepers_of(nodes: Iterable[Node], cluster: str, ports: Ports) -> Mapping[str, Keeper]:
+    """Return the keepers by name, each with its state: one read of the group of an upgrade, one read of the run. From
+    a snapshot, which has no records, the name alone is known.
+    """
+    return {name: _keeper(name, cluster, ports) for name in _names(nodes)}
+
+
+def _keeper(name: str, cluster: str, ports: Ports) -> Keeper:
+    if not ports.deployment:  # a snapshot folder
+        return Keeper(name=name)
+    if name.startswith(OF_DISRUPTION):
+        return _disruption(name, cluster, ports.clock, ports.disruptions)
+    return _upgrade(name, cluster, ports)
+
+
+def _names(nodes: Iterable[Node]) -> list[str]:
+    return sorted({node.annotations[KEPT_FOR] for node in nodes if KEPT_FOR in node.annotations})
+
+
+def _upgrade(group: str, cluster: str, ports: Ports) -> Keeper:
+    """Judge an upgrade as the minute reconciler does: one that has ended or has no execution keeps no node."""
+    try:
+        status = group_status(group, cluster, ports)
+    except InvalidInputError:  # the group is gone
+        return Keeper(name=group)
+    if not status.execution or status.phase is Phase.STARTING:
+        return _left_behind(group, ports.clock)
+    until = status.eta if status.phase in _MOVES else None
+    return Keeper(name=group, execution=status.execution, phase=status.phase.value, until=until)
+
+
+def _disruption(name: str, cluster: str, clock: Clock, disruptions: Disruptions) -> Keeper:
+    """Return the keeper of a run. The reconciler that finds the execution of an open run dead ends the run: until
+    then it keeps its nodes.
+    """
+    record = disruptions.read(cluster)
+    if record is None or not record.open or name != f"{OF_DISRUPTION}{record.number}":
+        return _left_behind(name, clock)
+    going = record.under_way if record.requested else ()
+    names = tuple(sorted(node for node, instance in record.nodes.items() if instance in going))
+    return Keeper(name=name, execution=record.execution or None, going=names)
+
+
+def _left_behind(name: str, clock: Clock) -> Keeper:
+    return Keeper(name=name, execution="", until=clock.now() + RECONCILER)

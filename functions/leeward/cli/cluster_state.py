@@ -1,0 +1,45 @@
+"""State of a whole cluster for pure decisions.
+
+Decides which records of a deployment are added; `leeward.snapshot` decides how the parts belong together."""
+
+import argparse
+from dataclasses import replace
+
+from leeward.cli.context import ClusterContext, context_of
+from leeward.disruption.observation import with_records
+from leeward.errors import LeewardError
+from leeward.snapshot.cluster import ClusterSnapshot
+from leeward.snapshot.gather import gather
+
+NO_POLICY = (
+    "there is no policy.yaml: no group is selected, so nothing is a candidate (docs/policy.md has the shortest one)"
+)
+
+
+def cluster_of(arguments: argparse.Namespace, verb: str) -> tuple[ClusterContext, ClusterSnapshot]:
+    """Return the cluster of --snapshot or --cluster, and its state. Raises InvalidInputError without either."""
+    warnings: list[str] = []
+    context = context_of(arguments, verb, warnings.append)
+    if not context.has_policies:
+        warnings.append(NO_POLICY)
+    check_prices(context)
+    state = gather(context.ports, context.cluster, arguments.now)
+    name = state.cluster or state.policies.settings.name
+    return context, _with_disruptions(replace(state, cluster=name, warnings=(*warnings, *state.warnings)), context)
+
+
+def check_prices(context: ClusterContext) -> None:
+    """Refuse a broken prices.json as any other file: only a price list that does not answer is a remark. Raises
+    InvalidInputError.
+    """
+    if context.folder is not None:
+        context.folder.elements("prices")
+
+
+def _with_disruptions(state: ClusterSnapshot, context: ClusterContext) -> ClusterSnapshot:
+    """Add the table's runs and upgrades; a table that cannot be read (Leeward is not installed) gives a remark."""
+    try:
+        return with_records(state, context.ports.upgrades, context.ports.disruptions.read(state.cluster))
+    except LeewardError as error:
+        warning = f"whether a run or an upgrade is under way cannot be read: {error}"
+        return replace(state, warnings=(*state.warnings, warning))

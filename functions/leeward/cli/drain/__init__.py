@@ -1,0 +1,1 @@
+"""`leeward drain`: arguments, inputs, live requests and rendering."""

@@ -1,0 +1,104 @@
+"""Inputs from which a drain is planned: one node, its pods and every object that affects them.
+
+Decides what is read; `leeward.termination.drain_plan` decides what happens to the pods."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from leeward.cli.context import ClusterContext
+from leeward.model.attachment import claims_of
+from leeward.model.instance import Instance
+from leeward.model.node import Node
+from leeward.model.pod import Pod, PodDisruptionBudget
+from leeward.model.termination import Status, TerminationRecord
+from leeward.policy.document import DrainPolicy, NodePolicy
+from leeward.policy.selection import policy_for
+from leeward.ports.autoscaling import Groups
+from leeward.ports.kubernetes import Kubernetes
+from leeward.termination.lone_pods import lone_pods
+from leeward.termination.replica_surge import surged
+from leeward.termination.volumes import HeldVolume, held_volumes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrainTarget:
+    """One node to drain. `selected` None: no policy selects its group, so planning uses the defaults. `record`: its
+    open termination, if any. `gone`: EC2 has ended the instance. `volumes`: volumes attached to the node. `surged`:
+    pods that get a second replica before they leave, `namespace/name`.
+    """
+
+    node: Node
+    pods: tuple[Pod, ...]
+    budgets: tuple[PodDisruptionBudget, ...]
+    daemon_sets: frozenset[str]
+    group: str | None = None
+    selected: NodePolicy | None = None
+    instance: Instance | None = None
+    gone: bool = False
+    record: TerminationRecord | None = None
+    volumes: tuple[HeldVolume, ...] = ()
+    surged: frozenset[str] = frozenset()
+
+    @property
+    def policy(self) -> DrainPolicy:
+        """Drain policy of its pods."""
+        return self.selected.drain if self.selected else DrainPolicy()
+
+
+def targets_of(context: ClusterContext, *, node: str | None, group: str | None) -> list[DrainTarget]:
+    """Return the node, or all nodes of the group by name. Raises InvalidInputError for an unknown node or group."""
+    kubernetes = context.ports.clusters.kubernetes(context.cluster)
+    if node is not None:
+        found = kubernetes.node(node)
+        if found is None:
+            raise context.unknown_node(node)
+        return [_target(context, kubernetes, found)]
+    members = _members(context, kubernetes.nodes(), group or "")
+    return [_target(context, kubernetes, member) for member in sorted(members, key=lambda member: member.name)]
+
+
+def _members(context: ClusterContext, nodes: Iterable[Node], name: str) -> list[Node]:
+    """Return the nodes whose instances the group lists; where it is not described, those whose instances it has tagged.
+    Raises InvalidInputError where there are none either.
+    """
+    group = context.ports.groups.describe([name]).get(name)
+    if group is not None:
+        listed = {member.id for member in group.instances}
+        return [node for node in nodes if node.instance_id in listed]
+    by_id = {node.instance_id: node for node in nodes if node.instance_id.startswith("i-")}
+    tagged = [one.id for one in context.ports.instances.describe(sorted(by_id)).values() if one.group == name]
+    if not tagged:
+        raise context.unknown_group(name)
+    return [by_id[instance] for instance in tagged]
+
+
+def _target(context: ClusterContext, kubernetes: Kubernetes, node: Node) -> DrainTarget:
+    ports, on_ec2 = context.ports, node.instance_id.startswith("i-")
+    instance = ports.instances.describe([node.instance_id]).get(node.instance_id) if on_ec2 else None
+    group = _group_of(node, instance, ports.groups) if on_ec2 else None
+    known = ports.groups.describe([group]).get(group) if group else None
+    policies = ports.clusters.policies(context.cluster).policies
+    selected = policy_for(policies, group, known.tags if known else {}) if group else None
+    record = ports.claims.read(node.instance_id) if on_ec2 else None
+    pods = tuple(kubernetes.pods_on(node.name))
+    attachments = [one for one in kubernetes.attachments() if one.node == node.name]
+    claims = claims_of(kubernetes.volumes()) if attachments else {}
+    surges = selected is not None and selected.drain.surge_single_replicas
+    return DrainTarget(
+        node=node,
+        pods=pods,
+        budgets=tuple(kubernetes.budgets()),
+        daemon_sets=kubernetes.daemon_sets(),
+        group=group,
+        selected=selected,
+        instance=instance,
+        gone=instance.ended if instance else on_ec2 and context.knows_instances,
+        record=record if record and record.status is Status.OPEN else None,
+        volumes=held_volumes(node.name, pods, attachments, claims),
+        surged=surged(lone_pods(pods, pods), kubernetes) if surges else frozenset(),
+    )
+
+
+def _group_of(node: Node, instance: Instance | None, groups: Groups) -> str | None:
+    """Return the group that the instance's tag names; of an instance that EC2 does not know, the one that lists it."""
+    return instance.group if instance else next(iter(groups.lifecycle_of(node.instance_id) or ()), None)

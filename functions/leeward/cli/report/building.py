@@ -1,0 +1,77 @@
+"""Run record of an execution, built from its facts. Decides the period that is drawn, and the notes beside the
+chart."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from leeward.cli.report.execution_events import marks_of
+from leeward.cli.report.facts import Facts
+from leeward.cli.report.lanes import guessed, node_lanes
+from leeward.cli.report.record import RunRecord, Source
+from leeward.model.execution import ExecutionStatus, Machine
+from leeward.model.times import format_instant
+
+EARLIER = timedelta(minutes=10)  # a cause before that is not part of what the chart shows
+LEAD = timedelta(seconds=2)  # before the first moment, so that the state before it is visible
+_WORDS = {
+    ExecutionStatus.RUNNING: "still running",
+    ExecutionStatus.SUCCEEDED: "succeeded",
+    ExecutionStatus.FAILED: "failed",
+    ExecutionStatus.TIMED_OUT: "ran out of time",
+    ExecutionStatus.ABORTED: "was stopped",
+    ExecutionStatus.PENDING_REDRIVE: "waits to be redriven",
+}
+NO_WORKLOADS = (
+    "No workload has a lane: neither AWS nor Kubernetes keeps how many replicas were ready at a time that has passed."
+)
+
+
+def build(facts: Facts) -> RunRecord:
+    """Build the record up to the execution's end, or up to now while it runs."""
+    start = _start(facts)
+    return RunRecord(
+        source=Source.EXECUTION,
+        start=start,
+        end=facts.end,
+        nodes=node_lanes(facts, start),
+        marks=marks_of(facts, start),
+        about=_about(facts),
+        notes=tuple(_notes(facts, start)),
+    )
+
+
+def _start(facts: Facts) -> datetime:
+    """Return the start of the chart: the cause of a termination is a moment older than its execution."""
+    begin = facts.execution.started
+    if facts.execution.machine is Machine.TERMINATION:
+        ats = [cause.at for record in facts.terminations.values() for cause in record.all_causes]
+        begin = min([begin, *(at for at in ats if at >= begin - EARLIER)])
+    return begin - max(LEAD, (facts.end - begin) / 50)
+
+
+def _about(facts: Facts) -> str:
+    one = facts.execution
+    last = facts.steps[-1].state if facts.steps else ""
+    how = _WORDS[one.status]
+    if one.status is ExecutionStatus.RUNNING:
+        how = f"{how}, drawn up to {format_instant(facts.end)}{f', in {last}' if last else ''}"
+    elif last:
+        how = f"{how} with {last}"
+    return f"{one.name} of {one.machine.named}: {how}"
+
+
+def _notes(facts: Facts, start: datetime) -> Iterator[str]:
+    yield from facts.missing
+    names = guessed(facts, start)
+    if names:
+        yield (
+            f"When {_several(names)} became Ready is no longer recorded: the time when Auto Scaling reported it in "
+            "service stands for it."
+        )
+    yield NO_WORKLOADS
+
+
+def _several(names: tuple[str, ...]) -> str:
+    most = 5
+    rest = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + rest

@@ -1,0 +1,170 @@
+"""`leeward snapshot --to DIR --cluster NAME`: writes the folder that every command reads with `--snapshot DIR`.
+
+Decides how the snapshot is requested and reported; `leeward.capture` decides what each file holds."""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Group as Rows
+from rich.console import RenderableType
+from rich.table import Table
+
+from leeward.adapters.folder.files import FILES, POLICY_FILE
+from leeward.adapters.folder.writer import SnapshotFolder, UnusableFolderError
+from leeward.capture.documents import Capture
+from leeward.cli.output import emit
+from leeward.errors import InvalidInputError, LeewardError, ObjectGoneError
+
+LONG_SECONDS = 5.0  # then every file is reported as it is written, also without a terminal
+POLICIES_COMMAND = "aws ssm get-parameters-by-path"
+DESCRIPTION = """Writes the state of a cluster as the raw output of kubectl and aws: one file a command, only what
+belongs to the cluster, with the policies that are deployed for it. All commands work on the folder with --snapshot
+DIR, without credentials. Values of environment variables, commands and their arguments are left out. A file that
+cannot be read is named with the call that failed; the others are written all the same, and the exit code is 1.
+Nothing is changed in AWS or in the cluster."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Taken:
+    """Result of a snapshot. `files`: elements by file name; `missing`: reasons by file name."""
+
+    to: Path
+    files: dict[str, int] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the folder."""
+    parser.add_argument(
+        "--to", metavar="DIR", type=Path, required=True, help="the folder; files of an earlier snapshot are replaced"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read, write and report; return 1 where a file is missing."""
+    if arguments.snapshot is not None:
+        raise InvalidInputError("snapshot: found --snapshot, expected --cluster NAME: it is live alone")
+    if arguments.cluster is None:
+        raise InvalidInputError("snapshot: found no --cluster, expected --cluster NAME")
+    folder = SnapshotFolder(arguments.to)
+    from leeward.adapters import wiring  # late: offline needs no AWS library
+
+    ports = wiring.command_line_ports(arguments.cluster, arguments.region, arguments.account)
+    capture = Capture(ports, wiring.command_line_raw(arguments.region), arguments.cluster, arguments.now)
+    _check_cluster(capture, arguments.cluster)
+    taken = take(capture, folder, Progress(watched=sys.stderr.isatty()))
+    emit(to_json(taken), arguments.output, lambda: _table(taken))
+    return 1 if taken.missing else 0
+
+
+class Progress:
+    """Progress lines on standard error. `watched`: on a terminal, which shows every file from the first on."""
+
+    def __init__(self, *, watched: bool, clock: Callable[[], float] = time.monotonic) -> None:
+        self._watched, self._clock, self._began = watched, clock, clock()
+
+    def wrote(self, name: str, count: int) -> None:
+        """Report that a file was written."""
+        if self._watched or self._clock() - self._began >= LONG_SECONDS:
+            _say(f"{name}: {count}")
+
+    def warn(self, sentence: str) -> None:
+        """Print a warning, watched or not."""
+        _say(sentence)
+
+
+def take(capture: Capture, folder: SnapshotFolder, progress: Progress) -> Taken:
+    """Write every file that a snapshot may have."""
+    taken = Taken(to=folder.path)
+    for name, file in FILES.items():
+
+        def write(name: str = name) -> int:
+            return folder.put(name, capture.document(name))
+
+        _one(taken, f"{name}.json", file.command, write, folder, progress)
+        for warning in capture.warnings:
+            progress.warn(warning)
+        capture.warnings.clear()
+    _policies(taken, capture, folder, progress)
+    for name in _strangers(capture):
+        progress.warn(
+            f"auto-scaling-groups.json is without {name}: nodes are of it, and it does not bear the cluster's tag, so "
+            "that live commands do not see it either"
+        )
+    return taken
+
+
+def to_json(taken: Taken) -> dict[str, Any]:
+    """Return the document that docs/command-line.md and `docs/schema/snapshot.json` describe."""
+    missing = [{"file": name, "why": why} for name, why in taken.missing.items()]
+    return {"to": str(taken.to), "files": taken.files, "missing": missing}
+
+
+def _check_cluster(capture: Capture, name: str) -> None:
+    """Check that the cluster exists before any write. One that may not be described may exist nevertheless."""
+    try:
+        capture.document("cluster")
+    except ObjectGoneError as error:
+        raise InvalidInputError(
+            f"--cluster: found no cluster {name!r} in this account and Region ({error}), expected the name of one"
+        ) from error
+    except LeewardError:
+        return
+
+
+def _one(
+    taken: Taken, name: str, command: str, write: Callable[[], int], folder: SnapshotFolder, progress: Progress
+) -> None:
+    try:
+        taken.files[name] = write()
+    except UnusableFolderError:
+        raise
+    except LeewardError as error:
+        folder.remove(name)
+        taken.missing[name] = str(error)
+        progress.warn(f"{name} ({command}) is left out: {error}")
+    else:
+        progress.wrote(name, taken.files[name])
+
+
+def _policies(taken: Taken, capture: Capture, folder: SnapshotFolder, progress: Progress) -> None:
+    """Write the deployed policies. Without any, no file is written, and users who try Leeward put their own there."""
+    documents: list[Any] = []
+
+    def write() -> int:
+        documents.extend(capture.policies())
+        return folder.put_policies(documents) if documents else 0
+
+    _one(taken, POLICY_FILE, POLICIES_COMMAND, write, folder, progress)
+    if POLICY_FILE in taken.files and not documents:
+        del taken.files[POLICY_FILE]
+        folder.remove(POLICY_FILE)
+        progress.warn(f"{POLICY_FILE} is not written: no policy is deployed for the cluster (docs/policy.md)")
+    if POLICY_FILE not in taken.files and folder.has_own_policies:
+        progress.warn(f"the {POLICY_FILE} that is there was not written by Leeward and stays")
+
+
+def _strangers(capture: Capture) -> list[str]:
+    try:
+        return capture.strangers()
+    except LeewardError:
+        return []
+
+
+def _say(sentence: str) -> None:
+    print(f"leeward: {sentence}", file=sys.stderr)
+
+
+def _table(taken: Taken) -> RenderableType:
+    table = Table(title=f"written to {taken.to}", title_justify="left", title_style="bold")
+    table.add_column("file", overflow="fold")
+    table.add_column("elements", justify="right")
+    for name, count in taken.files.items():
+        table.add_row(name, str(count))
+    left = [f"left out: {name}: {why}" for name, why in taken.missing.items()]
+    return Rows(table, *left)

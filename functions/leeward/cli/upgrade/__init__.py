@@ -1,0 +1,1 @@
+"""`leeward upgrade`: arguments, requests to the deployment and rendering."""

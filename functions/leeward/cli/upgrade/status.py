@@ -1,0 +1,85 @@
+"""`leeward upgrade status`: the state of a group's upgrade, from its record and the cluster.
+
+Decides what stands for the record where there is none; `leeward.upgrade.status` decides the status."""
+
+import argparse
+from dataclasses import replace
+
+from leeward.cli.context import context_of
+from leeward.cli.output import emit
+from leeward.cli.upgrade.tables import status_table
+from leeward.model.group import Group
+from leeward.policy.document import NodePolicy, Selector
+from leeward.ports import Ports
+from leeward.upgrade.lease import held, is_running
+from leeward.upgrade.members import Target
+from leeward.upgrade.observation import described, fresh_record, observe, policy_of
+from leeward.upgrade.record import UpgradeRecord, UpgradeRequest
+from leeward.upgrade.status import Running, Status, status_of
+from leeward.upgrade.templates import expected
+from leeward.upgrade.waits import allowed
+from leeward.workflow.executions import execution_name
+
+
+def status(arguments: argparse.Namespace) -> int:
+    """Print the status and return 0: the command only reports."""
+    context = context_of(arguments, "upgrade", lambda _: None)  # a template that is judged by its tags changes no state
+    context.group(arguments.group)
+    found = group_status(arguments.group, context.cluster, context.ports)
+    emit(found.to_json(), arguments.output, lambda: status_table(arguments.group, found))
+    return 0
+
+
+def group_status(name: str, cluster: str, ports: Ports) -> Status:
+    """Return the group's upgrade status from record and cluster; without a record, from the cluster alone: by the
+    defaults where no policy selects the group. Raises InvalidInputError for a group that does not exist.
+    """
+    record = ports.upgrades.read(name)
+    observation = observe(record or _unrecorded(described(name, ports.groups), cluster, ports), ports)
+    runs = record is not None and record.ended is None
+    return status_of(
+        observation.preflight,
+        record,
+        allowed(record, observation, ports) if record is not None and runs else None,
+        running(name, record, ports) if ports.deployment else None,  # a snapshot folder is of no deployment
+    )
+
+
+def running(group: str, record: UpgradeRecord | None, ports: Ports) -> Running:
+    """Return the execution that holds the group, or one that was started and has not claimed it yet: executions that
+    the command line starts have the names of the next attempts.
+    """
+    if (
+        record is not None
+        and record.ended is None
+        and held(record, ports.upgrade_executions, ports.managed_upgrade_executions)
+    ):
+        return Running(execution=record.execution, terminations=ports.claims.read_all(record.under_way))
+    attempt = record.attempt if record is not None else 0
+    names = (execution_name(group, attempt + more) for more in (1, 2, 3))
+    name = next(
+        (name for name in names if is_running(name, ports.upgrade_executions, ports.managed_upgrade_executions)), ""
+    )
+    return Running(execution=name, new=bool(name))
+
+
+def _unrecorded(group: Group, cluster: str, ports: Ports) -> UpgradeRecord:
+    """Return a record of the group as it stands: its nodes are old or new by the version that it launches from now."""
+    policy = policy_of(cluster, group, ports.clusters) or NodePolicy(name="(defaults)", selector=Selector())
+    record = fresh_record(group, cluster, policy, UpgradeRequest(), ports.clock)
+    if group.launch.template is None:  # a launch configuration: pre-flight reports it
+        return record
+    return replace(record, target=_with_labels(expected(record, group, ports.templates), group, policy, ports))
+
+
+def _with_labels(target: Target, group: Group, policy: NodePolicy, ports: Ports) -> Target:
+    """Add what the labels of a managed group's new nodes name: the node group's own launch template, else the image."""
+    if group.nodegroup is None:
+        return target
+    nodegroup = ports.nodegroups.get(group.cluster or "", group.nodegroup, policy.template.ttl)
+    launched = ports.launches.settings(group)
+    return replace(
+        target,
+        source=nodegroup.template if nodegroup is not None else None,
+        image=launched.image if launched is not None else "",
+    )
