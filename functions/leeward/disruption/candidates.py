@@ -116,8 +116,8 @@ def _why_leaving(snapshot: ClusterSnapshot, node: Node, group: Group) -> str:
         return f"its group {group.name} says {lifecycle}"
     if group.protects(node.instance_id):
         return f"its instance is protected from scale-in in group {group.name}"
-    going = node.instance_id in snapshot.claimed or node.instance_id in snapshot.terminating
-    return "a termination of it is under way" if going else ""
+    requested = node.instance_id in snapshot.claimed or node.instance_id in snapshot.terminating
+    return "a termination of it is under way" if requested else ""
 
 
 def _why_cooling(snapshot: ClusterSnapshot, group: Group, policy: NodePolicy) -> str:

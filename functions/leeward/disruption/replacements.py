@@ -123,14 +123,14 @@ def _matched(
     keys: Iterable[str], come: Iterable[Instance], plans: Mapping[str, Replacement]
 ) -> list[tuple[str, Instance]]:
     """Match each new instance with a replacement that it satisfies, else with any: there it drops the command."""
-    left, found = list(keys), []
+    left, matched = list(keys), []
     for instance in sorted((one for one in come if not one.ended), key=lambda one: one.id):
         if not left:
             break
         key = next((key for key in left if not why_unlike(instance, plans[key])), left[0])
         left.remove(key)
-        found.append((key, instance))
-    return found
+        matched.append((key, instance))
+    return matched
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,7 @@ def unprotect_launched(record: DisruptionRecord, clusters: Clusters) -> None:
 
 def unprotect_after_disruptions(cluster: str, nodes: Iterable[Node], ports: Ports) -> list[str]:
     """Remove the protection of nodes whose run is no longer open, and return their names."""
-    nodes, found = list(nodes), list[str]()
+    nodes, unprotected = list(nodes), list[str]()
     disruptions = [owner for owner in owners(nodes) if owner.startswith(well_known.OF_DISRUPTION)]
     if not disruptions:
         return []
@@ -33,8 +33,8 @@ def unprotect_after_disruptions(cluster: str, nodes: Iterable[Node], ports: Port
     current = _owner(record) if record is not None and record.open else ""
     for owner in disruptions:
         if owner != current:
-            found += release(nodes, owner, ports.clusters.kubernetes(cluster))
-    return found
+            unprotected += release(nodes, owner, ports.clusters.kubernetes(cluster))
+    return unprotected
 
 
 def _owner(record: DisruptionRecord) -> str:

@@ -50,7 +50,7 @@ def targets(snapshot: ClusterSnapshot, *, priced: bool) -> tuple[tuple[Target, .
     """Return the targets, the cheapest first, and why each other selected group is none. `priced`: only where prices
     are known and the group does not mix capacity types, as consolidation needs it.
     """
-    found: list[Target] = []
+    usable: list[Target] = []
     why: dict[str, str] = {}
     closed = closed_zones(snapshot.nodes)
     for name, launchable in sorted(snapshot.launchables.items()):
@@ -59,8 +59,8 @@ def targets(snapshot: ClusterSnapshot, *, priced: bool) -> tuple[tuple[Target, .
         if reason:
             why[name] = reason
         else:
-            found.append(_target(launchable, closed, priced=priced))
-    return tuple(sorted(found, key=lambda target: (target.cheapest, target.group))), why
+            usable.append(_target(launchable, closed, priced=priced))
+    return tuple(sorted(usable, key=lambda target: (target.cheapest, target.group))), why
 
 
 def _why_not(snapshot: ClusterSnapshot, launchable: Launchable, policy: NodePolicy | None, *, priced: bool) -> str:

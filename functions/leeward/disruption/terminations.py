@@ -81,14 +81,14 @@ def _request_one(record: DisruptionRecord, command: Command, node: str, instance
 
 def with_results(record: DisruptionRecord, terminations: Mapping[str, TerminationRecord]) -> DisruptionRecord:
     """Return the record with the ends that are known. Idempotent: run again on the result, it changes nothing."""
-    found = dict(record.ends)
+    ends = dict(record.ends)
     for instance in record.to_terminate.values():
         termination = terminations.get(instance)
-        if instance not in found and termination is not None and is_requested(record, instance, termination):
+        if instance not in ends and termination is not None and is_requested(record, instance, termination):
             end = _end(record, instance, termination)
             if end:
-                found[instance] = end
-    return replace(record, ends=found) if found != record.ends else record
+                ends[instance] = end
+    return replace(record, ends=ends) if ends != record.ends else record
 
 
 def _end(record: DisruptionRecord, instance: str, termination: TerminationRecord) -> str:
