@@ -86,7 +86,7 @@ def storm(count: int, way: Way = Way.SMOOTH) -> Chain:
         at.append(world.timeline.now())
         warned.update(node.name for node in world.kubernetes.nodes())
         for member in list(world.fleet.groups[GROUP].members.values()):
-            world.fleet.spot_warning(member)
+            world.fleet.notices.spot_warning(member)
 
     world.timeline.after(WARM_UP + 1, begin, "the storm begins")
     outcome = world.run(HOURS, converge=REST)

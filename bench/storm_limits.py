@@ -108,7 +108,7 @@ class _Watch:
         self._warned = {member.node for member in warned}
         self.pods = {pod["metadata"]["uid"] for pod in self._free()}
         for member in warned:
-            self._world.fleet.spot_warning(member)
+            self._world.fleet.notices.spot_warning(member)
         self._world.timeline.after(NOTICE - BEFORE, self._look, "ten seconds before EC2 takes them")
 
     @property

@@ -276,7 +276,7 @@ class Shown(ShownAws):
     @property
     def reused(self) -> Set[str]:
         """Instances started out of warm pools."""
-        return self.fleet.reused
+        return self.fleet.warm_pools.reused
 
     def joined(self, instance: str) -> bool:
         """Return whether its Node has joined, true also where EC2 does not know the instance any more."""

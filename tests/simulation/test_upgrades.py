@@ -245,7 +245,7 @@ def test_who_scales_up_meanwhile_keeps_the_larger_size():
 
 def test_a_spot_interruption_in_the_middle_changes_nothing_at_the_end():
     world = Upgraded(a_fleet(spot=True, maximum=14)).start(launchTemplateVersion="2")
-    warn = world.world.fleet.spot_warning
+    warn = world.world.fleet.notices.spot_warning
     world.at(BEGIN + 130, lambda: warn(world.world.fleet.instances[FIRST])).run(1.5)
     assert (world.ended(), world.at_rest()) == ("Upgraded", True)
 

@@ -68,10 +68,10 @@ class SimulatedGroups:
         self._fleet.unhealthy(self._member(instance))
 
     def recommend_rebalance(self, instance: str) -> None:
-        self._fleet.rebalance_recommendation(self._member(instance))
+        self._fleet.notices.rebalance_recommendation(self._member(instance))
 
     def balance(self) -> None:
-        self._fleet.balance_zones()
+        self._fleet.scaling.balance_zones()
 
     def journal(self, instance: str) -> Sequence[str]:
         self._look()
