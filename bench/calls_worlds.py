@@ -21,7 +21,7 @@ from leeward.workflow.executions import execution_name
 from simulation import fleets
 from simulation.aws.compute import IN_SERVICE
 from simulation.definitions import NODE_GROUP_UPGRADE
-from simulation.faults import Faults
+from simulation.fault_rates import Faults
 from simulation.world import WARM_UP, World
 
 GROUP = "web"

@@ -22,8 +22,9 @@ from local.cluster.objects import name_of
 from local.cluster.store import Change
 from simulation import fleets
 from simulation.aws.compute import IN_SERVICE
-from simulation.faults import Faults
-from simulation.view import Violation, WorldView
+from simulation.fault_rates import Faults
+from simulation.rule import Violation
+from simulation.view import WorldView
 from simulation.world import WARM_UP, World
 
 GROUP = "web"

@@ -17,7 +17,7 @@ from leeward.policy.document import ClusterPolicies, ClusterSettings, NodePolicy
 from local.cluster.objects import Obj
 from simulation import fleets
 from simulation.aws.compute import SimInstance
-from simulation.faults import Faults
+from simulation.fault_rates import Faults
 from simulation.world import WARM_UP, World
 
 MOST = 4000  # warnings: a search ends there

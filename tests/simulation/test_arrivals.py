@@ -7,7 +7,7 @@ import pytest
 
 from leeward.model.termination import Outcome
 from simulation.aws.compute import IN_SERVICE
-from simulation.faults import Faults
+from simulation.fault_rates import Faults
 from simulation.fleets import ArrivalKind
 from simulation.scene import is_moving, subject
 from simulation.world import World

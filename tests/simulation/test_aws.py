@@ -11,7 +11,8 @@ from simulation.aws.compute import IN_SERVICE, LEAVING_WAIT, PENDING_WAIT, subne
 from simulation.aws.fleet import SimFleet
 from simulation.aws.listeners import Listeners
 from simulation.aws.ports import SimGroups, SimInstances
-from simulation.faults import Faults, Injector
+from simulation.fault_rates import Faults
+from simulation.faults import Injector
 from simulation.timeline import START, Streams, Timeline
 from tests.simulation.fleet_stand_in import ZONES, GroupPlan
 

@@ -12,7 +12,7 @@ from leeward.model.termination import Replacement
 from leeward.policy.document import Budget
 from simulation import functions
 from simulation.definitions import NODE_GROUP_UPGRADE
-from simulation.faults import Faults
+from simulation.fault_rates import Faults
 from tests.simulation.disruption_stand_in import (
     DECIDED,
     FIRST,

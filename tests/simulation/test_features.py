@@ -8,7 +8,8 @@ from simulation.asked import Kind
 from simulation.aws.compute import IN_SERVICE, STANDBY
 from simulation.aws.hook_waits import global_time_out
 from simulation.case import Case
-from simulation.faults import Faults, Injector
+from simulation.fault_rates import Faults
+from simulation.faults import Injector
 from simulation.features import BESIDE, WEIGHTS, Feature, drawn, with_faults
 from simulation.timeline import Streams, Timeline
 from simulation.world import World

@@ -7,10 +7,10 @@ import pytest
 
 from leeward.errors import InvalidInputError
 from simulation.case import Case
-from simulation.faults import Faults
+from simulation.fault_rates import Faults
 from simulation.fleets import Arrival, ArrivalKind
+from simulation.rule import Rule, Violation
 from simulation.shortening import shorten
-from simulation.view import Rule, Violation
 
 ARRIVALS = tuple(
     Arrival(at_seconds=60.0 * number, kind=ArrivalKind.SPOT_WARNING, pick=number * 7919) for number in range(23)

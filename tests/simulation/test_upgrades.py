@@ -9,7 +9,8 @@ from leeward.model.termination import Replacement
 from leeward.policy.document import Canary, Window
 from leeward.upgrade import run
 from simulation import functions
-from simulation.faults import Faults, Killed
+from simulation.fault_rates import Faults
+from simulation.faults import Killed
 from simulation.owners import set_desired
 from tests.fakes.refusals import REFUSALS
 from tests.simulation.fleet_stand_in import budget, deployment

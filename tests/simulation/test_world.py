@@ -12,7 +12,7 @@ from leeward.model.termination import Outcome as End
 from leeward.model.termination import Status
 from simulation import __main__ as command
 from simulation.aws.compute import IN_SERVICE
-from simulation.faults import Faults
+from simulation.fault_rates import Faults
 from simulation.world import World
 from tests.simulation.fleet_stand_in import SMALL, Arrival, Fleet, GroupPlan, budget, deployment
 

@@ -12,7 +12,8 @@ from simulation.aws.fleet import SimFleet
 from simulation.aws.listeners import Listeners
 from simulation.aws.ports import SimGroups, SimInstances
 from simulation.aws.templates import SimTemplates
-from simulation.faults import Faults, Injector
+from simulation.fault_rates import Faults
+from simulation.faults import Injector
 from simulation.timeline import Streams, Timeline
 from tests.simulation.fleet_stand_in import GroupPlan
 

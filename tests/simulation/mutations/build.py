@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from simulation.case import Case
-from simulation.faults import Faults
+from simulation.fault_rates import Faults
 from simulation.features import Feature
 from simulation.outcome import Outcome
-from simulation.view import Rule
+from simulation.rule import Rule
 
 SEEDS = 200
 MOST_ENTRIES = 60_000  # of one run: a sound build has some thousands

@@ -9,7 +9,7 @@ from leeward.termination.eviction import _Step
 from leeward.termination.instance_state import find_node, read
 from leeward.termination.run import Next
 from simulation.features import Feature
-from simulation.view import Rule
+from simulation.rule import Rule
 from tests.simulation.mutations.build import CALM, Mutation, Workshop, with_features
 from tests.simulation.mutations.editing import edit, edited
 
