@@ -108,5 +108,5 @@ def test_a_world_that_does_not_come_to_rest_is_ended_and_told():
 
 def test_a_run_may_end_with_the_first_violation(monkeypatch):
     monkeypatch.setattr("leeward.termination.hook_completion._complete", lambda *_: True)  # hooks are never completed
-    case = Case(seed=1, hours=0.2, per_hour=100, faults=Faults.none(), nodes=5)
+    case = Case(seed=1, hours=0.2, per_hour=100, faults=Faults.none(), nodes=5, arrivals=ARRIVALS[1:4])
     assert len(case.run(enough=lambda _: True).violations) == 1 < len(case.run().violations)
