@@ -21,7 +21,7 @@ from leeward.workflow.executions import execution_name
 from simulation import fleets
 from simulation.aws.compute import IN_SERVICE
 from simulation.definitions import NODE_GROUP_UPGRADE
-from simulation.faults import Faults
+from simulation.fault_rates import Faults
 from simulation.world import WARM_UP, World
 
 GROUP = "web"
@@ -46,7 +46,7 @@ class Scene:
 
 def spot_warning() -> Scene:
     """Warn one spot instance; our hook guards the group, so the instance is terminated before EC2 takes it."""
-    return _one("lone spot warning", spot=True, begin=lambda world: world.fleet.spot_warning(_first(world)))
+    return _one("lone spot warning", spot=True, begin=lambda world: world.fleet.notices.spot_warning(_first(world)))
 
 
 def scale_in() -> Scene:

@@ -13,7 +13,7 @@ from leeward.notifications.events import events_of_change
 from leeward.policy.document import ClusterPolicies, ClusterSettings, DrainPolicy, NodePolicy, Selector
 from simulation import fleets
 from simulation.aws import events
-from simulation.faults import Faults
+from simulation.fault_rates import Faults
 from simulation.invocations import Ended
 from simulation.world import WARM_UP, World
 

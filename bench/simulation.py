@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 
 from simulation import fleets
-from simulation.faults import Faults
+from simulation.fault_rates import Faults
 from simulation.timeline import Streams
 from simulation.world import WARM_UP, World
 

@@ -22,8 +22,9 @@ from local.cluster.objects import name_of
 from local.cluster.store import Change
 from simulation import fleets
 from simulation.aws.compute import IN_SERVICE
-from simulation.faults import Faults
-from simulation.view import Violation, WorldView
+from simulation.fault_rates import Faults
+from simulation.rule import Violation
+from simulation.view import WorldView
 from simulation.world import WARM_UP, World
 
 GROUP = "web"
@@ -86,7 +87,7 @@ def storm(count: int, way: Way = Way.SMOOTH) -> Chain:
         at.append(world.timeline.now())
         warned.update(node.name for node in world.kubernetes.nodes())
         for member in list(world.fleet.groups[GROUP].members.values()):
-            world.fleet.spot_warning(member)
+            world.fleet.notices.spot_warning(member)
 
     world.timeline.after(WARM_UP + 1, begin, "the storm begins")
     outcome = world.run(HOURS, converge=REST)

@@ -17,7 +17,7 @@ from leeward.policy.document import ClusterPolicies, ClusterSettings, NodePolicy
 from local.cluster.objects import Obj
 from simulation import fleets
 from simulation.aws.compute import SimInstance
-from simulation.faults import Faults
+from simulation.fault_rates import Faults
 from simulation.world import WARM_UP, World
 
 MOST = 4000  # warnings: a search ends there
@@ -108,7 +108,7 @@ class _Watch:
         self._warned = {member.node for member in warned}
         self.pods = {pod["metadata"]["uid"] for pod in self._free()}
         for member in warned:
-            self._world.fleet.spot_warning(member)
+            self._world.fleet.notices.spot_warning(member)
         self._world.timeline.after(NOTICE - BEFORE, self._look, "ten seconds before EC2 takes them")
 
     @property

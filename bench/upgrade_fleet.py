@@ -23,10 +23,11 @@ from leeward.policy.document import (
 from local.cluster.objects import Obj
 from local.cluster.settings import START_DELAY
 from simulation import fleets
-from simulation.faults import Faults
+from simulation.fault_rates import Faults
 from simulation.invariants import Checker
 from simulation.plans import AutoscalerPlan
-from simulation.view import Violation, WorldView
+from simulation.rule import Violation
+from simulation.view import WorldView
 from simulation.world import World
 
 FILE = Path(__file__).with_name("fleet.yaml")

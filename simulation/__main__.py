@@ -12,7 +12,7 @@ from pathlib import Path
 
 from leeward.errors import InvalidInputError
 from simulation.case import Case
-from simulation.faults import Faults
+from simulation.fault_rates import Faults
 from simulation.features import Feature, drawn
 from simulation.fleets import FEWEST_NODES, MOST_NODES
 from simulation.outcome import Outcome

@@ -92,7 +92,7 @@ class Arrivals:
         if member is None:
             return
         self._scene.say(f"several want {member.id} at once")
-        warn, end = self._scene.fleet.spot_warning, self._scene.fleet.end_instance
+        warn, end = self._scene.fleet.notices.spot_warning, self._scene.fleet.end_instance
         causes: list[Callable[[], object]] = [
             lambda: warn(member) if member.spot else end(member, direct=True),
             lambda: terminate(self._scene, member, SCALER, decrement=bool(pick >> 6 & 1)),
@@ -129,7 +129,7 @@ class Troubles:
         """Draw faults each minute; zones balance every ten."""
         self._scene.timeline.every(60, self._minute, "troubles")
         if not self._of_api_alone:
-            self._scene.timeline.every(ZONE_BALANCE_EVERY, self._scene.fleet.balance_zones, "zones balance")
+            self._scene.timeline.every(ZONE_BALANCE_EVERY, self._scene.fleet.scaling.balance_zones, "zones balance")
 
     def _minute(self) -> None:
         injector, now = self._scene.injector, self._scene.timeline.now()

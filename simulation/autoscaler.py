@@ -3,6 +3,7 @@
 It scans every ten seconds, as the real one; it checks again only nodes where something has changed, so that a quiet
 scan costs nothing. Source: its FAQ ("How does scale-up work?", "How does scale-down work?") and its flags' defaults."""
 
+from collections.abc import Iterable, Iterator
 from math import ceil
 from random import Random
 
@@ -16,9 +17,10 @@ from local.cluster.store import Change, ChangeType, Key
 from simulation.aws.compute import IN_SERVICE, SimGroup, SimInstance
 from simulation.emptying import Emptying, Manner, has_to_leave
 from simulation.owners import set_desired, terminate
-from simulation.plans import AutoscalerPlan
+from simulation.plans import AutoscalerPlan, FleetPlan
 from simulation.scale_down import TO_BE_DELETED, nodes_needed, room_elsewhere, take, what_keeps
 from simulation.scene import Scene, api_answers
+from simulation.timeline import Streams
 
 WHO = "Cluster Autoscaler"
 SCAN_EVERY = 10.0  # --scan-interval
@@ -181,3 +183,10 @@ def _has_no_room(pod: Obj) -> bool:
 def _of_daemon_set(pod: Obj) -> bool:
     owner = controller_of(pod)
     return owner is not None and owner["kind"] == "DaemonSet"
+
+
+def autoscalers_of(scenes: Iterable[Scene], plans: Iterable[FleetPlan]) -> Iterator[ClusterAutoscaler]:
+    """Yield the Cluster Autoscaler of each scene whose plan has one."""
+    for scene, plan in zip(scenes, plans, strict=True):
+        if plan.autoscaler is not None:
+            yield ClusterAutoscaler(scene, plan.autoscaler, Streams(scene.seed).stream("autoscaler"))

@@ -32,7 +32,7 @@ class Both:
 
     def _take_pool(self) -> None:
         for member in () if self.over else self._chosen(spot=True):
-            self._scenes[0].fleet.spot_warning(member)
+            self._scenes[0].fleet.notices.spot_warning(member)
 
     def _retire_hosts(self) -> None:
         members = [] if self.over else self._chosen(spot=False)

@@ -11,14 +11,14 @@ from leeward.errors import InvalidInputError
 from simulation import fleets
 from simulation.disruption import changed, disrupting, stopped
 from simulation.equipment import equip
-from simulation.faults import Faults
+from simulation.fault_rates import Faults
 from simulation.features import Feature, with_faults, with_fleet
 from simulation.fleets import Arrival, ArrivalKind
 from simulation.outcome import Outcome
+from simulation.rule import Violation
 from simulation.second_cluster import BUSIER, second_fleet
 from simulation.second_cluster import CLUSTER as SECOND
 from simulation.timeline import Streams
-from simulation.view import Violation
 from simulation.world import CONVERGE, MOST_ENTRIES, World
 
 WEEKS_FROM = 100.0  # hours

@@ -15,7 +15,8 @@ from simulation.convergence import is_marked, launched_for
 from simulation.drained import node_behind
 from simulation.facts import News, group_of, policy_of
 from simulation.node_rules import GIVES_BACK
-from simulation.view import Rule, WorldView
+from simulation.rule import Rule
+from simulation.view import WorldView
 
 OBJECTS = {"nodes", "pods"}
 TAINTED_WITHIN = 4.0  # seconds from a warning: the queue's window, the calls to AWS, and those to the node's own API

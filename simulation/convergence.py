@@ -16,8 +16,9 @@ from simulation.drained import left_behind
 from simulation.facts import FAR_AHEAD, group_of
 from simulation.foreign_marks import marked_by_others
 from simulation.leaving_rules import exclusions, replicas
+from simulation.rule import Rule
 from simulation.upgrade_rules import UPGRADES_EVENTUAL, owed_by_upgrade
-from simulation.view import Rule, WorldView
+from simulation.view import WorldView
 
 LEAVING = ("Terminating", "Terminated", "Detach", "Warmed:Terminating")
 RESTS = timedelta(minutes=20)  # between two attempts: 15 minutes at most, then a minute reconciler's run or two

@@ -13,7 +13,8 @@ from leeward.policy.selection import policy_for
 from local.cluster.objects import Obj, name_of
 from local.cluster.store import Change, ChangeType
 from simulation.facts import always, maximum_kept
-from simulation.view import Rule, WorldView
+from simulation.rule import Rule
+from simulation.view import WorldView
 
 REBALANCE = "AZRebalance"
 SETTLED = 120.0  # seconds: a node unavailable for less may have been unknown when the run was judged

@@ -110,8 +110,10 @@ class Equipment:
         if member is None or group is None or group.desired <= max(group.minimum, 1):
             return
         self._world.say(f"the owner of {group.name} puts {member.id} into Standby")
-        self._world.fleet.enter_standby(member)
-        self._world.timeline.after(STANDBY_FOR, lambda: self._world.fleet.exit_standby(member), "standby ends")
+        self._world.fleet.detachment.enter_standby(member)
+        self._world.timeline.after(
+            STANDBY_FOR, lambda: self._world.fleet.detachment.exit_standby(member), "standby ends"
+        )
 
     def _fall_ill(self) -> None:
         member = self._one()
@@ -142,11 +144,11 @@ class Equipment:
         if member := self._one():
             ahead = self._random.uniform(60, 1800)
             self._world.say(f"maintenance of {member.id} in {ahead:.0f} s, which will pass over it")
-            self._world.fleet.maintenance(member, self._world.timeline.now() + ahead)
+            self._world.fleet.notices.maintenance(member, self._world.timeline.now() + ahead)
 
     def _take_back(self) -> None:
         if member := self._one(spot=False):
-            self._world.fleet.reservation_warning(member)
+            self._world.fleet.notices.reservation_warning(member)
 
     def _mark(self) -> None:
         member = self._one()

@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from leeward.policy.document import Budget, ClusterPolicies, DrainPolicy, NodePolicy, Window
-from simulation.faults import Faults
+from simulation.fault_rates import Faults
 from simulation.fleets import REGION, Fleet, GroupPlan, HookPlan
 
 

@@ -25,7 +25,7 @@ class Interruptions:
     def spot_warning(self, pick: int) -> None:
         """Warn two minutes before EC2 takes the instance."""
         if member := subject(self._scene, pick, spot=True):
-            self._scene.fleet.spot_warning(member)
+            self._scene.fleet.notices.spot_warning(member)
 
     def spot_storm(self, pick: int) -> None:
         """Take a whole pool back, as EC2 does: every spot instance of one type in one zone."""
@@ -36,18 +36,20 @@ class Interruptions:
         self._scene.say(f"a spot storm over {member.type} in {member.zone}: {len(pool)} instances")
         random = Random(pick)
         for one in pool:
-            self._later(random.uniform(0, STORM), one, self._scene.fleet.spot_warning, "spot storm")
+            self._later(random.uniform(0, STORM), one, self._scene.fleet.notices.spot_warning, "spot storm")
 
     def rebalance(self, pick: int) -> None:
         """Report an elevated risk."""
         if member := subject(self._scene, pick, spot=True):
-            self._scene.fleet.rebalance_recommendation(member)
+            self._scene.fleet.notices.rebalance_recommendation(member)
 
     def rebalance_then_warning(self, pick: int) -> None:
         """Report an elevated risk that comes true some minutes later."""
         if member := subject(self._scene, pick, spot=True):
-            self._scene.fleet.rebalance_recommendation(member)
-            self._later(Random(pick).uniform(*WARNED_AFTER), member, self._scene.fleet.spot_warning, "risk comes true")
+            self._scene.fleet.notices.rebalance_recommendation(member)
+            self._later(
+                Random(pick).uniform(*WARNED_AFTER), member, self._scene.fleet.notices.spot_warning, "risk comes true"
+            )
 
     def maintenance(self, pick: int) -> None:
         """Announce maintenance in one to forty hours; AWS terminates the instance then if it still exists."""
@@ -97,7 +99,7 @@ class Interruptions:
         starts = self._scene.timeline.now() + ahead.total_seconds()
         if ends:
             self._later(ahead.total_seconds(), member, self._retire, "retirement")
-        return self._scene.fleet.maintenance(member, starts, arn)
+        return self._scene.fleet.notices.maintenance(member, starts, arn)
 
     def _retire(self, member: SimInstance) -> None:
         self._scene.fleet.end_instance(member, direct=True)

@@ -13,13 +13,15 @@ from simulation.drain_times import DrainTimes
 from simulation.facts import News
 from simulation.foreign_marks import ForeignMarks
 from simulation.hook_rules import HookRules
+from simulation.hook_view import HookCall
 from simulation.image_rules import ImageRules
 from simulation.leaving_rules import LeavingRules
 from simulation.managed_rules import ManagedRules
 from simulation.message_rules import MessageRules, warned_by
 from simulation.node_rules import NodeRules
+from simulation.rule import Rule, Violation
 from simulation.upgrade_rules import Members, Pace
-from simulation.view import HookCall, Rule, Violation, WorldView
+from simulation.view import WorldView
 
 __all__ = ["Checker", "HookCall", "Rule", "Violation", "WorldView", "check"]
 

@@ -35,11 +35,11 @@ from leeward.model.node import (
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.ports.clock import Clock
 from leeward.ports.kubernetes import Listed
+from local.cluster.deletion import DeleteOptions
 from local.cluster.model import Cluster
 from local.cluster.objects import Obj, path_name
 from local.cluster.patches import PatchType
 from local.cluster.selectors import matcher
-from local.cluster.world import DeleteOptions
 from simulation.journal import Journal
 from simulation.parsed import Parsed
 from simulation.workload_calls import NAME, SimWorkloads, request_about

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from simulation.view import Violation
+from simulation.rule import Violation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,7 +39,7 @@ def detach(scene: Scene, member: SimInstance, who: str, *, decrement: bool) -> b
     if member.lifecycle != IN_SERVICE or (decrement and group.desired <= group.minimum):
         return False
     scene.say(f"{who} detaches {member.id} {'with' if decrement else 'without'} decrement")
-    scene.fleet.detach(member, decrement=decrement)
+    scene.fleet.detachment.detach(member, decrement=decrement)
     return True
 
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 
 from simulation.case import Case
-from simulation.faults import Faults
+from simulation.fault_rates import Faults
 from simulation.outcome import Outcome
-from simulation.view import Rule
+from simulation.rule import Rule
 
 MOST_RUNS = 200
 MORE_ENTRIES = 2  # times those of the failing run: a shorter world that has more is none

@@ -10,19 +10,8 @@ from typing import Any, cast
 from leeward import errors
 from leeward.errors import RecordChangedError
 from leeward.isolation import Executor, in_turn
-from leeward.node_template.cache import NodegroupCache
 from leeward.policy.document import ClusterPolicies
-from leeward.ports import Ports
-from leeward.ports.autoscaling import GroupChanges, Groups, Maxima
-from leeward.ports.compute import Instances, LaunchSources, Network, PriceList, Templates
-from leeward.ports.eks import ManagedUpdates, Nodegroups
-from leeward.ports.executions import Executions, NamedExecutions
 from leeward.ports.kubernetes import Kubernetes
-from leeward.ports.load_balancers import LoadBalancers
-from leeward.ports.monitoring import Alarms, ServiceLimits
-from leeward.ports.queues import DeadLetters, Redelivery
-from leeward.ports.records import Catalog, Claims, Disruptions, Upgrades
-from leeward.time_budget import TimeBudget
 from local.cluster.model import Cluster
 from simulation import functions
 from simulation.admission import Webhook
@@ -30,69 +19,37 @@ from simulation.aws import events
 from simulation.aws.alarms import SimAlarms
 from simulation.aws.balancers import SimLoadBalancers, balanced
 from simulation.aws.bus import ENDED_BADLY, USUALLY, Bus
-from simulation.aws.catalog import SimCatalog
 from simulation.aws.changes import SimGroupChanges
 from simulation.aws.disruption_books import DisruptionBooks
 from simulation.aws.disruptions import SimDisruptions
-from simulation.aws.executions import SimExecutions, SimNamedExecutions
 from simulation.aws.fleet import SimFleet
 from simulation.aws.managed import SimManagedUpdates
 from simulation.aws.maxima import SimMaxima
-from simulation.aws.network import KnownSimNodegroups, SimLaunchSources, SimNetwork, SimNodegroups, SimPriceList
-from simulation.aws.ports import SimGroups, SimInstances
-from simulation.aws.queue import Queue, Queued, SimDeadLetters, SimRedelivery
+from simulation.aws.ports import SimGroups
+from simulation.aws.queue import Queue, Queued
 from simulation.aws.service_limits import SimServiceLimits
 from simulation.aws.table import SimClaims
 from simulation.aws.templates import SimTemplates
 from simulation.aws.upgrade_books import UpgradeBooks
 from simulation.aws.upgrades import SimUpgrades
+from simulation.clusters import SimClusters
 from simulation.definitions import (
-    DISRUPTION_RUN,
-    MANAGED_NODE_GROUP_UPGRADE,
-    NODE_GROUP_UPGRADE,
     NODE_TERMINATION,
     UPGRADES,
     definitions,
 )
 from simulation.faults import FaultyPort, Injector
+from simulation.gated_ports import ports_of
 from simulation.invocations import Ended, Invocations, SimClock
 from simulation.journal import Journal
 from simulation.kubernetes import SimKubernetes
 from simulation.machine import Execution, StateMachine, StepFunctions
-from simulation.timed_calls import TimedKubernetes
 from simulation.timeline import Streams, Timeline
 
 COLD = 0.2  # seconds from a call to the function's first line
 SWEEP_IDLE, SYNC_IDLE, DECIDE_IDLE = 600.0, 3600.0, 1800.0  # in a world that lasts weeks, while nothing is under way
 RECONCILE_EVERY, SYNC_EVERY, EXPIRE_EVERY, PLAN_EVERY = 60.0, 300.0, 3600.0, 300.0
 ON_PURPOSE = {name for name in vars(errors) if name.endswith("Error")}  # raised by the product; others are bugs
-
-
-class SimClusters:
-    """`ports.kubernetes.Clusters`. `written`: the policies by cluster, which may be rewritten. Each API has a gate
-    of its own, which knows how long an answer takes.
-    """
-
-    def __init__(self) -> None:
-        self.written: dict[str, ClusterPolicies] = {}
-        self._served: dict[str, tuple[Kubernetes, Injector]] = {}
-
-    def serve(self, name: str, policies: ClusterPolicies, kubernetes: Kubernetes, gate: Injector) -> None:
-        """Add a cluster."""
-        self.written[name], self._served[name] = policies, (kubernetes, gate)
-
-    def names(self) -> tuple[str, ...]:
-        """Return the names in the order in which they were added."""
-        return tuple(self._served)
-
-    def policies(self, cluster: str) -> ClusterPolicies:
-        """Return the written policies."""
-        return self.written[cluster]
-
-    def kubernetes(self, cluster: str, *, within: TimeBudget | None = None) -> Kubernetes:
-        """Return its API; each call takes as long as the gate says, and ends with the budget."""
-        kubernetes, gate = self._served[cluster]
-        return cast(Kubernetes, TimedKubernetes(kubernetes, gate, within))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,9 +124,6 @@ class System:
         for listed in (self.claims.index, self.machine.listed):
             listed.behind(self._timeline.now, self._injector)
 
-    def _executions(self, machine: str, name: str) -> NamedExecutions:
-        return cast(NamedExecutions, FaultyPort(SimNamedExecutions(self.machines.get(machine)), name, self._injector))
-
     def serve(
         self, name: str, policies: ClusterPolicies, cluster: Cluster, gate: Injector | None = None
     ) -> SimKubernetes:
@@ -188,46 +142,8 @@ class System:
     ) -> SimKubernetes:
         """Serve a cluster, build the ports, start queue and schedules, the disruption planner where it `decides`."""
         kubernetes = self.serve(name, policies, cluster)
-        gate, clusters, true_time = self._injector, self.clusters, SimClock(self._timeline, self._invocations)
-        local = {"names": clusters.names, "kubernetes": clusters.kubernetes, "policies": clusters.policies}
         self._fall_behind()
-        described = cast(Nodegroups, FaultyPort(SimNodegroups(self.managed_updates.nodegroup), "nodegroups", gate))
-        self.ports = Ports(
-            clock=SimClock(self._timeline, self._invocations, gate.clock_skew),
-            clusters=cast(Any, FaultyPort(clusters, "clusters", gate, local)),
-            instances=cast(Instances, FaultyPort(SimInstances(self.fleet), "instances", gate)),
-            network=cast(Network, FaultyPort(SimNetwork(self.fleet, gate), "network", gate)),
-            price_list=cast(PriceList, FaultyPort(SimPriceList(), "price list", gate)),
-            catalog=cast(Catalog, FaultyPort(SimCatalog(), "catalog", gate)),
-            nodegroups=KnownSimNodegroups(
-                lambda: NodegroupCache(described, true_time, chance=lambda: 0.0, say=self._said),
-                self._invocations.environment,
-            ),
-            launches=cast(
-                LaunchSources,
-                FaultyPort(SimLaunchSources(self.fleet, lambda: self.templates.readable), "launches", gate),
-            ),
-            groups=cast(Groups, FaultyPort(self.groups, "groups", gate)),
-            claims=cast(Claims, FaultyPort(self.claims, "claims", gate)),
-            executions=cast(Executions, FaultyPort(SimExecutions(self.machine), "executions", gate)),
-            dead_letters=cast(DeadLetters, FaultyPort(SimDeadLetters(self.queue), "dead letters", gate)),
-            redelivery=cast(Redelivery, FaultyPort(self._redelivery(), "redelivery", gate)),
-            load_balancers=cast(LoadBalancers, FaultyPort(self.balancers, "load balancers", gate)),
-            group_changes=cast(GroupChanges, FaultyPort(self.changes, "group changes", gate)),
-            templates=cast(Templates, FaultyPort(self.templates, "templates", gate)),
-            managed_updates=cast(ManagedUpdates, FaultyPort(self.managed_updates, "managed updates", gate)),
-            service_limits=cast(ServiceLimits, FaultyPort(self.service_limits, "service_limits", gate)),
-            alarms=cast(Alarms, FaultyPort(self.alarms, "alarms", gate)),
-            upgrades=cast(Upgrades, FaultyPort(self.upgrades, "upgrades", gate)),
-            upgrade_executions=self._executions(NODE_GROUP_UPGRADE, "upgrade executions"),
-            managed_upgrade_executions=self._executions(MANAGED_NODE_GROUP_UPGRADE, "upgrade executions"),
-            maxima=cast(Maxima, FaultyPort(self.maxima, "maxima", gate)),
-            disruptions=cast(Disruptions, FaultyPort(self.disruptions, "disruptions", gate)),
-            disruption_executions=self._executions(DISRUPTION_RUN, "run executions"),
-            deployment=events.DEPLOYMENT,
-            queue_arns=frozenset({events.QUEUE_ARN}),
-            origins=frozenset({(events.ACCOUNT, events.REGION)}),
-        )
+        self.ports = ports_of(self, self._injector, self._invocations, self._timeline, self._said)
         for queue, arn in ((self.queue, events.QUEUE_ARN), (self.state_changes, events.STATE_CHANGES_ARN)):
             queue.consumer = partial(self._interrupted, arn)
         self._timeline.after(0, lambda: self._run("sync", lambda: functions.sync(self.ports, self.each)), "sync")
@@ -242,9 +158,6 @@ class System:
         if self.message_seconds:
             self._invocations.sleep(len(batch) * self.message_seconds)
         return functions.interruption(batch, self.ports, self.unexpected, queue, self.each)
-
-    def _redelivery(self) -> SimRedelivery:
-        return SimRedelivery(self.queue, {events.STATE_CHANGES_ARN: self.state_changes})
 
     def _sweep(self) -> None:
         if self._is_due("reconciler", SWEEP_IDLE):

@@ -15,7 +15,8 @@ from leeward.upgrade.surge.sizes import parallelism
 from local.cluster.objects import Obj, annotations_of, controller_of, name_of
 from simulation.drained import node_behind
 from simulation.facts import maximum_kept
-from simulation.view import Rule, WorldView
+from simulation.rule import Rule
+from simulation.view import WorldView
 
 LEAVING = ("Terminating", "Terminated", "Detach", "Warmed:Terminating")
 NO_MEMBER = ("Standby", "EnteringStandby", "Warmed")

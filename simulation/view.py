@@ -1,13 +1,10 @@
-"""Inputs and results of the invariants: the world as it stands, the rules, a violation. Decides nothing."""
+"""Inputs of the invariants: the world as it stands. `rule.py` contains the rules. Decides nothing."""
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from enum import StrEnum
 from typing import Protocol
 
 from leeward.disruption.record import DisruptionRecord
-from leeward.model.group import Group, HookResult
+from leeward.model.group import Group
 from leeward.model.termination import LaunchPlan
 from leeward.policy.document import ClusterPolicies
 from leeward.upgrade.record import UpgradeRecord
@@ -17,101 +14,11 @@ from simulation.aws.books import Book
 from simulation.aws.queue import DeadLetter
 from simulation.aws_view import AwsView
 from simulation.faults import Crowd
+from simulation.hook_view import HookView
 from simulation.kubernetes import Deletion, Eviction, Removal
 
-HookCall = tuple[str, str, str, bool]  # group, hook, instance, whether it was us
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hold:
-    """Lifecycle action that holds an instance: `ends` when its time-out gives `default`, in seconds since 1970."""
-
-    hook: str
-    ours: bool
-    launching: bool
-    since: float
-    timeout: float
-    ends: float
-    default: HookResult
-
-
-class Rule(StrEnum):
-    """Rules of a run. Those before REST, IN_SERVICE, VOLUMES, SPENT and those from DRIFT on hold always, REST for the
-    whole run, the others at the end.
-    """
-
-    EVICTION = "no eviction that a PodDisruptionBudget forbids"
-    DELETION = "no pod deleted by us without force"
-    NOTICE = "no pod killed with less than the notice that EC2 gives"
-    UNMARKED = "no taint of ours removed while a termination is open"
-    HEARTBEAT = "no heartbeat for a hook that never held the instance"
-    LAUNCH_HOOK = "the launch hook of an instance that does not join is left to its own result"
-    CLAIM = "a spot warning is claimed at once, whatever the Kubernetes API does"
-    FOREIGN_HOOK = "no foreign hook answered or heartbeaten by us"
-    DECREMENT = "desired size lowered by us only to pay for a launch, once"
-    ANSWER = "every hook of ours is answered by us"
-    LAUNCH = "one launch for each instance that goes"
-    EXECUTION = "at most one open execution for each instance"
-    REMOVAL = "no Node of a running instance removed by us"
-    CORDON = "no cordon of ours left when our mark comes off"
-    FOREIGN_CORDON = "no cordon of somebody else taken off by us"
-    FOREIGN_MARK = "no mark of another deployment taken off by us"
-    PACE = "an upgrade holds no more nodes unavailable than maxUnavailable"
-    UNAVAILABLE = "maintenance far ahead begins only where the budgets allow one more"
-    DRAINED = "no instance let go by us with pods that could still leave"
-    DEADLINE = "a spot instance is drained and its hooks are answered before EC2 takes it"
-    CAUSE = "no message acknowledged without the record that it calls for"
-    MALFORMED = "malformed messages, and no others, go to the dead letters, with a reason"
-    PLACEMENT = "no launch planned where the subnet has long lacked addresses"
-    ELSEWHERE = "nothing of one cluster is done in another"
-    SELECTED = "nothing is done to a group that no policy of its own cluster selects"
-    TAINT = "a spot warning taints its node at once, whatever another cluster's API does"
-    MINUTE = "the minute reconciler reaches a cluster at once, whatever another cluster's API does"
-    REST = "the world comes to rest"
-    IN_SERVICE = "no pod evicted while a load balancer still has its node, where there is time"
-    VOLUMES = "no instance let go by us while a volume of a pod that has left is attached, where there is time"
-    MARK = "no mark without an open record"
-    GONE = "no open record whose instance is gone"
-    HOOK = "no hook of ours waits without an open record"
-    MESSAGE = "no message is left"
-    RECORD = "every record is closed or comes up for a retry"
-    SIZE = "groups are at their desired size"
-    DEBT = "every launch of ours is paid for"
-    UPGRADE = "no upgrade that runs gets nowhere"
-    TARGET = "after an upgrade every member is on the target"
-    RESTORED = "sizes and processes are what they were when no upgrade needs them otherwise"
-    LIFTED = "no cordon of an upgrade left without one that can go on"
-    EXCLUDED = "no node kept out of load balancers by us without our mark"
-    REPLICAS = "no workload left with a second replica of ours"
-    SPENT = "no run tells more nodes to go than budgets allow"
-    DISRUPTION = "every disruption run comes to its end"
-    LEAK = "no instance of a group runs outside of every group"
-    DRIFT = "no node drifted in its image unless its group launches another"
-    DRIFT_SEEN = "drift in the image is told by the first run that can read it"
-    PARAMETER = "an upgrade to a parameter brings an image that it named since it was asked for"
-    MANAGED = "template and sizes of a managed node group are EKS' alone"
-    MANAGED_ASKED = "EKS is asked for what operators have asked, by force only where they or the policy say so"
-    MANAGED_DONE = "an upgrade of a managed node group is done when EKS has every node there"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Violation:
-    """Violation of a rule. `at` in seconds since 1970; `text` names the objects. `seed` repeats the run, None outside
-    of one.
-    """
-
-    seed: int | None
-    at: float
-    rule: Rule
-    text: str
-
-    def __str__(self) -> str:
-        """Return one line for the story of the run."""
-        when = datetime.fromtimestamp(self.at, UTC).strftime("%d %H:%M:%S")
-        return f"seed {self.seed} at {when}: {self.rule.value}: {self.text}"
-
-
-class WorldView(AwsView, Protocol):
+class WorldView(AwsView, HookView, Protocol):
     """World as it stands after an event. Sequences only ever grow at their end."""
 
     @property
@@ -167,15 +74,6 @@ class WorldView(AwsView, Protocol):
         """Return whether an upgrade that was started with force may have asked for the instance."""
         ...
 
-    def holds(self, instance: str) -> Sequence[Hold]:
-        """Return the lifecycle actions that hold it."""
-        ...
-
-    @property
-    def misdirected(self) -> Sequence[tuple[str, str, str]]:
-        """Heartbeats of ours, as (group, hook, instance), for actions that have never waited."""
-        ...
-
     def joined(self, instance: str) -> bool:
         """Return whether its Node has ever been in the cluster."""
         ...
@@ -229,40 +127,6 @@ class WorldView(AwsView, Protocol):
     @property
     def maxima(self) -> Mapping[str, int]:
         """Maximum size that each group's owner chose."""
-        ...
-
-    @property
-    def waiting(self) -> Set[tuple[str, str, str]]:
-        """Every action that holds an instance, as (group, hook, instance)."""
-        ...
-
-    @property
-    def completed_hooks(self) -> Sequence[HookCall]:
-        """Answers that had an effect, and whether they were ours."""
-        ...
-
-    @property
-    def timed_out(self) -> Sequence[tuple[str, str, str]]:
-        """Every action without an answer in time, as (group, hook, instance)."""
-        ...
-
-    def event_came(self, group: str, hook: str, instance: str) -> float:
-        """Return when the first event came that says that hooks keep the instance from ending; infinite if all were
-        lost.
-        """
-        ...
-
-    def time_out(self, group: str, hook: str) -> float:
-        """Return the hook's HeartbeatTimeout in seconds."""
-        ...
-
-    def held_to_the_end(self, group: str, hook: str, instance: str) -> bool:
-        """Return whether the action has waited for as long as Auto Scaling lets heartbeats keep it."""
-        ...
-
-    @property
-    def heartbeats(self) -> Sequence[HookCall]:
-        """Heartbeats that had an effect."""
         ...
 
     @property
@@ -380,14 +244,6 @@ class WorldView(AwsView, Protocol):
     @property
     def removals(self) -> Sequence[Removal]:
         """Nodes removed by us (`SimKubernetes.removals`)."""
-        ...
-
-    def ours(self, hook: str, group: str) -> bool:
-        """Return whether the hook is ours to answer, by its origin: not by the product's own calculation."""
-        ...
-
-    def ends(self, hook: str, group: str) -> bool:
-        """Return whether the hook is ours and its answer lets an instance end."""
         ...
 
     def running(self, instance: str) -> bool:

@@ -3,7 +3,7 @@
 `World(seed, fleet, faults, arrivals).run(hours)`: the same arguments give the same history, byte for byte."""
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
@@ -16,7 +16,8 @@ from local.cluster.nodes import NodeSpec
 from local.cluster.settings import ClusterSettings
 from simulation.arrivals import Arrivals, Troubles
 from simulation.asked import Asked
-from simulation.autoscaler import ClusterAutoscaler
+from simulation.autoscaler import autoscalers_of
+from simulation.aws import events
 from simulation.aws.bus import Bus
 from simulation.aws.compute import SimInstance
 from simulation.aws.events import DEPLOYMENT, RESERVATION_WARNING, SPOT_WARNING, Event
@@ -28,7 +29,8 @@ from simulation.aws.table import SimClaims
 from simulation.both import Both
 from simulation.cluster_rules import ClusterRules
 from simulation.convergence import is_marked
-from simulation.faults import Faults, Injector
+from simulation.fault_rates import Faults
+from simulation.faults import Injector
 from simulation.hosts import Hosts
 from simulation.invariants import Checker, Rule, Violation
 from simulation.invocations import Invocations
@@ -54,6 +56,12 @@ class World(Shown):
     same deployment serves; then each has a `Site` by which it is touched and judged.
     """
 
+    limit = MOST_ENTRIES
+    days_ahead: float | None = None  # how far maintenance is announced in a world that lasts weeks
+    rewritten = 0.0  # when the policies were
+    over = False  # arrivals and faults have stopped
+    flags = False  # operators give flags
+
     def __init__(
         self,
         seed: int,
@@ -72,12 +80,7 @@ class World(Shown):
         self.seen: Callable[[], None] = lambda: None  # after each event
         self.labels: Callable[[SimInstance], Mapping[str, str]] = lambda _member: {}  # with which a node registers
         self.invocations = Invocations(self.timeline)
-        self.injector = Injector(faults, streams, self.timeline, self.invocations.sleep, self.say)
-        self.injector.active = False
-        if faults.token_buckets:
-            environment = self.invocations.environment
-            random = streams.stream("back-off")
-            self.injector.limits = RateLimits(self.timeline.now, self.invocations.sleep, random, environment)
+        self.injector = self._injector_of(faults, streams)
         self.cluster = Cluster(clock=self.timeline.now, seed=seed, settings=CLUSTER)
         self.claims = SimClaims(deployment=DEPLOYMENT)
         self.asked, self.warned = Journal[Asked](), Journal[tuple[str, float]]()
@@ -89,17 +92,7 @@ class World(Shown):
         )
         self.bus = Bus(self.timeline, self.injector, self.queue.send, self.state_changes.send)
         self._hosts = Hosts(self.timeline, self.scene_of)
-        to = Listeners(
-            joined=self._hosts.joined,
-            ended=self._hosts.ended,
-            emit=self._emit,
-            changed=self._touch,
-            said=self.say,
-            asked=self.asked.append,
-        )
-        self.fleet = SimFleet(fleet.groups, fleet.cluster, self.timeline, self.injector, streams.stream("fleet"), to)
-        if beside is not None:
-            self.fleet.add(beside.groups, beside.cluster)
+        self.fleet = self._fleet_of(fleet, beside, streams.stream("fleet"))
         self.system = System(self._parts(streams), self.say)
         self.kubernetes = self.system.connect(fleet.cluster, fleet.policies, self.cluster, decides=disruption)
         self._wanted = wanted_replicas(fleet.workloads)
@@ -108,10 +101,6 @@ class World(Shown):
         self.checker, self._checkers = Checker(seed), [(Checker(seed), site) for site in self.sites[1:]]
         self.violations: list[Violation] = []
         self.enough: Callable[[Violation], bool] = lambda _: False  # true if the run may end with this one
-        self.limit = MOST_ENTRIES
-        self.days_ahead: float | None = None  # how far maintenance is announced in a world that lasts weeks
-        self.rewritten = 0.0
-        self.over, self.flags = False, False  # arrivals and faults have stopped; operators give flags
         self.marked_by_others: set[str] = set()  # nodes on which another deployment works
         self.register: Callable[[NodeSpec], object] = self.cluster.add_node  # how a kubelet does
         self._random = streams.stream("world")
@@ -121,8 +110,32 @@ class World(Shown):
         for scene in self.scenes:
             scene.cluster.observe(lambda _change: self._touch())
         self._arrivals = [Arrivals(scene, shared_out(arrivals, self.scenes, scene)) for scene in self.scenes]
-        self._autoscalers = [*_autoscalers(self.scenes, (fleet,) if beside is None else (fleet, beside))]
+        self._autoscalers = [*autoscalers_of(self.scenes, (fleet,) if beside is None else (fleet, beside))]
         self._players: Sequence[Player] = self._in_order()
+
+    def _injector_of(self, faults: Faults, streams: Streams) -> Injector:
+        """Return the source of faults, which does nothing until arrivals begin."""
+        injector = Injector(faults, streams, self.timeline, self.invocations.sleep, self.say)
+        injector.active = False
+        if faults.token_buckets:
+            environment, random = self.invocations.environment, streams.stream("back-off")
+            injector.limits = RateLimits(self.timeline.now, self.invocations.sleep, random, environment)
+        return injector
+
+    def _fleet_of(self, plan: FleetPlan, beside: FleetPlan | None, random: Random) -> SimFleet:
+        """Return the instances and groups of both clusters; the world listens to them."""
+        to = Listeners(
+            joined=self._hosts.joined,
+            ended=self._hosts.ended,
+            emit=self._emit,
+            changed=self._touch,
+            said=self.say,
+            asked=self.asked.append,
+        )
+        fleet = SimFleet(plan.groups, plan.cluster, self.timeline, self.injector, random, to)
+        if beside is not None:
+            fleet.add(beside.groups, beside.cluster)
+        return fleet
 
     def _in_order(self) -> Sequence[Player]:
         """Return what happens to the clusters: to each, to its API, and to both of two."""
@@ -193,7 +206,7 @@ class World(Shown):
             create_workloads(site.cluster, site.plan.workloads)
 
     def _emit(self, event: Event) -> None:
-        self.say(f"event {event['detail-type']}: {_gist(event)}")
+        self.say(f"event {event['detail-type']}: {events.gist(event)}")
         self.bus.emit(event)
         detail = event["detail"]
         if event["detail-type"] in {SPOT_WARNING, RESERVATION_WARNING}:
@@ -283,17 +296,5 @@ class World(Shown):
         )
 
 
-def _autoscalers(scenes: Iterable[World | Site], plans: Iterable[FleetPlan]) -> Iterator[ClusterAutoscaler]:
-    for scene, plan in zip(scenes, plans, strict=True):
-        if plan.autoscaler is not None:
-            yield ClusterAutoscaler(scene, plan.autoscaler, Streams(scene.seed).stream("autoscaler"))
-
-
 def _sums(counts: Iterable[Counter[str]]) -> dict[str, int]:
     return dict(sorted(sum(counts, Counter[str]()).items()))
-
-
-def _gist(event: Event) -> str:
-    detail = event["detail"]
-    parts = (detail.get(key) for key in ("instance-id", "EC2InstanceId", "state", "LifecycleHookName", "startTime"))
-    return " ".join(part for part in parts if part)

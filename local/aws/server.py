@@ -27,8 +27,8 @@ from local.aws.controls import Parts, add_routes
 from local.aws.eks.clusters import Clusters
 from local.aws.faults import Faults
 from local.aws.journal import Journal
+from local.aws.lambdas import code, queues, workers
 from local.aws.lambdas import errors as lambda_errors
-from local.aws.lambdas import queues, workers
 from local.aws.lambdas.kills import Kills
 from local.aws.outbox import Outbox
 from local.aws.pins import check_versions
@@ -72,6 +72,7 @@ def build(settings: Settings) -> Gateway:
     kills = Kills()
     kills.install()
     lambda_errors.install()
+    code.install()
     workers.install()
     queues.install()
     parameters.install()

@@ -9,9 +9,9 @@ from typing import Any
 import yaml
 
 from local.cluster import protobuf
+from local.cluster.deletion import DeleteOptions
 from local.cluster.errors import bad_request
 from local.cluster.objects import Obj
-from local.cluster.world import DeleteOptions
 
 
 def parsed_body(raw: bytes, content_type: str) -> Any:

@@ -6,16 +6,28 @@ computes the budgets' numbers.
 
 from __future__ import annotations
 
+from local.cluster.validating.attributes import Operation
+
 from .budgets import Budgets
+from .deletion import DeleteOptions, check_preconditions
 from .errors import ApiError
 from .history import Cause, FactKind
 from .objects import Obj, copied, is_deleting, is_ready, name_of, node_of, path_name, phase_of, set_condition
-from .world import DeleteOptions, World
+from .world import World
 
 _VIOLATES = "Cannot evict pod as it would violate the pod's disruption budget."
 _SEVERAL = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
 # evictions of these pods disrupt no workload, so no budget is checked
 _FREE_PHASES = frozenset({"Succeeded", "Failed", "Pending"})
+
+
+def admit_eviction(world: World, name: str, namespace: str, *, dry_run: bool) -> None:
+    """Admit the Eviction as a new object, before the pod is looked up; the resulting deletion is not admitted
+    separately. Raises the ApiError of a refusal.
+    """
+    metadata = {"name": name, "namespace": namespace}
+    obj = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
+    world.admit(Operation.CREATE, "pods", obj=obj, subresource="eviction", dry_run=dry_run)
 
 
 def evict(world: World, budgets: Budgets, pod: Obj, options: DeleteOptions, *, dry_run: bool = False) -> None:
@@ -26,7 +38,7 @@ def evict(world: World, budgets: Budgets, pod: Obj, options: DeleteOptions, *, d
     """
     budgets.run()
     guard = None if _needs_no_budget(pod) else _guard(world, budgets, pod)
-    world.check_preconditions("pods", pod, options)
+    check_preconditions("pods", pod, options)
     if dry_run:
         return
     with world.because(Cause.EVICTION):

@@ -18,9 +18,10 @@ from .budgets import Budgets
 from .controllers import Controller, all_controllers
 from .controllers.garbage import orphan
 from .controllers.scheduler import bind
-from .errors import bad_request, conflict, invalid, method_not_allowed, namespace_terminating, negative_scale, not_found
+from .deletion import DeleteOptions, as_deleted, check_preconditions
+from .errors import conflict, namespace_terminating, not_found
 from .event_recorder import EventRecorder
-from .eviction import evict
+from .eviction import admit_eviction, evict
 from .facts import FactRecorder
 from .history import Cause, History
 from .namespaces import check_deletable
@@ -28,11 +29,12 @@ from .nodes import NodeSpec, node_object, ready_condition
 from .objects import Obj, copied, is_deleting, name_of, namespace_of, node_of, set_condition, uid_of
 from .patches import PatchType, patched
 from .resources import BY_KIND, resource_named
+from .scale import scale_of, scaled
 from .selectors import matcher
 from .settings import ClusterSettings
 from .store import Change, Observer, Store
-from .timestamps import rfc3339
-from .world import DeleteOptions, World, grace_period
+from .update_rules import check_patched_uid
+from .world import World
 
 _PASSES = 1000  # a pass writes at least one object, so this many at one moment means that two controllers fight
 
@@ -179,7 +181,7 @@ class Cluster:
         if subresource == "scale":
             return self.scale(resource, name, patched(scale_of(old), patch, kind), namespace, dry_run=dry_run)
         new = decode(patched(old, patch, kind))
-        _check_patched_uid(resource, old, new)
+        check_patched_uid(resource, old, new)
         return self._store(resource, old, new, subresource=subresource, dry_run=dry_run)
 
     def apply(
@@ -225,16 +227,7 @@ class Cluster:
     ) -> Obj:
         """Write spec.replicas through the scale subresource; return the Scale."""
         old = self.world.find(resource, name, _place(resource, namespace))
-        if not resource_named(resource).scalable:
-            raise method_not_allowed()
-        replicas = (scale.get("spec") or {}).get("replicas", 0)
-        if not isinstance(replicas, int):
-            raise bad_request("spec.replicas: must be an integer")
-        if replicas < 0:
-            raise negative_scale(name, replicas)
-        new: Obj = copied(old)
-        new["spec"]["replicas"] = replicas
-        new["metadata"].update(resourceVersion=(scale.get("metadata") or {}).get("resourceVersion"))
+        new = scaled(resource, old, scale)
         return scale_of(self._store(resource, old, new, subresource=None, endpoint="scale", dry_run=dry_run))
 
     def delete(
@@ -249,11 +242,11 @@ class Cluster:
         """Delete gracefully; return the object as it is now or was. Raises 404, 409 for a precondition. Idempotent."""
         options = options or DeleteOptions()
         obj = self.world.find(resource, name, _place(resource, namespace))
-        self.world.check_preconditions(resource, obj, options)
+        check_preconditions(resource, obj, options)
         check_deletable(resource, name)
         self.world.admit(Operation.DELETE, resource, old=obj, dry_run=dry_run)
         if dry_run:
-            return self._doomed(resource, obj, options)
+            return as_deleted(resource, obj, options, self.now())
         if options.propagation == "Orphan":
             orphan(self.world, uid_of(obj))
             obj = self.world.find(resource, name, _place(resource, namespace))
@@ -262,15 +255,7 @@ class Cluster:
             result: Obj = copied(self.world.delete(resource, obj, options))
         self._budgets.run()
         gone = self.store.find(resource, name, namespace_of(obj)) is None
-        return self._doomed(resource, result, DeleteOptions(grace=0)) if gone else result
-
-    def _doomed(self, resource: str, obj: Obj, options: DeleteOptions) -> Obj:
-        """Return a pod as the answer to its deletion shows it, where the stored pod does not."""
-        if resource != "pods":
-            return obj
-        grace = grace_period(resource, obj, options)
-        stamp = rfc3339(self.now() + grace)
-        return {**obj, "metadata": {**obj["metadata"], "deletionTimestamp": stamp, "deletionGracePeriodSeconds": grace}}
+        return as_deleted(resource, result, DeleteOptions(grace=0), self.now()) if gone else result
 
     def evict(
         self, name: str, namespace: str = "default", *, options: DeleteOptions | None = None, dry_run: bool = False
@@ -278,17 +263,9 @@ class Cluster:
         """Evict a pod by the eviction subresource. Raises 404, 429 when a budget forbids it, 500 when several select
         the pod.
         """
-        self._admit_eviction(name, namespace, dry_run=dry_run)
+        admit_eviction(self.world, name, namespace, dry_run=dry_run)
         pod = self.world.find("pods", name, namespace)
         evict(self.world, self._budgets, pod, options or DeleteOptions(), dry_run=dry_run)
-
-    def _admit_eviction(self, name: str, namespace: str, *, dry_run: bool) -> None:
-        """Admit the Eviction as a new object, before the pod is looked up; the resulting deletion is not admitted
-        separately.
-        """
-        metadata = {"name": name, "namespace": namespace}
-        obj = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
-        self.world.admit(Operation.CREATE, "pods", obj=obj, subresource="eviction", dry_run=dry_run)
 
     def bind(self, name: str, node: str, namespace: str = "default") -> None:
         """Bind a pod by the binding subresource. Raises 404, 409 for a pod that has a node."""
@@ -313,31 +290,6 @@ class Cluster:
     def observe(self, observer: Callable[[Change], None]) -> None:
         """Call `observer` after every write, inside it: it must be quick and must not write."""
         self.store.observe(observer)
-
-
-def _check_patched_uid(resource: str, old: Obj, new: Obj) -> None:
-    """Refuse a patch that names another uid as invalid; an update would be in conflict."""
-    uid = (new.get("metadata") or {}).get("uid")
-    if uid not in (None, "", uid_of(old)):
-        cause = ("metadata.uid", "FieldValueInvalid", f'Invalid value: "{uid}": field is immutable')
-        raise invalid(resource_named(resource), name_of(old), [cause])
-
-
-def scale_of(obj: Obj) -> Obj:
-    """Return the autoscaling/v1 Scale of a workload."""
-    metadata = obj["metadata"]
-    kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
-    labels = (obj["spec"].get("selector") or {}).get("matchLabels") or {}
-    return {
-        "kind": "Scale",
-        "apiVersion": "autoscaling/v1",
-        "metadata": {key: metadata[key] for key in kept if key in metadata},
-        "spec": {"replicas": obj["spec"].get("replicas", 0)},
-        "status": {
-            "replicas": (obj.get("status") or {}).get("replicas", 0),
-            "selector": ",".join(f"{key}={value}" for key, value in sorted(labels.items())),
-        },
-    }
 
 
 def _place(resource: str, namespace: str | None) -> str | None:

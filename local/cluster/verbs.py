@@ -14,11 +14,12 @@ from local.cluster.decoding import Decoder
 from local.cluster.encoding import ListEncoder, compressed, encoded
 from local.cluster.errors import bad_request, method_not_allowed, unsupported_media
 from local.cluster.lists import ListRequest, Pager
-from local.cluster.model import Cluster, scale_of
+from local.cluster.model import Cluster
 from local.cluster.objects import Obj, name_of, namespace_of, uid_of
 from local.cluster.patches import PatchType, patch_type
 from local.cluster.paths import Target
 from local.cluster.resources import Resource
+from local.cluster.scale import scale_of
 from local.cluster.selectors import matcher
 from local.cluster.tables import table
 from local.cluster.watch import Watch, WatchHub, WatchRequest, WatchResponse

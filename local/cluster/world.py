@@ -10,30 +10,22 @@ import random
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from local.cluster.validating.admitter import Admitter
 from local.cluster.validating.attributes import Attributes, Operation
 
 from . import admission, validation
-from .errors import (
-    ApiError,
-    already_exists,
-    bad_request,
-    conflict,
-    modified,
-    not_a_number,
-    not_found,
-    precondition_failed,
-)
+from .deletion import DeleteOptions, check_preconditions, grace_period
+from .errors import already_exists, bad_request, not_found
 from .history import Cause, History
 from .namespaces import is_held
-from .objects import Obj, annotations_of, copied, is_deleting, is_finished, name_of, namespace_of, node_of, uid_of
+from .objects import Obj, annotations_of, copied, is_deleting, name_of, namespace_of
 from .resources import Resource, resource_named
 from .settings import DEFAULT_CLASS, ClusterSettings
 from .store import Key, Store, key_of
 from .timers import ModelTime, Timers
 from .timestamps import parsed, rfc3339
+from .update_rules import check_identity, keep_other_half, keep_system_fields
 
 _NAME_LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # apimachinery's rand.String: no vowels, no look-alikes
 
@@ -42,16 +34,6 @@ _DEFAULTED_AGAIN = frozenset(
     {"Deployment", "ReplicaSet", "DaemonSet", "StatefulSet"}
     | {"ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy"}
 )  # kinds whose lists a patch replaces as a whole, defaults included
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeleteOptions:
-    """metav1.DeleteOptions, as far as it is supported. `grace` in seconds, None for the pod's own."""
-
-    grace: int | None = None
-    uid: str | None = None
-    resource_version: str | None = None
-    propagation: str = "Background"
 
 
 class World:
@@ -198,10 +180,10 @@ class World:
         kind = resource_named(resource)
         result: Obj = copied(new)
         metadata = result.setdefault("metadata", {})
-        _check_identity(kind, metadata, old)
-        _keep_system_fields(metadata, old)
+        check_identity(kind, metadata, old)
+        keep_system_fields(metadata, old)
         result["apiVersion"], result["kind"] = kind.api_version, kind.kind
-        _keep_other_half(kind, result, old, subresource)
+        keep_other_half(kind, result, old, subresource)
         if kind.kind in _DEFAULTED_AGAIN:
             admission.defaulted(kind, result, {})
         if admission.counts_generations(kind) and result.get("spec") != old.get("spec"):
@@ -255,7 +237,7 @@ class World:
         precondition that does not hold.
         """
         options = options or DeleteOptions()
-        self.check_preconditions(resource, obj, options)
+        check_preconditions(resource, obj, options)
         grace = grace_period(resource, obj, options)
         finalizers = obj["metadata"].get("finalizers") or []
         if grace == 0 and not finalizers and not is_held(obj):
@@ -277,86 +259,8 @@ class World:
         metadata = obj["metadata"]
         return parsed(metadata["deletionTimestamp"]) - int(metadata.get("deletionGracePeriodSeconds") or 0)
 
-    def check_preconditions(self, resource: str, obj: Obj, options: DeleteOptions) -> None:
-        """Raise 409 when the object is not the one, or not the version, that the caller meant."""
-        kind, metadata = resource_named(resource), obj["metadata"]
-        if options.uid and options.uid != metadata["uid"]:
-            why = (
-                f"the UID in the precondition ({options.uid}) does not match the UID in record ({metadata['uid']})."
-                " The object might have been deleted and then recreated"
-            )
-            raise precondition_failed(kind, name_of(obj), why)
-        wanted = options.resource_version
-        if wanted and wanted != metadata["resourceVersion"]:
-            why = (
-                f"the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record"
-                f" ({metadata['resourceVersion']}). The object might have been modified"
-            )
-            raise precondition_failed(kind, name_of(obj), why)
-
     def _may_vanish(self, obj: Obj) -> bool:
         metadata = obj["metadata"]
         if not is_deleting(obj) or metadata.get("finalizers") or is_held(obj):
             return False
         return int(metadata.get("deletionGracePeriodSeconds") or 0) == 0
-
-
-def grace_period(resource: str, obj: Obj, options: DeleteOptions) -> int:
-    """Return the seconds before the object is removed: none unless a kubelet has to end it."""
-    if resource != "pods":
-        return 0
-    if node_of(obj) is None or is_finished(obj):
-        return 0
-    grace = options.grace
-    if grace is None:
-        grace = int(obj["spec"].get("terminationGracePeriodSeconds", 30))
-    return 1 if grace < 0 else grace
-
-
-def _check_identity(kind: Resource, metadata: Obj, old: Obj) -> None:
-    version = metadata.get("resourceVersion")
-    if version and not str(version).isdecimal():
-        raise ApiError(500, "", not_a_number(version))  # the real server sends this Status without a reason
-    if version and version != old["metadata"]["resourceVersion"]:
-        raise modified(kind, name_of(old))
-    uid = metadata.get("uid")
-    if uid and uid != uid_of(old):
-        why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {uid_of(old)}"
-        raise conflict(kind, name_of(old), why)
-    if metadata.get("name") not in (None, name_of(old)):
-        raise bad_request(
-            f"the name of the object ({metadata['name']}) does not match the name on the URL ({name_of(old)})"
-        )
-    if metadata.get("namespace") not in (None, "", namespace_of(old)):
-        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
-
-
-_SYSTEM_FIELDS = (
-    "name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
-    "generation", "resourceVersion", "generateName",
-)  # fmt: skip
-
-
-def _keep_system_fields(metadata: Obj, old: Obj) -> None:
-    for key in _SYSTEM_FIELDS:
-        if key in old["metadata"]:
-            metadata[key] = old["metadata"][key]
-        else:
-            metadata.pop(key, None)
-
-
-def _keep_other_half(kind: Resource, new: Obj, old: Obj, subresource: str | None) -> None:
-    """Keep the other half: a write to the object keeps its status, a write to its status keeps the rest."""
-    if subresource == "status":
-        for key in [*new, *old]:
-            if key not in ("metadata", "status", "apiVersion", "kind"):
-                _keep(key, new, old)
-    elif kind.has_status:
-        _keep("status", new, old)
-
-
-def _keep(key: str, new: Obj, old: Obj) -> None:
-    if key in old:
-        new[key] = old[key]
-    else:
-        new.pop(key, None)

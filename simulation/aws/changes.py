@@ -77,7 +77,7 @@ class SimGroupChanges:
         """Resume one of the group's processes; it acts at once."""
         there = self._there(group)
         if process in there.suspended:
-            self._fleet.resume(there, process)
+            self._fleet.scaling.resume(there, process)
             self.switched.append((group, process, False))
 
     def _there(self, group: str) -> SimGroup:

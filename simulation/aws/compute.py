@@ -16,7 +16,7 @@ from simulation.aws.templates import SimTemplate, template_of
 from simulation.timeline import Entry
 
 PENDING, PENDING_WAIT, PENDING_PROCEED = "Pending", "Pending:Wait", "Pending:Proceed"
-IN_SERVICE, STANDBY = "InService", "Standby"
+IN_SERVICE, STANDBY, WARM = "InService", "Standby", "Warmed:Stopped"
 LEAVING, LEAVING_WAIT, PROCEEDING = "Terminating", "Terminating:Wait", "Terminating:Proceed"
 
 

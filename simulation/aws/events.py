@@ -104,3 +104,10 @@ def execution_status(id_: str, name: str, status: str, now: datetime) -> Event:
     """Build the event by which Step Functions reports how an execution ended."""
     detail = {"stateMachineArn": STATE_MACHINE, "name": name, "status": status}
     return event(id_, "aws.states", "Step Functions Execution Status Change", now, detail)
+
+
+def gist(event: Event) -> str:
+    """Return what a line of the story says of the event: its instance, state, hook and begin."""
+    detail = event["detail"]
+    parts = (detail.get(key) for key in ("instance-id", "EC2InstanceId", "state", "LifecycleHookName", "startTime"))
+    return " ".join(part for part in parts if part)

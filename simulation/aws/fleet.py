@@ -1,16 +1,15 @@
 """EC2 and Auto Scaling at work: launches, terminations, spot reclaims, health checks. Notifies listeners of what
 becomes of instances.
 
-`hook_waits.py` contains the hooks that hold an instance, `scaling.py` how a group reaches its size. Requests of the
-product arrive through `ports/`; events by chance through the world."""
+`hook_waits.py` contains the hooks that hold an instance, `scaling.py` how a group reaches its size, `notices.py` what
+AWS announces, `warm_pool.py` and `detachment.py` members that leave a group without an end. Requests of the product
+arrive through `ports/`; events by chance through the world."""
 
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
 from random import Random
 
 from leeward.model import well_known
 from leeward.model.group import LAUNCHING, TERMINATING, HookResult
-from simulation.asked import Asked, Kind
 from simulation.aws import activities, events
 from simulation.aws.compute import (
     IN_SERVICE,
@@ -20,23 +19,25 @@ from simulation.aws.compute import (
     PENDING_PROCEED,
     PENDING_WAIT,
     PROCEEDING,
-    STANDBY,
     SUBNET_SIZE,
+    WARM,
     Plan,
     SimGroup,
     SimInstance,
     group_of,
 )
+from simulation.aws.detachment import Detachment
 from simulation.aws.hook_waits import HookWaits
 from simulation.aws.listeners import Listeners
+from simulation.aws.notices import Notices
 from simulation.aws.scaling import Scaling
+from simulation.aws.warm_pool import WarmPools
 from simulation.faults import Injector
 from simulation.timeline import Timeline
 
 HEALTH_CHECK = 30.0  # seconds until a group sees that EC2 has ended a member
-WARM, POOL, WARM_FOR = "Warmed:Stopped", "WarmPool", 1800.0
+POOL = "WarmPool"
 REMEMBERED = 3600.0  # how long EC2 describes a terminated instance
-SPOT_NOTICE = 120.0
 
 
 class SimFleet:
@@ -54,9 +55,10 @@ class SimFleet:
         self._timeline, self._injector, self._random, self._to = timeline, injector, random, to
         self._waits = HookWaits(timeline, self.emit_id, to, self.answer)
         self.waiting, self.timed_out = self._waits.waiting, self._waits.timed_out
-        self._scaling = Scaling(self, timeline, injector, to.said)
+        self.notices, self.warm_pools = Notices(self, timeline, to), WarmPools(self, timeline, to)
+        self.detachment = Detachment(self, timeline, to)
+        self.scaling = Scaling(self, self.warm_pools, timeline, injector, to.said)
         self._numbers = 0
-        self.reused: set[str] = set()  # came out of a warm pool
         self.protects: Callable[[SimInstance], bool] = lambda _: False  # true if a new one is protected from scale-in
         self.named: Callable[[SimInstance], str] = lambda _: ""  # the name of its Node, empty for one of its own
 
@@ -79,29 +81,7 @@ class SimFleet:
         member = self._new(group, zone)
         never = self._injector.happens("instance never joins", self._injector.faults.never_joins, "boot")
         never = never or member.version in group.template.bad
-        self._timeline.after(self._random.uniform(*group.boots), lambda: self._booted(member, never), "instance booted")
-        self._to.changed()
-        return member
-
-    def from_warm_pool(self, group: SimGroup) -> SimInstance | None:
-        """Start a stopped instance of the group's warm pool again under its old id; None where it has none, or keeps
-        those that it has.
-
-        Source: Amazon EC2 Auto Scaling user guide, "Warm pools": scale-out draws from the pool; StartInstances renews
-        the launch time.
-        """
-        if not getattr(group.plan, "launches_warm", False):
-            return None
-        pooled = (one for one in self.instances.values() if (one.group, one.lifecycle) == (group.name, WARM))
-        member = next(pooled, None)
-        if member is None:
-            return None
-        self._to.said(f"{member.id} comes out of the warm pool of {group.name}")
-        member.state, member.lifecycle, member.launched = "pending", PENDING, self._timeline.now()
-        member.returns, member.joined, member.ended_at = False, False, None
-        group.members[member.id] = member
-        self.reused.add(member.id)
-        self._timeline.after(self._random.uniform(*group.boots), lambda: self._booted(member, False), "instance booted")
+        self.boot(group, member, never=never)
         self._to.changed()
         return member
 
@@ -117,47 +97,12 @@ class SimFleet:
         group.history.asked(member.id, self._timeline.now(), sizes=sizes)
         self.begin_terminating(member)
 
-    def detach(self, member: SimInstance, *, decrement: bool) -> None:
-        """Run DetachInstances: the instance runs on in no group and loses the group's tag.
-
-        Source: Amazon EC2 Auto Scaling user guide, "Detach or attach instances" and "Tag groups and instances".
-        """
-        group = self.groups[member.group]
-        sizes = (group.desired, group.desired - 1) if decrement else None
-        group.desired -= decrement
-        if decrement:
-            group.book.taken_by_owner()
-        group.history.asked(member.id, self._timeline.now(), sizes=sizes, verb="detached")
-        group.members.pop(member.id)
-        group.replacing.pop(member.id, None)
-        member.lifecycle = None
-        member.tags = {key: value for key, value in member.tags.items() if key != well_known.GROUP_TAG}
-        self.reconcile_soon(group)
-
     def launched_by(self, instance: str) -> str:
         """Return the group that has launched the instance, also after it was detached; empty for an unknown
         instance.
         """
         found = self.instances.get(instance)
         return found.group if found is not None else ""
-
-    def enter_standby(self, member: SimInstance) -> None:
-        """Run EnterStandby with decrement: the instance runs on, and its group does not count it."""
-        group = self.groups[member.group]
-        group.history.asked(member.id, self._timeline.now(), sizes=(group.desired, group.desired - 1), verb="moved")
-        group.desired -= 1
-        group.book.taken_by_owner()
-        member.lifecycle = STANDBY
-        self._to.changed()
-
-    def exit_standby(self, member: SimInstance) -> None:
-        """Run ExitStandby: the group counts the instance again."""
-        if member.lifecycle == STANDBY and not member.gone:
-            group = self.groups[member.group]
-            group.desired = min(group.desired + 1, max(group.maximum, group.desired))
-            member.lifecycle = IN_SERVICE
-            self.reconcile_soon(group)
-            self._to.changed()
 
     def unhealthy(self, member: SimInstance) -> None:
         """Report the instance unhealthy by a user's health check: the group terminates and replaces it."""
@@ -175,16 +120,6 @@ class SimFleet:
         limits = (group.minimum, group.maximum)
         group.history.updated(limits, group.desired, desired, self._timeline.now())
         group.desired = desired
-        self.reconcile_soon(group)
-
-    def resume(self, group: SimGroup, process: str) -> None:
-        """Run ResumeProcesses: postponed work is done now."""
-        group.suspended.discard(process)
-        if process == "Terminate":
-            postponed, group.postponed = group.postponed, {}
-            for instance, cause in postponed.items():
-                if instance in group.members:
-                    self.end_member(group.members[instance], cause)
         self.reconcile_soon(group)
 
     def end_member(self, member: SimInstance, cause: str) -> None:
@@ -237,7 +172,7 @@ class SimFleet:
             return
         member.state, member.ended_at = "shutting-down", self._timeline.now()
         member.direct = member.direct or direct
-        self._emit(events.state_change, member.id, "shutting-down")
+        self.emit(events.state_change, member.id, "shutting-down")
         self._to.ended(member)
         ends = self._random.uniform(*self.groups[member.group].ends)
         self._timeline.after(ends, lambda: self._terminated(member), "instance terminated")
@@ -245,59 +180,16 @@ class SimFleet:
             self._timeline.after(HEALTH_CHECK, lambda: self.end_member(member, activities.HEALTH), "health check")
         self._to.changed()
 
-    def spot_warning(self, member: SimInstance) -> None:
-        """Send the warning now and terminate two minutes later, whatever any controller does in between."""
-        now = self._timeline.now()
-        self._to.asked(Asked(at=now, instance=member.id, kind=Kind.SPOT, takes=now + SPOT_NOTICE))
-        self._emit(events.spot_warning, member.id)
-        self._timeline.after(SPOT_NOTICE, lambda: self.end_instance(member, direct=True), "spot reclaim")
-
-    def reservation_warning(self, member: SimInstance) -> None:
-        """Take its capacity reservation back: the warning now, the end two minutes later."""
-        now = self._timeline.now()
-        takes = now + SPOT_NOTICE
-        self._to.asked(Asked(at=now, instance=member.id, kind=Kind.RESERVATION, takes=takes))
-        told = self._timeline.instant()
-        self._to.emit(events.reservation_warning(self.emit_id(), member.id, told, datetime.fromtimestamp(takes, UTC)))
-        self._timeline.after(SPOT_NOTICE, lambda: self.end_instance(member, direct=True), "reservation taken back")
-
-    def rebalance_recommendation(self, member: SimInstance) -> None:
-        """Send a recommendation. A group with CapacityRebalance launches another and terminates this one when that is
-        in service.
-        """
-        self._to.asked(Asked(at=self._timeline.now(), instance=member.id, kind=Kind.REBALANCE))
-        self._emit(events.rebalance, member.id)
-        group = self.groups[member.group]
-        if not group.plan.capacity_rebalance or "Launch" in group.suspended:
-            return
-        if not member.leaving and member.id not in group.replacing:
-            group.replacing[member.id] = self.launch(group, member.zone).id
-
-    def maintenance(self, member: SimInstance, starts: float, arn: str = "") -> str:
-        """Announce maintenance by AWS Health, again where `arn` names an event that is known; return the
-        event's ARN.
-        """
-        now, begins = self._timeline.instant(), datetime.fromtimestamp(starts, UTC)
-        event = events.maintenance(self.emit_id(), member.id, now, begins)
-        event["detail"]["eventArn"] = arn = arn or str(event["detail"]["eventArn"])
-        self._to.asked(Asked(at=now.timestamp(), instance=member.id, kind=Kind.MAINTENANCE, key=arn, takes=starts))
-        self._to.emit(event)
-        return arn
-
     def reconcile_soon(self, group: SimGroup) -> None:
         """Make the group check its size in some seconds."""
-        self._scaling.look_soon(group)
-
-    def balance_zones(self) -> None:
-        """Run AZRebalance of every group."""
-        for group in self.groups.values():
-            self._scaling.balance(group)
+        self.scaling.look_soon(group)
 
     def emit_id(self) -> str:
         """Return an event id, the same in every run of a seed."""
         return f"{self._random.getrandbits(128):032x}"
 
-    def _emit(self, build: Callable[..., events.Event], *what: object) -> None:
+    def emit(self, build: Callable[..., events.Event], *what: object) -> None:
+        """Emit an event of now with an id of its own."""
         self._to.emit(build(self.emit_id(), *what, self._timeline.instant()))
 
     def _new(self, group: SimGroup, zone: str) -> SimInstance:
@@ -317,6 +209,11 @@ class SimFleet:
         self.instances[member.id] = group.members[member.id] = member
         self.homes[member.id] = group.name
         return member
+
+    def boot(self, group: SimGroup, member: SimInstance, *, never: bool = False) -> None:
+        """Make the instance run and join the cluster in its own time; `never`: it does not join."""
+        boots = self._random.uniform(*group.boots)
+        self._timeline.after(boots, lambda: self._booted(member, never), "instance booted")
 
     def _booted(self, member: SimInstance, never: bool) -> None:
         if member.gone:
@@ -368,7 +265,7 @@ class SimFleet:
     def _proceed(self, member: SimInstance) -> None:
         group = self.groups[member.group]
         if member.returns and not member.gone:
-            self._return(group, member)
+            self.warm_pools.stop(group, member)
             return
         for old in [old for old, new in group.replacing.items() if member.id in {old, new}]:
             del group.replacing[old]  # one whose replacement went first stays
@@ -376,21 +273,6 @@ class SimFleet:
         self._let_go(member)
         self.reconcile_soon(group)
         self._to.changed()
-
-    def _return(self, group: SimGroup, member: SimInstance) -> None:
-        """Stop the instance and put it into the warm pool, which terminates it some time later."""
-        self._to.said(f"{member.id} returns to the warm pool of {group.name}")
-        member.state, member.lifecycle = "stopped", WARM
-        group.members.pop(member.id, None)
-        self._emit(events.state_change, member.id, "stopped")
-        self._to.ended(member)
-        self._timeline.after(WARM_FOR, lambda: self._give_up(member), "warm pool shrinks")
-        self._to.changed()
-
-    def _give_up(self, member: SimInstance) -> None:
-        if member.lifecycle == WARM:  # still there
-            self.end_instance(member)
-            member.lifecycle = None
 
     def _let_go(self, member: SimInstance) -> None:
         """Remove the instance from its group, which lists it until EC2 has terminated it."""
@@ -403,7 +285,7 @@ class SimFleet:
 
     def _terminated(self, member: SimInstance) -> None:
         member.state = "terminated"
-        self._emit(events.state_change, member.id, "terminated")
+        self.emit(events.state_change, member.id, "terminated")
         self._timeline.after(REMEMBERED, lambda: self._forget(member), "EC2 forgets it")
         self._to.changed()
 

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from simulation.aws import activities
 from simulation.aws.compute import SimGroup, SimInstance
+from simulation.aws.warm_pool import WarmPools
 from simulation.faults import Injector
 from simulation.timeline import Timeline
 
@@ -17,10 +18,11 @@ BALANCING = {"AZRebalance", "Launch", "Terminate"}  # it launches one and ends o
 
 
 class Fleet(Protocol):
-    """Operations of a group on its members."""
+    """Groups, and their operations on members."""
+
+    groups: dict[str, SimGroup]
 
     def launch(self, group: SimGroup, zone: str) -> SimInstance: ...
-    def from_warm_pool(self, group: SimGroup) -> SimInstance | None: ...
     def end_member(self, member: SimInstance, cause: str) -> None: ...
     def begin_terminating(self, member: SimInstance) -> None: ...
 
@@ -28,8 +30,11 @@ class Fleet(Protocol):
 class Scaling:
     """Scaling of all groups of a fleet."""
 
-    def __init__(self, fleet: Fleet, timeline: Timeline, injector: Injector, said: Callable[[str], None]) -> None:
-        self._fleet, self._timeline, self._injector, self._said = fleet, timeline, injector, said
+    def __init__(
+        self, fleet: Fleet, pools: WarmPools, timeline: Timeline, injector: Injector, said: Callable[[str], None]
+    ) -> None:
+        self._fleet, self._pools, self._timeline = fleet, pools, timeline
+        self._injector, self._said = injector, said
         self._due: set[str] = set()
 
     def look_soon(self, group: SimGroup) -> None:
@@ -37,6 +42,21 @@ class Scaling:
         if group.name not in self._due:
             self._due.add(group.name)
             self._timeline.after(LOOKS_AFTER, lambda: self._look(group), f"{group.name} reconciles")
+
+    def resume(self, group: SimGroup, process: str) -> None:
+        """Run ResumeProcesses: postponed work is done now."""
+        group.suspended.discard(process)
+        if process == "Terminate":
+            postponed, group.postponed = group.postponed, {}
+            for instance, cause in postponed.items():
+                if instance in group.members:
+                    self._fleet.end_member(group.members[instance], cause)
+        self.look_soon(group)
+
+    def balance_zones(self) -> None:
+        """Run AZRebalance of every group."""
+        for group in self._fleet.groups.values():
+            self.balance(group)
 
     def balance(self, group: SimGroup) -> None:
         """Run AZRebalance: where zones differ by two or more, launch in the emptiest, terminate one in the fullest."""
@@ -65,7 +85,7 @@ class Scaling:
         minute later.
         """
         for _ in range(missing):
-            if self._fleet.from_warm_pool(group) is not None:
+            if self._pools.start(group) is not None:
                 continue
             counts = _by_zone(group)
             zones = sorted(group.plan.zones, key=lambda zone: counts[zone])

@@ -10,7 +10,8 @@ from leeward.adapters.aws.launch_templates import Ec2LaunchSources
 from simulation.aws.fleet import SimFleet
 from simulation.aws.listeners import Listeners
 from simulation.aws.network import SimLaunchSources, SimNetwork
-from simulation.faults import Crowd, Faults, Injector
+from simulation.fault_rates import Faults
+from simulation.faults import Crowd, Injector
 from simulation.timeline import Streams, Timeline
 from tests.fakes.builders import a_subnet
 from tests.fakes.network import FakeLaunchSources, FakeNetwork

@@ -7,7 +7,8 @@ from datetime import timedelta
 from leeward.policy.document import Budget, ClusterPolicies, DisruptionPolicy
 from simulation import functions
 from simulation.definitions import DISRUPTION_RUN
-from simulation.faults import Faults, Killed
+from simulation.fault_rates import Faults
+from simulation.faults import Killed
 from simulation.world import World
 from tests.simulation.fleet_stand_in import Fleet, GroupPlan, budget, deployment, policies
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from leeward.policy.document import ClusterPolicies, ClusterSettings, DrainPolicy, NodePolicy, RepairPolicy, Selector
-from simulation.faults import Faults
+from simulation.fault_rates import Faults
 from simulation.world import World
 from tests.simulation.fleet_stand_in import SMALL, Fleet, GroupPlan
 

@@ -7,7 +7,7 @@ import pytest
 
 from leeward.model.termination import Outcome
 from simulation.aws.compute import IN_SERVICE
-from simulation.faults import Faults
+from simulation.fault_rates import Faults
 from simulation.fleets import ArrivalKind
 from simulation.scene import is_moving, subject
 from simulation.world import World
@@ -139,7 +139,7 @@ def test_a_group_whose_rebalancing_replacement_dies_first_comes_back_to_its_size
     world = a_world(fleet=replace(SMALL, groups=(GroupPlan(capacity_rebalance=True),)))
     world.fleet.populate()
     group = world.fleet.groups["spot"]
-    world.fleet.rebalance_recommendation(world.fleet.instances[FIRST])
+    world.fleet.notices.rebalance_recommendation(world.fleet.instances[FIRST])
     world.fleet.end_instance(world.fleet.instances["i-00000000000000004"], direct=True)
     world.timeline.run_until(world.now + 600)
     assert group.replacing == {}

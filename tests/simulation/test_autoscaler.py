@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from leeward.model.termination import Outcome
-from simulation.faults import Faults
+from simulation.fault_rates import Faults
 from simulation.plans import AutoscalerPlan
 from simulation.scale_down import DISABLED, SAFE, TO_BE_DELETED
 from simulation.world import World

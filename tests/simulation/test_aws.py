@@ -11,7 +11,8 @@ from simulation.aws.compute import IN_SERVICE, LEAVING_WAIT, PENDING_WAIT, subne
 from simulation.aws.fleet import SimFleet
 from simulation.aws.listeners import Listeners
 from simulation.aws.ports import SimGroups, SimInstances
-from simulation.faults import Faults, Injector
+from simulation.fault_rates import Faults
+from simulation.faults import Injector
 from simulation.timeline import START, Streams, Timeline
 from tests.simulation.fleet_stand_in import ZONES, GroupPlan
 
@@ -153,7 +154,7 @@ def test_a_decrement_shrinks_the_group_once_and_never_below_its_minimum():
 
 def test_ec2_takes_a_spot_instance_two_minutes_after_its_warning_whatever_holds_it():
     account = Account(hooks=[LEAVE])
-    account.fleet.spot_warning(account.fleet.instances[FIRST])
+    account.fleet.notices.spot_warning(account.fleet.instances[FIRST])
     account.groups.terminate(instance=FIRST, decrement=False)
     account.pass_time(119)
     assert (account.state(), account.lifecycle()) == ("running", LEAVING_WAIT)
@@ -175,7 +176,7 @@ def test_a_group_notices_late_that_an_instance_was_ended_behind_its_back():
 
 def test_capacity_rebalance_ends_the_old_instance_once_the_new_one_serves():
     account = Account(capacity_rebalance=True)
-    account.fleet.rebalance_recommendation(account.fleet.instances[FIRST])
+    account.fleet.notices.rebalance_recommendation(account.fleet.instances[FIRST])
     account.pass_time(10)
     assert (account.lifecycle(), len(account.group().instances)) == (IN_SERVICE, 4)
     account.pass_time(120)
@@ -192,7 +193,7 @@ def test_a_group_avoids_a_zone_without_capacity_and_balances_when_it_is_back():
     assert Counter(member.zone for member in account.group().instances) == {ZONES[1]: 3, ZONES[2]: 3}
     account.pass_time(400)
     for _ in range(3):
-        account.fleet.balance_zones()
+        account.fleet.scaling.balance_zones()
         account.pass_time(300)
     assert Counter(member.zone for member in account.group().instances) == dict.fromkeys(ZONES, 2)
 

@@ -10,7 +10,7 @@ from leeward.blockers.find import blockers
 from leeward.cli.blockers.inputs import scenes_of
 from local.cluster.settings import NEVER_READY
 from simulation import fleets
-from simulation.faults import Faults
+from simulation.fault_rates import Faults
 from simulation.world import WARM_UP, World
 from tests.simulation.fleet_stand_in import Fleet, GroupPlan, budget, deployment, policies
 

@@ -8,7 +8,7 @@ import pytest
 from leeward.errors import InvalidInputError
 from simulation import __main__ as command
 from simulation.case import Case
-from simulation.faults import Faults
+from simulation.fault_rates import Faults
 
 SMALL = ["--hours", "0.2", "--nodes", "5"]
 

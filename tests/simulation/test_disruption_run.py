@@ -12,7 +12,7 @@ from leeward.model.termination import Replacement
 from leeward.policy.document import Budget
 from simulation import functions
 from simulation.definitions import NODE_GROUP_UPGRADE
-from simulation.faults import Faults
+from simulation.fault_rates import Faults
 from tests.simulation.disruption_stand_in import (
     DECIDED,
     FIRST,
@@ -292,7 +292,7 @@ def test_balancing_that_its_owner_has_suspended_stays_so():
 
 def test_a_spot_interruption_in_the_middle_leaves_the_sizes_as_they_were():
     world = Disrupted(a_fleet(spot=True)).drifting()
-    warn = world.world.fleet.spot_warning
+    warn = world.world.fleet.notices.spot_warning
     world.at(DECIDED + 40, lambda: warn(world.world.fleet.instances[FIRST])).run()
     assert world.sizes() == {GROUP: (3, 3)}
     assert world.untouched()

@@ -16,7 +16,8 @@ from simulation.aws.bus import DETAIL_TYPES, Bus, let_through
 from simulation.aws.executions import SimExecutions
 from simulation.aws.queue import RECEIVES, Queue
 from simulation.aws.table import KEPT, SimClaims
-from simulation.faults import Faults, FaultyPort, Injector, Killed
+from simulation.fault_rates import Faults
+from simulation.faults import FaultyPort, Injector, Killed
 from simulation.invocations import Invocations, SimClock
 from simulation.machine.machine import StateMachine
 from simulation.timeline import START, Streams, Timeline

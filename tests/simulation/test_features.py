@@ -8,7 +8,8 @@ from simulation.asked import Kind
 from simulation.aws.compute import IN_SERVICE, STANDBY
 from simulation.aws.hook_waits import global_time_out
 from simulation.case import Case
-from simulation.faults import Faults, Injector
+from simulation.fault_rates import Faults
+from simulation.faults import Injector
 from simulation.features import BESIDE, WEIGHTS, Feature, drawn, with_faults
 from simulation.timeline import Streams, Timeline
 from simulation.world import World
@@ -163,7 +164,7 @@ def test_an_instance_whose_capacity_reservation_is_taken_back_is_warned_and_ende
     world = World(1, SMALL, Faults.none(), ())
     world._populate()
     member, now = next(iter(world.fleet.instances.values())), world.timeline.now()
-    world.fleet.reservation_warning(member)
+    world.fleet.notices.reservation_warning(member)
     said = [line for line in world.story if "Capacity Reservation Instance Interruption Warning" in line]
     assert [member.id in line for line in said] == [True]
     assert [(one.kind, one.takes) for one in world.asked] == [(Kind.RESERVATION, now + 120)]
@@ -176,9 +177,9 @@ def test_an_instance_in_standby_counts_for_no_size_until_it_is_back():
     world._populate()
     member = next(iter(world.fleet.instances.values()))
     group = world.fleet.groups[member.group]
-    world.fleet.enter_standby(member)
+    world.fleet.detachment.enter_standby(member)
     assert (member.lifecycle, group.desired, len(group.staying)) == (STANDBY, 2, 2)
-    world.fleet.exit_standby(member)
+    world.fleet.detachment.exit_standby(member)
     assert (group.desired, len(group.staying)) == (3, 3)
 
 

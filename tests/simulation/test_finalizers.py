@@ -5,7 +5,7 @@ import pytest
 from leeward.model import well_known
 from leeward.policy.document import RepairPolicy
 from local.cluster.objects import is_deleting
-from simulation.faults import Faults
+from simulation.fault_rates import Faults
 from simulation.owners import set_desired
 from tests.simulation.fleet_stand_in import GroupPlan
 from tests.simulation.health_stand_in import BEGIN, GROUP, MINUTE, Clinic, paused, written

@@ -131,11 +131,11 @@ def test_zones_stay_uneven_while_one_of_the_processes_is_suspended(process):
         account.groups.terminate(instance=member.id, decrement=True)
     account.pass_time(300)
     account.changes.suspend("g", process)
-    account.fleet.balance_zones()
+    account.fleet.scaling.balance_zones()
     account.pass_time(300)
     assert {member.zone for member in account.group().instances} == {ZONES[1], ZONES[2]}
     account.changes.resume("g", process)
-    account.fleet.balance_zones()
+    account.fleet.scaling.balance_zones()
     account.pass_time(300)
     assert {member.zone for member in account.group().instances} == set(ZONES)
 

@@ -8,7 +8,7 @@ from leeward.errors import AccessDeniedError
 from leeward.model.launch import LaunchTemplateRef
 from simulation.aws.templates import SimTemplates, template_of
 from simulation.case import Case
-from simulation.faults import Faults
+from simulation.fault_rates import Faults
 from simulation.features import Feature
 from simulation.image_aliases import PUBLIC, VERSION, ImageAliases
 from simulation.upgrade_targets import asked_target

@@ -2,7 +2,7 @@
 
 import pytest
 
-from simulation.faults import Faults
+from simulation.fault_rates import Faults
 from simulation.timeline import FEWEST
 from simulation.world import World
 from tests.simulation.fleet_stand_in import SMALL, Arrival

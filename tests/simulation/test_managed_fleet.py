@@ -9,7 +9,7 @@ from leeward.ports.eks import ManagedState
 from simulation.aws.hook_waits import Key
 from simulation.case import Case
 from simulation.disruption import change_template
-from simulation.faults import Faults
+from simulation.fault_rates import Faults
 from simulation.features import Feature
 from simulation.managed_fleet import ANSWERS_AFTER, HOOK, LOOKS_EVERY
 from simulation.upgrade_targets import asked_target

@@ -3,7 +3,7 @@
 from leeward.model.termination import CauseKind, Outcome, Status
 from local.cluster.objects import node_of
 from simulation.aws.compute import IN_SERVICE
-from simulation.faults import Faults
+from simulation.fault_rates import Faults
 from simulation.world import World
 from tests.simulation.fleet_stand_in import SMALL, Arrival, Fleet, GroupPlan, budget, deployment
 

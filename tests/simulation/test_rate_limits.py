@@ -15,7 +15,7 @@ from simulation.aws.rate_limits import (
     TERMINATE,
     RateLimits,
 )
-from simulation.faults import Faults
+from simulation.fault_rates import Faults
 from simulation.invocations import Ended
 from simulation.world import World
 from tests.simulation.fleet_stand_in import SMALL

@@ -9,7 +9,7 @@ import pytest
 from leeward.cli.report.page import page
 from leeward.cli.report.record import MarkKind, Phase, RunRecord, Source
 from simulation.__main__ import main, world_of
-from simulation.faults import Faults
+from simulation.fault_rates import Faults
 from simulation.record import Recorder, kind_of
 from simulation.world import World
 from tests.simulation.fleet_stand_in import SMALL, Arrival

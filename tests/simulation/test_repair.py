@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from leeward.policy.document import RepairPolicy
-from simulation.faults import Faults
+from simulation.fault_rates import Faults
 from tests.simulation.fleet_stand_in import GroupPlan
 from tests.simulation.health_stand_in import BEGIN, GROUP, MINUTE, Clinic, paused, written
 

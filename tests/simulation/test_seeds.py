@@ -6,7 +6,7 @@ import pytest
 
 from simulation.__main__ import run
 from simulation.case import Case
-from simulation.faults import Faults
+from simulation.fault_rates import Faults
 from simulation.fleets import ArrivalKind
 
 SEEDS = int(os.environ.get("SEEDS", "4"))  # make test-long asks for more

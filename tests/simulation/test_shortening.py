@@ -7,10 +7,10 @@ import pytest
 
 from leeward.errors import InvalidInputError
 from simulation.case import Case
-from simulation.faults import Faults
+from simulation.fault_rates import Faults
 from simulation.fleets import Arrival, ArrivalKind
+from simulation.rule import Rule, Violation
 from simulation.shortening import shorten
-from simulation.view import Rule, Violation
 
 ARRIVALS = tuple(
     Arrival(at_seconds=60.0 * number, kind=ArrivalKind.SPOT_WARNING, pick=number * 7919) for number in range(23)
@@ -108,5 +108,5 @@ def test_a_world_that_does_not_come_to_rest_is_ended_and_told():
 
 def test_a_run_may_end_with_the_first_violation(monkeypatch):
     monkeypatch.setattr("leeward.termination.hook_completion._complete", lambda *_: True)  # hooks are never completed
-    case = Case(seed=1, hours=0.2, per_hour=100, faults=Faults.none(), nodes=5)
+    case = Case(seed=1, hours=0.2, per_hour=100, faults=Faults.none(), nodes=5, arrivals=ARRIVALS[1:4])
     assert len(case.run(enough=lambda _: True).violations) == 1 < len(case.run().violations)

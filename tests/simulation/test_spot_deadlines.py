@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from leeward.model.termination import Outcome, Status
-from simulation.faults import Faults
+from simulation.fault_rates import Faults
 from simulation.world import World
 from tests.simulation.fleet_stand_in import SMALL, Arrival, budget, deployment, policies
 

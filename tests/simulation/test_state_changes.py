@@ -7,7 +7,7 @@ from math import inf
 
 from leeward.model.termination import CauseKind
 from simulation.aws import events
-from simulation.faults import Faults
+from simulation.fault_rates import Faults
 from simulation.world import World
 from tests.simulation.fleet_stand_in import SMALL, Arrival
 

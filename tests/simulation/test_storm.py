@@ -5,7 +5,7 @@ import pytest
 from bench import storm_limits
 from bench.storm_chain import Way, storm
 from leeward.model.termination import CauseKind
-from simulation.faults import Faults
+from simulation.fault_rates import Faults
 from simulation.world import World
 from tests.simulation.fleet_stand_in import SMALL, Arrival
 

@@ -7,7 +7,7 @@ import pytest
 
 from leeward.model import well_known
 from leeward.policy.document import InterruptionPolicy
-from simulation.faults import Faults
+from simulation.fault_rates import Faults
 from simulation.world import World
 from tests.simulation.disruption_stand_in import WASTE, Disrupted, a_fleet, a_wasteful_fleet
 from tests.simulation.fleet_stand_in import SMALL, Arrival, deployment, policies

@@ -2,7 +2,7 @@
 
 from leeward.model.group import Group
 from simulation.definitions import DISRUPTION_RUN, NODE_TERMINATION, UPGRADES, definitions
-from simulation.faults import Faults
+from simulation.fault_rates import Faults
 from simulation.world import World
 from tests.simulation.fleet_stand_in import SMALL, Arrival
 

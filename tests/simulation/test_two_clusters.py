@@ -12,13 +12,13 @@ from simulation.aws.events import DEPLOYMENT
 from simulation.case import Case
 from simulation.cluster_rules import ASKED_WITHIN, TAINTED_WITHIN, ClusterRules
 from simulation.excerpts import Excerpt, Part
-from simulation.faults import Faults
+from simulation.fault_rates import Faults
 from simulation.features import BESIDE, Feature, drawn
 from simulation.journal import Journal
+from simulation.rule import Rule
 from simulation.second_cluster import second_fleet
 from simulation.site import shared_out
 from simulation.timeline import Streams
-from simulation.view import Rule
 from tests.fakes.builders import a_subject
 
 SEED = 3

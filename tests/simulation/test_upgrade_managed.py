@@ -10,7 +10,8 @@ from leeward.upgrade import run
 from leeward.upgrade.observation import observe
 from leeward.upgrade.status import Phase, status_of
 from simulation import functions
-from simulation.faults import Faults, Killed
+from simulation.fault_rates import Faults
+from simulation.faults import Killed
 from tests.simulation.fleet_stand_in import budget, deployment
 from tests.simulation.managed_stand_in import NODEGROUP, Managed
 from tests.simulation.upgrade_stand_in import BEGIN, a_fleet

@@ -6,7 +6,7 @@ import pytest
 
 from leeward.policy.document import Budget, DisruptionPolicy
 from simulation.convergence import is_marked
-from simulation.faults import Faults
+from simulation.fault_rates import Faults
 from tests.simulation.fleet_stand_in import Fleet, GroupPlan, budget, deployment
 from tests.simulation.upgrade_stand_in import BEGIN, Upgraded, updating
 

@@ -9,7 +9,8 @@ from leeward.model.termination import Replacement
 from leeward.policy.document import Canary, Window
 from leeward.upgrade import run
 from simulation import functions
-from simulation.faults import Faults, Killed
+from simulation.fault_rates import Faults
+from simulation.faults import Killed
 from simulation.owners import set_desired
 from tests.fakes.refusals import REFUSALS
 from tests.simulation.fleet_stand_in import budget, deployment
@@ -245,7 +246,7 @@ def test_who_scales_up_meanwhile_keeps_the_larger_size():
 
 def test_a_spot_interruption_in_the_middle_changes_nothing_at_the_end():
     world = Upgraded(a_fleet(spot=True, maximum=14)).start(launchTemplateVersion="2")
-    warn = world.world.fleet.spot_warning
+    warn = world.world.fleet.notices.spot_warning
     world.at(BEGIN + 130, lambda: warn(world.world.fleet.instances[FIRST])).run(1.5)
     assert (world.ended(), world.at_rest()) == ("Upgraded", True)
 

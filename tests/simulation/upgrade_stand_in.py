@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from leeward.policy.document import Canary, ClusterPolicies, UpdatePolicy
 from simulation.definitions import NODE_GROUP_UPGRADE, UPGRADES
-from simulation.faults import Faults
+from simulation.fault_rates import Faults
 from simulation.machine import Execution
 from simulation.world import World
 from tests.simulation.fleet_stand_in import Fleet, GroupPlan, budget, deployment, policies

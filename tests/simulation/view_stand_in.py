@@ -12,8 +12,8 @@ from local.cluster.model import Cluster
 from local.cluster.nodes import NodeSpec
 from local.cluster.settings import ClusterSettings
 from simulation.asked import Asked
+from simulation.hook_view import Hold
 from simulation.kubernetes import SimKubernetes
-from simulation.view import Hold
 from tests.fakes.builders import GROUP, a_group, a_subject, policies
 from tests.fakes.clock import START, FakeClock
 

@@ -1,1 +1,1 @@
-"""Lambda as functions see it: real error names, a cap on processes, an identity, and a switch to kill one."""
+"""Lambda as functions see it: real error names, a cap on processes, shared code, an identity, a switch to kill one."""

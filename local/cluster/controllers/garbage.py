@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 
+from local.cluster.deletion import DeleteOptions
 from local.cluster.history import Cause
 from local.cluster.namespaces import is_held
 from local.cluster.objects import Obj, copied, is_deleting, name_of, node_of, uid_of
 from local.cluster.resources import BY_PLURAL
 from local.cluster.store import Change, ChangeType
-from local.cluster.world import DeleteOptions, World
+from local.cluster.world import World
 
 from .kubelet import is_out_of_service
 from .worklist import Worklist

@@ -20,12 +20,12 @@ from leeward.adapters.kubernetes.api import ClusterApi
 from leeward.adapters.kubernetes.client import ClusterClient, Endpoint
 from leeward.model.node import disruption_taint
 from leeward.ports.kubernetes import Kubernetes
+from local.cluster.deletion import DeleteOptions
 from local.cluster.errors import ApiError
 from local.cluster.model import Cluster
 from local.cluster.nodes import NodeSpec
 from local.cluster.patches import PatchType
 from local.cluster.settings import IGNORE_SIGTERM, ClusterSettings
-from local.cluster.world import DeleteOptions
 from simulation.kubernetes import SimKubernetes
 from tests.fakes.clock import FakeClock
 

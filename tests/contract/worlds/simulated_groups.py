@@ -12,7 +12,8 @@ from simulation.aws.fleet import SimFleet
 from simulation.aws.listeners import Listeners
 from simulation.aws.ports import SimGroups, SimInstances
 from simulation.aws.templates import SimTemplates
-from simulation.faults import Faults, Injector
+from simulation.fault_rates import Faults
+from simulation.faults import Injector
 from simulation.timeline import Streams, Timeline
 from tests.simulation.fleet_stand_in import GroupPlan
 
@@ -68,10 +69,10 @@ class SimulatedGroups:
         self._fleet.unhealthy(self._member(instance))
 
     def recommend_rebalance(self, instance: str) -> None:
-        self._fleet.rebalance_recommendation(self._member(instance))
+        self._fleet.notices.rebalance_recommendation(self._member(instance))
 
     def balance(self) -> None:
-        self._fleet.balance_zones()
+        self._fleet.scaling.balance_zones()
 
     def journal(self, instance: str) -> Sequence[str]:
         self._look()

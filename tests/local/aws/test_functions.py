@@ -100,6 +100,26 @@ def test_a_function_fails_under_its_exceptions_class_and_a_catch_by_name_takes_i
     assert a_task(pause)["error"] == "BudgetExhausted"
 
 
+def test_processes_of_one_package_share_its_unpacked_and_compiled_code(a_function, functions):
+    source = """
+        import os, sys, time
+        import index
+        def handler(event, context):
+            time.sleep(event["seconds"])
+            cached = index.__spec__.cached
+            return [os.getpid(), os.path.realpath(index.__file__), os.stat(cached).st_mtime_ns]
+    """
+    name = a_function(source)
+    first = invoke(functions, name, {"seconds": 0})[1]
+    with ThreadPoolExecutor(3) as threads:
+        answers = [first, *threads.map(lambda seconds: invoke(functions, name, {"seconds": seconds})[1], [1, 1, 1])]
+    processes, files, compiled = (set(column) for column in zip(*answers, strict=True))
+    assert (len(processes), len(files), len(compiled)) == (3, 1, 1)
+
+    changed = a_function(source + "\n        CHANGED = True")
+    assert invoke(functions, changed, {"seconds": 0})[1][1] not in files
+
+
 def test_a_function_that_cannot_be_imported_says_so(a_function, functions):
     name = a_function("import nothing_of_that_name\n")
     assert invoke(functions, name)[1]["errorType"] == "Runtime.ImportModuleError"

@@ -1,11 +1,10 @@
-"""One deployed local stack for all chain tests of a process, and a small crew of nodes for each of them."""
+"""A small crew of nodes for each test of a deployed stack, and what a test does with the stack."""
 
 import itertools
 import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -13,8 +12,7 @@ import pytest
 from local import fleet
 from local.demo import ledger, scenario
 from local.fleet import GroupPlan, Network
-from local.stack import ROOT, LocalStack
-from tests.local.chain.webhook import Webhook, listening
+from local.stack import LocalStack
 
 NUMBERS = itertools.count(1)
 NEVER_JOIN = "local.leeward.dev/never-join"
@@ -108,53 +106,12 @@ def called(stack: LocalStack, function: str) -> dict[str, Any]:
     return found
 
 
-@pytest.fixture(scope="package")
-def webhook() -> Iterator[Webhook]:
-    """Who is told of every termination on the stack."""
-    with listening() as found:
-        yield found
-
-
-def settings(stack: LocalStack, webhook: Webhook) -> dict[str, Any]:
-    """The demo's, those beside this file, and a document that names the webhook."""
-    document = {"apiVersion": "leeward.dev/v1", "kind": "ClusterSettings", "metadata": {"name": stack.cluster}}
-    path = stack.directory / "settings.yaml"
-    path.write_text(json.dumps({**document, "spec": {"webhook": webhook.url}}))
-    found = scenario.settings(stack)
-    beside = Path(__file__).parent.joinpath("policy.yaml").relative_to(ROOT)
-    found["clusters"][0]["policies"] += [str(beside), str(path)]
-    return found
-
-
-@pytest.fixture(scope="package")
-def stack(tmp_path_factory: pytest.TempPathFactory, webhook: Webhook) -> Iterator[LocalStack]:
-    """Deployed once, and gone after the last of these tests: it reckons on for as long as it is there.
-
-    Its policy is the demo's, which selects web-*."""
-    directory = tmp_path_factory.mktemp("stack")
-    with LocalStack(directory=directory, boot_delay=0.5, termination_scale=0.1, pod_start=0.3) as running:
-        running.deploy(settings(running, webhook))
-        for document in sorted((ROOT / "manifests").glob("*.yaml")):
-            running.kubectl("apply", "-f", str(document))
-        # At a moment of their own choosing fn sync would put a hook on a group that a test means to have none on, fn
-        # decide find nodes that are empty, fn reconciler do first what a test calls it for.
-        for name in ("sync", "disruption-planner", "reconciler"):
-            running.client("events").disable_rule(Name=f"leeward-{name}-schedule")
-        yield running
-
-
 @pytest.fixture
 def swept_by_schedule(stack: LocalStack) -> Iterator[None]:
     """The reconciler runs once a minute meanwhile, as it does on AWS."""
     stack.client("events").enable_rule(Name="leeward-reconciler-schedule")
     yield
     stack.client("events").disable_rule(Name="leeward-reconciler-schedule")
-
-
-@pytest.fixture(scope="package")
-def network(stack: LocalStack) -> Network:
-    """One VPC with a subnet a zone."""
-    return fleet.build_network(stack)
 
 
 @pytest.fixture

@@ -2,9 +2,9 @@
 
 import pytest
 
+from local.cluster.deletion import DeleteOptions
 from local.cluster.errors import ApiError
 from local.cluster.patches import PatchType
-from local.cluster.world import DeleteOptions
 from tests.local.cluster.builders import Lab, a_pod, a_workload
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from local.cluster.deletion import DeleteOptions
 from local.cluster.errors import ApiError
-from local.cluster.world import DeleteOptions
 from tests.local.cluster.builders import Lab, a_budget, a_pod
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from local.cluster.deletion import DeleteOptions
 from local.cluster.errors import ApiError
 from local.cluster.objects import name_of
-from local.cluster.world import DeleteOptions
 from tests.local.cluster.builders import Lab, a_budget, a_stateful_set, a_template
 
 

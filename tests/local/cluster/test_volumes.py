@@ -2,9 +2,9 @@
 
 import pytest
 
+from local.cluster.deletion import DeleteOptions
 from local.cluster.objects import labels_of, name_of, node_of, phase_of
 from local.cluster.volumes import gp3_class
-from local.cluster.world import DeleteOptions
 from tests.local.cluster.builders import Lab, a_pod, a_stateful_set
 
 ZONE = "topology.kubernetes.io/zone"

@@ -8,7 +8,7 @@ from leeward.model.termination import Status, execution_name
 from leeward.termination.instance_state import read
 from simulation.aws.ports import SimGroups
 from simulation.aws.table import SimClaims
-from simulation.view import Rule
+from simulation.rule import Rule
 from tests.simulation.mutations.build import FULL, HARSH, Mutation, Workshop
 
 STEPS = "leeward.termination.steps"

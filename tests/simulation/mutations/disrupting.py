@@ -1,6 +1,6 @@
 """Broken builds: disruption runs. Those that no seed can reach are in `planted.py`."""
 
-from simulation.view import Rule
+from simulation.rule import Rule
 from tests.simulation.mutations.build import ROUNDS, ROUNDS_HARSH, ROUNDS_OF_ZONES, Mutation
 from tests.simulation.mutations.editing import edit, edited
 

@@ -9,7 +9,7 @@ from leeward.termination.eviction import _Step
 from leeward.termination.instance_state import find_node, read
 from leeward.termination.run import Next
 from simulation.features import Feature
-from simulation.view import Rule
+from simulation.rule import Rule
 from tests.simulation.mutations.build import CALM, Mutation, Workshop, with_features
 from tests.simulation.mutations.editing import edit, edited
 
@@ -197,6 +197,7 @@ OF_DRAINS = (
     ),
     Mutation(
         name="a node that is given back stays cordoned",
+        seed=7,
         story="takes the taint off and forgets the cordon",
         breaks=_stays_cordoned,
         rules=frozenset({Rule.CORDON}),
@@ -227,6 +228,7 @@ OF_DRAINS = (
     ),
     Mutation(
         name="second replicas stay",
+        seed=2,
         story="counts what was raised and never lowers it",
         breaks=_puts_nothing_back,
         rules=frozenset({Rule.REPLICAS}),
@@ -259,6 +261,7 @@ OF_DRAINS = (
     ),
     Mutation(
         name="an instance that returns to its warm pool is not drained",
+        seed=43,
         story="takes whatever enters or leaves a warm pool for an instance without pods",
         breaks=edited(
             edit(

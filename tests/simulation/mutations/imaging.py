@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import Any
 
 from simulation.features import Feature
-from simulation.view import Rule
+from simulation.rule import Rule
 from tests.simulation.mutations.build import Mutation, Workshop, with_features
 from tests.simulation.mutations.editing import edit, edited
 

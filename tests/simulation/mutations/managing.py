@@ -1,7 +1,7 @@
 """Broken builds: managed node groups, which EKS rolls and whose template and sizes are its own."""
 
 from simulation.features import Feature
-from simulation.view import Rule
+from simulation.rule import Rule
 from tests.simulation.mutations.build import Mutation, with_features
 from tests.simulation.mutations.editing import edit, edited
 

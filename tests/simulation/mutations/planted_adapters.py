@@ -112,7 +112,7 @@ OF_THE_LOCAL_STACK = (
     Planted(
         name="the local API server ignores the uid of a precondition",
         story="deletes whatever has the name",
-        edits=(edit("local.cluster.world.World.check_preconditions", 'options.uid != metadata["uid"]', "False"),),
+        edits=(edit("local.cluster.deletion.check_preconditions", 'options.uid != metadata["uid"]', "False"),),
         tests=("tests/contract/cluster/test_evictions.py", "tests/contract/test_kubernetes.py"),
     ),
     Planted(

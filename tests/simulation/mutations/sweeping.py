@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from leeward.termination.drain_step import taint_node
 from leeward.termination.instance_state import find_node, read
-from simulation.view import Rule
+from simulation.rule import Rule
 from tests.simulation.mutations.build import CROWDED, Mutation, Workshop
 from tests.simulation.mutations.editing import edit, edited
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from simulation.view import Rule
+from simulation.rule import Rule
 from tests.simulation.mutations.build import Mutation, Workshop, caught
 from tests.simulation.mutations.editing import apply_all, edit
 from tests.simulation.mutations.every import EVERY, chosen, chosen_planted

@@ -1,6 +1,6 @@
 """Broken builds: upgrades of node groups. Those that no seed can reach are in `planted.py`."""
 
-from simulation.view import Rule
+from simulation.rule import Rule
 from tests.simulation.mutations.build import ROLLING, ROLLING_HARSH, Mutation
 from tests.simulation.mutations.editing import edit, edited
 

@@ -13,6 +13,10 @@ def called(stack):
     return roles.recorded(stack, roles.ENDINGS)
 
 
+def test_the_stack_is_of_this_folder_alone(folder):
+    assert folder == roles.ENDINGS
+
+
 def test_every_recorded_call_is_allowed_by_its_role(called):
     assert roles.beyond(called) == {}
 

@@ -1,9 +1,13 @@
-"""The `leeward` command, live against the deployed local stack, with the caller's own credentials."""
+"""A deployed stack of this folder's own, and the `leeward` command, live against it with the caller's credentials."""
 
 import subprocess
 import sys
 
 import pytest
+
+from tests.local.chain.deployed import folder, network, stack, webhook
+
+__all__ = ["folder", "leeward", "network", "stack", "webhook"]
 
 
 @pytest.fixture

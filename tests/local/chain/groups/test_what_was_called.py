@@ -17,6 +17,10 @@ def called(stack):
     return roles.recorded(stack, roles.GROUPS)
 
 
+def test_the_stack_is_of_this_folder_alone(folder):
+    assert folder == roles.GROUPS
+
+
 def test_every_recorded_call_is_allowed_by_its_role(called):
     assert roles.beyond(called) == {}
 

@@ -1,0 +1,65 @@
+"""Notices of AWS about instances: spot and reservation warnings, rebalance recommendations, maintenance."""
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from simulation.asked import Asked, Kind
+from simulation.aws import events
+from simulation.aws.compute import SimInstance
+from simulation.aws.listeners import Listeners
+from simulation.timeline import Timeline
+
+if TYPE_CHECKING:
+    from simulation.aws.fleet import SimFleet
+
+SPOT_NOTICE = 120.0
+
+
+class Notices:
+    """Notices about the instances of a fleet, and what EC2 and the group do after each."""
+
+    def __init__(self, fleet: "SimFleet", timeline: Timeline, to: Listeners) -> None:
+        self._fleet, self._timeline, self._to = fleet, timeline, to
+
+    def spot_warning(self, member: SimInstance) -> None:
+        """Send the warning now and terminate two minutes later, whatever any controller does in between."""
+        now = self._timeline.now()
+        self._to.asked(Asked(at=now, instance=member.id, kind=Kind.SPOT, takes=now + SPOT_NOTICE))
+        self._fleet.emit(events.spot_warning, member.id)
+        self._timeline.after(SPOT_NOTICE, lambda: self._fleet.end_instance(member, direct=True), "spot reclaim")
+
+    def reservation_warning(self, member: SimInstance) -> None:
+        """Take its capacity reservation back: the warning now, the end two minutes later."""
+        now = self._timeline.now()
+        takes = now + SPOT_NOTICE
+        self._to.asked(Asked(at=now, instance=member.id, kind=Kind.RESERVATION, takes=takes))
+        told = self._timeline.instant()
+        self._to.emit(
+            events.reservation_warning(self._fleet.emit_id(), member.id, told, datetime.fromtimestamp(takes, UTC))
+        )
+        self._timeline.after(
+            SPOT_NOTICE, lambda: self._fleet.end_instance(member, direct=True), "reservation taken back"
+        )
+
+    def rebalance_recommendation(self, member: SimInstance) -> None:
+        """Send a recommendation. A group with CapacityRebalance launches another and terminates this one when that is
+        in service.
+        """
+        self._to.asked(Asked(at=self._timeline.now(), instance=member.id, kind=Kind.REBALANCE))
+        self._fleet.emit(events.rebalance, member.id)
+        group = self._fleet.groups[member.group]
+        if not group.plan.capacity_rebalance or "Launch" in group.suspended:
+            return
+        if not member.leaving and member.id not in group.replacing:
+            group.replacing[member.id] = self._fleet.launch(group, member.zone).id
+
+    def maintenance(self, member: SimInstance, starts: float, arn: str = "") -> str:
+        """Announce maintenance by AWS Health, again where `arn` names an event that is known; return the
+        event's ARN.
+        """
+        now, begins = self._timeline.instant(), datetime.fromtimestamp(starts, UTC)
+        event = events.maintenance(self._fleet.emit_id(), member.id, now, begins)
+        event["detail"]["eventArn"] = arn = arn or str(event["detail"]["eventArn"])
+        self._to.asked(Asked(at=now.timestamp(), instance=member.id, kind=Kind.MAINTENANCE, key=arn, takes=starts))
+        self._to.emit(event)
+        return arn

@@ -1,0 +1,36 @@
+"""Clusters that the simulated deployment serves."""
+
+from typing import cast
+
+from leeward.policy.document import ClusterPolicies
+from leeward.ports.kubernetes import Kubernetes
+from leeward.time_budget import TimeBudget
+from simulation.faults import Injector
+from simulation.timed_calls import TimedKubernetes
+
+
+class SimClusters:
+    """`ports.kubernetes.Clusters`. `written`: the policies by cluster, which may be rewritten. Each API has a gate
+    of its own, which knows how long an answer takes.
+    """
+
+    def __init__(self) -> None:
+        self.written: dict[str, ClusterPolicies] = {}
+        self._served: dict[str, tuple[Kubernetes, Injector]] = {}
+
+    def serve(self, name: str, policies: ClusterPolicies, kubernetes: Kubernetes, gate: Injector) -> None:
+        """Add a cluster."""
+        self.written[name], self._served[name] = policies, (kubernetes, gate)
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names in the order in which they were added."""
+        return tuple(self._served)
+
+    def policies(self, cluster: str) -> ClusterPolicies:
+        """Return the written policies."""
+        return self.written[cluster]
+
+    def kubernetes(self, cluster: str, *, within: TimeBudget | None = None) -> Kubernetes:
+        """Return its API; each call takes as long as the gate says, and ends with the budget."""
+        kubernetes, gate = self._served[cluster]
+        return cast(Kubernetes, TimedKubernetes(kubernetes, gate, within))
