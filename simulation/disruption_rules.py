@@ -52,21 +52,22 @@ class Spent:
     def _over(self, record: DisruptionRecord, view: WorldView) -> Iterator[str]:
         unavailable = {name for name, since in self._since.items() if view.now - since > SETTLED}
         for policy in view.policies.policies:
-            zones = _zones_of(policy, view)
+            zones, leaving = _zones_of(policy, view), _zones_of(policy, view, "Terminating")  # since it was judged
             for budget in filter(always, policy.disruption.budgets):
                 names = {name for name, zone in zones.items() if budget.zone in {None, zone}}
                 going, busy = set(record.to_terminate) & names, unavailable & names
-                if going and len(going | busy) > _limit(budget, len(names)):
+                left = sum(budget.zone in {None, zone} for name, zone in leaving.items() if name not in unavailable)
+                if going and len(going | busy) > _limit(budget, len(names) + left):
                     told = f"{', '.join(sorted(going))} go, {len(busy - going)} are unavailable already"
                     where = f" in {budget.zone}" if budget.zone else ""
                     yield f"run {record.number}: {told}, policy {policy.name} has {len(names)} nodes{where}"
 
 
-def _zones_of(policy: NodePolicy, view: WorldView) -> dict[str, str]:
-    """Return the zone of each node in service that the policy selects."""
+def _zones_of(policy: NodePolicy, view: WorldView, lifecycle: str = "InService") -> dict[str, str]:
+    """Return the zone of each node in this state of its group's lifecycle that the policy selects."""
     chain = view.policies.policies
     mine = [group for name, group in view.groups.items() if policy_for(chain, name, group.tags) is policy]
-    members = {one.id: one.zone for group in mine for one in group.instances if one.lifecycle == "InService"}
+    members = {one.id: one.zone for group in mine for one in group.instances if one.lifecycle.startswith(lifecycle)}
     nodes = ((name_of(node), _instance(node)) for node in view.cluster.store.each("nodes"))
     return {name: members[instance] for name, instance in nodes if instance in members}
 

@@ -8,11 +8,12 @@ import pytest
 from leeward.disruption.command import Command, Decision
 from leeward.disruption.record import GONE, STAYED, DisruptionOutcome, SurgeNode
 from leeward.policy.document import Budget, DisruptionPolicy
+from local.cluster.nodes import NodeSpec
 from simulation.aws.books import Book
 from simulation.aws.disruption_books import DisruptionBooks
 from simulation.disruption_rules import STUCK
 from simulation.invariants import Checker, Rule
-from tests.fakes.builders import GROUP, ZONE
+from tests.fakes.builders import GROUP, ZONE, a_group
 from tests.fakes.disruptions import a_disruption
 from tests.simulation.view_stand_in import INSTANCE, NODE, World
 
@@ -68,6 +69,25 @@ def test_a_budget_of_a_zone_limits_the_nodes_there_and_no_others(zone, found):
     world = a_world(requested=True)
     budgets = (Budget(nodes=100), Budget(nodes=0, percent=False, zone=zone))
     chain = tuple(replace(one, disruption=DisruptionPolicy(budgets=budgets)) for one in world.policies.policies)
+    world.policies = replace(world.policies, policies=chain)
+    assert broken(world) == found
+
+
+@pytest.mark.parametrize(("lifecycle", "found"), [("Terminating:Wait", []), ("Standby", [Rule.SPENT])])
+def test_a_node_that_leaves_after_the_validation_takes_none_of_the_budget_away(lifecycle, found):
+    """Half of three nodes are two; the third begins to leave while the two are tainted."""
+    world = a_world(requested=True, members={NODE: GROUP, "node-b": GROUP})
+    both = replace(GOES[0], nodes=(NODE, "node-b"))
+    nodes = {NODE: INSTANCE, "node-b": "i-b"}
+    world.disruptions["blue"] = replace(world.disruptions["blue"], commands=(both,), nodes=nodes)
+    for name in ("b", "c"):
+        world.cluster.add_node(NodeSpec(name=f"node-{name}", instance_id=f"i-{name}"))
+    group = a_group(GROUP, INSTANCE, "i-b", "i-c")
+    last = replace(group.instances[-1], lifecycle=lifecycle)
+    world.groups = {GROUP: replace(group, instances=(*group.instances[:-1], last))}
+    chain = tuple(
+        replace(one, disruption=DisruptionPolicy(budgets=(Budget(nodes=50),))) for one in world.policies.policies
+    )
     world.policies = replace(world.policies, policies=chain)
     assert broken(world) == found
 

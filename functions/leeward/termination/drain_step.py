@@ -116,6 +116,7 @@ def _decides_now(situation: InstanceState, clock: Clock) -> bool:
     return deadlines.may_delete(record, policy, started, now, ours_hold=situation.ours_hold)
 
 
+@heartbeats_kept
 def replace_ahead(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     """Run the first step of a termination, in `replacing.py`."""
     from leeward.termination.replacing import ask_for_replacement  # late: a cold drain loads no placement
@@ -124,10 +125,10 @@ def replace_ahead(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
 
 
 STEPS: Mapping[str, Step[Run]] = {
-    "replace": heartbeats_kept(replace_ahead),
+    "replace": replace_ahead,
     "drain": drain,
-    "return-to-service": heartbeats_kept(return_to_service),
-    "remove-node": heartbeats_kept(remove_node),
+    "return-to-service": return_to_service,
+    "remove-node": remove_node,
 }
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
+from functools import wraps
 from typing import Any
 
 from leeward.errors import LeewardError, RetryableError
@@ -57,6 +58,7 @@ def heartbeats_kept(step: Step[Run]) -> Step[Run]:
     retries: retries last for minutes, longer than a short hook waits.
     """
 
+    @wraps(step)
     def kept(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
         try:
             return step(run, call, ports)

@@ -11,11 +11,13 @@ from leeward.model.termination import CauseKind
 from leeward.ports import Ports
 from leeward.termination import decisions, volume_detachment
 from leeward.termination.freshness import Need
+from leeward.termination.heartbeats import heartbeats_kept
 from leeward.termination.instance_state import POOLED_AND_RUNNING, find_node, read, survey
 from leeward.termination.replica_surge import put_back
 from leeward.termination.run import Next, Run
 
 
+@heartbeats_kept
 def return_to_service(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Return the node to service: its pods did not leave in time, or no cause requests its termination any more.
     `finish` closes the record. A Node that a person or a controller has deleted keeps its taint: its termination is
@@ -39,6 +41,7 @@ def return_to_service(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     )
 
 
+@heartbeats_kept
 def remove_node(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Delete the Node object, and our finalizer if it carries it, only once EC2 reports that the instance has ended and
     its volumes are free. Raises ClusterUnreachableError, so that the state machine retries for a while. A hook of ours

@@ -67,7 +67,7 @@ def test_every_annotation_that_decisions_read_of_a_pod_is_kept():
 def test_nobody_else_reads_annotations_of_pods():
     """Who begins to read another one names it in READ_OF_PODS, or offline commands would not see it."""
     known = {"disruption/do_not_disrupt.py", "disruption/candidates.py", "model/pod.py", "scheduling/pods.py"}
-    of_nodes = {"model/node.py", "report/facts.py"}
+    of_nodes = {"model/node.py", "cli/report/facts.py"}
     root = Path("functions/leeward")
     reads = re.compile(r"pod\w*\.annotations|get\(\"annotations\"\)|self\.annotations")
     found = {str(path.relative_to(root)) for path in root.rglob("*.py") if reads.search(path.read_text())}
