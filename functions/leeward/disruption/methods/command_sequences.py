@@ -2,15 +2,16 @@
 
 The command that saves most now may leave nodes that no later command can remove, and an empty node that is removed now
 may have been the free capacity for a more expensive one. So where candidates are few, each of the best commands is
-carried out in the world, followed each time by the command that saves most then, until no command is left. A command
-other than the first is chosen only where more is saved in the end, by at least the savings that its nodes' policies
-require of a command; the runs after it decide again."""
+carried out in the world, followed each time by the command that saves most then, until no command is left. Where
+budgets allow one node a run, the order of the nodes decides what is left for the last ones: each of the best commands
+is then followed by several. A command other than the first is chosen only where more is saved in the end, by at least
+the savings that its nodes' policies require of a command; the runs after it decide again."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from leeward.disruption.candidates import Candidate
-from leeward.disruption.methods.multi_node_consolidation import best_sets
+from leeward.disruption.methods.multi_node_consolidation import affordable, best_sets
 from leeward.disruption.methods.proposals import Proposal, with_spare
 from leeward.disruption.planning_state import PlanningState
 from leeward.disruption.savings import CENT_PARTS, threshold
@@ -18,6 +19,8 @@ from leeward.disruption.targets import Target
 from leeward.scheduling.packing import pack
 
 SPARES = 16  # of these, as many are evaluated
+BRANCHES = 3  # commands that are tried at each step of a sequence of single nodes
+MOST_STEPS = 20  # of the sequences that begin with one command; after that each step has one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +47,7 @@ class CommandSequences:
         cheapest: Sequence[Target],
     ) -> None:
         self._state, self._candidates, self._empty, self._cheapest = state, candidates, empty, cheapest
+        self._branches, self._steps = BRANCHES if len(affordable(state, candidates)) <= 1 else 1, 0
 
     def choose(self, best: Proposal, others: Iterable[Proposal]) -> Chosen:
         """Return `best` unless another proposal saves more in the end; the choice so far when the time is used up."""
@@ -72,28 +76,44 @@ class CommandSequences:
 
     def _total(self, first: Proposal | None) -> float:
         """Return the dollars an hour that are saved in the end. None: the empty nodes are removed first."""
-        later = self._state.after(self._state.usage.copy())
+        later, self._steps = self._state.after(self._state.usage.copy()), 0
         with self._state.world.trial():
             return round(self._savings_of_sequence(later, first), CENT_PARTS)
 
     def _savings_of_sequence(self, later: PlanningState, step: Proposal | None) -> float:
         """Carry out all commands. Empty nodes that get no pod are removed last; without a `step`, first."""
-        left, empty, total = list(self._candidates), list(self._empty), 0.0
-        if step is None:
-            gone = [one for one in empty if _remove_empty(later, one)]
-            empty, total = [one for one in empty if one not in gone], _price(gone)
-            step = _next(later, left, self._cheapest)
-        while step is not None:
-            total += step.worth[0]
-            if not _apply(later, step):
-                return total
-            left = [one for one in left if one not in step.nodes]
-            step = _next(later, left, self._cheapest)
-        return total + _price(one for one in empty if _remove_empty(later, one))
+        if step is not None:
+            return self._savings_from(later, step, self._candidates, self._empty)
+        gone = [one for one in self._empty if _remove_empty(later, one)]
+        empty = [one for one in self._empty if one not in gone]
+        return _price(gone) + self._savings_after(later, self._candidates, empty)
 
+    def _savings_from(
+        self, later: PlanningState, step: Proposal, candidates: Sequence[Candidate], empty: Sequence[Candidate]
+    ) -> float:
+        saved = step.worth[0]
+        if not _apply(later, step):
+            return saved
+        left = [one for one in candidates if one not in step.nodes]
+        return saved + self._savings_after(later, left, empty)
 
-def _next(later: PlanningState, left: Sequence[Candidate], cheapest: Sequence[Target]) -> Proposal | None:
-    return next(iter(best_sets(later, left, cheapest)), None)
+    def _savings_after(
+        self, later: PlanningState, candidates: Sequence[Candidate], empty: Sequence[Candidate]
+    ) -> float:
+        """Return the most that the next commands can save, or what the empty nodes save where there is none."""
+        self._steps += 1
+        most = self._branches if self._steps <= MOST_STEPS else 1
+        steps = best_sets(later, candidates, self._cheapest, most=most) if self._state.more() else ()
+        if not steps:
+            return _price(one for one in empty if _remove_empty(later, one))
+        if len(steps) == 1:
+            return self._savings_from(later, steps[0], candidates, empty)
+        totals: list[float] = []
+        for step in steps:
+            branch = later.after(later.usage.copy())
+            with later.world.trial():
+                totals.append(self._savings_from(branch, step, candidates, empty))
+        return max(totals)
 
 
 def _is_better(total: float, other: float, proposal: Proposal) -> bool:

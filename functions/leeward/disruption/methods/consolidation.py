@@ -66,7 +66,7 @@ class Consolidation:
         for candidate in ready:
             verdicts[candidate.name] = Verdict(candidate=True, reason=_reason(candidate, singles, chosen))
         return Outcome(
-            commands=(_command(chosen),) if chosen else (),
+            commands=(command_of(chosen),) if chosen else (),
             verdicts=in_order(state, verdicts),
             before_empty=chosen is not None and chosen.before_empty,
         )
@@ -107,7 +107,8 @@ def _reason(candidate: Candidate, singles: dict[str, Proposal | str], chosen: Ch
     return f"it could be removed ({_what(alone)}), but another command comes first in this run"
 
 
-def _command(chosen: Chosen) -> Command:
+def command_of(chosen: Chosen) -> Command:
+    """Return the command of a proposal."""
     best = chosen.proposal
     new = _replacement(best)
     return Command(
