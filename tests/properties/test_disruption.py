@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leeward.budgets.counts import all_allowances
+from leeward.cluster.facets import Known
 from leeward.disruption.command import MethodName
 from leeward.disruption.methods import ORDER
 from leeward.disruption.methods.consolidation import Consolidation
@@ -150,7 +151,7 @@ def test_the_order_of_the_input_makes_no_difference(fleet, seed):
 
     other = replace(
         snapshot,
-        nodes=mixed(snapshot.nodes),
+        node_list=Known(mixed(snapshot.nodes)),
         pods=mixed(snapshot.pods),
         budgets=mixed(snapshot.budgets),
         node_specs=mixed(snapshot.node_specs),

@@ -126,7 +126,7 @@ def test_ids_that_come_one_by_one_are_counted_and_still_asked_for():
 
 
 def test_the_simulated_concurrency_is_what_the_settings_reserve_by_default():
-    assert functions.CONCURRENCY["drain"] == Settings(clusters=()).drain_concurrency
+    assert functions.CONCURRENCY["drain"] == Settings(clusters=(), node_roles=()).drain_concurrency
 
 
 def test_a_call_beyond_the_reserved_concurrency_is_throttled_and_one_after_it_is_served():

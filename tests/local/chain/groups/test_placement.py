@@ -114,7 +114,7 @@ def test_with_its_zones_subnet_nearly_full_a_spot_replacement_lands_in_another_z
     refused = {one["zone"]: one["why"] for one in json.loads(told.stdout)["refused"]}
     assert f"{home} has 5 free, a node (m5.large) with 3 pods takes 20 IPs" in refused[zone]
     shown = leeward(stack, "zones", "--pods", "3")
-    seen = r"as fn sync saw them: templates \d+ min ago, instance-types \d+ min ago, cni \d+ min ago"
+    seen = r"as fn sync recorded them: templates \d+ min ago, instance-types \d+ min ago, cni \d+ min ago"
     assert re.search(seen, shown.stdout), shown.stdout
 
     stack.emit(scenario.spot_warning(stack, victim))
