@@ -15,7 +15,7 @@ import yaml
 
 from infra.names import Names
 from infra.reading import Reader
-from leeward.adapters.folder.policy_files import canonical_parameters
+from leeward.adapters.folder.policy_files import canonical_parameters, load_plain
 from leeward.errors import InvalidInputError
 
 LARGEST_STANDARD_PARAMETER = 4096  # bytes; larger documents need SSM's advanced tier and costs a little every month
@@ -177,7 +177,10 @@ def _raw(context: Callable[[str], Any], root: Path) -> tuple[Any, str, Path]:
 def _from_file(file: Path, named: str) -> Any:
     try:
         text = file.read_text(encoding="utf-8")
-        return json.loads(text) if file.suffix == ".json" else yaml.safe_load(text)
+        documents = [json.loads(text)] if file.suffix == ".json" else load_plain(text)
+        if len(documents) > 1:
+            raise ValueError(f"{len(documents)} documents, expected one")
+        return documents[0] if documents else None
     except OSError as error:
         raise InvalidInputError(f"{named}: cannot be read: {error.strerror}") from error
     except (ValueError, yaml.YAMLError) as error:

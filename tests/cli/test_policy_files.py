@@ -1,5 +1,5 @@
 import json
-import sys
+import time
 
 import pytest
 
@@ -50,6 +50,48 @@ def test_synth_gets_a_numbered_parameter_for_each_document(folder):
     assert json.loads(stored[2][1])["spec"] == {"selector": {"groups": ["web-*"]}}
 
 
+BOMB = "a0: &a0 {x: 1}\n" + "".join(
+    f"a{level}: &a{level}\n  <<: [{', '.join([f'*a{level - 1}'] * 9)}]\n" for level in range(1, 10)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "said"),
+    [
+        (BOMB, "line 1 column 5", "found the anchor &a0, expected plain YAML"),
+        ("a: 1\n<<: {b: 1}\n", "line 2 column 1", "found the merge key <<, expected plain YAML"),
+        ("a: *x", "line 1 column 4", "found the alias *x, expected plain YAML"),
+        ("a: !!timestamp x", "line 1 column 4", "found the tag tag:yaml.org,2002:timestamp, expected plain YAML"),
+        ('a: !!int ""', "line 1 column 4", "found the tag tag:yaml.org,2002:int, expected plain YAML"),
+        ("a: !!bool maybe", "line 1 column 4", "found the tag tag:yaml.org,2002:bool, expected plain YAML"),
+        (
+            "a: !!python/object:os.system x",
+            "line 1 column 4",
+            "found the tag tag:yaml.org,2002:python/object:os.system",
+        ),
+        ('a: "web-\\ud800"', "line 1 column 4", "found half a surrogate pair, expected plain YAML"),
+        ("[" * 2000, "line 1 column 33", "found nesting, expected at most 32 levels"),
+        ("{a: " * 2000, "line 1 column 129", "found nesting, expected at most 32 levels"),
+        ("- 1\n" * 30_000, "line 20000 column 3", "found values, expected at most 20,000 in a file"),
+        ("#" * 2_000_000, "document", "found more than 1,048,576 bytes, expected a YAML file of policies"),
+    ],
+)
+def test_what_grows_or_acts_when_it_is_read_is_refused_at_its_place_and_soon(tmp_path, text, place, said):
+    file = tmp_path / "policy.yaml"
+    file.write_text(text)
+    began = time.process_time()
+    with pytest.raises(InvalidPolicyError) as raised:
+        read_documents(file)
+    assert str(raised.value).startswith(f"{file}: {place}: {said}")
+    assert time.process_time() - began < 2
+
+
+def test_words_that_look_like_merge_keys_and_aliases_are_text_in_quotes(tmp_path):
+    file = tmp_path / "policy.yaml"
+    file.write_text("a: '<<'\nb: \"*x\"\nc: '&y'\n")
+    assert read_documents(file) == [(str(file), {"a": "<<", "b": "*x", "c": "&y"})]
+
+
 def test_a_source_names_the_file_and_where_there_are_several_the_document(folder):
     assert [source for source, _ in read_documents(folder / "policies/10-api.yaml")] == [
         f"{folder}/policies/10-api.yaml"
@@ -73,14 +115,12 @@ BROKEN = [
     ),
     ("a: [1", "line 1 column 6: found no YAML (expected ',' or ']', but got '<stream end>'), expected YAML"),
     ("a: b: c", "line 1 column 5: found no YAML (mapping values are not allowed here), expected YAML"),
-    ("a: !!python/object:os.system x", "line 1 column 4: found no YAML (could not determine a constructor for the tag"),
     ("{[a]: b}", "line 1 column 2: found no YAML (found unhashable key), expected YAML"),
-    ("a: *b", "line 1 column 4: found no YAML (found undefined alias 'b'), expected YAML"),
     ("a: \x01", "document: found unacceptable character"),
     ("- a", "document: found a list, expected a mapping"),
     ("just text", 'document: found "just text", expected a mapping'),
     ("a: " + "9" * 5000, "document: found "),
-    ("a: &a [*a]", "line 1 column 4: found no YAML (found unconstructable recursive node), expected YAML"),
+    ("a: &a [*a]", "line 1 column 4: found the anchor &a, expected plain YAML"),
 ]
 
 
@@ -89,28 +129,6 @@ def test_broken_yaml_is_refused_with_its_place(leeward, tmp_path, text, message)
     folder = a_snapshot(tmp_path, policy=text)
     told = leeward.refuses("drain", "node-a", "--snapshot", folder)
     assert told.startswith(f"{folder}/policy.yaml: {message}")
-
-
-@pytest.fixture
-def _usual_depth():
-    """As in a process of its own: test tools raise the limit."""
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(1_000)
-    yield
-    sys.setrecursionlimit(before)
-
-
-@pytest.mark.usefixtures("_usual_depth")
-def test_yaml_that_is_nested_too_deeply_is_refused(leeward, tmp_path):
-    folder = a_snapshot(tmp_path, policy="[" * 1_000)
-    assert leeward.refuses("drain", "node-a", "--snapshot", folder).startswith(
-        f"{folder}/policy.yaml: document: found "
-    )
-
-
-def test_a_merge_key_may_be_overridden(tmp_path):
-    (tmp_path / "p.yaml").write_text("base: &base {a: 1, b: 2}\nuse: {<<: *base, b: 3}\n")
-    assert read_documents(tmp_path / "p.yaml")[0][1]["use"] == {"a": 1, "b": 3}
 
 
 def test_dates_stay_text(tmp_path):

@@ -75,7 +75,12 @@ NEEDS: Mapping[str, Need] = {
         services=(*_RECORDS, *_CLUSTERS, "stepfunctions"),
     ),
     "leeward.disruption.handler.plan_disruptions": Need(
-        modules=("leeward.policy.parse", "leeward.disruption.controller", f"{_AWS}.catalog", f"{_AWS}.workflow_records"),
+        modules=(
+            "leeward.policy.parse",
+            "leeward.disruption.controller",
+            f"{_AWS}.catalog",
+            f"{_AWS}.workflow_records",
+        ),
         services=(*_RECORDS, *_CLUSTERS, "stepfunctions"),
     ),
     "leeward.disruption.handler.disrupt": Need(

@@ -1,7 +1,8 @@
 """Policies from YAML files, for the command line and for synth.
 
-Decides how YAML is read (several documents, no duplicate keys, no dates made of text); `leeward.policy` decides what a
-document may contain."""
+Decides how YAML is read (several documents, no duplicate keys, no dates made of text, nothing that grows when it is
+read); `leeward.policy` decides what a document may contain. A file may come from a stranger: a snapshot folder, a pull
+request."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -16,6 +17,10 @@ from leeward.policy.document import ClusterPolicies
 from leeward.policy.parse import parse_documents
 from leeward.policy.write import parameters
 
+LARGEST_FILE = 1024 * 1024  # bytes; SSM holds 8 KB of each document
+DEEPEST = 32  # levels of nesting; a policy has seven
+MOST_NODES = 20_000  # values of one file
+
 
 class _Loader(yaml.SafeLoader):
     """Safe loader that refuses a duplicate key and leaves dates as text."""
@@ -29,7 +34,6 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
                 None, None, f"found the key {key.value} twice, expected each key once", key.start_mark
             )
         seen.add((key.tag, key.value))
-    loader.flatten_mapping(node)
     return loader.construct_mapping(node, deep=True)
 
 
@@ -46,8 +50,7 @@ def read_documents(path: Path) -> list[tuple[str, Any]]:
     Raises InvalidPolicyError naming file, place, found and expected.
     """
     try:
-        content = path.read_text(encoding="utf-8-sig")
-        parsed = list(yaml.load_all(content, Loader=_Loader))
+        parsed = load_plain(_read(path))
     except yaml.MarkedYAMLError as error:
         raise InvalidPolicyError(f"{path}: {_place(error)}: {_problem(error)}") from error
     except (OSError, yaml.YAMLError, ValueError, RecursionError) as error:
@@ -56,6 +59,58 @@ def read_documents(path: Path) -> list[tuple[str, Any]]:
     several = len(parsed) > 1
     sources = [f"{path}#{number}" if several else str(path) for number in range(1, len(parsed) + 1)]
     return [(source, document) for source, document in zip(sources, parsed, strict=True) if document is not None]
+
+
+def load_plain(content: str) -> list[Any]:
+    """Parse each document of plain YAML. Raises yaml.YAMLError, with the place where it is known."""
+    _check(content)
+    return list(yaml.load_all(content, Loader=_Loader))
+
+
+def _read(path: Path) -> str:
+    """Read a file of limited size. Raises ValueError for a larger one, and for text that is not UTF-8."""
+    with path.open("rb") as file:
+        content = file.read(LARGEST_FILE + 1)
+    if len(content) > LARGEST_FILE:
+        raise ValueError(f"more than {LARGEST_FILE:,} bytes")
+    return content.decode("utf-8-sig")
+
+
+def _check(content: str) -> None:
+    """Refuse what a policy does not need and a reader pays for: anchors and aliases, which multiply, explicit tags,
+    deep nesting, lone surrogates. Raises yaml.MarkedYAMLError with the place. The events are read one by one, so that
+    nothing is built before it is checked.
+    """
+    depth = nodes = 0
+    for event in yaml.parse(content, Loader=_Loader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        nodes += isinstance(event, yaml.NodeEvent)
+        why = _why_refused(event) or ("nesting" if depth > DEEPEST else "") or ("values" if nodes > MOST_NODES else "")
+        if why:
+            most = {"nesting": f"at most {DEEPEST} levels", "values": f"at most {MOST_NODES:,} in a file"}.get(why)
+            raise yaml.MarkedYAMLError(
+                problem=f"found {why}{f', expected {most}' if most else ', expected plain YAML'}",
+                problem_mark=_mark(event),
+            )
+
+
+def _mark(event: yaml.Event) -> yaml.error.Mark | None:
+    return event.start_mark if isinstance(event.start_mark, yaml.error.Mark) else None
+
+
+def _why_refused(event: yaml.Event) -> str:
+    if isinstance(event, yaml.AliasEvent):
+        return f"the alias *{event.anchor}"
+    if isinstance(event, yaml.NodeEvent) and event.anchor:
+        return f"the anchor &{event.anchor}"
+    if isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent) and event.tag is not None:
+        return f"the tag {event.tag}"
+    if isinstance(event, yaml.ScalarEvent):
+        if event.value == "<<" and event.implicit[0]:
+            return "the merge key <<"
+        if any("\ud800" <= character <= "\udfff" for character in event.value):
+            return "half a surrogate pair"
+    return ""
 
 
 def find_files(patterns: Iterable[str | Path], root: Path | None = None) -> list[Path]:
@@ -100,4 +155,8 @@ def _place(error: yaml.MarkedYAMLError) -> str:
 
 def _problem(error: yaml.MarkedYAMLError) -> str:
     problem = error.problem or error.context or "no YAML"
-    return problem if problem.startswith("found the key") else f"found no YAML ({problem}), expected YAML"
+    return (
+        problem
+        if problem.startswith("found ") and ", expected " in problem
+        else f"found no YAML ({problem}), expected YAML"
+    )
