@@ -3,11 +3,11 @@
 Decides which of the two is meant, and how a missing object is named; the command is the same for both."""
 
 import argparse
-import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from leeward.adapters.folder.reader import Folder
+from leeward.cli.output import tell
 from leeward.errors import InvalidInputError, LeewardError
 from leeward.model.facts import ClusterFacts
 from leeward.model.group import Group
@@ -107,7 +107,7 @@ def context_of(arguments: argparse.Namespace, verb: str, say: Callable[[str], No
 
         folder = Folder(arguments.snapshot, arguments.cluster or "")
         return ClusterContext(
-            ports=folder_ports(folder, arguments.now, say or _warn), cluster=arguments.cluster or "", folder=folder
+            ports=folder_ports(folder, arguments.now, say or tell), cluster=arguments.cluster or "", folder=folder
         )
     if arguments.cluster is None:
         raise InvalidInputError(
@@ -117,10 +117,6 @@ def context_of(arguments: argparse.Namespace, verb: str, say: Callable[[str], No
 
     ports = wiring.command_line_ports(arguments.cluster, arguments.region, arguments.account)
     return ClusterContext(ports=ports, cluster=arguments.cluster)
-
-
-def _warn(sentence: str) -> None:
-    print(f"leeward: {sentence}", file=sys.stderr)
 
 
 def _listed(names: Iterable[str]) -> str:

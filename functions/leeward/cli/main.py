@@ -15,7 +15,7 @@ from typing import Any, NoReturn, Protocol, cast
 
 from leeward import __version__
 from leeward.cli.options import account, cluster, instant, region, seed
-from leeward.cli.output import Output, tolerate_any_terminal
+from leeward.cli.output import Output, tell, tolerate_any_terminal
 from leeward.errors import InvalidInputError, LeewardError
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
@@ -84,13 +84,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = int(arguments.run(arguments))
         sys.stdout.flush()
     except InvalidInputError as error:
-        print(f"leeward: {error}", file=sys.stderr)
+        tell(str(error))
         return BAD_INPUT
     except OverflowError as error:  # times near the year 1 or 9999
-        print(f"leeward: found a time or duration out of range ({error}), expected one near ours", file=sys.stderr)
+        tell(f"found a time or duration out of range ({error}), expected one near ours")
         return BAD_INPUT
     except LeewardError as error:
-        print(f"leeward: {error}", file=sys.stderr)
+        tell(str(error))
         return REFUSED
     except BrokenPipeError:  # the reader, such as head, has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -7,12 +7,15 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from leeward.model.visible import visible
+
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
 
 PLAIN_WIDTH = 200  # columns of a table that goes into a file or a pipe
 
@@ -38,7 +41,23 @@ def emit(document: Any, output: Output | str, table: Callable[[], RenderableType
             from rich.console import Console
 
             width = None if sys.stdout.isatty() else PLAIN_WIDTH
-            Console(file=sys.stdout, width=width, markup=False, emoji=False, highlight=False).print(table())
+            Console(file=sys.stdout, width=width, markup=False, emoji=False, highlight=False).print(_Visible(table()))
+
+
+class _Visible:
+    """Renderable whose texts cannot act on the terminal; rich's own styles still do."""
+
+    def __init__(self, inner: RenderableType) -> None:
+        self._inner = inner
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        for segment in console.render(self._inner, options):
+            yield segment if segment.control else segment._replace(text=visible(segment.text))
+
+
+def tell(sentence: str) -> None:
+    """Write a sentence to standard error, after the command's name."""
+    print(f"leeward: {visible(sentence)}", file=sys.stderr)
 
 
 def tolerate_any_terminal() -> None:

@@ -17,7 +17,7 @@ from rich.table import Table
 from leeward.adapters.folder.files import FILES, POLICY_FILE
 from leeward.adapters.folder.writer import SnapshotFolder, UnusableFolderError
 from leeward.capture.documents import Capture
-from leeward.cli.output import emit
+from leeward.cli.output import emit, tell
 from leeward.errors import InvalidInputError, LeewardError, ObjectGoneError
 
 LONG_SECONDS = 5.0  # then every file is reported as it is written, also without a terminal
@@ -71,11 +71,11 @@ class Progress:
     def wrote(self, name: str, count: int) -> None:
         """Report that a file was written."""
         if self._watched or self._clock() - self._began >= LONG_SECONDS:
-            _say(f"{name}: {count}")
+            tell(f"{name}: {count}")
 
     def warn(self, sentence: str) -> None:
         """Print a warning, watched or not."""
-        _say(sentence)
+        tell(sentence)
 
 
 def take(capture: Capture, folder: SnapshotFolder, progress: Progress) -> Taken:
@@ -154,10 +154,6 @@ def _strangers(capture: Capture) -> list[str]:
         return capture.strangers()
     except LeewardError:
         return []
-
-
-def _say(sentence: str) -> None:
-    print(f"leeward: {sentence}", file=sys.stderr)
 
 
 def _table(taken: Taken) -> RenderableType:

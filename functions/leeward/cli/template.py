@@ -3,7 +3,6 @@
 Decides what is read and how the node is printed; `leeward.node_template` builds it."""
 
 import argparse
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +12,7 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from leeward.cli.context import ClusterContext, context_of
-from leeward.cli.output import Output, emit
+from leeward.cli.output import Output, emit, tell
 from leeward.errors import InvalidInputError
 from leeward.node_template.build import Sources, expected_node, unknown_type
 from leeward.node_template.gathering import look_up, sources_of
@@ -49,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     inputs = inputs_of(context, arguments.group, zone=arguments.zone, instance_type=arguments.instance_type)
     node = expected_node(inputs.sources, inputs.policy.precedence)
     for warning in node.warnings:
-        print(f"leeward: {warning}", file=sys.stderr)
+        tell(warning)
     document = node.to_json()
     emit(document, arguments.output, lambda: _table(inputs, document))
     return 1 if unknown_type(inputs.sources) else 0

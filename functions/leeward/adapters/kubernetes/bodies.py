@@ -8,6 +8,7 @@ from typing import Any
 from leeward.model.node import Node, Taint
 from leeward.model.pod import Pod
 from leeward.model.times import format_instant
+from leeward.model.visible import visible
 
 EVENT_EVERY_SECONDS = 600
 EVENT_MESSAGE_CHARACTERS = 1024  # what the API server takes
@@ -76,7 +77,7 @@ def event(about: Node | Pod, *, reason: str, message: str, warning: bool, now: d
         "metadata": {"name": event_name(about, reason, now), "namespace": namespace},
         "involvedObject": involved,
         "reason": reason,
-        "message": message[:EVENT_MESSAGE_CHARACTERS],
+        "message": visible(message)[:EVENT_MESSAGE_CHARACTERS],
         "type": "Warning" if warning else "Normal",
         "source": {"component": "leeward"},
         "firstTimestamp": when,

@@ -14,6 +14,7 @@ from leeward.errors import TerminalError
 from leeward.model.drain_options import DrainOptions
 from leeward.model.termination import Cause, CauseKind, Outcome, Status, TerminationRecord, execution_name
 from leeward.model.times import format_instant
+from leeward.model.visible import visible
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.records import Claims
@@ -114,7 +115,7 @@ def follow(nodes: Sequence[tuple[str, str]], clock: Clock, claims: Claims, say: 
 
 def print_progress(line: str) -> None:
     """Print to standard error: standard output holds the plan."""
-    sys.stderr.write(f"{line}\n")
+    sys.stderr.write(f"{visible(line)}\n")
     sys.stderr.flush()
 
 

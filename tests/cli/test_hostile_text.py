@@ -1,0 +1,61 @@
+"""Names, annotations and error texts of a cluster act on no terminal: they are spelled out."""
+
+import json
+
+import pytest
+
+from leeward.adapters.kubernetes import bodies
+from leeward.cli.output import emit, tell
+from leeward.model.node import Node
+from leeward.model.visible import visible
+from tests.adapters.kubernetes_objects import raw_node
+from tests.cli.command import SMALL, a_snapshot
+from tests.fakes.clock import START
+
+TITLE = "\x1b]0;PWNED\x07"
+RED = "\x1b[31mRED"
+BACKWARDS = "abc\u202edef"
+ACTS = ("\x1b", "\x07", "\x9b", "\u202e", "\r")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (TITLE, r"\x1b]0;PWNED\x07"),
+        (RED, r"\x1b[31mRED"),
+        (BACKWARDS, r"abc\u202edef"),
+        ("\x9b1m\r\ud800", r"\x9b1m\r\ud800"),
+        ("Zürich\tnode\nweb … 東京 🚀", "Zürich\tnode\nweb … 東京 🚀"),
+    ],
+)
+def test_what_acts_is_spelled_out_and_words_stay(text, shown):
+    assert visible(text) == shown
+
+
+@pytest.mark.parametrize("verb", [("plan",), ("blockers", f"n{RED}"), ("drift",)])
+@pytest.mark.parametrize("output", ["table", "json", "yaml"])
+def test_a_hostile_node_name_reaches_no_terminal_raw(leeward, tmp_path, verb, output):
+    nodes = json.loads((SMALL / "nodes.json").read_text())
+    nodes["items"][0]["metadata"] |= {"name": f"n{RED}", "annotations": {"company.example/x": TITLE}}
+    folder = a_snapshot(tmp_path, nodes=nodes)
+    told = leeward(*verb, "--snapshot", folder, "-o", output)
+    assert not [one for one in ACTS if one in told.out + told.err]
+
+
+def test_a_message_and_a_table_are_spelled_out(capsys):
+    from rich.table import Table
+
+    table = Table("name", title=BACKWARDS)
+    table.add_row(f"{TITLE}{RED}")
+    emit({}, "table", lambda: table)
+    tell(f"webhook says {RED}")
+    told = capsys.readouterr()
+    assert r"\x1b]0;PWNED\x1b[31mRED" in told.out  # rich leaves the bell out
+    assert told.err == "leeward: webhook says \\x1b[31mRED\n"
+    assert not [one for one in ACTS if one in told.out + told.err]
+
+
+def test_an_event_is_spelled_out():
+    body = bodies.event(Node.from_json(raw_node()), reason="R", message=RED, warning=False, now=START)
+    assert body["message"] == r"\x1b[31mRED"
+    assert "\x1b" not in json.dumps(body, ensure_ascii=False)
