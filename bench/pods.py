@@ -74,13 +74,13 @@ def api_of(url: str, how: str = PAGED) -> "ClusterApi":
     from leeward.adapters.kubernetes.api import ClusterApi
     from leeward.adapters.kubernetes.client import ClusterClient
 
-    client = ClusterClient("blue", _Door(url), SystemClock())
+    client = ClusterClient("blue", _KubeConfig(url), SystemClock())
     if how == UNPAGED:
         setattr(client, "list", _in_one_answer(client))  # noqa: B010 - a method is replaced
     return ClusterApi(client)
 
 
-class _Door:
+class _KubeConfig:
     def __init__(self, url: str) -> None:
         self._url = url
 

@@ -38,8 +38,8 @@ from leeward.time_budget import TimeBudget
 BATCH = 100
 
 
-class Door:
-    """`Door` of the emulated cluster, entered as its administrator: no STS is available to verify another token."""
+class KubeConfig:
+    """`KubeConfig` of the emulated cluster for its administrator: no STS is available to verify another token."""
 
     def __init__(self, directory: Path) -> None:
         raw = json.loads((directory / "endpoint.json").read_text())
@@ -98,7 +98,7 @@ def ports(directory: Path) -> Ports:
         kubernetes_access=KubernetesAccess.ACT,
     )
     real = build(settings, clients, clock, access=lambda _: OwnCredentials(clients), say=print, event_lost=print)
-    return replace(real, clusters=OneCluster(ClusterApi(ClusterClient(CLUSTER, Door(directory), clock))))
+    return replace(real, clusters=OneCluster(ClusterApi(ClusterClient(CLUSTER, KubeConfig(directory), clock))))
 
 
 def warnings(count: int) -> Sequence[Record]:

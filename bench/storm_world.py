@@ -62,7 +62,7 @@ class CannedAws:
         if action == "PutItem":
             return {}
         if action == "UpdateItem":  # a shortage of spot capacity that is remembered
-            return {"Attributes": {"pk": {"S": f"promises#{CLUSTER}"}}}
+            return {"Attributes": {"pk": {"S": f"reservations#{CLUSTER}"}}}
         raise NotImplementedError(action)
 
     def _instances(self, wanted: list[str]) -> str:

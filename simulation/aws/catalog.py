@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from leeward.model.facts import FactKind, Sheet
-from leeward.model.reservation import IpReservation, Pool, Promises
+from leeward.model.reservation import IpReservation, Pool, Reservations
 
 
 class SimCatalog:
@@ -14,7 +14,7 @@ class SimCatalog:
 
     def __init__(self) -> None:
         self._sheets: dict[tuple[str, FactKind], Sheet] = {}
-        self._promises: dict[str, Promises] = {}
+        self._reservations: dict[str, Reservations] = {}
 
     def read(self, cluster: str) -> Mapping[FactKind, Sheet]:
         """Return all sheets of the cluster."""
@@ -26,19 +26,21 @@ class SimCatalog:
         if there is None or there.synced <= sheet.synced:
             self._sheets[cluster, kind] = replace(sheet, content=json.loads(json.dumps(sheet.content)))
 
-    def promises(self, cluster: str) -> Promises:
-        """Return the cluster's current promises."""
-        return self._promises.get(cluster, Promises())
+    def reservations(self, cluster: str) -> Reservations:
+        """Return the cluster's current reservations."""
+        return self._reservations.get(cluster, Reservations())
 
-    def promise(self, cluster: str, instance: str, promise: IpReservation, *, after: int) -> bool:
-        """Write a promise, only at the version that the caller read; return whether it was written."""
-        there = self.promises(cluster)
+    def reserve(self, cluster: str, instance: str, reservation: IpReservation, *, after: int) -> bool:
+        """Write a reservation, only at the version that the caller read; return whether it was written."""
+        there = self.reservations(cluster)
         if there.version != after:
             return False
-        self._promises[cluster] = replace(there, version=after + 1, by_instance=there.with_one(instance, promise))
+        self._reservations[cluster] = replace(
+            there, version=after + 1, by_instance=there.with_one(instance, reservation)
+        )
         return True
 
-    def run_short(self, cluster: str, pool: Pool, until: datetime) -> None:
-        """Record, beside the promises, that the pool is short of capacity until `until`."""
-        there = self.promises(cluster)
-        self._promises[cluster] = replace(there, short={**there.short, pool: until})
+    def mark_unavailable(self, cluster: str, pool: Pool, until: datetime) -> None:
+        """Record, beside the reservations, that the pool is short of capacity until `until`."""
+        there = self.reservations(cluster)
+        self._reservations[cluster] = replace(there, short={**there.short, pool: until})

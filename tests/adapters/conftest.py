@@ -7,7 +7,7 @@ from tests.adapters.scripted_server import ScriptedServer
 from tests.fakes.clock import FakeClock
 
 
-class OpenDoor:
+class OpenKubeConfig:
     """A way into the scripted server; counts how often it was asked for something new."""
 
     def __init__(self, url):
@@ -29,9 +29,9 @@ class Connected:
 
     def __init__(self, *script):
         self.server = ScriptedServer(*script)
-        self.door = OpenDoor(self.server.url)
+        self.kube_config = OpenKubeConfig(self.server.url)
         self.clock = FakeClock()
-        self.client = ClusterClient("blue", self.door, self.clock)
+        self.client = ClusterClient("blue", self.kube_config, self.clock)
         self.api = ClusterApi(self.client)
 
     @property

@@ -21,7 +21,7 @@ VERSION = Request(verb="get", resource="version", path="/version")
 NOW = dt.datetime.now(dt.UTC)
 
 
-class Door:
+class KubeConfig:
     """The endpoint of one cluster, and its token."""
 
     def __init__(self, url, ca):
@@ -143,7 +143,7 @@ def strict_by_default(monkeypatch):
 
 def client_of(url, authority):
     pem = authority.public_bytes(serialization.Encoding.PEM).decode()
-    return ClusterClient("blue", Door(url, pem), FakeClock())
+    return ClusterClient("blue", KubeConfig(url, pem), FakeClock())
 
 
 @pytest.mark.parametrize("key_identifiers", [True, False], ids=["current-ca", "ca-without-key-identifiers"])

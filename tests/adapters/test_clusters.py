@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from leeward.adapters.aws.clusters import EksClusters, EksDoor
+from leeward.adapters.aws.clusters import EksClusters, EksKubeConfig
 from leeward.adapters.aws.policies import ParameterStorePolicies
 from leeward.adapters.kubernetes.client import Endpoint
 from leeward.adapters.settings import ServedCluster
@@ -60,29 +60,33 @@ class Tokens:
 
 
 class TestClusters:
-    def door(self, aws):
-        return EksDoor(aws.clients, Tokens(), cluster="blue", region=None)
+    def kube_config(self, aws):
+        return EksKubeConfig(aws.clients, Tokens(), cluster="blue", region=None)
 
     def expect(self, aws, **cluster):
         aws.expect("eks", "describe_cluster", {"name": "blue"}, {"cluster": cluster})
 
     def test_an_endpoint_is_looked_up_once_and_again_when_it_stopped_answering(self, aws):
-        door = self.door(aws)
+        kube_config = self.kube_config(aws)
         ca = base64.b64encode(b"-----BEGIN CERTIFICATE-----").decode()
         self.expect(aws, endpoint="https://one", certificateAuthority={"data": ca})
-        assert door.endpoint() == door.endpoint() == Endpoint(url="https://one", ca="-----BEGIN CERTIFICATE-----")
+        assert (
+            kube_config.endpoint()
+            == kube_config.endpoint()
+            == Endpoint(url="https://one", ca="-----BEGIN CERTIFICATE-----")
+        )
         self.expect(aws, endpoint="https://two", certificateAuthority={"data": ca})
-        assert door.endpoint(fresh=True).url == "https://two"
-        assert (door.token(), door.token(fresh=True)) == ("kept", "fresh")
+        assert kube_config.endpoint(fresh=True).url == "https://two"
+        assert (kube_config.token(), kube_config.token(fresh=True)) == ("kept", "fresh")
 
     def test_a_cluster_in_the_making_is_unreachable_and_one_that_is_not_is_gone(self, aws):
-        door = self.door(aws)
+        kube_config = self.kube_config(aws)
         self.expect(aws, status="CREATING")
         with pytest.raises(ClusterUnreachableError, match="CREATING"):
-            door.endpoint()
+            kube_config.endpoint()
         aws.refuse("eks", "describe_cluster", "ResourceNotFoundException", "No cluster found", status=404)
         with pytest.raises(ObjectGoneError, match="DescribeCluster on blue"):
-            door.endpoint()
+            kube_config.endpoint()
 
     def test_clusters_come_in_the_settings_order_with_their_policies(self, aws):
         clock = FakeClock()

@@ -55,7 +55,7 @@ def test_an_endpoint_that_stopped_answering_is_looked_up_anew(connect):
         cluster.client.ask(NODE)
     cluster.client.ask(NODE)
     cluster.client.ask(NODE)
-    assert cluster.door.lookups == 1
+    assert cluster.kube_config.lookups == 1
 
 
 def test_no_try_begins_after_the_budget(connect):
@@ -88,7 +88,7 @@ def test_a_token_refused_twice_is_denied_access(connect):
     cluster = connect(status(401, "Unauthorized"))
     with pytest.raises(AccessDeniedError, match="blue: the token is not accepted"):
         cluster.client.ask(NODE)
-    assert (len(cluster.seen), cluster.door.tokens) == (2, 1)
+    assert (len(cluster.seen), cluster.kube_config.tokens) == (2, 1)
 
 
 def test_a_missing_permission_names_verb_and_resource(connect):
@@ -147,9 +147,9 @@ def test_a_request_asked_once_that_is_not_answered_in_its_time_is_given_up(conne
     cluster = connect(lambda _: time.sleep(0.3) or Reply())
     with pytest.raises(ClusterUnreachableError):
         cluster.client.send(replace(NODE, once=True, read_seconds=0.05))
-    assert (len(cluster.seen), cluster.door.lookups) == (1, 0)
+    assert (len(cluster.seen), cluster.kube_config.lookups) == (1, 0)
     cluster.client.send(NODE)
-    assert cluster.door.lookups == 0  # a slow webhook says nothing about the endpoint
+    assert cluster.kube_config.lookups == 0  # a slow webhook says nothing about the endpoint
 
 
 def test_an_expired_list_is_begun_again_once_and_counts_nothing_twice(connect):

@@ -11,7 +11,7 @@ from leeward.adapters.kubernetes.client import ClusterClient
 from leeward.errors import ClusterUnreachableError
 from leeward.model.node import Node, Taint
 from leeward.time_budget import TimeBudget
-from tests.adapters.conftest import OpenDoor
+from tests.adapters.conftest import OpenKubeConfig
 from tests.adapters.hanging_server import HangingServer, after, byte_by_byte, never, writes_hang
 from tests.adapters.kubernetes_objects import listed, raw_node
 
@@ -25,7 +25,7 @@ def api():
 
     def connect(answer, budget=BUDGET):
         server = HangingServer(answer)
-        client = ClusterClient("blue", OpenDoor(server.url), SystemClock())
+        client = ClusterClient("blue", OpenKubeConfig(server.url), SystemClock())
         made.extend((client, server))
         return ClusterApi(client).within(TimeBudget.of(SystemClock(), budget)), server
 

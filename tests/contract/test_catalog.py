@@ -11,7 +11,7 @@ from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.table import Table
 from leeward.model.facts import ClusterFacts, FactKind, Sheet, subnets_content, types_content
 from leeward.model.instance_type import Accelerator, InstanceType
-from leeward.model.reservation import IpReservation, Pool, Promises
+from leeward.model.reservation import IpReservation, Pool, Reservations
 from leeward.model.subnet import Subnet
 from simulation.aws.catalog import SimCatalog
 from tests.contract.test_claims import make_table
@@ -86,28 +86,28 @@ def a_promise(at=NOW, **more):
 
 
 def test_without_promises_there_are_none(catalog):
-    assert catalog.promises("blue") == Promises()
+    assert catalog.reservations("blue") == Reservations()
 
 
 def test_a_promise_is_written_only_at_the_version_that_was_read(catalog):
-    assert catalog.promise("blue", "i-a", a_promise(), after=0)
-    assert not catalog.promise("blue", "i-b", a_promise(), after=0)
-    assert catalog.promises("blue") == Promises(version=1, by_instance={"i-a": a_promise()})
-    assert catalog.promise("blue", "i-b", a_promise(ips=30), after=1)
-    assert catalog.promises("blue").by_instance == {"i-a": a_promise(), "i-b": a_promise(ips=30)}
+    assert catalog.reserve("blue", "i-a", a_promise(), after=0)
+    assert not catalog.reserve("blue", "i-b", a_promise(), after=0)
+    assert catalog.reservations("blue") == Reservations(version=1, by_instance={"i-a": a_promise()})
+    assert catalog.reserve("blue", "i-b", a_promise(ips=30), after=1)
+    assert catalog.reservations("blue").by_instance == {"i-a": a_promise(), "i-b": a_promise(ips=30)}
 
 
 def test_a_promise_of_the_same_instance_is_written_over_and_old_ones_are_dropped(catalog):
-    catalog.promise("blue", "i-a", a_promise(), after=0)
-    catalog.promise("blue", "i-b", a_promise(), after=1)
+    catalog.reserve("blue", "i-a", a_promise(), after=0)
+    catalog.reserve("blue", "i-b", a_promise(), after=1)
     later = NOW + timedelta(minutes=3)
-    catalog.promise("blue", "i-b", a_promise(later, launched="i-c"), after=2)
-    assert catalog.promises("blue").by_instance == {"i-b": a_promise(later, launched="i-c")}
+    catalog.reserve("blue", "i-b", a_promise(later, launched="i-c"), after=2)
+    assert catalog.reservations("blue").by_instance == {"i-b": a_promise(later, launched="i-c")}
 
 
 def test_promises_of_clusters_are_kept_apart(catalog):
-    catalog.promise("blue", "i-a", a_promise(), after=0)
-    assert catalog.promises("green") == Promises()
+    catalog.reserve("blue", "i-a", a_promise(), after=0)
+    assert catalog.reservations("green") == Reservations()
 
 
 POOL = Pool(instance_type="m5.large", zone="us-east-1a")
@@ -115,10 +115,10 @@ OTHER = Pool(instance_type="m5.large", zone="us-east-1b")
 
 
 def test_spot_capacity_is_short_until_its_time_is_over_and_beside_the_promises(catalog):
-    assert catalog.promise("blue", "i-a", a_promise(), after=0)
-    catalog.run_short("blue", POOL, NOW + timedelta(minutes=10))
-    catalog.run_short("blue", OTHER, NOW + timedelta(minutes=5))
-    found = catalog.promises("blue")
+    assert catalog.reserve("blue", "i-a", a_promise(), after=0)
+    catalog.mark_unavailable("blue", POOL, NOW + timedelta(minutes=10))
+    catalog.mark_unavailable("blue", OTHER, NOW + timedelta(minutes=5))
+    found = catalog.reservations("blue")
     assert found.by_instance == {"i-a": a_promise()}
     assert found.short_at(NOW) == {POOL, OTHER}
     assert found.short_at(NOW + timedelta(minutes=5)) == {POOL}
@@ -126,13 +126,13 @@ def test_spot_capacity_is_short_until_its_time_is_over_and_beside_the_promises(c
 
 
 def test_a_promise_after_a_shortage_finds_its_version_and_keeps_the_shortage(catalog):
-    catalog.run_short("blue", POOL, NOW + timedelta(minutes=10))
-    assert catalog.promise("blue", "i-a", a_promise(), after=catalog.promises("blue").version)
-    assert catalog.promises("blue").short_at(NOW) == {POOL}
-    assert catalog.promises("green").short == {}
+    catalog.mark_unavailable("blue", POOL, NOW + timedelta(minutes=10))
+    assert catalog.reserve("blue", "i-a", a_promise(), after=catalog.reservations("blue").version)
+    assert catalog.reservations("blue").short_at(NOW) == {POOL}
+    assert catalog.reservations("green").short == {}
 
 
 def test_another_warning_makes_a_shortage_last_longer(catalog):
-    catalog.run_short("blue", POOL, NOW + timedelta(minutes=10))
-    catalog.run_short("blue", POOL, NOW + timedelta(minutes=12))
-    assert catalog.promises("blue").short == {POOL: NOW + timedelta(minutes=12)}
+    catalog.mark_unavailable("blue", POOL, NOW + timedelta(minutes=10))
+    catalog.mark_unavailable("blue", POOL, NOW + timedelta(minutes=12))
+    assert catalog.reservations("blue").short == {POOL: NOW + timedelta(minutes=12)}

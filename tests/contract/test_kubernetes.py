@@ -68,8 +68,8 @@ def identify(url, cluster):
     return f"arn:aws:sts::111122223333:assumed-role/{ROLES[key]}/leeward" if key in ROLES else None
 
 
-class Door:
-    """As `EksDoor`, with the emulated cluster's address in the place of DescribeCluster's answer."""
+class KubeConfig:
+    """As `EksKubeConfig`, with the emulated cluster's address in the place of DescribeCluster's answer."""
 
     def __init__(self, aws, server, access_key):
         self._endpoint = Endpoint(url=server.url, ca=server.ca_pem)
@@ -93,7 +93,7 @@ class Emulated:
         self.api = self.connect("AKIDACT")
 
     def connect(self, access_key):
-        client = ClusterClient("blue", Door(self.aws, self.server, access_key), SystemClock())
+        client = ClusterClient("blue", KubeConfig(self.aws, self.server, access_key), SystemClock())
         self.clients.append(client)
         return ClusterApi(client)
 

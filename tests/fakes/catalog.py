@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from leeward.model.facts import FactKind, Sheet
-from leeward.model.reservation import IpReservation, Pool, Promises
+from leeward.model.reservation import IpReservation, Pool, Reservations
 from simulation.aws.catalog import SimCatalog
 from tests.fakes.calls import Calls
 
@@ -26,17 +26,17 @@ class FakeCatalog(Calls):
         self._call("keep")
         self._sheets.keep(cluster, kind, sheet)
 
-    def promises(self, cluster: str) -> Promises:
+    def reservations(self, cluster: str) -> Reservations:
         """As they stand."""
-        self._call("promises")
-        return self._sheets.promises(cluster)
+        self._call("reservations")
+        return self._sheets.reservations(cluster)
 
-    def promise(self, cluster: str, instance: str, promise: IpReservation, *, after: int) -> bool:
+    def reserve(self, cluster: str, instance: str, reservation: IpReservation, *, after: int) -> bool:
         """Only at the version that the caller read."""
-        self._call("promise")
-        return self._sheets.promise(cluster, instance, promise, after=after)
+        self._call("reserve")
+        return self._sheets.reserve(cluster, instance, reservation, after=after)
 
-    def run_short(self, cluster: str, pool: Pool, until: datetime) -> None:
-        """Beside the promises."""
-        self._call("run_short")
-        self._sheets.run_short(cluster, pool, until)
+    def mark_unavailable(self, cluster: str, pool: Pool, until: datetime) -> None:
+        """Beside the reservations."""
+        self._call("mark_unavailable")
+        self._sheets.mark_unavailable(cluster, pool, until)

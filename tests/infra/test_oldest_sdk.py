@@ -161,14 +161,14 @@ server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
 server.daemon_threads = True
 threading.Thread(target=server.serve_forever, daemon=True).start()
 
-class Door:
+class KubeConfig:
     def endpoint(self, *, fresh=False):
         return Endpoint(url=f"http://127.0.0.1:{server.server_port}")
     def token(self, *, fresh=False):
         return "token"
 
 clock = SystemClock()
-client = ClusterClient("blue", Door(), clock)
+client = ClusterClient("blue", KubeConfig(), clock)
 major = client.ask(Request(verb="get", resource="version", path="/version"))["major"]
 began = time.monotonic()
 try:

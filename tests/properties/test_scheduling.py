@@ -142,7 +142,7 @@ class Drawn:
         self.pods = draw(raw_pods(names))
         self.limits = dict.fromkeys(draw(st.sets(st.sampled_from(names), max_size=2)), 1)
         self.templates = [
-            a_template("small", zones=("a", "b"), cpu="2", price=0.1, most=2),
+            a_template("small", zones=("a", "b"), cpu="2", price=0.1, max_nodes=2),
             a_template("large", zones=("c",), cpu="6", price=0.3, labels={"rack": "9"}),
         ]
         self.at_most = draw(st.integers(0, 3))

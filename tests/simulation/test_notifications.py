@@ -28,7 +28,7 @@ def test_every_record_is_told_from_its_first_cause_to_its_end(told):
     world, found = told
     turns = {}
     for event in found:
-        turns.setdefault(event.record.instance, []).append(event.turn)
+        turns.setdefault(event.record.instance, []).append(event.type)
     assert len(world.records) >= 3
     for instance, record in world.records.items():
         assert turns[instance][0] is EventType.DETECTED
@@ -39,7 +39,7 @@ def test_every_record_is_told_from_its_first_cause_to_its_end(told):
 
 def test_no_two_events_have_one_id_and_every_one_can_be_told(told):
     _, found = told
-    ids = Counter(event.id for event in found if event.turn is not EventType.BLOCKED)  # the same pods may block again
+    ids = Counter(event.id for event in found if event.type is not EventType.BLOCKED)  # the same pods may block again
     assert ids
     assert max(ids.values()) == 1
     for event in found:

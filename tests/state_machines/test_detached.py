@@ -8,7 +8,7 @@ import pytest
 from leeward.model.group import ScalingActivity
 from leeward.model.termination import CauseKind, Outcome, Status
 from leeward.policy.document import DrainPolicy
-from leeward.termination.freshness import KEPT
+from leeward.termination.freshness import MAX_AGE
 from tests.fakes.builders import GROUP
 from tests.fakes.clock import START
 from tests.state_machines.test_detach_deadlines import Happens
@@ -44,7 +44,7 @@ def test_a_detached_instance_keeps_its_pods_and_its_node_serves_again(kind):
     assert system.kubernetes.done == []
     assert not system.kubernetes.by_name[NODE].marked
     assert [event.reason for event in system.kubernetes.events][-1] == "TerminationCancelled"
-    assert system.clock.now() < DETACHED + KEPT + timedelta(minutes=2)  # no message tells of it
+    assert system.clock.now() < DETACHED + MAX_AGE + timedelta(minutes=2)  # no message tells of it
 
 
 def test_a_drain_by_hand_goes_on_after_the_instance_was_detached():

@@ -100,7 +100,7 @@ def test_a_zone_with_fewer_cores_gets_it_and_the_event_says_why():
 
 def short_in(system, *zones, kind="m5.large", lasts=timedelta(minutes=10)):
     for zone in zones:
-        system.catalog.run_short(CLUSTER, Pool(instance_type=kind, zone=zone), START + lasts)
+        system.catalog.mark_unavailable(CLUSTER, Pool(instance_type=kind, zone=zone), START + lasts)
 
 
 def test_no_replacement_lands_where_ec2_is_taking_the_same_spot_capacity_back():
@@ -508,15 +508,15 @@ def test_a_newcomer_that_can_be_seen_is_not_counted_by_its_promise_too():
 def test_who_loses_the_race_for_a_promise_places_anew():
     system = a_system(a_pod(), free=(0, 25, 200), cores={A: 8000, B: 1000, C: 9000}, ready=(I, "i-0def"))
     another_warning(system)
-    original, first = system.catalog.promise, []
+    original, first = system.catalog.reserve, []
 
-    def promise(cluster, instance, made, *, after):
+    def reserve(cluster, instance, made, *, after):
         if instance == I and not first:
             first.append(made)
             ask_for(system, "i-0def")
         return original(cluster, instance, made, after=after)
 
-    system.catalog.promise = promise
+    system.catalog.reserve = reserve
     ask(system)
     assert subnets_launched_in(system) == ["subnet-b", "subnet-c"]
 
@@ -549,7 +549,7 @@ def test_a_launch_that_was_refused_promises_nothing_any_more():
 
 def test_promises_that_cannot_be_read_or_written_cost_no_launch():
     system = a_system(a_pod())
-    system.catalog.fail("promises", AwsUnavailableError("dynamodb:GetItem"))
+    system.catalog.fail("reservations", AwsUnavailableError("dynamodb:GetItem"))
     run = ask(system)
     assert subnets_launched_in(system) == ["subnet-a"]
     assert "what others are promised could not be had: dynamodb:GetItem" in run.notices[0].text

@@ -1,4 +1,6 @@
-"""Environment of a function, read once into one frozen value; all its errors are reported at once."""
+"""Settings of a function, parsed from its environment into one frozen value.
+
+Decides which variables a function must have and what each may contain; all problems are reported at once."""
 
 import json
 import re
@@ -15,7 +17,7 @@ _LABEL_VALUE = re.compile(r"[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?", re
 
 
 class KubernetesAccess(StrEnum):
-    """Role of a cluster for which a token is made."""
+    """Role with which a function signs in to the clusters; `none`: it never does."""
 
     READ = "read"
     ACT = "act"
@@ -24,7 +26,7 @@ class KubernetesAccess(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedCluster:
-    """One cluster of the setting CLUSTERS; roles are ARNs, an empty region is the function's own."""
+    """One cluster of the setting CLUSTERS. Roles are ARNs; an empty region is the function's own."""
 
     name: str
     region: str = ""
@@ -35,7 +37,12 @@ class ServedCluster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Settings that a deployment gives a function."""
+    """Settings that a deployment gives a function.
+
+    `deployment`: id of the deployment, the value of its taint. `policy_prefix`: path of the policies in Parameter
+    Store, without a trailing slash. `hook_topics`: ARNs of the topics whose hooks Leeward answers, beside those of its
+    queue. `hook_mark`: NotificationMetadata of the hooks that Leeward creates, by which it recognises them.
+    """
 
     clusters: tuple[ServedCluster, ...]
     deployment: str
@@ -77,7 +84,7 @@ class Settings:
 
     @property
     def queue_arns(self) -> frozenset[str]:
-        """Targets whose hooks are Leeward's."""
+        """ARNs of the queue and the topics; Leeward answers the hooks that notify one of them."""
         return frozenset({self.queue_arn, *self.hook_topics})
 
 
@@ -102,14 +109,14 @@ class _Reader:
         return self.read(name, str, "a text") or ""
 
     def read(self, name: str, parse: Callable[[str], T], expected: str, default: str | None = None) -> T | None:
-        found = self._environment.get(name, "") or default
-        if not found:
+        value = self._environment.get(name, "") or default
+        if not value:
             self.problems.append(f"{name}: found nothing, expected {expected}")
             return None
         try:
-            return parse(found)
+            return parse(value)
         except (ValueError, TypeError, KeyError, AttributeError):
-            self.problems.append(f"{name}: found {found!r}, expected {expected}")
+            self.problems.append(f"{name}: found {value!r}, expected {expected}")
             return None
 
 

@@ -1,41 +1,48 @@
-"""Collection of all blockers of one node."""
+"""Blockers of one node, collected and ordered.
+
+Decides which sources of blockers apply; the modules beside this one decide what each source reports."""
 
 from collections.abc import Iterator
 from datetime import datetime
 
 from leeward.blockers.blocker import Blocker
+from leeward.blockers.inputs import NodeInputs
 from leeward.blockers.nodes import of_hooks, of_opt_outs, of_volumes
 from leeward.blockers.obstacles import of_record
 from leeward.blockers.pods import of_plan, of_pods
-from leeward.blockers.scene import NodeScene
 from leeward.policy.document import DrainPolicy
 from leeward.termination.drain_plan import plan_drain
 from leeward.termination.lone_pods import with_surges
 
 
-def blockers(scene: NodeScene, now: datetime) -> tuple[Blocker, ...]:
-    """Return everything that holds up the node, by pod; blockers without a pod come last.
+def blockers(inputs: NodeInputs, now: datetime) -> tuple[Blocker, ...]:
+    """Return everything that holds up the termination of the node, by pod; blockers without a pod come last.
 
-    A drain that begins now is planned with the policy, without a flag of kubectl's. A pod that it could not evict
-    blocks; where `singleReplicas: surge` adds a second replica, one that it could not evict even then. So does an
-    obstacle that a drain under way has recorded. Daemon pods and static pods block no drain, as in kubectl.
+    Pods are judged by the drain that would begin now under the policy, with the record's drain options where there is
+    one. A pod blocks if that drain cannot evict it; where `singleReplicas: surge` adds a second replica, if it cannot
+    evict it even then. An obstacle that a drain under way has recorded blocks as well. Daemon pods and static pods
+    block no drain, as in kubectl.
     """
-    policy = scene.policy.drain if scene.policy else DrainPolicy()
-    found = [*of_volumes(scene, policy, now), *of_hooks(scene), *of_opt_outs(scene)]
-    if not scene.gone:
-        found += [*_planned(scene, policy, now), *of_record(scene, policy), *of_pods(scene, now)]
-    return tuple(sorted(found, key=lambda one: (one.pod is None, one.pod or "", one.kind.value, one.object)))
+    policy = inputs.policy.drain if inputs.policy else DrainPolicy()
+    collected = [*of_volumes(inputs, policy, now), *of_hooks(inputs), *of_opt_outs(inputs)]
+    if not inputs.instance_ended:
+        collected += [*_planned(inputs, policy, now), *of_record(inputs, policy), *of_pods(inputs, now)]
+    return tuple(sorted(collected, key=_order))
 
 
-def _planned(scene: NodeScene, policy: DrainPolicy, now: datetime) -> Iterator[Blocker]:
+def _planned(inputs: NodeInputs, policy: DrainPolicy, now: datetime) -> Iterator[Blocker]:
     plan = plan_drain(
-        node=scene.node,
-        pods=scene.pods,
-        budgets=scene.budgets,
-        daemon_sets=scene.daemon_sets,
+        node=inputs.node,
+        pods=inputs.pods,
+        budgets=inputs.budgets,
+        daemon_sets=inputs.daemon_sets,
         policy=policy,
         now=now,
-        deadline=scene.deadline,
-        options=scene.options,
+        deadline=inputs.deadline,
+        options=inputs.options,
     )
-    return of_plan(with_surges(plan, scene.surged, scene.budgets), scene)
+    return of_plan(with_surges(plan, inputs.surged, inputs.budgets), inputs)
+
+
+def _order(blocker: Blocker) -> tuple[bool, str, str, str]:
+    return blocker.pod is None, blocker.pod or "", blocker.kind.value, blocker.object

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from leeward.blockers import commands
 from leeward.blockers.blocker import Blocker, Kind, owner_of
-from leeward.blockers.scene import Keeper, NodeScene, WaitingHook
+from leeward.blockers.inputs import NodeInputs, ProtectionOwner, WaitingHook
 from leeward.disruption.do_not_disrupt import DO_NOT_CONSOLIDATE, OptOut, node_opt_outs
 from leeward.model.pod import Pod
 from leeward.model.well_known import KEPT_FOR, OF_DISRUPTION, SCALE_DOWN_DISABLED
@@ -20,61 +20,62 @@ BLOCKED_BY_OPT_OUT = {
 PAUSED = "paused"  # `leeward.upgrade.status.Phase`, which imports the blockers and so cannot be imported here
 
 
-def of_volumes(scene: NodeScene, policy: DrainPolicy, now: datetime) -> Iterator[Blocker]:
+def of_volumes(inputs: NodeInputs, policy: DrainPolicy, now: datetime) -> Iterator[Blocker]:
     """Yield volumes still attached although no running pod of the node uses them, or that are being detached."""
-    for held in scene.volumes:
+    for held in inputs.volumes:
         used = [pod for pod in held.users if not pod.finished]
-        unknown = held.claim is None and any(pod.claims for pod in scene.pods if not pod.finished)
+        unknown = held.claim is None and any(pod.claims for pod in inputs.pods if not pod.finished)
         left_behind = held.attachment.attached and not used and not unknown
         if held.attachment.deletion is not None or left_behind:
-            yield _attached(held, scene, policy.volume_detach_timeout, now)
+            yield _attached(held, inputs, policy.volume_detach_timeout, now)
 
 
-def of_hooks(scene: NodeScene) -> Iterator[Blocker]:
+def of_hooks(inputs: NodeInputs) -> Iterator[Blocker]:
     """Yield lifecycle hooks that keep the instance in Terminating:Wait, ours and those of others."""
-    for waiting in scene.hooks:
-        yield _held_back(waiting, scene)
+    for waiting in inputs.hooks:
+        yield _held_back(waiting, inputs)
 
 
-def of_opt_outs(scene: NodeScene) -> Iterator[Blocker]:
+def of_opt_outs(inputs: NodeInputs) -> Iterator[Blocker]:
     """Yield the opt-outs: the node's annotations and its policy's `disruption.doNotDisrupt`."""
-    owner = f"AutoScalingGroup/{scene.group}" if scene.group else f"Node/{scene.node.name}"
-    for opt_out in node_opt_outs(scene.node):
-        if opt_out.key == SCALE_DOWN_DISABLED and scene.keeper is not None:
-            yield of_keeper(opt_out, scene.keeper, scene)
+    owner = f"AutoScalingGroup/{inputs.group}" if inputs.group else f"Node/{inputs.node.name}"
+    for opt_out in node_opt_outs(inputs.node):
+        if opt_out.key == SCALE_DOWN_DISABLED and inputs.protection_owner is not None:
+            yield of_protection(opt_out, inputs.protection_owner, inputs)
             continue
         kind, what = BLOCKED_BY_OPT_OUT.get(opt_out.key, (Kind.NODE_DO_NOT_DISRUPT, "every voluntary method"))
         yield Blocker(
-            node=scene.node.name,
+            node=inputs.node.name,
             pod=None,
             owner=owner,
             kind=kind,
             object=f"annotation {opt_out.key}={opt_out.value}",
             until=None,
-            fix=f"it holds up {what}: {commands.unannotate(f'node {scene.node.name}', opt_out.key)}",
+            fix=f"it holds up {what}: {commands.unannotate(f'node {inputs.node.name}', opt_out.key)}",
         )
-    if scene.policy is not None and scene.policy.disruption.do_not_disrupt:
+    policy = inputs.policy
+    if policy is not None and policy.disruption.do_not_disrupt:
         yield Blocker(
-            node=scene.node.name,
+            node=inputs.node.name,
             pod=None,
-            owner=f"NodePolicy/{scene.policy.name}",
+            owner=f"NodePolicy/{policy.name}",
             kind=Kind.POLICY_DO_NOT_DISRUPT,
-            object=f"policy {scene.policy.name}: disruption.doNotDisrupt",
+            object=f"policy {policy.name}: disruption.doNotDisrupt",
             until=None,
-            fix=f"it holds up every voluntary method: set disruption.doNotDisrupt: false in policy {scene.policy.name}",
+            fix=f"it holds up every voluntary method: set disruption.doNotDisrupt: false in policy {policy.name}",
         )
 
 
-def _attached(held: HeldVolume, scene: NodeScene, time_out: timedelta, now: datetime) -> Blocker:
+def _attached(held: HeldVolume, inputs: NodeInputs, time_out: timedelta, now: datetime) -> Blocker:
     attachment = held.attachment
-    waiting = _waiting_for(held, scene)
-    since = attachment.deletion or scene.detaching or now
+    waiting = _waiting_for(held, inputs)
+    since = attachment.deletion or inputs.detaching_since or now
     says = f", the driver says: {attachment.error}" if attachment.error else ""
     stage = "is being detached" if attachment.deletion else "is still attached although its pod is gone"
     whom = f" and {waiting.key} waits for it" if waiting else ""
     volume = attachment.volume or "an inline volume"
     return Blocker(
-        node=scene.node.name,
+        node=inputs.node.name,
         pod=waiting.key if waiting else None,
         owner=_volume_owner(held, waiting),
         kind=Kind.VOLUME_ATTACHED,
@@ -82,16 +83,16 @@ def _attached(held: HeldVolume, scene: NodeScene, time_out: timedelta, now: date
         until=since + time_out,
         fix=(
             f"{volume} {stage}{whom}{says}: kubectl describe volumeattachment {attachment.name} and the log of the CSI "
-            f"controller tell why; where the instance is gone for good, kubectl taint node {scene.node.name} "
+            f"controller tell why; where the instance is gone for good, kubectl taint node {inputs.node.name} "
             "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute lets it go; a drain waits no longer than "
             "drain.volumeDetachTimeout"
         ),
     )
 
 
-def _waiting_for(held: HeldVolume, scene: NodeScene) -> Pod | None:
+def _waiting_for(held: HeldVolume, inputs: NodeInputs) -> Pod | None:
     """Return the pod elsewhere that has the same claim, else the finished one of this node."""
-    there = [pod for pod in scene.elsewhere if held.claim in {f"{pod.namespace}/{name}" for name in pod.claims}]
+    there = [pod for pod in inputs.pods_elsewhere if held.claim in {f"{pod.namespace}/{name}" for name in pod.claims}]
     return next(iter(sorted(there, key=lambda pod: pod.key)), None) or next(iter(held.users), None)
 
 
@@ -103,11 +104,11 @@ def _volume_owner(held: HeldVolume, waiting: Pod | None) -> str:
     return f"PersistentVolume/{held.attachment.volume}" if held.attachment.volume else f"Node/{held.attachment.node}"
 
 
-def _held_back(waiting: WaitingHook, scene: NodeScene) -> Blocker:
+def _held_back(waiting: WaitingHook, inputs: NodeInputs) -> Blocker:
     hook = waiting.hook
     answer = (
         f"aws autoscaling complete-lifecycle-action --auto-scaling-group-name {hook.group} --lifecycle-hook-name "
-        f"{hook.name} --instance-id {scene.node.instance_id} --lifecycle-action-result CONTINUE"
+        f"{hook.name} --instance-id {inputs.node.instance_id} --lifecycle-action-result CONTINUE"
     )
     when = "" if waiting.exact else " at the latest (when it began to wait is unknown)"
     if waiting.ours:
@@ -115,7 +116,7 @@ def _held_back(waiting: WaitingHook, scene: NodeScene) -> Blocker:
     else:
         who = f"it is not ours, so its own team answers it; unanswered it runs out{when}"
     return Blocker(
-        node=scene.node.name,
+        node=inputs.node.name,
         pod=None,
         owner=f"AutoScalingGroup/{hook.group}",
         kind=Kind.LIFECYCLE_HOOK,
@@ -125,47 +126,48 @@ def _held_back(waiting: WaitingHook, scene: NodeScene) -> Blocker:
     )
 
 
-def of_keeper(opt_out: OptOut, keeper: Keeper, scene: NodeScene) -> Blocker:
+def of_protection(opt_out: OptOut, owner: ProtectionOwner, inputs: NodeInputs) -> Blocker:
     """Return the blocker of annotation `scale-down-disabled`, added by the run that `leeward.dev/kept-for` names."""
-    _, of_disruption, number = keeper.name.partition(OF_DISRUPTION)
-    what = f"disruption run {number}" if of_disruption else f"the upgrade of {keeper.name}"
-    fix = _of_disruption(keeper) if of_disruption else _of_upgrade(keeper)
+    _, of_disruption, number = owner.name.partition(OF_DISRUPTION)
+    what = f"disruption run {number}" if of_disruption else f"the upgrade of {owner.name}"
+    fix = _of_disruption(owner) if of_disruption else _of_upgrade(owner)
     return Blocker(
-        node=scene.node.name,
+        node=inputs.node.name,
         pod=None,
-        owner=f"Disruption/{number}" if of_disruption else f"Upgrade/{keeper.name}",
+        owner=f"Disruption/{number}" if of_disruption else f"Upgrade/{owner.name}",
         kind=Kind.NODE_SCALE_DOWN_DISABLED,
         object=f"annotation {opt_out.key}={opt_out.value}, for {what}",
-        until=keeper.until,
-        fix=f"it holds up consolidation and emptiness for {what}: {_left_behind(keeper, scene) or fix}",
+        until=owner.until,
+        fix=f"it holds up consolidation and emptiness for {what}: {_left_behind(owner, inputs) or fix}",
     )
 
 
-def _left_behind(keeper: Keeper, scene: NodeScene) -> str:
-    if keeper.execution != "":
+def _left_behind(owner: ProtectionOwner, inputs: NodeInputs) -> str:
+    if owner.execution != "":
         return ""
-    remove = commands.unannotate(f"node {scene.node.name}", SCALE_DOWN_DISABLED)
+    remove = commands.unannotate(f"node {inputs.node.name}", SCALE_DOWN_DISABLED)
     return f"no execution works on that any more, so the minute reconciler removes it; manually: {remove} {KEPT_FOR}-"
 
 
-def _of_upgrade(keeper: Keeper) -> str:
+def _of_upgrade(owner: ProtectionOwner) -> str:
     """Return one clause with its command."""
-    group, look = keeper.name, f"leeward upgrade status {keeper.name}"
-    if keeper.execution is None:
+    group, look = owner.name, f"leeward upgrade status {owner.name}"
+    if owner.execution is None:
         return f"it comes off when that has ended; {look} --cluster NAME tells when that should be"
-    where = f"execution {keeper.execution} is {keeper.phase}"
-    if keeper.until is not None:
+    where = f"execution {owner.execution} is {owner.phase}"
+    if owner.until is not None:
         return f"{where}, and it comes off when that has ended, by estimate then ({look})"
-    if keeper.phase == PAUSED:
+    if owner.phase == PAUSED:
         return f"{where}: leeward upgrade resume {group} lets it go on, leeward upgrade abort {group} ends it"
     return f"{where}, and {look} shows when it continues; it comes off when the upgrade has ended"
 
 
-def _of_disruption(keeper: Keeper) -> str:
-    if keeper.execution is None:
+def _of_disruption(owner: ProtectionOwner) -> str:
+    if owner.execution is None:
         return "it comes off when that has ended; leeward blockers --cluster NAME tells what it waits for"
-    where = f"execution {keeper.execution}"
-    if not keeper.going:
+    where = f"execution {owner.execution}"
+    if not owner.terminating:
         return f"{where} waits for the new nodes to be Ready; it comes off when that has ended"
-    looks = ", ".join(f"leeward blockers {name}" for name in keeper.going[:3])
-    return f"{where} waits until {', '.join(keeper.going)} are gone ({looks} says what holds them); then it comes off"
+    names = ", ".join(owner.terminating)
+    looks = ", ".join(f"leeward blockers {name}" for name in owner.terminating[:3])
+    return f"{where} waits until {names} are gone ({looks} says what holds them); then it comes off"

@@ -6,30 +6,30 @@ from typing import assert_never
 
 from leeward.blockers import commands
 from leeward.blockers.blocker import Blocker, Kind, owner_of
-from leeward.blockers.scene import NodeScene
+from leeward.blockers.inputs import NodeInputs
 from leeward.model.blocked import BlockedLine, Obstacle, Stage
 from leeward.model.pod import Pod
 from leeward.policy.document import DrainPolicy
-from leeward.termination.drain_plan import last_call
+from leeward.termination.drain_plan import force_delete_at
 
 KINDS = {Stage.WEBHOOK: Kind.WEBHOOK, Stage.POLICY: Kind.ADMISSION_POLICY, Stage.SERVER: Kind.EVICTION_FAILS}
 CONFIGURATIONS = "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations"
 
 
-def of_record(scene: NodeScene, policy: DrainPolicy) -> Iterator[Blocker]:
+def of_record(inputs: NodeInputs, policy: DrainPolicy) -> Iterator[Blocker]:
     """Yield one blocker for each pod still present whose line in the record names an obstacle."""
-    pods = {pod.key: pod for pod in scene.pods if pod.deletion is None}
-    for line in map(BlockedLine.read, scene.blocked_by):
+    pods = {pod.key: pod for pod in inputs.pods if pod.deletion is None}
+    for line in map(BlockedLine.read, inputs.blocked_by):
         pod, obstacle = pods.get(line.pod or ""), line.obstacle
         if pod is not None and obstacle is not None:
-            yield _blocker(pod, obstacle, scene, policy)
+            yield _blocker(pod, obstacle, inputs, policy)
 
 
-def _blocker(pod: Pod, obstacle: Obstacle, scene: NodeScene, policy: DrainPolicy) -> Blocker:
-    ends = (last_call(pod, scene.deadline, policy), scene.gives_up)
+def _blocker(pod: Pod, obstacle: Obstacle, inputs: NodeInputs, policy: DrainPolicy) -> Blocker:
+    ends = (force_delete_at(pod, inputs.deadline, policy), inputs.drain_ends)
     owner, what = _named(pod, obstacle)
     return Blocker(
-        node=scene.node.name,
+        node=inputs.node.name,
         pod=pod.key,
         owner=owner,
         kind=KINDS[obstacle.stage],

@@ -7,12 +7,19 @@ from typing import assert_never
 
 from leeward.blockers import commands
 from leeward.blockers.blocker import Blocker, Kind, owner_of, resource_of
-from leeward.blockers.scene import NodeScene
+from leeward.blockers.inputs import NodeInputs
 from leeward.budgets.pdb import Forbids, Refusal, bound
 from leeward.disruption.do_not_disrupt import OptOut, pod_opt_outs
 from leeward.model import well_known
 from leeward.model.pod import Pod
-from leeward.termination.drain_plan import STUCK_AFTER, DrainPlan, Eviction, Protection, RefusedPod, comes_back
+from leeward.termination.drain_plan import (
+    STUCK_AFTER,
+    DrainPlan,
+    Eviction,
+    Protection,
+    RefusedPod,
+    tolerates_disruption_taint,
+)
 
 REFUSED = {Protection.UNMANAGED: Kind.UNMANAGED_POD, Protection.LOCAL_DATA: Kind.LOCAL_DATA}
 KINDS = {
@@ -23,33 +30,33 @@ KINDS = {
 }
 
 
-def of_plan(plan: DrainPlan, scene: NodeScene) -> Iterator[Blocker]:
+def of_plan(plan: DrainPlan, inputs: NodeInputs) -> Iterator[Blocker]:
     """Yield the blockers of a drain that begins now: evictions that budgets forbid, pods that the policy protects."""
     for eviction in plan.evict:
         if eviction.refusal is not None:
-            yield _held(eviction, scene)
+            yield _held(eviction, inputs)
     for refused in plan.refuse:
-        if refused.what in REFUSED:
-            yield _protected(refused, scene)
+        if refused.protection in REFUSED:
+            yield _protected(refused, inputs)
 
 
-def of_pods(scene: NodeScene, now: datetime) -> Iterator[Blocker]:
+def of_pods(inputs: NodeInputs, now: datetime) -> Iterator[Blocker]:
     """Yield blockers whatever a drain does: pods that would come back or do not end, and opt-out annotations."""
-    for pod in sorted(scene.pods, key=lambda pod: pod.key):
+    for pod in sorted(inputs.pods, key=lambda pod: pod.key):
         if pod.deletion is not None and pod.deletion < now and not pod.mirror:
             yield _stuck(pod, pod.deletion)
-        elif pod.deletion is None and not pod.mirror and comes_back(pod, scene.node):
-            yield _tolerant(pod, scene)
+        elif pod.deletion is None and not pod.mirror and tolerates_disruption_taint(pod, inputs.node):
+            yield _tolerant(pod, inputs)
         for opt_out in pod_opt_outs(pod, now):
             yield _opted_out(pod, opt_out)
 
 
-def _held(eviction: Eviction, scene: NodeScene) -> Blocker:
+def _held(eviction: Eviction, inputs: NodeInputs) -> Blocker:
     pod, refusal = eviction.pod, eviction.refusal
     assert refusal is not None
-    ends = (eviction.last_call, scene.gives_up)
+    ends = (eviction.force_delete_at, inputs.drain_ends)
     return Blocker(
-        node=scene.node.name,
+        node=inputs.node.name,
         pod=pod.key,
         owner=owner_of(pod),
         kind=KINDS[refusal.why],
@@ -59,9 +66,9 @@ def _held(eviction: Eviction, scene: NodeScene) -> Blocker:
     )
 
 
-def _protected(refused: RefusedPod, scene: NodeScene) -> Blocker:
+def _protected(refused: RefusedPod, inputs: NodeInputs) -> Blocker:
     pod = refused.pod
-    if refused.what is Protection.UNMANAGED:
+    if refused.protection is Protection.UNMANAGED:
         fix = (
             f"nothing would start it again: delete it yourself ({commands.delete(pod)}), or allow it with drain."
             "unmanagedPods: evict in the policy; kubectl drain and leeward drain --dry-run take --force"
@@ -73,29 +80,29 @@ def _protected(refused: RefusedPod, scene: NodeScene) -> Blocker:
             "leeward drain --dry-run take --delete-emptydir-data"
         )
     return Blocker(
-        node=scene.node.name,
+        node=inputs.node.name,
         pod=pod.key,
         owner=owner_of(pod),
-        kind=REFUSED[refused.what],
+        kind=REFUSED[refused.protection],
         object=f"pod {pod.key}",
-        until=scene.gives_up,
+        until=inputs.drain_ends,
         fix=fix,
     )
 
 
-def _tolerant(pod: Pod, scene: NodeScene) -> Blocker:
+def _tolerant(pod: Pod, inputs: NodeInputs) -> Blocker:
     """Return the blocker of a pod that tolerates the taint. Karpenter leaves it on the node; EKS and kubectl evict it
     repeatedly.
     """
     everything = any(not one.key and one.operator == "Exists" for one in pod.tolerations)
     what = "every taint" if everything else f"the taint {well_known.DISRUPTED_TAINT}"
     return Blocker(
-        node=scene.node.name,
+        node=inputs.node.name,
         pod=pod.key,
         owner=owner_of(pod),
         kind=Kind.TOLERATES_TAINT,
         object=f"toleration of {what}",
-        until=min((moment for moment in (scene.deadline, scene.gives_up) if moment), default=None),
+        until=min((moment for moment in (inputs.deadline, inputs.drain_ends) if moment), default=None),
         fix=(
             f"it tolerates {what}, so evicted it may come back to this node at once: Leeward leaves it and it ends "
             f"with the node, without its budget being asked; narrow the tolerations of {owner_of(pod)} (kubectl edit "

@@ -59,7 +59,7 @@ def _findings(arguments: argparse.Namespace) -> Sequence[Finding]:
         deployment,
         lambda cluster: wiring.command_line_ports(cluster, arguments.region, identity.account),
         identity,
-        asked=arguments.cluster,
+        requested_cluster=arguments.cluster,
         now=arguments.now,
     )
     return diagnose(facts)

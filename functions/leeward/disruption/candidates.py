@@ -1,9 +1,10 @@
 """Candidates: the nodes that may be disrupted at all, and one sentence for each node that may not.
 
-Source: Karpenter, pkg/controllers/disruption/types.go (NewCandidate, ValidateNodeDisruptable, ValidatePodsDisruptable)
-and v0.30's pkg/controllers/deprovisioning. Checks that only one method needs are made by that method. The cost of a
-disruption is v0.30's too (helpers.go, GetPodEvictionCost and disruptionCost; types.go, the remaining lifetime): nodes
-with fewer pods, pods of lower priority and little remaining lifetime come first."""
+Decides what holds for every method; each method checks for itself what only it needs. Also calculates the cost by
+which candidates are ranked: nodes with fewer pods, pods of lower priority and little remaining lifetime come first.
+Sources: Karpenter, pkg/controllers/disruption/types.go (NewCandidate, ValidateNodeDisruptable,
+ValidatePodsDisruptable); for the cost v0.30's pkg/controllers/deprovisioning (helpers.go, GetPodEvictionCost and
+disruptionCost; types.go, the remaining lifetime)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -22,16 +23,19 @@ from leeward.policy.document import DrainPolicy, NodePolicy
 from leeward.scheduling.pods import PodSpec
 from leeward.snapshot.cluster import ClusterSnapshot
 
-_DELETION_UNIT, _PRIORITY_UNIT = 2**27, 2**25
-_LEAST, _MOST = -10.0, 10.0
+# Karpenter's GetPodEvictionCost: a deletion cost of 2^27 or a priority of 2^25 counts as much as one ordinary pod.
+_DELETION_COST_PER_POD, _PRIORITY_PER_POD = 2**27, 2**25
+_MIN_EVICTION_COST, _MAX_EVICTION_COST = -10.0, 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """Node that may be disrupted. `pods`: those that would need another place; `workload`: the first pod by name that
-    is not a daemon, static, finished or terminating one, empty when there is none. `price`: dollars an hour, None where
-    not known. `blocked_by`: why a PodDisruptionBudget or an opt-out keeps a pod there, where the policy's
-    terminationGracePeriod lets drift and expiration disrupt the node nevertheless; no other method may.
+    """Node that may be disrupted.
+
+    `price`: dollars an hour; None: unknown. `pods`: pods that would need another node. `cost`: see `disruption_cost`.
+    `workload`: the first pod by name that keeps the node from being empty (`workload_on`), empty if none does.
+    `blocked_by`: why a PodDisruptionBudget or an opt-out keeps a pod on the node. It is set only where the policy's
+    terminationGracePeriod overrides that for drift and expiration; no other method may disrupt the node.
     """
 
     node: Node
@@ -53,36 +57,36 @@ class Candidate:
 
     @property
     def rank(self) -> tuple[float, int, str]:
-        """Sort key, the cheapest to disrupt first; then names, so that no answer depends on the input's order."""
+        """Sort key, the cheapest to disrupt first; the name makes the order independent of the input's."""
         return self.cost, len(self.pods), self.node.name
 
 
 def candidates(snapshot: ClusterSnapshot) -> tuple[Mapping[str, Candidate], Mapping[str, str]]:
-    """Return the candidates by node name, and for each other node why it is not one."""
+    """Return the candidates by node name, and the reason by node name for every other node."""
     index = PdbIndex(snapshot.budgets)
     specs: dict[str, list[PodSpec]] = {}
     for spec in snapshot.pod_specs:
         if not spec.stays:
             specs.setdefault(spec.node, []).append(spec)
     candidates_by_name: dict[str, Candidate] = {}
-    why: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     for node in sorted(snapshot.nodes, key=lambda node: node.name):
         group, policy = snapshot.group_of(node), snapshot.policy_of_node(node)
         reason, blocked_by = _why_not_ours(snapshot, node) or _why_not_now(snapshot, node), ""
         if not reason:
             reason, blocked_by = _why_pods_stay(snapshot, node, index)
         if reason or group is None or policy is None:
-            why[node.name] = reason
+            reasons[node.name] = reason
         else:
             candidate = _candidate(snapshot, node, group, policy, specs.get(node.name, ()))
             candidates_by_name[node.name] = replace(candidate, blocked_by=blocked_by)
-    return candidates_by_name, why
+    return candidates_by_name, reasons
 
 
 def _why_not_ours(snapshot: ClusterSnapshot, node: Node) -> str:
-    others = foreign(node)
-    if others:
-        return others
+    other_owner = foreign(node)
+    if other_owner:
+        return other_owner
     group = snapshot.group_of(node)
     if group is None:
         return "no Auto Scaling group holds its instance"
@@ -95,19 +99,21 @@ def _why_not_now(snapshot: ClusterSnapshot, node: Node) -> str:
         return ""
     if snapshot.policies.settings.paused:
         return "the cluster is paused"
-    kept = f"policy {policy.name} says doNotDisrupt" if policy.disruption.do_not_disrupt else ""
+    opted_out = f"policy {policy.name} says doNotDisrupt" if policy.disruption.do_not_disrupt else ""
     return (
         why_disrupted(node)
         or _why_leaving(snapshot, node, group)
         or snapshot.blocked_groups.get(group.name, "")
-        or kept
+        or opted_out
         or why_node_stays(node)
         or _why_cooling(snapshot, group, policy)
     )
 
 
 def _why_leaving(snapshot: ClusterSnapshot, node: Node, group: Group) -> str:
-    """Return why the instance is not in service, protected from scale-in, or being terminated; empty otherwise."""
+    """Return why the instance cannot be terminated now: it is not in service, protected from scale-in, or already being
+    terminated; empty otherwise.
+    """
     instance = snapshot.instance_of(node)
     if instance is not None and instance.state != "running":
         return f"EC2 says its instance is {instance.state}"
@@ -124,32 +130,32 @@ def _why_cooling(snapshot: ClusterSnapshot, group: Group, policy: NodePolicy) ->
     ended = snapshot.last_disruptions.get(group.name)
     if ended is None or snapshot.now - ended >= policy.disruption.cooldown:
         return ""
-    left = int((ended + policy.disruption.cooldown - snapshot.now).total_seconds())
-    return f"its group {group.name} is in cooldown after the last run ({left} s of disruption.cooldown left)"
+    seconds_left = int((ended + policy.disruption.cooldown - snapshot.now).total_seconds())
+    return f"its group {group.name} is in cooldown after the last run ({seconds_left} s of disruption.cooldown left)"
 
 
 def _why_pods_stay(snapshot: ClusterSnapshot, node: Node, index: PdbIndex) -> tuple[str, str]:
-    """Return (why no method may disrupt the node, why only drift and expiration may): the first pod by name that cannot
-    leave.
+    """Return (why no method may disrupt the node, why only drift and expiration may), each empty if there is no reason.
 
-    A terminationGracePeriod overrides opt-outs and PodDisruptionBudgets; it does not override what a drain refuses.
+    Each names the first pod by name that cannot leave. A terminationGracePeriod overrides opt-outs and
+    PodDisruptionBudgets, but not the pods that a drain refuses.
     """
     policy = snapshot.policy_of_node(node)
     drain = policy.drain if policy else DrainPolicy()
     blocked_by = ""
     for pod in sorted(snapshot.pods_on(node.name), key=lambda pod: pod.key):
-        why = why_pod_stays(pod, snapshot.now) or (index.why_blocked(pod) if pod.evictable else "")
+        stays = why_pod_stays(pod, snapshot.now) or (index.why_blocked(pod) if pod.evictable else "")
         refused = _why_refused(pod, drain) if pod.evictable else ""
-        if drain.termination_grace_period is None and why:
-            return why, ""
+        if drain.termination_grace_period is None and stays:
+            return stays, ""
         if refused:
             return refused, ""
-        blocked_by = blocked_by or why
+        blocked_by = blocked_by or stays
     return "", blocked_by
 
 
 def _why_refused(pod: Pod, drain: DrainPolicy) -> str:
-    """Return why a drain of the node would refuse the pod, empty otherwise; `safe-to-evict: "true"` lifts that."""
+    """Return why a drain would refuse the pod, empty if it would not; `safe-to-evict: "true"` overrides the policy."""
     if pod.safe_to_evict:
         return ""
     if not drain.evict_unmanaged and pod.owner is None:
@@ -164,7 +170,7 @@ def _candidate(
 ) -> Candidate:
     on_node = snapshot.pods_on(node.name)
     pods = tuple(sorted(specs, key=lambda pod: pod.order))
-    left = lifetime_left(node, policy.disruption.expire_after, snapshot.now)
+    remaining = lifetime_left(node, policy.disruption.expire_after, snapshot.now)
     return Candidate(
         node=node,
         group=group,
@@ -174,7 +180,7 @@ def _candidate(
         capacity=snapshot.capacity_of(node),
         price=snapshot.price_of(node),
         pods=pods,
-        cost=disruption_cost(pods, {pod.key: pod for pod in on_node}, left),
+        cost=disruption_cost(pods, {pod.key: pod for pod in on_node}, remaining),
         workload=workload_on(snapshot, node),
     )
 
@@ -194,13 +200,13 @@ def _works(pod: Pod) -> bool:
 
 
 def eviction_cost(pod: Pod, priority: int) -> float:
-    """Return 1 for an ordinary pod, more for one of high priority or deletion cost, from -10 to 10."""
-    cost = 1.0 + _deletion_cost(pod) / _DELETION_UNIT + priority / _PRIORITY_UNIT
-    return min(max(cost, _LEAST), _MOST)
+    """Return the cost of an eviction, from -10 to 10: 1 for an ordinary pod, more with a priority or deletion cost."""
+    cost = 1.0 + _deletion_cost(pod) / _DELETION_COST_PER_POD + priority / _PRIORITY_PER_POD
+    return min(max(cost, _MIN_EVICTION_COST), _MAX_EVICTION_COST)
 
 
 def _deletion_cost(pod: Pod) -> int:
-    """Return the annotated deletion cost; a value that is not a whole number counts as none."""
+    """Return the annotated deletion cost; a value that is not a whole number counts as 0."""
     try:
         return int(pod.annotations.get(POD_DELETION_COST, "0"))
     except ValueError:
@@ -208,12 +214,16 @@ def _deletion_cost(pod: Pod) -> int:
 
 
 def lifetime_left(node: Node, expire_after: timedelta | None, now: datetime) -> float:
-    """Return the fraction of its lifetime that is left for a node that expires, from 0 to 1; else 1."""
+    """Return the fraction of the node's lifetime that is left, from 0 to 1; 1 for a node that does not expire."""
     if not expire_after:
         return 1.0
     return min(max((expire_after - (now - node.created)) / expire_after, 0.0), 1.0)
 
 
-def disruption_cost(pods: Iterable[PodSpec], known: Mapping[str, Pod], left: float) -> float:
-    """Return the cost of moving these pods. `known`: the same pods by `namespace/name`; `left`: `lifetime_left`."""
-    return left * sum(eviction_cost(known[pod.key], -pod.order[0]) for pod in pods if pod.key in known)
+def disruption_cost(pods: Iterable[PodSpec], known: Mapping[str, Pod], remaining: float) -> float:
+    """Return the cost of moving these pods, in evictions of ordinary pods, times the remaining fraction of the
+    lifetime.
+
+    `known`: the same pods by `namespace/name`. `remaining`: as `lifetime_left` returns it.
+    """
+    return remaining * sum(eviction_cost(known[pod.key], -pod.order[0]) for pod in pods if pod.key in known)

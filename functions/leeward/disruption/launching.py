@@ -125,7 +125,7 @@ def _short(cluster: str, clock: Clock, catalog: Catalog) -> frozenset[Pool]:
     preference.
     """
     try:
-        return catalog.promises(cluster).short_at(clock.now())
+        return catalog.reservations(cluster).short_at(clock.now())
     except LeewardError:
         return frozenset()
 

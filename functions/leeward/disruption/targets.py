@@ -106,7 +106,7 @@ def _target(launchable: Launchable, closed: Collection[str], *, priced: bool) ->
     """
     offerings = tuple(one for one in launchable.template.offerings if not priced or one.zone in launchable.prices)
     offerings = tuple(sorted(offerings, key=lambda one: one.zone in closed))
-    template = replace(launchable.template, offerings=offerings, most=None)
+    template = replace(launchable.template, offerings=offerings, max_nodes=None)
     by_zone = {one.zone: replace(template, offerings=(one,)) for one in offerings}
     return Target(launchable=launchable, template=template, by_zone=by_zone, left=launchable.left)
 

@@ -61,7 +61,7 @@ def diagnose(facts: Facts) -> tuple[Finding, ...]:
     """Return every finding. Where nothing is deployed that is one sentence, not one for each part."""
     who = (*account.credentials(facts), *account.concurrency(facts))
     if facts.nothing_deployed:
-        return (*who, account.nothing_there(facts.identity))
+        return (*who, account.nothing_deployed(facts.identity))
     of_deployment = (found for check in DEPLOYMENT for found in check(facts))
     of_clusters = (found for cluster in facts.clusters for check in CLUSTER for found in check(facts, cluster))
     return (*who, *of_deployment, *of_clusters)

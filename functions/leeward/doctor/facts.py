@@ -191,13 +191,13 @@ class InspectedCluster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """All facts. `asked`: the only cluster that was requested; `serves`: names of those that the deployment serves,
-    None where that is not known. `failures` and `machines` by state machine, `sources` and `functions` by function.
+    """All facts. `requested_cluster`: the only cluster to read; None: all. `serves`: names of the clusters that the
+    deployment serves; None: unknown. `failures` and `machines` by state machine, `sources` and `functions` by function.
     """
 
     now: datetime
     identity: Identity
-    asked: str | None
+    requested_cluster: str | None
     serves: tuple[str, ...] | None
     concurrency: Read[Concurrency]
     functions: Mapping[str, Read[Function | None]]

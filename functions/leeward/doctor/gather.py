@@ -1,7 +1,7 @@
-"""Reads of a deployment: every read is made, whatever the others give. Changes nothing.
+"""Reads of a deployment. All of them are made, whether or not others fail, and none changes anything.
 
-Decides which reads there are, which permission each takes, and which clusters the deployment serves: the environment
-that all its functions share names them."""
+Decides which reads are made, which permission each needs, and which clusters the deployment serves: the environment
+that its functions share names them. `doctor.checks` decides what the facts mean."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -18,42 +18,46 @@ from leeward.ports import Ports
 from leeward.ports.doctor import Deployment
 from leeward.ports.records import Claims
 
-ERRORS_OF = timedelta(hours=1)
-FAILURES_OF = timedelta(days=1)
-NOWHERE = Unavailable(
+FUNCTION_ERROR_WINDOW = timedelta(hours=1)
+EXECUTION_FAILURE_WINDOW = timedelta(days=1)
+NO_CLUSTER = Unavailable(
     permission="lambda:GetFunction", reason="no cluster of the deployment is known", cause=Cause.FAILED
 )
 
 PortsOf = Callable[[str], Ports]
 
 
-def gather(deployment: Deployment, ports_of: PortsOf, identity: Identity, *, asked: str | None, now: datetime) -> Facts:
-    """Gather the facts. `ports_of`: a cluster's ports, by its name; `asked`: the only cluster to read, None: all."""
+def gather(
+    deployment: Deployment, ports_of: PortsOf, identity: Identity, *, requested_cluster: str | None, now: datetime
+) -> Facts:
+    """Gather the facts. `ports_of`: a cluster's ports, by its name; `requested_cluster`: the only cluster to read,
+    None: all.
+    """
     functions = read_each(expected.FUNCTIONS, "lambda:GetFunction", deployment.function)
     settings = environment(functions.values())
     served = clusters_of(settings)
     groups = read("autoscaling:DescribeAutoScalingGroups", lambda: tuple(deployment.groups()))
-    clusters = _clusters(deployment, ports_of, _wanted(served, asked), groups, queue_arns_of(settings))
+    clusters = _clusters(deployment, ports_of, _wanted(served, requested_cluster), groups, queue_arns_of(settings))
     first = ports_of(clusters[0].name) if clusters else None
     return Facts(
         now=now,
         identity=identity,
-        asked=asked,
-        serves=None if served is None else tuple(one.name for one in served),
+        requested_cluster=requested_cluster,
+        serves=None if served is None else tuple(cluster.name for cluster in served),
         concurrency=read("lambda:GetAccountSettings", deployment.concurrency),
         functions=functions,
         network=_network(deployment, functions),
         groups=groups,
         clusters=clusters,
-        records=_records(first.claims) if first else NOWHERE,
-        running=read("states:ListExecutions", first.executions.all_running) if first else NOWHERE,
+        records=_records(first.claims) if first else NO_CLUSTER,
+        running=read("states:ListExecutions", first.executions.all_running) if first else NO_CLUSTER,
         **_parts(deployment, functions, now),
     )
 
 
 def _network(deployment: Deployment, functions: dict[str, Read[Function | None]]) -> Read[Network | None]:
-    """Read the VPC that functions run in, the same for all of them; None where none does."""
-    in_vpc = [found for found in functions.values() if isinstance(found, Function) and found.vpc]
+    """Read the VPC of the functions, which is the same for all of them; None: they run in none."""
+    in_vpc = [function for function in functions.values() if isinstance(function, Function) and function.vpc]
     if not in_vpc:
         return None
     vpc, subnets = in_vpc[0].vpc, in_vpc[0].subnets
@@ -61,13 +65,15 @@ def _network(deployment: Deployment, functions: dict[str, Read[Function | None]]
 
 
 def _parts(deployment: Deployment, functions: dict[str, Read[Function | None]], now: datetime) -> dict[str, Any]:
-    """Read the parts that belong to neither a cluster nor a run."""
+    """Read the fields of `Facts` that belong to neither a cluster nor an execution."""
     rules = read("events:ListRules", lambda: deployment.rules(expected.PREFIX))
-    named = (*expected.RULES, *expected.SCHEDULES)
-    there = named if isinstance(rules, Unavailable) else [name for name in named if name in rules]
-    since = now - FAILURES_OF
+    expected_rules = (*expected.RULES, *expected.SCHEDULES)
+    existing = expected_rules if isinstance(rules, Unavailable) else [name for name in expected_rules if name in rules]
+    since = now - EXECUTION_FAILURE_WINDOW
     return {
-        "counts": read("cloudwatch:GetMetricData", lambda: deployment.counts(tuple(functions), now - ERRORS_OF, now)),
+        "counts": read(
+            "cloudwatch:GetMetricData", lambda: deployment.counts(tuple(functions), now - FUNCTION_ERROR_WINDOW, now)
+        ),
         "machines": read_each(expected.MACHINES, "states:DescribeStateMachine", deployment.machine),
         "failures": read_each(
             expected.MACHINES,
@@ -81,16 +87,18 @@ def _parts(deployment: Deployment, functions: dict[str, Read[Function | None]], 
         "oldest_message": read("cloudwatch:GetMetricData", lambda: deployment.oldest_message(expected.QUEUE, now)),
         "table": read("dynamodb:DescribeTable", lambda: deployment.table(expected.TABLE)),
         "rules": rules,
-        "targets": read_each(there, "events:ListTargetsByRule", lambda name: tuple(deployment.targets(name))),
+        "targets": read_each(existing, "events:ListTargetsByRule", lambda name: tuple(deployment.targets(name))),
         "alarms": read("cloudwatch:DescribeAlarms", lambda: deployment.alarms(expected.PREFIX)),
     }
 
 
-def _wanted(served: tuple[Served, ...] | None, asked: str | None) -> tuple[tuple[str, Served | None], ...]:
-    """Return the clusters to read. One that the deployment does not serve is skipped: it has nothing of Leeward."""
+def _wanted(served: tuple[Served, ...] | None, requested: str | None) -> tuple[tuple[str, Served | None], ...]:
+    """Return the clusters to read, by name. A cluster that the deployment does not serve is skipped: it has no
+    resources of Leeward.
+    """
     if served is None:
-        return ((asked, None),) if asked else ()
-    return tuple((one.name, one) for one in served if asked in {None, one.name})
+        return ((requested, None),) if requested else ()
+    return tuple((cluster.name, cluster) for cluster in served if requested in {None, cluster.name})
 
 
 def _clusters(
@@ -107,24 +115,24 @@ def _clusters(
 
 
 def _records(claims: Claims) -> Read[tuple[TerminationRecord, ...]]:
-    def look() -> tuple[TerminationRecord, ...]:
-        names = claims.open_instances()
-        found = claims.read_all(names) if names else {}
-        return tuple(record for record in found.values() if record.status is Status.OPEN)
+    def open_records() -> tuple[TerminationRecord, ...]:
+        instances = claims.open_instances()
+        records = claims.read_all(instances) if instances else {}
+        return tuple(record for record in records.values() if record.status is Status.OPEN)
 
-    return read("dynamodb:Query and dynamodb:BatchGetItem", look)
+    return read("dynamodb:Query and dynamodb:BatchGetItem", open_records)
 
 
 def environment(functions: Iterable[Read[Function | None]]) -> dict[str, str]:
-    """Return the environment of the first function that could be read; empty where none could."""
-    for found in functions:
-        if found is not None and not isinstance(found, Unavailable) and found.environment.get("CLUSTERS"):
-            return dict(found.environment)
+    """Return the environment of the first readable function that names its clusters; empty if there is none."""
+    for function in functions:
+        if function is not None and not isinstance(function, Unavailable) and function.environment.get("CLUSTERS"):
+            return dict(function.environment)
     return {}
 
 
 def clusters_of(settings: dict[str, str]) -> tuple[Served, ...] | None:
-    """Return the clusters, or None where the setting is missing or no list of clusters."""
+    """Return the clusters that the deployment serves; None: CLUSTERS is missing or not a list of clusters."""
     try:
         listed = json.loads(settings.get("CLUSTERS", ""))
         return tuple(Served(name=str(raw["name"]), role=str(raw.get("actRole") or "")) for raw in listed)
@@ -133,7 +141,7 @@ def clusters_of(settings: dict[str, str]) -> tuple[Served, ...] | None:
 
 
 def queue_arns_of(settings: dict[str, str]) -> frozenset[str]:
-    """Return the targets that a hook of Leeward may notify."""
+    """Return the ARNs of the queue and the topics; Leeward answers the hooks that notify one of them."""
     try:
         topics = [str(topic) for topic in json.loads(settings.get("HOOK_TOPICS") or "[]")]
     except (ValueError, TypeError):

@@ -1,14 +1,13 @@
 """Drift of a node against the requirements, labels, annotations and taints of its policy.
 
-Whether a new node would match is decided on the node that the group would launch: a property that no launch adds cannot
-be fixed by launching."""
+Decides for each difference whether a replacement fixes it. A replacement does so only if the node that the group would
+launch now has the property."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
 from leeward.drift.reasons import Field, Reason
 from leeward.model import well_known
 from leeward.model.group import Group
-from leeward.model.instance import CapacityType
 from leeward.model.node import Node, Taint
 from leeward.node_template.build import ExpectedNode
 from leeward.policy.document import DesiredTaint, NodePolicy
@@ -23,30 +22,31 @@ CAPACITY_LABEL = "karpenter.sh/capacity-type"
 def of_requirements(
     snapshot: ClusterSnapshot, node: Node, group: Group, policy: NodePolicy, launchable: Launchable | None
 ) -> Iterator[Reason]:
-    """Yield the differences in dynamic fields: a node drifts only where it is incompatible. The launches that the group
-    allows are a requirement as well: its instance types, its zones, and its capacity type (where it does not mix and
-    keeps no on-demand base).
+    """Yield the requirements that the node's labels do not meet.
+
+    The group's own instance types, zones and capacity type are requirements as well. The capacity type counts only
+    where the group does not mix types and keeps no on-demand base.
     """
     labels = known_labels(snapshot, node)
-    for asked in policy.requirements:
-        if not _meets(asked, labels):
-            mends = launchable is not None and _all_meet(asked, launchable)
-            yield _of_label(asked.key, labels, _values(asked), mends=mends)
+    for requirement in policy.requirements:
+        if not _meets(requirement, labels):
+            fixable = launchable is not None and _all_meet(requirement, launchable)
+            yield _of_label(requirement.key, labels, _values(requirement), fixable=fixable)
     if launchable is None:
         return
-    kind, zone = snapshot.type_of(node), snapshot.zone_of(node)
-    if kind and launchable.types and kind not in launchable.types:
-        yield _of_label(well_known.INSTANCE_TYPE_LABEL, labels, f"In [{', '.join(launchable.types)}]", mends=True)
+    instance_type, zone = snapshot.type_of(node), snapshot.zone_of(node)
+    if instance_type and launchable.types and instance_type not in launchable.types:
+        yield _of_label(well_known.INSTANCE_TYPE_LABEL, labels, f"In [{', '.join(launchable.types)}]", fixable=True)
     if zone and group.zones and zone not in group.zones:
-        yield _of_label(well_known.ZONE_LABEL, labels, f"In [{', '.join(group.zones)}]", mends=True)
+        yield _of_label(well_known.ZONE_LABEL, labels, f"In [{', '.join(group.zones)}]", fixable=True)
     capacity, wanted = snapshot.capacity_of(node), launchable.capacity
     if wanted is not None and capacity not in {None, wanted} and not group.on_demand_base:
-        yield _of_label(CAPACITY_LABEL, labels, f"In [{wanted.value}]", mends=True)
+        yield _of_label(CAPACITY_LABEL, labels, f"In [{wanted.value}]", fixable=True)
 
 
 def known_labels(snapshot: ClusterSnapshot, node: Node) -> dict[str, str]:
-    """Return the node's labels, and those that EC2 reports where the node lacks them, under Karpenter's key for the
-    capacity type.
+    """Return the node's labels. Missing labels of the instance type, the zone and the capacity type (under Karpenter's
+    key) are added from what EC2 reports.
     """
     capacity = snapshot.capacity_of(node)
     labels = {
@@ -58,75 +58,82 @@ def known_labels(snapshot: ClusterSnapshot, node: Node) -> dict[str, str]:
 
 
 def of_desired(node: Node, policy: NodePolicy, expected: Iterable[ExpectedNode]) -> Iterator[Reason]:
-    """Yield the differences in static fields: labels, annotations and taints that the policy names, one to one."""
-    coming = tuple(expected)
+    """Yield the labels, annotations and taints of the policy that the node lacks or has with another value.
+
+    `expected`: the node of each instance type that the group would launch now.
+    """
+    new_nodes = tuple(expected)
     wanted = policy.node
     wrong = _wrong(wanted.labels, node.labels)
     if wrong:
-        mends = bool(coming) and all(not _wrong(wrong, one.labels) for one in coming)
-        yield _of_pairs(Field.LABELS, wrong, node.labels, mends=mends)
+        fixable = bool(new_nodes) and all(not _wrong(wrong, new.labels) for new in new_nodes)
+        yield _of_pairs(Field.LABELS, wrong, node.labels, fixable=fixable)
     wrong = _wrong(wanted.annotations, node.annotations)
     if wrong:  # no setting of a launch template puts annotations on a node
-        yield _of_pairs(Field.ANNOTATIONS, wrong, node.annotations, mends=False)
+        yield _of_pairs(Field.ANNOTATIONS, wrong, node.annotations, fixable=False)
     lacking = _lacking(wanted.taints, node.taints)
     if lacking:
-        mends = bool(coming) and all(not _lacking(lacking, one.taints) for one in coming)
-        have = ", ".join(f"{t.key}={t.value}:{t.effect}" for t in node.taints if t.key in {one.key for one in lacking})
-        want = ", ".join(f"{one.key}={one.value}:{one.effect}" for one in lacking)
-        yield Reason(field=Field.TAINTS, have=have or "none", want=want, mends=mends)
+        fixable = bool(new_nodes) and all(not _lacking(lacking, new.taints) for new in new_nodes)
+        keys = {taint.key for taint in lacking}
+        have = ", ".join(f"{taint.key}={taint.value}:{taint.effect}" for taint in node.taints if taint.key in keys)
+        want = ", ".join(f"{taint.key}={taint.value}:{taint.effect}" for taint in lacking)
+        yield Reason(field=Field.TAINTS, have=have or "none", want=want, fixable=fixable)
 
 
 def would_drift(policy: NodePolicy, launchable: Launchable | None) -> bool:
-    """Return whether a node launched now would lack something of the policy, also where the existing node has it: it
-    may have been fixed manually.
+    """Return whether a node launched now would drift; False where the group's launches are unknown.
+
+    Independent of the existing node, whose labels and taints may have been fixed manually.
     """
     if launchable is None:
         return False
-    coming, wanted = launchable.expected.values(), policy.node
+    new_nodes, wanted = launchable.expected.values(), policy.node
     return (
         bool(wanted.annotations)
-        or any(_wrong(wanted.labels, one.labels) or _lacking(wanted.taints, one.taints) for one in coming)
-        or not all(_all_meet(asked, launchable) for asked in policy.requirements)
+        or any(_wrong(wanted.labels, new.labels) or _lacking(wanted.taints, new.taints) for new in new_nodes)
+        or not all(_all_meet(requirement, launchable) for requirement in policy.requirements)
     )
 
 
 def registers(policy: NodePolicy, expected: Iterable[ExpectedNode]) -> bool:
-    """Return whether nodes launched now come with all startup taints of the policy."""
-    coming = tuple(expected)
-    return bool(coming) and all(not _lacking(policy.node.startup_taints, one.taints) for one in coming)
+    """Return whether every node launched now has all startup taints of the policy; False for no nodes."""
+    new_nodes = tuple(expected)
+    return bool(new_nodes) and all(not _lacking(policy.node.startup_taints, new.taints) for new in new_nodes)
 
 
-def _meets(asked: PolicyRequirement, labels: Mapping[str, str]) -> bool:
-    return Requirement(key=asked.key, operator=Operator(asked.operator), values=asked.values).matches(labels)
+def _meets(wanted: PolicyRequirement, labels: Mapping[str, str]) -> bool:
+    return Requirement(key=wanted.key, operator=Operator(wanted.operator), values=wanted.values).matches(labels)
 
 
-def _all_meet(asked: PolicyRequirement, launchable: Launchable) -> bool:
-    """Return whether every type in every zone meets the requirement: it is unknown which will come up."""
-    capacity = launchable.capacity or CapacityType.ON_DEMAND
-    paid = {CAPACITY_LABEL: capacity.value} if launchable.capacity else {}
-    nodes = launchable.expected.values()
-    return bool(nodes) and all(
-        _meets(asked, {**paid, **one.labels, well_known.ZONE_LABEL: zone}) for one in nodes for zone in launchable.zones
+def _all_meet(wanted: PolicyRequirement, launchable: Launchable) -> bool:
+    """Return whether every type in every zone meets the requirement: the group may launch any of them."""
+    capacity = {CAPACITY_LABEL: launchable.capacity.value} if launchable.capacity else {}
+    new_nodes = launchable.expected.values()
+    return bool(new_nodes) and all(
+        _meets(wanted, {**capacity, **new.labels, well_known.ZONE_LABEL: zone})
+        for new in new_nodes
+        for zone in launchable.zones
     )
 
 
-def _values(asked: PolicyRequirement) -> str:
-    return f"{asked.operator} [{', '.join(asked.values)}]" if asked.values else asked.operator
+def _values(wanted: PolicyRequirement) -> str:
+    return f"{wanted.operator} [{', '.join(wanted.values)}]" if wanted.values else wanted.operator
 
 
-def _of_label(key: str, labels: Mapping[str, str], want: str, *, mends: bool) -> Reason:
-    return Reason(field=Field.REQUIREMENTS, have=f"{key}={labels.get(key, '')}", want=f"{key} {want}", mends=mends)
+def _of_label(key: str, labels: Mapping[str, str], want: str, *, fixable: bool) -> Reason:
+    return Reason(field=Field.REQUIREMENTS, have=f"{key}={labels.get(key, '')}", want=f"{key} {want}", fixable=fixable)
 
 
 def _wrong(wanted: Mapping[str, str], have: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in sorted(wanted.items()) if have.get(key) != value}
 
 
-def _of_pairs(field: Field, wrong: Mapping[str, str], have: Mapping[str, str], *, mends: bool) -> Reason:
-    found = ", ".join(f"{key}={have[key]}" for key in wrong if key in have) or "none"
-    return Reason(field=field, have=found, want=", ".join(f"{k}={v}" for k, v in wrong.items()), mends=mends)
+def _of_pairs(field: Field, wrong: Mapping[str, str], have: Mapping[str, str], *, fixable: bool) -> Reason:
+    current = ", ".join(f"{key}={have[key]}" for key in wrong if key in have) or "none"
+    want = ", ".join(f"{key}={value}" for key, value in wrong.items())
+    return Reason(field=field, have=current, want=want, fixable=fixable)
 
 
 def _lacking(wanted: Iterable[DesiredTaint], have: Iterable[Taint]) -> list[DesiredTaint]:
-    there = {(taint.key, taint.effect, taint.value) for taint in have}
-    return [one for one in wanted if (one.key, one.effect, one.value) not in there]
+    present = {(taint.key, taint.effect, taint.value) for taint in have}
+    return [taint for taint in wanted if (taint.key, taint.effect, taint.value) not in present]

@@ -117,8 +117,8 @@ def _reasons(snapshot: ClusterSnapshot, node: Node, policy: NodePolicy) -> Itera
 def _remedy(snapshot: ClusterSnapshot, node: Node, policy: NodePolicy, reasons: Iterable[Reason]) -> Remedy:
     group = snapshot.group_of(node)
     launchable = snapshot.launchables.get(group.name) if group else None
-    mends = all(reason.mends for reason in reasons) and not would_drift(policy, launchable)
-    return Remedy.REPLACE if mends else Remedy.UPGRADE
+    fixable = all(reason.fixable for reason in reasons) and not would_drift(policy, launchable)
+    return Remedy.REPLACE if fixable else Remedy.UPGRADE
 
 
 def _since(node: Node) -> datetime | None:

@@ -51,8 +51,8 @@ def of_hidden(
     for field in HIDDEN:
         have, want = remembered.get(field), wanted.get(field)
         if have is not None and want is not None and have != want:
-            mends = registers if field is Field.STARTUP_TAINTS else True
-            yield Reason(field=field, have=f"hash {have}", want=f"hash {want}", mends=mends)
+            fixable = registers if field is Field.STARTUP_TAINTS else True
+            yield Reason(field=field, have=f"hash {have}", want=f"hash {want}", fixable=fixable)
 
 
 def _parts(field: Field, have: Mapping[str, str] | None, want: Mapping[str, str] | None) -> Iterator[Reason]:

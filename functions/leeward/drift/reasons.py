@@ -39,12 +39,12 @@ DYNAMIC = frozenset({Field.AMI, Field.SUBNETS, Field.SECURITY_GROUPS, Field.REQU
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """One difference. `mends`: a node that the group would launch now would be in order here."""
+    """One difference. `fixable`: a node that the group would launch now does not have it."""
 
     field: Field
     have: str
     want: str
-    mends: bool = True
+    fixable: bool = True
 
     @property
     def kind(self) -> Kind:

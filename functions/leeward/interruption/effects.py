@@ -54,7 +54,7 @@ def actions_of(decision: Decision, ports: Ports) -> Iterator[tuple[str, Effect]]
     if decision.unavailable is not None:
         pool = Pool(instance_type=decision.unavailable.instance_type, zone=decision.unavailable.zone)
         for cluster in sorted({node.cluster for node in decision.nodes if node.cluster}):
-            yield f"short {cluster} {pool.instance_type} {pool.zone}", partial(_run_short, cluster, pool, ports)
+            yield f"short {cluster} {pool.instance_type} {pool.zone}", partial(_mark_unavailable, cluster, pool, ports)
     if decision.hook is not None and decision.hook.at_once:
         action = decision.hook.action
         yield f"answer {action.group} {action.hook} {action.instance}", partial(_answer, decision.hook, ports)
@@ -91,12 +91,12 @@ def _claim(subject: Subject, cause: Cause, decision: Decision, ports: Ports) -> 
     return Done()
 
 
-def _run_short(cluster: str, pool: Pool, ports: Ports) -> Done:
+def _mark_unavailable(cluster: str, pool: Pool, ports: Ports) -> Done:
     """Remember the shortage for a while, so that replacements use other capacity. A shortage that is not remembered
     costs one launch at most.
     """
     try:
-        ports.catalog.run_short(cluster, pool, ports.clock.now() + SHORT_FOR)
+        ports.catalog.mark_unavailable(cluster, pool, ports.clock.now() + SHORT_FOR)
     except LeewardError as error:
         return Done(warning=f"not remembered that {pool.instance_type} is short in {pool.zone}: {error}")
     return Done()

@@ -48,7 +48,7 @@ class IpReservation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Promises:
+class Reservations:
     """Reservations of one cluster, by the instance that leaves. `version` grows with every change of a reservation.
     `short`: spot capacity that EC2 has been taking back -> until when no launch should request it there.
     """

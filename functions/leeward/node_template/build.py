@@ -15,7 +15,7 @@ from leeward.model.quantity import written
 from leeward.node_template import labels
 from leeward.node_template.choices import Choices, architecture_of, is_windows, narrowed
 from leeward.node_template.kubelet import Family, KubeletSettings
-from leeward.node_template.pods import PLAIN, Networking
+from leeward.node_template.pods import NO_CNI_SETTINGS, Networking
 from leeward.node_template.resources import Resources, resources_of
 from leeward.node_template.tags import TagFacts, resources, tag_facts
 from leeward.node_template.user_data import kubelet_settings
@@ -34,7 +34,7 @@ class Sources:
     launch: LaunchSettings | None = None
     nodegroup: Nodegroup | None = None
     types: Mapping[str, InstanceType] = field(default_factory=dict)
-    networking: Networking = PLAIN
+    networking: Networking = NO_CNI_SETTINGS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

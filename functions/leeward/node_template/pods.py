@@ -1,9 +1,10 @@
-"""Number of pods that a node takes: kubelet's max pods, as EKS sets it.
+"""Number of pods that a node accepts: the kubelet's max pods, as EKS and its images set it.
 
-Sources: awslabs/amazon-eks-ami, templates/shared/runtime/eni-max-pods.txt and nodeadm's maxpods.go (the formula), and
-max-pods-calculator.sh (prefix delegation, custom networking, 110 and 250); the EKS user guide, "Choose an optimal
-Amazon EC2 node instance type" and "Assign more IP addresses to Amazon EKS nodes with prefixes" (managed node groups are
-capped with or without prefixes, and the fewest pods of their types stand for all)."""
+Decides the number only; `node_template.resources` reserves memory for it. Sources: awslabs/amazon-eks-ami,
+templates/shared/runtime/eni-max-pods.txt and nodeadm's maxpods.go (the formula), and max-pods-calculator.sh (prefix
+delegation, custom networking, 110 and 250); the EKS user guide, "Choose an optimal Amazon EC2 node instance type"
+and "Assign more IP addresses to Amazon EKS nodes with prefixes" (managed node groups are capped with or without
+prefixes, and the fewest pods of their types stand for all)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,54 +13,61 @@ from typing import Self
 from leeward.model.instance_type import InstanceType
 from leeward.node_template.kubelet import Family, KubeletSettings
 
-HOST_PODS = 2  # aws-node and kube-proxy use the host's network
-KUBELET_DEFAULT = 110
-FEW, MANY, MANY_FROM = 110, 250, 30  # EKS' recommendation: 250 pods from 30 vCPUs on
-PREFIX = 16  # addresses of a /28
-_TRUE = {"1", "t", "T", "TRUE", "true", "True"}  # Go's words
+HOST_NETWORK_PODS = 2  # aws-node and kube-proxy, which need no address of the interfaces
+KUBELET_DEFAULT_MAX_PODS = 110
+LARGE_TYPE_VCPUS = 30  # EKS recommends other caps from here on (max-pods-calculator.sh)
+SMALL_TYPE_CAP, LARGE_TYPE_CAP = 110, 250  # pods
+ADDRESSES_PER_PREFIX = 16  # of a /28
+_TRUE = {"1", "t", "T", "TRUE", "true", "True"}  # as Go's strconv.ParseBool, with which the VPC CNI reads them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Networking:
-    """Settings of the VPC CNI that EKS reads when it computes max pods for a managed node group."""
+    """Settings of the VPC CNI that EKS reads when it computes max pods for a managed node group.
+
+    `prefixes`: prefix delegation is on. `custom`: custom networking is on.
+    """
 
     prefixes: bool = False
     custom: bool = False
 
     @classmethod
     def from_variables(cls, variables: Mapping[str, str]) -> Self:
-        """Read the aws-node DaemonSet's environment."""
+        """Parse the environment of the aws-node DaemonSet's container, values by name."""
         return cls(
             prefixes=variables.get("ENABLE_PREFIX_DELEGATION", "") in _TRUE,
             custom=variables.get("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", "") in _TRUE,
         )
 
 
-PLAIN = Networking()
+NO_CNI_SETTINGS = Networking()
 
 
-def interface_pods(kind: InstanceType, networking: Networking = PLAIN) -> int:
-    """Return how many pods the type's interfaces can give an address: interfaces x (addresses - 1) + 2; 110 where EC2
-    gives no limits. Under custom networking the first interface serves no pods; a prefix (Nitro only) is 16 addresses.
+def interface_pods(kind: InstanceType, networking: Networking = NO_CNI_SETTINGS) -> int:
+    """Return the number of pods that the type's interfaces can give an address: interfaces x (addresses - 1) + 2.
+
+    Under custom networking the first interface serves no pods. With prefix delegation (Nitro only) each address stands
+    for a prefix of 16. The result is 110 where the limits of the type are unknown.
     """
     enis = kind.max_enis - (1 if networking.custom else 0)
     if enis < 1 or kind.ips_per_eni < 1:
-        return KUBELET_DEFAULT if not kind.max_enis else HOST_PODS
-    each = (kind.ips_per_eni - 1) * (PREFIX if networking.prefixes and kind.nitro else 1)
-    return enis * each + HOST_PODS
+        return KUBELET_DEFAULT_MAX_PODS if not kind.max_enis else HOST_NETWORK_PODS
+    each = (kind.ips_per_eni - 1) * (ADDRESSES_PER_PREFIX if networking.prefixes and kind.nitro else 1)
+    return enis * each + HOST_NETWORK_PODS
 
 
 def max_pods(
     kinds: Sequence[InstanceType], settings: KubeletSettings, networking: Networking, *, computed_by_eks: bool
 ) -> int:
-    """Return kubelet's max pods on a node of the first of `kinds`, which are all that the group can launch.
+    """Return the kubelet's max pods on a node of `kinds[0]`. `kinds`: all types that the group can launch.
 
-    The user data's value wins, else the interfaces are counted, uncapped. Where EKS chooses the image and writes the
-    user data (`computed_by_eks`), at most 110, from 30 vCPUs on 250, and the fewest of all types stand for each.
+    A value in the user data wins; otherwise the interfaces are counted, without a cap. `computed_by_eks`: EKS chooses
+    the image and writes the user data. It caps the number at 110, or at 250 from 30 vCPUs on, and uses the smallest
+    number of all types for each.
     """
     first = kinds[0]
     if settings.family is Family.WINDOWS or not settings.counts_interfaces:
-        return settings.max_pods or KUBELET_DEFAULT
+        return settings.max_pods or KUBELET_DEFAULT_MAX_PODS
     if not computed_by_eks:
         return interface_pods(first) if settings.max_pods is None else settings.max_pods
     if settings.max_pods is not None:
@@ -68,11 +76,12 @@ def max_pods(
 
 
 def _cap(kind: InstanceType) -> int:
-    return MANY if kind.vcpus >= MANY_FROM else FEW
+    return LARGE_TYPE_CAP if kind.vcpus >= LARGE_TYPE_VCPUS else SMALL_TYPE_CAP
 
 
 def reserved_pods(kind: InstanceType, settings: KubeletSettings, most: int) -> int:
-    """Return the number of pods for which kubelet's memory is reserved: Amazon Linux counts the interfaces whatever max
-    pods is, Bottlerocket takes max pods.
+    """Return the number of pods for which memory of the kubelet is reserved. `most`: max pods of the node.
+
+    Amazon Linux counts the interfaces whatever max pods is; Bottlerocket uses max pods.
     """
     return most if settings.family is Family.BOTTLEROCKET else interface_pods(kind)

@@ -1,7 +1,8 @@
-"""Events of a change of a termination record: five kinds, each once for every change that means it.
+"""Events of a change of a termination record, of five types.
 
-Read from the table's stream, after the change is written, so that no drain waits for a subscriber. A stream delivers at
-least once: the id of an event is derived from its content and is the same every time."""
+Decides which events a change causes and what they contain; `notifications.handler` reads the changes from the table's
+stream and sends the events. Because that happens after the write, no drain waits for a subscriber. A stream delivers at
+least once, so the id of an event is derived from its content and repeats with it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,8 +17,8 @@ from leeward.model.termination import Cause, Outcome, Status, TerminationRecord,
 from leeward.model.times import format_instant
 
 SOURCE = "leeward"
-MOST_BLOCKERS = 50  # an event holds 256 KiB, and more are not useful
-LONGEST_WHY = 1000
+MAX_BLOCKERS = 50  # an event may have 256 KiB, and more blockers are of no use
+MAX_REASON_LENGTH = 1000  # characters
 
 
 class EventType(StrEnum):
@@ -32,14 +33,14 @@ class EventType(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeTerminationEvent:
-    """Event of a termination. `id` is the same whenever the same change is read again; `at` is when it was written."""
+    """Event of a termination. `id`: the same when the same change is read again. `at`: when the change was written."""
 
-    turn: EventType
+    type: EventType
     id: str
     at: datetime
     record: TerminationRecord
     causes: tuple[Cause, ...]
-    why: str
+    reason: str
 
     def detail(self) -> dict[str, Any]:
         """Return the event's `detail`, and the webhook's body: plain JSON without secrets."""
@@ -47,7 +48,7 @@ class NodeTerminationEvent:
         launched = list(record.replacement.launched) if record.replacement else []
         return {
             "id": self.id,
-            "event": self.turn.value,
+            "event": self.type.value,
             "at": format_instant(self.at),
             "cluster": subject.cluster,
             "group": subject.group,
@@ -59,19 +60,22 @@ class NodeTerminationEvent:
             "execution": execution_name(record.instance, record.attempt),
             "causes": [_cause(cause) for cause in self.causes],
             "deadline": _instant(known_deadline(record, self.at)),
-            "blockers": [_blocker(line, record, self.at) for line in record.blocked_by[:MOST_BLOCKERS]],
+            "blockers": [_blocker(line, record, self.at) for line in record.blocked_by[:MAX_BLOCKERS]],
             "replacements": launched,
             "podsEvicted": record.pods_evicted,
             "outcome": record.outcome.value if record.outcome else None,
-            "why": self.why,
+            "why": self.reason,
         }
 
 
 def events_of_change(
     before: TerminationRecord | None, after: TerminationRecord, at: datetime
 ) -> tuple[NodeTerminationEvent, ...]:
-    """Return the events of the change, in the order in which they happened; none for progress of no interest."""
-    return tuple(_detected(before, after, at)) + tuple(_turns(before, after, at))
+    """Return the events of the change, in the order in which they happened; empty for mere progress.
+
+    `before` None: the record is new. `at`: when the change was written.
+    """
+    return tuple(_detected(before, after, at)) + tuple(_progressed(before, after, at))
 
 
 def _detected(
@@ -79,57 +83,63 @@ def _detected(
 ) -> Iterator[NodeTerminationEvent]:
     for cause in after.causes:
         if before is None or not before.knows(cause.id):
-            yield _event(EventType.DETECTED, after, at, cause.id, why=cause.reason, causes=(cause,))
+            yield _event(EventType.DETECTED, after, at, cause.id, reason=cause.reason, causes=(cause,))
 
 
-def _turns(before: TerminationRecord | None, after: TerminationRecord, at: datetime) -> Iterator[NodeTerminationEvent]:
+def _progressed(
+    before: TerminationRecord | None, after: TerminationRecord, at: datetime
+) -> Iterator[NodeTerminationEvent]:
     old_times = before.times if before and before.attempt == after.attempt else {}
     if "draining" in after.times and "draining" not in old_times:
-        yield _event(EventType.STARTED, after, at, "", why=", ".join(cause.kind.value for cause in after.causes))
+        yield _event(EventType.STARTED, after, at, "", reason=", ".join(cause.kind.value for cause in after.causes))
     if _blocked_pods(after) - _blocked_pods(before):
         pods = ",".join(sorted(_blocked_pods(after)))
-        yield _event(EventType.BLOCKED, after, at, pods, why="; ".join(after.blocked_by)[:LONGEST_WHY])
+        yield _event(EventType.BLOCKED, after, at, pods, reason="; ".join(after.blocked_by)[:MAX_REASON_LENGTH])
     if "retry" in after.times and after.times["retry"] != old_times.get("retry"):
-        again = format_instant(after.times["retry"])
-        yield _event(
-            EventType.FAILED, after, at, again, why=f"{after.failure or 'it did not end'}; tried again at {again}"
-        )
+        retry = format_instant(after.times["retry"])
+        reason = f"{after.failure or 'it did not end'}; tried again at {retry}"
+        yield _event(EventType.FAILED, after, at, retry, reason=reason)
     if after.status is Status.CLOSED and (before is None or before.status is Status.OPEN):
         yield _closed(after, at)
 
 
 def _closed(record: TerminationRecord, at: datetime) -> NodeTerminationEvent:
     if record.outcome is Outcome.RETURNED_TO_SERVICE and record.failure:
-        return _event(EventType.FAILED, record, at, "closed", why=record.failure)
-    cancelled = "no cause requests its termination any more: it is in service again"
-    gone = "the instance is gone and its hooks are answered"
-    return _event(
-        EventType.FINISHED, record, at, "", why=cancelled if record.outcome is Outcome.RETURNED_TO_SERVICE else gone
-    )
+        return _event(EventType.FAILED, record, at, "closed", reason=record.failure)
+    reason = "the instance is gone and its hooks are answered"
+    if record.outcome is Outcome.RETURNED_TO_SERVICE:
+        reason = "no cause requests its termination any more: it is in service again"
+    return _event(EventType.FINISHED, record, at, "", reason=reason)
 
 
 def _blocked_pods(record: TerminationRecord | None) -> frozenset[str]:
-    """Return the pods that block the drain. A budget's sentence counts pods and changes all the time: only more pods
-    make an event. Load balancers and volumes that a node waits for do not block: they end by themselves.
+    """Return the pods that block the drain.
+
+    Only a new pod makes an event: the text of a budget has counts, which change all the time. Load balancers and
+    volumes that a node waits for are no blockers: their waits end by themselves.
     """
     lines = record.blocked_by if record else ()
     return frozenset(pod for line in lines if (pod := BlockedLine.read(line).pod) is not None)
 
 
 def _event(
-    turn: EventType,
+    event_type: EventType,
     record: TerminationRecord,
     at: datetime,
-    what: str,
+    occurrence: str,
     *,
-    why: str,
+    reason: str,
     causes: tuple[Cause, ...] | None = None,
 ) -> NodeTerminationEvent:
-    word = turn.name.lower()
-    digest = f"-{sha256(what.encode()).hexdigest()[:12]}" if what else ""
-    name = f"{execution_name(record.instance, record.attempt)}-{word}{digest}"
+    """Build an event. `occurrence`: distinguishes events of one type in one execution; empty: there is only one."""
+    digest = f"-{sha256(occurrence.encode()).hexdigest()[:12]}" if occurrence else ""
     return NodeTerminationEvent(
-        turn=turn, id=name, at=at, record=record, causes=record.causes if causes is None else causes, why=why
+        type=event_type,
+        id=f"{execution_name(record.instance, record.attempt)}-{event_type.name.lower()}{digest}",
+        at=at,
+        record=record,
+        causes=record.causes if causes is None else causes,
+        reason=reason,
     )
 
 
@@ -144,8 +154,8 @@ def _cause(cause: Cause) -> dict[str, Any]:
 
 
 def _blocker(line: str, record: TerminationRecord, at: datetime) -> dict[str, Any]:
-    """Build one blocker. `until`: when it is no longer waited for, as the line itself says, else when the drain gives
-    up; None if the wait has no end.
+    """Build one entry of `blockers`. Its `until` is the end of the wait that the line names, else the end of the drain;
+    None: the wait has no end.
     """
     blocked = BlockedLine.read(line)
     ends = [moment for moment in (record.times.get("until"), detach_deadline(record, at)) if moment is not None]

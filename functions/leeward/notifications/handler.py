@@ -38,7 +38,7 @@ def handle(event: Mapping[str, Any], _context: object) -> dict[str, int]:
         telemetry.error("a record that cannot be read makes no event", {"key": one.key, "why": one.why})
     bus().tell(found)
     for made in found:
-        telemetry.info(made.turn.value, {"id": made.id, "instance": made.record.instance, "why": made.why})
+        telemetry.info(made.type.value, {"id": made.id, "instance": made.record.instance, "why": made.reason})
     telemetry.count({EVENTS_PUBLISHED: len(found), CHANGES_UNREADABLE: len(unreadable)})
     return {"events": len(found)}
 

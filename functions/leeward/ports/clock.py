@@ -1,4 +1,4 @@
-"""Port to time."""
+"""Port to time: the present, and waiting within a step."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Time, which the simulation jumps."""
+    """Clock of a function; the simulation replaces it with one that advances without waiting."""
 
     def now(self) -> datetime:
-        """Return the present, aware, in UTC."""
+        """Return the present as an aware datetime in UTC."""
         ...
 
     def sleep(self, seconds: float) -> None:
-        """Sleep inside a step."""
+        """Block the running step for `seconds`; longer waits are Wait states of the state machine."""
         ...

@@ -1,4 +1,4 @@
-"""Port to Elastic Load Balancing, for a drain."""
+"""Port to Elastic Load Balancing, through which a drain waits for the deregistration of its node's targets."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ if TYPE_CHECKING:
 
 
 class LoadBalancers(Protocol):
-    """Target groups that are tagged for a cluster. The port is read-only: the owner of a
-    registration deregisters it.
-    """
+    """Target groups tagged for a cluster. Read-only: the controller that registered a target deregisters it."""
 
     def targets(self, cluster: str, instance: Instance) -> Sequence[Target]:
-        """Return the cluster's targets that are at the instance, with their health now; unused ones are left out.
+        """Return the cluster's targets on the instance with their current health, without those in state `unused`.
 
-        The list of target groups may be a minute old.
+        The list of target groups is cached for up to a minute.
         """
         ...

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from leeward.disruption.record import DisruptionRecord
     from leeward.model.facts import FactKind, Sheet
-    from leeward.model.reservation import IpReservation, Pool, Promises
+    from leeward.model.reservation import IpReservation, Pool, Reservations
     from leeward.model.seen import Seen
     from leeward.model.surge_instance import Settlement, SurgeInstance
     from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, Subject, TerminationRecord
@@ -155,17 +155,17 @@ class Catalog(Protocol):
         """Overwrite the sheet, unless one of a later read is there."""
         ...
 
-    def promises(self, cluster: str) -> Promises:
+    def reservations(self, cluster: str) -> Reservations:
         """Return the addresses reserved by launches in progress, and which spot capacity is short;
         strongly consistent.
         """
         ...
 
-    def run_short(self, cluster: str, pool: Pool, until: datetime) -> None:
+    def mark_unavailable(self, cluster: str, pool: Pool, until: datetime) -> None:
         """Record that spot capacity is short; a repeat writes the same, reservations stay unchanged."""
         ...
 
-    def promise(self, cluster: str, instance: str, promise: IpReservation, *, after: int) -> bool:
+    def reserve(self, cluster: str, instance: str, reservation: IpReservation, *, after: int) -> bool:
         """Record one reservation; False when the version is not `after` any more, or the response
         was lost: read again.
         """

@@ -1,7 +1,8 @@
-"""Circuit breaker: when many nodes fail at once, the cause is not in the nodes, and replacing them makes it worse.
+"""Circuit breaker of node repair: when many nodes fail at once, replacing them does not help and makes it worse.
 
-Sources: Karpenter (node repair stops when more than 20 % of a pool are unhealthy) and Kubernetes' node lifecycle
-controller, which counts by zone and evicts nothing while all nodes of all zones are NotReady."""
+Decides whether a node's repair has to wait because of the other nodes; `unhealthy_nodes` decides which node needs
+repair. Sources: Karpenter (node repair stops when more than 20 % of a pool are unhealthy) and Kubernetes' node
+lifecycle controller, which counts by zone and evicts nothing while all nodes of all zones are NotReady."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from leeward.cluster.state import ClusterState
 from leeward.model.node import Node
 from leeward.policy.document import RepairPolicy
 
-FEWEST_OF_A_ZONE = 2  # in a zone with one node an outage looks like a broken node
+MIN_NODES_FOR_ZONE_OUTAGE = 2  # in a zone with one node, an outage cannot be told from a broken node
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +24,7 @@ class Share:
 
     @classmethod
     def of(cls, unhealthy: Iterable[bool]) -> "Share":
-        """Count one entry for each node."""
+        """Count the nodes; `unhealthy` has one entry for each node."""
         nodes = tuple(unhealthy)
         return cls(unhealthy=sum(nodes), nodes=len(nodes))
 
@@ -31,7 +32,8 @@ class Share:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CircuitBreaker:
     """Counts of unhealthy nodes, made once per pass over all nodes of the cluster, whichever tool manages them.
-    `zones` leaves out nodes whose zone is unknown.
+
+    `zones`: counts by zone, without nodes whose zone is unknown.
     """
 
     all_not_ready: bool
@@ -40,8 +42,8 @@ class CircuitBreaker:
 
     @classmethod
     def of(cls, state: ClusterState) -> "CircuitBreaker":
-        """Count the nodes. Nodes whose instances are gone, or have a newer Node, are not counted; those under repair
-        count as unhealthy.
+        """Count the nodes of a cluster. Nodes whose instance has ended or has a newer Node object are left out; nodes
+        under repair count as unhealthy.
         """
         alive = [node for node in state.nodes if not (state.has_ended(node) or state.is_superseded(node))]
         zones: dict[str, list[bool]] = {}
@@ -55,20 +57,20 @@ class CircuitBreaker:
         )
 
     def reason_to_wait(self, node: Node, rules: RepairPolicy, state: ClusterState) -> str:
-        """Return the guard that holds the node's repair back, or an empty string if none does."""
+        """Return why the node's repair has to wait, empty if it need not."""
         zone = state.zone_of(node)
         if self.all_not_ready and node.instance_id not in known_or(state.impaired, {}):
             return "every node of the cluster is NotReady: the control plane or the network is in trouble, not the node"
         if zone in self.zones and _all_unhealthy(self.zones[zone]):
             return f"every node of zone {zone} is unhealthy: the zone is in trouble, not the node"
-        for where, share in self._circuits(zone):
+        for scope, share in self._scopes(zone):
             if share.unhealthy > most_unhealthy(rules, share.nodes):
-                most = f"{rules.max_unhealthy}{'%' if rules.max_unhealthy_percent else ''}"
-                of_all = f"{share.unhealthy} of {share.nodes} nodes of {where} are unhealthy"
-                return f"{of_all}, more than repair.maxUnhealthy ({most})"
+                limit = f"{rules.max_unhealthy}{'%' if rules.max_unhealthy_percent else ''}"
+                count = f"{share.unhealthy} of {share.nodes} nodes of {scope} are unhealthy"
+                return f"{count}, more than repair.maxUnhealthy ({limit})"
         return ""
 
-    def _circuits(self, zone: str) -> Iterator[tuple[str, Share]]:
+    def _scopes(self, zone: str) -> Iterator[tuple[str, Share]]:
         """Yield the scopes over which `maxUnhealthy` is counted: the node's zone, and the cluster."""
         if zone in self.zones:
             yield f"zone {zone}", self.zones[zone]
@@ -76,8 +78,9 @@ class CircuitBreaker:
 
 
 def most_unhealthy(rules: RepairPolicy, nodes: int) -> int:
-    """Return how many of so many nodes may be unhealthy while any is repaired. A percentage is rounded down and allows
-    at least one node, whatever it is; a number is taken as it is, so that 0 allows no repair.
+    """Return how many of `nodes` nodes may be unhealthy while nodes are still repaired.
+
+    A percentage is rounded down and allows at least one node; a number is used as it is, so that 0 allows no repair.
     """
     if not rules.max_unhealthy_percent:
         return rules.max_unhealthy
@@ -85,9 +88,9 @@ def most_unhealthy(rules: RepairPolicy, nodes: int) -> int:
 
 
 def _is_unhealthy(node: Node, state: ClusterState) -> bool:
-    """Return whether the node, whose instance has not ended, is NotReady or fails a check, however long."""
+    """Return whether the node is NotReady or its instance fails a status check, for however short a time."""
     return not node.ready or node.instance_id in known_or(state.impaired, {})
 
 
 def _all_unhealthy(share: Share) -> bool:
-    return share.nodes >= FEWEST_OF_A_ZONE and share.unhealthy == share.nodes
+    return share.nodes >= MIN_NODES_FOR_ZONE_OUTAGE and share.unhealthy == share.nodes

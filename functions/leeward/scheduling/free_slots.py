@@ -1,4 +1,4 @@
-"""Places where new nodes can come up, and the new nodes that have come up in a world."""
+"""Offerings in which a packing can open new nodes, and the new nodes that it has opened in a world."""
 
 from collections.abc import Iterable
 
@@ -6,8 +6,12 @@ from leeward.scheduling.nodes import NodeTemplate, Offering
 from leeward.scheduling.pod_classes import Kind
 
 
-class Opening:
-    """One offering of a template. Nodes made of it keep their numbers from try to try; `mask` are all of them."""
+class FreeSlot:
+    """One offering of a template, in which new nodes can be opened.
+
+    `numbers`: numbers of its nodes in the world, which later trials use again. `mask`: the same nodes as bits. `never`:
+    kinds of pods that do not fit even on an empty node of it.
+    """
 
     __slots__ = ("at", "mask", "never", "numbers", "template")
 
@@ -15,38 +19,38 @@ class Opening:
         self.template, self.at = template, at
         self.numbers: list[int] = []
         self.mask = 0
-        self.never: set[Kind] = set()  # kinds that not even an empty node of this opening can take
+        self.never: set[Kind] = set()
 
     @property
     def offering(self) -> Offering:
-        """Offering that this opening stands for."""
+        """Offering of the slot."""
         return self.template.offerings[self.at]
 
     @property
     def rank(self) -> tuple[float, str, int]:
-        """Sort key, the cheapest first, then by name: the order in which templates are given makes no difference."""
+        """Sort key, the cheapest first; the name makes the order independent of that of the templates."""
         return self.offering.price, self.template.name, self.at
 
 
-class Openings:
-    """Openings of one world; `ranked`: all of them by rank.
+class FreeSlots:
+    """Free slots of one world. `ranked`: all of them by rank.
 
-    Templates are distinguished by identity: pass the same objects again.
+    Templates are compared by identity: callers pass the same objects each time.
     """
 
     __slots__ = ("_known", "ranked")
 
     def __init__(self) -> None:
-        self._known: dict[tuple[int, int], Opening] = {}
-        self.ranked: list[Opening] = []
+        self._known: dict[tuple[int, int], FreeSlot] = {}
+        self.ranked: list[FreeSlot] = []
 
-    def of(self, templates: Iterable[NodeTemplate]) -> list[Opening]:
-        """Return the openings of the templates."""
+    def of(self, templates: Iterable[NodeTemplate]) -> list[FreeSlot]:
+        """Return the slots of the templates, one for each offering, in their order."""
         return [self._of(template, at) for template in templates for at in range(len(template.offerings))]
 
-    def _of(self, template: NodeTemplate, at: int) -> Opening:
-        found = self._known.get((id(template), at))
-        if found is None:
-            found = self._known[id(template), at] = Opening(template, at)
-            self.ranked = sorted((*self.ranked, found), key=lambda one: one.rank)
-        return found
+    def _of(self, template: NodeTemplate, at: int) -> FreeSlot:
+        slot = self._known.get((id(template), at))
+        if slot is None:
+            slot = self._known[id(template), at] = FreeSlot(template, at)
+            self.ranked = sorted((*self.ranked, slot), key=lambda slot: slot.rank)
+        return slot

@@ -1,4 +1,6 @@
-"""Nodes as a scheduler sees them, and templates of nodes that do not exist yet."""
+"""Nodes as the scheduler sees them, and templates of nodes that do not exist yet.
+
+Parses only what scheduling reads; `model.node` has the rest of a Node."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -10,14 +12,15 @@ from leeward.model.well_known import ZONE_LABEL
 from leeward.scheduling.malformed import UNREADABLE, malformed
 
 HOSTNAME_LABEL = "kubernetes.io/hostname"
-EBS_ZONE_LABEL = "topology.ebs.csi.aws.com/zone"  # the EBS driver labels every node so; its volumes ask for it
+EBS_ZONE_LABEL = "topology.ebs.csi.aws.com/zone"  # set on every node by the EBS CSI driver, whose volumes require it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSpec:
-    """One node. `attach_limits`: volumes that each CSI driver can attach; a driver that is not named has no limit.
+    """One node. `attach_limits`: number of volumes by CSI driver; a driver that is not listed has no limit.
 
-    `closed`: why it takes no pods whatever they tolerate, in kube-scheduler's style; empty: it takes pods.
+    `closed`: why the node accepts no pod, whatever the pod tolerates, in kube-scheduler's style; empty: it accepts
+    pods.
     """
 
     name: str
@@ -30,16 +33,16 @@ class NodeSpec:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any], csi_node: Mapping[str, Any] | None = None) -> Self:
-        """Parse a Node and, where there is one, its CSINode. Raises InvalidInputError, which names the node, for input
-        that the schema does not allow.
+        """Parse a Node and its CSINode, if it has one. Raises InvalidInputError, which names the node, for input that
+        the schema does not allow.
         """
         try:
-            return cls._read(raw, csi_node or {})
+            return cls._parse(raw, csi_node or {})
         except UNREADABLE as error:
             raise malformed("node", raw, error) from error
 
     @classmethod
-    def _read(cls, raw: Mapping[str, Any], csi_node: Mapping[str, Any]) -> Self:
+    def _parse(cls, raw: Mapping[str, Any], csi_node: Mapping[str, Any]) -> Self:
         meta, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}
         return cls(
             name=meta["name"],
@@ -53,9 +56,9 @@ class NodeSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offering:
-    """Place where a node of a template can come up. `price` in dollars an hour, where it is known.
+    """Zone in which a template's node can be launched.
 
-    `labels` are those that only this place gives, such as the subnet's.
+    `price`: dollars an hour, 0 where unknown. `labels`: labels that only nodes of this zone have, such as the subnet's.
     """
 
     zone: str
@@ -65,27 +68,29 @@ class Offering:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeTemplate:
-    """Template of a group's new nodes. `most`: new nodes that the group can still get, None without a limit."""
+    """Template of a group's new nodes. `max_nodes`: how many more nodes the group can launch; None: no limit."""
 
     name: str
     node: NodeSpec
     offerings: tuple[Offering, ...]
-    most: int | None = None
+    max_nodes: int | None = None
 
-    def made(self, at: int, number: int) -> NodeSpec:
-        """Return the `number`th node of its offering `at`, with the labels of that place and a name of its own."""
+    def new_node(self, at: int, number: int) -> NodeSpec:
+        """Return new node `number` of offering `at` (an index of `offerings`), with that zone's labels and a unique
+        name.
+        """
         offering, name = self.offerings[at], f"new-{self.name}-{at}-{number}"
-        place = {ZONE_LABEL: offering.zone, EBS_ZONE_LABEL: offering.zone} if offering.zone else {}
+        zone_labels = {ZONE_LABEL: offering.zone, EBS_ZONE_LABEL: offering.zone} if offering.zone else {}
         return replace(
             self.node,
             name=name,
-            labels={**self.node.labels, **place, **offering.labels, HOSTNAME_LABEL: name},
+            labels={**self.node.labels, **zone_labels, **offering.labels, HOSTNAME_LABEL: name},
             unschedulable=False,
         )
 
 
 def _limits(csi_node: Mapping[str, Any]) -> dict[str, int]:
-    """Return the limits in `spec.drivers[].allocatable.count` of a CSINode."""
+    """Return `spec.drivers[].allocatable.count` of a CSINode by driver, without drivers that set none."""
     drivers = (csi_node.get("spec") or {}).get("drivers") or ()
     counts = {driver["name"]: (driver.get("allocatable") or {}).get("count") for driver in drivers}
     return {name: int(count) for name, count in counts.items() if count is not None}

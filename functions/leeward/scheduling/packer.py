@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from enum import Enum
 
-from leeward.scheduling.free_slots import Opening
+from leeward.scheduling.free_slots import FreeSlot
 from leeward.scheduling.nodes import NodeTemplate
 from leeward.scheduling.outcome import NewNode, Packing, Unplaced, no_new_node, unavailable
 from leeward.scheduling.pod_classes import Kind
@@ -31,9 +31,9 @@ class Packer:
     def __init__(self, world: World, templates: Sequence[NodeTemplate], at_most: int | None, way: Way) -> None:
         self._world, self._way = world, way
         self.unplaced: list[PodSpec] = []
-        self._openings = world.openings.of(templates)
+        self._slots = world.free_slots.of(templates)
         self._at_most = at_most
-        self._opened: dict[int, Opening] = {}  # by number, in the order of opening
+        self._opened: dict[int, FreeSlot] = {}  # by number, in the order in which it opened them
         self._zones: dict[str, int] = {}
         self._templates: dict[str, int] = {}
         self._went: dict[PodSpec, int] = {}
@@ -52,8 +52,8 @@ class Packer:
 
     def again(self) -> None:
         """Repeat the same placements in the world as it was before."""
-        for opening in self._opened.values():
-            self._world.open(opening)
+        for slot in self._opened.values():
+            self._world.open(slot)
         for pod, number in self._went.items():
             self._world.put(pod, self._world.kind(pod), number)
 
@@ -64,7 +64,7 @@ class Packer:
         All filters refuse more the more pods are placed, except affinity and spread.
         """
         kind = self._world.kind(pod)
-        if kind.hopeful or not all(self._is_never(kind, one) for one in self._openings):
+        if kind.hopeful or not all(self._is_never(kind, one) for one in self._slots):
             return True
         return self._pick(kind, self._world.feasible(kind, self._world.fleet.present)) >= 0
 
@@ -105,35 +105,35 @@ class Packer:
         return number
 
     def _opened_for(self, kind: Kind, feasible: int) -> int:
-        """Return one of the new nodes that are already present, by the rank of their openings."""
-        there = (feasible & one.mask for one in self._world.openings.ranked)
+        """Return one of the new nodes that are already present, by the rank of their slots."""
+        there = (feasible & one.mask for one in self._world.free_slots.ranked)
         return next((number for mask in there if mask and (number := self._pick(kind, mask)) >= 0), -1)
 
     def _open_for(self, kind: Kind) -> int:
         """Open the cheapest possible new node; among equals in the zone that has got the fewest."""
         world = self._world
-        for opening in self._choices():
-            if kind in opening.never:
+        for slot in self._choices():
+            if kind in slot.never:
                 continue
             point = world.checkpoint()
-            number = world.open(opening)
+            number = world.open(slot)
             if world.pick(kind, world.feasible(kind, world.fleet.bits[number])) >= 0:
-                self._note(opening, number)
+                self._note(slot, number)
                 return number
             if self._refuses(kind, number):
-                opening.never.add(kind)
+                slot.never.add(kind)
             world.rollback(point)
         return -1
 
-    def _is_never(self, kind: Kind, opening: Opening) -> bool:
-        """Return whether an empty node of the opening refuses the kind, with a trial where no run has tried that yet:
+    def _is_never(self, kind: Kind, slot: FreeSlot) -> bool:
+        """Return whether an empty node of the slot refuses the kind, with a trial where no run has tried that yet:
         the results of earlier tries must make no difference.
         """
-        if kind not in opening.never:
+        if kind not in slot.never:
             with self._world.trial():
-                if self._refuses(kind, self._world.open(opening)):
-                    opening.never.add(kind)
-        return kind in opening.never
+                if self._refuses(kind, self._world.open(slot)):
+                    slot.never.add(kind)
+        return kind in slot.never
 
     def _refuses(self, kind: Kind, number: int) -> bool:
         """Return whether an empty node refuses the kind for reasons that hold for every node of its template."""
@@ -141,18 +141,18 @@ class Packer:
         lasting = [rule for rule in kind.rules if isinstance(rule, _LASTING)]
         return any(not rule.narrow(bit) or (isinstance(rule, Room) and not rule.fits(number)) for rule in lasting)
 
-    def _choices(self) -> list[Opening]:
+    def _choices(self) -> list[FreeSlot]:
         if self._at_most is not None and len(self._opened) >= self._at_most:
             return []
-        open_ones = [one for one in self._openings if self._has_more(one.template)]
+        open_ones = [one for one in self._slots if self._has_more(one.template)]
         return sorted(open_ones, key=lambda one: (one.offering.price, self._zones.get(one.offering.zone, 0), one.rank))
 
     def _has_more(self, template: NodeTemplate) -> bool:
-        return template.most is None or self._templates.get(template.name, 0) < template.most
+        return template.max_nodes is None or self._templates.get(template.name, 0) < template.max_nodes
 
-    def _note(self, opening: Opening, number: int) -> None:
-        zone, name = opening.offering.zone, opening.template.name
-        self._opened[number] = opening
+    def _note(self, slot: FreeSlot, number: int) -> None:
+        zone, name = slot.offering.zone, slot.template.name
+        self._opened[number] = slot
         self._zones[zone] = self._zones.get(zone, 0) + 1
         self._templates[name] = self._templates.get(name, 0) + 1
 
@@ -175,16 +175,16 @@ class Packer:
     def _why(self, kind: Kind) -> str:
         world, present = self._world, self._world.fleet.present
         sentences = [unavailable(world.refusals(kind, present), present.bit_count())]
-        for opening in self._choices():
+        for slot in self._choices():
             with world.trial():
-                bit = world.fleet.bits[world.open(opening)]
+                bit = world.fleet.bits[world.open(slot)]
                 refusals = world.refusals(kind, bit)
-            sentences.append(no_new_node(opening.template.name, opening.offering.zone, refusals))
-        if self._openings and not self._choices():
+            sentences.append(no_new_node(slot.template.name, slot.offering.zone, refusals))
+        if self._slots and not self._choices():
             sentences.append(f"No more than {len(self._opened)} new nodes are allowed.")
         return " ".join(sentences)
 
 
-def _new_node(opening: Opening, name: str, pods: Sequence[str]) -> NewNode:
-    place = opening.offering
-    return NewNode(name=name, template=opening.template.name, zone=place.zone, price=place.price, pods=tuple(pods))
+def _new_node(slot: FreeSlot, name: str, pods: Sequence[str]) -> NewNode:
+    place = slot.offering
+    return NewNode(name=name, template=slot.template.name, zone=place.zone, price=place.price, pods=tuple(pods))

@@ -1,4 +1,6 @@
-"""Label selectors and node requirements, parsed once into values that are equal when they mean the same."""
+"""Label selectors and node requirements.
+
+Parsed into a canonical form, so that selectors written in another order are equal and share one class of pods."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +11,7 @@ from leeward.errors import InvalidInputError
 
 
 class Operator(StrEnum):
-    """Operator of a requirement; the last two are for nodes only."""
+    """Operator of a requirement. `Gt` and `Lt` are valid for nodes only."""
 
     IN = "In"
     NOT_IN = "NotIn"
@@ -29,8 +31,8 @@ class Requirement:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """Parse a raw requirement; values are sorted, so that order makes no difference. Raises InvalidInputError for
-        an unknown operator.
+        """Parse one entry of `matchExpressions`; values are sorted and unique. Raises InvalidInputError for an unknown
+        operator.
         """
         try:
             operator = Operator(raw["operator"])
@@ -40,7 +42,7 @@ class Requirement:
         return cls(key=raw["key"], operator=operator, values=tuple(sorted(set(raw.get("values") or ()))))
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Return whether the labels meet it. Gt and Lt compare whole numbers; any other value does not match."""
+        """Return whether labels meet the requirement. Gt and Lt compare whole numbers; other values do not match."""
         value = labels.get(self.key)
         match self.operator:
             case Operator.IN:
@@ -66,23 +68,23 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selector:
-    """One LabelSelector: all requirements hold. `nothing`: there was none, which selects no pod."""
+    """LabelSelector; objects have to meet all requirements. `nothing`: the field was missing, which selects nothing."""
 
     requirements: tuple[Requirement, ...] = ()
     nothing: bool = False
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Return whether it selects an object with these labels; the empty selector selects everything."""
+        """Return whether the selector selects an object with these labels; the empty selector selects every object."""
         return not self.nothing and all(requirement.matches(labels) for requirement in self.requirements)
 
     @property
     def empty(self) -> bool:
-        """True if it selects everything."""
+        """True if the selector selects every object."""
         return not self.nothing and not self.requirements
 
     @property
     def pair(self) -> tuple[str, str] | None:
-        """Label that every selected pod carries, for looking selectors up by it; None when there is no such label."""
+        """Label (key, value) that every selected object has, by which selectors are indexed; None: there is none."""
         for requirement in self.requirements:
             if requirement.operator is Operator.IN and len(requirement.values) == 1:
                 return requirement.key, requirement.values[0]
@@ -96,24 +98,31 @@ def selector(
     same: Sequence[str] = (),
     different: Sequence[str] = (),
 ) -> Selector:
-    """Return a LabelSelector with `matchLabelKeys` (`same`) and `mismatchLabelKeys` (`different`) of a pod's `own`
-    labels.
+    """Parse a LabelSelector of a pod's constraint; `raw` None selects nothing.
 
-    Keys that the pod does not carry are left out (KEP 3243, KEP 3633). Raises InvalidInputError.
+    `own`: labels of the pod. `same` (`matchLabelKeys`) and `different` (`mismatchLabelKeys`): keys whose values in
+    `own` are added as requirements; keys that the pod lacks are ignored (KEP 3243, KEP 3633). Raises InvalidInputError
+    for an unknown operator.
     """
     if raw is None:
         return Selector(nothing=True)
-    found = [_is(key, value) for key, value in (raw.get("matchLabels") or {}).items()]
-    found += [Requirement.from_json(one) for one in raw.get("matchExpressions") or ()]
-    found += [_is(key, own[key]) for key in same if key in own]
-    found += [Requirement(key=k, operator=Operator.NOT_IN, values=(own[k],)) for k in different if k in own]
-    return Selector(requirements=canonical(found))
+    requirements = [_equals(key, value) for key, value in (raw.get("matchLabels") or {}).items()]
+    requirements += [Requirement.from_json(expression) for expression in raw.get("matchExpressions") or ()]
+    requirements += [_equals(key, own[key]) for key in same if key in own]
+    requirements += [
+        Requirement(key=key, operator=Operator.NOT_IN, values=(own[key],)) for key in different if key in own
+    ]
+    return Selector(requirements=canonical(requirements))
 
 
 def canonical(requirements: Iterable[Requirement]) -> tuple[Requirement, ...]:
     """Return the requirements without duplicates, in a fixed order."""
-    return tuple(sorted(set(requirements), key=lambda one: (one.key, one.operator, one.values)))
+    return tuple(sorted(set(requirements), key=_order))
 
 
-def _is(key: str, value: str) -> Requirement:
+def _order(requirement: Requirement) -> tuple[str, Operator, tuple[str, ...]]:
+    return requirement.key, requirement.operator, requirement.values
+
+
+def _equals(key: str, value: str) -> Requirement:
     return Requirement(key=key, operator=Operator.IN, values=(value,))

@@ -12,7 +12,7 @@ from typing import Any
 from leeward.errors import ObjectGoneError
 from leeward.model.quantity import CPU, MEMORY, Amounts
 from leeward.scheduling.fleet import Fleet, numbers
-from leeward.scheduling.free_slots import Opening, Openings
+from leeward.scheduling.free_slots import FreeSlot, FreeSlots
 from leeward.scheduling.nodes import NodeSpec, NodeTemplate
 from leeward.scheduling.pod_classes import ATTACHED, Kind, Kinds, offered
 from leeward.scheduling.pods import PodSpec
@@ -51,8 +51,8 @@ class World:
             self.fleet.show(self._register(node))
         for template in launchable:
             for at in range(len(template.offerings)):
-                self.fleet.imagined |= self.fleet.bits[self._register(template.made(at, 0))]
-        self.existing, self.openings = self.fleet.present, Openings()
+                self.fleet.imagined |= self.fleet.bits[self._register(template.new_node(at, 0))]
+        self.existing, self.free_slots = self.fleet.present, FreeSlots()
         for pod in ordered:
             if pod.node in self.fleet.numbers:
                 self._put(pod, self._kinds.of(pod), self.fleet.numbers[pod.node])
@@ -164,13 +164,13 @@ class World:
         self._put(pod, kind, number)
         self._note(self._take, (pod, kind, number))
 
-    def open(self, opening: Opening) -> int:
+    def open(self, slot: FreeSlot) -> int:
         """Bring up a new node, with the daemon pods that will run there, whether they fit or not; return its number."""
-        number = next((one for one in opening.numbers if not self.fleet.present & self.fleet.bits[one]), -1)
+        number = next((one for one in slot.numbers if not self.fleet.present & self.fleet.bits[one]), -1)
         if number < 0:
-            number = self._register(opening.template.made(opening.at, len(opening.numbers) + 1))
-            opening.numbers.append(number)
-            opening.mask |= self.fleet.bits[number]
+            number = self._register(slot.template.new_node(slot.at, len(slot.numbers) + 1))
+            slot.numbers.append(number)
+            slot.mask |= self.fleet.bits[number]
         self.fleet.show(number)
         self._note(self.fleet.hide, (number,))
         name, bit = self.fleet.nodes[number].name, self.fleet.bits[number]

@@ -1,6 +1,7 @@
-"""Nodes that a group would launch now, modelled so that pods that fit there fit on any node that comes up.
+"""Nodes that a group would launch now, modelled so that pods that fit the model fit every node that is launched.
 
-Decides how several instance types become one template; `leeward.node_template` decides which types those are."""
+Decides how several instance types become one template and what the template costs; `leeward.node_template` decides
+which types those are, and what the node of each looks like."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,20 +18,19 @@ from leeward.node_template.choices import Choices
 from leeward.scheduling.nodes import EBS_ZONE_LABEL, HOSTNAME_LABEL, NodeSpec, NodeTemplate, Offering
 
 _BETA_ZONE = "failure-domain.beta.kubernetes.io/zone"
-_OF_A_PLACE = frozenset(
-    {well_known.ZONE_LABEL, EBS_ZONE_LABEL, HOSTNAME_LABEL, _BETA_ZONE}
-)  # each offering has its own
+_OFFERING_LABELS = frozenset({well_known.ZONE_LABEL, EBS_ZONE_LABEL, HOSTNAME_LABEL, _BETA_ZONE})  # set per offering
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launchable:
-    """Launches of one group. `zones`: those with a subnet of the group; `subnets`: ids by zone; `capacity` None where
-    the group mixes on-demand and spot; `expected`: the node of each type, by type.
+    """Launches of one group.
 
-    `template`: one node that stands for all types: the smallest allocatable of each resource, the labels that all of
-    them have, every taint that any of them has; one offering per zone. `prices`: dollars an hour of the most expensive
-    type by zone; a zone is absent where the price of a type is not known. `left`: MaxSize less desired, not below 0.
-    `launches`: the launch settings by type, None where they cannot be read.
+    `types`: instance types, in the group's order. `zones`: zones with a subnet of the group. `subnets`: subnet ids by
+    zone. `capacity` None: the group mixes on-demand and spot. `expected`: node by instance type. `template`: one node
+    that stands for all types, with the smallest allocatable of each resource, the labels that all types have and every
+    taint that any has; it has one offering per zone. `prices`: dollars an hour of the most expensive type, by zone;
+    a zone with a type of unknown price is absent. `left`: MaxSize less desired size, at least 0. `launches`: launch
+    settings by type, None where they cannot be read.
     """
 
     group: str
@@ -46,15 +46,15 @@ class Launchable:
     warnings: tuple[str, ...] = ()
 
     def launch_of(self, instance_type: str) -> LaunchSettings | None:
-        """Return the launch settings of the type; of one that the group does not launch (any more), those of the
-        first.
+        """Return the launch settings of the type, or of the group's first type if it does not launch this one (any
+        more).
         """
         first = next(iter(self.launches.values()), None)
         return self.launches.get(instance_type, first)
 
     @property
     def price(self) -> float | None:
-        """Price of the most expensive type in the most expensive zone, None where any is not known."""
+        """Dollars an hour of the most expensive type in the most expensive zone; None: the price of any is unknown."""
         known = [self.prices[zone] for zone in self.zones if zone in self.prices]
         return max(known) if known and len(known) == len(self.zones) else None
 
@@ -67,8 +67,8 @@ def launchable(
     prices: Prices,
     launches: Mapping[str, LaunchSettings | None] | None = None,
 ) -> Launchable:
-    """Return the launchable of a group whose `choices` are known. `expected`: one for each of its types, in their
-    order; `subnets`: at least the group's own.
+    """Return the launches of a group. `expected`: one node for each type of `choices`, in their order. `subnets`: at
+    least the group's own. Raises ValueError if types and nodes differ in number.
     """
     nodes = dict(zip(choices.types, expected, strict=True))
     by_zone = _by_zone(group, subnets)
@@ -93,21 +93,21 @@ def launchable(
 
 
 def most_expensive(types: Sequence[str], zone: str, capacity: CapacityType | None, prices: Prices) -> float | None:
-    """Return the dollars an hour of the most expensive type in the zone, None where the price of one is not known.
+    """Return the dollars an hour of the most expensive type in the zone; None: no types, or one of unknown price.
 
-    A group that mixes both capacity types may launch the more expensive one.
+    `capacity` None: the group may launch either capacity type, so the more expensive one counts.
     """
-    found: list[float] = []
+    known: list[float] = []
     for name in types:
         price = price_of(name, zone, capacity, prices)
         if price is None:
             return None
-        found.append(price)
-    return max(found, default=None)
+        known.append(price)
+    return max(known, default=None)
 
 
 def price_of(instance_type: str, zone: str, capacity: CapacityType | None, prices: Prices) -> float | None:
-    """Return the dollars an hour; None where it is not known."""
+    """Return the dollars an hour of the type; None: unknown. `capacity` None: the more expensive capacity type."""
     on_demand, spot = prices.on_demand.get(instance_type), prices.spot.get(instance_type, {}).get(zone)
     if capacity is CapacityType.SPOT:
         return spot
@@ -117,12 +117,12 @@ def price_of(instance_type: str, zone: str, capacity: CapacityType | None, price
 
 
 def _by_zone(group: Group, subnets: Iterable[Subnet]) -> dict[str, tuple[str, ...]]:
-    """Return the group's subnets by zone; a group without subnets of its own takes any of its zones."""
-    found: dict[str, list[str]] = {}
+    """Return the ids of the group's subnets by zone; a group without subnets uses every subnet of its zones."""
+    by_zone: dict[str, list[str]] = {}
     for subnet in sorted(subnets, key=lambda subnet: subnet.id):
         if subnet.id in group.subnets or (not group.subnets and subnet.zone in group.zones):
-            found.setdefault(subnet.zone, []).append(subnet.id)
-    return {zone: tuple(ids) for zone, ids in found.items()}
+            by_zone.setdefault(subnet.zone, []).append(subnet.id)
+    return {zone: tuple(ids) for zone, ids in by_zone.items()}
 
 
 def _template(
@@ -137,31 +137,33 @@ def _template(
         name=name,
         node=smallest(name, nodes),
         offerings=tuple(
-            Offering(zone=zone, price=prices.get(zone, 0.0), labels=_of_place(zone, subnets[zone])) for zone in zones
+            Offering(zone=zone, price=prices.get(zone, 0.0), labels=_zone_labels(zone, subnets[zone])) for zone in zones
         ),
-        most=left,
+        max_nodes=left,
     )
 
 
 def smallest(name: str, nodes: Sequence[ExpectedNode]) -> NodeSpec:
-    """Return a node such that pods that fit there fit on each of the nodes, except pods that require a label to be
-    absent or to have none of some values: see `accepted_everywhere`.
+    """Return a node such that a pod that fits it fits each of `nodes`.
+
+    Exception: a pod that requires a label to be absent, or not to have certain values. `accepted_everywhere` checks it.
     """
     first = nodes[0] if nodes else None
     common = dict(first.labels) if first else {}
-    room = dict(first.allocatable) if first else {}
+    allocatable = dict(first.allocatable) if first else {}
     taints: dict[Taint, None] = {}
     for node in nodes:
         common = {key: value for key, value in common.items() if node.labels.get(key) == value}
-        room = {key: min(value, node.allocatable[key]) for key, value in room.items() if key in node.allocatable}
+        allocatable = {
+            key: min(value, node.allocatable[key]) for key, value in allocatable.items() if key in node.allocatable
+        }
         taints |= dict.fromkeys(node.taints)
-    labels = {key: value for key, value in common.items() if key not in _OF_A_PLACE}
-    return NodeSpec(name=name, labels=labels, allocatable=room, taints=tuple(taints))
+    labels = {key: value for key, value in common.items() if key not in _OFFERING_LABELS}
+    return NodeSpec(name=name, labels=labels, allocatable=allocatable, taints=tuple(taints))
 
 
-def _of_place(zone: str, subnets: Sequence[str]) -> dict[str, str]:
-    """Return the labels that a node of the zone certainly has: its subnet's only where there is no other."""
-    subnet = (
-        {well_known.SUBNET_LABEL: subnets[0], well_known.CAST_SUBNET_LABEL: subnets[0]} if len(subnets) == 1 else {}
-    )
-    return {_BETA_ZONE: zone, **subnet}
+def _zone_labels(zone: str, subnets: Sequence[str]) -> dict[str, str]:
+    """Return the labels that every node of the zone has; the subnet's only where the zone has a single subnet."""
+    if len(subnets) != 1:
+        return {_BETA_ZONE: zone}
+    return {_BETA_ZONE: zone, well_known.SUBNET_LABEL: subnets[0], well_known.CAST_SUBNET_LABEL: subnets[0]}

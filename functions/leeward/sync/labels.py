@@ -1,4 +1,6 @@
-"""Subnet labels on nodes of selected groups, so that pods can select them (docs/features.md, S4)."""
+"""Subnet labels on nodes of selected groups, so that pods can select a subnet (docs/features.md, S4).
+
+Decides which nodes lack a label; an existing label is never overwritten, because another autoscaler may have set it."""
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -15,7 +17,7 @@ LABELS = (well_known.SUBNET_LABEL, well_known.CAST_SUBNET_LABEL)
 
 
 def unlabelled(groups: Iterable[Group], nodes: Iterable[Node]) -> tuple[Node, ...]:
-    """Return the members of the groups that lack one of the two labels and are not being deleted."""
+    """Return the nodes of the groups that lack one of `LABELS` and are not being deleted."""
     members = {member.id for group in groups for member in group.instances}
     return tuple(
         node
@@ -29,21 +31,21 @@ def label_nodes(
     groups: Iterable[Group],
     nodes: Iterable[Node],
     ports: Ports,
-    note: Callable[[str, LeewardError], object],
+    report_error: Callable[[str, LeewardError], object],
 ) -> list[str]:
-    """Label the nodes that lack it; return their names. EC2 is not called while every node has its labels. `note` takes
-    a node that could not be labelled and why; the others are labelled.
+    """Label the nodes that lack a label with the subnet of their instance, and return their names. Idempotent.
 
-    An existing label stays as it is: another autoscaler may have set it.
+    EC2 is not called while every node has its labels. `report_error` is called with the name of each node that could
+    not be labelled and the error; the other nodes are labelled.
     """
-    waiting = unlabelled(groups, nodes)
-    instances = ports.instances.describe(node.instance_id for node in waiting) if waiting else {}
+    lacking = unlabelled(groups, nodes)
+    instances = ports.instances.describe(node.instance_id for node in lacking) if lacking else {}
     labelled: list[str] = []
-    for node in waiting:
+    for node in lacking:
         instance = instances.get(node.instance_id)
         if instance is None or not instance.subnet:
             continue
-        with isolate_errors(partial(note, node.name)), suppress(ObjectGoneError):
+        with isolate_errors(partial(report_error, node.name)), suppress(ObjectGoneError):
             ports.clusters.kubernetes(cluster).label(node, dict.fromkeys(LABELS, instance.subnet))
             labelled.append(node.name)
     return labelled

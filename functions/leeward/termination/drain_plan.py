@@ -1,6 +1,7 @@
-"""Plan of a drain: the pods that leave a node, in which wave and how, those that stay, and those that forbid the drain.
+"""Plan of a drain: the pods that leave a node, those that may stay, and those that forbid the drain.
 
-Decides for one moment and has no side effects. The rules are kubectl drain's filters, with Karpenter's waves."""
+Decides for one moment in which wave and how each pod is removed, and has no side effects; `eviction` carries the plan
+out. The rules are the filters of kubectl drain, with the waves of Karpenter's terminator."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from leeward.model.node import Node
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.policy.document import DrainPolicy
 
-STUCK_AFTER = timedelta(seconds=60)  # past its deletion deadline: the kubelet is not answering (Karpenter: 1 min)
+STUCK_AFTER = timedelta(seconds=60)  # past its deletion deadline a pod's kubelet is down (Karpenter: 1 minute)
 TAINT_EFFECT = "NoSchedule"
 
 
@@ -26,9 +27,11 @@ class Protection(StrEnum):
     LOCAL_DATA = "local-data"
 
 
-class How(StrEnum):
-    """Ways to remove a pod. `evict` respects every PodDisruptionBudget, `delete` none. `surge` evicts once a second
-    replica is ready: it is only planned; a drain under way decides it for each pod (`termination.replica_surge`).
+class PodRemoval(StrEnum):
+    """Ways to remove a pod.
+
+    `evict` respects every PodDisruptionBudget, `delete` none. `surge` evicts once a second replica is ready; it occurs
+    only in a displayed plan, because a drain under way decides it for each pod (`termination.replica_surge`).
     """
 
     EVICT = "evict"
@@ -37,7 +40,7 @@ class How(StrEnum):
 
 
 class Tier(IntEnum):
-    """Groups of pods that leave one after the other (Karpenter's order of termination)."""
+    """Groups of pods in the order in which they leave (Karpenter's order of termination)."""
 
     OTHER = 0
     OTHER_DAEMON = 1
@@ -47,22 +50,24 @@ class Tier(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Eviction:
-    """Pod that has to leave. `grace_seconds` None: the pod's own. `last_call`: when it is deleted whatever blocks it,
-    None if never. `due`: that moment has come, so it leaves whatever its wave. `refusal`: the reason that forbids the
-    eviction now.
+    """Pod that has to leave.
+
+    `wave`: 0 leaves first. `grace_seconds` None: the pod's own. `force_delete_at`: when it is deleted whatever blocks
+    it; None: never. `due`: that moment has come, so the pod leaves whatever its wave. `refusal`: why the eviction is
+    forbidden now; None: it is allowed, or the pod is deleted.
     """
 
     pod: Pod
     wave: int
-    how: How
+    removal: PodRemoval
     grace_seconds: int | None = None
-    last_call: datetime | None = None
+    force_delete_at: datetime | None = None
     due: bool = False
     refusal: Refusal | None = None
 
     @property
     def blocked_by(self) -> tuple[str, ...]:
-        """Budgets that block it, as people write them: `pdb ns/name`."""
+        """PodDisruptionBudgets that block the eviction, as `pdb NAMESPACE/NAME`."""
         return self.refusal.named if self.refusal else ()
 
 
@@ -71,21 +76,21 @@ class LeftPod:
     """Pod that may stay on a drained node."""
 
     pod: Pod
-    why: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedPod:
-    """Pod that the policy or a flag protects: the drain cannot end while it is there."""
+    """Pod that the policy or a flag protects: the drain cannot end while the pod is on the node."""
 
     pod: Pod
-    what: Protection
-    why: str
+    protection: Protection
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainPlan:
-    """Verdict over all pods of a node at one moment."""
+    """Plan for all pods of a node at one moment. `deadline`: when the node terminates in any case; None: unknown."""
 
     node: Node
     deadline: datetime | None
@@ -95,12 +100,12 @@ class DrainPlan:
 
     @property
     def drained(self) -> bool:
-        """True if no pod is left that has to leave."""
+        """True if no pod has to leave any more."""
         return not self.evict and not self.refuse
 
     @property
     def turn(self) -> tuple[Eviction, ...]:
-        """Evictions to make now: a wave starts when the one before is gone, a last call waits for none."""
+        """Evictions to make now: the first wave, and every pod at its force-delete deadline."""
         return tuple(eviction for eviction in self.evict if eviction.wave == 0 or eviction.due)
 
 
@@ -115,30 +120,29 @@ def plan_drain(
     deadline: datetime | None = None,
     options: DrainOptions = BY_POLICY,
 ) -> DrainPlan:
-    """Sort the node's pods into those that leave, may stay, or forbid the drain.
+    """Return which of the node's pods leave, may stay, or forbid the drain.
 
-    `daemon_sets`: `namespace/name` of every DaemonSet that exists. `deadline`: when the node terminates whatever
-    happens. If the policy forces, or the policy or the options set a deadline, a pod is deleted at (deadline - its own
-    grace).
+    `pods`: pods of the node. `budgets`: PodDisruptionBudgets of the cluster. `daemon_sets`: `namespace/name` of every
+    DaemonSet that exists. `deadline`: when the node terminates in any case; `force_delete_at` says which pods are then
+    deleted instead of evicted.
     """
     leave: list[LeftPod] = []
     refuse: list[RefusedPod] = []
-    going: list[Pod] = []
+    leaving: list[Pod] = []
     for pod in sorted(pods, key=lambda pod: pod.key):
-        stays = _why_left(pod, daemon_sets, now, options)
-        forbids = None if stays else _refused(pod, daemon_sets, policy, options)
+        stays = _reason_to_stay(pod, daemon_sets, now, options)
+        refused = None if stays else _refused(pod, daemon_sets, policy, options)
         if stays:
-            leave.append(LeftPod(pod=pod, why=stays))
-        elif forbids:
-            refuse.append(forbids)
-        elif comes_back(pod, node):
-            leave.append(
-                LeftPod(pod=pod, why=f"it tolerates the taint {well_known.DISRUPTED_TAINT}: it ends with the node")
-            )
+            leave.append(LeftPod(pod=pod, reason=stays))
+        elif refused:
+            refuse.append(refused)
+        elif tolerates_disruption_taint(pod, node):
+            reason = f"it tolerates the taint {well_known.DISRUPTED_TAINT}: it ends with the node"
+            leave.append(LeftPod(pod=pod, reason=reason))
         else:
-            going.append(pod)
-    tiers = sorted({_tier(pod) for pod in going})
-    evictions = [_eviction(pod, tiers.index(_tier(pod)), budgets, policy, now, deadline, options) for pod in going]
+            leaving.append(pod)
+    tiers = sorted({_tier(pod) for pod in leaving})
+    evictions = [_eviction(pod, tiers.index(_tier(pod)), budgets, policy, now, deadline, options) for pod in leaving]
     return DrainPlan(
         node=node,
         deadline=deadline,
@@ -148,17 +152,17 @@ def plan_drain(
     )
 
 
-def last_calls(plan: DrainPlan) -> tuple[datetime, ...]:
-    """Return when each pod still there is deleted instead of evicted, if it may be: (deadline - its own grace)."""
-    return tuple(eviction.last_call for eviction in plan.evict if eviction.last_call is not None)
+def force_delete_times(plan: DrainPlan) -> tuple[datetime, ...]:
+    """Return the force-delete deadlines of the plan's pods, for those that have one."""
+    return tuple(eviction.force_delete_at for eviction in plan.evict if eviction.force_delete_at is not None)
 
 
-def last_call(
+def force_delete_at(
     pod: Pod, deadline: datetime | None, policy: DrainPolicy, options: DrainOptions = BY_POLICY
 ) -> datetime | None:
-    """Return when the pod is deleted, whatever blocks its eviction, so that it gets all of its grace before the node
-    terminates (Karpenter's terminationGracePeriod). None: no deadline, or neither policy nor options let a pod be
-    deleted.
+    """Return when the pod is deleted whatever blocks its eviction: its whole grace period before the node's deadline,
+    as with Karpenter's terminationGracePeriod. None: the node has no deadline, or neither policy nor options allow
+    deletion.
     """
     deletes = policy.force or policy.termination_grace_period is not None or options.deadline is not None
     if deadline is None or not deletes:
@@ -166,10 +170,12 @@ def last_call(
     return deadline - timedelta(seconds=_grace(pod, options))
 
 
-def comes_back(pod: Pod, node: Node) -> bool:
-    """Return whether the pod tolerates the taint of a node under termination and has a controller. Evicted, it might be
-    back at once, so it is left, as Karpenter does with pods that tolerate its own taint. Finished pods and pods that no
-    controller starts again, an orphan of a DaemonSet among them, do not come back.
+def tolerates_disruption_taint(pod: Pod, node: Node) -> bool:
+    """Return whether the pod may be scheduled to the node again after an eviction.
+
+    It tolerates the taint of a node under termination and has a controller that starts it again. Such a pod is left on
+    the node, as Karpenter leaves pods that tolerate its own taint. Finished pods, pods without a controller and orphans
+    of a DaemonSet are not started again.
     """
     if pod.finished or pod.owner is None or pod.of_daemon_set:
         return False
@@ -181,7 +187,7 @@ def _daemon_set_exists(pod: Pod, daemon_sets: frozenset[str]) -> bool:
     return pod.owner is not None and f"{pod.namespace}/{pod.owner.name}" in daemon_sets
 
 
-def _why_left(pod: Pod, daemon_sets: frozenset[str], now: datetime, options: DrainOptions) -> str | None:
+def _reason_to_stay(pod: Pod, daemon_sets: frozenset[str], now: datetime, options: DrainOptions) -> str | None:
     if pod.mirror:
         return "static pod: it belongs to the kubelet and ends with the node"
     stuck_after = STUCK_AFTER if options.skip_wait_for_delete is None else options.skip_wait_for_delete
@@ -196,16 +202,17 @@ def _refused(pod: Pod, daemon_sets: frozenset[str], policy: DrainPolicy, options
     if pod.finished or (options.voluntary and pod.safe_to_evict):
         return None
     if pod.of_daemon_set and _daemon_set_exists(pod, daemon_sets):
-        why = "pod of a DaemonSet, which would start it again at once"
-        return RefusedPod(pod=pod, what=Protection.DAEMON_SET, why=why)
+        reason = "pod of a DaemonSet, which would start it again at once"
+        return RefusedPod(pod=pod, protection=Protection.DAEMON_SET, reason=reason)
     evict_unmanaged = policy.evict_unmanaged if options.evict_unmanaged is None else options.evict_unmanaged
     if not evict_unmanaged and (pod.owner is None or pod.of_daemon_set):
-        what = "no controller" if pod.owner is None else f"its DaemonSet {pod.owner.name} does not exist"
-        return RefusedPod(pod=pod, what=Protection.UNMANAGED, why=f"{what}: nothing would start it again")
+        owner = "no controller" if pod.owner is None else f"its DaemonSet {pod.owner.name} does not exist"
+        reason = f"{owner}: nothing would start it again"
+        return RefusedPod(pod=pod, protection=Protection.UNMANAGED, reason=reason)
     delete_local = policy.delete_local_data if options.delete_local_data is None else options.delete_local_data
     if pod.empty_dir and not delete_local:
-        why = "it keeps data in an emptyDir, which would be lost"
-        return RefusedPod(pod=pod, what=Protection.LOCAL_DATA, why=why)
+        reason = "it keeps data in an emptyDir, which would be lost"
+        return RefusedPod(pod=pod, protection=Protection.LOCAL_DATA, reason=reason)
     return None
 
 
@@ -224,15 +231,15 @@ def _eviction(
     deadline: datetime | None,
     options: DrainOptions,
 ) -> Eviction:
-    call = last_call(pod, deadline, policy, options)
-    due = call is not None and now >= call
+    force_delete = force_delete_at(pod, deadline, policy, options)
+    due = force_delete is not None and now >= force_delete
     delete = options.disable_eviction or due
     return Eviction(
         pod=pod,
         wave=wave,
-        how=How.DELETE if delete else How.EVICT,
+        removal=PodRemoval.DELETE if delete else PodRemoval.EVICT,
         grace_seconds=_shortened(pod, deadline, now, options) if due else options.grace_seconds,
-        last_call=call,
+        force_delete_at=force_delete,
         due=due,
         refusal=None if delete else refusal(pod, budgets),
     )
@@ -243,6 +250,8 @@ def _grace(pod: Pod, options: DrainOptions) -> int:
 
 
 def _shortened(pod: Pod, deadline: datetime | None, now: datetime, options: DrainOptions) -> int | None:
-    """Return the seconds until the node terminates, at least one (Karpenter), if the pod's grace would exceed them."""
+    """Return the seconds until the node terminates, at least 1 (Karpenter), if the pod's grace period is longer than
+    that; else the grace period of the options.
+    """
     left = max(int((deadline - now).total_seconds()), 1) if deadline else None
     return left if left is not None and left < _grace(pod, options) else options.grace_seconds

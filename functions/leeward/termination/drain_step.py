@@ -23,7 +23,7 @@ from leeward.ports.kubernetes import Kubernetes
 from leeward.ports.records import Claims
 from leeward.termination import deadlines, decisions, target_deregistration, volume_detachment
 from leeward.termination.capacity_ledger import only_surplus
-from leeward.termination.drain_plan import DrainPlan, last_calls
+from leeward.termination.drain_plan import DrainPlan, force_delete_times
 from leeward.termination.eviction import plan_now, work
 from leeward.termination.freshness import Need
 from leeward.termination.heartbeats import beat, heartbeats_kept
@@ -183,7 +183,7 @@ def _marked(node: Node, situation: InstanceState, started: datetime, kubernetes:
 def _blocked(plan: DrainPlan) -> str:
     """Return the obstacles to a drain that is not required: a drain that cannot finish at once does not begin."""
     held = [f"{going.pod.key}: {going.refusal.sentence}" for going in plan.evict if going.refusal]
-    return "; ".join(held + [f"{refused.pod.key}: {refused.why}" for refused in plan.refuse])
+    return "; ".join(held + [f"{refused.pod.key}: {refused.reason}" for refused in plan.refuse])
 
 
 def taint_node(node: Node, record: TerminationRecord, kubernetes: Kubernetes, ports: Ports) -> Node:
@@ -266,7 +266,7 @@ def _unfinished(
     if over is None:
         hint = None if progress.blocked_by else longest_grace(plan, now)
         hint = 0 if progress.not_asked else hint
-        return _pause(run, situation, started, why, ports.clock, hint=hint, moments=last_calls(plan))
+        return _pause(run, situation, started, why, ports.clock, hint=hint, moments=force_delete_times(plan))
     # Termination is requested for each pod whose turn it is, and each has its own grace.
     all_requested = not progress.blocked_by and not progress.not_asked
     if all_requested and decisions.may_wait(situation.record, situation.lifecycle, situation.state, now):

@@ -23,10 +23,10 @@ from leeward.model.termination import CauseKind
 from leeward.ports import Ports
 from leeward.ports.kubernetes import EvictionRefusedError, Kubernetes
 from leeward.termination import deadlines
-from leeward.termination.drain_plan import DrainPlan, Eviction, How, last_calls, plan_drain
+from leeward.termination.drain_plan import DrainPlan, Eviction, PodRemoval, force_delete_times, plan_drain
 from leeward.termination.instance_state import InstanceState
 from leeward.termination.progress import Progress
-from leeward.termination.replica_surge import Surging
+from leeward.termination.replica_surge import ReplicaSurge
 from leeward.termination.retries import Retries
 
 WORK = timedelta(seconds=10)
@@ -101,7 +101,7 @@ class _Step:
     ) -> None:
         self._node, self._situation, self._started = node, situation, started
         self._kubernetes, self._clock = kubernetes, ports.clock
-        self._surging = Surging(situation, started, kubernetes, ports)
+        self._surging = ReplicaSurge(situation, started, kubernetes, ports)
         self._retries = Retries.after(situation.record.blocked_by)
         self._budgets: dict[str, tuple[datetime, tuple[PodDisruptionBudget, ...]]] = {}  # by namespace
         self._daemon_sets, self._asked_about = frozenset[str](), frozenset[str]()
@@ -141,7 +141,7 @@ class _Step:
         slowest = BLOCKED_PACE if self.progress.blocked_by else len(LOOK_AGAIN) - 1
         seconds = LOOK_AGAIN[min(quiet, slowest)]
         end = deadlines.drain_end(self._situation.record, self._situation.policy.drain, self._started)
-        due = [moment for moment in (*last_calls(plan), end, release) if moment is not None and moment > now]
+        due = [moment for moment in (*force_delete_times(plan), end, release) if moment is not None and moment > now]
         nearest = min(((moment - now).total_seconds() for moment in due), default=seconds)
         return max(min(seconds, nearest), LOOK_AGAIN[0])
 
@@ -163,7 +163,7 @@ class _Step:
     def put_back(self, plan: DrainPlan) -> None:
         """Put back the second replicas whose pod has left or is terminating."""
         refused, staying = (one.pod for one in plan.refuse), (one.pod for one in plan.evict)
-        self._surging.no_longer_needed(pod for pod in (*refused, *staying) if pod.deletion is None)
+        self._surging.lower_unneeded(pod for pod in (*refused, *staying) if pod.deletion is None)
 
     def take_turn(self, plan: DrainPlan) -> None:
         """Evict each pod whose turn it is; a pod that cannot be evicted delays no other. A turn ends when the instance
@@ -171,7 +171,7 @@ class _Step:
         after that moment, in turns that begin later.
         """
         progress, release = self.progress, deadlines.release_at(self._situation.record)
-        progress.blocked_by = {refused.pod.key: (refused.why,) for refused in plan.refuse}
+        progress.blocked_by = {refused.pod.key: (refused.reason,) for refused in plan.refuse}
         progress.not_asked = 0
         began = self._clock.now()
         over = began + LONGEST_TURN
@@ -226,14 +226,14 @@ class _Step:
         failed = self._retries.waits(eviction, now, release)
         if failed:
             return (failed,)
-        deletes = eviction.how is How.DELETE or self._forces(now)
+        deletes = eviction.removal is PodRemoval.DELETE or self._forces(now)
         refused = () if deletes else self._retries.refused_with(eviction, now)
         if refused:
             return (eviction.refusal.sentence,) if eviction.refusal else refused
         try:
-            waits = self._surging.waits_for(eviction)
+            waits = self._surging.reason_to_wait(eviction)
         except (ClusterUnreachableError, ThrottledError) as error:
-            waits = self._surging.cannot_tell(error)
+            waits = self._surging.reason_to_wait_after(error)
             self._retries.failed(eviction, waits or "", now)
         return (waits,) if waits else ()
 
@@ -246,7 +246,7 @@ class _Step:
         """Evict the pod as long as that works; with force, delete a pod that was blocked before without another try."""
         pod, grace, forced = eviction.pod, eviction.grace_seconds, self._forces(now)
         known = any(line.startswith(f"{pod.key}: ") for line in self._situation.record.blocked_by)
-        if eviction.how is How.DELETE or (forced and known):
+        if eviction.removal is PodRemoval.DELETE or (forced and known):
             self._kubernetes.delete_pod(pod, grace)
         else:
             try:
@@ -259,7 +259,7 @@ class _Step:
         if pod.deletion is None:
             self.progress.evicted += 1
         self._retries.allowed(eviction)
-        self._surging.gone(pod)
+        self._surging.pod_evicted(pod)
 
     def _note(self, eviction: Eviction, refusal: EvictionRefusedError, release: datetime | None) -> None:
         """Note the refusal of the pod's eviction; a budget is asked about no other pod until its pause is over."""

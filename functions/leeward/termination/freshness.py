@@ -1,9 +1,9 @@
-"""Facts about its instance that a step of node-termination may use, and when it has to ask AWS again. Pure, and the
-only place that decides it (docs/designs/aws-calls.md).
+"""Recorded facts about an instance that a step of node-termination may use instead of asking AWS.
 
-A fact is an observation in the record (`model.seen`), overtaken by later messages (causes that joined) and by requests
-of this termination itself. Messages may be late, lost, doubled or out of order. None of them is final but EC2's report
-that an instance has ended, which was confirmed when the message was handled."""
+Decides alone when a fact is too old (docs/designs/aws-calls.md), and has no side effects. A fact is an observation
+in the record (`model.seen`), updated by later messages (causes that joined) and by the termination's own requests.
+Messages may be late, lost, duplicated or out of order. Only EC2's report that an instance has ended is final: it was
+confirmed when the message was handled."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -17,16 +17,18 @@ IN_SERVICE, TERMINATING, WAITING = "InService", "Terminating", "Terminating:Wait
 PROCEEDING = "Terminating:Proceed"
 SETTLED = frozenset({IN_SERVICE, "Standby", WAITING})  # states that last until an actor changes them
 RUNNING = "running"
-KEPT = timedelta(minutes=3)  # without a message: after that one may have been lost
-UNSETTLED = timedelta(seconds=10)  # of a state that does not last: a message about the next one takes a second
-RECENT = timedelta(seconds=15)  # for a launch: an instance that has ended needs none
-DISORDER = timedelta(seconds=30)  # by which clocks, and events and observations, may be out of order
+MAX_AGE = timedelta(minutes=3)  # without a message for longer, one may have been lost
+TRANSIENT_MAX_AGE = timedelta(seconds=10)  # for a state that does not last; a message about the next takes a second
+LAUNCH_MAX_AGE = timedelta(seconds=15)  # before a launch: an instance that has ended needs no replacement
+MAX_DISORDER = timedelta(seconds=30)  # clocks, events and observations may be out of order by as much
 
 
 class Need(Enum):
-    """Purpose of the facts in the next step. `WORK`: wait, evict, heartbeat, try calls that AWS itself refuses if they
-    are wrong. `GROUP`: depend on the group's sizes, members or lifecycle state. `ALL`: actions that must not follow
-    from a stale fact: return a node to service, release it, delete pods, settle the ledger.
+    """Purpose for which the next step uses the facts.
+
+    `WORK`: waits, evictions, heartbeats, and calls that AWS itself refuses if they are wrong. `GROUP`: decisions that
+    depend on the group's sizes, members or lifecycle state. `ALL`: actions that a stale fact must not cause: returning
+    a node to service, releasing it, deleting pods, settling the capacity ledger.
     """
 
     WORK = auto()
@@ -36,25 +38,29 @@ class Need(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """Facts that a step may use; None: ask AWS."""
+    """Facts that a step may use; None: the step has to ask AWS."""
 
     instance: SeenInstance | None = None
     group: SeenGroup | None = None
 
 
 def facts(record: TerminationRecord, now: datetime, need: Need) -> Facts:
-    """Return the facts that serve this need at this moment."""
+    """Return the facts that are fresh enough for the need at `now`."""
     if need is Need.ALL:
         return Facts()
     instance = instance_fact(record, now)
-    if need is Need.GROUP and instance is not None and instance.state not in ENDED and now - instance.at >= RECENT:
+    if need is Need.WORK:
+        return Facts(instance=instance, group=group_fact(record, now))
+    if instance is not None and instance.state not in ENDED and now - instance.at >= LAUNCH_MAX_AGE:
         instance = None
-    return Facts(instance=instance, group=None if need is Need.GROUP else group_fact(record, now))
+    return Facts(instance=instance)
 
 
 def instance_fact(record: TerminationRecord, now: datetime) -> SeenInstance | None:
-    """Return the state that EC2 reports. A report that it has ended the instance is final. A report of a stop may be
-    overtaken by a start, so that it only means that it is time to ask.
+    """Return the state of the instance as EC2 last reported it; None: ask EC2.
+
+    A report that the instance has ended is final. A report of a stop may be outdated by a start, so it makes the step
+    ask.
     """
     seen = _seen_instance(record)
     announced = [cause for cause in record.causes if cause.state]
@@ -65,47 +71,50 @@ def instance_fact(record: TerminationRecord, now: datetime) -> SeenInstance | No
         return known if known.state in ENDED else replace(known, at=last.at, state=last.state)
     if seen is None or seen.state in ENDED:
         return seen
-    if any(cause.at >= seen.at - DISORDER for cause in announced):
+    if any(cause.at >= seen.at - MAX_DISORDER for cause in announced):
         return None
-    lasts = KEPT if seen.state == RUNNING else UNSETTLED
+    lasts = MAX_AGE if seen.state == RUNNING else TRANSIENT_MAX_AGE
     return seen if now - seen.at < lasts else None
 
 
 def group_fact(record: TerminationRecord, now: datetime) -> SeenGroup | None:
-    """Return the group's lifecycle state of the instance, with the properties of the group that hardly change."""
+    """Return the lifecycle state of the instance in its group, with the properties of the group that rarely change;
+    None: ask Auto Scaling.
+    """
     seen = record.seen.group if record.seen else None
-    if seen is None or now - seen.at >= KEPT:
+    if seen is None or now - seen.at >= MAX_AGE:
         return None
     lifecycle, since = seen.lifecycle, seen.at
     requested = record.times.get("terminating")
-    if requested is not None and requested >= seen.at - DISORDER and _rank(lifecycle) < _rank(TERMINATING):
+    if requested is not None and requested >= seen.at - MAX_DISORDER and _rank(lifecycle) < _rank(TERMINATING):
         lifecycle, since = TERMINATING, requested
-    held = max((cause.at for cause in record.causes if _held(cause.kind, cause.hook)), default=None)
-    is_held = held is not None and held >= seen.at - DISORDER and _rank(lifecycle) < _rank(WAITING)
+    by_hook = (cause for cause in record.causes if cause.kind is CauseKind.ASG_TERMINATE and cause.hook is not None)
+    held = max((cause.at for cause in by_hook), default=None)
+    is_held = held is not None and held >= seen.at - MAX_DISORDER and _rank(lifecycle) < _rank(WAITING)
     if held is not None and is_held:
         lifecycle, since = WAITING, held
     answered = record.times.get("answered")
-    early = DISORDER if is_held else timedelta()
+    early = MAX_DISORDER if is_held else timedelta()
     if answered is not None and _rank(lifecycle) <= _rank(WAITING) and answered >= since - early:
         lifecycle, since = PROCEEDING, answered
-    if lifecycle not in SETTLED and now - since >= UNSETTLED:
+    if lifecycle not in SETTLED and now - since >= TRANSIENT_MAX_AGE:
         return None
     return replace(seen, lifecycle=lifecycle)
 
 
 def seconds_left(record: TerminationRecord, now: datetime) -> float:
-    """Return the seconds until the facts that a step has used have to be read again, at most `KEPT`."""
-    span = 1.0
-    while span < KEPT.total_seconds():
-        later = facts(record, now + timedelta(seconds=span), Need.WORK)
+    """Return the seconds until a fact of `Need.WORK` has to be read again, in whole seconds from 1 to `MAX_AGE`."""
+    seconds = 1.0
+    while seconds < MAX_AGE.total_seconds():
+        later = facts(record, now + timedelta(seconds=seconds), Need.WORK)
         if later.instance is None or later.group is None:
-            return span
-        span += 1.0
-    return span
+            return seconds
+        seconds += 1.0
+    return seconds
 
 
 def _seen_instance(record: TerminationRecord) -> SeenInstance | None:
-    """Return the instance as a step has observed it, else as it was claimed."""
+    """Return the instance as a step has last observed it, else as it was when the termination was claimed."""
     if record.seen and record.seen.instance:
         return record.seen.instance
     subject, claimed = record.subject, record.times.get("claimed")
@@ -114,13 +123,9 @@ def _seen_instance(record: TerminationRecord) -> SeenInstance | None:
     return SeenInstance(at=claimed, state=subject.state, networks=subject.networks)
 
 
-def _held(kind: CauseKind, hook: str | None) -> bool:
-    return kind is CauseKind.ASG_TERMINATE and hook is not None
-
-
 def _rank(lifecycle: str | None) -> int:
-    """Return how far the instance's end has come. A message does not overtake a state that is neither in service nor on
-    the usual path.
+    """Return the position of a lifecycle state on the way from InService to the end. Any other state ranks last, so
+    that no message overrides it.
     """
     order = {IN_SERVICE: 0, "Standby": 0, TERMINATING: 1, WAITING: 2}
     return order.get(lifecycle or "", 3)

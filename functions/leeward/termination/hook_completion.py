@@ -17,7 +17,14 @@ from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.records import Claims
 from leeward.termination import decisions
-from leeward.termination.freshness import IN_SERVICE, TERMINATING, UNSETTLED, Need, instance_fact, seconds_left
+from leeward.termination.freshness import (
+    IN_SERVICE,
+    TERMINATING,
+    TRANSIENT_MAX_AGE,
+    Need,
+    instance_fact,
+    seconds_left,
+)
 from leeward.termination.instance_state import POOLED_AND_RUNNING, InstanceState, read, survey
 from leeward.termination.run import Next, Run
 
@@ -118,7 +125,7 @@ def _may_hold_unnoticed(situation: InstanceState) -> bool:
 
 def _until_unsure(record: TerminationRecord, now: datetime) -> int:
     """Return the seconds in which a step learns nothing: a message wakes the run, and AWS is called if none comes."""
-    return min(ceil(seconds_left(record, now)), ceil(UNSETTLED.total_seconds()))
+    return min(ceil(seconds_left(record, now)), ceil(TRANSIENT_MAX_AGE.total_seconds()))
 
 
 def _look_again(run: Run, situation: InstanceState) -> Run:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from leeward.budgets.pdb import refusal_beside_second
 from leeward.model.deployment import deployment_named_by
 from leeward.model.pod import Pod, PodDisruptionBudget
-from leeward.termination.drain_plan import DrainPlan, Eviction, How
+from leeward.termination.drain_plan import DrainPlan, Eviction, PodRemoval
 
 
 def lone_pods(pods: Iterable[Pod], among: Iterable[Pod]) -> tuple[Pod, ...]:
@@ -30,9 +30,9 @@ def with_surges(plan: DrainPlan, surged: frozenset[str], budgets: Sequence[PodDi
 
 
 def _surged(eviction: Eviction, budgets: Sequence[PodDisruptionBudget]) -> Eviction:
-    if eviction.due or eviction.how is How.DELETE:
+    if eviction.due or eviction.removal is PodRemoval.DELETE:
         return eviction
-    return replace(eviction, how=How.SURGE, refusal=refusal_beside_second(eviction.pod, budgets))
+    return replace(eviction, removal=PodRemoval.SURGE, refusal=refusal_beside_second(eviction.pod, budgets))
 
 
 def _workload(pod: Pod) -> tuple[str, str | None]:

@@ -109,14 +109,14 @@ def _plan(
     cluster = record.subject.cluster
     try:
         for _ in range(RACES):
-            promises, now = catalog.promises(cluster), clock.now()
+            promises, now = catalog.reservations(cluster), clock.now()
             others, short = promises.others(record.instance, now), promises.short_at(now)
             inputs.known = replace(inputs.known, promises=others, short=short)
             plan = plan_launch(group, inputs.leaving, inputs.known, SeededChance(record.instance))
             if not plan.options:
                 return plan
             promise = promise_of(plan.options[0], group, inputs.leaving, inputs.known, now)
-            if catalog.promise(cluster, record.instance, promise, after=promises.version):
+            if catalog.reserve(cluster, record.instance, promise, after=promises.version):
                 return plan
         inputs.doubts.append(f"others placed replacements at the same moment, {RACES} times")
     except LeewardError as error:
@@ -143,8 +143,8 @@ def _keep_promise(
     kept = replace(promise, launched=replacement.launched[0]) if here else replace(promise, ips=0, taken=0)
     try:
         for _ in range(RACES):
-            version = catalog.promises(cluster).version
-            if catalog.promise(cluster, record.instance, kept, after=version):
+            version = catalog.reservations(cluster).version
+            if catalog.reserve(cluster, record.instance, kept, after=version):
                 return
     except LeewardError as error:
         inputs.doubts.append(f"the promise could not be kept: {error}")

@@ -1,8 +1,9 @@
-"""Second replica before the only one leaves, and back afterwards (docs/features.md, X7; docs/designs/draining.md).
+"""Second replica for a Deployment whose only pod is evicted (docs/features.md, X7; docs/designs/draining.md).
 
-A raised Deployment is written into the termination's record before the cluster is changed, and taken out when it is put
-back: killed anywhere, the next run finds the Deployments still to be put back. Only replicas change, by the scale
-subresource."""
+Decides which pods get a second replica, how long a pod waits for it, and when the Deployment is scaled back. The
+termination's record names each raised Deployment before the cluster is changed and until it is scaled back. So a
+step that is killed at any point leaves a record from which the next step scales back. Only the scale subresource is
+written."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -16,17 +17,20 @@ from leeward.ports import Ports
 from leeward.ports.kubernetes import Kubernetes, Workloads
 from leeward.ports.records import Claims
 from leeward.termination import deadlines
-from leeward.termination.drain_plan import Eviction, How
+from leeward.termination.drain_plan import Eviction, PodRemoval
 from leeward.termination.instance_state import InstanceState, read
 
-LEFT_ALONE = "NotSurged"  # reason of the Event on a pod that leaves without a second one
+NOT_SURGED = "NotSurged"  # reason of the Event on a pod that leaves without a second replica
 ONE = 1  # replicas of a workload whose only pod leaves
-CONFLICTS = 5  # when putting replicas back, each followed by a fresh read
-DENIED_SECONDS = 2.0  # an API server that has just started knows no permissions for about a second
+SCALE_BACK_ATTEMPTS = 5  # each after a fresh read; a conflict with another writer fails one
+DENIAL_RETRY_SECONDS = 2.0  # an API server that has just started denies everything for about a second
 
 
 def why_not(pod: Pod, deployment: Deployment, autoscaled: frozenset[str]) -> str | None:
-    """Return the objection to a second replica of the Deployment whose only pod this is; None if there is none."""
+    """Return why the Deployment whose only pod this is gets no second replica; None if it can have one.
+
+    `autoscaled`: names of the Deployments of the namespace that a HorizontalPodAutoscaler scales.
+    """
     if deployment.name in autoscaled:
         return f"a HorizontalPodAutoscaler decides the replicas of {deployment.key}"
     if deployment.recreate:
@@ -39,9 +43,10 @@ def why_not(pod: Pod, deployment: Deployment, autoscaled: frozenset[str]) -> str
 
 
 def surged(lone: Iterable[Pod], kubernetes: Workloads) -> frozenset[str]:
-    """Return, `namespace/name`, the lone pods (`lone_pods.lone_pods`) to which a drain gives a second replica: their
-    Deployment asks for one replica, and no objection exists. Only reads; a Deployment that may not be read may not be
-    scaled either.
+    """Return the keys (`namespace/name`) of the pods that a drain gives a second replica.
+
+    `lone`: pods that are the only one of their workload (`lone_pods.lone_pods`). Only reads. A Deployment that Leeward
+    may not read is skipped: it may not scale it either.
     """
     surged_pods: set[str] = set()
     for pod in lone:
@@ -54,8 +59,10 @@ def surged(lone: Iterable[Pod], kubernetes: Workloads) -> frozenset[str]:
     return frozenset(surged_pods)
 
 
-class Surging:
-    """Second replicas during one step. It is asked about each pod before the eviction, and notified after it."""
+class ReplicaSurge:
+    """Second replicas during one step of a drain. `reason_to_wait` is called before each eviction, `pod_evicted` after
+    it.
+    """
 
     def __init__(self, situation: InstanceState, started: datetime, kubernetes: Kubernetes, ports: Ports) -> None:
         self._record, self._policy = situation.record, situation.policy.drain
@@ -64,70 +71,73 @@ class Surging:
         self._until = deadlines.surged_by(situation.record, self._policy, started, now, ours_hold=situation.ours_hold)
         self._surges = dict(situation.record.surges)
         self._of_pod: dict[str, str] = {}  # uid -> Deployment that was raised for it
-        self._plain: set[str] = set()  # uids of pods that leave without a second one
+        self._plain: set[str] = set()  # uids of pods that leave without a second replica
         self._denied = False
 
-    def waits_for(self, eviction: Eviction) -> str | None:
-        """Return the reason for which the pod waits before it may be evicted; None: it may leave. A pod whose last call
-        has come, one that is not ready and one that is leaving wait for nothing.
+    def reason_to_wait(self, eviction: Eviction) -> str | None:
+        """Return why the pod has to wait before it is evicted; None: it need not. A pod at its force-delete deadline,
+        one that is not ready and one that is being deleted do not wait.
         """
         pod = eviction.pod
-        leaves_at_once = not self._policy.surge_single_replicas or eviction.due or eviction.how is How.DELETE
+        leaves_at_once = not self._policy.surge_single_replicas or eviction.due or eviction.removal is PodRemoval.DELETE
         if leaves_at_once or not pod.ready or pod.deletion or pod.uid in self._plain:
             return None
         try:
-            waits = self._decided(pod)
+            waits = self._decide_with_retry(pod)
         except AccessDeniedError as error:  # the cluster's role is of an earlier version
             waits = None
             self._notify(pod, str(error))
-            mine = self._of_pod.get(pod.uid)
-            self._write({key: sure for key, sure in self._surges.items() if sure or key != mine})
+            deployment = self._of_pod.get(pod.uid)
+            self._write({key: scaled for key, scaled in self._surges.items() if scaled or key != deployment})
         if waits is None:
             self._plain.add(pod.uid)
         return waits
 
-    def gone(self, pod: Pod) -> None:
-        """Put back the replicas raised for an evicted pod. If that fails, the record keeps it for a later step."""
+    def pod_evicted(self, pod: Pod) -> None:
+        """Scale back the Deployment raised for an evicted pod. If that fails, the record keeps it for a later step."""
         key = self._of_pod.get(pod.uid)
         if key is not None:
             self._lower(key)
 
-    def no_longer_needed(self, there: Iterable[Pod]) -> None:
-        """Put back the replicas raised for pods that are not `there` any more: another controller may have ended them,
-        or a step whose answer was lost. The node may stay for hours with pods that cannot leave.
+    def lower_unneeded(self, remaining: Iterable[Pod]) -> None:
+        """Scale back the Deployments none of whose pods is among the `remaining` pods of the node.
+
+        Another controller may have ended the pod, or a step whose answer was lost. The node may stay for hours with
+        pods that cannot leave, so this does not wait for the end of the drain.
         """
-        owners = {f"{pod.namespace}/{pod.owner.name.rpartition('-')[0]}" for pod in there if pod.owner}
+        owners = {f"{pod.namespace}/{pod.owner.name.rpartition('-')[0]}" for pod in remaining if pod.owner}
         for key in self._surges.keys() - owners:  # a Deployment's ReplicaSets are named after it
             self._lower(key)
 
     def _lower(self, key: str) -> None:
-        """Put one back. If that fails it stays among the surges, which a later write of this step repeats."""
+        """Scale one Deployment back. If that fails it stays among the surges, which later writes of this step keep."""
         with suppress(ClusterUnreachableError, ThrottledError):
             put_back(self._record.instance, self._kubernetes, self._ports.claims, only=key)
             self._surges.pop(key, None)
 
-    def cannot_tell(self, error: Exception) -> str | None:
-        """Return why a pod waits if its Deployment cannot be read or scaled: as long as for a second replica."""
+    def reason_to_wait_after(self, error: Exception) -> str | None:
+        """Return why a pod waits whose Deployment could not be read or scaled; None once the time for a second replica
+        is over.
+        """
         if self._ports.clock.now() >= self._until:
             return None
         return f"waits for the answer whether it gets a second replica ({error}), until {format_instant(self._until)}"
 
-    def _decided(self, pod: Pod) -> str | None:
-        """Decide; the first denial of a step is checked again a moment later."""
+    def _decide_with_retry(self, pod: Pod) -> str | None:
+        """Decide as `_decide`, and repeat it after the first denial of a step."""
         try:
             return self._decide(pod)
         except AccessDeniedError:
             if self._denied:
                 raise
             self._denied = True
-            self._ports.clock.sleep(DENIED_SECONDS)
+            self._ports.clock.sleep(DENIAL_RETRY_SECONDS)
             return self._decide(pod)
 
     def _decide(self, pod: Pod) -> str | None:
         if pod.owner is not None and pod.owner.kind == "StatefulSet":
-            self._notify(
-                pod, f"StatefulSet {pod.owner.name}: its pods have identities, a second replica is another pod"
-            )
+            owner = f"StatefulSet {pod.owner.name}"
+            self._notify(pod, f"{owner}: its pods have identities, a second replica is another pod")
             return None
         deployment = self._kubernetes.deployment_of(pod)
         if deployment is None:
@@ -147,7 +157,9 @@ class Surging:
         return self._raise(deployment)
 
     def _raise(self, deployment: Deployment) -> str:
-        """Raise the replicas; recorded before and after, to tell a second try from a change by another writer."""
+        """Raise the replicas. The record is written before and after, to tell a repeated call from a change by another
+        writer.
+        """
         self._write({**self._surges, deployment.key: False})
         if self._kubernetes.scale(deployment, ONE + 1):
             self._write({**self._surges, deployment.key: True})
@@ -157,7 +169,7 @@ class Surging:
         if deployment.available > ONE or self._ports.clock.now() >= self._until:
             return None
         if deployment.replicas > ONE:
-            if not self._surges[deployment.key]:  # its answer was lost, or the step was killed
+            if not self._surges[deployment.key]:  # the answer of the scale call was lost, or the step was killed
                 self._write({**self._surges, deployment.key: True})
             return self._waiting(deployment)
         if self._surges[deployment.key]:
@@ -168,11 +180,11 @@ class Surging:
     def _waiting(self, deployment: Deployment) -> str:
         return f"waits for a second replica of {deployment.key}, until {format_instant(self._until)}"
 
-    def _notify(self, pod: Pod, why: str) -> None:
+    def _notify(self, pod: Pod, reason: str) -> None:
         """Write an Event on the pod that it leaves without a second replica."""
-        message = f"evicted without a second replica: {why}"
+        message = f"evicted without a second replica: {reason}"
         now = self._ports.clock.now()
-        self._kubernetes.event(pod, reason=LEFT_ALONE, message=message, warning=False, now=now)
+        self._kubernetes.event(pod, reason=NOT_SURGED, message=message, warning=False, now=now)
 
     def _write(self, surges: Mapping[str, bool]) -> None:
         self._ports.claims.surge(self._record.instance, surges)
@@ -180,9 +192,10 @@ class Surging:
 
 
 def put_back(instance: str, kubernetes: Kubernetes, claims: Claims, only: str | None = None) -> None:
-    """Return the Deployments that have a second replica because of this instance (or `only` one of them) to their
-    former replicas, unless another writer has changed them since. Idempotent: a Deployment put back is taken out of the
-    record.
+    """Scale the Deployments that the instance's record names, or `only` one of them, back to one replica.
+
+    A Deployment whose replicas another writer has changed since is left as it is. Idempotent: the record drops each
+    Deployment that is done. Raises ThrottledError after repeated conflicts.
     """
     surges = dict(read(instance, claims).surges)
     for key in [key for key in surges if only in {None, key}]:
@@ -192,11 +205,11 @@ def put_back(instance: str, kubernetes: Kubernetes, claims: Claims, only: str | 
 
 
 def _put_back(key: str, kubernetes: Kubernetes) -> None:
-    """Put one Deployment back. Without the permission, the second replica stays: no termination must hang on it."""
+    """Scale one Deployment back. Without the permission the second replica stays: no termination depends on it."""
     namespace, _, name = key.partition("/")
     with suppress(AccessDeniedError):
-        for _ in range(CONFLICTS):
+        for _ in range(SCALE_BACK_ATTEMPTS):
             deployment = kubernetes.deployment(namespace, name)
             if deployment is None or deployment.replicas != ONE + 1 or kubernetes.scale(deployment, ONE):
                 return
-        raise ThrottledError(f"scale {key}: {CONFLICTS} conflicts in a row")
+        raise ThrottledError(f"scale {key}: {SCALE_BACK_ATTEMPTS} conflicts in a row")

@@ -1,7 +1,7 @@
-"""Pods and nodes that did not leave in time: each with its cause and the fix (docs/features.md, U14).
+"""Pods and nodes that did not leave in time, each with its cause and the fix (docs/features.md, U14).
 
-Decides the PodEvictionFailure from the cluster's state when the upgrade ends, and which objects block a node that
-this upgrade, another controller or a person terminates. Source: EKS, "Managed node update behavior" (known reasons)."""
+Decides the PodEvictionFailures from the cluster's state when the upgrade ends, and which objects block a node that this
+upgrade, another controller or a person terminates. Source: EKS, "Managed node update behavior" (known reasons)."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.status import blocking_drains
 from leeward.upgrade.waits import MOST_NAMED
 
-MOST = 5  # reported; the rest is of the same kind, most often
+MAX_FAILURES = 5  # reported; the others usually have the same cause
 
 
 class EvictionCause(StrEnum):
@@ -36,7 +36,9 @@ class EvictionCause(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodEvictionFailure:
-    """A pod that did not leave. `objects`: the budgets that forbid it, `namespace/name`; empty for other causes."""
+    """Pod that did not leave. `objects`: PodDisruptionBudgets that select it, `namespace/name`. `pod`:
+    `namespace/name`.
+    """
 
     cause: EvictionCause
     node: str
@@ -59,9 +61,12 @@ _EVICTION_FIXES = {
 def eviction_failure(
     cause: EvictionCause, *, node: str, pod: str, waited: timedelta, objects: Sequence[str] = (), details: str = ""
 ) -> PodEvictionFailure:
-    """Return the failure of a pod that did not leave in time. `details`: the API's or the policy's own words."""
+    """Return the failure of a pod that did not leave in time.
+
+    `waited`: how long the drain waited for the pod. `details`: message of the API server or the policy.
+    """
     names = ", ".join(objects)
-    why = {
+    reason = {
         EvictionCause.BUDGET_ALLOWS_NONE: f"PodDisruptionBudget {names} allows no disruption",
         EvictionCause.SEVERAL_BUDGETS: f"several PodDisruptionBudgets select it: {names}",
         EvictionCause.TOLERATES_EVERYTHING: "its workload tolerates every taint and comes back to the node",
@@ -69,15 +74,16 @@ def eviction_failure(
         EvictionCause.STILL_STOPPING: "it has been asked to stop and has not",
         EvictionCause.WEBHOOK_REFUSES: "the API server refuses its eviction",
     }[cause]
-    message = f"{node}: {pod} has not left in {format_duration(waited)}: {why}{f': {details}' if details else ''}"
+    message = f"{node}: {pod} has not left in {format_duration(waited)}: {reason}{f': {details}' if details else ''}"
     return PodEvictionFailure(
         cause=cause, node=node, pod=pod, objects=tuple(objects), message=message, fix=_EVICTION_FIXES[cause]
     )
 
 
 def eviction_failures(preflight: Preflight, failed: Collection[str]) -> tuple[PodEvictionFailure, ...]:
-    """Return the failures of old nodes. `failed`: ids of old instances whose pods did not leave. Empty where every pod
-    could leave by now.
+    """Return at most `MAX_FAILURES` failures of old nodes; empty if every pod can leave by now.
+
+    `failed`: ids of old instances whose pods did not leave.
     """
     nodes = [node for node in preflight.snapshot.nodes if node.instance_id in failed]
     failures = [
@@ -86,12 +92,12 @@ def eviction_failures(preflight: Preflight, failed: Collection[str]) -> tuple[Po
             node=node.name,
             pod=pod.key,
             waited=preflight.policy.drain.timeout,
-            objects=[f"{one.namespace}/{one.name}" for one in preflight.budgets_of(pod)],
+            objects=[f"{budget.namespace}/{budget.name}" for budget in preflight.budgets_of(pod)],
         )
-        for node in sorted(nodes, key=lambda one: one.name)
+        for node in sorted(nodes, key=lambda node: node.name)
         for pod, cause in _causes(preflight, node.name)
     ]
-    return tuple(failures[:MOST])
+    return tuple(failures[:MAX_FAILURES])
 
 
 def _causes(preflight: Preflight, node: str) -> Iterator[tuple[Pod, EvictionCause]]:
@@ -102,13 +108,13 @@ def _causes(preflight: Preflight, node: str) -> Iterator[tuple[Pod, EvictionCaus
 
 
 def _cause(preflight: Preflight, pod: Pod) -> EvictionCause | None:
-    """Return the cause, None for a pod that could leave now."""
+    """Return the cause; None: the pod can leave now."""
     budgets = preflight.budgets_of(pod)
     if pod.deletion is not None:
         return EvictionCause.STILL_STOPPING
     if len(budgets) > 1:
         return EvictionCause.SEVERAL_BUDGETS
-    if any(one.disruptions_allowed <= 0 for one in budgets):
+    if any(budget.disruptions_allowed <= 0 for budget in budgets):
         return EvictionCause.BUDGET_ALLOWS_NONE
     if pod.owner is not None and tolerates_drain_taints(pod):
         return EvictionCause.TOLERATES_EVERYTHING
@@ -118,11 +124,17 @@ def _cause(preflight: Preflight, pod: Pod) -> EvictionCause | None:
 
 
 def describe_blocked(instances: Iterable[str], record: UpgradeRecord, observation: Observation, claims: Claims) -> str:
-    """Return for each node that does not leave: who terminates it, what blocks that, and the fix."""
+    """Return one sentence per node that does not leave: its termination, the objects that block it, and the fix.
+
+    `instances`: ids of the nodes' instances; at most `MOST_NAMED` are described, the others are counted.
+    """
     named = sorted(instances)
     terminations = claims.read_all(named[:MOST_NAMED])
-    nodes = {one.instance_id: one for one in observation.preflight.snapshot.nodes if one.instance_id in named}
-    blocked = [_blocked(one, nodes.get(one), terminations.get(one), record, observation) for one in named[:MOST_NAMED]]
+    nodes = {node.instance_id: node for node in observation.preflight.snapshot.nodes if node.instance_id in named}
+    blocked = [
+        _blocked(instance, nodes.get(instance), terminations.get(instance), record, observation)
+        for instance in named[:MOST_NAMED]
+    ]
     more = len(named) - len(blocked)
     return "; ".join([*blocked, *([f"and {more} more nodes"] if more else [])])
 
@@ -139,13 +151,12 @@ def _blocked(
     if instance in record.under_way and termination is None and observation.preflight.snapshot.terminating:
         others = ", ".join(sorted(observation.preflight.snapshot.terminating)[:MOST_NAMED])
         causes.append(f"the policy's budgets for Upgrade are held by {others}: wait for these or raise the budget")
-    blocks = "; ".join(dict.fromkeys(causes))
-    by = _terminated_by(instance, termination, record)
-    return f"{name} does not leave ({by}): {blocks or _look_up(name, termination)}"
+    blocked_by = "; ".join(dict.fromkeys(causes)) or _unknown_cause(name, termination)
+    return f"{name} does not leave ({_terminated_by(instance, termination, record)}): {blocked_by}"
 
 
 def _terminated_by(instance: str, termination: TerminationRecord | None, record: UpgradeRecord) -> str:
-    """Return who terminates it."""
+    """Return a phrase that says for what the instance is terminated."""
     if instance in record.under_way:
         return "terminated by this upgrade"
     if termination is None or termination.status is Status.CLOSED:
@@ -154,13 +165,13 @@ def _terminated_by(instance: str, termination: TerminationRecord | None, record:
 
 
 def _objects(node: Node | None, observation: Observation) -> list[str]:
-    """Return what blocks the node in the cluster, each object with its fix."""
+    """Return the objects in the cluster that block the node, each with its fix."""
     if node is None:
         return []
     objects = [
-        f"{one.pod or 'the node'}: {one.object}: {one.fix}"
-        for one in blocking_drains(observation.preflight)
-        if one.node == node.name
+        f"{blocker.pod or 'the node'}: {blocker.object}: {blocker.fix}"
+        for blocker in blocking_drains(observation.preflight)
+        if blocker.node == node.name
     ]
     if node.deleting and node.finalizers:
         fix = f"let its controller release it: kubectl get node {node.name} -o jsonpath='{{.metadata.finalizers}}'"
@@ -168,7 +179,7 @@ def _objects(node: Node | None, observation: Observation) -> list[str]:
     return objects
 
 
-def _look_up(name: str, termination: TerminationRecord | None) -> str:
+def _unknown_cause(name: str, termination: TerminationRecord | None) -> str:
     if termination is not None and termination.failure:
         return f"{termination.failure}: leeward blockers {name}"
     return f"nothing in the cluster is known to block it: leeward blockers {name}, kubectl describe node {name}"

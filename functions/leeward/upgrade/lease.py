@@ -1,8 +1,9 @@
-"""Lease of an upgrade: its record, held by one execution of two state machines.
+"""Lease of an upgrade: its record, held by one execution of one of two state machines.
 
-node-group-upgrade replaces the nodes of self-managed groups, managed-node-group-upgrade supervises EKS, which rolls
-managed node groups. Both take the same lease, so the execution that the record names may be one of either. An
-execution of the wrong state machine passes the lease on to one of the other."""
+Decides whether an execution still holds the lease and which execution follows it; `workflow.lease` decides how the
+record is written. node-group-upgrade replaces the nodes of self-managed groups; managed-node-group-upgrade
+supervises EKS, which rolls managed node groups. Both use the same lease, so the record may name an execution of
+either. An execution of the wrong state machine passes the lease on to one of the other."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,11 +16,11 @@ from leeward.upgrade.run import Run
 from leeward.workflow.executions import execution_name, start_first_free
 from leeward.workflow.lease import LeaseLostError, write_version
 
-MOST_NAMES = 100  # that are tried
+MAX_NAMES_TRIED = 100  # for the next execution
 
 
 def is_running(name: str, upgrade_executions: NamedExecutions, managed_upgrade_executions: NamedExecutions) -> bool:
-    """Return whether the execution is open, in either state machine."""
+    """Return whether an execution of this name runs in either state machine; False for an empty name."""
     machines = (upgrade_executions, managed_upgrade_executions)
     return bool(name) and any(executions.running(name) for executions in machines)
 
@@ -32,29 +33,30 @@ def start_next(
     upgrade_executions: NamedExecutions,
     managed_upgrade_executions: NamedExecutions,
 ) -> str:
-    """Start an execution for the attempt after this one, and return its name; the next attempts follow where that name
-    is taken. `nodegroup`: EKS' name of a managed group, which has the other state machine. Idempotent while the
-    execution is open. Raises RecordChangedError.
+    """Start the execution of the attempt after this one, and return its name; a name that is taken is skipped.
+
+    `nodegroup`: name of the managed node group, whose state machine is the other one; None: self-managed. `document`:
+    input of the execution. Idempotent while the execution runs. Raises RecordChangedError.
     """
     executions = upgrade_executions if nodegroup is None else managed_upgrade_executions
-    names = (execution_name(group, attempt + number) for number in range(1, MOST_NAMES + 1))
+    names = (execution_name(group, attempt + number) for number in range(1, MAX_NAMES_TRIED + 1))
     return start_first_free(executions, names, document)
 
 
 def held(
     record: UpgradeRecord, upgrade_executions: NamedExecutions, managed_upgrade_executions: NamedExecutions
 ) -> bool:
-    """Return whether an execution works on the upgrade."""
+    """Return whether the execution that the record names runs."""
     return is_running(record.execution, upgrade_executions, managed_upgrade_executions)
 
 
 def written(record: UpgradeRecord, upgrades: Upgrades) -> UpgradeRecord:
-    """Write the record and return it. Raises RecordChangedError, and the step is run again."""
+    """Write the record and return it with its new version. Raises RecordChangedError; the step is then run again."""
     return write_version(record, upgrades.write, f"upgrade of {record.group}")
 
 
 def read(run: Run, upgrades: Upgrades) -> UpgradeRecord:
-    """Return the record, if this execution still holds it. Raises LeaseLostError."""
+    """Return the record of the run's upgrade. Raises LeaseLostError if another execution holds it now."""
     record = upgrades.read(run.group)
     if record is None or record.execution != run.execution:
         raise LeaseLostError(f"upgrade of {run.group}: execution {record.execution if record else '?'} has it now")
@@ -62,7 +64,7 @@ def read(run: Run, upgrades: Upgrades) -> UpgradeRecord:
 
 
 def wait_for_disruption(record: UpgradeRecord, disruptions: Disruptions) -> None:
-    """Raise GroupBusyError while a run holds the group; the state machine retries it for an hour."""
+    """Raise GroupBusyError while a disruption run holds the group; the state machine retries for an hour."""
     disruption = disruptions.read(record.cluster)
     if disruption is not None and disruption.open and record.group in disruption.groups:
         nodes = ", ".join(disruption.to_terminate)

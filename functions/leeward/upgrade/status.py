@@ -11,7 +11,7 @@ from typing import Any
 
 from leeward.blockers.blocker import Blocker, Kind
 from leeward.blockers.find import blockers
-from leeward.blockers.scene import NodeScene
+from leeward.blockers.inputs import NodeInputs
 from leeward.model.termination import TerminationRecord
 from leeward.model.times import format_instant
 from leeward.upgrade.control import Hold, Move, Permission
@@ -205,7 +205,7 @@ def _blocking(preflight: Preflight, member: Member) -> list[Blocker]:
     snapshot, node = preflight.snapshot, member.node
     if node is None:
         return []
-    node_scene = NodeScene(
+    node_inputs = NodeInputs(
         node=node,
         pods=tuple(snapshot.pods_on(node.name)),
         budgets=snapshot.budgets,
@@ -213,4 +213,4 @@ def _blocking(preflight: Preflight, member: Member) -> list[Blocker]:
         group=preflight.group.name,
         policy=preflight.policy,
     )
-    return [one for one in blockers(node_scene, snapshot.now) if one.kind in _HOLDS_DRAINS]
+    return [one for one in blockers(node_inputs, snapshot.now) if one.kind in _HOLDS_DRAINS]

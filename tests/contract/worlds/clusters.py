@@ -176,7 +176,7 @@ class ServedCluster:
         self._patience, self._headers = patience, {"authorization": f"Bearer {token}"}
         self._url = where.url
         self._pool = urllib3.PoolManager(ssl_context=ssl.create_default_context(cadata=where.ca), retries=False)
-        self._client = ClusterClient("contract", _Door(where, token), SystemClock())
+        self._client = ClusterClient("contract", _KubeConfig(where, token), SystemClock())
         self.api: Kubernetes = ClusterApi(self._client)
         self.namespace = f"contract-{uuid.uuid4().hex[:8]}"
         self._call("POST", "/api/v1/namespaces", {"metadata": {"name": self.namespace}})
@@ -253,7 +253,7 @@ class ServedCluster:
         return Reply(answer.status, json.loads(answer.data), answer.headers.getlist("warning"))
 
 
-class _Door:
+class _KubeConfig:
     """A way in that never changes."""
 
     def __init__(self, where: Endpoint, token: str) -> None:

@@ -16,7 +16,7 @@ from leeward.interruption.batch import Record, process_batch
 from leeward.interruption.decision import RecordOutcome
 from leeward.isolation import in_turn
 from leeward.policy.document import Rebalance
-from tests.adapters.conftest import OpenDoor
+from tests.adapters.conftest import OpenKubeConfig
 from tests.adapters.hanging_server import HangingServer, after, byte_by_byte, never, writes_hang
 from tests.adapters.kubernetes_objects import listed, raw_node
 from tests.events import event
@@ -121,7 +121,7 @@ class TestSideBySide:
     def hanging(self, request):
         answer, seconds = request.param
         server = HangingServer(answer)
-        client = ClusterClient("blue", OpenDoor(server.url), SystemClock())
+        client = ClusterClient("blue", OpenKubeConfig(server.url), SystemClock())
         yield ClusterApi(client), seconds
         client.close()
         server.close()

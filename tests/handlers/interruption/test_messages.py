@@ -338,18 +338,18 @@ class TestSpotCapacity:
         queue = connect()
         assert queue.deliver(event("spot_interruption"), event("spot_interruption", id="another")) == []
         now = queue.system.clock.now()
-        assert queue.system.catalog.promises("blue").short_at(now) == {Pool(instance_type="m5.large", zone=ZONE)}
-        assert queue.system.catalog.asked["run_short"] == 1
-        assert not queue.system.catalog.promises("blue").short_at(now + SHORT_FOR)
+        assert queue.system.catalog.reservations("blue").short_at(now) == {Pool(instance_type="m5.large", zone=ZONE)}
+        assert queue.system.catalog.asked["mark_unavailable"] == 1
+        assert not queue.system.catalog.reservations("blue").short_at(now + SHORT_FOR)
 
     def test_nothing_else_is_a_shortage(self, connect):
         queue = connect()
         queue.deliver(event("rebalance_recommendation"), event("scheduled_change"))
-        assert queue.system.catalog.promises("blue").short == {}
+        assert queue.system.catalog.reservations("blue").short == {}
 
     def test_a_shortage_that_cannot_be_written_costs_nothing_but_a_word(self, connect):
         queue = connect()
-        queue.system.catalog.fail("run_short", ThrottledError("too fast"))
+        queue.system.catalog.fail("mark_unavailable", ThrottledError("too fast"))
         assert queue.deliver(event("spot_interruption")) == []
         assert "m5.large is short in us-east-1a" in queue.log[0]["warnings"][0]
 

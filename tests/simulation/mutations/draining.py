@@ -141,7 +141,11 @@ OF_DRAINS = (
         name="pods are deleted instead of evicted",
         story="uses the call that always works",
         breaks=edited(
-            edit(f"{EVICTING}._Step._send_away", "if eviction.how is How.DELETE or (forced and known):", "if True:")
+            edit(
+                f"{EVICTING}._Step._send_away",
+                "if eviction.removal is PodRemoval.DELETE or (forced and known):",
+                "if True:",
+            )
         ),
         rules=frozenset({Rule.DELETION}),
     ),

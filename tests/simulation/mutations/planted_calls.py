@@ -23,14 +23,14 @@ OF_CALLS = (
     Planted(
         name="AWS is never asked again after a lost state change",
         story="waits for the message that says how it went on",
-        edits=(edit(f"{FRESHNESS}.group_fact", "now - since >= UNSETTLED", "False"),),
+        edits=(edit(f"{FRESHNESS}.group_fact", "now - since >= TRANSIENT_MAX_AGE", "False"),),
         tests=FRESHNESS_TESTS,
     ),
     Planted(
         name="what was seen serves as long as the termination lasts",
         story="trusts that every change is announced",
         edits=(
-            edit(f"{FRESHNESS}.group_fact", "or now - seen.at >= KEPT", ""),
+            edit(f"{FRESHNESS}.group_fact", "or now - seen.at >= MAX_AGE", ""),
             edit(f"{FRESHNESS}.instance_fact", "now - seen.at < lasts", "True"),
         ),
         tests=FRESHNESS_TESTS,
@@ -39,14 +39,16 @@ OF_CALLS = (
         name="an instance that is being stopped counts as running",
         story="reads no message but that of the end",
         edits=(
-            edit(f"{FRESHNESS}.instance_fact", "any(cause.at >= seen.at - DISORDER for cause in announced)", "False"),
+            edit(
+                f"{FRESHNESS}.instance_fact", "any(cause.at >= seen.at - MAX_DISORDER for cause in announced)", "False"
+            ),
         ),
         tests=FRESHNESS_TESTS,
     ),
     Planted(
         name="a late message of a hook overtakes a later look",
         story="takes messages in the order in which they come",
-        edits=(edit(f"{FRESHNESS}.group_fact", "held >= seen.at - DISORDER and ", ""),),
+        edits=(edit(f"{FRESHNESS}.group_fact", "held >= seen.at - MAX_DISORDER and ", ""),),
         tests=FRESHNESS_TESTS,
     ),
     Planted(

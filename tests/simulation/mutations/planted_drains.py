@@ -22,7 +22,9 @@ OF_DRAINS = (
         name="a second replica stays until the node is empty, whoever ended its pod",
         story="puts back what an eviction of the step itself has made superfluous",
         edits=(
-            edit(f"{TERMINATION}.replica_surge.Surging.no_longer_needed", "self._surges.keys() - owners", "set[str]()"),
+            edit(
+                f"{TERMINATION}.replica_surge.ReplicaSurge.lower_unneeded", "self._surges.keys() - owners", "set[str]()"
+            ),
         ),
         tests=("tests/state_machines/test_leaving.py",),
     ),

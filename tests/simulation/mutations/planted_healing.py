@@ -63,16 +63,14 @@ OF_REPAIR = (
     Planted(
         name="repair counts unhealthy nodes over the whole cluster alone",
         story="lets most nodes of one zone go while the other zones are healthy",
-        edits=(edit(f"{RECONCILE}.circuit_breaker.CircuitBreaker._circuits", "if zone in self.zones:", "if False:"),),
+        edits=(edit(f"{RECONCILE}.circuit_breaker.CircuitBreaker._scopes", "if zone in self.zones:", "if False:"),),
         tests=("tests/unit/reconcile/test_unhealthy_nodes.py",),
     ),
     Planted(
         name="repair counts unhealthy nodes by zone alone",
         story="repairs in every zone at once when nodes fail all over the cluster",
         edits=(
-            edit(
-                f"{RECONCILE}.circuit_breaker.CircuitBreaker._circuits", 'yield "the cluster", self.cluster', "return"
-            ),
+            edit(f"{RECONCILE}.circuit_breaker.CircuitBreaker._scopes", 'yield "the cluster", self.cluster', "return"),
         ),
         tests=("tests/unit/reconcile/test_unhealthy_nodes.py",),
     ),
@@ -168,7 +166,11 @@ OF_NOTIFICATIONS = (
         name="a notification has a new id at each delivery",
         story="makes the id from the time of the delivery",
         edits=(
-            edit("leeward.notifications.events._event", "{word}{digest}", "{word}{digest}{at.timestamp()}{id(record)}"),
+            edit(
+                "leeward.notifications.events._event",
+                "lower()}{digest}",
+                "lower()}{digest}{at.timestamp()}{id(record)}",
+            ),
         ),
         tests=("tests/unit/notifications/test_events.py",),
     ),
@@ -177,7 +179,7 @@ OF_NOTIFICATIONS = (
         story="compares sentences and not pods",
         edits=(
             edit(
-                "leeward.notifications.events._turns",
+                "leeward.notifications.events._progressed",
                 "if _blocked_pods(after) - _blocked_pods(before):",
                 "if after.blocked_by:",
             ),

@@ -7,7 +7,7 @@ import pytest
 
 from leeward.blockers.blocker import Kind, owner_of
 from leeward.blockers.find import blockers
-from leeward.blockers.scene import Keeper, NodeScene, gives_up_at, waiting_hooks
+from leeward.blockers.inputs import NodeInputs, ProtectionOwner, drain_ends_at, waiting_hooks
 from leeward.disruption.do_not_disrupt import why_pod_stays
 from leeward.model.attachment import VolumeAttachment
 from leeward.model.pod import Owner, Pod, PodDisruptionBudget, Toleration
@@ -47,7 +47,7 @@ def an_attachment(**changes):
 
 def found(*pods, budgets=(), policy=None, attachments=(), claims=None, now=NOW, **scene):
     volumes = held_volumes(NODE.name, pods, attachments, {"pv-1": "shop/data"} if claims is None else claims)
-    whole = NodeScene(
+    whole = NodeInputs(
         node=scene.pop("node", NODE), pods=pods, budgets=tuple(budgets), volumes=volumes, policy=policy, **scene
     )
     return blockers(whole, now)
@@ -123,7 +123,7 @@ class TestBudgets:
         assert blocker.until is None  # without it a deadline deletes nothing
 
     def test_until_the_drain_that_is_under_way_gives_up(self):
-        (blocker,) = found(a_pod(), budgets=[a_budget(0)], gives_up=NOW + 9 * MINUTE)
+        (blocker,) = found(a_pod(), budgets=[a_budget(0)], drain_ends=NOW + 9 * MINUTE)
         assert blocker.until == NOW + 9 * MINUTE
 
     def test_pods_that_stay_on_the_node_are_asked_no_budget(self):
@@ -254,13 +254,13 @@ class TestOptOuts:
         ]
 
 
-class TestKeepers:
+class TestProtectionOwners:
     """A new node of an upgrade or a run carries Cluster Autoscaler's annotation, and beside it whose it is."""
 
     KEPT = replace(NODE, annotations={SCALE_DOWN_DISABLED: "true", KEPT_FOR: "web"})
 
     def kept(self, **known):
-        (blocker,) = found(node=self.KEPT, keeper=Keeper(name="web", **known))
+        (blocker,) = found(node=self.KEPT, protection_owner=ProtectionOwner(name="web", **known))
         assert (blocker.kind, blocker.owner) == (Kind.NODE_SCALE_DOWN_DISABLED, "Upgrade/web")
         assert blocker.object == f"annotation {SCALE_DOWN_DISABLED}=true, for the upgrade of web"
         return blocker.until, blocker.fix
@@ -298,7 +298,7 @@ class TestKeepers:
         [
             ({"execution": "blue-7-1"}, "execution blue-7-1 waits for the new nodes to be Ready"),
             (
-                {"execution": "blue-7-1", "going": ("node-a", "node-b")},
+                {"execution": "blue-7-1", "terminating": ("node-a", "node-b")},
                 "waits until node-a, node-b are gone (leeward blockers node-a, leeward blockers node-b says what holds",
             ),
             ({}, "leeward blockers --cluster NAME tells what it waits for"),
@@ -306,7 +306,7 @@ class TestKeepers:
         ],
     )
     def test_a_round_is_named_with_what_it_waits_for(self, known, fix):
-        (blocker,) = found(node=self.KEPT, keeper=Keeper(name="disruption:7", **known))
+        (blocker,) = found(node=self.KEPT, protection_owner=ProtectionOwner(name="disruption:7", **known))
         assert (blocker.kind, blocker.owner) == (Kind.NODE_SCALE_DOWN_DISABLED, "Disruption/7")
         assert blocker.object == f"annotation {SCALE_DOWN_DISABLED}=true, for disruption run 7"
         assert blocker.until == known.get("until")
@@ -321,7 +321,7 @@ class TestKeepers:
 
 class TestVolumes:
     def test_one_whose_pod_is_gone(self):
-        (blocker,) = found(attachments=[an_attachment()], detaching=NOW - MINUTE)
+        (blocker,) = found(attachments=[an_attachment()], detaching_since=NOW - MINUTE)
         assert (blocker.kind, blocker.object) == (Kind.VOLUME_ATTACHED, "volumeattachment csi-1")
         assert (blocker.pod, blocker.owner) == (None, "PersistentVolumeClaim/data")
         assert blocker.until == NOW + 5 * MINUTE  # drain.volumeDetachTimeout: six minutes from the end of the drain
@@ -329,7 +329,7 @@ class TestVolumes:
     def test_one_that_is_being_detached_names_who_waits_for_it(self):
         waiting = a_pod("db-0", owner=Owner(api_version="apps/v1", kind="StatefulSet", name="db"), claims=("data",))
         attachment = an_attachment(deletion=NOW - 2 * MINUTE, error="device is busy")
-        (blocker,) = found(attachments=[attachment], elsewhere=(replace(waiting, node=""),))
+        (blocker,) = found(attachments=[attachment], pods_elsewhere=(replace(waiting, node=""),))
         assert (blocker.pod, blocker.owner) == ("shop/db-0", "StatefulSet/db")
         assert blocker.until == NOW + 4 * MINUTE
         assert "device is busy" in blocker.fix
@@ -389,11 +389,11 @@ class TestHooks:
 def test_the_drain_under_way_gives_up_at_its_time_out_or_when_ec2_takes_the_instance():
     policy = drains(timeout=15 * MINUTE)
     begun = a_record(times={"draining": NOW})
-    assert gives_up_at(begun, policy) == NOW + 15 * MINUTE
+    assert drain_ends_at(begun, policy) == NOW + 15 * MINUTE
     warning = Cause(id="e", kind=CauseKind.SPOT_INTERRUPTION, at=NOW, deadline=NOW + 2 * MINUTE)
-    assert gives_up_at(replace(begun, causes=(warning,)), policy) == NOW + timedelta(seconds=115)
-    assert gives_up_at(None, policy) is None
-    assert gives_up_at(replace(begun, status=Status.CLOSED), policy) is None
+    assert drain_ends_at(replace(begun, causes=(warning,)), policy) == NOW + timedelta(seconds=115)
+    assert drain_ends_at(None, policy) is None
+    assert drain_ends_at(replace(begun, status=Status.CLOSED), policy) is None
 
 
 def test_a_replica_set_of_a_deployment_is_known_by_its_hash():
@@ -404,7 +404,9 @@ def test_a_replica_set_of_a_deployment_is_known_by_its_hash():
 
 def test_pods_of_an_instance_that_has_ended_block_nothing_but_its_volumes_do():
     pod = a_pod(claims=("other",), annotations={"karpenter.sh/do-not-disrupt": "true"})
-    assert kinds(pod, budgets=[a_budget(0)], attachments=[an_attachment()], gone=True) == [Kind.VOLUME_ATTACHED]
+    assert kinds(pod, budgets=[a_budget(0)], attachments=[an_attachment()], instance_ended=True) == [
+        Kind.VOLUME_ATTACHED
+    ]
 
 
 def test_the_list_does_not_depend_on_the_order_of_pods():
@@ -421,7 +423,7 @@ class TestWhatADrainHasRunInto:
         return blocker
 
     def test_a_dead_webhook_is_named_with_the_way_out(self):
-        blocker = self.one(WEBHOOK, gives_up=NOW + 15 * MINUTE)
+        blocker = self.one(WEBHOOK, drain_ends=NOW + 15 * MINUTE)
         assert (blocker.kind, blocker.object) == (Kind.WEBHOOK, "webhook guard.example.com")
         assert (blocker.pod, blocker.owner) == ("shop/web-1", "Webhook/guard.example.com")
         assert blocker.until == NOW + 15 * MINUTE

@@ -40,10 +40,10 @@ class Patient:
         """Its group as it is now."""
         self.system.groups.by_name[GROUP] = replace(self.system.groups.by_name[GROUP], **changes)
 
-    def facts(self, *, asked: str | None = None, now=START) -> Facts:
+    def facts(self, *, requested_cluster: str | None = None, now=START) -> Facts:
         """What is read of it."""
         self.deployment.listed = list(self.system.groups.by_name.values())
-        return gather(self.deployment, lambda _: self.system.ports, WHO, asked=asked, now=now)
+        return gather(self.deployment, lambda _: self.system.ports, WHO, requested_cluster=requested_cluster, now=now)
 
     def findings(self, **when: object) -> tuple[Finding, ...]:
         """Everything that is said of it."""

@@ -174,7 +174,7 @@ def test_a_deployment_of_this_minute_has_not_synced_yet(patient, minutes, state)
 
 def test_a_cluster_is_looked_into_also_where_the_settings_could_not_be_read(patient):
     patient.deployment.functions = {name: Function() for name in patient.deployment.functions}
-    checks = {found.check: found.state for found in patient.findings(asked=CLUSTER)}
+    checks = {found.check: found.state for found in patient.findings(requested_cluster=CLUSTER)}
     assert checks[Check.ACCESS_ENTRY] is State.UNKNOWN
     assert checks[Check.HOOK] is State.OK
 

@@ -280,7 +280,7 @@ READS = {
 def test_what_may_not_be_read_is_unknown_and_the_permission_named(patient, method, permission):
     """Everything else is read all the same."""
     patient.deployment.fail(method, AccessDeniedError(f"{permission} on it: AccessDenied: not authorized"))
-    findings = patient.findings(asked="blue")
+    findings = patient.findings(requested_cluster="blue")
     unknown = [found for found in findings if found.state is State.UNKNOWN]
     assert unknown
     assert all(found.fix.startswith("allow yourself ") for found in unknown)
@@ -307,7 +307,7 @@ def test_every_read_is_denied_and_nothing_but_unknowns_is_told(patient):
     ):
         fake.fail("nodes", AccessDeniedError("nodes: not allowed"))
         fake.fail("read", AccessDeniedError("read: not allowed"))
-    findings = patient.findings(asked="blue")
+    findings = patient.findings(requested_cluster="blue")
     assert {found.state for found in findings} <= {State.UNKNOWN, State.OK}
     assert sum(found.state is State.UNKNOWN for found in findings) > 20
 
@@ -318,7 +318,7 @@ def test_a_deployment_whose_settings_cannot_be_understood(patient):
 
 
 def test_a_cluster_that_is_not_served(patient):
-    found = patient.trouble(Check.CLUSTER, asked="red")
+    found = patient.trouble(Check.CLUSTER, requested_cluster="red")
     assert (found.object, "serves blue" in found.found) == ("cluster red", True)
 
 
@@ -328,7 +328,7 @@ def test_only_the_cluster_that_is_asked_for_is_looked_into():
     both.system.clusters.policies_of["green"] = policies(a_policy(), cluster="green")
     looked = {found.object for found in both.findings() if found.check is Check.CLUSTER}
     assert looked == {"cluster blue", "cluster green"}
-    only = {found.object for found in both.findings(asked="blue") if found.check is Check.CLUSTER}
+    only = {found.object for found in both.findings(requested_cluster="blue") if found.check is Check.CLUSTER}
     assert only == {"cluster blue"}
 
 

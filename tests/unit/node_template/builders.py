@@ -10,7 +10,7 @@ from leeward.model.launch import LaunchSettings
 from leeward.model.nodegroup import Nodegroup
 from leeward.node_template.build import TAGS_WIN, Sources, expected_node
 from leeward.node_template.choices import choices
-from leeward.node_template.pods import PLAIN
+from leeward.node_template.pods import NO_CNI_SETTINGS
 
 RAW = json.loads(Path("tests/unit/node_template/instance-types.json").read_text())["InstanceTypes"]
 TYPES = {raw["InstanceType"]: InstanceType.from_json(raw) for raw in RAW}
@@ -74,7 +74,9 @@ def a_nodegroup(**raw):
     )
 
 
-def an_expected_node(*, group=None, launch=None, nodegroup=None, networking=PLAIN, precedence=TAGS_WIN, types=None):
+def an_expected_node(
+    *, group=None, launch=None, nodegroup=None, networking=NO_CNI_SETTINGS, precedence=TAGS_WIN, types=None
+):
     """The template of a self-managed group, or of a managed one where `nodegroup` is given."""
     group = group or a_group(managed=nodegroup is not None)
     launch = launch or a_launch()

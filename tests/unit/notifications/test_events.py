@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from leeward.model.termination import Cause, CauseKind, Outcome, Replacement, Status, TerminationRecord
-from leeward.notifications.events import MOST_BLOCKERS, EventType, events_of_change
+from leeward.notifications.events import MAX_BLOCKERS, EventType, events_of_change
 from tests.fakes.builders import a_subject
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -30,13 +30,13 @@ def a_record(*causes, times=(), **more):
 
 
 def turns(before, after):
-    return [event.turn for event in events_of_change(before, after, NOW)]
+    return [event.type for event in events_of_change(before, after, NOW)]
 
 
 def test_the_first_cause_and_each_that_joins_are_detected_once():
     assert turns(None, a_record()) == [EventType.DETECTED]
     (joined,) = events_of_change(a_record(SPOT), a_record(SPOT, HOOK), NOW)
-    assert joined.turn is EventType.DETECTED
+    assert joined.type is EventType.DETECTED
     assert [cause["hook"] for cause in joined.detail()["causes"]] == ["leeward-terminate"]
     assert turns(a_record(SPOT, HOOK), a_record(SPOT, HOOK, pods_evicted=3)) == []
 
@@ -53,7 +53,7 @@ def test_blocked_is_told_with_pod_and_until_when_and_again_only_for_other_pods()
     draining = replace(draining, times={**draining.times, "until": NOW + timedelta(minutes=15)})
     blocked = replace(draining, blocked_by=BLOCKED)
     (told,) = events_of_change(draining, blocked, NOW)
-    assert told.turn is EventType.BLOCKED
+    assert told.type is EventType.BLOCKED
     assert told.detail()["blockers"] == [
         {"pod": "shop/web-1", "why": "pdb shop/web allows no disruption now", "until": "2026-03-01T12:02:00Z"}
     ]
@@ -80,7 +80,7 @@ def test_what_a_node_waits_for_without_a_pod_is_told_with_its_own_end_and_is_no_
 def test_a_terminated_instance_is_finished_with_its_outcome_and_what_replaced_it():
     record = a_record(replacement=Replacement(launched=("i-0new",)), pods_evicted=4)
     (told,) = events_of_change(record, replace(record, status=Status.CLOSED, outcome=Outcome.TERMINATED), NOW)
-    assert told.turn is EventType.FINISHED
+    assert told.type is EventType.FINISHED
     detail = told.detail()
     assert (detail["outcome"], detail["replacements"], detail["podsEvicted"]) == ("terminated", ["i-0new"], 4)
 
@@ -90,15 +90,15 @@ def test_a_node_that_was_given_back_is_failed_and_one_that_was_spared_is_finishe
     given_back = replace(record, status=Status.CLOSED, outcome=Outcome.RETURNED_TO_SERVICE)
     assert turns(record, given_back) == [EventType.FINISHED]
     (told,) = events_of_change(record, replace(given_back, failure="PodEvictionFailure: shop/web-1"), NOW)
-    assert (told.turn, told.why) == (EventType.FAILED, "PodEvictionFailure: shop/web-1")
+    assert (told.type, told.reason) == (EventType.FAILED, "PodEvictionFailure: shop/web-1")
 
 
 def test_a_step_that_used_up_its_retries_is_told_with_its_error_and_each_next_failure_again():
     record = a_record(failure="AccessDeniedError: autoscaling:Terminate")
     failed = replace(record, times={**record.times, "retry": NOW + timedelta(minutes=1)})
     (told,) = events_of_change(record, failed, NOW)
-    assert told.turn is EventType.FAILED
-    assert told.why == "AccessDeniedError: autoscaling:Terminate; tried again at 2026-03-01T12:01:00Z"
+    assert told.type is EventType.FAILED
+    assert told.reason == "AccessDeniedError: autoscaling:Terminate; tried again at 2026-03-01T12:01:00Z"
     later = replace(failed, times={**failed.times, "retry": NOW + timedelta(minutes=3)})
     (again,) = events_of_change(failed, later, NOW)
     assert again.id != told.id
@@ -111,7 +111,7 @@ def test_a_change_that_is_delivered_twice_is_told_under_the_same_id():
     assert len({event.id for event in first}) == len(first) == 3
 
 
-@pytest.mark.parametrize("pods", [1, MOST_BLOCKERS, 5000])
+@pytest.mark.parametrize("pods", [1, MAX_BLOCKERS, 5000])
 def test_an_event_fits_into_the_bus_however_much_is_blocked(pods):
     lines = tuple(f"namespace-{n}/{'long-' * 20}{n}: {'pdb ' + 'x' * 60} allows no disruption" for n in range(pods))
     (told,) = events_of_change(a_record(), a_record(blocked_by=lines), NOW)

@@ -16,7 +16,7 @@ from leeward.model.termination import Cause, CauseKind
 from leeward.reconcile import reconciler
 from leeward.reconcile.reconciler import reconcile_once
 from leeward.sync.controller import sync_once
-from tests.adapters.conftest import OpenDoor
+from tests.adapters.conftest import OpenKubeConfig
 from tests.adapters.hanging_server import HangingServer
 from tests.fakes.builders import a_group, a_node, a_policy, a_subject, an_instance, our_hook, policies
 from tests.fakes.kubernetes import FakeKubernetes
@@ -53,7 +53,7 @@ def system():
 def hanging():
     """The API of a cluster that accepts connections and never answers, over a real socket."""
     server = HangingServer()
-    client = ClusterClient("blue", OpenDoor(server.url), SystemClock())
+    client = ClusterClient("blue", OpenKubeConfig(server.url), SystemClock())
     yield ClusterApi(client)
     client.close()
     server.close()

@@ -91,9 +91,11 @@ def a_csi_node(count=1, driver="ebs.csi.aws.com"):
     return {"spec": {"drivers": [{"name": driver, "allocatable": {"count": count}}]}}
 
 
-def a_template(name="web", *, zones=("a",), price=0.1, most=None, **node):
+def a_template(name="web", *, zones=("a",), price=0.1, max_nodes=None, **node):
     offerings = tuple(Offering(zone=zone, price=price) for zone in zones)
-    return NodeTemplate(name=name, node=NodeSpec.from_json(a_node(name, **node)), offerings=offerings, most=most)
+    return NodeTemplate(
+        name=name, node=NodeSpec.from_json(a_node(name, **node)), offerings=offerings, max_nodes=max_nodes
+    )
 
 
 def a_daemon_set(name="agent", *, cpu="500m", **spec):

@@ -101,7 +101,7 @@ def test_no_more_new_nodes_than_allowed():
 
 def test_no_more_new_nodes_of_a_template_than_its_group_can_get():
     pods = [a_pod(f"p{i}", cpu="4") for i in range(3)]
-    templates = [a_template("cheap", price=0.1, most=1), a_template("expensive", price=0.2)]
+    templates = [a_template("cheap", price=0.1, max_nodes=1), a_template("expensive", price=0.2)]
     assert shape(packed([], pods, templates=templates)) == [
         ("cheap", "a", 1),
         ("expensive", "a", 1),

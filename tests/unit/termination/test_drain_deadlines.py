@@ -17,7 +17,7 @@ from leeward.model.pod import Owner, Pod, Toleration
 from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
 from leeward.policy.document import DrainPolicy
 from leeward.termination.deadlines import node_deadline
-from leeward.termination.drain_plan import How, Protection, last_calls, plan_drain
+from leeward.termination.drain_plan import PodRemoval, Protection, force_delete_times, plan_drain
 from leeward.termination.volumes import drain_volumes, held_volumes
 from tests.fakes.builders import a_node, a_subject
 from tests.fakes.clock import START as NOW
@@ -56,23 +56,23 @@ def only(found):
 @pytest.mark.parametrize(
     ("left", "how", "grace"),
     [
-        (31, How.EVICT, None),
-        (30, How.DELETE, None),  # all of its grace is left
-        (29, How.DELETE, 29),
-        (0, How.DELETE, 1),
-        (-60, How.DELETE, 1),
+        (31, PodRemoval.EVICT, None),
+        (30, PodRemoval.DELETE, None),  # all of its grace is left
+        (29, PodRemoval.DELETE, 29),
+        (0, PodRemoval.DELETE, 1),
+        (-60, PodRemoval.DELETE, 1),
     ],
 )
 def test_a_grace_that_would_go_past_the_deadline_is_what_is_left_and_at_least_a_second(left, how, grace):
     eviction = only(plan(a_pod(grace_seconds=30), left=left))
-    assert (eviction.how, eviction.grace_seconds, eviction.due) == (how, grace, how is How.DELETE)
+    assert (eviction.removal, eviction.grace_seconds, eviction.due) == (how, grace, how is PodRemoval.DELETE)
 
 
 def test_a_grace_of_one_call_counts_in_the_place_of_the_pods_own():
     options = DrainOptions(grace_seconds=5)
-    assert only(plan(a_pod(grace_seconds=30), left=6, options=options)).how is How.EVICT
+    assert only(plan(a_pod(grace_seconds=30), left=6, options=options)).removal is PodRemoval.EVICT
     late = only(plan(a_pod(grace_seconds=30), left=5, options=options))
-    assert (late.how, late.grace_seconds) == (How.DELETE, 5)
+    assert (late.removal, late.grace_seconds) == (PodRemoval.DELETE, 5)
     assert only(plan(a_pod(grace_seconds=30), left=3, options=options)).grace_seconds == 3
 
 
@@ -86,14 +86,14 @@ def test_a_last_call_comes_whatever_the_wave():
 def test_a_forced_drain_that_is_out_of_time_still_goes_wave_by_wave():
     critical = a_pod("dns", priority_class="system-cluster-critical")
     found = plan(a_pod(), critical, policy=DrainPolicy(force=True), options=DrainOptions(disable_eviction=True))
-    assert {one.how for one in found.evict} == {How.DELETE}
+    assert {one.removal for one in found.evict} == {PodRemoval.DELETE}
     assert [one.pod.name for one in found.turn] == ["web-1"]
 
 
 @given(left=st.integers(-100, 2000), grace=st.integers(0, 1000))
 def test_no_pod_is_deleted_before_its_last_call_nor_given_more_than_is_left(left, grace):
     found = plan(a_pod(grace_seconds=grace), left=left)
-    eviction, (call,) = only(found), last_calls(found)
+    eviction, (call,) = only(found), force_delete_times(found)
     assert eviction.due == (call <= NOW)
     given_to_it = grace if eviction.grace_seconds is None else eviction.grace_seconds
     if eviction.due:
@@ -134,7 +134,7 @@ class TestPodsThatWouldComeBack:
     def test_one_that_tolerates_the_taint_is_left(self):
         found = plan(a_pod(tolerations=EVERYTHING))
         assert found.drained
-        assert [left.why for left in found.leave] == [
+        assert [left.reason for left in found.leave] == [
             "it tolerates the taint leeward.dev/disrupted: it ends with the node"
         ]
 
@@ -149,7 +149,7 @@ class TestPodsThatWouldComeBack:
         careful = DrainPolicy(evict_unmanaged=False, delete_local_data=False)
         lonely, cache = a_pod("lonely", owner=None), a_pod("cache", empty_dir=True)
         tolerant = [replace(pod, tolerations=EVERYTHING) for pod in (lonely, cache)]
-        assert [one.what for one in plan(*tolerant, policy=careful).refuse] == [
+        assert [one.protection for one in plan(*tolerant, policy=careful).refuse] == [
             Protection.LOCAL_DATA,
             Protection.UNMANAGED,
         ]
@@ -157,15 +157,15 @@ class TestPodsThatWouldComeBack:
     def test_a_daemon_pod_is_refused_where_they_are_not_ignored_though_it_tolerates_everything(self):
         daemon = a_pod("agent-1", owner=DAEMON_SET, tolerations=EVERYTHING)
         found = plan(daemon, options=DrainOptions(ignore_daemon_sets=False))
-        assert [one.what for one in found.refuse] == [Protection.DAEMON_SET]
+        assert [one.protection for one in found.refuse] == [Protection.DAEMON_SET]
 
     def test_one_that_nobody_starts_again_leaves_though_it_tolerates_everything(self):
         """kubectl drain --force: without a controller, or of a DaemonSet that does not exist."""
         for owner in (None, replace(DAEMON_SET, name="removed")):
-            assert only(plan(a_pod("alone", owner=owner, tolerations=EVERYTHING))).how is How.EVICT
+            assert only(plan(a_pod("alone", owner=owner, tolerations=EVERYTHING))).removal is PodRemoval.EVICT
 
     def test_a_finished_pod_comes_back_nowhere(self):
-        assert only(plan(a_pod("job", phase="Failed", tolerations=EVERYTHING))).how is How.EVICT
+        assert only(plan(a_pod("job", phase="Failed", tolerations=EVERYTHING))).removal is PodRemoval.EVICT
 
 
 class TestVolumes:

@@ -10,7 +10,7 @@ from leeward.budgets.pdb import blocking_budgets
 from leeward.model.drain_options import DrainOptions
 from leeward.model.pod import Owner, Pod, PodDisruptionBudget
 from leeward.policy.document import DrainPolicy
-from leeward.termination.drain_plan import How, last_calls, plan_drain
+from leeward.termination.drain_plan import PodRemoval, force_delete_times, plan_drain
 from tests.fakes.builders import a_node
 
 NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
@@ -44,7 +44,7 @@ def names(parts):
 def test_a_plain_pod_is_evicted():
     found = plan(a_pod())
     assert names(found.evict) == ["web-1"]
-    assert found.evict[0].how is How.EVICT
+    assert found.evict[0].removal is PodRemoval.EVICT
     assert found.evict[0].grace_seconds is None
 
 
@@ -156,7 +156,11 @@ def test_pending_finished_and_leaving_pods_are_no_matter_of_a_budget():
 
 def test_without_eviction_nothing_is_asked():
     found = plan(a_pod(), budgets=[a_budget(0)], options=DrainOptions(disable_eviction=True, grace_seconds=5))
-    assert (found.evict[0].how, found.evict[0].blocked_by, found.evict[0].grace_seconds) == (How.DELETE, (), 5)
+    assert (found.evict[0].removal, found.evict[0].blocked_by, found.evict[0].grace_seconds) == (
+        PodRemoval.DELETE,
+        (),
+        5,
+    )
 
 
 def test_a_pod_is_deleted_at_the_deadline_less_its_own_grace_so_that_it_gets_all_of_it():
@@ -165,14 +169,14 @@ def test_a_pod_is_deleted_at_the_deadline_less_its_own_grace_so_that_it_gets_all
     deadline = NOW + timedelta(seconds=60)
     patient, quick = a_pod("patient", grace_seconds=60), a_pod("quick", grace_seconds=5)
     found = plan(patient, quick, policy=policy, deadline=deadline)
-    assert {e.pod.name: e.how for e in found.evict} == {"patient": How.DELETE, "quick": How.EVICT}
-    assert last_calls(found) == (NOW, deadline - timedelta(seconds=5))
+    assert {e.pod.name: e.removal for e in found.evict} == {"patient": PodRemoval.DELETE, "quick": PodRemoval.EVICT}
+    assert force_delete_times(found) == (NOW, deadline - timedelta(seconds=5))
 
 
 def test_a_deadline_alone_deletes_nothing():
     found = plan(a_pod(), deadline=NOW - timedelta(hours=1))
-    assert found.evict[0].how is How.EVICT
-    assert last_calls(found) == ()
+    assert found.evict[0].removal is PodRemoval.EVICT
+    assert force_delete_times(found) == ()
 
 
 pods = st.builds(

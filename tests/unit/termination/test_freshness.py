@@ -8,7 +8,16 @@ import pytest
 from leeward.model.group import GroupFacts
 from leeward.model.seen import Seen, SeenGroup, SeenInstance
 from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
-from leeward.termination.freshness import KEPT, RECENT, UNSETTLED, Need, facts, group_fact, instance_fact, seconds_left
+from leeward.termination.freshness import (
+    LAUNCH_MAX_AGE,
+    MAX_AGE,
+    TRANSIENT_MAX_AGE,
+    Need,
+    facts,
+    group_fact,
+    instance_fact,
+    seconds_left,
+)
 from tests.fakes.builders import GROUP, a_subject, our_hook
 from tests.fakes.clock import START
 
@@ -55,7 +64,7 @@ def state(record, at):
 
 
 def test_what_was_seen_serves_for_some_minutes():
-    record, end = a_record(), KEPT.total_seconds()
+    record, end = a_record(), MAX_AGE.total_seconds()
     assert (state(record, end - 1), lifecycle(record, end - 1)) == ("running", "InService")
     assert (state(record, end), lifecycle(record, end)) == ("ask", "ask")
 
@@ -67,7 +76,7 @@ def test_nothing_is_known_before_the_first_look():
 
 def test_a_claim_says_how_ec2_saw_the_instance():
     record = replace(a_record(seen=Seen(), claimed=0), subject=replace(a_subject(), state="running"))
-    assert (state(record, 5), state(record, KEPT.total_seconds())) == ("running", "ask")
+    assert (state(record, 5), state(record, MAX_AGE.total_seconds())) == ("running", "ask")
 
 
 @pytest.mark.parametrize("need", [Need.ALL])
@@ -77,7 +86,7 @@ def test_what_must_not_be_done_on_a_stale_fact_always_asks(need):
 
 
 def test_what_depends_on_the_group_asks_for_it_and_for_an_instance_seen_a_while_ago():
-    soon, later = (facts(a_record(), after(at), Need.GROUP) for at in (1, RECENT.total_seconds()))
+    soon, later = (facts(a_record(), after(at), Need.GROUP) for at in (1, LAUNCH_MAX_AGE.total_seconds()))
     assert soon.instance is not None
     assert (soon.group, later.group, later.instance) == (None, None, None)
 
@@ -107,7 +116,7 @@ def test_a_message_that_was_not_confirmed_says_nothing():
 @pytest.mark.parametrize("seen_state", ["pending", "stopping", "stopped"])
 def test_a_state_that_does_not_last_is_asked_again_soon(seen_state):
     record = a_record(seen=saw(seen_state))
-    assert (state(record, 9), state(record, UNSETTLED.total_seconds())) == (seen_state, "ask")
+    assert (state(record, 9), state(record, TRANSIENT_MAX_AGE.total_seconds())) == (seen_state, "ask")
 
 
 def test_its_hook_waits_from_the_message_on():
@@ -127,7 +136,7 @@ def test_clocks_may_differ_by_some_seconds():
 def test_after_our_request_a_message_is_waited_for_and_then_aws_is_asked():
     record = a_record(terminating=20)
     assert lifecycle(record, 21) == "Terminating"
-    assert lifecycle(record, 20 + UNSETTLED.total_seconds()) == "ask"
+    assert lifecycle(record, 20 + TRANSIENT_MAX_AGE.total_seconds()) == "ask"
     assert lifecycle(a_record(held(22), terminating=20), 60) == "Terminating:Wait"
 
 
@@ -145,7 +154,7 @@ def test_a_look_whose_clock_was_ahead_does_not_hide_our_request():
 def test_once_answered_the_end_is_waited_for_and_then_aws_is_asked():
     record = a_record(held(20), answered=50)
     assert lifecycle(record, 51) == "Terminating:Proceed"
-    assert lifecycle(record, 50 + UNSETTLED.total_seconds()) == "ask"
+    assert lifecycle(record, 50 + TRANSIENT_MAX_AGE.total_seconds()) == "ask"
 
 
 def test_a_hook_that_is_seen_to_wait_after_our_answer_still_waits():
@@ -156,7 +165,7 @@ def test_a_hook_that_is_seen_to_wait_after_our_answer_still_waits():
 @pytest.mark.parametrize("word", [None, "Terminating:Retained", "Warmed:Stopped", "Detaching", "Terminating"])
 def test_a_word_that_does_not_last_is_asked_again_soon(word):
     record = a_record(seen=saw(lifecycle=word))
-    assert (lifecycle(record, 9), lifecycle(record, UNSETTLED.total_seconds())) == (word, "ask")
+    assert (lifecycle(record, 9), lifecycle(record, TRANSIENT_MAX_AGE.total_seconds())) == (word, "ask")
 
 
 def test_a_message_does_not_bring_back_what_has_left_its_group():
@@ -164,7 +173,7 @@ def test_a_message_does_not_bring_back_what_has_left_its_group():
 
 
 def test_how_long_the_facts_of_a_step_serve():
-    assert seconds_left(a_record(), after(0)) == KEPT.total_seconds()
+    assert seconds_left(a_record(), after(0)) == MAX_AGE.total_seconds()
     assert seconds_left(a_record(held(20), answered=50), after(52)) == 8
 
 

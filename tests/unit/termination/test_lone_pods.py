@@ -11,7 +11,7 @@ from leeward.model.deployment import Deployment
 from leeward.model.drain_options import DrainOptions
 from leeward.model.pod import Owner, Pod, PodDisruptionBudget
 from leeward.policy.document import DrainPolicy
-from leeward.termination.drain_plan import How, plan_drain
+from leeward.termination.drain_plan import PodRemoval, plan_drain
 from leeward.termination.lone_pods import lone_pods, with_surges
 from leeward.termination.replica_surge import surged
 from tests.fakes.builders import a_node
@@ -103,10 +103,10 @@ def planned(**rest):
 
 
 def test_a_pod_that_surges_is_not_blocked_and_one_that_is_deleted_does_not_surge():
-    assert (planned().how, planned().blocked_by) == (How.SURGE, ())
-    assert planned(options=DrainOptions(disable_eviction=True)).how is How.DELETE
+    assert (planned().removal, planned().blocked_by) == (PodRemoval.SURGE, ())
+    assert planned(options=DrainOptions(disable_eviction=True)).removal is PodRemoval.DELETE
     due = planned(deadline=NOON + timedelta(seconds=1), options=DrainOptions(deadline=NOON + timedelta(seconds=1)))
-    assert due.how is How.DELETE
+    assert due.removal is PodRemoval.DELETE
 
 
 def test_live_the_deployment_says_whether_it_gets_a_second_replica():

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.termination.drain_plan import Eviction, How
+from leeward.termination.drain_plan import Eviction, PodRemoval
 from leeward.termination.retries import Retries
 from tests.fakes.clock import START
 from tests.state_machines.test_walks import a_budget, a_pod
@@ -14,7 +14,7 @@ WEB = a_budget(0)
 
 
 def eviction(name="web-1", **more):
-    return Eviction(pod=a_pod(name, **more), wave=0, how=How.EVICT)
+    return Eviction(pod=a_pod(name, **more), wave=0, removal=PodRemoval.EVICT)
 
 
 def after(seconds):
@@ -65,7 +65,7 @@ def test_no_pause_grows_shortly_before_the_instance_is_released(left):
 
 
 def test_a_pod_that_is_not_ready_waits_for_its_own_refusals_alone():
-    broken = Eviction(pod=replace(a_pod("web-2"), ready=False), wave=0, how=How.EVICT)
+    broken = Eviction(pod=replace(a_pod("web-2"), ready=False), wave=0, removal=PodRemoval.EVICT)
     retries = Retries()
     refused(retries, 0)
     assert not paused(retries, 0.5, broken)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from leeward.model.pod import Toleration
-from leeward.upgrade.eviction_failures import MOST, EvictionCause, eviction_failures
+from leeward.upgrade.eviction_failures import MAX_FAILURES, EvictionCause, eviction_failures
 from tests.unit.upgrade.builders import NOON, a_node, a_pdb, a_pod, an_upgrade
 
 NEVER, FREE = a_pdb("web", allowed=0), a_pdb("web", allowed=1)
@@ -38,6 +38,6 @@ def test_a_pod_that_could_leave_by_now_is_not_blamed():
 
 
 def test_only_nodes_that_failed_are_reported_and_no_more_than_a_few_pods():
-    pods = tuple(a_pod(f"p{number}", "o1") for number in range(2 * MOST))
+    pods = tuple(a_pod(f"p{number}", "o1") for number in range(2 * MAX_FAILURES))
     assert causes(*pods, budgets=(NEVER,), failed=()) == ()
-    assert len(causes(*pods, budgets=(NEVER,))) == MOST
+    assert len(causes(*pods, budgets=(NEVER,))) == MAX_FAILURES

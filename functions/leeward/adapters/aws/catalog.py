@@ -1,7 +1,8 @@
-"""`ports.records.Catalog` on DynamoDB: one item per cluster and kind, its content as compressed JSON, and one with IP
-reservations.
+"""`ports.records.Catalog` on DynamoDB.
 
-The facts of 500 instance types are about 15 KB in this form, far from the 400 KB of an item."""
+Decides how facts and reservations are stored: one item per cluster and kind of facts, with the content as compressed
+JSON, and one item per cluster with its IP reservations and unavailable pools. The facts of 500 instance types are about
+15 KB in this form; an item may have 400 KB."""
 
 import base64
 import json
@@ -13,90 +14,97 @@ from typing import Any
 
 from leeward.adapters.aws.table import Table
 from leeward.model.facts import FactKind, Sheet
-from leeward.model.reservation import IpReservation, Pool, Promises
+from leeward.model.reservation import IpReservation, Pool, Reservations
 from leeward.model.times import format_instant, parse_instant
 
 FACTS = "facts"
-KEPT = timedelta(days=7)  # for a cluster that is no longer served
-RACES = 3  # attempts to create the map of pools
+TIME_TO_LIVE = timedelta(days=7)  # after the last write, so that a cluster that is no longer served leaves no items
+MAP_CREATION_ATTEMPTS = 3  # of the map of pools; another writer may create it at the same time
 
 
 class DynamoCatalog:
-    """Sheets in the table `leeward`."""
+    """Facts, reservations and unavailable pools in the table `leeward`."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
 
     def read(self, cluster: str) -> Mapping[FactKind, Sheet]:
-        """Read all sheets of the cluster with one BatchGetItem."""
+        """Read the cluster's facts by kind with one BatchGetItem; a kind that no sync has written is absent."""
         kinds = {facts_key(cluster, kind): kind for kind in FactKind}
         return {kinds[item["pk"]]: _sheet(item) for item in self._table.get_all(kinds)}
 
     def keep(self, cluster: str, kind: FactKind, sheet: Sheet) -> None:
-        """Overwrite the sheet, unless a later one is there already: of two syncs at once the later one stays."""
+        """Write the sheet unless the table has a later one. Idempotent: of two concurrent syncs the later one stays."""
         synced = format_instant(sheet.synced)
         self._table.put(
             {
                 "pk": facts_key(cluster, kind),
                 "synced": synced,
                 "content": _packed(sheet.content),
-                "expires": math.ceil((sheet.synced + KEPT).timestamp()),
+                "expires": math.ceil((sheet.synced + TIME_TO_LIVE).timestamp()),
             },
             condition="attribute_not_exists(pk) OR #synced <= :synced",
             values={":synced": synced},
         )
 
-    def promises(self, cluster: str) -> Promises:
-        """Read the reservations with one GetItem."""
-        item = self._table.get(_promises_key(cluster))
+    def reservations(self, cluster: str) -> Reservations:
+        """Read the reservations and unavailable pools with one GetItem."""
+        item = self._table.get(_reservations_key(cluster))
         if item is None:
-            return Promises()
+            return Reservations()
         entries = {name: IpReservation.from_json(raw) for name, raw in item.get("entries", {}).items()}
         short = {_pool(name): parse_instant(until) for name, until in item.get("short", {}).items()}
-        return Promises(version=int(item.get("version", 0)), by_instance=entries, short=short)
+        return Reservations(version=int(item.get("version", 0)), by_instance=entries, short=short)
 
-    def promise(self, cluster: str, instance: str, promise: IpReservation, *, after: int) -> bool:
-        """Write all reservations in one conditional write: they are few, and each lasts two minutes."""
-        before = self.promises(cluster)
+    def reserve(self, cluster: str, instance: str, reservation: IpReservation, *, after: int) -> bool:
+        """Add or replace the instance's reservation; return False where another writer changed version `after`.
+
+        One conditional write replaces all reservations: they are few, and each lasts two minutes.
+        """
+        before = self.reservations(cluster)
         if before.version != after:
             return False
-        entries = {name: one.to_json() for name, one in before.with_one(instance, promise).items()}
+        entries = {name: entry.to_json() for name, entry in before.with_one(instance, reservation).items()}
         written = self._table.update(
-            _promises_key(cluster),
+            _reservations_key(cluster),
             "SET #entries = :entries, #version = :next, #expires = :expires",
             condition="attribute_not_exists(pk) OR #version = :after",
             values={
                 ":entries": entries,
                 ":next": after + 1,
                 ":after": after,
-                ":expires": math.ceil((promise.at + KEPT).timestamp()),
+                ":expires": math.ceil((reservation.at + TIME_TO_LIVE).timestamp()),
             },
         )
         return written is not None
 
-    def run_short(self, cluster: str, pool: Pool, until: datetime) -> None:
-        """Record it with one write, or two where the map is missing. Pools are few: those of one cluster's groups."""
-        key, names = _promises_key(cluster), {"#pool": f"{pool.instance_type}/{pool.zone}"}
-        for _ in range(RACES):
-            there = self._table.update(
+    def mark_unavailable(self, cluster: str, pool: Pool, until: datetime) -> None:
+        """Record that the pool has no capacity until `until`. Idempotent.
+
+        One write, or three where the map of pools does not exist yet. Pools are never removed: they are few, those of
+        one cluster's groups.
+        """
+        key, names = _reservations_key(cluster), {"#pool": f"{pool.instance_type}/{pool.zone}"}
+        for _ in range(MAP_CREATION_ATTEMPTS):
+            written = self._table.update(
                 key,
                 "SET #short.#pool = :until",
                 condition="attribute_exists(#short)",
                 values={":until": format_instant(until)},
                 names=names,
             )
-            if there is not None:
+            if written is not None:
                 return
             self._table.update(
                 key,
                 "SET #short = :pools, #version = if_not_exists(#version, :first), "
-                "#entries = if_not_exists(#entries, :promises), #expires = :expires",
+                "#entries = if_not_exists(#entries, :reservations), #expires = :expires",
                 condition="attribute_not_exists(#short)",
                 values={
                     ":pools": {},
-                    ":promises": {},  # a value of its own: the local DynamoDB puts one object in both places
+                    ":reservations": {},  # a value of its own: the local DynamoDB puts one object in both places
                     ":first": 0,
-                    ":expires": math.ceil((until + KEPT).timestamp()),
+                    ":expires": math.ceil((until + TIME_TO_LIVE).timestamp()),
                 },
             )
 
@@ -106,8 +114,8 @@ def _pool(name: str) -> Pool:
     return Pool(instance_type=instance_type, zone=zone)
 
 
-def _promises_key(cluster: str) -> str:
-    return f"promises#{cluster}"
+def _reservations_key(cluster: str) -> str:
+    return f"reservations#{cluster}"
 
 
 def facts_key(cluster: str, kind: FactKind) -> str:

@@ -1,4 +1,7 @@
-"""`ports.kubernetes.Clusters`: the clusters, their policies, and the access to each."""
+"""`ports.kubernetes.Clusters` on Amazon EKS.
+
+Decides where the endpoint of a cluster, its token and its policies are read, and how long they are kept; `access`
+decides with which role."""
 
 from __future__ import annotations
 
@@ -23,8 +26,8 @@ if TYPE_CHECKING:
     from leeward.ports.clock import Clock
 
 
-class EksDoor:
-    """`client.Door` of an Amazon EKS cluster. The endpoint is looked up once, and again when it stops responding."""
+class EksKubeConfig:
+    """`client.KubeConfig` of an EKS cluster. The endpoint is looked up once, and again when it stops responding."""
 
     def __init__(self, clients: AwsClients, tokens: TokenSource, *, cluster: str, region: str) -> None:
         self._clients = clients
@@ -34,7 +37,9 @@ class EksDoor:
         self._endpoint: Endpoint | None = None
 
     def endpoint(self, *, fresh: bool = False) -> Endpoint:
-        """Return the endpoint. Raises ClusterUnreachableError during creation, ObjectGoneError without a cluster."""
+        """Return the endpoint. Raises ClusterUnreachableError while EKS creates the cluster, ObjectGoneError if there
+        is none.
+        """
         if fresh or self._endpoint is None:
             self._endpoint = self._look_up()
         return self._endpoint
@@ -54,14 +59,16 @@ class EksDoor:
 
 
 def cluster_client(clients: AwsClients, clock: Clock, access: Access, *, cluster: str, region: str) -> ClusterClient:
-    """Create a client of one cluster's API; nothing is called yet."""
+    """Return a client of one cluster's API; its first request looks up the endpoint."""
     tokens = TokenSource(clients, clock, access, cluster=cluster, region=region)
-    return ClusterClient(cluster, EksDoor(clients, tokens, cluster=cluster, region=region), clock)
+    return ClusterClient(cluster, EksKubeConfig(clients, tokens, cluster=cluster, region=region), clock)
 
 
 class EksClusters:
-    """Clusters of the settings. `access` returns the credentials for one; `event_lost` is called for each Event that
-    could not be written.
+    """Clusters of the settings.
+
+    `access` returns the credentials for a cluster. `event_lost` is called with a message for each Event that could not
+    be written. Methods raise InvalidInputError for a cluster that the settings do not name.
     """
 
     def __init__(
@@ -82,7 +89,7 @@ class EksClusters:
         self._apis: dict[str, ClusterApi] = {}
 
     def names(self) -> tuple[str, ...]:
-        """Return the names in the settings' order."""
+        """Return the names of the clusters in the settings' order."""
         return tuple(self._served)
 
     def policies(self, cluster: str) -> ClusterPolicies:
@@ -90,13 +97,16 @@ class EksClusters:
         return self._policies.of_cluster(self._known(cluster).name)
 
     def kubernetes(self, cluster: str, *, within: TimeBudget | None = None) -> Kubernetes:
-        """Return one client per cluster and process, which keeps its connections; nothing is called yet."""
+        """Return the API of the cluster, one client per cluster and process, which keeps its connections.
+
+        `within`: time budget of its requests; None: no limit but those of each request.
+        """
         api = self._apis.get(cluster)
         if api is None:
-            api = self._apis.setdefault(cluster, self._connected(self._known(cluster)))
+            api = self._apis.setdefault(cluster, self._new_api(self._known(cluster)))
         return api if within is None else api.within(within)
 
-    def _connected(self, cluster: ServedCluster) -> ClusterApi:
+    def _new_api(self, cluster: ServedCluster) -> ClusterApi:
         region = cluster.region or self._clients.region
         access = self._access(cluster)
         client = cluster_client(self._clients, self._clock, access, cluster=cluster.name, region=region)

@@ -44,7 +44,7 @@ class EventBridgeBus:
 def _entry(event: NodeTerminationEvent, source: str) -> dict[str, Any]:
     return {
         "Source": source,
-        "DetailType": event.turn.value,
+        "DetailType": event.type.value,
         "Time": event.at,
         "Detail": json.dumps(event.detail(), separators=(",", ":")),
         "Resources": [event.record.instance],

@@ -50,8 +50,8 @@ class Endpoint:
     ca: str | None = None
 
 
-class Door(Protocol):
-    """Source of a cluster's address and token."""
+class KubeConfig(Protocol):
+    """Endpoint of a cluster and a token for it, as a kubeconfig has them."""
 
     def endpoint(self, *, fresh: bool = False) -> Endpoint:
         """Return the API server; `fresh`: look it up again, the last one did not answer."""
@@ -76,21 +76,21 @@ class ClusterClient:
     def __init__(
         self,
         cluster: str,
-        door: Door,
+        kube_config: KubeConfig,
         clock: Clock,
         *,
         budget: TimeBudget | None = None,
         connected: _Connected | None = None,
     ) -> None:
         self.cluster = cluster
-        self._door = door
+        self._kube_config = kube_config
         self._clock = clock
         self._budget = budget
         self._connected = connected or _Connected()
 
     def within(self, budget: TimeBudget) -> ClusterClient:
         """Return the same client, over the same connections, whose requests end with the budget."""
-        return ClusterClient(self.cluster, self._door, self._clock, budget=budget, connected=self._connected)
+        return ClusterClient(self.cluster, self._kube_config, self._clock, budget=budget, connected=self._connected)
 
     def now(self) -> datetime:
         """Return the time of the clock that its pauses use."""
@@ -123,7 +123,7 @@ class ClusterClient:
                     break
             if answer is not None and answer.status == 401 and not refreshed:
                 refreshed = True
-                self._door.token(fresh=True)
+                self._kube_config.token(fresh=True)
                 continue
             if answer is not None and (request.once or not (answer.broken or answer.throttled)):
                 return answer
@@ -179,7 +179,7 @@ class ClusterClient:
 
     def _once(self, request: Request) -> Answer:
         connections, url = self._server()
-        headers = {"Authorization": f"Bearer {self._door.token()}", "Accept": "application/json"}
+        headers = {"Authorization": f"Bearer {self._kube_config.token()}", "Accept": "application/json"}
         if request.verb == "list":
             headers["Accept-Encoding"] = "gzip"
         if request.body is not None:
@@ -203,7 +203,7 @@ class ClusterClient:
 
     def _server(self) -> tuple[urllib3.PoolManager, str]:
         kept = self._connected
-        endpoint = self._door.endpoint(fresh=kept.lost)
+        endpoint = self._kube_config.endpoint(fresh=kept.lost)
         kept.lost = False
         if kept.pool is None or kept.pool[0] != endpoint:
             kept.pool = (endpoint, _pool(endpoint))

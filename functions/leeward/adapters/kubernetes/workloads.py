@@ -1,8 +1,8 @@
-"""Part of `ports.kubernetes.Kubernetes` about Deployments: found by their pods, scaled by the scale subresource alone;
-and the DaemonSets that exist, remembered by each sandbox for some minutes.
+"""Workloads of a cluster: the part of `ports.kubernetes.Kubernetes` about Deployments, and a cache of the DaemonSets.
 
-A caller that may patch a Deployment can run any image under any service account there; one that may patch its scale can
-only set the number of replicas."""
+Deployments are found by their pods and changed only through the scale subresource. A role that may patch a Deployment
+can run any image under any service account of the namespace; one that may patch its scale can only set the replicas.
+Each execution environment of a function caches for some minutes which DaemonSets exist."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
@@ -16,8 +16,8 @@ from leeward.model.deployment import Deployment
 from leeward.model.pod import Pod, controller_of
 
 MERGE_PATCH = "application/merge-patch+json"
-LASTS = timedelta(minutes=5)
-READ_SINGLY = 8  # more are listed at once
+DAEMON_SET_TTL = timedelta(minutes=5)
+MAX_SINGLE_READS = 8  # of DaemonSets; for more, one list is cheaper
 
 
 class WorkloadApi:
@@ -27,7 +27,7 @@ class WorkloadApi:
         self._client = client
 
     def deployment_of(self, pod: Pod) -> Deployment | None:
-        """Find the Deployment by way of the pod's ReplicaSet."""
+        """Return the Deployment of the pod's ReplicaSet; None if the pod has another owner or none."""
         if pod.owner is None or (pod.owner.api_version, pod.owner.kind) != ("apps/v1", "ReplicaSet"):
             return None
         replica_set = self._get("replicasets", f"{_apps(pod.namespace)}/replicasets/{quote(pod.owner.name, safe='')}")
@@ -37,18 +37,21 @@ class WorkloadApi:
         return self.deployment(pod.namespace, owner.name)
 
     def deployment(self, namespace: str, name: str) -> Deployment | None:
-        """Read one Deployment, fresh."""
+        """Read one Deployment, uncached; None if it does not exist."""
         raw = self._get("deployments", _deployment_path(namespace, name))
         return None if raw is None else Deployment.from_json(raw)
 
     def autoscaled(self, namespace: str) -> frozenset[str]:
-        """Return the Deployments that the namespace's HorizontalPodAutoscalers name as their target."""
+        """Return the names of the Deployments that a HorizontalPodAutoscaler of the namespace scales."""
         path = f"/apis/autoscaling/v2/namespaces/{quote(namespace, safe='')}/horizontalpodautoscalers"
         request = Request(verb="list", resource="horizontalpodautoscalers", path=path)
         return frozenset(name for name in self._client.list(request, scaled_by) if name)
 
     def scale(self, deployment: Deployment, replicas: int) -> bool:
-        """Merge-patch the scale at the version that was read; False on a 404 and, after a pause, on a conflict."""
+        """Set the replicas at the version that was read; return False if the Deployment is gone or has changed.
+
+        Idempotent by the resource version. Raises ClusterUnreachableError, ThrottledError or AccessDeniedError.
+        """
         request = Request(
             verb="patch",
             resource="deployments/scale",
@@ -75,7 +78,7 @@ class WorkloadApi:
 
 
 def scaled_by(autoscaler: Mapping[str, Any]) -> str:
-    """Return the Deployment that a HorizontalPodAutoscaler scales, empty where it scales another kind."""
+    """Return the name of the Deployment that a HorizontalPodAutoscaler scales, empty if it scales another kind."""
     target = (autoscaler.get("spec") or {}).get("scaleTargetRef") or {}
     return str(target.get("name", "")) if target.get("kind") == "Deployment" else ""
 
@@ -89,24 +92,28 @@ def _deployment_path(namespace: str, name: str) -> str:
 
 
 class KnownDaemonSets:
-    """DaemonSets of one cluster. A deleted DaemonSet takes its pods along (orphaning them also removes their owner), so
-    an old answer leaves at most a pod on the node that ends with it. A DaemonSet that was missing is read again.
+    """Cache of the DaemonSets of one cluster.
+
+    Kubernetes deletes the pods of a deleted DaemonSet, or removes their owner, so a stale entry at most leaves a pod on
+    a node until the node ends. A DaemonSet that did not exist is not cached.
     """
 
     def __init__(self, now: Callable[[], datetime]) -> None:
         self._now = now
-        self._seen: dict[str, datetime] = {}  # `namespace/name` of those that existed, and when
+        self._seen: dict[str, datetime] = {}  # `namespace/name` -> when it was last read
 
     def get(
         self, among: frozenset[str] | None, list_all: Callable[[], frozenset[str]], exists: Callable[[str], bool]
     ) -> frozenset[str]:
-        """Return `namespace/name` of each that exists. `among` None: all, as it is now; else these, read at most every
-        `LASTS`.
+        """Return `namespace/name` of each DaemonSet that exists.
+
+        `among`: the ones to check, each read at most once in `DAEMON_SET_TTL`; None: all, read now. `list_all` and
+        `exists` read the cluster.
         """
         now = self._now()
-        seen = {name: at for name, at in self._seen.items() if now < at + LASTS}
+        seen = {name: at for name, at in self._seen.items() if now < at + DAEMON_SET_TTL}
         unknown = sorted(among - seen.keys()) if among is not None else ()
-        if among is None or len(unknown) > READ_SINGLY:
+        if among is None or len(unknown) > MAX_SINGLE_READS:
             names = list_all()
             self._seen = dict.fromkeys(names, now)
             return names if among is None else names & among

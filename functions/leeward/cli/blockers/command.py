@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from leeward.blockers.find import blockers
-from leeward.cli.blockers.inputs import scenes_of
+from leeward.cli.blockers.inputs import node_inputs_of
 from leeward.cli.context import context_of
 from leeward.cli.output import emit
 
@@ -27,11 +27,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Find and print the blockers; return 0, whatever the list holds. Raises InvalidInputError for an unknown node."""
     context = context_of(arguments, "blockers")
-    scenes = scenes_of(context.ports, context.cluster, arguments.node, arguments.now)
-    if arguments.node is not None and not scenes:
+    nodes = node_inputs_of(context.ports, context.cluster, arguments.node, arguments.now)
+    if arguments.node is not None and not nodes:
         raise context.unknown_node(arguments.node)
-    found = [blocker.to_json() for scene in scenes for blocker in blockers(scene, arguments.now)]
-    looked_at = [scene.node.name for scene in scenes]
+    found = [blocker.to_json() for node_inputs in nodes for blocker in blockers(node_inputs, arguments.now)]
+    looked_at = [node_inputs.node.name for node_inputs in nodes]
     emit({"blockers": found}, arguments.output, lambda: _table(found, looked_at))
     return 0
 

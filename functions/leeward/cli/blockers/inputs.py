@@ -1,14 +1,14 @@
 """Inputs from which the blockers of nodes are found.
 
 Decides what is read and how it is joined, of upgrades and runs that keep nodes from being scaled down only where a
-node names one as its keeper; `leeward.blockers` decides what blocks."""
+node names one as the owner of its protection; `leeward.blockers` decides what blocks."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-from leeward.blockers.scene import Keeper, NodeScene, gives_up_at, waiting_hooks
+from leeward.blockers.inputs import NodeInputs, ProtectionOwner, drain_ends_at, waiting_hooks
 from leeward.budgets.pdb import refusal
 from leeward.budgets.pdb_index import PdbIndex
 from leeward.cli.upgrade.status import group_status
@@ -53,7 +53,7 @@ RECONCILER = timedelta(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterInputs:
     """Data that all nodes of a cluster share. `claims`: PersistentVolume -> claim; `policies` in their order; `records`
-    of open terminations by instance; `keepers` by the value of the nodes' `leeward.dev/kept-for`.
+    of open terminations by instance; `protection_owners` by the value of the nodes' `leeward.dev/kept-for`.
     """
 
     pods: tuple[Pod, ...]
@@ -67,10 +67,10 @@ class ClusterInputs:
     policies: tuple[NodePolicy, ...]
     queues: frozenset[str] = frozenset()
     records: Mapping[str, TerminationRecord] = field(default_factory=dict)
-    keepers: Mapping[str, Keeper] = field(default_factory=dict)
+    protection_owners: Mapping[str, ProtectionOwner] = field(default_factory=dict)
 
-    def scenes(self, nodes: Iterable[Node], now: datetime) -> list[NodeScene]:
-        """Return the scenes of these nodes, ordered by node name."""
+    def of_nodes(self, nodes: Iterable[Node], now: datetime) -> list[NodeInputs]:
+        """Return the inputs of these nodes, ordered by node name."""
         pods_on = _grouped((pod.node, pod) for pod in self.pods)
         attached = _grouped((one.node, one) for one in self.attachments)
         budgets = PdbIndex(self.budgets)
@@ -83,49 +83,53 @@ class ClusterInputs:
             group = groups.get(node.instance_id) or self.groups.get((known.group if known else None) or "")
             volumes = held_volumes(node.name, pods, attached.get(node.name, ()), self.claims)
             selecting = {budget.key: budget for pod in pods for budget in budgets.selecting(pod)}
-            scene = NodeScene(
+            node_inputs = NodeInputs(
                 node=node,
                 pods=pods,
                 budgets=tuple(selecting[key] for key in sorted(selecting)),
                 daemon_sets=self.daemon_sets,
                 volumes=volumes,
-                gone=known.ended if known else False,
-                elsewhere=tuple(pod for pod in claiming if pod.node != node.name) if volumes else (),
+                instance_ended=known.ended if known else False,
+                pods_elsewhere=tuple(pod for pod in claiming if pod.node != node.name) if volumes else (),
                 group=group.name if group else known.group if known else None,
-                keeper=self.keepers.get(node.annotations.get(KEPT_FOR, "")),
+                protection_owner=self.protection_owners.get(node.annotations.get(KEPT_FOR, "")),
             )
-            found.append(self._timed(scene, group, now))
+            found.append(self._timed(node_inputs, group, now))
         return found
 
-    def _timed(self, scene: NodeScene, group: Group | None, now: datetime) -> NodeScene:
-        """Add the policy, the hooks and every deadline to a scene."""
-        policy = policy_for(self.policies, scene.group, group.tags if group else {}) if scene.group else None
+    def _timed(self, node_inputs: NodeInputs, group: Group | None, now: datetime) -> NodeInputs:
+        """Add the policy, the hooks and every deadline to the inputs of a node."""
+        policy = (
+            policy_for(self.policies, node_inputs.group, group.tags if group else {}) if node_inputs.group else None
+        )
         chosen = policy or UNSELECTED
-        record = self.records.get(scene.node.instance_id)
-        listed = self.hooks.get(scene.group or "", ())
+        record = self.records.get(node_inputs.node.instance_id)
+        listed = self.hooks.get(node_inputs.group or "", ())
         announced = {cause.hook for cause in record.causes if cause.hook and cause.hook_ours} if record else set()
         ours = frozenset(hook.name for hook in listed if hook.name in announced or is_ours(hook, policy, self.queues))
         started = (record.times.get("draining") if record else None) or now
         grace = chosen.drain.termination_grace_period
-        hooks = waiting_hooks(listed, group, scene.node.instance_id, record, ours, now)
+        hooks = waiting_hooks(listed, group, node_inputs.node.instance_id, record, ours, now)
         ours_hold = any(hook.ours for hook in hooks)
         deadline = started + grace if grace else None
         if record is not None:
             deadline = deadlines.node_deadline(record, chosen.drain, started, now, ours_hold=ours_hold)
         return replace(
-            scene,
+            node_inputs,
             policy=policy,
             hooks=hooks,
             deadline=deadline,
             options=(record.options if record else None) or BY_POLICY,
-            gives_up=gives_up_at(record, chosen),
-            detaching=record.times.get("drained") if record else None,
+            drain_ends=drain_ends_at(record, chosen),
+            detaching_since=record.times.get("drained") if record else None,
             blocked_by=record.blocked_by if record else (),
         )
 
 
-def scenes_of(ports: Ports, cluster: str, name: str | None, now: datetime) -> list[NodeScene]:
-    """Return the scene of the node of this name, of all nodes without a name; none where there is no such node."""
+def node_inputs_of(ports: Ports, cluster: str, name: str | None, now: datetime) -> list[NodeInputs]:
+    """Return the inputs of the node of this name, or of all nodes where `name` is None; empty where no such node
+    exists.
+    """
     kubernetes = ports.clusters.kubernetes(cluster)
     named = kubernetes.node(name) if name is not None else None
     nodes = list(kubernetes.nodes()) if name is None else [named] if named is not None else []
@@ -140,7 +144,7 @@ def scenes_of(ports: Ports, cluster: str, name: str | None, now: datetime) -> li
         if member.lifecycle.startswith(LEAVING)
     }
     attachments = tuple(one for one in kubernetes.attachments() if one.node in there)
-    inputs = ClusterInputs(
+    cluster_inputs = ClusterInputs(
         pods=tuple(kubernetes.pods()),
         budgets=tuple(kubernetes.budgets()),
         daemon_sets=kubernetes.daemon_sets(),
@@ -152,9 +156,11 @@ def scenes_of(ports: Ports, cluster: str, name: str | None, now: datetime) -> li
         policies=ports.clusters.policies(cluster).policies,
         queues=ports.queue_arns,
         records=_open_records(ports.claims, [node for node in nodes if node.marked or node.instance_id in leaving]),
-        keepers=keepers_of(nodes, cluster, ports),
+        protection_owners=protection_owners_of(nodes, cluster, ports),
     )
-    return [_surging(scene, inputs.pods, kubernetes) for scene in inputs.scenes(nodes, now)]
+    return [
+        _surging(node_inputs, cluster_inputs.pods, kubernetes) for node_inputs in cluster_inputs.of_nodes(nodes, now)
+    ]
 
 
 def _groups_of(on_ec2: Iterable[str], instances: Mapping[str, Instance], groups: Groups) -> set[str]:
@@ -163,12 +169,12 @@ def _groups_of(on_ec2: Iterable[str], instances: Mapping[str, Instance], groups:
     return {one.group for one in instances.values() if one.group} | {found[0] for found in listed if found}
 
 
-def _surging(scene: NodeScene, pods: tuple[Pod, ...], kubernetes: Kubernetes) -> NodeScene:
+def _surging(node_inputs: NodeInputs, pods: tuple[Pod, ...], kubernetes: Kubernetes) -> NodeInputs:
     """Add the pods that get a second replica first: only those that a budget forbids evicting as they are."""
-    if scene.policy is None or not scene.policy.drain.surge_single_replicas:
-        return scene
-    lone = [pod for pod in lone_pods(scene.pods, pods) if refusal(pod, scene.budgets)]
-    return replace(scene, surged=surged(lone, kubernetes))
+    if node_inputs.policy is None or not node_inputs.policy.drain.surge_single_replicas:
+        return node_inputs
+    lone = [pod for pod in lone_pods(node_inputs.pods, pods) if refusal(pod, node_inputs.budgets)]
+    return replace(node_inputs, surged=surged(lone, kubernetes))
 
 
 def _open_records(claims: Claims, nodes: Iterable[Node]) -> dict[str, TerminationRecord]:
@@ -184,16 +190,16 @@ def _grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
     return found
 
 
-def keepers_of(nodes: Iterable[Node], cluster: str, ports: Ports) -> Mapping[str, Keeper]:
-    """Return the keepers by name, each with its state: one read of the group of an upgrade, one read of the run. From
-    a snapshot, which has no records, the name alone is known.
+def protection_owners_of(nodes: Iterable[Node], cluster: str, ports: Ports) -> Mapping[str, ProtectionOwner]:
+    """Return the protection owners by name, each with its state: one read of the group of an upgrade, one read of the
+    run. From a snapshot, which has no records, only the name is known.
     """
-    return {name: _keeper(name, cluster, ports) for name in _names(nodes)}
+    return {name: _protection_owner(name, cluster, ports) for name in _names(nodes)}
 
 
-def _keeper(name: str, cluster: str, ports: Ports) -> Keeper:
+def _protection_owner(name: str, cluster: str, ports: Ports) -> ProtectionOwner:
     if not ports.deployment:  # a snapshot folder
-        return Keeper(name=name)
+        return ProtectionOwner(name=name)
     if name.startswith(OF_DISRUPTION):
         return _disruption(name, cluster, ports.clock, ports.disruptions)
     return _upgrade(name, cluster, ports)
@@ -203,29 +209,29 @@ def _names(nodes: Iterable[Node]) -> list[str]:
     return sorted({node.annotations[KEPT_FOR] for node in nodes if KEPT_FOR in node.annotations})
 
 
-def _upgrade(group: str, cluster: str, ports: Ports) -> Keeper:
+def _upgrade(group: str, cluster: str, ports: Ports) -> ProtectionOwner:
     """Judge an upgrade as the minute reconciler does: one that has ended or has no execution keeps no node."""
     try:
         status = group_status(group, cluster, ports)
     except InvalidInputError:  # the group is gone
-        return Keeper(name=group)
+        return ProtectionOwner(name=group)
     if not status.execution or status.phase is Phase.STARTING:
         return _left_behind(group, ports.clock)
     until = status.eta if status.phase in _MOVES else None
-    return Keeper(name=group, execution=status.execution, phase=status.phase.value, until=until)
+    return ProtectionOwner(name=group, execution=status.execution, phase=status.phase.value, until=until)
 
 
-def _disruption(name: str, cluster: str, clock: Clock, disruptions: Disruptions) -> Keeper:
-    """Return the keeper of a run. The reconciler that finds the execution of an open run dead ends the run: until
-    then it keeps its nodes.
+def _disruption(name: str, cluster: str, clock: Clock, disruptions: Disruptions) -> ProtectionOwner:
+    """Return the state of a run as the owner of a protection. The reconciler ends an open run whose execution is dead;
+    until then the run protects its nodes.
     """
     record = disruptions.read(cluster)
     if record is None or not record.open or name != f"{OF_DISRUPTION}{record.number}":
         return _left_behind(name, clock)
-    going = record.under_way if record.requested else ()
-    names = tuple(sorted(node for node, instance in record.nodes.items() if instance in going))
-    return Keeper(name=name, execution=record.execution or None, going=names)
+    terminating = record.under_way if record.requested else ()
+    names = tuple(sorted(node for node, instance in record.nodes.items() if instance in terminating))
+    return ProtectionOwner(name=name, execution=record.execution or None, terminating=names)
 
 
-def _left_behind(name: str, clock: Clock) -> Keeper:
-    return Keeper(name=name, execution="", until=clock.now() + RECONCILER)
+def _left_behind(name: str, clock: Clock) -> ProtectionOwner:
+    return ProtectionOwner(name=name, execution="", until=clock.now() + RECONCILER)

@@ -23,7 +23,7 @@ from leeward.errors import InvalidInputError
 from leeward.model.drain_options import BY_POLICY, NEVER, DrainOptions
 from leeward.model.times import format_instant
 from leeward.termination import deadlines
-from leeward.termination.drain_plan import DrainPlan, How, plan_drain
+from leeward.termination.drain_plan import DrainPlan, PodRemoval, plan_drain
 from leeward.termination.lone_pods import with_surges
 from leeward.termination.volumes import drain_volumes
 
@@ -179,14 +179,14 @@ def to_json(target: DrainTarget, plan: DrainPlan, now: datetime) -> dict[str, An
             {
                 "pod": eviction.pod.key,
                 "wave": eviction.wave,
-                "how": eviction.how.value,
+                "how": eviction.removal.value,
                 "graceSeconds": eviction.grace_seconds,
                 "blockedBy": list(eviction.blocked_by),
             }
             for eviction in plan.evict
         ],
-        "leave": [{"pod": left.pod.key, "why": left.why} for left in plan.leave],
-        "refuse": [{"pod": refused.pod.key, "why": refused.why} for refused in plan.refuse],
+        "leave": [{"pod": left.pod.key, "why": left.reason} for left in plan.leave],
+        "refuse": [{"pod": refused.pod.key, "why": refused.reason} for refused in plan.refuse],
         "volumes": [
             {"attachment": one.attachment, "pod": one.pod.key if one.pod else None, "wait": one.wait} for one in volumes
         ],
@@ -216,7 +216,7 @@ def _table(document: dict[str, Any]) -> RenderableType:
         table.add_column(column, overflow="fold")
     for eviction in document["evict"]:
         grace = "its own" if eviction["graceSeconds"] is None else f"{eviction['graceSeconds']} s"
-        notes = ["after a second replica is ready"] if eviction["how"] == How.SURGE else []
+        notes = ["after a second replica is ready"] if eviction["how"] == PodRemoval.SURGE else []
         notes += [f"blocked by {', '.join(eviction['blockedBy'])}"] if eviction["blockedBy"] else []
         table.add_row(eviction["pod"], eviction["how"], str(eviction["wave"]), grace, ", ".join(notes))
     for what in ("refuse", "leave"):

@@ -1,4 +1,4 @@
-"""Checks of the credentials, and of whether their account and Region hold anything of Leeward."""
+"""Checks of the caller's credentials, of the account's Lambda concurrency, and for an account without a deployment."""
 
 from collections.abc import Iterator
 
@@ -12,35 +12,37 @@ _ABOUT = About(Check.CREDENTIALS, "AWS credentials")
 
 
 def credentials(facts: Facts) -> Iterator[Finding]:
-    """Report the identity of the caller."""
-    who = facts.identity
-    yield _ABOUT.ok(f"{who.arn}, account {who.account}, region {who.region}")
+    """Report the identity of the caller; reading it has already succeeded."""
+    identity = facts.identity
+    yield _ABOUT.ok(f"{identity.arn}, account {identity.account}, region {identity.region}")
 
 
 def concurrency(facts: Facts) -> Iterator[Finding]:
-    """Check the account's quota: before a first deployment whether it fits, afterwards whether a burst does."""
+    """Check the quota of concurrent executions: before a first deployment whether the reserved concurrency fits,
+    afterwards whether a burst of events does.
+    """
     about = About(Check.CONCURRENCY, f"account {facts.identity.account}, region {facts.identity.region}")
-    found = facts.concurrency
-    if isinstance(found, Unavailable):
-        yield about.unknown(found)
+    quota = facts.concurrency
+    if isinstance(quota, Unavailable):
+        yield about.unknown(quota)
         return
-    why = shortage(found, wanted=expected.RESERVED) if facts.nothing_deployed else ""
-    if not why and not facts.nothing_deployed and found.limit <= STARTER:
-        why = f"the quota 'Concurrent executions' of Lambda ({QUOTA}) is {found.limit}: a burst of events is throttled"
-    yield about.warning(why, RAISE) if why else about.ok(f"{found.limit} concurrent executions")
+    problem = ""
+    if facts.nothing_deployed:
+        problem = shortage(quota, wanted=expected.RESERVED)
+    elif quota.limit <= STARTER:
+        name = f"the quota 'Concurrent executions' of Lambda ({QUOTA})"
+        problem = f"{name} is {quota.limit}: a burst of events is throttled"
+    yield about.warning(problem, RAISE) if problem else about.ok(f"{quota.limit} concurrent executions")
 
 
 def without_credentials(missing: Unavailable) -> tuple[Finding, ...]:
-    """Return the only finding without credentials: nothing else can be read."""
-    return (
-        _ABOUT.failed(
-            missing.reason, "log in (aws sso login, or set AWS_PROFILE) and name the region (--region or AWS_REGION)"
-        ),
-    )
+    """Return the only finding of a run without credentials, which can read nothing else."""
+    fix = "log in (aws sso login, or set AWS_PROFILE) and name the region (--region or AWS_REGION)"
+    return (_ABOUT.failed(missing.reason, fix),)
 
 
-def nothing_there(who: Identity) -> Finding:
-    """Return one finding instead of one for each part."""
-    return About(Check.DEPLOYMENT, f"account {who.account}, region {who.region}").failed(
+def nothing_deployed(identity: Identity) -> Finding:
+    """Return the finding of an account and Region without a deployment, which replaces one finding for each part."""
+    return About(Check.DEPLOYMENT, f"account {identity.account}, region {identity.region}").failed(
         "no function of Leeward is there", "cdk deploy, or name the account's profile and the region where it is"
     )

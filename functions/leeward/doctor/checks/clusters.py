@@ -20,15 +20,15 @@ _CONFIG_MAP = "CONFIG_MAP"
 
 def served(facts: Facts) -> Iterator[Finding]:
     """Check that the deployment serves the cluster."""
-    if facts.serves is None and not facts.asked:
+    if facts.serves is None and not facts.requested_cluster:
         missing = next((found for found in facts.functions.values() if isinstance(found, Unavailable)), None)
         about = About(Check.CLUSTER, "all clusters")
         if missing is not None:
             yield about.unknown(missing)
         else:
             yield about.failed("the functions' setting CLUSTERS cannot be understood", "cdk deploy")
-    elif facts.serves is not None and facts.asked and facts.asked not in facts.serves:
-        yield About(Check.CLUSTER, f"cluster {facts.asked}").failed(
+    elif facts.serves is not None and facts.requested_cluster and facts.requested_cluster not in facts.serves:
+        yield About(Check.CLUSTER, f"cluster {facts.requested_cluster}").failed(
             f"this deployment serves {', '.join(facts.serves) or 'none'}, not this one",
             "add it to clusters of the settings and cdk deploy",
         )

@@ -1,9 +1,11 @@
-"""Launches of new nodes ahead: ordered in the record first, then requested, then recorded as surge nodes.
+"""Launches of surge nodes: ordered in the record, then requested from Auto Scaling, then recorded.
 
-One order requests all the new nodes of one subnet: LaunchInstances is synchronous, and a hundred calls one after the
-other take longer than a boot. Each order has a number and a client token made of it, and its count is recorded with
-it: a repeated call launches once. An order whose answer was lost is repeated before anything else is decided. Where
-LaunchInstances does not serve the group, the desired size is raised instead, and new members are adopted."""
+Decides how orders are split and what a launch's answer changes in the record; `surge.launches` decides zones and
+subnets. One order requests all new nodes of one subnet: LaunchInstances is synchronous, and a hundred calls one
+after the other take longer than a boot. Each order is recorded with its count and a number, from which its client
+token is made, so a repeated call launches once. An order whose answer was lost is repeated before anything else is
+decided. Where LaunchInstances does not serve the group, the desired size is raised instead, and new members become
+surge nodes."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,25 +23,28 @@ from leeward.upgrade.record import Order, SurgeNode, UpgradeRecord, launch_token
 from leeward.upgrade.surge.launches import places_for
 
 DESIRED_SIZE = "the desired size is raised instead"
-MOST_AT_ONCE = 100  # instances of one LaunchInstances call (Auto Scaling API reference)
+MAX_INSTANCES_PER_LAUNCH = 100  # RequestedCapacity of LaunchInstances (Auto Scaling API reference)
 
 
 def order(
     record: UpgradeRecord, observation: Observation, zones: Sequence[str], network: Network, catalog: Catalog
 ) -> UpgradeRecord:
-    """Return the record with orders for these zones, not yet written."""
+    """Return the record with orders for new nodes, one node per entry of `zones`. The record is not yet written."""
     orders = dict(record.orders)
     number = record.ordered
     wanted = Counter(places_for(observation, zones, network, catalog, avoid=frozenset(record.short)))
     for (zone, subnet), count in wanted.items():
-        for before in range(0, count, MOST_AT_ONCE):
+        for ordered in range(0, count, MAX_INSTANCES_PER_LAUNCH):
             number += 1
-            orders[str(number)] = Order(zone=zone, subnet=subnet, count=min(count - before, MOST_AT_ONCE))
+            size = min(count - ordered, MAX_INSTANCES_PER_LAUNCH)
+            orders[str(number)] = Order(zone=zone, subnet=subnet, count=size)
     return replace(record, orders=orders, ordered=number)
 
 
 def launch_ordered(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
-    """Call LaunchInstances for every open order and record the result."""
+    """Call LaunchInstances for every open order and write the result into the record. Idempotent by the orders' client
+    tokens. Raises RecordChangedError.
+    """
     if not record.orders:
         return record
     record = _raise_maximum(record, ports)
@@ -54,11 +59,13 @@ def launch_ordered(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
             short[order.subnet] = f"{order.zone}: {answer.reason}"
         elif not answer.launched:
             refusal = answer.reason
-    return written(_noted(record, launched, short, refusal), ports.upgrades)
+    return written(_with_answers(record, launched, short, refusal), ports.upgrades)
 
 
 def _raise_maximum(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
-    """Raise the maximum size for what was ordered, because others may have launched since; it is restored later."""
+    """Raise the maximum size so that the orders fit: others may have launched since they were made. It is restored when
+    the upgrade ends.
+    """
     group = described(record.group, ports.groups)
     wanted = group.desired + sum(order.count for order in record.orders.values())
     if wanted <= group.maximum:
@@ -69,7 +76,9 @@ def _raise_maximum(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
     return record
 
 
-def _noted(record: UpgradeRecord, launched: Mapping[str, str], short: Mapping[str, str], refusal: str) -> UpgradeRecord:
+def _with_answers(
+    record: UpgradeRecord, launched: Mapping[str, str], short: Mapping[str, str], refusal: str
+) -> UpgradeRecord:
     record = replace(
         record,
         orders={},
@@ -82,34 +91,39 @@ def _noted(record: UpgradeRecord, launched: Mapping[str, str], short: Mapping[st
 
 
 def adopted(record: UpgradeRecord, observation: Observation) -> UpgradeRecord:
-    """Take new members for the surge nodes where the desired size was raised instead of launching by name."""
+    """Return the record with new members of the group as surge nodes, where the desired size was raised instead of
+    launching.
+    """
     if not record.raised:
         return record
     new = [
-        one.instance
-        for one in observation.preflight.members
-        if one.age is Age.NEW and one.instance.id not in record.ahead
+        member.instance
+        for member in observation.preflight.members
+        if member.age is Age.NEW and member.instance.id not in record.ahead
     ][: record.raised]
     return replace(
         record,
         raised=record.raised - len(new),
         launched=record.launched + len(new),
-        ahead={**record.ahead, **{one.id: SurgeNode(zone=one.zone) for one in new}},
+        ahead={**record.ahead, **{instance.id: SurgeNode(zone=instance.zone) for instance in new}},
     )
 
 
 def raise_desired_size(record: UpgradeRecord, observation: Observation, ports: Ports) -> UpgradeRecord:
-    """Raise the desired size once, by what is still lacking, where LaunchInstances does not serve the group."""
+    """Raise the desired size by the surge nodes that are missing, where LaunchInstances does not serve the group.
+
+    Idempotent: the record keeps the size, which is calculated once. Raises RecordChangedError.
+    """
     if not record.refusal or record.others_scaled is not None:
         return record
     if not record.wanted:
-        lacking = max(min(record.surge, len(observation.preflight.old)) - len(record.ahead), 0)
+        missing = max(min(record.surge, len(observation.preflight.old)) - len(record.ahead), 0)
         group = ports.groups.describe([record.group])[record.group]
-        wanted = group.desired + lacking
-        above = record.raised_maximum or wanted > group.maximum
-        most = max(record.raised_to, wanted) if above else record.raised_to
+        wanted = group.desired + missing
+        raises_maximum = record.raised_maximum or wanted > group.maximum
+        maximum = max(record.raised_to, wanted) if raises_maximum else record.raised_to
         record = written(
-            replace(record, wanted=wanted, raised=lacking, raised_maximum=above, raised_to=most),
+            replace(record, wanted=wanted, raised=missing, raised_maximum=raises_maximum, raised_to=maximum),
             ports.upgrades,
         )
     if record.raised:

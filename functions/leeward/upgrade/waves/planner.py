@@ -1,13 +1,12 @@
 """Waves of old nodes that drain together.
 
-Decides sets of node names, for a plan and for the running machine. The rules (docs/designs/upgrade.md):
-* pods under one PodDisruptionBudget on the nodes of a wave are no more than it allows now;
-* of a workload with several replicas at least one stays out of the wave;
-* both rules are about nodes together: a node may by itself hold more than a budget allows, whose pods then leave one
-  after the other;
-* never more nodes than the limits allow, over all and in each zone, and with order `zone` one zone at a time;
+Decides sets of node names, for a displayed plan and for a running upgrade. The rules (docs/designs/upgrade.md):
+* a wave has no more pods under one PodDisruptionBudget than the budget allows now;
+* at least one replica of a workload with several replicas is outside the wave;
+* a single node may exceed both rules: its pods then leave one after the other;
+* a wave has no more nodes than the limits allow, in total and in each zone; with order `zone`, all are in one zone;
 * nodes whose drain has failed come after all others.
-The order decides which node starts first; the rules decide which drain together, whatever the order."""
+The order decides which node starts first; the rules decide which nodes drain together."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,22 +38,21 @@ def plan_waves(
     order: Order = Order.WAVES,
     seed: int = 0,
 ) -> _Waves:
-    """Return all waves, names in the order in which they start; put one behind the other they are an order for
-    `next_nodes`.
+    """Return all waves, each with the names of its nodes in the order in which they start.
 
-    Limits below 1 count as 1: a plan shows what comes when they allow something again. The same nodes give the same
-    waves, in whatever order they come.
+    Concatenated, the waves are an order for `next_nodes`. Limits below 1 count as 1: the plan shows the waves that
+    start once the limits allow nodes again. `seed`: of order `random`. The order of `nodes` has no influence.
     """
-    least = Limits(
+    positive_limits = Limits(
         together=max(limits.together, 1),
-        per_zone={zone: max(most, 1) for zone, most in limits.per_zone.items()},
+        per_zone={zone: max(limit, 1) for zone, limit in limits.per_zone.items()},
         one_zone=limits.one_zone or order is Order.ZONE,
     )
-    ordered = in_order(nodes, least, constraints, order=order, seed=seed)
+    ordered = in_order(nodes, positive_limits, constraints, order=order, seed=seed)
     numbered = NumberedConstraints(constraints)
     demands = numbered.of(ordered)
-    waves = _first_fit(demands, least, numbered)
-    return _fewer(waves, demands, least, numbered) if order is Order.WAVES else waves
+    waves = _first_fit(demands, positive_limits, numbered)
+    return _in_fewer_waves(waves, demands, positive_limits, numbered) if order is Order.WAVES else waves
 
 
 def _first_fit(ordered: Sequence[NodeDemand], limits: Limits, numbered: NumberedConstraints) -> _Waves:
@@ -63,29 +61,33 @@ def _first_fit(ordered: Sequence[NodeDemand], limits: Limits, numbered: Numbered
     while remaining:
         wave = Wave(limits, numbered, ())
         _choose(wave, remaining)
-        remaining = [one for one in remaining if one.node.name not in wave.started]
+        remaining = [demand for demand in remaining if demand.node.name not in wave.started]
         waves.append(tuple(wave.started))
     return tuple(waves)
 
 
-def _fewer(waves: _Waves, ordered: Sequence[NodeDemand], limits: Limits, numbered: NumberedConstraints) -> _Waves:
-    """Return the same nodes in fewer waves, the largest first; nodes that cannot leave now or have failed come behind
-    as they are. First fit at the end, which never needs more of them, gives the waves that the running machine walks.
+def _in_fewer_waves(
+    waves: _Waves, ordered: Sequence[NodeDemand], limits: Limits, numbered: NumberedConstraints
+) -> _Waves:
+    """Return the same nodes in fewer waves, the largest first. Waves with nodes that cannot leave now or that have
+    failed come last, unchanged.
+
+    First fit at the end never needs more waves; it makes the plan equal to the sets that `next_nodes` returns.
     """
     if limits.one_zone:
         return waves
-    by_name = {one.node.name: one for one in ordered}
+    by_name = {demand.node.name: demand for demand in ordered}
     planned = [[by_name[name] for name in wave] for wave in waves]
     free = [wave for wave in planned if all(map(_drains_now, wave))]
     others = [wave for wave in planned if not all(map(_drains_now, wave))]
-    while len(free) > 1 and (less := one_wave_less(free, limits, numbered)) is not None:
-        free = less
+    while len(free) > 1 and (fewer := one_wave_less(free, limits, numbered)) is not None:
+        free = fewer
     free.sort(key=len, reverse=True)
-    return _first_fit([one for wave in (*free, *others) for one in wave], limits, numbered)
+    return _first_fit([demand for wave in (*free, *others) for demand in wave], limits, numbered)
 
 
-def _drains_now(one: NodeDemand) -> bool:
-    return one.allowed and one.keeps_replica and not one.node.failed_before
+def _drains_now(demand: NodeDemand) -> bool:
+    return demand.allowed and demand.keeps_replica and not demand.node.failed_before
 
 
 def next_nodes(
@@ -94,15 +96,15 @@ def next_nodes(
     limits: Limits,
     constraints: ClusterConstraints,
 ) -> tuple[str, ...]:
-    """Return the remaining nodes that may start draining now, beside those that are busy.
+    """Return the remaining nodes that may start draining now, beside the busy nodes.
 
-    `remaining`: in the order of preference (`in_order`, or a plan's waves one behind the other). `busy`: nodes whose
-    pods are still leaving, each with the pods that it still has; a node that is empty and settles is not busy, so no
-    node waits for the end of a wave. `constraints`: as the cluster stands now. Without busy nodes this is the next wave
-    of the plan.
+    `remaining`: nodes in the order of preference (`in_order`, or the concatenated waves of a plan). `busy`: nodes whose
+    pods are still leaving, each with the pods that it still has. An empty node is not busy while it settles, so no node
+    waits for the end of a wave. `constraints`: current state of the cluster. Without busy nodes the result is the next
+    wave of the plan.
 
-    Nodes with pods that cannot leave now (a budget at zero, the last serving replica) wait for as long as any other
-    node is being disrupted. When none is, they are tried, so that a drain finds out and reports what blocks it.
+    Nodes with pods that cannot leave now (a budget at zero, the last serving replica) wait as long as another node is
+    being disrupted. When none is, they are drained as well, so that the drain reports what blocks it.
     """
     numbered = NumberedConstraints(constraints)
     wave = Wave(limits, numbered, numbered.of(busy))
@@ -117,14 +119,14 @@ def _choose(wave: Wave, remaining: Sequence[NodeDemand]) -> None:
 
 
 def _fill(wave: Wave, remaining: Sequence[NodeDemand], *, blocked: bool = False) -> None:
-    """Take one node after the other, those that failed before only when there are no others."""
-    fresh = any(not one.node.failed_before for one in remaining)
-    for one in remaining:
+    """Add the nodes that fit, in their order; nodes whose drain has failed only if no others remain."""
+    any_fresh = any(not demand.node.failed_before for demand in remaining)
+    for demand in remaining:
         if wave.full:
             return
-        left_for_last = fresh and one.node.failed_before
-        if one.node.name not in wave.started and not left_for_last and wave.takes(one, blocked=blocked):
-            wave.add(one)
+        deferred = any_fresh and demand.node.failed_before
+        if demand.node.name not in wave.started and not deferred and wave.takes(demand, blocked=blocked):
+            wave.add(demand)
 
 
 def in_order(
@@ -135,8 +137,11 @@ def in_order(
     order: Order = Order.WAVES,
     seed: int = 0,
 ) -> list[WaveNode]:
-    """Return the nodes by preference, those that failed before last. `waves`: nodes at the scarcest budget or zone
-    first (it needs the most turns), among equals zone by zone in turn and the oldest first.
+    """Return the nodes by preference; nodes whose drain has failed come last.
+
+    `waves`: nodes of the scarcest budget and zone first, because these need the most waves; among equals the zones
+    alternate, and older nodes come first. `zone`: zone by zone, in a zone those of the scarcest budget first. `age`:
+    the oldest first. `random`: by `seed`.
     """
     by_age = sorted(nodes, key=lambda node: (node.failed_before, node.created, node.name))
     match order:
@@ -145,39 +150,39 @@ def in_order(
         case Order.RANDOM:
             return sorted(by_age, key=lambda node: (node.failed_before, _random_key(seed, node.name)))
         case Order.ZONE:
-            turns = _turns(by_age, limits, constraints)
-            return sorted(by_age, key=lambda node: (node.failed_before, node.zone, -turns[node.name]))
+            needed = _waves_needed(by_age, limits, constraints)
+            return sorted(by_age, key=lambda node: (node.failed_before, node.zone, -needed[node.name]))
         case Order.WAVES:
-            return _zones_in_turn(by_age, _turns(by_age, limits, constraints))
+            return _zones_in_turn(by_age, _waves_needed(by_age, limits, constraints))
 
 
 def _random_key(seed: int, name: str) -> bytes:
-    """Return a random key drawn for each name by itself: the remaining nodes keep their places when
-    others have gone.
-    """
+    """Return a random key of the name alone, so that the remaining nodes keep their order when others have left."""
     return blake2b(f"{seed}/{name}".encode(), digest_size=8).digest()
 
 
-def _zones_in_turn(nodes: Sequence[WaveNode], turns: Mapping[str, int]) -> list[WaveNode]:
+def _zones_in_turn(nodes: Sequence[WaveNode], needed: Mapping[str, int]) -> list[WaveNode]:
     seen: Counter[tuple[bool, int, str]] = Counter()
     ranks: dict[str, tuple[bool, int, int, str]] = {}
     for node in nodes:
-        alike = (node.failed_before, -turns[node.name], node.zone)
-        ranks[node.name] = (*alike[:2], seen[alike], node.zone)
-        seen[alike] += 1
+        urgency = (node.failed_before, -needed[node.name])
+        ranks[node.name] = (*urgency, seen[*urgency, node.zone], node.zone)
+        seen[*urgency, node.zone] += 1
     return sorted(nodes, key=lambda node: ranks[node.name])
 
 
-def _turns(nodes: Sequence[WaveNode], limits: Limits, constraints: ClusterConstraints) -> dict[str, int]:
-    """Return by node how many waves the scarcest limit that it needs takes at least."""
+def _waves_needed(nodes: Sequence[WaveNode], limits: Limits, constraints: ClusterConstraints) -> dict[str, int]:
+    """Return by node name the least number of waves for the nodes that share its scarcest budget, plus those for its
+    zone.
+    """
     loads: Counter[str] = Counter()
     zones: Counter[str] = Counter()
     for node in nodes:
         loads.update(node.budgets)
         zones[node.zone] += 1
-    needed = {budget: -(-load // max(constraints.allowed.get(budget, 0), 1)) for budget, load in loads.items()}
-    by_zone = {zone: -(-zones[zone] // max(most, 1)) for zone, most in limits.per_zone.items()}
+    by_budget = {budget: -(-load // max(constraints.allowed.get(budget, 0), 1)) for budget, load in loads.items()}
+    by_zone = {zone: -(-zones[zone] // max(limit, 1)) for zone, limit in limits.per_zone.items()}
     return {
-        node.name: max((needed[budget] for budget in node.budgets), default=0) + by_zone.get(node.zone, 0)
+        node.name: max((by_budget[budget] for budget in node.budgets), default=0) + by_zone.get(node.zone, 0)
         for node in nodes
     }
