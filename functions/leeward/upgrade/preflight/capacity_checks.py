@@ -81,7 +81,7 @@ def _templates(
             name=f"{launchable.template.name}-{zone}",
             node=node,
             offerings=(offering,),
-            most=None if unlimited else zones[zone],
+            max_nodes=None if unlimited else zones[zone],
         )
         for zone, offering in offerings.items()
     )
