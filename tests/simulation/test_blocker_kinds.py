@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from leeward.blockers.find import blockers
-from leeward.cli.blockers.inputs import scenes_of
+from leeward.cli.blockers.inputs import node_inputs_of
 from local.cluster.settings import NEVER_READY
 from simulation import fleets
 from simulation.fault_rates import Faults
@@ -91,7 +91,7 @@ def told(world):
     """By kind and owner, until when."""
     ports = world.system.ports
     now = ports.clock.now()
-    found = [one for scene in scenes_of(ports, fleets.CLUSTER, NODE, now) for one in blockers(scene, now)]
+    found = [one for scene in node_inputs_of(ports, fleets.CLUSTER, NODE, now) for one in blockers(scene, now)]
     assert all("kubectl" in one.fix or "aws " in one.fix for one in found)
     return {(one.kind.value, one.owner): one.until for one in found}
 

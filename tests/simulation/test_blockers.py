@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from leeward.blockers.blocker import Kind
 from leeward.blockers.find import blockers
-from leeward.cli.blockers.inputs import scenes_of
+from leeward.cli.blockers.inputs import node_inputs_of
 from leeward.model.well_known import KEPT_FOR
 from simulation import fleets
 from tests.simulation.disruption_stand_in import FIRST, Disrupted
@@ -17,7 +17,7 @@ def kept(world):
     """Of each node that is kept from being scaled down, who keeps it: as told now."""
     ports = world.world.system.ports
     now = ports.clock.now()
-    told = [one for scene in scenes_of(ports, fleets.CLUSTER, None, now) for one in blockers(scene, now)]
+    told = [one for scene in node_inputs_of(ports, fleets.CLUSTER, None, now) for one in blockers(scene, now)]
     return {one.node: one for one in told if one.kind is Kind.NODE_SCALE_DOWN_DISABLED}
 
 
