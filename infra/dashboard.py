@@ -26,7 +26,7 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "InterruptionMessages": "messages read",
         "NodesTainted": "nodes tainted",
         "InterruptionMessagesRetried": "messages to be read again",
-        "InterruptionMessagesDeadLettered": "messages nobody can read",
+        "InterruptionMessagesDeadLettered": "messages that cannot be read",
     }
 }
 NODES: Mapping[str, Mapping[str, str]] = {

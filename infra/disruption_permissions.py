@@ -5,14 +5,11 @@ fn disruption-planner reads and records; only fn disrupt, which takes the steps 
 """
 
 from infra.launch_permissions import LAUNCH, RESOLVES_IMAGES
-from infra.permission import Permission, Scope
-
-_LIST_ONLY = "the API describes lists and knows no resource to name; it changes nothing"
-_ONLY_TAGGED = "groups come and go after the deployment: any group, held to the configured clusters by its tag"
+from infra.permission import LIST_ONLY, ONLY_TAGGED, Permission, Scope
 
 _LOOKING = (
     *(
-        Permission(action=action, on=Scope.ANYTHING, reason=_LIST_ONLY)
+        Permission(action=action, on=Scope.ANYTHING, reason=LIST_ONLY)
         for action in (
             "ec2:DescribeInstances",
             "ec2:DescribeSubnets",
@@ -58,10 +55,10 @@ DISRUPTION_PLANNER = (*_LOOKING, START_ROUND, LOOK_AT_ROUND)
 
 DISRUPT = (
     *_LOOKING,
-    Permission(action="autoscaling:DescribeScalingActivities", on=Scope.ANYTHING, reason=_LIST_ONLY),
+    Permission(action="autoscaling:DescribeScalingActivities", on=Scope.ANYTHING, reason=LIST_ONLY),
     Permission(action="dynamodb:UpdateItem", on=Scope.TABLE),
     *(
-        Permission(action=f"autoscaling:{action}", on=Scope.CLUSTER_GROUPS, reason=_ONLY_TAGGED)
+        Permission(action=f"autoscaling:{action}", on=Scope.CLUSTER_GROUPS, reason=ONLY_TAGGED)
         for action in ("LaunchInstances", "SuspendProcesses", "ResumeProcesses", "UpdateAutoScalingGroup")
     ),
     *LAUNCH,

@@ -11,7 +11,7 @@ from constructs import Construct
 
 from infra import names as naming
 from infra.asset import MODELS
-from infra.permission import Permission, Scope
+from infra.permission import Permission
 from infra.permissions import PERMISSIONS
 from infra.scopes import TAGGED, Scopes
 from infra.service_permissions import EVERY_FUNCTION, IN_A_VPC
@@ -110,21 +110,19 @@ class LeewardFunction(Construct):
             description=f"{self.names.function(self.shape.name)}: exactly what infra/permissions.py lists",
             inline_policies={"leeward": iam.PolicyDocument(statements=statements, minimize=False)},
         )
-        for scope, id_, what in (
-            (Scope.CLUSTER_GROUPS, "Groups", "Auto Scaling groups"),
-            (Scope.CLUSTER_TEMPLATES, "Templates", "launch templates"),
-        ):
+        for scope, resources in TAGGED.items():
             tagged = scopes.statements(each for each in permissions if each.on is scope)
             if tagged:
-                self._tagged_policy(role, id_, what, tagged)
+                self._tagged_policy(role, resources, tagged)
         return role
 
-    def _tagged_policy(self, role: iam.Role, id_: str, what: str, statements: list[iam.PolicyStatement]) -> None:
+    def _tagged_policy(self, role: iam.Role, resources: str, statements: list[iam.PolicyStatement]) -> None:
         """Add a managed policy of the stack, for this role alone: each cluster's tag needs a statement of its own, and
         a role's inline policies may have 10,240 characters in all.
         """
         document = iam.PolicyDocument(statements=statements, minimize=False)
-        description = f"{self.names.function(self.shape.name)}: {what} of the configured clusters"
+        description = f"{self.names.function(self.shape.name)}: {resources} of the configured clusters"
+        id_ = resources.rsplit(maxsplit=1)[-1].capitalize()  # Groups, Templates
         iam.ManagedPolicy(self, id_, description=description, document=document, roles=[role])
 
     def _enter_vpc(self, settings: Settings) -> None:

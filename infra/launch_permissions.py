@@ -1,15 +1,15 @@
 """Permissions behind autoscaling:LaunchInstances: calls that Auto Scaling makes in the caller's name.
 
 They allow a launch from the launch templates of the configured clusters, as these templates say, and with the roles
-that the setting nodeRoles names. A function with these rights that runs foreign code can start no instance with another
-image, security group, key or role than such a template names; the subnet is Auto Scaling's choice and stays open.
+that the setting nodeRoles names. A function with these rights that runs foreign code can put no other image, security
+group or key in the place of what the template names, and pass no other role. It could still give an instance user data
+of its own, which runs with a node role, and choose type and subnet: these are no resources that IAM could hold.
 Source: Amazon EC2 user guide, "Use launch templates to control launching instances".
 """
 
-from infra.permission import Permission, Scope
+from infra.permission import LIST_ONLY, Permission, Scope
 
 _IN_CALLERS_NAME = "made by Auto Scaling in the caller's name while LaunchInstances runs"
-_LIST_ONLY = "the API describes lists and knows no resource to name; it changes nothing"
 _AS_NAMED = f"{_IN_CALLERS_NAME}; only what the launch template names, or what the launch makes"
 _ANY_SUBNET = (
     f"{_IN_CALLERS_NAME}; from a launch template, in the subnets of the groups, which are not known in advance"
@@ -32,7 +32,7 @@ LAUNCH = (
     Permission(action="ec2:RunInstances", on=Scope.LAUNCHED, reason=_AS_NAMED, indirect=True),
     Permission(action="ec2:RunInstances", on=Scope.LAUNCH_SUBNETS, reason=_ANY_SUBNET, indirect=True),
     Permission(action="ec2:RunInstances", on=Scope.LAUNCH_INTERFACES, reason=_ANY_SUBNET, indirect=True),
-    Permission(action="ec2:DescribeLaunchTemplateVersions", on=Scope.ANYTHING, reason=_LIST_ONLY, indirect=True),
+    Permission(action="ec2:DescribeLaunchTemplateVersions", on=Scope.ANYTHING, reason=LIST_ONLY, indirect=True),
     Permission(action="ssm:GetParameters", on=Scope.IMAGES, reason=RESOLVES_IMAGES, indirect=True),
     Permission(action="ec2:CreateTags", on=Scope.LAUNCH_TAGS, reason=_IN_CALLERS_NAME, indirect=True),
     Permission(
@@ -42,4 +42,4 @@ LAUNCH = (
         indirect=True,
     ),
 )
-"""What a call of LaunchInstances needs beyond the right to call it."""
+"""Rights beyond autoscaling:LaunchInstances itself."""

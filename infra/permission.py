@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+LIST_ONLY = "the API describes lists and knows no resource to name; it changes nothing"
+ONLY_TAGGED = "groups come and go after the deployment: any group, held to the configured clusters by its tag"
+
 
 class Scope(StrEnum):
     """Resources on which an action is allowed."""

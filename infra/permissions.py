@@ -9,19 +9,16 @@ from collections.abc import Mapping
 
 from infra.disruption_permissions import DISRUPT, DISRUPTION_PLANNER, LOOK_AT_ROUND, START_ROUND
 from infra.launch_permissions import LAUNCH, ONLY_TAGGED_TEMPLATES, RESOLVES_IMAGES
-from infra.permission import Permission, Scope
+from infra.permission import LIST_ONLY, ONLY_TAGGED, Permission, Scope
 
-_LIST_ONLY = "the API describes lists and knows no resource to name; it changes nothing"
-_ONLY_TAGGED = "groups come and go after the deployment: any group, held to the configured clusters by its tag"
-
-_READ_INSTANCES = Permission(action="ec2:DescribeInstances", on=Scope.ANYTHING, reason=_LIST_ONLY)
-_READ_GROUPS = Permission(action="autoscaling:DescribeAutoScalingGroups", on=Scope.ANYTHING, reason=_LIST_ONLY)
-_READ_MEMBERS = Permission(action="autoscaling:DescribeAutoScalingInstances", on=Scope.ANYTHING, reason=_LIST_ONLY)
-_READ_HISTORY = Permission(action="autoscaling:DescribeScalingActivities", on=Scope.ANYTHING, reason=_LIST_ONLY)
-_READ_HOOKS = Permission(action="autoscaling:DescribeLifecycleHooks", on=Scope.ANYTHING, reason=_LIST_ONLY)
-_ANSWER_HOOK = Permission(action="autoscaling:CompleteLifecycleAction", on=Scope.CLUSTER_GROUPS, reason=_ONLY_TAGGED)
+_READ_INSTANCES = Permission(action="ec2:DescribeInstances", on=Scope.ANYTHING, reason=LIST_ONLY)
+_READ_GROUPS = Permission(action="autoscaling:DescribeAutoScalingGroups", on=Scope.ANYTHING, reason=LIST_ONLY)
+_READ_MEMBERS = Permission(action="autoscaling:DescribeAutoScalingInstances", on=Scope.ANYTHING, reason=LIST_ONLY)
+_READ_HISTORY = Permission(action="autoscaling:DescribeScalingActivities", on=Scope.ANYTHING, reason=LIST_ONLY)
+_READ_HOOKS = Permission(action="autoscaling:DescribeLifecycleHooks", on=Scope.ANYTHING, reason=LIST_ONLY)
+_ANSWER_HOOK = Permission(action="autoscaling:CompleteLifecycleAction", on=Scope.CLUSTER_GROUPS, reason=ONLY_TAGGED)
 _EXTEND_HOOK = Permission(
-    action="autoscaling:RecordLifecycleActionHeartbeat", on=Scope.CLUSTER_GROUPS, reason=_ONLY_TAGGED
+    action="autoscaling:RecordLifecycleActionHeartbeat", on=Scope.CLUSTER_GROUPS, reason=ONLY_TAGGED
 )
 _READ_POLICIES = Permission(
     action="ssm:GetParametersByPath", on=Scope.POLICIES, reason="all documents below the configured cluster's path"
@@ -31,10 +28,10 @@ _READ_RECORDS = Permission(action="dynamodb:BatchGetItem", on=Scope.TABLE)
 _PUT_RECORD = Permission(action="dynamodb:PutItem", on=Scope.TABLE)
 _CHANGE_RECORD = Permission(action="dynamodb:UpdateItem", on=Scope.TABLE)
 _READ_FACTS = Permission(action="dynamodb:BatchGetItem", on=Scope.FACTS)
-_READ_TEMPLATES = Permission(action="ec2:DescribeLaunchTemplateVersions", on=Scope.ANYTHING, reason=_LIST_ONLY)
-_READ_SUBNETS = Permission(action="ec2:DescribeSubnets", on=Scope.ANYTHING, reason=_LIST_ONLY)
+_READ_TEMPLATES = Permission(action="ec2:DescribeLaunchTemplateVersions", on=Scope.ANYTHING, reason=LIST_ONLY)
+_READ_SUBNETS = Permission(action="ec2:DescribeSubnets", on=Scope.ANYTHING, reason=LIST_ONLY)
 _READ_TARGETS = tuple(
-    Permission(action=f"elasticloadbalancing:{action}", on=Scope.ANYTHING, reason=_LIST_ONLY)
+    Permission(action=f"elasticloadbalancing:{action}", on=Scope.ANYTHING, reason=LIST_ONLY)
     for action in (
         "DescribeTargetGroups",
         "DescribeTargetHealth",
@@ -63,13 +60,13 @@ _SPEAK_TO_CLUSTERS = (
 )
 
 _LAUNCHING = (
-    Permission(action="autoscaling:LaunchInstances", on=Scope.CLUSTER_GROUPS, reason=_ONLY_TAGGED),
+    Permission(action="autoscaling:LaunchInstances", on=Scope.CLUSTER_GROUPS, reason=ONLY_TAGGED),
     *LAUNCH,
 )
 
 # Inputs of an upgrade's pre-flight checks, besides those that its steps read anyway.
 _PREFLIGHT = tuple(
-    Permission(action=action, on=Scope.ANYTHING, reason=_LIST_ONLY)
+    Permission(action=action, on=Scope.ANYTHING, reason=LIST_ONLY)
     for action in (
         "autoscaling:DescribeInstanceRefreshes",
         "autoscaling:DescribeLaunchConfigurations",
@@ -86,8 +83,8 @@ _LOOK_AT_UPGRADE = Permission(
     on=Scope.UPGRADE_EXECUTIONS,
     reason="executions of these state machines are named after groups, or by whoever starts them by hand",
 )
-_RESIZE = Permission(action="autoscaling:UpdateAutoScalingGroup", on=Scope.CLUSTER_GROUPS, reason=_ONLY_TAGGED)
-_RESUME = Permission(action="autoscaling:ResumeProcesses", on=Scope.CLUSTER_GROUPS, reason=_ONLY_TAGGED)
+_RESIZE = Permission(action="autoscaling:UpdateAutoScalingGroup", on=Scope.CLUSTER_GROUPS, reason=ONLY_TAGGED)
+_RESUME = Permission(action="autoscaling:ResumeProcesses", on=Scope.CLUSTER_GROUPS, reason=ONLY_TAGGED)
 _OPEN_RECORDS = Permission(action="dynamodb:Query", on=Scope.OPEN_INDEX)
 
 PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
@@ -121,7 +118,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         _READ_HISTORY,
         _READ_HOOKS,
         Permission(
-            action="autoscaling:TerminateInstanceInAutoScalingGroup", on=Scope.CLUSTER_GROUPS, reason=_ONLY_TAGGED
+            action="autoscaling:TerminateInstanceInAutoScalingGroup", on=Scope.CLUSTER_GROUPS, reason=ONLY_TAGGED
         ),
         _ANSWER_HOOK,
         _EXTEND_HOOK,
@@ -152,7 +149,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
     ),
     "reconciler": (
         _READ_INSTANCES,
-        Permission(action="ec2:DescribeInstanceStatus", on=Scope.ANYTHING, reason=_LIST_ONLY),
+        Permission(action="ec2:DescribeInstanceStatus", on=Scope.ANYTHING, reason=LIST_ONLY),
         _READ_GROUPS,
         _READ_MEMBERS,
         _READ_HOOKS,
@@ -189,14 +186,14 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
             on=Scope.CLUSTER_TEMPLATES,
             reason=f"a version is added, none is changed or removed; {ONLY_TAGGED_TEMPLATES}",
         ),
-        Permission(action="ec2:DescribeImages", on=Scope.ANYTHING, reason=_LIST_ONLY),
+        Permission(action="ec2:DescribeImages", on=Scope.ANYTHING, reason=LIST_ONLY),
         Permission(
             action="ssm:GetParameter",
             on=Scope.IMAGES,
             reason="AWS publishes one for each version, kind and architecture",
         ),
         _RESIZE,
-        Permission(action="autoscaling:SuspendProcesses", on=Scope.CLUSTER_GROUPS, reason=_ONLY_TAGGED),
+        Permission(action="autoscaling:SuspendProcesses", on=Scope.CLUSTER_GROUPS, reason=ONLY_TAGGED),
         _RESUME,
         *(
             Permission(
@@ -249,21 +246,21 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
     "sync": (
         _READ_GROUPS,
         _READ_HOOKS,
-        Permission(action="autoscaling:PutLifecycleHook", on=Scope.CLUSTER_GROUPS, reason=_ONLY_TAGGED),
-        Permission(action="autoscaling:DeleteLifecycleHook", on=Scope.CLUSTER_GROUPS, reason=_ONLY_TAGGED),
+        Permission(action="autoscaling:PutLifecycleHook", on=Scope.CLUSTER_GROUPS, reason=ONLY_TAGGED),
+        Permission(action="autoscaling:DeleteLifecycleHook", on=Scope.CLUSTER_GROUPS, reason=ONLY_TAGGED),
         _READ_INSTANCES,
         _READ_SUBNETS,
         _READ_TEMPLATES,
         Permission(action="ssm:GetParameters", on=Scope.IMAGES, reason=RESOLVES_IMAGES, indirect=True),
-        Permission(action="autoscaling:DescribeLaunchConfigurations", on=Scope.ANYTHING, reason=_LIST_ONLY),
+        Permission(action="autoscaling:DescribeLaunchConfigurations", on=Scope.ANYTHING, reason=LIST_ONLY),
         Permission(
             action="eks:DescribeNodegroup",
             on=Scope.NODE_GROUPS,
             reason="node groups come and go after the deployment: any of the configured clusters",
         ),
-        Permission(action="ec2:DescribeInstanceTypes", on=Scope.ANYTHING, reason=_LIST_ONLY),
-        Permission(action="ec2:DescribeSpotPriceHistory", on=Scope.ANYTHING, reason=_LIST_ONLY),
-        Permission(action="pricing:GetProducts", on=Scope.ANYTHING, reason=_LIST_ONLY),
+        Permission(action="ec2:DescribeInstanceTypes", on=Scope.ANYTHING, reason=LIST_ONLY),
+        Permission(action="ec2:DescribeSpotPriceHistory", on=Scope.ANYTHING, reason=LIST_ONLY),
+        Permission(action="pricing:GetProducts", on=Scope.ANYTHING, reason=LIST_ONLY),
         _READ_FACTS,
         Permission(action="dynamodb:PutItem", on=Scope.FACTS),
         _READ_POLICIES,

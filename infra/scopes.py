@@ -17,7 +17,8 @@ from infra.settings import Settings
 _Condition = Mapping[str, Mapping[str, Any]]
 
 
-TAGGED = frozenset({Scope.CLUSTER_GROUPS, Scope.CLUSTER_TEMPLATES})  # held to the clusters by the resource's tag
+# Scopes that the resource's tag holds to the configured clusters -> what the resource is
+TAGGED = {Scope.CLUSTER_GROUPS: "Auto Scaling groups", Scope.CLUSTER_TEMPLATES: "launch templates"}
 
 
 class Scopes:
