@@ -5,7 +5,7 @@ A step works for some seconds and re-reads each second, because three state tran
 of work; then it hands over to a pause. An API server that cannot be connected to, or that lists no pods, is waited for,
 never read as an empty node. A write that fails is no such server: the drain's time runs out whatever it runs into."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -13,16 +13,16 @@ from math import ceil
 from typing import Any
 
 from leeward.errors import ClusterUnreachableError, ObjectGoneError, ThrottledError
-from leeward.model.deadlines import ABRUPT, detach_deadline
+from leeward.model.deadlines import ABRUPT
 from leeward.model.node import Node, disruption_taint
-from leeward.model.termination import CauseKind, TerminationRecord
-from leeward.model.times import format_instant, parse_instant
+from leeward.model.termination import TerminationRecord
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.kubernetes import Kubernetes
 from leeward.ports.records import Claims
 from leeward.termination import deadlines, decisions, target_deregistration, volume_detachment
 from leeward.termination.capacity_ledger import only_surplus
+from leeward.termination.drain_pause import is_only_announced, next_heartbeats, pause_drain, sleep_on
 from leeward.termination.drain_plan import DrainPlan, force_delete_times
 from leeward.termination.eviction import plan_now, work
 from leeward.termination.freshness import Need
@@ -54,7 +54,7 @@ def _drain(run: Run, record: TerminationRecord, ports: Ports) -> Run:
     situation = survey_or_evict(record, ports, Need.WORK)
     if not situation.looked and _decides_now(situation, ports.clock):
         situation = survey_or_evict(situation.record, ports)
-    announced = _is_only_announced(run, situation.record, ports.clock.now())
+    announced = is_only_announced(run, situation.record, ports.clock.now())
     run = replace(run, version=situation.record.version)
     if situation.ended:
         return replace(run, next=Next.GONE, why=f"EC2 says {situation.state}")
@@ -80,29 +80,13 @@ def _drain(run: Run, record: TerminationRecord, ports: Ports) -> Run:
     ports.claims.note_attempt(run.instance, situation.record.attempt, times=clocks)
     situation = replace(situation, record=beat(situation, ports))
     if announced:
-        return _sleep_on(run, situation, ports.clock)
+        return sleep_on(run, situation, ports.clock)
     run = replace(run, look="")
     try:
         return _drain_node(run, situation, started, ports)
     except (ClusterUnreachableError, ThrottledError) as error:
         why = f"waiting for an answer, nothing is ended meanwhile: {error}"
-        return _pause(run, situation, started, why, ports.clock, hint=10)
-
-
-def _is_only_announced(run: Run, record: TerminationRecord, now: datetime) -> bool:
-    """Return whether only the message that a hook of ours holds the instance ended this pause. Its pods are then read
-    when the pause would have ended.
-    """
-    joined = record.causes[-(record.version - run.version) :] if record.version > run.version else ()
-    only = all(cause.kind is CauseKind.ASG_TERMINATE and cause.hook_ours for cause in joined)
-    return bool(joined) and only and bool(run.look) and now + timedelta(seconds=1) < parse_instant(run.look)
-
-
-def _sleep_on(run: Run, situation: InstanceState, clock: Clock) -> Run:
-    now = clock.now()
-    moments = [parse_instant(run.look), *_heartbeats(situation, now)]
-    pause = max(ceil((min(moments) - now).total_seconds()), 1)
-    return replace(run, next=Next.WAIT, pause=pause, why=run.why or "a hook of ours holds it")
+        return pause_drain(run, situation, started, why, ports.clock, hint=10)
 
 
 def _decides_now(situation: InstanceState, clock: Clock) -> bool:
@@ -149,7 +133,7 @@ def _drain_node(run: Run, situation: InstanceState, started: datetime, ports: Po
         awaited = target_deregistration.before_eviction(situation, started, node, ports)
         if awaited is not None:
             why = _notify(awaited, DEREGISTERING, node, situation, ports)
-            return _pause(run, situation, started, why, ports.clock, hint=None, moments=[awaited.until])
+            return pause_drain(run, situation, started, why, ports.clock, hint=None, moments=[awaited.until])
         plan, progress = work(node, situation, started, kubernetes, ports)
     except ObjectGoneError:
         return replace(run, next=Next.WAIT, pause=1, why="its Node was deleted meanwhile")
@@ -228,7 +212,7 @@ def _emptied(
         return settled
     reason = DETACHING if volumes else DEREGISTERING
     why = _notify(awaited, reason, node, situation, ports)
-    waits = _pause(run, situation, started, why, ports.clock, hint=None, moments=[awaited.until])
+    waits = pause_drain(run, situation, started, why, ports.clock, hint=None, moments=[awaited.until])
     return replace(waits, next=Next.DRAINED)
 
 
@@ -239,7 +223,7 @@ def _drained(run: Run, situation: InstanceState, why: str, clock: Clock, claims:
     claims.note_attempt(record.instance, record.attempt, times={"drained": now})
     times = {"drained": now, **record.times}
     pause = deadlines.settle_seconds(replace(record, times=times), situation.policy.drain, now)
-    for due in _heartbeats(situation, now):
+    for due in next_heartbeats(situation, now):
         pause = min(pause, max(ceil((due - now).total_seconds()), 1))
     return replace(run, next=Next.DRAINED, pause=pause, why=why)
 
@@ -266,11 +250,11 @@ def _unfinished(
     if over is None:
         hint = None if progress.blocked_by else longest_grace(plan, now)
         hint = 0 if progress.not_asked else hint
-        return _pause(run, situation, started, why, ports.clock, hint=hint, moments=force_delete_times(plan))
+        return pause_drain(run, situation, started, why, ports.clock, hint=hint, moments=force_delete_times(plan))
     # Termination is requested for each pod whose turn it is, and each has its own grace.
     all_requested = not progress.blocked_by and not progress.not_asked
     if all_requested and decisions.may_wait(situation.record, situation.lifecycle, situation.state, now):
-        return _pause(run, situation, started, f"{over}, but {why}", ports.clock, hint=longest_grace(plan, now))
+        return pause_drain(run, situation, started, f"{over}, but {why}", ports.clock, hint=longest_grace(plan, now))
     retains = situation.group is not None and situation.group.retains
     record, lifecycle, state = situation.record, situation.lifecycle, situation.state
     match decisions.after_time_out(record, lifecycle, state, now, deletes=deletes, retains=retains):
@@ -282,33 +266,6 @@ def _unfinished(
         case _:
             if deletes:
                 hint = 2 if progress.moved else None
-                return _pause(run, situation, started, f"{over}, deleting: {why}", ports.clock, hint=hint)
+                return pause_drain(run, situation, started, f"{over}, deleting: {why}", ports.clock, hint=hint)
             kubernetes.event(node, reason="PodEvictionFailure", message=f"{over}: {why}", warning=True, now=now)
-            return _pause(run, situation, started, f"{over}, our hook holds it: {why}", ports.clock, hint=None)
-
-
-def _pause(
-    run: Run,
-    situation: InstanceState,
-    started: datetime,
-    why: str,
-    clock: Clock,
-    *,
-    hint: float | None,
-    moments: Sequence[datetime] = (),
-) -> Run:
-    now, record = clock.now(), situation.record
-    end = deadlines.drain_end(record, situation.policy.drain, started)
-    known = (end, detach_deadline(record, now), deadlines.release_at(record), *moments)
-    soon = [moment for moment in known if moment is not None and moment > now]
-    limits = [*_heartbeats(situation, now), *soon]
-    since = max((cause.at for cause in record.causes if cause.at <= now), default=started)
-    pause = decisions.pause_seconds(waited=now - max(started, since), hint=hint, limits=limits, now=now)
-    look = format_instant(now + timedelta(seconds=pause))
-    return replace(run, next=Next.WAIT, pause=pause, why=why[:500], look=look)
-
-
-def _heartbeats(situation: InstanceState, now: datetime) -> list[datetime]:
-    """Return when the hooks of ours that hold the instance need their next heartbeats."""
-    hooks = situation.our_hooks if situation.held else ()
-    return decisions.next_heartbeats(hooks, situation.record, situation.policy.interruption.heartbeat, now)
+            return pause_drain(run, situation, started, f"{over}, our hook holds it: {why}", ports.clock, hint=None)
