@@ -20,6 +20,7 @@ from leeward.policy.write import parameters
 LARGEST_FILE = 1024 * 1024  # bytes; SSM holds 8 KB of each document
 DEEPEST = 32  # levels of nesting; a policy has seven
 MOST_NODES = 20_000  # values of one file
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class _Loader(yaml.SafeLoader):
@@ -83,34 +84,37 @@ def _check(content: str) -> None:
     """
     depth = nodes = 0
     for event in yaml.parse(content, Loader=_Loader):
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         nodes += isinstance(event, yaml.NodeEvent)
-        why = _why_refused(event) or ("nesting" if depth > DEEPEST else "") or ("values" if nodes > MOST_NODES else "")
-        if why:
-            most = {"nesting": f"at most {DEEPEST} levels", "values": f"at most {MOST_NODES:,} in a file"}.get(why)
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        problem = _not_plain(event)
+        if depth > DEEPEST:
+            problem = f"found nesting, expected at most {DEEPEST} levels"
+        elif nodes > MOST_NODES:
+            problem = f"found values, expected at most {MOST_NODES:,} in a file"
+        if problem:
+            mark = event.start_mark
             raise yaml.MarkedYAMLError(
-                problem=f"found {why}{f', expected {most}' if most else ', expected plain YAML'}",
-                problem_mark=_mark(event),
+                problem=problem, problem_mark=mark if isinstance(mark, yaml.error.Mark) else None
             )
 
 
-def _mark(event: yaml.Event) -> yaml.error.Mark | None:
-    return event.start_mark if isinstance(event.start_mark, yaml.error.Mark) else None
-
-
-def _why_refused(event: yaml.Event) -> str:
+def _not_plain(event: yaml.Event) -> str:
+    """Return what of the event is not plain YAML, empty if nothing is."""
+    found = ""
     if isinstance(event, yaml.AliasEvent):
-        return f"the alias *{event.anchor}"
-    if isinstance(event, yaml.NodeEvent) and event.anchor:
-        return f"the anchor &{event.anchor}"
-    if isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent) and event.tag is not None:
-        return f"the tag {event.tag}"
-    if isinstance(event, yaml.ScalarEvent):
-        if event.value == "<<" and event.implicit[0]:
-            return "the merge key <<"
-        if any("\ud800" <= character <= "\udfff" for character in event.value):
-            return "half a surrogate pair"
-    return ""
+        found = f"the alias *{event.anchor}"
+    elif isinstance(event, yaml.NodeEvent) and event.anchor:
+        found = f"the anchor &{event.anchor}"
+    elif isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent) and event.tag is not None:
+        found = f"the tag {event.tag}"
+    elif isinstance(event, yaml.ScalarEvent) and event.value == "<<" and event.implicit[0]:
+        found = "the merge key <<"
+    elif isinstance(event, yaml.ScalarEvent) and _SURROGATE.search(event.value):
+        found = "half a surrogate pair"
+    return f"found {found}, expected plain YAML" if found else ""
 
 
 def find_files(patterns: Iterable[str | Path], root: Path | None = None) -> list[Path]:
