@@ -1,4 +1,4 @@
-"""What a deletion asks for: its options, the preconditions that it names, the grace period that results."""
+"""Options of a deletion, the preconditions that it names, and the grace period that results."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Text of others made visible: names, annotations and error texts come from clusters, and whoever may write them could
-move a terminal's cursor, hide a line or turn the order of its letters."""
+"""Escapes for untrusted text. Names, annotations and error texts come from clusters; raw, they could move a terminal's
+cursor, hide a line or turn the order of its letters."""
 
 import re
 

@@ -146,7 +146,7 @@ def test_what_a_folder_cannot_know_is_refused_and_not_answered_as_nothing(ports)
 
 
 def test_no_termination_upgrade_and_run_is_recorded(ports):
-    """As where Leeward is not installed; a folder is of no deployment, so no execution is said not to run."""
+    """As where Leeward is not installed: a folder belongs to no deployment, so it says nothing about executions."""
     found = ports()
     assert (found.claims.read("i-1"), found.upgrades.read("web"), found.disruptions.read("blue")) == (None, None, None)
     assert (found.upgrades.read_all(["web"]), found.deployment) == ({}, "")

@@ -223,7 +223,7 @@ def _stories(attempts: Mapping[str, int], reader: _FactReader) -> Mapping[str, S
         if stories:
             found[name] = stories
     if len(attempts) > MOST_HISTORIES:
-        reader.missing.append(f"Who blocked whom is drawn of {MOST_HISTORIES} of {len(attempts)} nodes.")
+        reader.missing.append(f"Blocking pods and budgets are drawn for {MOST_HISTORIES} of {len(attempts)} nodes.")
     return found
 
 
