@@ -92,8 +92,11 @@ def _called_for(message: Mapping[str, Any], view: WorldView) -> Iterator[tuple[s
             for entity in detail["affectedEntities"]:
                 yield from _selected(detail["eventArn"], entity["entityValue"], view)
         case "EC2 Instance-terminate Lifecycle Action":
-            if view.ours(detail["LifecycleHookName"], detail["AutoScalingGroupName"]):
-                yield from _selected(detail["LifecycleActionToken"], detail["EC2InstanceId"], view)
+            group, hook, instance = (
+                detail[key] for key in ("AutoScalingGroupName", "LifecycleHookName", "EC2InstanceId")
+            )
+            if view.ours(hook, group) and (group, hook, instance) in view.waiting:  # else it came after its answer
+                yield from _selected(detail["LifecycleActionToken"], instance, view)
 
 
 def _selected(cause: str, instance: str, view: WorldView) -> Iterator[tuple[str, str]]:

@@ -101,8 +101,8 @@ class Operators:
         """Start node-termination manually: any name, also the one that the product would take; any instance, also one
         that does not exist or that no policy selects.
         """
-        member = subject(self._scene, pick)
-        instance = "i-0123456789abcdef0" if member is None or pick % 16 == 0 else member.id
+        member = None if pick % 16 == 0 else subject(self._scene, pick)
+        instance = "i-0123456789abcdef0" if member is None else member.id
         name = f"{instance}-1" if pick % 4 == 1 else f"by-hand-{pick}"
         self._scene.say(f"{WHO} starts execution {name} for {instance}")
         self._scene.started_by_hand.add(instance)

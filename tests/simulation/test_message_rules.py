@@ -42,11 +42,18 @@ def acknowledge(world, message):
 
 @pytest.mark.parametrize(("message", "kind", "cause"), ASKING, ids=[kind.value for _, kind, _ in ASKING])
 def test_a_message_that_asks_for_a_record_needs_it_when_it_is_acknowledged(world, checker, message, kind, cause):
+    world.waiting.add((GROUP, "leeward-terminate", INSTANCE))
     acknowledge(world, message)
     assert rules(checker.after_event(world)) == [Rule.CAUSE]
     joined = Cause(id=f"{cause}#{INSTANCE}", kind=kind, at=START)
     world.records[INSTANCE] = replace(a_record(), causes=(*a_record().causes, joined), times={"retry": START})
     acknowledge(world, message)
+    assert checker.after_event(world) == []
+
+
+def test_a_hook_that_no_longer_waits_asks_for_nothing(world, checker):
+    """As of an instance that has come back from its warm pool: the message was delivered late."""
+    acknowledge(world, of_hook("leeward-terminate"))
     assert checker.after_event(world) == []
 
 

@@ -1,5 +1,7 @@
 """People who meddle: kubectl's semantics, the group's answers, and what the product makes of it."""
 
+import pytest
+
 from leeward.model.termination import CauseKind, Outcome, Status
 from local.cluster.objects import node_of
 from simulation.aws.compute import IN_SERVICE
@@ -146,8 +148,10 @@ def test_an_execution_started_by_hand_under_any_name_ends_the_node():
         assert len(world.groups["spot"].instances) == 3
 
 
-def test_an_execution_started_by_hand_for_an_instance_that_does_not_exist_fails_and_changes_nothing():
+@pytest.mark.parametrize("flags", [False, True])
+def test_an_execution_started_by_hand_for_an_instance_that_does_not_exist_fails_and_changes_nothing(flags):
     world = a_world(an_arrival("operator_start_execution", pick=0))
+    world.flags = flags
     story = run(world)
     assert "starts execution by-hand-0 for i-0123456789abcdef0" in story
     assert "execution by-hand-0: FAILED" in story
