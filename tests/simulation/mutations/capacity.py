@@ -133,7 +133,7 @@ OF_CAPACITY = (
         rules=frozenset({Rule.LAUNCH}),
     ),
     Mutation(
-        name="the plan is made anew",
+        name="each attempt plans the placement again",
         story="chooses the zone each time by what is true then, and does not look where it has begun",
         breaks=_plans_anew,
         rules=frozenset({Rule.LAUNCH}),

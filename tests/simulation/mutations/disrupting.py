@@ -91,7 +91,7 @@ OF_DISRUPTION = (
         scenario=ROUNDS,
     ),
     Mutation(
-        name="a node of a disruption run goes without its launch",
+        name="a node of a disruption run is terminated before its replacement is launched",
         story="claims the node for its method and forgets the launch that it offsets",
         breaks=edited(
             edit(

@@ -200,20 +200,20 @@ OF_DRAINS = (
         rules=frozenset({Rule.FOREIGN_HOOK}),
     ),
     Mutation(
-        name="a node that is given back stays cordoned",
+        name="a node that is returned to service stays cordoned",
         seed=7,
         story="takes the taint off and forgets the cordon",
         breaks=_stays_cordoned,
         rules=frozenset({Rule.CORDON}),
     ),
     Mutation(
-        name="somebody else's cordon is lifted",
+        name="the cordon of another owner is removed",
         story="uncordons whatever it gives back",
         breaks=_uncordons_all,
         rules=frozenset({Rule.FOREIGN_CORDON}),
     ),
     Mutation(
-        name="pods leave before the load balancers have let go",
+        name="pods are evicted before load balancers have deregistered the node",
         story="labels the node and trusts that the controller is quick",
         breaks=_asks_no_load_balancer,
         rules=frozenset({Rule.IN_SERVICE}),
@@ -225,7 +225,7 @@ OF_DRAINS = (
         rules=frozenset({Rule.VOLUMES}),
     ),
     Mutation(
-        name="a node that is given back stays out of load balancers",
+        name="a node that is returned to service stays out of load balancers",
         story="takes the taint off and forgets the label",
         breaks=_stays_excluded,
         rules=frozenset({Rule.EXCLUDED}),
@@ -238,7 +238,7 @@ OF_DRAINS = (
         rules=frozenset({Rule.REPLICAS}),
     ),
     Mutation(
-        name="an instance is let go at its hook's time-out although EC2 takes it later",
+        name="an instance is released at its hook's time-out although EC2 takes it later",
         story="takes the earliest of all deadlines for the moment when EC2 takes the instance",
         breaks=edited(
             edit(
@@ -291,7 +291,7 @@ OF_DRAINS = (
         scenario=with_features(Feature.NO_FAULTS, Feature.LONG_GRACE),
     ),
     Mutation(
-        name="the mark of another deployment is taken off",
+        name="the taint of another deployment is removed",
         story="takes every taint of the key without a record for a stale one of its own",
         breaks=edited(
             edit(

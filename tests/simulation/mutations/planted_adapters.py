@@ -67,7 +67,7 @@ OF_ADAPTERS = (
         tests=("tests/adapters/test_groups.py",),
     ),
     Planted(
-        name="MaxSize goes below the desired size",
+        name="MaxSize is set below the desired size",
         story="puts MaxSize back without a look at the desired size, which Auto Scaling then lowers",
         edits=(edit(f"{CHANGES}.put_back_maximum", 'raw["DesiredCapacity"] > maximum', "False"),),
         tests=("tests/adapters/test_group_changes.py",),

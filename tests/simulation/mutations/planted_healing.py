@@ -187,7 +187,7 @@ OF_NOTIFICATIONS = (
         tests=("tests/unit/notifications/test_events.py",),
     ),
     Planted(
-        name="a node that was given back is notified as terminated",
+        name="a node that was returned to service is notified as terminated",
         story="takes every closed record for a finished termination",
         edits=(
             edit(

@@ -20,13 +20,13 @@ OF_PERIODS = (
         tests=("tests/unit/reconcile/test_reconciler.py",),
     ),
     Planted(
-        name="a stop that is told late drains an instance in service",
+        name="a late stop message drains an instance in service",
         story="believes every state change",
         edits=(edit("leeward.interruption.cross_check._runs", "place.instance.state not in ALIVE", "True"),),
         tests=("tests/handlers/interruption/test_cross_check.py",),
     ),
     Planted(
-        name="a hook that is told late drains an instance in service",
+        name="a late hook message drains an instance in service",
         story="believes every lifecycle action",
         edits=(edit("leeward.interruption.cross_check._waits_no_longer", "place.lifecycle is None or", "True or"),),
         tests=("tests/handlers/interruption/test_cross_check.py",),
@@ -84,7 +84,7 @@ OF_PERIODS = (
         tests=("tests/state_machines/test_detached.py",),
     ),
     Planted(
-        name="a conflict takes the mark of a drain that has begun meanwhile",
+        name="a conflict removes the taint of a drain that has begun meanwhile",
         story="thinks a patch over on a fresh copy without asking what has happened since the node was read",
         edits=(edit("leeward.model.node.returned_to_service", "return current if began_since else ", "return "),),
         tests=("tests/contract/test_kubernetes.py",),
@@ -215,7 +215,7 @@ OF_STEPS = (
         tests=("tests/state_machines/test_partial_failure.py",),
     ),
     Planted(
-        name="the heartbeat goes to the group's first hook",
+        name="the heartbeat is sent to the group's first hook",
         story="knows groups with one hook",
         edits=(
             edit(
@@ -237,7 +237,7 @@ OF_STEPS = (
         tests=("tests/state_machines/test_hooks_during_retries.py",),
     ),
     Planted(
-        name="the Node goes before a hook that joined is answered",
+        name="the Node is removed before a hook that joined is answered",
         story="answers hooks before the Node is removed, never again while it is",
         edits=(edit("leeward.termination.node_removal.remove_node", "if situation.ours_hold:", "if False:"),),
         tests=("tests/state_machines/test_hooks_during_retries.py",),
@@ -299,7 +299,7 @@ OF_STEPS = (
         tests=("tests/state_machines", "tests/unit/termination"),
     ),
     Planted(
-        name="stale taints are taken off at first sight",
+        name="stale taints are removed at first sight",
         story="takes a node without a record for one that nothing terminates",
         edits=(
             edit(

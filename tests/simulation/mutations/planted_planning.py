@@ -102,7 +102,7 @@ OF_PLANNING = (
         tests=("tests/unit/disruption/test_consolidation.py",),
     ),
     Planted(
-        name="a replacement goes to a zone that is closed",
+        name="a replacement is placed in a closed zone",
         story="takes the zone with the fewest cores, which is the one that has just failed",
         edits=(
             edit(

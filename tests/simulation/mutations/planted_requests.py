@@ -100,7 +100,7 @@ OF_REQUESTS = (
         tests=("tests/handlers/interruption",),
     ),
     Planted(
-        name="nodes are marked before they are claimed",
+        name="nodes are tainted before they are claimed",
         story="keeps new pods off the node first, however long the API server takes",
         edits=(
             edit(
@@ -137,7 +137,7 @@ OF_REQUESTS = (
         tests=("tests/unit/termination", "tests/state_machines"),
     ),
     Planted(
-        name="taints of another deployment are taken off",
+        name="taints of another deployment are removed",
         story="takes every taint with the key for its own",
         edits=(
             edit("leeward.model.node.Node.is_foreign", "self.disrupted_by not in {None, deployment}", "False"),

@@ -13,7 +13,7 @@ OF_UPGRADE_EDGES = (
         tests=("tests/unit/upgrade/test_rollout.py",),
     ),
     Planted(
-        name="what an owner takes out while the first launch hangs is given back",
+        name="what an owner removes while the first launch hangs is added again",
         story="takes the size of before the launches for what the owner wants",
         edits=(
             edit(

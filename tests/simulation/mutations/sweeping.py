@@ -98,7 +98,7 @@ OF_SWEEPS = (
         rules=frozenset({Rule.RECORD}),
     ),
     Mutation(
-        name="stale marks stay",
+        name="stale taints stay",
         story="believes that a taint goes with its node, so nothing ever takes one off",
         breaks=_never_unmarks,
         rules=frozenset({Rule.MARK}),
