@@ -30,15 +30,15 @@ def shapes(events: list[Event], golden: Path = GOLDEN) -> Iterator[Difference]:
     event.
     """
     known = {one["detail-type"]: one for one in _golden(golden)}
-    told = set()
+    reported = set()
     for event in events:
         kind = str(event.get("detail-type"))
-        if kind not in known or kind in told:
+        if kind not in known or kind in reported:
             continue
         ours, theirs = _fields(known[kind]), _fields(event)
         lost, more = sorted(ours - theirs - OPTIONAL), sorted(theirs - ours)
         if lost or more:
-            told.add(kind)
+            reported.add(kind)
             words = [f"without {', '.join(lost)}"] if lost else []
             words += [f"also with {', '.join(more)}"] if more else []
             yield Difference(about=f"shape of {kind}", model=", ".join(sorted(ours)), measured="; ".join(words))
@@ -98,13 +98,13 @@ def launch(seen: Recording) -> Iterator[Difference]:
 
 def order(seen: Recording) -> Iterator[Difference]:
     """Compare the order of the lifecycle states in which each instance was observed."""
-    told: dict[str, list[str]] = {}
+    reported: dict[str, list[str]] = {}
     for sample in seen.samples:
         for instance, state in sample.members.items():
-            path = told.setdefault(instance, [])
+            path = reported.setdefault(instance, [])
             if not path or path[-1] != state:
                 path.append(state)
-    for instance, path in told.items():
+    for instance, path in reported.items():
         known = [state for state in path if state in ORDER]
         if known != sorted(known, key=ORDER.index):
             yield Difference(about=f"lifecycle of {instance}", model=" → ".join(ORDER), measured=" → ".join(path))

@@ -96,15 +96,15 @@ def _taken_at(seen: Recording, one: Termination) -> float | None:
         detail = event.get("detail") or {}
         if detail.get("instance-id") == one.instance and detail.get("state") == "shutting-down":
             return _at(str(event["time"])) + 1  # EventBridge reports whole seconds
-    told = one.times.get("terminated")
-    return _at(told) if told else None
+    reported = one.times.get("terminated")
+    return _at(reported) if reported else None
 
 
-def nothing_marked(seen: Recording) -> Finding:
+def nothing_tainted(seen: Recording) -> Finding:
     """Check that no node that stays has a taint of ours or a cordon."""
     nodes = seen.samples[-1].nodes.values() if seen.samples else ()
-    marked = [node.name for node in nodes if node.marked or node.cordoned]
-    return Finding(promise="no node is left marked", kept=bool(seen.samples) and not marked, found=_listed(marked))
+    tainted = [node.name for node in nodes if node.tainted or node.cordoned]
+    return Finding(promise="no node is left tainted", kept=bool(seen.samples) and not tainted, found=_listed(tainted))
 
 
 def once_each(seen: Recording) -> Finding:

@@ -62,7 +62,7 @@ def machine_ended(count: int, desired: int) -> Callable[[Recording], bool]:
     return over
 
 
-ON_A_NODE = (judge.budgets_held, judge.pods_left_first, judge.nothing_marked, judge.once_each, judge.no_message_left)
+ON_A_NODE = (judge.budgets_held, judge.pods_left_first, judge.nothing_tainted, judge.once_each, judge.no_message_left)
 
 PLAYS = (
     Play(
@@ -135,7 +135,7 @@ PLAYS = (
         act=acts.upgrade_managed,
         over=acts.managed_over,
         promises=(
-            *(judge.ended, judge.machine_succeeded, judge.all_new("2"), judge.nothing_marked, judge.sized(1)),
+            *(judge.ended, judge.machine_succeeded, judge.all_new("2"), judge.nothing_tainted, judge.sized(1)),
             judge.every_pod_runs(1),
         ),
         replicas=1,

@@ -23,7 +23,7 @@ class SeenNode:
     name: str
     ready: bool = True
     cordoned: bool = False
-    marked: bool = False
+    tainted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -49,9 +49,9 @@ def version(text: str) -> tuple[int, ...]:
 
 def check(context: Context) -> Result:
     """Check the runtime's SDK. Raises StepError where the function cannot be made."""
-    told = _ask(context)
-    found, least = str(told["botocore"]), oldest()
-    same = bool(told["launches"])
+    reported = _ask(context)
+    found, least = str(reported["botocore"]), oldest()
+    same = bool(reported["launches"])
     return Result(
         name="SDK of the runtime",
         proves=PROVES,
@@ -59,7 +59,7 @@ def check(context: Context) -> Result:
             Finding(
                 promise=f"botocore is {'.'.join(map(str, least))} or newer",
                 kept=version(found) >= least,
-                found=f"Python {told['python']}, botocore {found}",
+                found=f"Python {reported['python']}, botocore {found}",
             )
         ],
         differences=[

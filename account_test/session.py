@@ -95,5 +95,5 @@ def tell(context: Context, recordings: Sequence[Recording], results: Sequence[Re
     except EXPECTED as error:
         say(f"no report was drawn: {error}")
     else:
-        say(f"drawn: {page}" if page else "no report was drawn: no execution is told of")
+        say(f"drawn: {page}" if page else "no report was drawn: no execution is reported of")
     say(f"written: {folder}/results.json and results.md, a block for docs/account-results.md")

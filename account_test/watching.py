@@ -48,7 +48,7 @@ def _node(node: Mapping[str, Any]) -> SeenNode:
         name=node["metadata"]["name"],
         ready=is_ready(node),
         cordoned=bool(spec.get("unschedulable")),
-        marked=bool(ours),
+        tainted=bool(ours),
     )
 
 

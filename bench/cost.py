@@ -51,6 +51,6 @@ def _counts(bill: Bill) -> dict[str, int]:
 
 def _shown(what: str, bill: Bill, target: float) -> bool:
     met = bill.dollars <= target
-    print(f"{what}: {bill.told()}; target ${target}{'' if met else ' MISSED'}")
+    print(f"{what}: {bill.summary()}; target ${target}{'' if met else ' MISSED'}")
     sys.stdout.flush()
     return met

@@ -60,7 +60,7 @@ class Bill:
         """Total in dollars."""
         return sum(self.lines.values())
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """Return counts, then dollars, in one line."""
         calls = ", ".join(f"{name} {count}" for name, count in sorted(self.calls.items()))
         seconds = sum(self.milliseconds.values()) / 1000

@@ -75,7 +75,7 @@ def _bill(count: Count, transitions: int, messages: int, handler_ms: Mapping[str
     milliseconds = Counter(
         {name: int(count.seconds.get(name, 0.0) * 1000 + calls[name] * handler_ms[name]) for name in TOLD_OF}
     )
-    told = [events for _, events in count.changes]
+    reported = [events for _, events in count.changes]
     calls["notifications"] = _batches([at for at, _ in count.changes])
     milliseconds["notifications"] = int(calls["notifications"] * handler_ms["notifications"])
     return Bill(
@@ -83,7 +83,7 @@ def _bill(count: Count, transitions: int, messages: int, handler_ms: Mapping[str
         calls=calls,
         milliseconds=milliseconds,
         messages=messages,
-        events=sum(told),
+        events=sum(reported),
         reads=sum(count.table[name] for name in READS),
         writes=sum(count.table[name] for name in WRITES),
     )

@@ -52,7 +52,7 @@ def measure(stack: LocalStack, runs: int) -> list[float]:
 
 def _tainted(stack: LocalStack, instance: str) -> bool:
     nodes = ledger.nodes(stack)
-    return instance not in nodes or ledger.is_marked(nodes[instance])
+    return instance not in nodes or ledger.is_tainted(nodes[instance])
 
 
 def report(seconds: list[float]) -> bool:

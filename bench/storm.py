@@ -38,7 +38,7 @@ class Handled:
     count: int
     cpu: float
     wall: float
-    marked: int
+    tainted: int
     failed: int
     aws: int
     kubernetes: int
@@ -62,7 +62,7 @@ def handler() -> bool:
     print("fn interruption in process, batches of 100, emulated Kubernetes API and AWS:")
     for row in rows:
         print(
-            f"  {row.count:5} warnings: {row.marked} tainted, {row.failed} to be delivered again,"
+            f"  {row.count:5} warnings: {row.tainted} tainted, {row.failed} to be delivered again,"
             f" {row.cpu:.2f} s of CPU ({row.cpu / row.count * 1000:.1f} ms a node), {row.wall:.1f} s in all;"
             f" calls a node: AWS {row.aws / row.count:.2f}, Kubernetes {row.kubernetes / row.count:.2f};"
             f" {row.megabytes} MB (+{row.growth})"
@@ -74,7 +74,7 @@ def handler() -> bool:
         f" of which the calibration loop takes {calibration_seconds(time.process_time):.2f} s beside this"
     )
     sys.stdout.flush()
-    whole = all(row.marked == row.count and not row.failed for row in rows)
+    whole = all(row.tainted == row.count and not row.failed for row in rows)
     return whole and many.cpu <= TARGET_SECONDS and growth <= GROWTH
 
 
@@ -110,11 +110,11 @@ def _await(file: Path) -> None:
 def chain(count: int) -> bool:
     """Run every variant in virtual time: all reach the same end, and none breaks an invariant."""
     print(f"the whole chain, {count:,} warnings in one second, virtual time:")
-    found = [_told(storm(count, way), way) for way in Way]
+    found = [_reported(storm(count, way), way) for way in Way]
     return _alike(found) and all(_good(one, count) and not one.violations for one in found)
 
 
-def _told(found: Chain, way: Way) -> Chain:
+def _reported(found: Chain, way: Way) -> Chain:
     print(
         f"  {way.value}: last node tainted after {found.tainted:.0f} s, last one gone after {found.gone:.0f} s,"
         f" {found.executions} executions, messages lost {found.end.lost}, invariants broken {len(found.violations)},"
@@ -135,5 +135,5 @@ def _alike(found: Sequence[Chain]) -> bool:
 def _good(found: Chain, count: int) -> bool:
     """Return whether every warned instance is terminated and replaced and nothing was lost."""
     end = found.end
-    whole = (end.desired, end.in_service, end.marked, end.waiting, end.lost) == (count, count, 0, 0, 0)
+    whole = (end.desired, end.in_service, end.left_tainted, end.waiting, end.lost) == (count, count, 0, 0, 0)
     return whole and dict(end.outcomes) == {"terminated": count}

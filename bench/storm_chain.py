@@ -54,7 +54,7 @@ class End:
     outcomes: Mapping[str, int]
     desired: int
     in_service: int
-    marked: int
+    left_tainted: int
     waiting: int
     lost: int
 
@@ -81,7 +81,7 @@ def storm(count: int, way: Way = Way.SMOOTH) -> Chain:
         _deliver_often(world)
     if count > ALWAYS_CHECKED:
         check_now_and_then(world, count // ALWAYS_CHECKED)
-    at, warned, marked = list[float](), set[str](), first_marks(world)
+    at, warned, first = list[float](), set[str](), first_taints(world)
 
     def begin() -> None:
         at.append(world.timeline.now())
@@ -94,7 +94,7 @@ def storm(count: int, way: Way = Way.SMOOTH) -> Chain:
     times = [record.times for record in world.claims.records.values() if record.subject.group == GROUP]
     return Chain(
         end=_end(world, count),
-        tainted=max(when for node, when in marked.items() if node in warned) - at[0],
+        tainted=max(when for node, when in first.items() if node in warned) - at[0],
         gone=max(one["closed"].timestamp() for one in times if "closed" in one) - at[0],
         executions=outcome.executions,
         violations=(*map(str, outcome.violations), *map(str, outcome.unexpected)),
@@ -102,7 +102,7 @@ def storm(count: int, way: Way = Way.SMOOTH) -> Chain:
     )
 
 
-def first_marks(world: World) -> dict[str, float]:
+def first_taints(world: World) -> dict[str, float]:
     """Return when each node first got our taint."""
     found: dict[str, float] = {}
 
@@ -152,7 +152,7 @@ def _end(world: World, count: int) -> End:
         outcomes=dict(outcomes),
         desired=group.desired,
         in_service=sum(member.lifecycle == IN_SERVICE for member in group.members.values()),
-        marked=sum(node.marked for node in world.kubernetes.nodes()),
+        left_tainted=sum(node.tainted for node in world.kubernetes.nodes()),
         waiting=world.queue.depth + world.state_changes.depth,
         lost=len(world.queue.dead_letters) + len(world.queue.redriven) + count - len(warned),
     )

@@ -142,16 +142,16 @@ def main(directory: Path, count: int) -> None:
     process_batch(records[count:], known)
     before = peak_megabytes()
     counts, cpu, wall = count_calls(), time.process_time(), time.perf_counter()
-    marked, failed = 0, 0
+    tainted, failed = 0, 0
     for first in range(0, count, BATCH):
         result = process_batch(records[first : min(first + BATCH, count)], known)
-        marked, failed = marked + len(result.tainted), failed + len(result.failures)
+        tainted, failed = tainted + len(result.tainted), failed + len(result.failures)
     print(
         json.dumps(
             {
                 "cpu": time.process_time() - cpu,
                 "wall": time.perf_counter() - wall,
-                "marked": marked,
+                "tainted": tainted,
                 "failed": failed,
                 "aws": counts["aws"],
                 "kubernetes": counts["kubernetes"],

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from bench.storm_chain import GROUP, check_now_and_then, first_marks
+from bench.storm_chain import GROUP, check_now_and_then, first_taints
 from bench.upgrade_fleet import BenchFleet, BenchGroup, Figures, workloads_of
 from leeward.policy.document import ClusterPolicies, ClusterSettings, NodePolicy, Selector
 from local.cluster.objects import Obj
@@ -94,7 +94,7 @@ class _Watch:
 
     def __init__(self, world: World, count: int) -> None:
         self._world, self._count = world, count
-        self._marked = first_marks(world)
+        self._tainted = first_taints(world)
         self._warned: set[str] = set()
         self.at = 0.0
         self.pods: set[str] = set()  # on warned nodes, without a budget
@@ -114,7 +114,7 @@ class _Watch:
     @property
     def tainted(self) -> float | None:
         """Seconds until the last warned node was tainted; None where one never was."""
-        moments = [self._marked.get(node) for node in self._warned]
+        moments = [self._tainted.get(node) for node in self._warned]
         known = [moment for moment in moments if moment is not None]
         return max(known) - self.at if len(known) == len(moments) else None
 
@@ -163,7 +163,7 @@ def _world(count: int) -> World:
     return world
 
 
-def told(found: Limited) -> None:
+def reported(found: Limited) -> None:
     """Print one storm."""
     tainted = "never all of them" if found.tainted is None else f"after {found.tainted:.0f} s"
     print(
@@ -182,7 +182,7 @@ def run(count: int, *, breaks: bool) -> bool:
     """Print the storm of `count`; with `breaks` also the smallest size at which a deadline breaks."""
     print("within AWS's limits, virtual time: token buckets (Auto Scaling's are assumed), concurrency, neighbours:")
     found = storm(count)
-    told(found)
+    reported(found)
     if breaks:
         good, bad = _bracket(found)
         print(f"  the first deadline breaks between {good:,} and {bad:,} warnings")
@@ -200,4 +200,4 @@ def _bracket(first: Limited) -> tuple[int, int]:
             return good, bad or 2 * good
         size = 2 * good if not bad else (good + bad) // 2
         found = storm(size)
-        told(found)
+        reported(found)

@@ -74,11 +74,11 @@ def _span(since: datetime, until: datetime) -> float:
 
 def _until(left: Callable[[], int], what: str) -> None:
     """Wait until nothing is left, and print now and then how much is."""
-    deadline, told = time.monotonic() + LONGEST, time.monotonic()
+    deadline, reported = time.monotonic() + LONGEST, time.monotonic()
     while (more := left()) > 0:
         if time.monotonic() > deadline:
             raise TimeoutError(f"{more} {what} after {LONGEST} s")
-        if time.monotonic() - told > TOLD_EVERY:
-            told = time.monotonic()
+        if time.monotonic() - reported > TOLD_EVERY:
+            reported = time.monotonic()
             print(f"  ... {more} {what}", flush=True)
         time.sleep(GLANCE)

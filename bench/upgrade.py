@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from bench.eks_reference import EksUpdate
 from bench.upgrade_fleet import GROUP, Figures, a_world, update_policy
-from bench.upgrade_measure import Measure, Measured, marked_nodes
+from bench.upgrade_measure import Measure, Measured, tainted_nodes
 from leeward.upgrade.surge.sizes import parallelism
 from leeward.workflow.executions import execution_name
 from simulation.definitions import NODE_GROUP_UPGRADE
@@ -127,7 +127,7 @@ def leeward(figures: Figures, nodes: int, unavailable: str, max_surge: int | Non
     machine = world.system.machines[NODE_GROUP_UPGRADE]
 
     def begin() -> None:
-        measure = Measure(world, nodes, lambda: marked_nodes(world))
+        measure = Measure(world, nodes, lambda: tainted_nodes(world))
         bound = the_bound(figures, world, nodes, unavailable)
         template = world.fleet.groups[GROUP].template
         template.add("ami-00000000000000002")

@@ -84,7 +84,7 @@ class Measure:
         self._pending += LOOK_EVERY * sum(node_of(pod) is None for pod in store.each("pods"))
 
 
-def marked_nodes(world: World) -> list[str]:
+def tainted_nodes(world: World) -> list[str]:
     """Return the nodes that carry the taint of a Leeward termination."""
     return [
         node["metadata"]["name"]

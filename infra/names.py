@@ -108,7 +108,7 @@ class Names:
 
     def webhook_rule(self, cluster: str) -> str:
         """Return the name of the rule that calls the webhook."""
-        return self._of_cluster(cluster, "told")
+        return self._of_cluster(cluster, "notifications")
 
     def parameter(self, cluster: str, document: str) -> str:
         """Return the name of the SSM parameter of one policy document; `document` is NN-NAME."""

@@ -147,11 +147,11 @@ def _shorten(case: Case, outcome: Outcome, runs: int) -> None:
     SHORTENED.mkdir(parents=True, exist_ok=True)
     path = SHORTENED / f"seed-{case.seed}.json"
     path.write_text(found.case.to_json())
-    print("\n".join(_told(found)))
+    print("\n".join(_reported(found)))
     print(f"  replay: python -m simulation --replay {path}", flush=True)
 
 
-def _told(found: Shortened) -> Sequence[str]:
+def _reported(found: Shortened) -> Sequence[str]:
     case, none = found.case, Faults()
     kinds = [name for name in Faults.__slots__ if getattr(case.faults, name) != getattr(none, name)]
     arrivals = case.planned()

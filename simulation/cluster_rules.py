@@ -11,7 +11,7 @@ from leeward.model.times import as_instant
 from leeward.policy.selection import policy_for
 from local.cluster.objects import Obj, uid_of
 from local.cluster.store import Change, ChangeType
-from simulation.convergence import is_marked, launched_for
+from simulation.convergence import is_tainted, launched_for
 from simulation.drained import node_behind
 from simulation.facts import News, group_of, policy_of
 from simulation.node_rules import GIVES_BACK
@@ -136,7 +136,7 @@ class ClusterRules:
 
     def _could_taint(self, instance: str, at: float, view: ClusterView) -> bool:
         node = node_behind(instance, view)
-        if node is None or is_marked(node) or not view.running(instance):
+        if node is None or is_tainted(node) or not view.running(instance):
             return False
         rested = view.rested_since(instance)
         returns = GIVES_BACK in view.states_of(instance) or (rested is not None and at - rested < JUST_RETURNED)

@@ -14,7 +14,7 @@ from simulation.asked import AskedOf
 from simulation.disruption_rules import ROUNDS_EVENTUAL, of_open_disruptions, owed_by_disruption
 from simulation.drained import left_behind
 from simulation.facts import FAR_AHEAD, group_of
-from simulation.foreign_marks import marked_by_others
+from simulation.foreign_taints import tainted_by_others
 from simulation.leaving_rules import exclusions, replicas
 from simulation.rule import Rule
 from simulation.upgrade_rules import UPGRADES_EVENTUAL, owed_by_upgrade
@@ -27,7 +27,7 @@ INSTANCE = re.compile(r"i-[0-9a-f]+")
 LAUNCH = re.compile(r"(?P<instance>i-[0-9a-f]+)(-(?P<period>[0-9]{1,4})(?=-))?")  # a subnet follows the period
 
 
-def is_marked(node: Obj) -> bool:
+def is_tainted(node: Obj) -> bool:
     """Return whether a Node carries our taint, or another deployment's."""
     return any(taint.get("key") == well_known.DISRUPTED_TAINT for taint in node["spec"].get("taints") or ())
 
@@ -56,8 +56,8 @@ def launch_of(token: str) -> str:
 
 
 def _marks(view: WorldView) -> Iterator[str]:
-    for node in filter(is_marked, view.cluster.store.sorted("nodes")):
-        if marked_by_others(node):
+    for node in filter(is_tainted, view.cluster.store.sorted("nodes")):
+        if tainted_by_others(node):
             continue
         instance = instance_id_of(node["spec"].get("providerID") or "")
         if instance not in view.open_since and instance not in of_open_disruptions(view):
@@ -136,7 +136,7 @@ def _debts(view: WorldView) -> Iterator[str]:
 EVENTUAL: tuple[tuple[Rule, Callable[[WorldView], Iterator[str]]], ...] = (
     *UPGRADES_EVENTUAL,
     *ROUNDS_EVENTUAL,
-    (Rule.MARK, _marks),
+    (Rule.STALE_TAINT, _marks),
     (Rule.GONE, _gone),
     (Rule.HOOK, _hooks),
     (Rule.MESSAGE, _messages),

@@ -58,9 +58,9 @@ class Spent:
                 going, busy = set(record.to_terminate) & names, unavailable & names
                 left = sum(budget.zone in {None, zone} for name, zone in leaving.items() if name not in unavailable)
                 if going and len(going | busy) > _limit(budget, len(names) + left):
-                    told = f"{', '.join(sorted(going))} go, {len(busy - going)} are unavailable already"
+                    reported = f"{', '.join(sorted(going))} go, {len(busy - going)} are unavailable already"
                     where = f" in {budget.zone}" if budget.zone else ""
-                    yield f"run {record.number}: {told}, policy {policy.name} has {len(names)} nodes{where}"
+                    yield f"run {record.number}: {reported}, policy {policy.name} has {len(names)} nodes{where}"
 
 
 def _zones_of(policy: NodePolicy, view: WorldView, lifecycle: str = "InService") -> dict[str, str]:
@@ -83,10 +83,10 @@ def _limit(budget: Budget, nodes: int) -> int:
 def _unavailable(node: Obj) -> bool:
     conditions = (node.get("status") or {}).get("conditions") or ()
     ready = any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
-    return not ready or is_marked(node) or "deletionTimestamp" in node["metadata"]
+    return not ready or is_tainted(node) or "deletionTimestamp" in node["metadata"]
 
 
-def is_marked(node: Obj) -> bool:
+def is_tainted(node: Obj) -> bool:
     """Return whether the node carries our taint; cordoned alone it is available."""
     return any(taint.get("key") == well_known.DISRUPTED_TAINT for taint in node["spec"].get("taints") or ())
 

@@ -10,7 +10,7 @@ from local.cluster.nodes import NodeSpec, node_object
 from simulation.asked import Asked, Kind
 from simulation.aws.compute import IN_SERVICE, SimGroup, SimInstance
 from simulation.features import Feature
-from simulation.foreign_marks import OTHER_DEPLOYMENT, marked_by_others
+from simulation.foreign_taints import OTHER_DEPLOYMENT, tainted_by_others
 from simulation.image_aliases import DENIED_EVERY, MOVES_EVERY, ImageAliases
 from simulation.managed_fleet import manage_some
 from simulation.owners import set_desired, terminate
@@ -156,8 +156,8 @@ class Equipment:
         if member is None or node is None or node["spec"].get("unschedulable"):
             return
         name = member.node
-        self._world.say(f"another deployment marks {name}")
-        self._world.marked_by_others.add(name)
+        self._world.say(f"another deployment taints {name}")
+        self._world.tainted_by_others.add(name)
         taint = {"key": well_known.DISRUPTED_TAINT, "value": OTHER_DEPLOYMENT, "effect": "NoSchedule"}
         own = [taint, *(node["spec"].get("taints") or ())]
         self._world.cluster.patch("nodes", name, {"spec": {"taints": own, "unschedulable": True}})
@@ -166,12 +166,12 @@ class Equipment:
         self._world.timeline.after(done, lambda: self._finish(member, ends=ends), "another deployment")
 
     def _finish(self, member: SimInstance, *, ends: bool) -> None:
-        self._world.marked_by_others.discard(member.node)
+        self._world.tainted_by_others.discard(member.node)
         node = self._world.cluster.store.find("nodes", member.node)
-        if node is None or not marked_by_others(node):
+        if node is None or not tainted_by_others(node):
             return
         if ends and not self._world.over and terminate(self._world, member, "another deployment", decrement=False):
-            self._world.marked_by_others.add(member.node)  # until the node has gone
+            self._world.tainted_by_others.add(member.node)  # until the node has gone
             return
         left = [taint for taint in node["spec"]["taints"] if taint["key"] != well_known.DISRUPTED_TAINT]
         self._world.cluster.patch("nodes", member.node, {"spec": {"taints": left, "unschedulable": None}})

@@ -17,13 +17,10 @@ HANGS = 3600.0  # seconds: longer than any function may run
 
 
 NEVER = float("inf")
-WRITES = frozenset({"mark", "unmark", "cordon", "uncordon", "evict", "delete_pod", "delete_node", "event", "scale"}) | {
-    "hold",
-    "release",
-    "strip",
-    "label",
-    "annotate",
-}
+WRITES = frozenset(
+    {"taint", "untaint", "cordon", "uncordon", "strip", "add_finalizer", "remove_finalizer", "label", "annotate"}
+    | {"evict", "delete_pod", "delete_node", "event", "scale"}
+)
 
 
 class Killed(BaseException):

@@ -19,7 +19,7 @@ class HookRules:
 
     def __init__(self) -> None:
         self._new = News().of
-        self._told: set[tuple[str, str]] = set()
+        self._reported: set[tuple[str, str]] = set()
 
     def answers(self, view: WorldView) -> Iterator[str]:
         """Yield hooks of ours that timed out. One times out only for a launch that does not join, where it was kept
@@ -44,11 +44,11 @@ class HookRules:
         API server that does not answer says nothing about the Node.
         """
         for _, hook, instance, by_us in self._new("heartbeats", view.heartbeats):
-            if not by_us or (hook, instance) in self._told or view.joined(instance) or view.troubled(SWEEPS):
+            if not by_us or (hook, instance) in self._reported or view.joined(instance) or view.troubled(SWEEPS):
                 continue
             for hold in view.holds(instance):
                 if hold.hook == hook and hold.launching and view.now - hold.since > hold.timeout + NEVER_JOINS:
-                    self._told.add((hook, instance))
+                    self._reported.add((hook, instance))
                     yield f"{hook} of {instance} has waited for {view.now - hold.since:.0f} s, no Node has joined"
 
 

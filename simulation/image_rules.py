@@ -1,5 +1,5 @@
-"""Rules about the images of nodes: drift is told where the image that a group would launch has moved, and only there;
-an upgrade to the image behind a parameter brings the image that the parameter had since it was asked for.
+"""Rules about the images of nodes: drift is reported where the image that a group would launch has moved, and only
+there; an upgrade to the image behind a parameter brings the image that the parameter had since it was asked for.
 
 What a group would launch is looked at every few seconds, and remembered: a function judges what it has read before."""
 
@@ -53,7 +53,7 @@ class ImageRules:
         self._looked = self._unread = float("-inf")
         self._now = 0.0
         self._new = News().of
-        self._told: list[tuple[str, str]] = []  # node, instance: its drift in the image was just told
+        self._reported: list[tuple[str, str]] = []  # node, instance: its drift in the image was just reported
         self._changed: dict[str, float] = {}  # node -> when it joined, or its taints last changed; absent: since long
         self._disruptions: dict[str, int] = {}
         self._ended: dict[str, datetime] = {}
@@ -66,14 +66,14 @@ class ImageRules:
         if old is None or old["spec"].get("taints") != node["spec"].get("taints"):
             self._changed[name] = self._now
         if _says_so(node) and (old is None or not _says_so(old)):
-            self._told.append((name, _instance(node)))
+            self._reported.append((name, _instance(node)))
 
     def read(self, view: WorldView) -> None:
         """Look at the images, every few seconds and whenever something about them was just said."""
         self._now = view.now
         if not view.readable:
             self._unread = view.now
-        if view.now < self._looked + LOOKS_EVERY and not self._told:
+        if view.now < self._looked + LOOKS_EVERY and not self._reported:
             return
         self._looked = view.now
         self._images.read(view.now, dict(view.launched_images))
@@ -83,8 +83,8 @@ class ImageRules:
         """Yield nodes that are said to have drifted in their image, or are replaced for drift, although their group has
         launched no other image for as long as a function may work on what it has read.
         """
-        told, self._told = self._told, []
-        for node, instance in told:
+        reported, self._reported = self._reported, []
+        for node, instance in reported:
             yield from self._unmoved(node, instance, view.now - LONGEST_RUN, view)
         for cluster, record in view.disruptions.items():
             if not record.requested or self._disruptions.get(cluster) == record.number:
@@ -99,8 +99,8 @@ class ImageRules:
             yield f"{node} ({instance}) has {image}, as its group launches"
 
     def unseen(self, view: WorldView) -> Iterator[str]:
-        """Yield nodes whose drift a run of fn disruption-planner has not told although it met no error: the group has
-        launched another image since before the run, and nothing kept us from reading which.
+        """Yield nodes whose drift a run of fn disruption-planner has not reported although it met no error: the group
+        has launched another image since before the run, and nothing kept us from reading which.
         """
         for began, _ in self._new("decided", view.decided):
             since = began - LOOKS_EVERY

@@ -11,7 +11,7 @@ from simulation.convergence import EVENTUAL, instance_of, launch_of, launched_fo
 from simulation.disruption_rules import Spent
 from simulation.drain_times import DrainTimes
 from simulation.facts import News
-from simulation.foreign_marks import ForeignMarks
+from simulation.foreign_taints import ForeignTaints
 from simulation.hook_rules import HookRules
 from simulation.hook_view import HookCall
 from simulation.image_rules import ImageRules
@@ -53,7 +53,7 @@ class Checker:
         self._overpaid: dict[str, int] = {}
         self._overlaps: dict[str, float] = {}
         self._pace, self._members, self._spent = Pace(), Members(), Spent()
-        self._foreign_marks, self._images, self._managed = ForeignMarks(), ImageRules(), ManagedRules()
+        self._foreign_taints, self._images, self._managed = ForeignTaints(), ImageRules(), ManagedRules()
         self._always = self._rules()
 
     def after_event(self, view: WorldView) -> list[Violation]:
@@ -64,7 +64,7 @@ class Checker:
             self._nodes.begin(view)
             view.cluster.observe(self._nodes.watch)
             view.cluster.observe(self._spent.watch)
-            view.cluster.observe(self._foreign_marks.watch)
+            view.cluster.observe(self._foreign_taints.watch)
             view.cluster.observe(self._images.watch)
         self._times.read(view)
         self._members.watch(view)
@@ -99,11 +99,11 @@ class Checker:
             (Rule.REMOVAL, self._removals),
             (Rule.CORDON, self._nodes.cordons),
             (Rule.FOREIGN_CORDON, self._nodes.foreign_cordons),
-            (Rule.FOREIGN_MARK, self._foreign_marks.check),
+            (Rule.FOREIGN_TAINT, self._foreign_taints.check),
             (Rule.UNAVAILABLE, self._nodes.budgets),
             (Rule.DRAINED, self._nodes.let_go),
             (Rule.NOTICE, self._nodes.too_early),
-            (Rule.UNMARKED, self._nodes.unmarked),
+            (Rule.UNTAINTED, self._nodes.untainted),
             (Rule.HEARTBEAT, self._holding.misdirected),
             (Rule.LAUNCH_HOOK, self._holding.launches),
             (Rule.CLAIM, self._nodes.claims),

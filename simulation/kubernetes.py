@@ -26,10 +26,10 @@ from leeward.model.node import (
     cordoned,
     held,
     labelled,
-    marked,
     released,
     returned_to_service,
     stripped,
+    tainted,
     uncordoned,
 )
 from leeward.model.pod import Pod, PodDisruptionBudget
@@ -187,11 +187,11 @@ class SimKubernetes(SimWorkloads):
         """Overwrite or remove annotations. Raises ObjectGoneError."""
         return self._patch_node(node, lambda current: annotated(current, annotations))
 
-    def hold(self, node: Node, finalizer: str) -> Node:
+    def add_finalizer(self, node: Node, finalizer: str) -> Node:
         """Add the finalizer. Raises ObjectGoneError."""
         return self._patch_node(node, lambda current: held(current, finalizer))
 
-    def release(self, node: Node, finalizer: str) -> None:
+    def remove_finalizer(self, node: Node, finalizer: str) -> None:
         """Remove the finalizer; gone counts as done."""
         with suppress(ObjectGoneError):
             self._patch_node(node, lambda current: released(current, finalizer))
@@ -201,11 +201,11 @@ class SimKubernetes(SimWorkloads):
         with suppress(ObjectGoneError):
             self._patch_node(node, lambda current: stripped(current, deployment))
 
-    def mark(self, node: Node, taint: Taint, *, unschedulable: bool = True, exclude: bool = False) -> Node:
+    def taint(self, node: Node, taint: Taint, *, unschedulable: bool = True, exclude: bool = False) -> Node:
         """Taint, cordon, exclude; a repeat finds it done. Raises ObjectGoneError."""
-        return self._patch_node(node, lambda current: marked(current, taint, cordon=unschedulable, exclude=exclude))
+        return self._patch_node(node, lambda current: tainted(current, taint, cordon=unschedulable, exclude=exclude))
 
-    def unmark(self, node: Node, taint: Taint) -> Node:
+    def untaint(self, node: Node, taint: Taint) -> Node:
         """Remove the taint and uncordon, unless a drain has begun since; a repeat finds nothing to do."""
         return self._patch_node(node, lambda current: returned_to_service(node, current, taint))
 

@@ -13,11 +13,11 @@ from leeward.policy.document import Budget
 from local.cluster.objects import Obj, annotations_of, name_of
 from local.cluster.store import Change, ChangeType
 from simulation.asked import Kind
-from simulation.convergence import is_marked
+from simulation.convergence import is_tainted
 from simulation.drain_times import OUTLIVES, DrainTimes
 from simulation.drained import left_behind, untouched
 from simulation.facts import News, always, group_of, is_paced, policy_of
-from simulation.foreign_marks import marked_by_others
+from simulation.foreign_taints import tainted_by_others
 from simulation.message_rules import moved_near
 from simulation.timed_calls import LONGEST_CALL
 from simulation.view import WorldView
@@ -45,11 +45,11 @@ class NodeRules:
         self._theirs: set[str] = set()  # nodes that were cordoned before our taint came
         self._left: list[str] = []
         self._lifted: list[str] = []
-        self._marked: list[str] = []  # instances whose node has just been tainted
+        self._tainted: list[str] = []  # instances whose node has just been tainted
         self._unavailable: dict[str, float] = {}  # instance -> since when
         self._suspected: dict[str, tuple[float, str]] = {}
         self._warned: dict[str, float] = {}  # instance -> when EC2 takes it; those that still run
-        self._is_marked: dict[str, bool] = {}  # by instance, of nodes that are there
+        self._is_tainted: dict[str, bool] = {}  # by instance, of nodes that are there
         self._outrun: dict[str, float] = {}  # instance whose taint a write older than its claim removed -> when
         self._unclaimed: dict[str, float] = {}  # warned instance -> when
         self._bare: dict[str, float] = {}  # warned instance -> since when its node has no taint
@@ -58,7 +58,7 @@ class NodeRules:
     def begin(self, view: WorldView) -> None:
         """Record the nodes that exist before the first event."""
         for node in view.cluster.store.each("nodes"):
-            self._is_marked[_instance(node)] = is_marked(node)
+            self._is_tainted[_instance(node)] = is_tainted(node)
 
     def watch(self, change: Change) -> None:
         """Observe a write; runs inside it, so it only reads."""
@@ -69,12 +69,12 @@ class NodeRules:
             self._cordoned.discard(name)
             self._theirs.discard(name)
             self._unavailable.pop(_instance(new), None)
-            self._is_marked.pop(_instance(new), None)
+            self._is_tainted.pop(_instance(new), None)
             return
         self._note_availability(new)
         if change.old is None and _instance(new) in self._warned:
             return  # it registers again: the drain has been there before
-        self._is_marked[_instance(new)] = is_marked(new)
+        self._is_tainted[_instance(new)] = is_tainted(new)
         if change.old is not None:
             self._compare(name, change.old, new)
 
@@ -95,8 +95,8 @@ class NodeRules:
         message that is acknowledged after the taint. A manually started execution needs no budget, nor does an instance
         that has ended in between.
         """
-        marked, self._marked = self._marked, []
-        for instance in marked:
+        tainted, self._tainted = self._tainted, []
+        for instance in tainted:
             paced = is_paced(instance, self._times.asked, view) and not _may_pay(instance, view)
             if view.running(instance) and paced and (text := self._too_many(instance, view)):
                 self._suspected[instance] = (view.now, text)
@@ -145,7 +145,7 @@ class NodeRules:
             if taken is not None and view.now < taken:
                 yield f"{instance} is let go {taken - view.now:.0f} s before EC2 takes it, with {', '.join(pods)}"
 
-    def unmarked(self, view: WorldView) -> Iterator[str]:
+    def untainted(self, view: WorldView) -> Iterator[str]:
         """Yield nodes that lost our taint while a termination is open. A termination that returns its node to service
         removes its own taint. A write that an API server in trouble applies late may be older than the claim: claims
         are in another store, so the drain taints the node again; so it does where a step outlives its execution.
@@ -161,14 +161,14 @@ class NodeRules:
                 self._outrun[instance] = view.now
             else:
                 yield f"{instance}, whose executions are in {', '.join(states) or 'no state'}"
-        yield from self._not_marked_again(view)
+        yield from self._not_tainted_again(view)
 
-    def _not_marked_again(self, view: WorldView) -> Iterator[str]:
+    def _not_tainted_again(self, view: WorldView) -> Iterator[str]:
         for instance, at in list(self._outrun.items()):
             at_work = (
                 instance in view.open_since and view.running(instance) and view.working_since(instance) is not None
             )
-            if self._is_marked.get(instance, True) or not at_work:
+            if self._is_tainted.get(instance, True) or not at_work:
                 del self._outrun[instance]
             elif view.now - at > MARKED_AGAIN and not view.troubled(MARKED_AGAIN):
                 del self._outrun[instance]
@@ -241,7 +241,7 @@ class NodeRules:
         """Return whether the node has lacked our taint for too long, once: a node that is returned to service at the
         moment of the warning is tainted again within seconds.
         """
-        if self._is_marked.get(instance, True):
+        if self._is_tainted.get(instance, True):
             self._bare.pop(instance, None)
             return False
         bare = now - self._bare.setdefault(instance, now) > UNMARKED
@@ -259,17 +259,17 @@ class NodeRules:
     def _note_availability(self, node: Obj) -> None:
         conditions = (node.get("status") or {}).get("conditions") or ()
         ready = any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions)
-        if is_marked(node) or not ready or "deletionTimestamp" in node["metadata"]:
+        if is_tainted(node) or not ready or "deletionTimestamp" in node["metadata"]:
             self._unavailable.setdefault(_instance(node), self._now)
         else:
             self._unavailable.pop(_instance(node), None)
 
     def _compare(self, name: str, old: Obj, new: Obj) -> None:
-        if marked_by_others(old) or marked_by_others(new):
+        if tainted_by_others(old) or tainted_by_others(new):
             return
-        comes, goes = is_marked(new) and not is_marked(old), is_marked(old) and not is_marked(new)
+        comes, goes = is_tainted(new) and not is_tainted(old), is_tainted(old) and not is_tainted(new)
         if comes:
-            self._marked.append(_instance(new))
+            self._tainted.append(_instance(new))
             if well_known.CORDONED_FOR not in annotations_of(old):  # an upgrade's cordon outlives the taint
                 (self._theirs if _unschedulable(old) else self._cordoned).add(name)
         elif goes:

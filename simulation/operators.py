@@ -5,7 +5,7 @@ from leeward.model.termination import Cause, CauseKind, Subject, execution_name
 from local.cluster.objects import controller_of, name_of
 from simulation.asked import Asked, Kind
 from simulation.aws.compute import SimInstance, subnet_of
-from simulation.convergence import is_marked
+from simulation.convergence import is_tainted
 from simulation.emptying import KUBECTL, Emptying, has_to_leave
 from simulation.owners import detach, set_desired, terminate
 from simulation.scene import Scene, subject
@@ -143,6 +143,6 @@ class Operators:
     def _set_unschedulable(self, member: SimInstance, *, unschedulable: bool) -> None:
         """Cordon, or uncordon a node that carries no taint: an operator lifts only such a cordon."""
         node = self._scene.cluster.store.find("nodes", member.node)
-        if node is not None and (unschedulable or not is_marked(node)):
+        if node is not None and (unschedulable or not is_tainted(node)):
             self._scene.say(f"{WHO} {'cordons' if unschedulable else 'uncordons'} {name_of(node)}")
             self._scene.cluster.patch("nodes", member.node, {"spec": {"unschedulable": unschedulable}})

@@ -12,11 +12,11 @@ from leeward.cli.report.record import Mark, MarkKind, NodeLane, Phase, RunRecord
 from leeward.model.deadlines import detach_deadline
 from leeward.model.termination import Status
 from leeward.model.times import format_instant
-from local.cluster.floors import floor_of
 from local.cluster.objects import Obj, controller_of, is_deleting, is_ready, name_of, namespace_of, uid_of
+from local.cluster.pdb_minimum import minimum_of
 from local.cluster.store import Change, ChangeType
 from simulation.aws.compute import SimInstance
-from simulation.convergence import is_marked
+from simulation.convergence import is_tainted
 from simulation.world import WARM_UP, World
 
 BEFORE, AFTER = 30.0, 600.0  # seconds shown before the first arrival can come and after the last one has
@@ -91,7 +91,7 @@ class Recorder:
         node = self._world.cluster.store.find("nodes", lane.member.node)
         if node is None:
             return lane.phase or Phase.LAUNCHING
-        if is_marked(node) or node["spec"].get("unschedulable"):
+        if is_tainted(node) or node["spec"].get("unschedulable"):
             return Phase.CORDONED
         return Phase.READY if is_ready(node) else lane.phase or Phase.LAUNCHING
 
@@ -145,7 +145,7 @@ class Recorder:
             yield WorkloadLane(
                 name=name,
                 desired=int(workload["spec"].get("replicas", 1)),
-                floor=floor_of(budgets, labels),
+                minimum=minimum_of(budgets, labels),
                 samples=tuple(self._samples.get(name, ())),
             )
 

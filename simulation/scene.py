@@ -10,7 +10,7 @@ from simulation.asked import Asked
 from simulation.aws.compute import IN_SERVICE, SimInstance
 from simulation.aws.fleet import SimFleet
 from simulation.aws.queue import Queue
-from simulation.convergence import is_marked
+from simulation.convergence import is_tainted
 from simulation.faults import Injector
 from simulation.journal import Journal
 from simulation.system import System
@@ -59,7 +59,7 @@ def subject(scene: Scene, pick: int, *, spot: bool = False) -> SimInstance | Non
 def is_moving(scene: Scene, member: SimInstance) -> bool:
     """Return whether the instance boots, leaves, was detached, or its node carries our taint."""
     node = scene.cluster.store.find("nodes", member.node)
-    return member.lifecycle != IN_SERVICE or (node is not None and is_marked(node))
+    return member.lifecycle != IN_SERVICE or (node is not None and is_tainted(node))
 
 
 def api_answers(scene: Scene) -> bool:

@@ -53,7 +53,7 @@ class Site(Shown):
         self.register: Callable[[NodeSpec], object] = cluster.add_node
         self.policies: ClusterPolicies = plan.policies
         self.rewritten = 0.0
-        self.marked_by_others: set[str] = set()
+        self.tainted_by_others: set[str] = set()
         self._wanted = wanted_replicas(plan.workloads)
         self._begin_reading(world)
 

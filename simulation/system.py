@@ -114,7 +114,7 @@ class System:
             parts.streams.stream("state machine" if first else f"state machine {name}"),
             invoke=self._invoke,
             pause=self._pause,
-            ended=self._ended if first else self._upgrade_ended if name in UPGRADES else self._told,
+            ended=self._ended if first else self._upgrade_ended if name in UPGRADES else self._reported,
             name=f"leeward-{name}",
             account=self.states,
         )
@@ -263,12 +263,12 @@ class System:
             return "DynamoDb.ConditionalCheckFailedException"
         return ""
 
-    def _told(self, execution: Execution) -> None:
+    def _reported(self, execution: Execution) -> None:
         self._said(f"execution {execution.name}: {execution.status} {execution.state} {execution.cause}".rstrip())
 
     def _upgrade_ended(self, execution: Execution) -> None:
         """Let a rule call fn upgrade, some moment later, for an execution that ended badly."""
-        self._told(execution)
+        self._reported(execution)
         if execution.status in ENDED_BADLY:
             detail = {"name": execution.name, "status": execution.status, "input": json.dumps(execution.input)}
             call = partial(functions.upgrade_ended, detail, self.ports)
@@ -276,7 +276,7 @@ class System:
 
     def _ended(self, execution: Execution) -> None:
         """Emit the end to the rules, which listen to the ends of node-termination alone."""
-        self._told(execution)
+        self._reported(execution)
         self.last_ended[str(execution.input.get("instance"))] = self._timeline.now()
         id_ = f"{self._ids.getrandbits(128):032x}"
         self.bus.emit(events.execution_status(id_, execution.name, execution.status, self._timeline.instant()))

@@ -159,7 +159,7 @@ class WorldView(AwsView, HookView, Protocol):
         ...
 
     @property
-    def marked_by_others(self) -> Set[str]:
+    def tainted_by_others(self) -> Set[str]:
         """Nodes on which another deployment works now, and has put its taint."""
         ...
 

@@ -28,7 +28,7 @@ from simulation.aws.rate_limits import RateLimits
 from simulation.aws.table import SimClaims
 from simulation.both import Both
 from simulation.cluster_rules import ClusterRules
-from simulation.convergence import is_marked
+from simulation.convergence import is_tainted
 from simulation.fault_rates import Faults
 from simulation.faults import Injector
 from simulation.hosts import Hosts
@@ -101,7 +101,7 @@ class World(Shown):
         self.checker, self._checkers = Checker(seed), [(Checker(seed), site) for site in self.sites[1:]]
         self.violations: list[Violation] = []
         self.enough: Callable[[Violation], bool] = lambda _: False  # true if the run may end with this one
-        self.marked_by_others: set[str] = set()  # nodes on which another deployment works
+        self.tainted_by_others: set[str] = set()  # nodes on which another deployment works
         self.register: Callable[[NodeSpec], object] = self.cluster.add_node  # how a kubelet does
         self._random = streams.stream("world")
         self._history = sha256()
@@ -231,7 +231,7 @@ class World(Shown):
 
     def _has_marks(self) -> bool:
         young = any(self.timeline.now() - m.launched < SETTLED for m in self.fleet.instances.values() if not m.gone)
-        return young or any(is_marked(node) for one in self.scenes for node in one.cluster.store.each("nodes"))
+        return young or any(is_tainted(node) for one in self.scenes for node in one.cluster.store.each("nodes"))
 
     def rewrite(self, policies: ClusterPolicies) -> None:
         """Deploy other policies."""

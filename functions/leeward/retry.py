@@ -11,7 +11,7 @@ PAUSES = (1.0, 2.0, 4.0)  # seconds between two reads
 Seen = TypeVar("Seen")
 
 
-def patiently(look: Callable[[], Seen], clock: Clock, pauses: Sequence[float] = PAUSES) -> Seen:
+def retry(look: Callable[[], Seen], clock: Clock, pauses: Sequence[float] = PAUSES) -> Seen:
     """Return the result of `look`, retried after each pause. Raises the last error; an error that a retry does not
     change is raised at once.
     """

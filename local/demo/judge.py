@@ -46,7 +46,7 @@ def judge(stack: LocalStack, victims: scenario.Victims) -> list[Finding]:
 def _about_nodes(stack: LocalStack, records: Records, victims: scenario.Victims) -> list[Finding]:
     nodes = ledger.nodes(stack)
     still_open = [record.instance for record in records.values() if record.status != "closed"]
-    marked = [str(node["metadata"]["name"]) for node in nodes.values() if ledger.is_marked(node)]
+    tainted = [str(node["metadata"]["name"]) for node in nodes.values() if ledger.is_tainted(node)]
     gone = len(records) >= expected_count() and not still_open and not set(records) & set(nodes)
     spot = records.get(victims.spot)
     violations = ledger.budget_violations(stack)
@@ -66,7 +66,7 @@ def _about_nodes(stack: LocalStack, records: Records, victims: scenario.Victims)
             not violations,
             f"{len(violations)} violations in the cluster's own record",
         ),
-        _finding("no node is left marked", not marked, ", ".join(marked) or "none"),
+        _finding("no node is left tainted", not tainted, ", ".join(tainted) or "none"),
     ]
 
 

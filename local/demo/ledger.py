@@ -172,7 +172,7 @@ def group_size(stack: LocalStack, group: str) -> tuple[int, int]:
     return int(found["DesiredCapacity"]), serving
 
 
-def is_marked(node: Mapping[str, Any]) -> bool:
+def is_tainted(node: Mapping[str, Any]) -> bool:
     """Return whether Leeward's taint is on the node."""
     return any(taint["key"] == "leeward.dev/disrupted" for taint in node["spec"].get("taints") or ())
 

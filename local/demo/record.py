@@ -20,7 +20,7 @@ from leeward.cli.report.record import (
     WorkloadLane,
 )
 from leeward.model.times import format_instant, parse_instant
-from local.cluster.floors import floor_of
+from local.cluster.pdb_minimum import minimum_of
 from local.demo import ledger, scenario
 from local.stack import LocalStack
 
@@ -109,8 +109,8 @@ def _nodes(sources: Sources, end: datetime) -> Iterable[NodeLane]:
         times = {Phase.LAUNCHING: asked.get(instance, parse_instant(str(born["at"])))}
         times |= _own_times(sources.history, name, parse_instant(str(born["at"])))
         if instance in terminations:
-            told = terminations[instance].times
-            times |= {phase: told[key] for key, phase in PHASES_OF_TIMES.items() if key in told}
+            reported = terminations[instance].times
+            times |= {phase: reported[key] for key, phase in PHASES_OF_TIMES.items() if key in reported}
         group, capacity = sources.members.get(instance, ("", ""))
         yield NodeLane(
             name=name, instance=instance, group=group, zone=zone, capacity_type=capacity, spans=spans_of(times, end)
@@ -145,7 +145,7 @@ def _workload(sources: Sources, deployment: Fact) -> WorkloadLane:
     return WorkloadLane(
         name=name,
         desired=int(deployment["spec"].get("replicas", 1)),
-        floor=floor_of(sources.budgets, deployment["spec"]["template"]["metadata"].get("labels", {})),
+        minimum=minimum_of(sources.budgets, deployment["spec"]["template"]["metadata"].get("labels", {})),
         samples=tuple(samples),
     )
 

@@ -88,7 +88,7 @@ def _about_savings(stack: LocalStack, story: Story, sizes: Mapping[str, int]) ->
 def _about_the_rest(stack: LocalStack, story: Story) -> list[Finding]:
     violations = ledger.budget_violations(stack)
     nodes = ledger.nodes(stack).values()
-    marked = [str(node["metadata"]["name"]) for node in nodes if node["spec"].get("unschedulable") or marks(node)]
+    tainted = [str(node["metadata"]["name"]) for node in nodes if node["spec"].get("unschedulable") or marks(node)]
     ready, suspended = scene.ready_pods(stack), scene.suspended(stack)
     runs = [status for status in scene.disruptions_run(stack) if status != "SUCCEEDED"]
     return [
@@ -97,7 +97,7 @@ def _about_the_rest(stack: LocalStack, story: Story) -> list[Finding]:
             good=not violations,
             found=f"{len(violations)} violations in the cluster's own record",
         ),
-        Finding(promise="nothing is left cordoned or marked", good=not marked, found=", ".join(marked) or "nothing"),
+        Finding(promise="nothing is left cordoned or tainted", good=not tainted, found=", ".join(tainted) or "nothing"),
         Finding(
             promise="AZRebalance runs everywhere", good=not suspended, found=", ".join(suspended) or "nothing suspended"
         ),

@@ -69,7 +69,7 @@ def news(before: DisruptionRecord | None, now: DisruptionRecord) -> Iterator[str
     """Return the changes since the last observation, a line each."""
     if before is None:
         for command in now.commands:
-            yield f"run {now.number}, {now.method.value}: {told(command)}"
+            yield f"run {now.number}, {now.method.value}: {reported(command)}"
     for number, why in now.dropped.items():
         if before is None or number not in before.dropped:
             yield f"run {now.number}: command {number} is not carried out: {why}"
@@ -82,7 +82,7 @@ def news(before: DisruptionRecord | None, now: DisruptionRecord) -> Iterator[str
         yield f"run {now.number}: {now.outcome.value if now.outcome else 'ended'}{f', {now.why}' if now.why else ''}"
 
 
-def told(command: Command) -> str:
+def reported(command: Command) -> str:
     """Return the command as a sentence for people."""
     nodes = ", ".join(ledger.short(name) for name in command.nodes)
     saves = "" if command.savings is None else f", saves ${command.savings:.3f} an hour"

@@ -47,13 +47,13 @@ def judge(stack: LocalStack, story: Story) -> list[Finding]:
 
 def _about_blocks(story: Story) -> list[Finding]:
     impossible = [(Code.PDB_NEVER_ALLOWS.value, f"pdb default/{scene.IMPOSSIBLE}")]
-    told = ", ".join(f"{code} of {about}" for code, about in story.at_first) or "none"
+    reported = ", ".join(f"{code} of {about}" for code, about in story.at_first) or "none"
     named = story.seen.named
     return [
         Finding(
             promise="pre-flight reported the impossible budget, and no blocker once it was mended",
             good=list(story.at_first) == impossible and not story.mended,
-            found=f"{told}; then {len(story.mended)}",
+            found=f"{reported}; then {len(story.mended)}",
         ),
         Finding(
             promise="the budget in the way was named while it blocked",
@@ -68,14 +68,14 @@ def _about_nodes(stack: LocalStack, story: Story, group: Fact) -> list[Finding]:
     members = {str(one["InstanceId"]): one for one in group["Instances"]}
     images = _images(stack, members)
     left = story.before.instances & (members.keys() | nodes.keys())
-    marked = [name for name, node in nodes.items() if node["spec"].get("unschedulable") or ledger.is_marked(node)]
+    tainted = [name for name, node in nodes.items() if node["spec"].get("unschedulable") or ledger.is_tainted(node)]
     return [
         Finding(
             promise="every node is new, and runs the image that was asked for",
             good=not left and len(members) == len(nodes) == story.cast.size and set(images) == {story.before.image},
             found=f"{len(members)} members, {len(nodes)} nodes, {len(left)} old ones left, images: {dict(images)}",
         ),
-        Finding(promise="nothing is left cordoned or marked", good=not marked, found=", ".join(marked) or "nothing"),
+        Finding(promise="nothing is left cordoned or tainted", good=not tainted, found=", ".join(tainted) or "nothing"),
     ]
 
 

@@ -30,7 +30,7 @@ class SimGroupChanges:
         if group.launch.configuration is not None:
             raise InvalidInputError(f"group {group.name}: found a launch configuration, expected a launch template")
         if (template.id or template.name) not in {there.template.id, there.template.name}:
-            raise InvalidInputError(f"group {group.name}: found {template.told}, expected its own {there.template.id}")
+            raise InvalidInputError(f"group {group.name}: found {template.label}, expected its own {there.template.id}")
         there.template.number(template.version)
         if template.version != there.version:
             there.point_at(template.version)

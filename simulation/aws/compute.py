@@ -65,7 +65,7 @@ class SimInstance:
     ended_at: float | None = None
     direct: bool = False  # EC2 or its owner ended it without asking the group
     impaired: float | None = None  # time since which its system status check fails
-    _told: GroupInstance | None = None
+    _reported: GroupInstance | None = None
 
     @property
     def leaving(self) -> bool:
@@ -87,9 +87,9 @@ class SimInstance:
         few of its members have changed since.
         """
         lifecycle = self.lifecycle or ""
-        if self._told is None or self._told.lifecycle != lifecycle:
+        if self._reported is None or self._reported.lifecycle != lifecycle:
             template = _template(self.group, self.version)
-            self._told = GroupInstance(
+            self._reported = GroupInstance(
                 id=self.id,
                 zone=self.zone,
                 lifecycle=lifecycle,
@@ -97,7 +97,7 @@ class SimInstance:
                 template=template,
                 protected=self.protected,
             )
-        return self._told
+        return self._reported
 
     def described(self) -> Instance:
         """Return the instance as DescribeInstances describes it."""

@@ -33,9 +33,9 @@ class Notices:
         now = self._timeline.now()
         takes = now + SPOT_NOTICE
         self._to.asked(Asked(at=now, instance=member.id, kind=Kind.RESERVATION, takes=takes))
-        told = self._timeline.instant()
+        reported = self._timeline.instant()
         self._to.emit(
-            events.reservation_warning(self._fleet.emit_id(), member.id, told, datetime.fromtimestamp(takes, UTC))
+            events.reservation_warning(self._fleet.emit_id(), member.id, reported, datetime.fromtimestamp(takes, UTC))
         )
         self._timeline.after(
             SPOT_NOTICE, lambda: self._fleet.end_instance(member, direct=True), "reservation taken back"

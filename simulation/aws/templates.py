@@ -121,5 +121,5 @@ class SimTemplates:
     def _known(self, template: LaunchTemplateRef) -> SimTemplate:
         found = self._by_name.get(template.id or template.name)
         if found is None:
-            raise ObjectGoneError(f"InvalidLaunchTemplateId.NotFound: {template.told}")
+            raise ObjectGoneError(f"InvalidLaunchTemplateId.NotFound: {template.label}")
         return found

@@ -81,16 +81,16 @@ def gather(api):
 
 def act(api):
     with pytest.raises(Exception, match="not there any more"):
-        api.mark(NODE, Taint(key="k", effect="NoSchedule"))
+        api.taint(NODE, Taint(key="k", effect="NoSchedule"))
     with pytest.raises(Exception, match="not there any more"):
-        api.unmark(replace(NODE, taints=(Taint(key="k", effect="NoSchedule"),)), Taint(key="k", effect="NoSchedule"))
+        api.untaint(replace(NODE, taints=(Taint(key="k", effect="NoSchedule"),)), Taint(key="k", effect="NoSchedule"))
     with pytest.raises(Exception, match="not there any more"):
         api.label(NODE, {"leeward.dev/subnet-id": "subnet-a"})
     with pytest.raises(Exception, match="not there any more"):
         api.annotate(NODE, {"leeward.dev/expired": "true"})
     with pytest.raises(Exception, match="not there any more"):
-        api.hold(NODE, "leeward.dev/termination")
-    api.release(replace(NODE, finalizers=("leeward.dev/termination",)), "leeward.dev/termination")
+        api.add_finalizer(NODE, "leeward.dev/termination")
+    api.remove_finalizer(replace(NODE, finalizers=("leeward.dev/termination",)), "leeward.dev/termination")
     api.strip(replace(NODE, finalizers=("leeward.dev/termination",)), "deployment")
     deployment = api.deployment_of(replace(POD, owner=Owner(api_version="apps/v1", kind="ReplicaSet", name="web-5d4")))
     assert not api.scale(deployment, 2)

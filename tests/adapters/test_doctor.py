@@ -109,14 +109,14 @@ def test_failures_of_the_last_day_newest_first_and_only_that_one_is_explained(aw
 def test_a_queue(aws, deployment):
     url = f"https://sqs.us-east-1.amazonaws.com/{ACCOUNT}/leeward-interruption"
     aws.expect("sqs", "get_queue_url", {"QueueName": "leeward-interruption"}, {"QueueUrl": url})
-    told = {
+    reported = {
         "QueueArn": "arn:q",
         "ApproximateNumberOfMessages": "3",
         "RedrivePolicy": json.dumps({"deadLetterTargetArn": "arn:dead", "maxReceiveCount": 10}),
         "Policy": json.dumps({"Statement": []}),
     }
     asked = {"QueueUrl": url, "AttributeNames": ["All"]}
-    aws.expect("sqs", "get_queue_attributes", asked, {"Attributes": told})
+    aws.expect("sqs", "get_queue_attributes", asked, {"Attributes": reported})
     found = deployment.queue("leeward-interruption")
     assert (found.messages, found.dead_letters, found.policy) == (3, "arn:dead", {"Statement": []})
 

@@ -293,7 +293,7 @@ class TestTerminating:
         self._expect_state(aws, state)
         assert not groups.terminate(instance="i-0abc", decrement=True)
 
-    def test_one_that_its_group_retains_is_told_to_end(self, aws, groups):
+    def test_one_that_its_group_retains_is_asked_to_end(self, aws, groups):
         self._expect_state(aws, "Terminating:Retained")
         parameters = {"InstanceId": "i-0abc", "ShouldDecrementDesiredCapacity": False}
         aws.expect("autoscaling", "terminate_instance_in_auto_scaling_group", parameters, retries=False)

@@ -15,8 +15,8 @@ from tests.adapters.kubernetes_objects import listed, raw_node, raw_pod
 from tests.adapters.scripted_server import RESET, Reply, status
 
 NOW = datetime(2026, 3, 2, 10, 4, tzinfo=UTC)
-MARK = Taint(key="leeward.dev/disrupted", effect="NoSchedule", value="spot_interruption")
-RAW_MARK = {"key": MARK.key, "value": MARK.value, "effect": MARK.effect}
+TAINT = Taint(key="leeward.dev/disrupted", effect="NoSchedule", value="spot_interruption")
+RAW_TAINT = {"key": TAINT.key, "value": TAINT.value, "effect": TAINT.effect}
 UNREACHABLE = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "timeAdded": "2026-03-02T09:00:00Z"}
 CONFLICT = status(409, "the object has been modified", reason="Conflict")
 
@@ -97,78 +97,78 @@ class TestReading:
 
 class TestMarking:
     def test_one_patch_taints_and_cordons_at_the_version_that_was_read(self, connect):
-        answer = raw_node(version="8", taints=[RAW_MARK], unschedulable=True)
+        answer = raw_node(version="8", taints=[RAW_TAINT], unschedulable=True)
         cluster = connect(Reply(200, answer))
-        marked = cluster.api.mark(a_node(), MARK)
-        assert (marked.marked, marked.unschedulable) == (True, True)
+        tainted = cluster.api.taint(a_node(), TAINT)
+        assert (tainted.tainted, tainted.unschedulable) == (True, True)
         (patch,) = cluster.seen
         assert (patch.method, patch.headers["content-type"]) == ("PATCH", "application/merge-patch+json")
         assert patch.body == {
             "metadata": {"resourceVersion": "7"},
-            "spec": {"taints": [RAW_MARK], "unschedulable": True},
+            "spec": {"taints": [RAW_TAINT], "unschedulable": True},
         }
 
     def test_other_taints_stay_with_the_time_at_which_they_came(self, connect):
         cluster = connect(Reply(200, raw_node()))
-        cluster.api.mark(a_node(taints=[UNREACHABLE]), MARK)
-        assert cluster.seen[0].body["spec"]["taints"] == [UNREACHABLE, RAW_MARK]
+        cluster.api.taint(a_node(taints=[UNREACHABLE]), TAINT)
+        assert cluster.seen[0].body["spec"]["taints"] == [UNREACHABLE, RAW_TAINT]
 
     def test_nothing_happens_when_both_are_there(self, connect):
         cluster = connect()
-        node = a_node(taints=[{**RAW_MARK, "value": "manual"}], unschedulable=True)
-        assert cluster.api.mark(node, MARK) is node
+        node = a_node(taints=[{**RAW_TAINT, "value": "manual"}], unschedulable=True)
+        assert cluster.api.taint(node, TAINT) is node
         assert cluster.seen == []
 
     def test_a_node_can_be_tainted_without_being_cordoned(self, connect):
-        cluster = connect(Reply(200, raw_node(taints=[RAW_MARK])))
-        cluster.api.mark(a_node(), MARK, unschedulable=False)
+        cluster = connect(Reply(200, raw_node(taints=[RAW_TAINT])))
+        cluster.api.taint(a_node(), TAINT, unschedulable=False)
         assert cluster.seen[0].body["spec"]["unschedulable"] is None
 
     def test_a_conflict_is_thought_over_on_a_fresh_copy(self, connect):
         fresh = raw_node(version="9", taints=[UNREACHABLE])
         cluster = connect(CONFLICT, Reply(200, fresh), Reply(200, raw_node(version="10")))
-        cluster.api.mark(a_node(), MARK)
+        cluster.api.taint(a_node(), TAINT)
         assert [seen.method for seen in cluster.seen] == ["PATCH", "GET", "PATCH"]
         assert cluster.seen[2].body["metadata"]["resourceVersion"] == "9"
-        assert cluster.seen[2].body["spec"]["taints"] == [UNREACHABLE, RAW_MARK]
+        assert cluster.seen[2].body["spec"]["taints"] == [UNREACHABLE, RAW_TAINT]
 
     def test_a_patch_whose_answer_got_lost_is_found_done(self, connect):
-        done = raw_node(version="8", taints=[RAW_MARK], unschedulable=True)
+        done = raw_node(version="8", taints=[RAW_TAINT], unschedulable=True)
         cluster = connect(RESET, CONFLICT, Reply(200, done))
-        assert cluster.api.mark(a_node(), MARK).resource_version == "8"
+        assert cluster.api.taint(a_node(), TAINT).resource_version == "8"
         assert [seen.method for seen in cluster.seen] == ["PATCH", "PATCH", "GET"]
 
     def test_conflicts_without_end_are_for_later(self, connect):
         cluster = connect(lambda seen: CONFLICT if seen.method == "PATCH" else Reply(200, raw_node()))
         with pytest.raises(ThrottledError, match="conflicts in a row"):
-            cluster.api.mark(a_node(), MARK)
+            cluster.api.taint(a_node(), TAINT)
         assert sum(seen.method == "PATCH" for seen in cluster.seen) == CONFLICTS
 
     def test_after_a_conflict_a_moment_of_random_length_passes(self, connect):
         cluster = connect(lambda seen: CONFLICT if seen.method == "PATCH" else Reply(200, raw_node()))
         with pytest.raises(ThrottledError):
-            cluster.api.mark(a_node(), MARK)
+            cluster.api.taint(a_node(), TAINT)
         assert len(set(cluster.clock.slept)) == CONFLICTS
         assert all(0.02 <= seconds <= 0.2 for seconds in cluster.clock.slept)
 
     @pytest.mark.parametrize("after", [status(404), Reply(200, raw_node(uid="uid-new"))], ids=["gone", "replaced"])
-    def test_a_node_that_went_meanwhile_is_not_marked_in_its_successor(self, connect, after):
+    def test_a_node_that_went_meanwhile_is_not_tainted_in_its_successor(self, connect, after):
         with pytest.raises(ObjectGoneError):
-            connect(CONFLICT, after).api.mark(a_node(), MARK)
+            connect(CONFLICT, after).api.taint(a_node(), TAINT)
 
-    def test_a_node_that_is_gone_cannot_be_marked(self, connect):
+    def test_a_node_that_is_gone_cannot_be_tainted(self, connect):
         with pytest.raises(ObjectGoneError):
-            connect(status(404)).api.mark(a_node(), MARK)
+            connect(status(404)).api.taint(a_node(), TAINT)
 
-    def test_unmarking_takes_off_our_taint_alone_and_uncordons(self, connect):
+    def test_untainting_takes_off_our_taint_alone_and_uncordons(self, connect):
         cluster = connect(Reply(200, raw_node(taints=[UNREACHABLE])))
-        node = a_node(taints=[RAW_MARK, UNREACHABLE], unschedulable=True)
-        cluster.api.unmark(node, MARK)
+        node = a_node(taints=[RAW_TAINT, UNREACHABLE], unschedulable=True)
+        cluster.api.untaint(node, TAINT)
         assert cluster.seen[0].body["spec"] == {"taints": [UNREACHABLE], "unschedulable": None}
 
-    def test_nothing_happens_to_a_node_that_is_not_marked(self, connect):
+    def test_nothing_happens_to_a_node_that_is_not_tainted(self, connect):
         cluster = connect()
-        assert cluster.api.unmark(a_node(taints=[UNREACHABLE]), MARK).name == "node-a"
+        assert cluster.api.untaint(a_node(taints=[UNREACHABLE]), TAINT).name == "node-a"
         assert cluster.seen == []
 
 
@@ -291,7 +291,7 @@ class TestEvicting:
 
 
 class TestDeleting:
-    def test_a_pod_is_deleted_with_its_own_grace_unless_told_otherwise(self, connect):
+    def test_a_pod_is_deleted_with_its_own_grace_by_default(self, connect):
         cluster = connect(Reply(200, raw_pod()))
         cluster.api.delete_pod(a_pod())
         cluster.api.delete_pod(a_pod(), 0)

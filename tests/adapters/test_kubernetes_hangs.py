@@ -61,7 +61,7 @@ def test_writes_that_hang_cost_no_more_than_the_budget_where_lists_work(api):
     kubernetes, server = api(writes_hang(listed(raw_node("node-a"))))
     (node,) = kubernetes.nodes()
     with no_longer_than(2 * BUDGET), pytest.raises(ClusterUnreachableError, match="patch nodes"):
-        kubernetes.mark(node, TAINT)
+        kubernetes.taint(node, TAINT)
     assert server.asked[0].startswith("GET")
 
 

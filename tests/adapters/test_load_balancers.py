@@ -185,7 +185,7 @@ class TestClassic:
             clock.advance(seconds=LISTED.total_seconds() + 1)
         assert [target.group for target in found] == ["mine"]
 
-    def test_both_generations_are_told_together(self, aws, clock):
+    def test_both_generations_are_reported_together(self, aws, clock):
         listed(aws, 1)
         tagged(aws, {1: MINE})
         healthy(aws, 1, I.id)

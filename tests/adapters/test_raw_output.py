@@ -119,8 +119,8 @@ def test_answers_of_eks_are_whole(aws, raw):
     answer = {"nodegroup": {"nodegroupName": "workers", "createdAt": CREATED}}
     aws.expect("eks", "describe_nodegroup", asked, answer)
     aws.expect("eks", "describe_cluster", {"name": "blue"}, {"cluster": {"name": "blue", "version": "1.33"}})
-    told = {"nodegroupName": "workers", "createdAt": "2026-03-01T08:00:00+00:00"}
-    assert raw.nodegroup("blue", "workers") == {"nodegroup": told}
+    reported = {"nodegroupName": "workers", "createdAt": "2026-03-01T08:00:00+00:00"}
+    assert raw.nodegroup("blue", "workers") == {"nodegroup": reported}
     assert raw.cluster("blue") == {"cluster": {"name": "blue", "version": "1.33"}}
 
 

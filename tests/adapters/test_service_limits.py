@@ -15,7 +15,7 @@ def ask(aws):
     return AwsServiceLimits(aws.clients)
 
 
-def test_refreshes_that_have_not_ended_are_told(aws, ask):
+def test_refreshes_that_have_not_ended_are_reported(aws, ask):
     states = ("InProgress", "Successful", "RollbackInProgress", "Cancelled", "Pending", "Failed", "Baking")
     raw = [{"InstanceRefreshId": state, "Status": state} for state in states]
     aws.expect(
@@ -24,7 +24,7 @@ def test_refreshes_that_have_not_ended_are_told(aws, ask):
     assert ask.refreshes("web") == ("InProgress", "RollbackInProgress", "Pending", "Baking")
 
 
-def test_scheduled_actions_are_told_by_name(aws, ask):
+def test_scheduled_actions_are_reported_by_name(aws, ask):
     answer = {"ScheduledUpdateGroupActions": [{"ScheduledActionName": "nightly"}, {"ScheduledActionName": "weekly"}]}
     aws.expect("autoscaling", "describe_scheduled_actions", {"AutoScalingGroupName": "web"}, answer)
     assert ask.scheduled("web") == ("nightly", "weekly")
@@ -38,11 +38,11 @@ def test_the_control_planes_version_is_the_clusters(aws, ask):
         ask.control_plane("green")
 
 
-@pytest.mark.parametrize(("ec2", "told"), [("x86_64", "amd64"), ("arm64", "arm64"), ("i386", "")])
-def test_an_images_architecture_is_in_kubernetes_word(aws, ask, ec2, told):
+@pytest.mark.parametrize(("ec2", "reported"), [("x86_64", "amd64"), ("arm64", "arm64"), ("i386", "")])
+def test_an_images_architecture_is_in_kubernetes_word(aws, ask, ec2, reported):
     asked = {"Filters": [{"Name": "image-id", "Values": ["ami-1"]}]}
     aws.expect("ec2", "describe_images", asked, {"Images": [{"ImageId": "ami-1", "Architecture": ec2}]})
-    assert ask.architecture("ami-1") == told
+    assert ask.architecture("ami-1") == reported
     aws.expect("ec2", "describe_images", asked, {"Images": []})
     assert ask.architecture("ami-1") == ""
 

@@ -49,7 +49,7 @@ class LostPut:
         self.updates += 1
 
 
-def test_the_first_caller_is_told_so_even_when_its_answer_got_lost(monkeypatch):
+def test_the_first_caller_is_reported_so_even_when_its_answer_got_lost(monkeypatch):
     monkeypatch.setattr("leeward.adapters.aws.claims.uuid.uuid4", lambda: uuid.UUID(int=7))
     span = timedelta(minutes=10)
     assert DynamoClaims(LostPut({"by": uuid.UUID(int=7).hex}), FakeClock(), DEPLOYMENT).once("k", span, NOW)

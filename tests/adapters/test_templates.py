@@ -82,7 +82,7 @@ def test_a_parameter_holds_an_id_or_eks_own_object(aws, templates, value):
 
 
 @pytest.mark.parametrize("value", ["1.33", "{broken", "{}"])
-def test_a_parameter_without_an_image_is_told(aws, templates, value):
+def test_a_parameter_without_an_image_is_reported(aws, templates, value):
     aws.expect("ssm", "get_parameter", {"Name": "/eks/ami"}, {"Parameter": {"Name": "/eks/ami", "Value": value}})
     with pytest.raises(InvalidInputError, match=r"/eks/ami: found .* expected an AMI id"):
         templates.image_behind("/eks/ami")

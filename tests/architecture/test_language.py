@@ -23,7 +23,7 @@ def test_machines_are_no_persons():
     assert [f"{where(file)}: {word}" for file, text in texts() for word in PRONOUNS.findall(text)] == []
 
 
-def test_a_fragment_is_told_from_a_sentence():
+def test_a_fragment_is_distinguished_from_a_sentence():
     assert [is_fragment(text) for text in ("Of one cluster.", "None where it fails.", "Whether it runs.")] == [True] * 3
     assert [is_fragment(text) for text in ("Nodes of the group.", "Return whether it runs.", "`a`: b.")] == [False] * 3
 

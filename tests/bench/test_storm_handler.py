@@ -13,7 +13,7 @@ def storms():
 
 
 def test_every_node_is_tainted_and_no_message_comes_back(storms):
-    assert [(one.marked, one.failed) for one in storms] == [(FEW, 0), (MANY, 0)]
+    assert [(one.tainted, one.failed) for one in storms] == [(FEW, 0), (MANY, 0)]
 
 
 def test_a_node_costs_its_claim_and_its_start_and_everything_else_is_asked_once_a_batch(storms):

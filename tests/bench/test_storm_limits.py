@@ -38,7 +38,7 @@ def test_a_storm_that_never_breaks_is_not_looked_for_without_an_end(monkeypatch)
     assert storm_limits._bracket(storm_limits.storm(1000))[0] >= storm_limits.MOST
 
 
-def test_one_that_always_breaks_is_told_so(monkeypatch):
+def test_one_that_always_breaks_is_reported_so(monkeypatch):
     monkeypatch.setattr(storm_limits, "storm", lambda count: a_storm(count, holds_to=0))
     assert storm_limits._bracket(storm_limits.storm(100)) == (0, 1)
 

@@ -115,18 +115,20 @@ def test_the_policys_termination_grace_period_is_an_end(blockers, tmp_path):
     assert blocked["until"] == "2024-05-01T12:09:30Z"
 
 
-def test_a_broken_attachment_is_told_with_its_place(leeward, tmp_path):
+def test_a_broken_attachment_is_reported_with_its_place(leeward, tmp_path):
     broken = {"items": [{"metadata": {"name": "csi"}, "status": {"attached": "yes"}}]}
     folder = a_snapshot(tmp_path, volumeattachments=broken)
-    told = leeward.refuses("blockers", "--snapshot", folder)
-    assert 'volumeattachments.json: items[0].status.attached: found "yes", expected true or false' in told
+    reported = leeward.refuses("blockers", "--snapshot", folder)
+    assert 'volumeattachments.json: items[0].status.attached: found "yes", expected true or false' in reported
 
 
-def test_bad_input_is_told_in_one_sentence(leeward):
-    told = leeward.refuses("blockers", "node-x", "--snapshot", FOLDER)
-    assert told == f"{FOLDER}/nodes.json: items: found no node 'node-x', expected one of its nodes: node-a, node-b"
-    told = leeward.refuses("blockers")
-    assert told == "blockers: found neither --cluster nor --snapshot, expected --cluster NAME (live) or --snapshot DIR"
+def test_bad_input_is_reported_in_one_sentence(leeward):
+    reported = leeward.refuses("blockers", "node-x", "--snapshot", FOLDER)
+    assert reported == f"{FOLDER}/nodes.json: items: found no node 'node-x', expected one of its nodes: node-a, node-b"
+    reported = leeward.refuses("blockers")
+    assert (
+        reported == "blockers: found neither --cluster nor --snapshot, expected --cluster NAME (live) or --snapshot DIR"
+    )
 
 
 def test_without_instances_the_listing_of_a_group_tells_whose_a_node_is(blockers, tmp_path):
@@ -194,9 +196,9 @@ def test_live_a_blocked_spot_drain_says_until_when(leeward, system):
     )
 
 
-def test_live_an_unknown_node_is_told_with_those_that_are_there(leeward, system):
-    told = leeward.refuses("blockers", "node-x", *LIVE)
-    assert told == "cluster blue: nodes: found no node 'node-x', expected one of its nodes: node-i-0a, node-i-0b"
+def test_live_an_unknown_node_is_reported_with_those_that_are_there(leeward, system):
+    reported = leeward.refuses("blockers", "node-x", *LIVE)
+    assert reported == "cluster blue: nodes: found no node 'node-x', expected one of its nodes: node-i-0a, node-i-0b"
 
 
 def test_live_hooks_and_volumes_are_looked_up(leeward, system):
@@ -237,7 +239,7 @@ def test_live_all_nodes_on_their_way_out_cost_one_look_into_the_table(leeward, s
 
 @pytest.fixture
 def kept(leeward, system):
-    """What is told of a node that the upgrade of its group keeps, with the upgrade's record changed."""
+    """What is reported of a node that the upgrade of its group keeps, with the upgrade's record changed."""
     system.kubernetes.by_name.clear()
     system.kubernetes.put_node(a_node("i-0a"))
     system.kubernetes.put_node(

@@ -169,8 +169,8 @@ def test_offline_a_drain_is_always_a_dry_run(drain):
 def test_a_time_that_cannot_be_reckoned_with_is_bad_input(leeward, tmp_path):
     policy = (SMALL / "policy.yaml").read_text().replace("unmanagedPods: refuse", "terminationGracePeriod: 10m")
     folder = a_snapshot(tmp_path, policy=policy)
-    told = leeward.refuses("drain", "node-a", "--snapshot", folder, "--deadline", "0001-01-01T00:00:00Z")
-    assert told.startswith("found a time or duration out of range")
+    reported = leeward.refuses("drain", "node-a", "--snapshot", folder, "--deadline", "0001-01-01T00:00:00Z")
+    assert reported.startswith("found a time or duration out of range")
 
 
 def test_an_empty_folder_has_no_node(leeward, tmp_path):
@@ -210,7 +210,7 @@ def test_an_empty_folder_has_no_node(leeward, tmp_path):
         ),
     ],
 )
-def test_bad_input_is_told_in_one_sentence(leeward, arguments, message):
+def test_bad_input_is_reported_in_one_sentence(leeward, arguments, message):
     assert leeward.refuses("drain", *arguments).removesuffix(" (see leeward drain --help)") == message
 
 
@@ -241,7 +241,7 @@ def an_attachment(name, volume, node="node-b"):
     return {"kind": "VolumeAttachment", "metadata": {"name": name}, "spec": spec, "status": {"attached": True}}
 
 
-def test_volumes_are_told_with_their_pods_and_whether_the_drain_waits(drain, tmp_path):
+def test_volumes_are_reported_with_their_pods_and_whether_the_drain_waits(drain, tmp_path):
     pods = [
         a_pod("db-0", owner=("StatefulSet", "db"), volumes=with_claim("data-db-0")),
         a_pod("agent-x", owner=("DaemonSet", "agent"), volumes=with_claim("cache")),

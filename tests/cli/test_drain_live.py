@@ -106,11 +106,11 @@ def test_kubectls_flags_are_kept_with_the_cause_and_hold_for_every_step(leeward,
     assert asked == DrainOptions(
         evict_unmanaged=True, grace_seconds=5, skip_wait_for_delete=NEVER, disable_eviction=True
     )
-    told = []
+    reported = []
     delete = system.kubernetes.delete_pod
-    system.kubernetes.delete_pod = lambda pod, grace: (told.append((pod.key, grace)), delete(pod, grace))
+    system.kubernetes.delete_pod = lambda pod, grace: (reported.append((pod.key, grace)), delete(pod, grace))
     assert Walker(system).run("i-0a").ended == "Terminated"
-    assert told == [("shop/lonely", 5)]
+    assert reported == [("shop/lonely", 5)]
 
 
 def test_without_flags_the_policy_decides(leeward, system):
@@ -161,7 +161,7 @@ def test_a_drain_is_followed_to_its_end(leeward, system):
     ]
 
 
-def test_a_node_that_is_given_back_is_told_with_its_reason_and_exit_1(leeward, system):
+def test_a_node_that_is_given_back_is_reported_with_its_reason_and_exit_1(leeward, system):
     def given_back():
         system.claims.failed("i-0a", "PodEvictionFailure: shop/web")
         system.claims.close("i-0a", version=1, outcome=Outcome.RETURNED_TO_SERVICE, now=NOW)

@@ -160,7 +160,7 @@ def test_an_unknown_instance_of_a_selected_group_has_its_hook_answered(explain, 
     assert document["hook"]["LifecycleActionResult"] == "CONTINUE"
 
 
-def test_a_group_of_no_policy_keeps_its_hook_unless_it_told_us_directly(explain, snapshot):
+def test_a_group_of_no_policy_keeps_its_hook_unless_it_reported_us_directly(explain, snapshot):
     options = snapshot(policy=POLICY.replace("web-*", "batch-*"))
     through_events, directly = explain(event("asg_terminate"), event("asg_terminate_direct"), options=options)
     assert (through_events["action"], through_events["hook"]) == ("none", None)
@@ -206,10 +206,10 @@ def test_our_own_account_and_region_are(explain):
 def test_a_malformed_body_is_an_answer_too(explain, body):
     document = explain(body)
     assert (document["kind"], document["instances"], document["action"]) == (None, [], "none")
-    assert (document["outcome"], document["at"], document["execution"]) == ("poison", NOW, {})
+    assert (document["outcome"], document["at"], document["execution"]) == ("malformed", NOW, {})
 
 
-def test_a_byte_order_mark_is_no_poison(explain):
+def test_a_byte_order_mark_is_not_malformed(explain):
     assert explain("\ufeff" + event("spot_interruption"))["kind"] == "spot_interruption"
 
 
@@ -249,11 +249,11 @@ def test_a_missing_file_is_bad_input_in_one_message(capsys):
     assert "no/such/file.json: found no readable file" in captured.err
 
 
-def test_bytes_that_are_no_text_are_poison(tmp_path, capsys):
+def test_bytes_that_are_no_text_are_malformed(tmp_path, capsys):
     file = tmp_path / "bytes"
     file.write_bytes(b"\xff\xfe\x00")
     assert main(["explain-event", str(file), "-o", "json"]) == 0
-    assert json.loads(capsys.readouterr().out)["outcome"] == "poison"
+    assert json.loads(capsys.readouterr().out)["outcome"] == "malformed"
 
 
 @pytest.mark.parametrize("output", ["table", "yaml"])
@@ -278,7 +278,7 @@ class TestLive:
         document = explain(event("asg_terminate"), options=["--cluster", "blue"])
         assert (document["action"], document["deadline"]) == ("drain", "2026-03-02T10:05:00Z")
         assert system.claims.records == {}
-        assert not system.kubernetes.by_name["node-i-0abc"].marked
+        assert not system.kubernetes.by_name["node-i-0abc"].tainted
 
     def test_the_execution_is_the_attempt_that_the_table_holds(self, explain, system):
         options = ["--cluster", "blue"]

@@ -38,8 +38,8 @@ def test_a_hostile_node_name_reaches_no_terminal_raw(leeward, tmp_path, verb, ou
     nodes = json.loads((SMALL / "nodes.json").read_text())
     nodes["items"][0]["metadata"] |= {"name": f"n{RED}", "annotations": {"company.example/x": TITLE}}
     folder = a_snapshot(tmp_path, nodes=nodes)
-    told = leeward(*verb, "--snapshot", folder, "-o", output)
-    assert not [one for one in ACTS if one in told.out + told.err]
+    reported = leeward(*verb, "--snapshot", folder, "-o", output)
+    assert not [one for one in ACTS if one in reported.out + reported.err]
 
 
 def test_a_message_and_a_table_are_spelled_out(capsys):
@@ -49,10 +49,10 @@ def test_a_message_and_a_table_are_spelled_out(capsys):
     table.add_row(f"{TITLE}{RED}")
     emit({}, "table", lambda: table)
     tell(f"webhook says {RED}")
-    told = capsys.readouterr()
-    assert r"\x1b]0;PWNED\x1b[31mRED" in told.out  # rich leaves the bell out
-    assert told.err == "leeward: webhook says \\x1b[31mRED\n"
-    assert not [one for one in ACTS if one in told.out + told.err]
+    reported = capsys.readouterr()
+    assert r"\x1b]0;PWNED\x1b[31mRED" in reported.out  # rich leaves the bell out
+    assert reported.err == "leeward: webhook says \\x1b[31mRED\n"
+    assert not [one for one in ACTS if one in reported.out + reported.err]
 
 
 def test_an_event_is_spelled_out():

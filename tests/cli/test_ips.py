@@ -99,7 +99,7 @@ def test_the_table_is_for_people_by_default(leeward):
         (["--instance-type", "t3.small", "--pods", "5", "--snapshot", "none"], "none: found no such folder"),
     ],
 )
-def test_bad_input_is_told_in_one_sentence(leeward, arguments, message):
+def test_bad_input_is_reported_in_one_sentence(leeward, arguments, message):
     assert message in leeward.refuses("ips", *arguments)
 
 

@@ -77,9 +77,9 @@ def test_json_and_yaml_say_the_same(leeward):
         (["drain", "n", "--cluster"], "drain: argument --cluster: found nothing, expected one value"),
     ],
 )
-def test_bad_arguments_are_told_in_one_sentence(leeward, arguments, message):
-    told, _, see = leeward.refuses(*arguments).partition(" (see leeward ")
-    assert told == message
+def test_bad_arguments_are_reported_in_one_sentence(leeward, arguments, message):
+    reported, _, see = leeward.refuses(*arguments).partition(" (see leeward ")
+    assert reported == message
     assert see.endswith("--help)")
 
 

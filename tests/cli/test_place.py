@@ -79,7 +79,7 @@ def test_with_no_place_for_any_node_the_answer_is_empty_and_the_exit_code_1(plac
     assert [entry["zone"] for entry in found["refused"]] == ["us-east-1c", "us-east-1a", "us-east-1b"]
 
 
-def test_people_are_told_the_refusal_in_a_sentence(leeward, tmp_path):
+def test_people_are_reported_the_refusal_in_a_sentence(leeward, tmp_path):
     snapshot = a_placement_snapshot(tmp_path, subnets={"Subnets": [a_subnet("a", 1)]})
     result = leeward("place", "web", "--count", "2", "--pods", "8", "--snapshot", snapshot)
     assert result.code == 1
@@ -204,7 +204,7 @@ def test_the_answer_does_not_depend_on_the_order_of_files(place):
         (["web", "--count", "1", "--pods", "1", "--zones", "a,,b"], "expected zones such as us-east-1a,us-east-1b"),
     ],
 )
-def test_bad_input_is_told_in_one_sentence(leeward, tmp_path, arguments, message):
+def test_bad_input_is_reported_in_one_sentence(leeward, tmp_path, arguments, message):
     assert message in leeward.refuses("place", *arguments, "--snapshot", a_placement_snapshot(tmp_path))
 
 

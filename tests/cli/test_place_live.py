@@ -48,15 +48,15 @@ def put_pod(system, name, **more):
     system.kubernetes.put_pod(pod)
 
 
-def test_a_place_is_chosen_from_what_is_now_and_the_age_of_the_rest_is_told(leeward, system):
+def test_a_place_is_chosen_from_what_is_now_and_the_age_of_the_rest_is_reported(leeward, system):
     found = valid(leeward(*PLACE, *LIVE, "-o", "json"), "place")
     (subnet,) = found["subnets"]
     assert (subnet["subnet"], subnet["freeIps"]) == ("subnet-b", 40)
     assert "fewest cores allocated (0 cores; us-east-1a 2 cores)" in subnet["why"]
     assert "a node (m5.large) with 8 pods takes 12 IPs" in subnet["why"]
     assert found["facts"] == {"instance-types": "2026-05-01T11:57:00Z", "cni": "2026-05-01T11:57:00Z"}
-    told = leeward(*PLACE, *LIVE).out
-    assert "as fn sync recorded them: instance-types 3 min ago, cni 3 min ago; all else as it is now" in told
+    reported = leeward(*PLACE, *LIVE).out
+    assert "as fn sync recorded them: instance-types 3 min ago, cni 3 min ago; all else as it is now" in reported
 
 
 def test_a_zone_without_addresses_is_refused_with_its_numbers(leeward, system):

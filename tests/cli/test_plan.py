@@ -74,9 +74,9 @@ def test_without_prices_deletions_are_planned_and_their_savings_are_not_known(as
 
 
 def test_the_table_tells_savings_and_reasons(leeward, tmp_path):
-    told = leeward("plan", "--snapshot", a_disruption_snapshot(tmp_path), "--now", NOON).out
-    assert "next run, by consolidation: saves $0.48 an hour" in told
-    assert "1 of batch (m5.large) in us-east-1a" in told
+    reported = leeward("plan", "--snapshot", a_disruption_snapshot(tmp_path), "--now", NOON).out
+    assert "next run, by consolidation: saves $0.48 an hour" in reported
+    assert "1 of batch (m5.large) in us-east-1a" in reported
 
 
 def test_without_a_policy_the_table_says_that_nothing_is_selected(leeward, tmp_path):
@@ -170,15 +170,15 @@ def test_a_status_that_nobody_can_read_is_named(leeward, tmp_path):
     assert (result.code, "instance-status.json" in result.err, "ImpairedSince" in result.err) == (2, True, True)
 
 
-def test_budgets_of_every_reason_are_told(ask):
+def test_budgets_of_every_reason_are_reported(ask):
     policy = POLICY.replace('[{nodes: "100%"}]', "[{nodes: 1}, {nodes: 5, zone: us-east-1a, reasons: [Upgrade]}]")
-    marked = a_node("n1") | {
+    tainted = a_node("n1") | {
         "spec": {
             "providerID": "aws:///us-east-1a/i-n1",
             "taints": [{"key": "leeward.dev/disrupted", "effect": "NoSchedule"}],
         }
     }
-    found = ask("budget", policy=policy, nodes=items(marked, a_node("n2"), a_node("n3")))["budgets"]
+    found = ask("budget", policy=policy, nodes=items(tainted, a_node("n2"), a_node("n3")))["budgets"]
     rows = {(one["reason"], one["zone"]): (one["allowed"], one["disrupting"], one["total"]) for one in found}
     assert rows["Empty", None] == (0, 1, 3)
     assert rows["Upgrade", None] == (None, 1, 3)
@@ -187,9 +187,9 @@ def test_budgets_of_every_reason_are_told(ask):
 
 
 def test_the_budget_table_says_no_limit(leeward, tmp_path):
-    told = leeward("budget", "--snapshot", a_disruption_snapshot(tmp_path), "--now", NOON).out
-    assert "no limit" in told
-    assert "Underutilized" in told
+    reported = leeward("budget", "--snapshot", a_disruption_snapshot(tmp_path), "--now", NOON).out
+    assert "no limit" in reported
+    assert "Underutilized" in reported
 
 
 def test_drift_tells_all_fields_with_have_and_want(ask):
@@ -255,5 +255,5 @@ def test_static_fields_are_read_from_the_version_that_a_node_came_from(ask):
 
 
 def test_the_drift_table_counts(leeward, tmp_path):
-    told = leeward("drift", "--snapshot", a_disruption_snapshot(tmp_path), "--now", NOON).out
-    assert told.startswith("0 of 3 nodes have drifted")
+    reported = leeward("drift", "--snapshot", a_disruption_snapshot(tmp_path), "--now", NOON).out
+    assert reported.startswith("0 of 3 nodes have drifted")

@@ -84,8 +84,8 @@ def test_without_the_table_and_without_prices_there_is_a_plan_all_the_same(leewa
     monkeypatch.setattr(system.ports.price_list, "on_demand", denied)
     (command,) = valid(leeward("plan", *LIVE), "plan")["commands"]
     assert command["savingsPerHour"] is None
-    told = leeward("plan", "--cluster", "blue", "--now", "2026-05-01T12:00:00Z").out
-    assert "prices cannot be read: dynamodb:Query: not allowed" in told
+    reported = leeward("plan", "--cluster", "blue", "--now", "2026-05-01T12:00:00Z").out
+    assert "prices cannot be read: dynamodb:Query: not allowed" in reported
 
 
 def test_a_live_plan_names_the_round_that_is_under_way(leeward, system):

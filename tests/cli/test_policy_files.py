@@ -127,8 +127,8 @@ BROKEN = [
 @pytest.mark.parametrize(("text", "message"), BROKEN, ids=[case[1][:40] for case in BROKEN])
 def test_broken_yaml_is_refused_with_its_place(leeward, tmp_path, text, message):
     folder = a_snapshot(tmp_path, policy=text)
-    told = leeward.refuses("drain", "node-a", "--snapshot", folder)
-    assert told.startswith(f"{folder}/policy.yaml: {message}")
+    reported = leeward.refuses("drain", "node-a", "--snapshot", folder)
+    assert reported.startswith(f"{folder}/policy.yaml: {message}")
 
 
 def test_dates_stay_text(tmp_path):
@@ -139,8 +139,8 @@ def test_dates_stay_text(tmp_path):
 def test_every_problem_of_a_folders_policies_is_a_line(leeward, tmp_path):
     bad = POLICY.format(name="web") + "  drain: {timeout: 15}\n  finalizer: maybe\n"
     folder = a_snapshot(tmp_path, policy=f"{bad}---\n{SETTINGS}")
-    told = leeward.refuses("drain", "node-a", "--snapshot", folder)
-    assert told.splitlines() == [
+    reported = leeward.refuses("drain", "node-a", "--snapshot", folder)
+    assert reported.splitlines() == [
         f"{folder}/policy.yaml#1: spec.drain.timeout: found 15, expected a duration such as 15m or 1h30m",
         f'{folder}/policy.yaml#1: spec.finalizer: found "maybe", expected true or false',
     ]

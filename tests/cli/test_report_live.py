@@ -189,7 +189,7 @@ class TestWhatCannotBeDrawn:
             "states:DescribeExecution and states:GetExecutionHistory on Leeward's state machines\n"
         )
 
-    def test_anything_else_that_is_denied_makes_the_page_poorer_and_is_told_there(self, report, system):
+    def test_anything_else_that_is_denied_makes_the_page_poorer_and_is_reported_there(self, report, system):
         terminate(system)
         system.claims.fail("read_all", AccessDeniedError("dynamodb:BatchGetItem on leeward: no"))
         system.instances.fail("describe", ThrottledError("ec2:DescribeInstances: slow down"))

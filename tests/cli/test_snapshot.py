@@ -140,9 +140,9 @@ BROKEN = [
 def test_a_broken_file_is_named_with_path_found_and_expected(leeward, tmp_path, name, content, message):
     folder = a_snapshot(tmp_path, **{name: content})
     reads = ["uninstall"] if name == "lifecycle-hooks" else ["drain", "node-a"]  # a drain needs no hooks
-    told = leeward.refuses(*reads, "--snapshot", folder)
-    assert told.startswith(f"{folder}/{name}.json: {message}")
-    assert FILES[name].command in told
+    reported = leeward.refuses(*reads, "--snapshot", folder)
+    assert reported.startswith(f"{folder}/{name}.json: {message}")
+    assert FILES[name].command in reported
 
 
 def test_a_file_that_is_no_text_is_refused(leeward, tmp_path):

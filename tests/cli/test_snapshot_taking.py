@@ -58,12 +58,12 @@ def test_every_file_that_offline_commands_read_has_its_output():
 
 
 def test_every_file_is_written_and_counted(snapshot):
-    told, err, folder = snapshot()
-    assert (told["missing"], err) == ([], "")
-    assert set(told["files"]) == {path.name for path in folder.iterdir()} == set(SCHEMA["$defs"]["file"]["enum"])
+    reported, err, folder = snapshot()
+    assert (reported["missing"], err) == ([], "")
+    assert set(reported["files"]) == {path.name for path in folder.iterdir()} == set(SCHEMA["$defs"]["file"]["enum"])
     counted = {name: len(read_elements(folder, FILES[name])) for name in FILES}
     counted["prices"] = 3  # types with a price on demand
-    assert told["files"] == {**{f"{name}.json": count for name, count in counted.items()}, "policy.yaml": 2}
+    assert reported["files"] == {**{f"{name}.json": count for name, count in counted.items()}, "policy.yaml": 2}
     assert (counted["nodes"], counted["pods"], counted["instances"]) == (4, 4, 4)
 
 
@@ -88,10 +88,10 @@ def test_offline_says_what_live_says(leeward, snapshot, verb):
     asked = (*verb, "--now", NOON, "-o", "json")
     live, offline = leeward(*asked, *LIVE), leeward(*asked, *LIVE, "--snapshot", folder)
     assert (offline.code, offline.err) == (live.code, live.err)
-    assert told_of_the_cluster(offline.json) == told_of_the_cluster(live.json)
+    assert reported_of_the_cluster(offline.json) == reported_of_the_cluster(live.json)
 
 
-def told_of_the_cluster(document):
+def reported_of_the_cluster(document):
     """Without what is of a deployment: when fn sync wrote down what was used."""
     return {key: value for key, value in document.items() if key != "facts"}
 
@@ -165,8 +165,8 @@ def test_the_policies_are_those_that_are_deployed(snapshot, world):
 def test_without_a_deployed_policy_an_earlier_one_goes(snapshot, world):
     _, _, folder = snapshot()
     world.aws.deployed = []
-    told, err, _ = snapshot()
-    assert "policy.yaml" not in {*told["files"], *(path.name for path in folder.iterdir())}
+    reported, err, _ = snapshot()
+    assert "policy.yaml" not in {*reported["files"], *(path.name for path in folder.iterdir())}
     assert "policy.yaml is not written: no policy is deployed" in err
     assert "stays" not in err
 
@@ -179,16 +179,16 @@ def test_a_policy_of_ones_own_is_never_taken_away(snapshot, world, tmp_path, den
         world.aws.fail("policies", AccessDeniedError("ssm:GetParametersByPath on /leeward/blue/policies: denied"))
     own = tmp_path / "policy.yaml"
     own.write_text(json.dumps(POLICIES[1]))
-    told, err, _ = snapshot(to=tmp_path, code=int(denied))
-    assert "policy.yaml" not in told["files"]
+    reported, err, _ = snapshot(to=tmp_path, code=int(denied))
+    assert "policy.yaml" not in reported["files"]
     assert "not written by Leeward and stays" in err
     assert json.loads(own.read_text()) == POLICIES[1]
 
 
 def test_a_node_group_whose_call_fails_is_absent_and_named(snapshot, world):
     world.aws.fail("nodegroup", AccessDeniedError("eks:DescribeNodegroup on blue/workers: AccessDeniedException"))
-    told, err, folder = snapshot()
-    assert told["missing"] == []
+    reported, err, folder = snapshot()
+    assert reported["missing"] == []
     assert read_elements(folder, FILES["nodegroups"]) == ()
     assert "nodegroups.json is without workers: eks:DescribeNodegroup on blue/workers: AccessDenied" in err
 
@@ -216,12 +216,12 @@ def test_a_node_group_whose_call_fails_is_absent_and_named(snapshot, world):
 def test_what_may_not_be_read_is_named_with_its_call_and_the_others_come(snapshot, world, method, missing):
     _, _, folder = snapshot()
     world.aws.fail(method, AccessDeniedError(f"ec2:TheCall on something: {DENIED}"))
-    told, err, _ = snapshot(code=1)
+    reported, err, _ = snapshot(code=1)
     expected = {name if "." in name else f"{name}.json" for name in missing}
-    whys = {one["file"]: one["why"] for one in told["missing"]}
+    whys = {one["file"]: one["why"] for one in reported["missing"]}
     assert set(whys) == expected
     assert (
-        set(told["files"])
+        set(reported["files"])
         == {path.name for path in folder.iterdir()}
         == set(SCHEMA["$defs"]["file"]["enum"]) - expected
     )
@@ -235,32 +235,32 @@ def test_what_may_not_be_read_is_named_with_its_call_and_the_others_come(snapsho
 
 def test_without_the_groups_the_nodes_still_tell_of_their_instances(snapshot, world):
     world.aws.fail("groups_tagged", AccessDeniedError("autoscaling:DescribeAutoScalingGroups on blue: denied"))
-    told, err, _ = snapshot(code=1)
-    assert told["files"]["instances.json"] == 4
+    reported, err, _ = snapshot(code=1)
+    assert reported["files"]["instances.json"] == 4
     assert "instances.json lacks what only auto-scaling-groups.json tells of" in err
 
 
 def test_a_list_that_is_not_allowed_is_left_out_and_the_others_come(snapshot, world):
     world.system.kubernetes.fail("read pods", AccessDeniedError("blue: not allowed to list pods (/api/v1/pods): no"))
-    told, err, folder = snapshot(code=1)
-    assert [one["file"] for one in told["missing"]] == ["pods.json"]
+    reported, err, folder = snapshot(code=1)
+    assert [one["file"] for one in reported["missing"]] == ["pods.json"]
     assert "pods.json (kubectl get pods -A -o json) is left out: blue: not allowed to list pods" in err
     assert not (folder / "pods.json").exists()
 
 
 def test_an_api_server_that_does_not_answer_is_asked_once(snapshot, world):
     world.system.kubernetes.fail("read nodes", ClusterUnreachableError("blue: list nodes: timed out"))
-    told, _, _ = snapshot(code=1)
-    assert {one["file"] for one in told["missing"]} == {f"{name}.json" for name in documents.KUBERNETES}
-    assert {one["why"] for one in told["missing"]} == {"blue: list nodes: timed out"}
+    reported, _, _ = snapshot(code=1)
+    assert {one["file"] for one in reported["missing"]} == {f"{name}.json" for name in documents.KUBERNETES}
+    assert {one["why"] for one in reported["missing"]} == {"blue: list nodes: timed out"}
     assert [name for name in world.system.kubernetes.asked if name.startswith("read ")] == ["read nodes"]
-    assert told["files"]["instances.json"] == 4  # the groups' members
+    assert reported["files"]["instances.json"] == 4  # the groups' members
 
 
 def test_without_a_price_list_there_are_no_prices(snapshot, world):
     world.system.price_list.fail("on_demand", AccessDeniedError("pricing:GetProducts on m5.large: denied"))
-    told, err, folder = snapshot(code=1)
-    assert [one["file"] for one in told["missing"]] == ["prices.json"]
+    reported, err, folder = snapshot(code=1)
+    assert [one["file"] for one in reported["missing"]] == ["prices.json"]
     assert "pricing:GetProducts" in err
     assert not (folder / "prices.json").exists()
 
@@ -268,16 +268,16 @@ def test_without_a_price_list_there_are_no_prices(snapshot, world):
 def test_what_offline_commands_would_refuse_is_left_out(snapshot, world):
     """Else no command would run on the folder at all."""
     world.system.kubernetes.raw[Listed.NAMESPACES] = [{"metadata": {"name": ""}}]
-    told, _, folder = snapshot(code=1)
-    assert [one["file"] for one in told["missing"]] == ["namespaces.json"]
-    assert "items[0].metadata.name: found ''" in told["missing"][0]["why"].replace('"', "'")
+    reported, _, folder = snapshot(code=1)
+    assert [one["file"] for one in reported["missing"]] == ["namespaces.json"]
+    assert "items[0].metadata.name: found ''" in reported["missing"][0]["why"].replace('"', "'")
     assert not (folder / "namespaces.json").exists()
 
 
 def test_a_group_of_the_nodes_without_the_clusters_tag_is_named(snapshot, world):
     world.aws.holds["auto-scaling-groups"][0]["Tags"] = []
-    told, err, _ = snapshot()
-    assert told["files"]["auto-scaling-groups.json"] == 2
+    reported, err, _ = snapshot()
+    assert reported["files"]["auto-scaling-groups.json"] == 2
     assert "auto-scaling-groups.json is without web" in err
 
 
@@ -293,15 +293,15 @@ def test_a_folder_with_anything_else_in_it_is_refused_before_anything_is_asked(l
 def test_an_earlier_snapshot_is_replaced(snapshot, world):
     _, _, folder = snapshot()
     world.system.kubernetes.raw[Listed.PODS] = []
-    told, _, _ = snapshot()
-    assert told["files"]["pods.json"] == 0
+    reported, _, _ = snapshot()
+    assert reported["files"]["pods.json"] == 0
     assert read_elements(folder, FILES["pods"]) == ()
 
 
 def test_an_empty_folder_and_hidden_files_are_no_obstacle(snapshot, tmp_path):
     (tmp_path / ".DS_Store").write_text("")
-    told, _, _ = snapshot(to=tmp_path)
-    assert told["missing"] == []
+    reported, _, _ = snapshot(to=tmp_path)
+    assert reported["missing"] == []
 
 
 def test_a_file_where_a_folder_should_be_is_bad_input(leeward, world, tmp_path):
@@ -330,7 +330,7 @@ def test_a_table_for_people_names_files_counts_and_what_is_missing(leeward, worl
     assert "left out: instance-status.json: ec2:DescribeInstanceStatus" in result.out
 
 
-def test_progress_is_told_to_who_watches_and_when_it_takes_long(capsys):
+def test_progress_is_asked_to_who_watches_and_when_it_takes_long(capsys):
     moment = [0.0]
     unwatched = Progress(watched=False, clock=lambda: moment[0])
     unwatched.wrote("nodes.json", 4)
@@ -343,5 +343,5 @@ def test_progress_is_told_to_who_watches_and_when_it_takes_long(capsys):
 
 def test_a_policy_that_cannot_be_read_says_so(snapshot, world):
     world.aws.fail("policies", ObjectGoneError("ssm:GetParametersByPath on /leeward/blue/policies: gone"))
-    told, _, _ = snapshot(code=1)
-    assert [one["file"] for one in told["missing"]] == ["policy.yaml"]
+    reported, _, _ = snapshot(code=1)
+    assert [one["file"] for one in reported["missing"]] == ["policy.yaml"]

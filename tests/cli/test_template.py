@@ -109,7 +109,7 @@ def test_a_self_managed_group_in_full(folder):
     assert node["status"]["allocatable"]["cpu"] == "1930m"
 
 
-def test_the_output_is_yaml_unless_told_wherever_the_option_stands(folder, leeward):
+def test_the_output_is_yaml_by_default_wherever_the_option_stands(folder, leeward):
     snapshot = folder.write()
     usual = leeward("template", "web", "--snapshot", snapshot)
     as_json = leeward("-o", "json", "template", "web", "--snapshot", snapshot)
@@ -119,13 +119,13 @@ def test_the_output_is_yaml_unless_told_wherever_the_option_stands(folder, leewa
     assert all(word in table.out for word in ("the next node of web", "1930m", "kubernetes.io/arch", "amd64"))
 
 
-def test_zone_and_type_are_the_first_unless_told(folder):
+def test_zone_and_type_are_the_first_by_default(folder):
     group = a_group(MixedInstancesPolicy=mixed(*({"InstanceType": name} for name in OVERRIDES)))
     assert labels(folder.node(group=group))["node.kubernetes.io/instance-type"] == "m5.large"
-    told = folder.node("--zone", "us-east-1b", "--instance-type", "c5.24xlarge", group=group)
-    assert labels(told)["topology.ebs.csi.aws.com/zone"] == "us-east-1b"
-    assert labels(told)["node.kubernetes.io/instance-type"] == "c5.24xlarge"
-    assert told["status"]["capacity"]["pods"] == "737"
+    reported = folder.node("--zone", "us-east-1b", "--instance-type", "c5.24xlarge", group=group)
+    assert labels(reported)["topology.ebs.csi.aws.com/zone"] == "us-east-1b"
+    assert labels(reported)["node.kubernetes.io/instance-type"] == "c5.24xlarge"
+    assert reported["status"]["capacity"]["pods"] == "737"
 
 
 @pytest.mark.parametrize(
@@ -297,6 +297,6 @@ class TestSources:
             ),
         ],
     )
-    def test_a_broken_file_is_told_with_its_path(self, folder, leeward, files, place):
+    def test_a_broken_file_is_reported_with_its_path(self, folder, leeward, files, place):
         snapshot = folder.write(**{"group": a_group(tags=MANAGED), **files})
         assert place in leeward.refuses("template", "web", "--snapshot", snapshot)

@@ -32,7 +32,7 @@ from tests.fakes.system import FakeSystem
 SCHEMA = json.loads(Path("docs/schema/uninstall.json").read_text())
 FOREIGN = LifecycleHook(name="other-team", group=GROUP, transition="autoscaling:EC2_INSTANCE_TERMINATING")
 I, NODE = "i-0abc", "node-i-0abc"  # noqa: E741
-MARK = disruption_taint(DEPLOYMENT)
+TAINT = disruption_taint(DEPLOYMENT)
 THEIRS = {"leeward.dev/do-not-disrupt": "true", "team": "web"}
 
 
@@ -40,7 +40,7 @@ def a_system(paused=True):
     """A node with all that we put on nodes, one with nothing, a group with our hook and another team's."""
     node = replace(
         a_node(I),
-        taints=(Taint(key="team", effect="NoSchedule"), MARK),
+        taints=(Taint(key="team", effect="NoSchedule"), TAINT),
         unschedulable=True,
         finalizers=("other.dev/backup", well_known.FINALIZER),
         labels={well_known.SUBNET_LABEL: "subnet-a", "team": "web"},
@@ -74,8 +74,8 @@ def uninstall(leeward, system):
 
 
 def test_everything_of_ours_comes_off_and_is_named(uninstall, system):
-    told = uninstall()
-    assert told["nodes"] == [
+    reported = uninstall()
+    assert reported["nodes"] == [
         {
             "node": NODE,
             "removed": [
@@ -87,8 +87,8 @@ def test_everything_of_ours_comes_off_and_is_named(uninstall, system):
             ],
         }
     ]
-    assert told["hooks"] == [{"group": GROUP, "hook": "leeward-terminate"}]
-    assert (told["done"], told["left"]) == (True, [])
+    assert reported["hooks"] == [{"group": GROUP, "hook": "leeward-terminate"}]
+    assert (reported["done"], reported["left"]) == (True, [])
     node = system.kubernetes.by_name[NODE]
     assert (node.finalizers, node.labels, node.annotations) == (("other.dev/backup",), {"team": "web"}, THEIRS)
     assert ([taint.key for taint in node.taints], node.unschedulable) == (["team"], False)
@@ -102,8 +102,8 @@ def test_a_second_time_finds_nothing(uninstall):
 
 def test_a_dry_run_changes_nothing(uninstall, system):
     before = dict(system.kubernetes.by_name)
-    told = uninstall("--dry-run")
-    assert (told["done"], len(told["nodes"]), len(told["hooks"])) == (False, 1, 1)
+    reported = uninstall("--dry-run")
+    assert (reported["done"], len(reported["nodes"]), len(reported["hooks"])) == (False, 1, 1)
     assert system.kubernetes.by_name == before
     assert len(system.groups.hooks_of[GROUP]) == 2
 
@@ -111,8 +111,8 @@ def test_a_dry_run_changes_nothing(uninstall, system):
 def test_a_cluster_that_is_not_paused_is_refused(uninstall, system):
     """Everything would be put back within minutes."""
     system.clusters.policies_of[CLUSTER] = policies(a_policy())
-    told = uninstall(code=1)
-    assert (told["done"], told["left"][0]["what"]) == (False, f"cluster {CLUSTER}")
+    reported = uninstall(code=1)
+    assert (reported["done"], reported["left"][0]["what"]) == (False, f"cluster {CLUSTER}")
     assert well_known.FINALIZER in system.kubernetes.by_name[NODE].finalizers
 
 
@@ -124,10 +124,10 @@ def test_without_any_policy_nobody_would_put_it_back(uninstall, system):
 def test_a_node_that_is_being_terminated_is_left_with_its_hook(uninstall, system):
     cause = Cause(id="event", kind=CauseKind.SPOT_INTERRUPTION, at=START)
     system.claims.claim(a_subject(I), cause, START)
-    told = uninstall(code=1)
-    assert {left["what"] for left in told["left"]} == {f"node {NODE}", f"group {GROUP}"}
-    assert (told["nodes"], told["hooks"]) == ([], [])
-    assert system.kubernetes.by_name[NODE].marked
+    reported = uninstall(code=1)
+    assert {left["what"] for left in reported["left"]} == {f"node {NODE}", f"group {GROUP}"}
+    assert (reported["nodes"], reported["hooks"]) == ([], [])
+    assert system.kubernetes.by_name[NODE].tainted
 
 
 def test_where_the_stack_is_gone_already_nothing_is_at_work(uninstall, system):
@@ -149,13 +149,13 @@ def test_the_table_names_what_came_off(leeward, system):
     assert "nothing of Leeward is there" in leeward("uninstall", "--cluster", CLUSTER).out
 
 
-def test_from_a_folder_it_is_only_told(leeward, tmp_path):
+def test_from_a_folder_it_is_only_reported(leeward, tmp_path):
     nodes = json.loads((SMALL / "nodes.json").read_text())
     nodes["items"][0]["metadata"]["finalizers"] = [well_known.FINALIZER]
-    told = leeward("uninstall", "--snapshot", a_snapshot(tmp_path, nodes=nodes), "-o", "json").json
-    jsonschema.validate(told, SCHEMA)
-    assert told["done"] is False
-    assert [node["removed"] for node in told["nodes"]] == [["finalizer leeward.dev/termination"]]
+    reported = leeward("uninstall", "--snapshot", a_snapshot(tmp_path, nodes=nodes), "-o", "json").json
+    jsonschema.validate(reported, SCHEMA)
+    assert reported["done"] is False
+    assert [node["removed"] for node in reported["nodes"]] == [["finalizer leeward.dev/termination"]]
 
 
 def test_it_needs_a_cluster_or_a_folder(leeward):

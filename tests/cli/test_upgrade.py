@@ -67,12 +67,12 @@ def codes(document):
 def test_the_schemas_are_ones_and_name_the_closed_sets(name):
     jsonschema.Draft202012Validator.check_schema(SCHEMAS[name])
     properties = SCHEMAS[name]["properties"]
-    told = (
+    reported = (
         properties["phase"]["enum"]
         if name == "status"
         else properties["findings"]["items"]["properties"]["code"]["enum"]
     )
-    assert told == [one.value for one in (Phase if name == "status" else Code)]
+    assert reported == [one.value for one in (Phase if name == "status" else Code)]
 
 
 def test_a_plan_in_order_says_everything_and_exits_0(plan):
@@ -281,7 +281,7 @@ def test_people_see_the_plan_and_the_status_as_tables(leeward, tmp_path):
 # --- bad input ---------------------------------------------------------------------------------------------------
 
 
-def test_an_unknown_group_is_told_with_those_that_are_there(refuses):
+def test_an_unknown_group_is_reported_with_those_that_are_there(refuses):
     assert "found no group 'wbe', expected one of its groups: web" in refuses("plan", "wbe")
 
 
@@ -304,7 +304,7 @@ def test_an_unknown_group_is_told_with_those_that_are_there(refuses):
         (("plan",), "found nothing, expected GROUP"),
     ],
 )
-def test_bad_input_is_told_in_one_sentence(refuses, arguments, message):
+def test_bad_input_is_reported_in_one_sentence(refuses, arguments, message):
     assert message in refuses(*arguments)
 
 
@@ -314,5 +314,7 @@ def test_maxima_outside_one_to_a_hundred_are_bad_input(refuses, update):
 
 
 def test_without_a_snapshot_it_says_what_it_wants(leeward):
-    told = leeward.refuses("upgrade", "plan", "web")
-    assert told == "upgrade: found neither --cluster nor --snapshot, expected --cluster NAME (live) or --snapshot DIR"
+    reported = leeward.refuses("upgrade", "plan", "web")
+    assert (
+        reported == "upgrade: found neither --cluster nor --snapshot, expected --cluster NAME (live) or --snapshot DIR"
+    )

@@ -164,13 +164,13 @@ def test_after_an_upgrade_has_ended_the_next_one_is_starting_and_not_done(say, s
     assert (say("status", GROUP)["phase"], name) == ("starting", f"{GROUP}-2")
 
 
-def test_an_upgrade_that_nobody_runs_is_told_as_stopped(say, system):
+def test_an_upgrade_that_nobody_runs_is_reported_as_stopped(say, system):
     a_record(system)
     found = say("status", GROUP)
     assert (found["phase"], found["execution"], found["eta"]) == ("stopped", None, None)
 
 
-def test_a_snapshot_cannot_be_told_anything(leeward, tmp_path):
+def test_a_snapshot_cannot_be_reported_anything(leeward, tmp_path):
     result = leeward("upgrade", "start", GROUP, "--snapshot", tmp_path)
     assert result.code == 2
     assert "it is live alone" in result.err

@@ -27,7 +27,7 @@ def test_the_schema_is_one():
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
 
-def test_zones_are_told_in_their_order_with_cores_addresses_and_verdict(zones):
+def test_zones_are_reported_in_their_order_with_cores_addresses_and_verdict(zones):
     found = zones()
     assert [(zone["zone"], zone["cores"], zone["freeIps"], zone["verdict"]) for zone in found] == [
         ("us-east-1c", 1, 5, "no-ips"),
@@ -47,7 +47,7 @@ def test_a_node_that_tells_no_capacity_counts_with_its_types_cores(zones):
     assert zones(nodes=items(silent))[-1]["cores"] == 4
 
 
-def test_the_next_node_can_be_told(zones):
+def test_the_next_node_can_be_reported(zones):
     found = {zone["zone"]: zone for zone in zones("--instance-type", "t3.nano", "--pods", "1")}
     assert found["us-east-1c"]["verdict"] == "next"
     assert "a node (t3.nano) with 1 pod takes 4 IPs" in found["us-east-1c"]["why"]
@@ -65,7 +65,7 @@ def test_a_policy_whose_groups_use_few_subnets_leaves_the_others_out(zones):
     assert found == {"us-east-1a": "next", "us-east-1b": "no-subnet", "us-east-1c": "no-subnet"}
 
 
-def test_pods_bound_by_volumes_and_large_nodes_are_told(zones, leeward, tmp_path):
+def test_pods_bound_by_volumes_and_large_nodes_are_reported(zones, leeward, tmp_path):
     term = {"key": "topology.ebs.csi.aws.com/zone", "operator": "In", "values": ["us-east-1b"]}
     required = {"nodeSelectorTerms": [{"matchExpressions": [term]}]}
     volume = {"kind": "PersistentVolume", "metadata": {"name": "pv-1"}}
@@ -78,9 +78,9 @@ def test_pods_bound_by_volumes_and_large_nodes_are_told(zones, leeward, tmp_path
     }
     why = {zone["zone"]: zone["why"] for zone in zones(**files)}["us-east-1b"]
     assert "large: big with 16 cores (a typical node has 2 cores), 1 pod is bound here by volumes" in why
-    told = leeward("zones", "--snapshot", tmp_path).out
-    assert "us-east-1b holds 16 cores of 20 cores (80 %; an even share is 33 %), us-east-1a 2 cores." in told
-    assert "us-east-1b: volumes bind 1 pod, and what is packed beside them, to it." in told
+    reported = leeward("zones", "--snapshot", tmp_path).out
+    assert "us-east-1b holds 16 cores of 20 cores (80 %; an even share is 33 %), us-east-1a 2 cores." in reported
+    assert "us-east-1b: volumes bind 1 pod, and what is packed beside them, to it." in reported
 
 
 def test_with_every_zone_full_the_report_is_still_done(zones):

@@ -35,7 +35,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.kubernetes import FakeKubernetes
 
 NOW = datetime(2026, 3, 2, 10, 2, tzinfo=UTC)
-MARK = Taint(key="leeward.dev/disrupted", effect="NoSchedule", value="manual")
+TAINT = Taint(key="leeward.dev/disrupted", effect="NoSchedule", value="manual")
 ROLES = {"AKIDREAD": "leeward-blue-read", "AKIDACT": "leeward-blue-act"}
 ARN = "arn:aws:iam::111122223333:role/{}"
 VOLUME = {
@@ -283,13 +283,13 @@ def test_a_node_that_is_gone_cannot_be_labelled(cluster):
 def test_annotations_are_written_over_and_taken_off_and_a_repeat_changes_nothing(cluster):
     since = {"leeward.dev/drifted-since": "2026-03-01T00:00:00Z", "leeward.dev/drift-reasons": "ami"}
     stale = cluster.api.annotate(cluster.api.node("node-a"), since)
-    cluster.api.mark(stale, MARK)
+    cluster.api.taint(stale, TAINT)
     changes = {"leeward.dev/drifted-since": "2026-03-02T00:00:00Z", "leeward.dev/drift-reasons": None}
     for _ in range(2):
         found = cluster.api.annotate(stale, changes)
         assert found.annotations["leeward.dev/drifted-since"] == "2026-03-02T00:00:00Z"
         assert "leeward.dev/drift-reasons" not in found.annotations
-        assert found.marked
+        assert found.tainted
     assert cluster.api.annotate(found, changes).resource_version == found.resource_version
     assert cluster.api.node("node-a").annotations == found.annotations
 
@@ -307,31 +307,33 @@ FINALIZER = "leeward.dev/termination"
 def test_a_finalizer_keeps_a_deleted_node_until_it_is_taken_off(cluster):
     before = cluster.api.node("node-b")
     for _ in range(2):
-        stale = cluster.api.hold(before, FINALIZER)
+        stale = cluster.api.add_finalizer(before, FINALIZER)
         assert stale.finalizers == (FINALIZER,)
     cluster.api.delete_node(stale)
     assert cluster.api.node("node-b").deleting
     assert cluster.api.node("node-b").finalizers == (FINALIZER,)
     for _ in range(2):
-        cluster.api.release(stale, FINALIZER)
+        cluster.api.remove_finalizer(stale, FINALIZER)
         assert cluster.api.node("node-b") is None
 
 
 def test_a_finalizer_is_taken_off_a_node_that_stays_and_others_are_left(cluster):
-    node = cluster.api.hold(cluster.api.hold(cluster.api.node("node-a"), "other.dev/backup"), FINALIZER)
-    cluster.api.release(node, FINALIZER)
+    node = cluster.api.add_finalizer(
+        cluster.api.add_finalizer(cluster.api.node("node-a"), "other.dev/backup"), FINALIZER
+    )
+    cluster.api.remove_finalizer(node, FINALIZER)
     assert cluster.api.node("node-a").finalizers == ("other.dev/backup",)
-    cluster.api.release(node, FINALIZER)
+    cluster.api.remove_finalizer(node, FINALIZER)
     assert not cluster.api.node("node-a").deleting
 
 
 def test_a_node_that_is_being_deleted_takes_no_finalizer_and_one_that_is_gone_cannot_be_held(cluster):
-    node = cluster.api.hold(cluster.api.node("node-a"), "other.dev/backup")
+    node = cluster.api.add_finalizer(cluster.api.node("node-a"), "other.dev/backup")
     cluster.api.delete_node(node)
-    assert cluster.api.hold(cluster.api.node("node-a"), FINALIZER).finalizers == ("other.dev/backup",)
-    cluster.api.release(node, "other.dev/backup")
+    assert cluster.api.add_finalizer(cluster.api.node("node-a"), FINALIZER).finalizers == ("other.dev/backup",)
+    cluster.api.remove_finalizer(node, "other.dev/backup")
     with pytest.raises(ObjectGoneError):
-        cluster.api.hold(node, FINALIZER)
+        cluster.api.add_finalizer(node, FINALIZER)
 
 
 def test_a_node_is_stripped_of_all_that_is_ours_and_of_nothing_else(cluster):
@@ -340,11 +342,11 @@ def test_a_node_is_stripped_of_all_that_is_ours_and_of_nothing_else(cluster):
     theirs = {"leeward.dev/do-not-disrupt": "true", "team": "web"}
     kept = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
     node = api.annotate(node, {**theirs, "leeward.dev/expired": "true", "leeward.dev/kept-for": "web", kept: "true"})
-    node = api.hold(api.hold(node, "other.dev/backup"), FINALIZER)
+    node = api.add_finalizer(api.add_finalizer(node, "other.dev/backup"), FINALIZER)
     before = node.taints
-    node = api.mark(api.cordon(node, "upgrade-1", exclude=True), MARK)
+    node = api.taint(api.cordon(node, "upgrade-1", exclude=True), TAINT)
     for _ in range(2):
-        api.strip(node, MARK.value)
+        api.strip(node, TAINT.value)
         bare = api.node("node-a")
         assert (bare.taints, bare.unschedulable, bare.finalizers) == (before, False, ("other.dev/backup",))
         assert not [key for key in bare.labels if key.startswith("leeward.dev/") or "exclude-from" in key]
@@ -356,16 +358,16 @@ def test_a_node_is_stripped_of_all_that_is_ours_and_of_nothing_else(cluster):
 def test_what_somebody_else_keeps_from_cluster_autoscaler_outlives_the_stripping(cluster):
     theirs = {"cluster-autoscaler.kubernetes.io/scale-down-disabled": "true"}
     cluster.api.strip(
-        cluster.api.annotate(cluster.api.node("node-a"), {**theirs, "leeward.dev/expired": "true"}), MARK.value
+        cluster.api.annotate(cluster.api.node("node-a"), {**theirs, "leeward.dev/expired": "true"}), TAINT.value
     )
     assert cluster.api.node("node-a").annotations.items() >= theirs.items()
 
 
 def test_a_cordon_of_somebody_else_outlives_the_stripping(cluster):
-    theirs = cluster.api.mark(cluster.api.node("node-a"), Taint(key="somebody/else", effect="NoExecute"))
-    cluster.api.strip(cluster.api.mark(theirs, MARK), MARK.value)
+    theirs = cluster.api.taint(cluster.api.node("node-a"), Taint(key="somebody/else", effect="NoExecute"))
+    cluster.api.strip(cluster.api.taint(theirs, TAINT), TAINT.value)
     node = cluster.api.node("node-a")
-    assert (node.unschedulable, node.marked) == (True, False)
+    assert (node.unschedulable, node.tainted) == (True, False)
     assert "somebody/else" in {taint.key for taint in node.taints}
 
 
@@ -373,30 +375,30 @@ def test_budgets_come_with_what_they_allow(cluster):
     assert {budget.name: budget.disruptions_allowed for budget in cluster.api.budgets()}["web"] == 0
 
 
-def test_a_marked_node_is_tainted_and_cordoned_and_marking_it_again_changes_nothing(cluster):
-    marked = cluster.api.mark(cluster.api.node("node-a"), MARK)
-    again = cluster.api.mark(cluster.api.node("node-a"), replace(MARK, value="spot_interruption"))
-    assert (marked.marked, marked.unschedulable) == (True, True)
-    assert [taint.value for taint in again.taints if taint.key == MARK.key] == ["manual"]
+def test_a_tainted_node_is_cordoned_too_and_tainting_it_again_changes_nothing(cluster):
+    tainted = cluster.api.taint(cluster.api.node("node-a"), TAINT)
+    again = cluster.api.taint(cluster.api.node("node-a"), replace(TAINT, value="spot_interruption"))
+    assert (tainted.tainted, tainted.unschedulable) == (True, True)
+    assert [taint.value for taint in again.taints if taint.key == TAINT.key] == ["manual"]
 
 
-def test_a_node_that_changed_since_it_was_read_is_marked_all_the_same(cluster):
+def test_a_node_that_changed_since_it_was_read_is_tainted_all_the_same(cluster):
     stale = cluster.api.node("node-a")
-    cluster.api.mark(stale, Taint(key="somebody/else", effect="NoExecute"))
-    cluster.api.mark(stale, MARK)
-    assert {MARK.key, "somebody/else"} <= {taint.key for taint in cluster.api.node("node-a").taints}
+    cluster.api.taint(stale, Taint(key="somebody/else", effect="NoExecute"))
+    cluster.api.taint(stale, TAINT)
+    assert {TAINT.key, "somebody/else"} <= {taint.key for taint in cluster.api.node("node-a").taints}
 
 
 def test_a_node_can_be_tainted_without_being_cordoned(cluster):
-    assert not cluster.api.mark(cluster.api.node("node-a"), MARK, unschedulable=False).unschedulable
+    assert not cluster.api.taint(cluster.api.node("node-a"), TAINT, unschedulable=False).unschedulable
 
 
-def test_unmarking_puts_a_node_back_into_service(cluster):
+def test_untainting_puts_a_node_back_into_service(cluster):
     other = Taint(key="somebody/else", effect="NoSchedule")
-    cluster.api.mark(cluster.api.mark(cluster.api.node("node-a"), other, unschedulable=False), MARK)
+    cluster.api.taint(cluster.api.taint(cluster.api.node("node-a"), other, unschedulable=False), TAINT)
     for _ in range(2):
-        node = cluster.api.unmark(cluster.api.node("node-a"), MARK)
-        assert not node.marked
+        node = cluster.api.untaint(cluster.api.node("node-a"), TAINT)
+        assert not node.tainted
         assert not node.unschedulable
     assert other.key in {taint.key for taint in node.taints}
 
@@ -404,47 +406,47 @@ def test_unmarking_puts_a_node_back_into_service(cluster):
 def test_a_node_is_taken_out_of_load_balancers_with_its_mark_and_put_back_with_it(cluster):
     label = "node.kubernetes.io/exclude-from-external-load-balancers"
     for _ in range(2):
-        assert cluster.api.mark(cluster.api.node("node-a"), MARK, exclude=True).labels[label] == "true"
-    assert label not in cluster.api.unmark(cluster.api.node("node-a"), MARK).labels
+        assert cluster.api.taint(cluster.api.node("node-a"), TAINT, exclude=True).labels[label] == "true"
+    assert label not in cluster.api.untaint(cluster.api.node("node-a"), TAINT).labels
     cluster.api.label(cluster.api.node("node-b"), {label: "theirs"})
-    cluster.api.mark(cluster.api.node("node-b"), MARK, exclude=True)
-    assert cluster.api.unmark(cluster.api.node("node-b"), MARK).labels[label] == "theirs"
+    cluster.api.taint(cluster.api.node("node-b"), TAINT, exclude=True)
+    assert cluster.api.untaint(cluster.api.node("node-b"), TAINT).labels[label] == "theirs"
 
 
 def test_a_node_keeps_its_mark_where_a_drain_has_begun_since_it_was_read(cluster):
     """The decision to give the node back is older than the termination."""
-    read = cluster.api.mark(cluster.api.node("node-a"), MARK)
-    cluster.api.mark(cluster.api.node("node-a"), MARK, exclude=True)
-    node = cluster.api.unmark(read, MARK)
-    assert (node.marked, node.unschedulable) == (True, True)
-    assert not cluster.api.unmark(node, MARK).taken_out
+    read = cluster.api.taint(cluster.api.node("node-a"), TAINT)
+    cluster.api.taint(cluster.api.node("node-a"), TAINT, exclude=True)
+    node = cluster.api.untaint(read, TAINT)
+    assert (node.tainted, node.unschedulable) == (True, True)
+    assert not cluster.api.untaint(node, TAINT).taken_out
 
 
 def test_a_node_that_has_changed_otherwise_since_it_was_read_is_given_back(cluster):
-    read = cluster.api.mark(cluster.api.node("node-a"), MARK)
+    read = cluster.api.taint(cluster.api.node("node-a"), TAINT)
     cluster.api.label(cluster.api.node("node-a"), {"team": "shop"})
-    assert not cluster.api.unmark(read, MARK).marked
+    assert not cluster.api.untaint(read, TAINT).tainted
 
 
 def test_a_cordon_that_was_there_before_stays_when_the_mark_comes_off(cluster):
     """An operator's: taking it away would put a node into service that somebody wants out of it."""
     theirs = Taint(key="somebody/else", effect="NoExecute")
-    cluster.api.mark(cluster.api.node("node-a"), theirs)
+    cluster.api.taint(cluster.api.node("node-a"), theirs)
     for _ in range(2):
-        cluster.api.mark(cluster.api.node("node-a"), MARK)
+        cluster.api.taint(cluster.api.node("node-a"), TAINT)
     for _ in range(2):
-        node = cluster.api.unmark(cluster.api.node("node-a"), MARK)
-        assert (node.marked, node.unschedulable) == (False, True)
+        node = cluster.api.untaint(cluster.api.node("node-a"), TAINT)
+        assert (node.tainted, node.unschedulable) == (False, True)
     assert "leeward.dev/cordoned-before" not in node.annotations
 
 
-def test_a_node_that_is_gone_or_replaced_cannot_be_marked(cluster):
+def test_a_node_that_is_gone_or_replaced_cannot_be_tainted(cluster):
     node = cluster.api.node("node-b")
     with pytest.raises(ObjectGoneError):
-        cluster.api.mark(replace(node, uid="of-its-predecessor", resource_version="1"), MARK)
+        cluster.api.taint(replace(node, uid="of-its-predecessor", resource_version="1"), TAINT)
     cluster.api.delete_node(node)
     with pytest.raises(ObjectGoneError):
-        cluster.api.mark(node, MARK)
+        cluster.api.taint(node, TAINT)
 
 
 def test_a_pod_without_a_budget_is_evicted(cluster):
@@ -518,7 +520,7 @@ def test_the_read_role_reads_everything_and_changes_nothing(emulated):
     assert len(reader.pods_on("node-a")) == 4
     assert (len(reader.budgets()), reader.daemon_sets()) == (3, frozenset({"kube-system/aws-node"}))
     for forbidden in (
-        lambda: reader.mark(node, MARK),
+        lambda: reader.taint(node, TAINT),
         lambda: reader.evict(emulated.api.pods_on("node-a")[0]),
         lambda: reader.delete_node(node),
     ):

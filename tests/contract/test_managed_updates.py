@@ -196,7 +196,7 @@ def account(request):
     return ModelledBeforehand(fake if request.param == "the fake" else fake.model, fake.model)
 
 
-def test_what_runs_beside_a_group_is_told(account):
+def test_what_runs_beside_a_group_is_reported(account):
     assert (account.port.refreshes(account.group), account.port.scheduled(account.group)) == ((), ())
     refresh = account.refresh()
     account.schedule()
@@ -204,7 +204,7 @@ def test_what_runs_beside_a_group_is_told(account):
     assert account.port.scheduled(account.group) == ("nightly",)
 
 
-def test_versions_and_images_are_told_and_an_unknown_image_is_not(account):
+def test_versions_and_images_are_reported_and_an_unknown_image_is_not(account):
     assert account.port.control_plane(account.cluster) == "1.33"
     assert account.port.architecture(account.image) == "amd64"
     assert account.port.architecture("ami-0123456789abcdef0") == ""
@@ -243,7 +243,7 @@ def alarms(request):
     return FakeAlarms() if request.param == "the fake" else SimAlarms()
 
 
-def test_those_that_ring_and_those_that_do_not_exist_are_told_in_order(alarms):
+def test_those_that_ring_and_those_that_do_not_exist_are_reported_in_order(alarms):
     one, two, three = (f"{word}-{uuid.uuid4().hex[:6]}" for word in ("z", "a", "m"))
     assert alarms.ringing([one, two]) == (one, two)
     alarms.quiet(one)

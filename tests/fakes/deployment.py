@@ -93,12 +93,12 @@ class FakeDeployment(Calls):
     def __init__(self, *serving: str, listed: Iterable[Group] = ()) -> None:
         super().__init__()
         clusters = ", ".join(f'{{"name": "{name}", "actRole": "{act_role(name)}"}}' for name in serving)
-        told = {"CLUSTERS": f"[{clusters}]", "QUEUE_ARN": arn("sqs", expected.QUEUE), "HOOK_TOPICS": "[]"}
+        reported = {"CLUSTERS": f"[{clusters}]", "QUEUE_ARN": arn("sqs", expected.QUEUE), "HOOK_TOPICS": "[]"}
         self.who = WHO
         self.endpoints = set(expected.ENDPOINTS)
         self.routed = False
         self.executions = Concurrency(limit=1000, unreserved=900)
-        self.functions = {name: Function(environment=told) for name in expected.FUNCTIONS}
+        self.functions = {name: Function(environment=reported) for name in expected.FUNCTIONS}
         self.counted: dict[str, Counts] = {}
         self.machines = dict.fromkeys(expected.MACHINES, "ACTIVE")
         self.ended: dict[str, list[FailedExecution]] = {}

@@ -12,10 +12,10 @@ from leeward.model.node import (
     cordoned,
     held,
     labelled,
-    marked,
     released,
     returned_to_service,
     stripped,
+    tainted,
     uncordoned,
 )
 from tests.fakes.calls import Calls
@@ -52,15 +52,15 @@ class FakeNodes(Calls):
         with self._lock:
             return self._write(annotated(self._present(node), annotations))
 
-    def hold(self, node: Node, finalizer: str) -> Node:
+    def add_finalizer(self, node: Node, finalizer: str) -> Node:
         """The API takes none for a node that is being deleted."""
-        self._reach("hold")
+        self._reach("add_finalizer")
         with self._lock:
             return self._write(held(self._present(node), finalizer))
 
-    def release(self, node: Node, finalizer: str) -> None:
+    def remove_finalizer(self, node: Node, finalizer: str) -> None:
         """A node that is being deleted goes with its last finalizer."""
-        self._reach("release")
+        self._reach("remove_finalizer")
         with self._lock:
             now = self.by_name.get(node.name)
             if now is None or now.uid != node.uid:
@@ -79,16 +79,16 @@ class FakeNodes(Calls):
                 if left.deleting and not left.finalizers:
                     self._remove(left.name)
 
-    def mark(self, node: Node, taint: Taint, *, unschedulable: bool = True, exclude: bool = False) -> Node:
+    def taint(self, node: Node, taint: Taint, *, unschedulable: bool = True, exclude: bool = False) -> Node:
         """Taint if absent (by key and effect), cordon, exclude."""
-        self._reach("mark")
+        self._reach("taint")
         with self._lock:
             now = self._present(node)
-            return self._write(marked(now, taint, cordon=unschedulable, exclude=exclude))
+            return self._write(tainted(now, taint, cordon=unschedulable, exclude=exclude))
 
-    def unmark(self, node: Node, taint: Taint) -> Node:
+    def untaint(self, node: Node, taint: Taint) -> Node:
         """Take the taint off and uncordon, unless a drain has begun since the node was read."""
-        self._reach("unmark")
+        self._reach("untaint")
         with self._lock:
             now = self._present(node)
             return self._write(returned_to_service(node, now, taint))

@@ -106,11 +106,11 @@ def test_the_manifest_is_where_the_doctor_says():
     assert Path(expected.ROLE_MANIFEST).exists()
 
 
-def test_what_functions_are_told_is_what_the_doctor_reads(template):
+def test_what_functions_are_reported_is_what_the_doctor_reads(template):
     from leeward.doctor.gather import clusters_of, queue_arns_of
 
-    told = template.named("AWS::Lambda::Function")["leeward-sync"]["Environment"]["Variables"]
-    told = {name: value if isinstance(value, str) else json.dumps(value) for name, value in told.items()}
-    served = clusters_of(told)
+    reported = template.named("AWS::Lambda::Function")["leeward-sync"]["Environment"]["Variables"]
+    reported = {name: value if isinstance(value, str) else json.dumps(value) for name, value in reported.items()}
+    served = clusters_of(reported)
     assert [one.role.rpartition("/")[2] for one in served] == [f"leeward-us-east-1-{one.name}-act" for one in served]
-    assert [arn.rpartition(":")[2] for arn in queue_arns_of(told)] == [expected.QUEUE]
+    assert [arn.rpartition(":")[2] for arn in queue_arns_of(reported)] == [expected.QUEUE]

@@ -98,10 +98,10 @@ def test_the_clusters_carry_where_they_are_and_their_roles(everything):
     assert settings.hook_topics == (TOPIC,)
 
 
-def test_every_role_that_a_function_is_told_exists_and_its_name_fits_iam(everything):
+def test_every_role_that_a_function_is_reported_exists_and_its_name_fits_iam(everything):
     roles = {p["RoleName"] for p in everything.resources("AWS::IAM::Role").values() if "RoleName" in p}
-    told = json.loads(environment(everything, "drain")["CLUSTERS"])
-    assert roles == {cluster[key].rsplit("/")[-1] for cluster in told for key in ("readRole", "actRole")}
+    reported = json.loads(environment(everything, "drain")["CLUSTERS"])
+    assert roles == {cluster[key].rsplit("/")[-1] for cluster in reported for key in ("readRole", "actRole")}
     assert len(roles) == 2 * len(EVERYTHING["clusters"])
     assert max(map(len, roles)) <= 64
 

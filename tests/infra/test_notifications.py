@@ -29,7 +29,7 @@ def deployment(folder, url=URL):
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory):
+def reported(tmp_path_factory):
     return deployment(tmp_path_factory.mktemp("webhook"))
 
 
@@ -38,33 +38,33 @@ def event(cluster, turn=EventType.DETECTED, source="leeward"):
 
 
 @pytest.mark.parametrize("turn", EventType)
-def test_every_event_of_the_cluster_goes_to_its_webhook_and_no_other(told, turn):
-    rule = told.named("AWS::Events::Rule")["leeward-blue-told"]
+def test_every_event_of_the_cluster_goes_to_its_webhook_and_no_other(reported, turn):
+    rule = reported.named("AWS::Events::Rule")["leeward-blue-notifications"]
     assert matches(rule["EventPattern"], event("blue", turn))
     assert not matches(rule["EventPattern"], event("green", turn))
     assert not matches(rule["EventPattern"], event("blue", turn, source="forged"))
-    assert "leeward-green-told" not in told.named("AWS::Events::Rule")
+    assert "leeward-green-notifications" not in reported.named("AWS::Events::Rule")
 
 
-def test_the_webhook_gets_the_detail_and_what_it_does_not_take_is_kept(told):
-    (target,) = told.named("AWS::Events::Rule")["leeward-blue-told"]["Targets"]
+def test_the_webhook_gets_the_detail_and_what_it_does_not_take_is_kept(reported):
+    (target,) = reported.named("AWS::Events::Rule")["leeward-blue-notifications"]["Targets"]
     assert (target["InputPath"], target["DeadLetterConfig"]) == ("$.detail", {"Arn": QUEUE})
-    destination = told.one("AWS::Events::ApiDestination")
+    destination = reported.one("AWS::Events::ApiDestination")
     assert (destination["InvocationEndpoint"], destination["HttpMethod"]) == (URL, "POST")
-    policies = told.resources("AWS::SQS::QueuePolicy").values()
+    policies = reported.resources("AWS::SQS::QueuePolicy").values()
     (policy,) = [p for p in policies if p["Queues"] == [QUEUE_URL]]
     (ours,) = [s for s in policy["PolicyDocument"]["Statement"] if s.get("Sid") == "OurRules"]
     assert ours["Condition"] == {
-        "ArnEquals": {"aws:SourceArn": ["arn:aws:events:us-east-1:111122223333:rule/leeward-blue-told"]}
+        "ArnEquals": {"aws:SourceArn": ["arn:aws:events:us-east-1:111122223333:rule/leeward-blue-notifications"]}
     }
 
 
-def test_only_our_rule_may_wear_the_role_that_calls_it(told):
-    (role,) = [r for r in told.resources("AWS::IAM::Role").values() if "webhooks" in r.get("Description", "")]
+def test_only_our_rule_may_wear_the_role_that_calls_it(reported):
+    (role,) = [r for r in reported.resources("AWS::IAM::Role").values() if "webhooks" in r.get("Description", "")]
     (trust,) = role["AssumeRolePolicyDocument"]["Statement"]
     assert trust["Principal"] == {"Service": "events.amazonaws.com"}
     assert trust["Condition"]["ArnEquals"]["aws:SourceArn"] == [
-        "arn:aws:events:us-east-1:111122223333:rule/leeward-blue-told"
+        "arn:aws:events:us-east-1:111122223333:rule/leeward-blue-notifications"
     ]
     (policy,) = role["Policies"]
     (statement,) = policy["PolicyDocument"]["Statement"]

@@ -39,13 +39,13 @@ def account(tmp_path):
     return ask
 
 
-def test_the_starter_quota_is_told_before_a_deployment_fails_on_it(account, capsys):
+def test_the_starter_quota_is_reported_before_a_deployment_fails_on_it(account, capsys):
     assert account(10, 10) == 1
-    told = capsys.readouterr().err
-    assert "'Concurrent executions' of Lambda (L-B99A9384) is 10" in told
-    assert f"{100 + RESERVED} are needed" in told
-    assert "request-service-quota-increase --service-code lambda --quota-code L-B99A9384" in told
-    assert "concurrency.drain to 0" in told
+    reported = capsys.readouterr().err
+    assert "'Concurrent executions' of Lambda (L-B99A9384) is 10" in reported
+    assert f"{100 + RESERVED} are needed" in reported
+    assert "request-service-quota-increase --service-code lambda --quota-code L-B99A9384" in reported
+    assert "concurrency.drain to 0" in reported
 
 
 @pytest.mark.parametrize(

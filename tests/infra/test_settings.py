@@ -1,4 +1,4 @@
-"""What a deployment may be told, and the one sentence for whatever is wrong."""
+"""What a deployment may be reported, and the one sentence for whatever is wrong."""
 
 import json
 
@@ -63,8 +63,8 @@ def test_a_settings_file_wins_over_the_context_and_policies_lie_beside_it(folder
 
 def test_account_and_region_come_from_the_clusters_before_the_credentials(folder):
     ours = {"CDK_DEFAULT_ACCOUNT": "999900001111", "CDK_DEFAULT_REGION": "eu-west-1"}
-    told = read(folder, {"clusters": [cluster(account="111122223333")]}, **ours)
-    assert (told.account, told.region) == ("111122223333", "eu-west-1")
+    reported = read(folder, {"clusters": [cluster(account="111122223333")]}, **ours)
+    assert (reported.account, reported.region) == ("111122223333", "eu-west-1")
 
 
 def test_a_default_region_without_credentials_ties_the_stack_to_nothing(folder):

@@ -1,4 +1,4 @@
-"""`make demo-consolidate` as a user runs it: every promise kept, and the dollars told."""
+"""`make demo-consolidate` as a user runs it: every promise kept, and the dollars reported."""
 
 import os
 import re

@@ -112,13 +112,13 @@ def test_a_workload_counts_ready_pods_and_none_that_is_being_deleted():
     ]
     budgets = [a_budget(1), a_budget(9, app="other")]
     (workload,) = build(sources(history, deployments=[a_deployment()], budgets=budgets)).workloads
-    assert (workload.name, workload.desired, workload.floor) == ("web", 2, 1)
+    assert (workload.name, workload.desired, workload.minimum) == ("web", 2, 1)
     assert [((s.at - PLAYED).total_seconds(), s.ready) for s in workload.samples] == [(-3, 1), (-2, 2), (1, 1), (4, 2)]
 
 
-def test_a_workload_without_a_budget_has_no_floor():
+def test_a_workload_without_a_budget_has_no_minimum():
     (workload,) = build(sources(deployments=[a_deployment()])).workloads
-    assert workload.floor is None
+    assert workload.minimum is None
 
 
 def test_refusals_of_one_pod_are_one_mark_with_their_number():
@@ -161,7 +161,7 @@ def test_events_of_leeward_are_marks_and_none_comes_before_the_messages():
     ]
 
 
-def test_the_decision_about_a_replacement_is_told():
+def test_the_decision_about_a_replacement_is_reported():
     for launched, text in (
         ((LAUNCHED,), f"replacement asked for: {LAUNCHED}"),
         ((), "no replacement: the group itself is ending the instance"),

@@ -86,7 +86,7 @@ def test_a_child_that_does_not_listen_ends_as_well(parent, tmp_path, monkeypatch
     assert (tmp_path / "heard").read_text() == "SIGTERM"
 
 
-def test_a_child_lives_on_while_its_parent_does_and_is_told_its_arguments(tmp_path, monkeypatch):
+def test_a_child_lives_on_while_its_parent_does_and_is_reported_its_arguments(tmp_path, monkeypatch):
     (tmp_path / "brief.py").write_text("import sys\nprint(__name__, sys.argv[1:])\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     child = lifeline.start("brief", "--port", "1", log=tmp_path / "log")

@@ -109,7 +109,7 @@ def test_hovering_tells_the_facts(chromium):
     assert any(
         title.startswith("node-a: draining\n12:00:30 to 12:00:40, 10 s\ni-0123456789abcdef0") for title in titles
     )
-    assert "web: 1 of 3 ready, floor 2\nsince 12:00:31" in titles
+    assert "web: 1 of 3 ready, PDB minimum 2\nsince 12:00:31" in titles
     assert "3. 12:00:31 blocked: PodDisruptionBudget web refused" in titles
 
 

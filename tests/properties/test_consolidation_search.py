@@ -74,8 +74,8 @@ def test_where_not_every_set_is_tried_the_best_is_found_nearly_always(monkeypatc
         if best:
             shares.append((commands[0].savings if commands else 0.0) / best)
     exact = sum(share > 0.999 for share in shares)
-    told = f"{exact} of {len(shares)} exact, mean {mean(shares):.3f}, worst {min(shares):.2f} of the best savings"
+    reported = f"{exact} of {len(shares)} exact, mean {mean(shares):.3f}, worst {min(shares):.2f} of the best savings"
     # more than the best is possible: pods that are placed node by node may fit where first fit of them all does not
-    assert median(shares) > 0.999, told
-    assert mean(shares) > 0.97, told
-    assert min(shares) > 0.5, told
+    assert median(shares) > 0.999, reported
+    assert mean(shares) > 0.97, reported
+    assert min(shares) > 0.5, reported

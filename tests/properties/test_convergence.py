@@ -157,7 +157,7 @@ def ratios(seed, *, budgeted=False):
     return found / best, found / allowed
 
 
-def told(found, of="the cheapest"):
+def reported(found, of="the cheapest"):
     """Median, mean, worst, and how many are within a tenth of it."""
     within = sum(one <= TENTH for one in found)
     return (
@@ -171,7 +171,7 @@ def check(seeds, *, budgeted=False):
     of_any, of_allowed = zip(*(ratios(seed, budgeted=budgeted) for seed in seeds), strict=True)
     which = "with budgets of 10 %, one node a run" if budgeted else "without budgets"
     reached = "the cheapest that one replacement a command can reach"
-    said = f"{which}:\n{told(of_any)}\n{told(of_allowed, reached)}"
+    said = f"{which}:\n{reported(of_any)}\n{reported(of_allowed, reached)}"
     assert min(of_allowed) >= 1 - CENT, f"cheaper than the cheapest: the exact answer is wrong\n{said}"
     outside = [seed for seed, one in zip(seeds, of_allowed, strict=True) if one > TENTH]
     for seed in outside:

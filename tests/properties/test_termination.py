@@ -134,11 +134,11 @@ def test_whatever_breaks_a_termination_keeps_its_promises(data):
             assert node is None, "the Node object is gone"
             assert not [hook for _, hook, _ in system.groups.waiting if hook != "other-team"], "our hooks are answered"
         case "PodEvictionFailure":
-            assert node is None or not (node.marked or node.unschedulable), "the node is back in service"
+            assert node is None or not (node.tainted or node.unschedulable), "the node is back in service"
             assert record.status is Status.CLOSED or record.times["retry"] > system.clock.now()
             assert not system.groups.terminated
         case "Cancelled":
-            assert node is None or not (node.marked or node.unschedulable), "the node is back in service"
+            assert node is None or not (node.tainted or node.unschedulable), "the node is back in service"
             assert record.outcome is Outcome.RETURNED_TO_SERVICE
             assert not system.groups.terminated
         case other:

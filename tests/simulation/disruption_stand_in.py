@@ -52,7 +52,7 @@ WASTE = "WhenEmptyOrUnderutilized"
 @dataclass
 class Disrupted:
     """A world with fn disruption-planner on its schedule. `states`: those that each execution of disruption has
-    entered, by name; `most`: the most nodes that carried our mark at one time.
+    entered, by name; `most`: the most nodes that carried our taint at one time.
     """
 
     world: World
@@ -112,14 +112,14 @@ class Disrupted:
     def untouched(self):
         """Nothing tainted or cordoned, zones balanced by the groups, sizes as their owners chose them."""
         nodes = list(self.world.cluster.store.each("nodes"))
-        marked = [n["metadata"]["name"] for n in nodes if n["spec"].get("taints") or n["spec"].get("unschedulable")]
+        tainted = [n["metadata"]["name"] for n in nodes if n["spec"].get("taints") or n["spec"].get("unschedulable")]
         suspended = [name for name, group in self.world.groups.items() if group.suspended]
         maxima = {name: group.maximum for name, group in self.world.groups.items()}
-        return (marked, suspended, maxima) == ([], [], dict(self.world.maxima)) and not self.machine.executions
+        return (tainted, suspended, maxima) == ([], [], dict(self.world.maxima)) and not self.machine.executions
 
     def _look(self):
-        marked = sum(bool(node["spec"].get("taints")) for node in self.world.cluster.store.each("nodes"))
-        self.most = max(self.most, marked)
+        tainted = sum(bool(node["spec"].get("taints")) for node in self.world.cluster.store.each("nodes"))
+        self.most = max(self.most, tainted)
         for name, execution in self.machine.executions.items():
             seen = self.states.setdefault(name, [])
             if not seen or seen[-1] != execution.state:

@@ -20,7 +20,7 @@ FIRST = "i-00000000000000001"
 
 
 class Account:
-    """One group (three in service unless told otherwise), its ports, and what it sent."""
+    """One group (three in service unless reported otherwise), its ports, and what it sent."""
 
     def __init__(self, *, rates=None, hooks=(), **plan):
         self.timeline = Timeline()

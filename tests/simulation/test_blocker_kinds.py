@@ -87,7 +87,7 @@ def a_world():
     return world
 
 
-def told(world):
+def reported(world):
     """By kind and owner, until when."""
     ports = world.system.ports
     now = ports.clock.now()
@@ -108,15 +108,15 @@ VOLUME = {("volume-attached", "PersistentVolumeClaim/data"): DETACHING + timedel
 
 @pytest.fixture(scope="module")
 def run():
-    """The world after it all, and what was told before the group took the node and a minute later."""
+    """The world after it all, and what was reported before the group took the node and a minute later."""
     world, looks = a_world(), []
 
     def choose():
         world.fleet.terminate(world.fleet.instances[INSTANCE], decrement=True)
 
-    world.timeline.after(CHOSEN - 1, lambda: looks.append(told(world)), "a look")
+    world.timeline.after(CHOSEN - 1, lambda: looks.append(reported(world)), "a look")
     world.timeline.after(CHOSEN, choose, "the group is made smaller")
-    world.timeline.after(CHOSEN + 60, lambda: looks.append(told(world)), "a look")
+    world.timeline.after(CHOSEN + 60, lambda: looks.append(reported(world)), "a look")
     outcome = world.run(0.6, 0)
     assert (outcome.violations, outcome.unexpected) == ((), ())
     return world, *looks
@@ -136,7 +136,7 @@ def test_during_the_drain_each_says_when_nobody_waits_any_longer_and_the_hook_wh
     assert during == dict.fromkeys(HELD_PODS, gives_up) | VOLUME | hook
 
 
-def test_what_was_told_comes_true(run):
+def test_what_was_reported_comes_true(run):
     world, _, during = run
     drained = world.records[INSTANCE].times["drained"]
     assert timedelta(0) <= drained - during["pdb-several", "Deployment/twice"] < timedelta(seconds=10)

@@ -14,11 +14,11 @@ MINUTES = range(60, 660, 60)
 
 
 def kept(world):
-    """Of each node that is kept from being scaled down, who keeps it: as told now."""
+    """Of each node that is kept from being scaled down, who keeps it: as reported now."""
     ports = world.world.system.ports
     now = ports.clock.now()
-    told = [one for scene in node_inputs_of(ports, fleets.CLUSTER, None, now) for one in blockers(scene, now)]
-    return {one.node: one for one in told if one.kind is Kind.NODE_SCALE_DOWN_DISABLED}
+    reported = [one for scene in node_inputs_of(ports, fleets.CLUSTER, None, now) for one in blockers(scene, now)]
+    return {one.node: one for one in reported if one.kind is Kind.NODE_SCALE_DOWN_DISABLED}
 
 
 def annotated(world):
@@ -27,7 +27,7 @@ def annotated(world):
 
 
 def looking(world, times=MINUTES):
-    """At these times from the start: (now, nodes that say so themselves, what is told)."""
+    """At these times from the start: (now, nodes that say so themselves, what is reported)."""
     looks = []
     for after in times:
         world.at(BEGIN + after, lambda: looks.append((world.world.timeline.instant(), annotated(world), kept(world))))
@@ -39,9 +39,9 @@ def test_new_nodes_are_kept_by_the_upgrade_until_its_end():
     looks = looking(world)
     world.run()
     assert world.ended() == "Upgraded"
-    assert all(told.keys() == there for _, there, told in looks)
-    assert max(len(told) for _, _, told in looks) == 6
-    found = [(now, one) for now, _, told in looks for one in told.values()]
+    assert all(reported.keys() == there for _, there, reported in looks)
+    assert max(len(reported) for _, _, reported in looks) == 6
+    found = [(now, one) for now, _, reported in looks for one in reported.values()]
     assert {one.owner for _, one in found} == {f"Upgrade/{GROUP}"}
     assert all(now < one.until and now < world.record.ended for now, one in found)
     assert all("execution first is " in one.fix for _, one in found)
@@ -52,20 +52,20 @@ def test_a_paused_upgrade_has_no_end_until_it_is_resumed():
     world.at(BEGIN + 70, lambda: world.machine.start("pause", {"group": GROUP, "action": "pause"}))
     looks = looking(world)
     world.run()
-    _, _, told = looks[-1]
-    assert told
-    assert {one.until for one in told.values()} == {None}
-    assert all("is paused: leeward upgrade resume app lets it go on" in one.fix for one in told.values())
+    _, _, reported = looks[-1]
+    assert reported
+    assert {one.until for one in reported.values()} == {None}
+    assert all("is paused: leeward upgrade resume app lets it go on" in one.fix for one in reported.values())
 
 
 def test_nodes_of_an_upgrade_that_was_stopped_are_let_go_by_the_next_sweep():
     world = Upgraded().start(launchTemplateVersion="2")
-    at, told = BEGIN + 75, []  # between two reconciliations
+    at, reported = BEGIN + 75, []  # between two reconciliations
     world.at(at, lambda: world.machine.stop("first"))
     for later in (0, 60):
-        world.at(at + later, lambda: told.append((world.world.timeline.instant(), annotated(world), kept(world))))
+        world.at(at + later, lambda: reported.append((world.world.timeline.instant(), annotated(world), kept(world))))
     world.run(0.2)
-    (now, there, first), (_, left, second) = told
+    (now, there, first), (_, left, second) = reported
     assert there
     assert {name: one.until for name, one in first.items()} == dict.fromkeys(there, now + timedelta(minutes=1))
     assert (left, second) == (set(), {})
@@ -75,7 +75,7 @@ def test_new_nodes_are_kept_by_the_round_until_the_nodes_that_they_replace_are_g
     world = Disrupted().drifting()
     looks = looking(world, range(0, 600, 20))
     world.run(0.3)
-    assert all(told.keys() == there for _, there, told in looks)
-    found = [one for _, _, told in looks for one in told.values()]
+    assert all(reported.keys() == there for _, there, reported in looks)
+    found = [one for _, _, reported in looks for one in reported.values()]
     assert "Disruption/1" in {one.owner for one in found}
     assert any(f"waits until node-{FIRST} are gone (leeward blockers node-{FIRST} says" in one.fix for one in found)

@@ -52,15 +52,15 @@ def test_shortening_can_be_switched_off(capsys, monkeypatch):
 
 def test_the_command_of_a_failing_seed_names_all_that_makes_its_world():
     case = Case(seed=7, hours=0.5, per_hour=60, nodes=9, faults=Faults.none())
-    told = command._command(case)
-    assert told == (
+    reported = command._command(case)
+    assert reported == (
         'python -m simulation --seeds 1 --first-seed 7 --hours 0.5 --features ""'
         " --per-hour 60 --nodes 9 --no-faults --story"
     )
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "reported"),
     [
         (["--seeds", "0"], "found 0, expected a whole number from 1"),
         (["--seeds", "many"], "found many, expected a whole number from 1"),
@@ -72,14 +72,14 @@ def test_the_command_of_a_failing_seed_names_all_that_makes_its_world():
         (["--seed-count", "4"], "unrecognized arguments: --seed-count"),
     ],
 )
-def test_a_wrong_command_line_is_told_in_a_sentence(arguments, told, capsys):
+def test_a_wrong_command_line_is_reported_in_a_sentence(arguments, reported, capsys):
     with pytest.raises(SystemExit) as ended:
         command.main(arguments)
     assert ended.value.code == 2
-    assert told in capsys.readouterr().err
+    assert reported in capsys.readouterr().err
 
 
-def test_a_replay_of_nothing_is_told_in_a_sentence(tmp_path):
+def test_a_replay_of_nothing_is_reported_in_a_sentence(tmp_path):
     with pytest.raises(InvalidInputError, match="no readable file"):
         command.main(["--replay", str(tmp_path / "none.json")])
     (tmp_path / "wrong.json").write_text("{}")

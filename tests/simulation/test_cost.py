@@ -32,7 +32,7 @@ def test_a_drain_fifteen_times_as_long_takes_three_times_as_many_transitions_and
 
 
 def test_a_slow_pod_is_waited_for_in_pauses_and_not_inside_of_calls(bills):
-    """Ten seconds of work in the step that told it to stop, and glances from then on."""
+    """Ten seconds of work in the step that reported it to stop, and glances from then on."""
     more = bills[900].milliseconds["drain"] - bills[60].milliseconds["drain"]
     calls = bills[900].calls["drain"] - bills[60].calls["drain"]
     assert more <= calls * GUESSED_MS + 1000

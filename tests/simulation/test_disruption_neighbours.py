@@ -25,7 +25,7 @@ def a_world(act=None, after=1, at_once=1):
         look()
         record = world.world.system.disruptions.records.get("blue")
         if record is not None and record.open:
-            world.removed |= told_to_go(world)
+            world.removed |= requested_to_terminate(world)
         if act and with_note(world, KEPT_FOR) and not any(world.kept):
             world.at(after, lambda: act(world))
         world.kept.append(sorted(with_note(world, KEPT_FOR)))
@@ -39,7 +39,7 @@ def with_note(world, key):
     return {node["metadata"]["name"] for node in nodes if key in (node["metadata"].get("annotations") or {})}
 
 
-def told_to_go(world):
+def requested_to_terminate(world):
     nodes = world.world.cluster.store.each("nodes")
     return {node["metadata"]["name"] for node in nodes if TO_BE_DELETED in str(node["spec"].get("taints"))}
 

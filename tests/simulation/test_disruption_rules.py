@@ -17,7 +17,7 @@ from tests.fakes.builders import GROUP, ZONE, a_group
 from tests.fakes.disruptions import a_disruption
 from tests.simulation.view_stand_in import INSTANCE, NODE, World
 
-MINE = {Rule.SPENT, Rule.DISRUPTION, Rule.RESTORED, Rule.MARK}
+MINE = {Rule.SPENT, Rule.DISRUPTION, Rule.RESTORED, Rule.STALE_TAINT}
 GOES = (Command(decision=Decision.DELETE, nodes=(NODE,), reason="empty"),)
 
 
@@ -128,12 +128,12 @@ def test_what_an_ended_round_has_not_given_back_is_found():
 
 def test_a_mark_is_the_rounds_as_long_as_it_is_open():
     world = a_world()
-    world.mark()
+    world.taint()
     assert broken(world) == []
     world.disruptions["blue"] = world.disruptions["blue"].closed(
         DisruptionOutcome.DONE, "", datetime.fromtimestamp(world.now, UTC)
     )
-    assert broken(world) == [Rule.MARK]
+    assert broken(world) == [Rule.STALE_TAINT]
 
 
 def test_a_round_may_shrink_a_group_by_the_nodes_it_tells_and_no_further():

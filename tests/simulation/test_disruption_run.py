@@ -135,12 +135,12 @@ def test_three_nodes_become_one_cheaper_node_of_another_group():
     assert world.untouched()
 
 
-def test_a_node_that_stays_is_told_why_and_not_more_often_than_every_ten_minutes():
+def test_a_node_that_stays_is_reported_why_and_not_more_often_than_every_ten_minutes():
     world = Disrupted(a_fleet(consolidation_policy=WASTE)).run()
-    told = events(world, "Unconsolidatable")
-    assert {one["involvedObject"]["name"] for one in told} == {f"node-i-{number:017x}" for number in (1, 2, 3)}
-    assert len(told) <= 3 * 4
-    assert all("has no other place" in one["message"] or "consolidateAfter" in one["message"] for one in told)
+    reported = events(world, "Unconsolidatable")
+    assert {one["involvedObject"]["name"] for one in reported} == {f"node-i-{number:017x}" for number in (1, 2, 3)}
+    assert len(reported) <= 3 * 4
+    assert all("has no other place" in one["message"] or "consolidateAfter" in one["message"] for one in reported)
 
 
 def test_a_pod_that_must_not_be_disrupted_holds_its_node_which_says_so():
@@ -300,7 +300,7 @@ def test_a_spot_interruption_in_the_middle_leaves_the_sizes_as_they_were():
 
 @pytest.mark.parametrize(("after", "ends"), [(30, ["DisruptionGivenUp"]), (70, ["DisruptionDone"])])
 def test_an_upgrade_waits_until_the_round_that_holds_its_group_has_ended(after, ends):
-    """As long as no node was told to go, the run gives way to the upgrade that somebody has asked for."""
+    """As long as no node was requested to terminate, the run gives way to the upgrade that somebody has asked for."""
     world = Disrupted().drifting()
     upgrades = world.world.system.machines[NODE_GROUP_UPGRADE]
     world.at(DECIDED + after, lambda: upgrades.start("upgrade", {"group": GROUP, "launchTemplateVersion": "2"})).run()
@@ -361,17 +361,17 @@ def test_a_start_by_hand_with_nothing_to_do_says_so():
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "reported"),
     [
         ({"cluster": ""}, 'input: found cluster \'\', expected {"cluster": "NAME"}'),
         ({"cluster": "green"}, "input: found cluster 'green', expected one of blue"),
         ({"cluster": "blue", "disruption": "first"}, "input: found run 'first', expected the number of a run"),
     ],
 )
-def test_a_wrong_input_is_told(given, told):
+def test_a_wrong_input_is_reported(given, reported):
     world = Disrupted()
     world.at(DECIDED - 40, lambda: world.machine.start("by-hand", given)).run(0.2)
-    assert f"execution by-hand: FAILED LeaseNotAcquired {told}" in world.story
+    assert f"execution by-hand: FAILED LeaseNotAcquired {reported}" in world.story
 
 
 def test_a_second_execution_hands_over_to_the_first():
@@ -432,7 +432,7 @@ def test_stopped_while_it_is_given_up_or_has_failed_nothing_of_it_is_left(state)
 
 
 def slow_to_mark(world, monkeypatch):
-    """The step that marks lasts for two minutes."""
+    """The step that taints lasts for two minutes."""
     real = functions.step
 
     def lasts(function, call, ports):

@@ -18,7 +18,7 @@ def wanting(**policy):
     return Disrupted(replace(fleet, policies=replace(fleet.policies, policies=written)))
 
 
-def told(world):
+def reported(world):
     """Node -> the fields in which it says that it has drifted, of those that say so."""
     nodes = {node["metadata"]["name"]: node for node in world.world.cluster.store.each("nodes")}
     notes = {name: (node["metadata"].get("annotations") or {}).get(REASONS) for name, node in nodes.items()}
@@ -41,10 +41,10 @@ def test_a_newer_image_behind_the_alias_of_the_same_template_version_drifts_ever
     def publish():
         template.parameters[PARAMETER] = NEWER
 
-    world.at(CHANGED, publish).at(DECIDED + 5, lambda: seen.append(told(world))).run()
+    world.at(CHANGED, publish).at(DECIDED + 5, lambda: seen.append(reported(world))).run()
     assert set(seen[0].values()) == {"ami"}
     assert (images(world), world.versions, world.ends) == ({NEWER}, ["1", "1", "1"], ["DisruptionDone"] * 3)
-    assert told(world) == {}
+    assert reported(world) == {}
     assert world.untouched()
 
 
@@ -54,12 +54,12 @@ def test_a_parameter_that_does_not_move_is_no_drift():
     template.parameters |= {PARAMETER: template.images[0], "/another": template.images[0]}
     template.images[0] = f"resolve:ssm:{PARAMETER}"
     world.at(CHANGED, lambda: template.parameters.update({"/another": NEWER})).run()
-    assert (told(world), world.ends, world.launches) == ({}, [], 0)
+    assert (reported(world), world.ends, world.launches) == ({}, [], 0)
 
 
-def test_a_label_that_no_launch_would_bring_is_told_and_nothing_is_rolled():
+def test_a_label_that_no_launch_would_bring_is_reported_and_nothing_is_rolled():
     world = wanting(node=DesiredNode(labels={"tier": "front"})).run()
-    assert list(told(world).values()) == ["labels"] * 3
+    assert list(reported(world).values()) == ["labels"] * 3
     assert (world.ends, world.launches) == ([], 0)
 
 
@@ -67,7 +67,7 @@ def test_only_nodes_that_are_incompatible_with_a_requirement_have_drifted():
     elsewhere = Requirement(key="topology.kubernetes.io/zone", operator="NotIn", values=("us-east-1c",))
     world = wanting(requirements=(elsewhere,)).run()
     (there,) = [node for node in world.world.cluster.store.each("nodes") if zone_of(node) == "us-east-1c"]
-    assert told(world) == {there["metadata"]["name"]: "requirements"}
+    assert reported(world) == {there["metadata"]["name"]: "requirements"}
     assert (world.ends, world.launches) == ([], 0), "its group would launch the next one there as well"
 
 
@@ -81,7 +81,7 @@ def test_other_times_to_live_budgets_and_savings_are_no_drift():
         world.world.rewrite(replace(written, policies=tuple(changed)))
 
     world.at(CHANGED, write_anew).run()
-    assert (told(world), world.ends, world.launches) == ({}, [], 0)
+    assert (reported(world), world.ends, world.launches) == ({}, [], 0)
 
 
 def zone_of(node):

@@ -97,7 +97,7 @@ def test_a_hanging_server_answers_nothing_or_lists_alone():
     later = Timeline().now() + 60
     assert gate(api_hangs_until=later).answers_after("pods_on") == float("inf")
     assert gate(api_hangs_until=later, lists_work=True).answers_after("pods_on") == 0
-    assert gate(api_hangs_until=later, lists_work=True).answers_after("mark") == float("inf")
+    assert gate(api_hangs_until=later, lists_work=True).answers_after("taint") == float("inf")
     assert 0 < gate(api_slow_until=later).answers_after("pods_on") < 10
 
 

@@ -48,7 +48,7 @@ def test_what_is_launched_after_the_change_comes_from_the_new_version():
     assert account.versions() == ["1", "1", "2", "2"]
 
 
-def test_what_a_version_says_is_told_by_group_and_by_version():
+def test_what_a_version_says_is_reported_by_group_and_by_version():
     account = Upgraded()
     sources, before = SimLaunchSources(account.fleet), account.group()
     account.new_version()
@@ -66,13 +66,15 @@ def test_instances_of_a_bad_version_never_join():
     assert account.injector.counts == {"bad image": 1}
 
 
-def test_a_raised_size_is_told_as_auto_scaling_words_it_and_launched():
+def test_a_raised_size_is_reported_as_auto_scaling_words_it_and_launched():
     account = Upgraded()
     account.changes.raise_to("g", desired=5, maximum=12)
     account.pass_time(300)
     assert (account.group().desired, account.group().maximum, len(account.versions())) == (5, 12, 5)
-    told = "a user request update of AutoScalingGroup constraints to min: 0, max: 12, desired: 5 changing the desired"
-    assert [f"{told} capacity from 3 to 5." in cause for cause in account.causes()] == [True, True]
+    reported = (
+        "a user request update of AutoScalingGroup constraints to min: 0, max: 12, desired: 5 changing the desired"
+    )
+    assert [f"{reported} capacity from 3 to 5." in cause for cause in account.causes()] == [True, True]
     assert "increasing the capacity from 4 to 5." in account.causes()[0]
     assert account.fleet.groups["g"].book.least == 2
 

@@ -1,4 +1,4 @@
-"""Answers to hooks of ours, and launches that never join: each rule is broken once and told, and kept in the next."""
+"""Answers to hooks of ours, and launches that never join: each rule is broken once, and kept in the next."""
 
 from dataclasses import replace
 from datetime import timedelta

@@ -17,7 +17,7 @@ from simulation.invariants import Checker, Rule
 from simulation.ordered import Ordered
 from tests.fakes.builders import GROUP, ZONE
 from tests.fakes.disruptions import a_disruption
-from tests.simulation.view_stand_in import INSTANCE, MARK, NODE, World
+from tests.simulation.view_stand_in import INSTANCE, NODE, TAINT, World
 
 MINE = {Rule.DRIFT, Rule.DRIFT_SEEN, Rule.PARAMETER}
 OLD, NEW, NEWER = "ami-1", "ami-2", "ami-3"
@@ -70,14 +70,14 @@ def test_drift_in_another_field_is_none_of_these_rules():
     assert Watched().tell("tags") == []
 
 
-def test_drift_is_told_rightly_where_the_image_has_moved_and_where_it_moved_back_a_moment_ago():
+def test_drift_is_reported_rightly_where_the_image_has_moved_and_where_it_moved_back_a_moment_ago():
     watched = Watched().launches(NEW)
     assert watched.later() == []
     watched.launches(OLD).later()
     assert watched.tell() == []
 
 
-def test_drift_told_long_after_the_image_has_moved_back_is_found():
+def test_drift_reported_long_after_the_image_has_moved_back_is_found():
     watched = Watched().launches(NEW)
     watched.later()
     watched.launches(OLD).later()
@@ -101,7 +101,7 @@ def test_drift_that_a_run_without_an_error_does_not_tell_is_found():
     assert watched.decide() == [Rule.DRIFT_SEEN]
 
 
-def test_drift_that_is_told_is_not_missed():
+def test_drift_that_is_reported_is_not_missed():
     watched = Watched().launches(NEW)
     watched.later()
     assert (watched.tell(), watched.decide()) == ([], [])
@@ -115,7 +115,7 @@ def test_drift_that_is_told_is_not_missed():
         lambda watched: setattr(watched.world, "rewritten", watched.world.now),
         lambda watched: watched.launches(NEWER),
         lambda watched: watched.world.ended.add(INSTANCE),
-        lambda watched: watched.world.api.mark(watched.world.api.node(NODE), MARK),
+        lambda watched: watched.world.api.taint(watched.world.api.node(NODE), TAINT),
     ],
     ids=["not readable", "API in trouble", "policies written", "moved in between", "ended", "terminating"],
 )

@@ -1,4 +1,4 @@
-"""Each rule is broken once and told, and what looks like a breach but is none is not."""
+"""Each rule is broken once and reported, and what looks like a breach but is none is not."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -20,7 +20,7 @@ from simulation.invariants import HANDING_OVER, Rule, Violation, check
 from simulation.kubernetes import Deletion, Removal
 from tests.fakes.builders import GROUP, a_group, a_policy, policies
 from tests.fakes.clock import START
-from tests.simulation.view_stand_in import INSTANCE, MARK, NODE, a_record, closed, rules
+from tests.simulation.view_stand_in import INSTANCE, NODE, TAINT, a_record, closed, rules
 
 
 def lost(world, cause):
@@ -41,14 +41,14 @@ def test_a_violation_says_how_to_repeat_it_when_it_was_and_what_it_is(world, che
     assert str(found).startswith("seed 7 at 02 10:00:00: no foreign hook")
 
 
-def test_what_was_told_once_is_not_told_again(world, checker):
+def test_what_was_reported_once_is_not_reported_again(world, checker):
     world.completed_hooks.append((GROUP, "theirs", INSTANCE, True))
     assert len(checker.after_event(world)) == 1
     assert checker.after_event(world) == []
     assert checker.checks == 3
 
 
-def test_an_eviction_against_a_budget_is_told(world, checker):
+def test_an_eviction_against_a_budget_is_reported(world, checker):
     world.pods("web-1", minAvailable=1)
     lost(world, Loss.EVICTION)
     assert rules(checker.after_event(world)) == [Rule.EVICTION]
@@ -165,7 +165,7 @@ def test_a_drain_by_hand_deletes_for_the_termination_that_it_began_and_for_no_la
     assert rules(checker.after_event(world)) == [Rule.DELETION]
 
 
-def test_a_heartbeat_for_a_hook_that_never_held_the_instance_is_told(world, checker):
+def test_a_heartbeat_for_a_hook_that_never_held_the_instance_is_reported(world, checker):
     world.misdirected.append((GROUP, "leeward-second", INSTANCE))
     assert rules(checker.after_event(world)) == [Rule.HEARTBEAT]
 
@@ -200,7 +200,7 @@ def test_only_our_own_hooks_are_answered_and_heartbeaten_by_us(world, checker, c
     assert rules(checker.after_event(world)) == [Rule.FOREIGN_HOOK]
 
 
-def test_a_hook_of_ours_that_times_out_is_told(world, checker):
+def test_a_hook_of_ours_that_times_out_is_reported(world, checker):
     world.timed_out.append((GROUP, "theirs", INSTANCE))
     assert checker.after_event(world) == []
     world.timed_out.append((GROUP, "leeward-terminate", INSTANCE))
@@ -208,7 +208,7 @@ def test_a_hook_of_ours_that_times_out_is_told(world, checker):
 
 
 @pytest.mark.parametrize("token", ["leeward-i-a", "leeward-i-a-2", "leeward-7-i-a"])
-def test_an_instance_for_which_two_are_launched_is_told_whatever_the_tokens(world, checker, token):
+def test_an_instance_for_which_two_are_launched_is_reported_whatever_the_tokens(world, checker, token):
     world.launches.append(("leeward-i-a", "i-b"))
     assert checker.after_event(world) == []
     world.launches.append((token, "i-c"))
@@ -216,16 +216,16 @@ def test_an_instance_for_which_two_are_launched_is_told_whatever_the_tokens(worl
 
 
 @pytest.mark.parametrize(
-    ("left", "minutes", "told"), [(9, 16, True), (0, 16, True), (9, 14, False), (10, 16, False), (9, 61, False)]
+    ("left", "minutes", "reported"), [(9, 16, True), (0, 16, True), (9, 14, False), (10, 16, False), (9, 61, False)]
 )
-def test_a_launch_planned_where_addresses_have_long_been_lacking_is_told(world, checker, left, minutes, told):
+def test_a_launch_planned_where_addresses_have_long_been_lacking_is_reported(world, checker, left, minutes, reported):
     world.crowded["us-east-1a"] = Crowd(since=world.now, until=world.now + 3600, left=left)
     world.clock.advance(minutes=minutes)
     here, there = (LaunchOption(subnet=f"subnet-{z}", zone=f"us-east-1{z}", why="") for z in "ab")
     world.plans.append((INSTANCE, LaunchPlan(options=(there, here))))
     assert checker.after_event(world) == []
     world.plans.append((INSTANCE, LaunchPlan(options=(here, there))))
-    assert rules(checker.after_event(world)) == ([Rule.PLACEMENT] if told else [])
+    assert rules(checker.after_event(world)) == ([Rule.PLACEMENT] if reported else [])
 
 
 def test_a_plan_without_a_place_breaks_nothing(world, checker):
@@ -283,20 +283,20 @@ def test_the_node_of_a_running_instance_is_not_removed(world, checker):
 
 
 def test_a_node_that_is_given_back_whole_breaks_nothing(world, checker):
-    world.mark()
-    world.api.unmark(world.api.node(NODE), MARK)
+    world.taint()
+    world.api.untaint(world.api.node(NODE), TAINT)
     assert checker.at_the_end(world) == []
 
 
 def test_a_mark_needs_an_open_record_at_the_end(world, checker):
-    world.mark()
+    world.taint()
     assert checker.after_event(world) == []
-    assert rules(checker.at_the_end(world)) == [Rule.MARK]
+    assert rules(checker.at_the_end(world)) == [Rule.STALE_TAINT]
     world.records[INSTANCE] = closed(Outcome.RETURNED_TO_SERVICE)
-    assert rules(checker.at_the_end(world)) == [Rule.MARK]
+    assert rules(checker.at_the_end(world)) == [Rule.STALE_TAINT]
 
 
-def test_an_open_record_whose_instance_is_gone_is_told_at_the_end(world, checker):
+def test_an_open_record_whose_instance_is_gone_is_reported_at_the_end(world, checker):
     world.records[INSTANCE] = a_record()
     assert checker.at_the_end(world) == []
     world.ended.add(INSTANCE)
@@ -316,7 +316,7 @@ def test_no_message_is_left_at_the_end(world, checker, left):
     assert rules(checker.at_the_end(world)) == [Rule.MESSAGE]
 
 
-def test_an_open_record_that_nobody_works_on_is_told_at_the_end(world, checker):
+def test_an_open_record_that_nobody_works_on_is_reported_at_the_end(world, checker):
     world.records[INSTANCE] = a_record()
     world.clock.sleep(RESTS.total_seconds())
     assert rules(checker.at_the_end(world)) == [Rule.RECORD]
@@ -365,13 +365,13 @@ def test_a_launch_is_paid_for_at_the_end_unless_an_open_record_still_owes_it(wor
     assert checker.at_the_end(world) == []
 
 
-def test_a_group_that_we_make_smaller_than_its_owners_meant_is_told_once(world, checker):
+def test_a_group_that_we_make_smaller_than_its_owners_meant_is_reported_once(world, checker):
     world.books[GROUP] = Book(overpaid=1)
     assert rules(checker.after_event(world)) == [Rule.DECREMENT]
     assert checker.after_event(world) == []
 
 
-def test_an_instance_that_no_group_holds_is_told_at_the_end(world, checker):
+def test_an_instance_that_no_group_holds_is_reported_at_the_end(world, checker):
     world.strays.append("i-b")
     assert checker.after_event(world) == []
     assert rules(checker.at_the_end(world)) == [Rule.LEAK]
@@ -385,8 +385,8 @@ def test_one_look_without_a_checker_sees_everything_so_far(world):
 
 def test_every_rule_is_broken_by_a_test():
     tests = (path.read_text() for path in sorted(Path(__file__).parent.glob("test_*.py")))
-    told = "".join(tests)
-    assert [rule.name for rule in Rule if f"[Rule.{rule.name}]" not in told] == []
+    reported = "".join(tests)
+    assert [rule.name for rule in Rule if f"[Rule.{rule.name}]" not in reported] == []
 
 
 def test_the_clock_of_a_violation_is_that_of_the_world(world):

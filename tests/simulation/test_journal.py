@@ -26,7 +26,7 @@ def test_its_length_and_its_positions_count_what_is_forgotten_too():
     assert journal[5:] == []
 
 
-def test_whoever_has_not_looked_for_too_long_is_told():
+def test_whoever_has_not_looked_for_too_long_is_reported():
     journal = a_journal("abcde")
     with pytest.raises(IndexError, match="entry 1: found 2 to 4"):
         journal[1:]

@@ -1,4 +1,4 @@
-"""Targets of load balancers, volumes, second replicas: each rule is broken once and told, and kept in the next test."""
+"""Targets of load balancers, volumes, second replicas: each rule is broken once, and kept in the next test."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -15,7 +15,7 @@ from simulation.invariants import Checker, Rule
 from simulation.leaving_rules import exclusions, replicas
 from tests.fakes.builders import GROUP, a_policy, policies
 from tests.fakes.clock import START
-from tests.simulation.view_stand_in import INSTANCE, MARK, NODE, World, a_record, rules
+from tests.simulation.view_stand_in import INSTANCE, NODE, TAINT, World, a_record, rules
 
 HOOK = "leeward-terminate"
 
@@ -39,7 +39,7 @@ def evict(world, name="web-1"):
 
 
 class TestInService:
-    def test_an_eviction_from_a_node_that_is_still_a_target_is_told(self, world):
+    def test_an_eviction_from_a_node_that_is_still_a_target_is_reported(self, world):
         draining(world)
         world.balanced[INSTANCE] = "healthy"
         evict(world)
@@ -131,7 +131,7 @@ def drained(world, checker, **how):
 
 
 class TestVolumes:
-    def test_an_instance_that_ends_with_a_volume_of_nobody_is_told(self, world):
+    def test_an_instance_that_ends_with_a_volume_of_nobody_is_reported(self, world):
         checker = Checker()
         drained(world, checker)
         world.terminations.append(INSTANCE)
@@ -161,8 +161,8 @@ class TestVolumes:
 
 
 class TestAtTheEnd:
-    def test_a_node_that_serves_again_and_is_kept_out_by_us_is_told(self, world):
-        world.api.mark(world.api.node(NODE), MARK, exclude=True)
+    def test_a_node_that_serves_again_and_is_kept_out_by_us_is_reported(self, world):
+        world.api.taint(world.api.node(NODE), TAINT, exclude=True)
         assert list(exclusions(world)) == []
         world.cluster.patch("nodes", NODE, {"spec": {"taints": None, "unschedulable": None}}, kind=PatchType.MERGE)
         assert rules(Checker().at_the_end(world)) == [Rule.EXCLUDED]
@@ -172,7 +172,7 @@ class TestAtTheEnd:
         world.api.label(world.api.node(NODE), {well_known.EXCLUDE_LABEL: "mine"})
         assert list(exclusions(world)) == []
 
-    def test_replicas_that_were_not_put_back_are_told_unless_a_termination_still_needs_them(self, world):
+    def test_replicas_that_were_not_put_back_are_reported_unless_a_termination_still_needs_them(self, world):
         labels = {"app": "web"}
         template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "main", "image": "i"}]}}
         spec = {"replicas": 2, "selector": {"matchLabels": labels}, "template": template}

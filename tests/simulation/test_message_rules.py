@@ -1,4 +1,4 @@
-"""Messages: each rule is broken once and told, and kept in the next test."""
+"""Messages: each rule is broken once, and kept in the next test."""
 
 import json
 from dataclasses import replace

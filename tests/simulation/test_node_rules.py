@@ -1,4 +1,4 @@
-"""Cordons, budgets of maintenance, drains, deadlines: each rule is broken once and told, and kept in the next test."""
+"""Cordons, budgets of maintenance, drains, deadlines: each rule is broken once, and kept in the next test."""
 
 import json
 from dataclasses import replace
@@ -12,12 +12,12 @@ from local.cluster.nodes import NodeSpec
 from simulation.asked import Kind
 from simulation.aws import events
 from simulation.aws.books import Book
-from simulation.foreign_marks import OTHER_DEPLOYMENT
+from simulation.foreign_taints import OTHER_DEPLOYMENT
 from simulation.invariants import Rule
 from simulation.node_rules import CLAIMED_WITHIN, IN_GOOD_TIME, MARKED_AGAIN, NOTICE, SETTLED, TOLD_AFTER, UNMARKED
 from tests.fakes.builders import GROUP, ZONE, a_group, a_policy, policies
 from tests.fakes.clock import START
-from tests.simulation.view_stand_in import INSTANCE, MARK, NODE, a_record, rules
+from tests.simulation.view_stand_in import INSTANCE, NODE, TAINT, a_record, rules
 
 HOOK = "leeward-terminate"
 DAYS_AHEAD = START + timedelta(days=9)
@@ -45,39 +45,39 @@ def a_while(world, checker, seconds):
     return checker.after_event(world)
 
 
-@pytest.mark.parametrize(("works", "found"), [(True, [Rule.FOREIGN_MARK]), (False, [])])
+@pytest.mark.parametrize(("works", "found"), [(True, [Rule.FOREIGN_TAINT]), (False, [])])
 def test_the_mark_of_another_deployment_stays_while_that_works_on_the_node(world, checker, works, found):
     taint = {"key": well_known.DISRUPTED_TAINT, "value": OTHER_DEPLOYMENT, "effect": "NoSchedule"}
     world.cluster.patch("nodes", NODE, {"spec": {"taints": [taint]}})
-    world.marked_by_others = {NODE} if works else set()
+    world.tainted_by_others = {NODE} if works else set()
     assert checker.after_event(world) == []
     world.cluster.patch("nodes", NODE, {"spec": {"taints": []}})
     assert rules(checker.after_event(world)) == found
 
 
 def test_a_cordon_that_came_with_our_mark_goes_with_it(world, checker):
-    world.mark()
+    world.taint()
     world.cluster.patch("nodes", NODE, {"spec": {"taints": []}})  # and forgets to uncordon
     assert rules(checker.after_event(world)) == [Rule.CORDON]
 
 
 def test_the_cordon_of_an_operator_may_stay(world, checker):
     world.cluster.patch("nodes", NODE, {"spec": {"unschedulable": True}})
-    world.mark()
-    assert world.api.unmark(world.api.node(NODE), MARK).unschedulable
+    world.taint()
+    assert world.api.untaint(world.api.node(NODE), TAINT).unschedulable
     assert checker.after_event(world) == []
 
 
 def test_the_cordon_of_an_operator_is_not_lifted(world, checker):
     world.cluster.patch("nodes", NODE, {"spec": {"unschedulable": True}})
-    world.mark()
+    world.taint()
     world.cluster.patch("nodes", NODE, {"spec": {"taints": [], "unschedulable": False}})
     assert rules(checker.after_event(world)) == [Rule.FOREIGN_CORDON]
 
 
 def test_an_operator_may_lift_the_cordon_himself(world, checker):
     world.cluster.patch("nodes", NODE, {"spec": {"unschedulable": True}})
-    world.mark()
+    world.taint()
     world.cluster.patch("nodes", NODE, {"spec": {"unschedulable": False}})
     world.cluster.patch("nodes", NODE, {"spec": {"taints": []}})
     assert checker.after_event(world) == []
@@ -89,13 +89,13 @@ def test_maintenance_far_ahead_may_take_one_node_of_ten_but_not_a_second_unless_
 ):
     maintained(world, 10)
     world.books[GROUP] = Book(most=owed)
-    world.mark()
+    world.taint()
     assert checker.after_event(world) == []
     assert a_while(world, checker, TOLD_AFTER + 1) == []
-    world.api.unmark(world.api.node(NODE), MARK)
+    world.api.untaint(world.api.node(NODE), TAINT)
     world.cluster.set_node_ready("node-i-1", "Unknown")
     assert a_while(world, checker, SETTLED + 1) == []
-    world.mark()
+    world.taint()
     assert checker.after_event(world) == []
     assert rules(a_while(world, checker, TOLD_AFTER + 1)) == found
 
@@ -107,28 +107,28 @@ def test_maintenance_far_ahead_waits_for_the_budget_of_its_zone_and_of_no_other(
     maintained(world, 10)
     world.cluster.set_node_ready("node-i-1", "Unknown")
     assert a_while(world, checker, SETTLED + 1) == []
-    world.mark()
+    world.taint()
     assert checker.after_event(world) == []
     assert rules(a_while(world, checker, TOLD_AFTER + 1)) == found
 
 
-@pytest.mark.parametrize(("seconds", "told"), [(-5, []), (300, [Rule.UNAVAILABLE])])
-def test_a_node_that_another_message_asks_for_waits_for_no_budget(world, checker, seconds, told):
-    """It is marked before that is written down; a message that comes minutes later is no excuse."""
+@pytest.mark.parametrize(("seconds", "reported"), [(-5, []), (300, [Rule.UNAVAILABLE])])
+def test_a_node_that_another_message_asks_for_waits_for_no_budget(world, checker, seconds, reported):
+    """It is tainted before that is written down; a message that comes minutes later is no excuse."""
     maintained(world, 10)
     world.cluster.set_node_ready("node-i-1", "Unknown")
     assert a_while(world, checker, SETTLED + 1) == []
-    world.mark()
+    world.taint()
     assert checker.after_event(world) == []
     world.ask(Kind.REBALANCE, at=world.now + seconds)
-    assert rules(a_while(world, checker, TOLD_AFTER + 1)) == told
+    assert rules(a_while(world, checker, TOLD_AFTER + 1)) == reported
 
 
 def test_maintenance_that_has_been_moved_near_waits_for_no_budget(world, checker):
     maintained(world, 10)
     world.cluster.set_node_ready("node-i-1", "Unknown")
     assert a_while(world, checker, SETTLED + 1) == []
-    world.mark()
+    world.taint()
     assert checker.after_event(world) == []
     now = world.clock.now()
     world.records[INSTANCE] = a_record(at=now)
@@ -139,7 +139,7 @@ def test_maintenance_that_has_been_moved_near_waits_for_no_budget(world, checker
     assert a_while(world, checker, TOLD_AFTER + 1) == []
 
 
-def test_an_instance_that_is_let_go_with_pods_is_told(world, checker):
+def test_an_instance_that_is_let_go_with_pods_is_reported(world, checker):
     world.records[INSTANCE] = a_record(at=START + timedelta(hours=1))
     world.pods("web-1")
     answer(world)
@@ -169,16 +169,16 @@ def test_an_empty_node_may_be_let_go_and_so_may_an_ended_instance(world, checker
 
 
 @pytest.mark.parametrize(
-    ("force", "minutes", "told"), [(False, 14, [Rule.DRAINED]), (False, 16, []), (True, 16, [Rule.DRAINED])]
+    ("force", "minutes", "reported"), [(False, 14, [Rule.DRAINED]), (False, 16, []), (True, 16, [Rule.DRAINED])]
 )
-def test_a_drain_whose_time_is_over_lets_go_what_is_left_unless_it_forces(world, checker, force, minutes, told):
+def test_a_drain_whose_time_is_over_lets_go_what_is_left_unless_it_forces(world, checker, force, minutes, reported):
     with_policy(world, timeout=timedelta(minutes=15), force=force)
     world.pods("web-1")
     world.clock.advance(minutes=minutes)
     world.records[INSTANCE] = a_record(at=START + timedelta(hours=1))
     world.work(seconds_ago=60 * minutes)
     answer(world)
-    assert rules(checker.after_event(world)) == told
+    assert rules(checker.after_event(world)) == reported
 
 
 @pytest.mark.parametrize(("by_us", "found"), [(False, []), (True, [Rule.DRAINED])])
@@ -262,51 +262,51 @@ def test_a_later_attempt_has_the_whole_time_out_also_after_the_termination_grace
     assert rules(checker.after_event(world)) == [Rule.DRAINED]
 
 
-@pytest.mark.parametrize(("state", "found"), [("ReturnNodeToService", []), ("DrainNode", [Rule.UNMARKED])])
+@pytest.mark.parametrize(("state", "found"), [("ReturnNodeToService", []), ("DrainNode", [Rule.UNTAINTED])])
 def test_a_mark_stays_while_a_termination_is_open_unless_it_gives_the_node_back(world, checker, state, found):
     world.records[INSTANCE] = a_record()
-    world.mark()
+    world.taint()
     world.states[INSTANCE] = [state]
-    world.api.unmark(world.api.node(NODE), MARK)
+    world.api.untaint(world.api.node(NODE), TAINT)
     assert rules(checker.after_event(world)) == found
 
 
 @pytest.mark.parametrize(
     ("trouble", "seconds", "found"),
-    [(True, 19, []), (True, 21, [Rule.UNMARKED]), (False, 1, [Rule.UNMARKED])],
+    [(True, 19, []), (True, 21, [Rule.UNTAINTED]), (False, 1, [Rule.UNTAINTED])],
 )
 def test_a_write_that_is_older_than_the_claim_takes_the_mark_only_while_the_api_is_in_trouble(
     world, checker, trouble, seconds, found
 ):
     """A hanging API server may apply it for as long as its client waits."""
     world.api_in_trouble = trouble
-    world.mark()
+    world.taint()
     world.records[INSTANCE] = a_record()
     world.states[INSTANCE] = ["Drain"]
     world.clock.sleep(seconds)
-    world.api.unmark(world.api.node(NODE), MARK)
+    world.api.untaint(world.api.node(NODE), TAINT)
     assert rules(checker.after_event(world)) == found
 
 
 @pytest.mark.parametrize("again", [True, False])
 def test_a_mark_that_an_older_write_has_taken_is_repeated_by_the_drain(world, checker, again):
     world.api_in_trouble = True
-    world.mark()
+    world.taint()
     world.records[INSTANCE] = a_record()
     world.work()
-    world.api.unmark(world.api.node(NODE), MARK)
+    world.api.untaint(world.api.node(NODE), TAINT)
     assert checker.after_event(world) == []
     assert a_while(world, checker, MARKED_AGAIN + 1) == []
     world.api_in_trouble = False
     if again:
-        world.mark()
-    assert rules(checker.after_event(world)) == ([] if again else [Rule.UNMARKED])
+        world.taint()
+    assert rules(checker.after_event(world)) == ([] if again else [Rule.UNTAINTED])
     assert checker.after_event(world) == []
 
 
 def test_a_mark_that_comes_off_without_a_termination_breaks_nothing(world, checker):
-    world.mark()
-    world.api.unmark(world.api.node(NODE), MARK)
+    world.taint()
+    world.api.untaint(world.api.node(NODE), TAINT)
     assert checker.after_event(world) == []
 
 
@@ -334,9 +334,9 @@ def test_a_node_that_registered_after_the_claim_may_have_pods(world, checker):
     assert checker.after_event(world) == []
 
 
-def warned(world, checker, *, marked=True):
-    if marked:
-        world.mark()
+def warned(world, checker, *, tainted=True):
+    if tainted:
+        world.taint()
     world.warned.append((INSTANCE, world.now))
     assert checker.after_event(world) == []
 
@@ -348,14 +348,14 @@ def test_a_spot_instance_is_taken_with_pods_that_nobody_evicted(world, checker):
     assert (found.rule, found.text) == (Rule.DEADLINE, f"{INSTANCE} is taken, nobody has evicted default/web-1")
 
 
-def test_the_node_of_a_warned_instance_is_marked_at_once_and_stays_so(world, checker):
-    warned(world, checker, marked=False)
+def test_the_node_of_a_warned_instance_is_tainted_at_once_and_stays_so(world, checker):
+    warned(world, checker, tainted=False)
     assert a_while(world, checker, UNMARKED) == []
     assert rules(a_while(world, checker, 1)) == [Rule.DEADLINE]
     assert a_while(world, checker, UNMARKED) == []
-    world.mark()
+    world.taint()
     assert checker.after_event(world) == []
-    world.api.unmark(world.api.node(NODE), MARK)
+    world.api.untaint(world.api.node(NODE), TAINT)
     assert checker.after_event(world) == []
     assert rules(a_while(world, checker, UNMARKED + 1)) == [Rule.DEADLINE]
 

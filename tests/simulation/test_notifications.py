@@ -1,4 +1,4 @@
-"""What is told of whole worlds, faults and all: every termination from its first cause to its end, nothing twice."""
+"""Notifications of whole worlds, faults and all: every termination from its first cause to its end, nothing twice."""
 
 from collections import Counter
 
@@ -10,7 +10,7 @@ from simulation.case import Case
 
 
 @pytest.fixture(scope="module", params=[11, 12])
-def told(request):
+def reported(request):
     """(world, events) of an hour and what it takes to come to rest; `put` is the table's every write of a record."""
     world = Case(seed=request.param, hours=1, per_hour=30, nodes=10).world()
     found, put = [], world.claims._put
@@ -24,8 +24,8 @@ def told(request):
     return world, found
 
 
-def test_every_record_is_told_from_its_first_cause_to_its_end(told):
-    world, found = told
+def test_every_record_is_reported_from_its_first_cause_to_its_end(reported):
+    world, found = reported
     turns = {}
     for event in found:
         turns.setdefault(event.record.instance, []).append(event.type)
@@ -37,8 +37,8 @@ def test_every_record_is_told_from_its_first_cause_to_its_end(told):
             assert turns[instance][-1] is EventType.FINISHED
 
 
-def test_no_two_events_have_one_id_and_every_one_can_be_told(told):
-    _, found = told
+def test_no_two_events_have_one_id_and_every_one_can_be_reported(reported):
+    _, found = reported
     ids = Counter(event.id for event in found if event.type is not EventType.BLOCKED)  # the same pods may block again
     assert ids
     assert max(ids.values()) == 1

@@ -74,9 +74,9 @@ def test_a_cordoned_node_is_drawn_so_until_somebody_lifts_it():
     assert phases(lane(recorded("operator_cordon", hours=0.5), FIRST)) == [Phase.READY, Phase.CORDONED, Phase.READY]
 
 
-def test_a_workload_has_its_size_its_floor_and_every_pod_that_was_missed():
+def test_a_workload_has_its_size_its_minimum_and_every_pod_that_was_missed():
     (web,) = recorded().workloads
-    assert (web.name, web.desired, web.floor) == ("web", 4, 3)
+    assert (web.name, web.desired, web.minimum) == ("web", 4, 3)
     assert [sample.ready for sample in web.held][-1] == 4
     assert web.lowest == 3
     assert not web.under

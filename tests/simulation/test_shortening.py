@@ -100,7 +100,7 @@ def test_a_file_that_holds_no_case_is_refused_in_a_sentence(text):
         Case.from_json(text)
 
 
-def test_a_world_that_does_not_come_to_rest_is_ended_and_told():
+def test_a_world_that_does_not_come_to_rest_is_ended_and_reported():
     outcome = Case(seed=1, hours=0.2, per_hour=100, nodes=5).run(limit=200)
     assert [violation.rule for violation in outcome.violations] == [Rule.REST]
     assert outcome.events == 200

@@ -14,7 +14,7 @@ from local.cluster.settings import ClusterSettings
 from simulation.kubernetes import SimKubernetes
 from tests.fakes.clock import FakeClock
 
-MARK = Taint(key="leeward.dev/disrupted", effect="NoSchedule", value="manual")
+TAINT = Taint(key="leeward.dev/disrupted", effect="NoSchedule", value="manual")
 
 
 class Disturbances:
@@ -73,7 +73,7 @@ def test_every_request_can_be_disturbed_before_it_does_anything(api, model, dist
         "list pods": lambda: api.pods_on("node-a"),
         "list poddisruptionbudgets": api.budgets,
         "list daemonsets": api.daemon_sets,
-        "patch nodes": lambda: api.mark(node, MARK),
+        "patch nodes": lambda: api.taint(node, TAINT),
         "create pods/eviction": lambda: api.evict(pod),
         "delete pods": lambda: api.delete_pod(pod),
         "delete nodes": lambda: api.delete_node(node),
@@ -92,14 +92,14 @@ def test_an_answer_can_be_lost_after_the_request_had_its_effect(model, clock):
     api = SimKubernetes(model, clock, lose=lost)
     node, pod = api.node("node-a"), api.pods_on("node-a")[0]
     for verb, call in {
-        "patch nodes": lambda: api.mark(node, MARK),
+        "patch nodes": lambda: api.taint(node, TAINT),
         "delete pods": lambda: api.delete_pod(pod),
         "create pods/eviction": lambda: api.evict(pod),
     }.items():
         lost.fail[verb] = ClusterUnreachableError("connection reset")
         with pytest.raises(ClusterUnreachableError):
             call()
-    assert api.node("node-a").marked
+    assert api.node("node-a").tainted
     assert [deletion.pod for deletion in api.deletions] == [pod.key]
     assert lost.requests == ["patch nodes", "delete pods", "create pods/eviction"]
 
@@ -118,11 +118,11 @@ def test_a_node_that_somebody_changes_at_every_try_is_given_up_as_throttled(api,
 
     disturb.fail["patch nodes"] = touch
     with pytest.raises(ThrottledError, match="5 conflicts in a row"):
-        api.mark(node, MARK)
-    assert not api.node("node-a").marked
+        api.taint(node, TAINT)
+    assert not api.node("node-a").tainted
 
 
-def test_a_node_that_is_replaced_between_the_read_and_the_patch_is_not_marked(api, model, disturb):
+def test_a_node_that_is_replaced_between_the_read_and_the_patch_is_not_tainted(api, model, disturb):
     node = api.node("node-b")
 
     def succeed():
@@ -131,7 +131,7 @@ def test_a_node_that_is_replaced_between_the_read_and_the_patch_is_not_marked(ap
 
     disturb.fail["patch nodes"] = succeed
     with pytest.raises(ObjectGoneError, match="not there any more"):
-        api.mark(node, MARK)
+        api.taint(node, TAINT)
     assert not model.get("nodes", "node-b")["spec"].get("taints")
 
 

@@ -79,7 +79,7 @@ def test_an_invocation_that_takes_too_long_is_killed_where_it_sleeps():
     assert not issubclass(Killed, Exception)
 
 
-def test_an_error_of_the_function_is_told_by_its_class():
+def test_an_error_of_the_function_is_reported_by_its_class():
     timeline, ends = Timeline(), []
 
     def broken():

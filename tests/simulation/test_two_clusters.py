@@ -189,7 +189,7 @@ def test_a_sound_world_breaks_no_rule_between_its_clusters(rules):
 def test_a_write_to_the_wrong_api_is_noticed_also_where_it_has_no_effect(world, rules):
     blue, green = world.sites
     node = node_of(green, serving(green))
-    green.kubernetes.mark(node, disruption_taint(DEPLOYMENT))
+    green.kubernetes.taint(node, disruption_taint(DEPLOYMENT))
     assert broken(rules) == []
     blue.kubernetes.event(node, reason="Terminating", message="", warning=True, now=world.timeline.instant())
     assert broken(rules) == [Rule.ELSEWHERE]
@@ -244,7 +244,7 @@ def test_a_warned_node_without_a_taint_is_noticed_where_its_own_api_answers(worl
         if site.cluster_name == away:
             site.injector.api_down_until = world.now + 1
     if tainted:
-        blue.kubernetes.mark(node_of(blue, member), disruption_taint(DEPLOYMENT))
+        blue.kubernetes.taint(node_of(blue, member), disruption_taint(DEPLOYMENT))
     assert broken(rules) == []
     world.timeline.run_until(world.now + TAINTED_WITHIN + 0.1)
     assert broken(rules) == found

@@ -46,7 +46,7 @@ def test_started_again_too_early_it_waits_for_what_still_boots():
     assert (world.ended("again"), world.at_rest(), len(launched(world))) == ("Upgraded", True, 6)
 
 
-def test_a_node_that_joins_and_is_not_ready_is_told_with_its_condition():
+def test_a_node_that_joins_and_is_not_ready_is_reported_with_its_condition():
     world = Upgraded().start(launchTemplateVersion="2")
     cluster = world.world.cluster
 
@@ -84,7 +84,7 @@ def with_user_data(world, monkeypatch, labels):
     return world
 
 
-def test_a_node_without_the_labels_of_its_user_data_is_told_with_them(monkeypatch):
+def test_a_node_without_the_labels_of_its_user_data_is_reported_with_them(monkeypatch):
     world = with_user_data(Upgraded(), monkeypatch, "team=web,pool=app").start(launchTemplateVersion="2")
     world.world.labels = lambda member: {"pool": "app"}
     world.run()

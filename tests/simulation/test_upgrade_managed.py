@@ -88,14 +88,14 @@ def test_a_policy_that_forces_starts_it_again_by_force_at_once():
     assert "by force since update-1 failed" in world.record.warnings[0]
 
 
-def test_what_holds_a_drain_is_told_by_status_and_event_while_it_happens():
+def test_what_holds_a_drain_is_reported_by_status_and_event_while_it_happens():
     world, seen = Managed(a_fleet(workloads=IMPOSSIBLE)), []
     world.start(launchTemplateVersion="2", override=["PdbNeverAllows"])
     world.at(ROLL + 120, lambda: seen.append(status(world))).run(1)
-    (told,) = seen
-    assert told.phase is Phase.UPGRADING
-    assert told.draining == told.old > 0
-    assert {one.object for one in told.blockers} == {"pdb default/web"}
+    (reported,) = seen
+    assert reported.phase is Phase.UPGRADING
+    assert reported.draining == reported.old > 0
+    assert {one.object for one in reported.blockers} == {"pdb default/web"}
     assert {one["involvedObject"]["kind"] for one in events(world)} == {"Node"}
     assert "pdb default/web" in events(world)[0]["message"]
 

@@ -21,7 +21,7 @@ def a_world(pods, autoscaler=HURRY, **update):
     return Upgraded(fleet).start(launchTemplateVersion="2")
 
 
-def told(world):
+def reported(world):
     return "\n".join(world.world.story)
 
 
@@ -42,7 +42,7 @@ def test_what_cluster_autoscaler_adds_for_waiting_pods_stays_and_every_node_is_n
     world = a_world(5 * PER_NODE)
     more = deployment("more", 8 * PER_NODE)
     world.at(BEGIN + after, lambda: world.world.cluster.create("deployments", more, "default")).run(2)
-    assert f"{WHO} changes the desired capacity" in told(world)
+    assert f"{WHO} changes the desired capacity" in reported(world)
     assert (world.ended(), world.versions, world.cordoned, world.group.suspended) == ("Upgraded", ["2"], [], ())
     assert world.group.desired > 6
 
@@ -50,7 +50,7 @@ def test_what_cluster_autoscaler_adds_for_waiting_pods_stays_and_every_node_is_n
 @pytest.mark.parametrize("at_once", [1, 3])
 def test_in_a_hurry_it_takes_no_new_node_either(at_once):
     world = a_world(6 * PER_NODE - 2, AT_SIZE, max_unavailable=at_once).run(2)
-    removed = [line for line in told(world).splitlines() if f"{WHO} removes" in line]
+    removed = [line for line in reported(world).splitlines() if f"{WHO} removes" in line]
     assert (removed, world.ended(), world.versions, world.cordoned) == ([], "Upgraded", ["2"], [])
     assert (world.record.finished, world.record.others_scaled) == (6, None)
 

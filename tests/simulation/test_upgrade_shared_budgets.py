@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from leeward.policy.document import Budget, DisruptionPolicy
-from simulation.convergence import is_marked
+from simulation.convergence import is_tainted
 from simulation.fault_rates import Faults
 from tests.simulation.fleet_stand_in import Fleet, GroupPlan, budget, deployment
 from tests.simulation.upgrade_stand_in import BEGIN, Upgraded, updating
@@ -16,7 +16,7 @@ QUARTER = Budget(nodes=25, percent=True, reasons=("Upgrade",))
 
 
 def side_by_side(shared, faults=None, seed=1):
-    """Two groups of three nodes, upgraded at one time three at once. `most`: nodes that were marked and held pods."""
+    """Two groups of three nodes, upgraded at one time three at once. `most`: nodes that were tainted and held pods."""
     written = updating(max_unavailable=3)
     rules = DisruptionPolicy(budgets=(shared,) if shared else (), consolidation_policy="Never")
     policies = replace(written, policies=tuple(replace(one, disruption=rules) for one in written.policies))
@@ -28,8 +28,8 @@ def side_by_side(shared, faults=None, seed=1):
 
     def look():
         store = world.world.cluster.store
-        marked = [node for node in store.each("nodes") if is_marked(node)]
-        seen.append(sum(any(map(bool, store.pods_on(node["metadata"]["name"]))) for node in marked))
+        tainted = [node for node in store.each("nodes") if is_tainted(node)]
+        seen.append(sum(any(map(bool, store.pods_on(node["metadata"]["name"]))) for node in tainted))
 
     for name in NAMES:
         asked = {"group": name, "launchTemplateVersion": "2"}

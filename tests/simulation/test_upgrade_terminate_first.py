@@ -1,4 +1,4 @@
-"""`update.terminate: first`: the group is told before the drain, and our hook holds the instance meanwhile (V3)."""
+"""`update.terminate: first`: the group is reported before the drain, and our hook holds the instance meanwhile (V3)."""
 
 from leeward.errors import AwsUnavailableError
 from leeward.policy.document import Canary
@@ -10,8 +10,8 @@ IMPOSSIBLE = (deployment("web", 8), budget("web", 0))
 OVERRIDE = ["PdbNeverAllows"]
 
 
-def told_first(world):
-    """Instances for which the group was told before their last pod had left."""
+def reported_first(world):
+    """Instances for which the group was reported before their last pod had left."""
     times = {name: record.times for name, record in world.world.records.items()}
     return [
         name
@@ -24,17 +24,17 @@ def held(world):
     return [member.id for member in world.group.instances if member.lifecycle == "Terminating:Wait"]
 
 
-def test_the_group_is_told_before_the_drain_and_its_hook_is_answered_after_it():
+def test_the_group_is_reported_before_the_drain_and_its_hook_is_answered_after_it():
     world = Upgraded(a_fleet(terminate="first", max_unavailable=2)).start(launchTemplateVersion="2").run()
     assert (world.ended(), world.at_rest()) == ("Upgraded", True)
-    assert len(told_first(world)) == 6
+    assert len(reported_first(world)) == 6
     assert all(record.pods_evicted for record in world.world.records.values())
 
 
 def test_with_minimal_the_group_replaces_each_node_while_it_drains():
     world = Upgraded(a_fleet(terminate="first", strategy="MINIMAL")).start(launchTemplateVersion="2").run()
     assert (world.ended(), world.at_rest()) == ("Upgraded", True)
-    assert len(told_first(world)) == 6
+    assert len(reported_first(world)) == 6
 
 
 def test_a_group_that_no_hook_of_ours_guards_drains_first_and_that_is_said():
@@ -42,7 +42,7 @@ def test_a_group_that_no_hook_of_ours_guards_drains_first_and_that_is_said():
     world.world.system.groups.put_hook = lambda *_, **__: None
     world.world.fleet.groups[GROUP].hooks.clear()
     world.start(launchTemplateVersion="2").run()
-    assert (world.ended(), world.at_rest(), told_first(world)) == ("Upgraded", True, [])
+    assert (world.ended(), world.at_rest(), reported_first(world)) == ("Upgraded", True, [])
     assert any("no terminate hook of ours" in line and "drains first" in line for line in world.world.story)
 
 
@@ -85,10 +85,10 @@ def test_nor_does_an_abort_wait_for_it_where_nobody_has_written_down_that_it_pay
     fleet = a_fleet(terminate="first", workloads=IMPOSSIBLE)
     world = Upgraded(fleet)
     groups = world.world.system.groups
-    told = groups.terminate
+    reported = groups.terminate
 
     def unheard(**asked):
-        told(**asked)
+        reported(**asked)
         raise AwsUnavailableError("connection reset, its effect may have come about")
 
     groups.terminate = unheard

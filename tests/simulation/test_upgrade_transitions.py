@@ -17,13 +17,13 @@ STORIES = {
 
 
 @cache
-def told(machine, name):
+def reported(machine, name):
     return upgrade_story.tell(STORIES[machine][name])
 
 
 @pytest.mark.parametrize(("machine", "name"), [(machine, name) for machine in STORIES for name in STORIES[machine]])
 def test_each_execution_ends_where_it_should_and_leaves_everything_in_order(machine, name):
-    found, story = told(machine, name), STORIES[machine][name]
+    found, story = reported(machine, name), STORIES[machine][name]
     assert found.ends == story.ends
     assert found.world.at_rest(story.size, story.versions)
 
@@ -39,7 +39,7 @@ def all_ways(graph):
 
 def taken(graph):
     names = {state["Comment"]: name for name, state in graph.of_type("Choice").items()}
-    ways = {way for name in STORIES[graph.name] for way in told(graph.name, name).ways}
+    ways = {way for name in STORIES[graph.name] for way in reported(graph.name, name).ways}
     return {(names.get(state, state), by) for state, by in ways}
 
 

@@ -80,7 +80,7 @@ def test_a_second_start_hands_over_to_the_first():
     assert (world.ended(), world.ended("second")) == ("Upgraded", "Delegated")
 
 
-def test_a_wrong_input_is_told_and_nothing_is_written():
+def test_a_wrong_input_is_reported_and_nothing_is_written():
     world = Upgraded()
     world.at(BEGIN, lambda: world.machine.start("first", {"group": "nobody"})).run()
     assert world.ended() == "LeaseNotAcquired"
@@ -130,7 +130,7 @@ def test_a_rollback_returns_to_the_version_before(at):
 
 
 def test_turned_round_again_a_new_node_that_pays_for_itself_pays_once():
-    """Launched by the upgrade, told to go by its rollback: to the second rollback it is no launch that never joined."""
+    """The rollback requests the termination of a launch of the upgrade: to the second rollback it has joined."""
     world, turned = Upgraded().start(launchTemplateVersion="2").start("back", at=BEGIN + 90, action="rollback"), []
 
     def look():

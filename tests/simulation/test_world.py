@@ -185,7 +185,7 @@ def test_under_all_faults_every_kind_of_them_happens():
     assert outcome.checks >= outcome.events
 
 
-def test_a_broken_rule_is_told_with_the_seed_and_the_command_that_repeats_it(monkeypatch, capsys):
+def test_a_broken_rule_is_reported_with_the_seed_and_the_command_that_repeats_it(monkeypatch, capsys):
     monkeypatch.setattr("leeward.termination.hook_completion._complete", lambda *_: True)  # hooks are never completed
     small = ["--hours", "0.1", "--nodes", "6", "--no-faults", "--no-shorten", "--features", ""]
     assert command.main(["--seeds", "1", "--first-seed", "3", "--per-hour", "10", *small]) == 1  # one spot warning

@@ -1,4 +1,4 @@
-"""An upgrade told from its beginning to its end, what may happen to it on its way, and which ways it has taken."""
+"""An upgrade reported from its beginning to its end, what may happen to it on its way, and which ways it has taken."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

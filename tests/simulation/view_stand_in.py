@@ -18,7 +18,7 @@ from tests.fakes.builders import GROUP, a_group, a_subject, policies
 from tests.fakes.clock import START, FakeClock
 
 NODE, INSTANCE = "node-a", "i-a"
-MARK = Taint(key=well_known.DISRUPTED_TAINT, effect="NoSchedule", value="manual")
+TAINT = Taint(key=well_known.DISRUPTED_TAINT, effect="NoSchedule", value="manual")
 OURS = {"leeward-terminate"}
 
 
@@ -40,7 +40,7 @@ class World:
     dead_letters: list = field(default_factory=list)
     warned: list = field(default_factory=list)
     reused: set = field(default_factory=set)
-    marked_by_others: set = field(default_factory=set)
+    tainted_by_others: set = field(default_factory=set)
     terminations: list = field(default_factory=list)
     started_by_hand: set = field(default_factory=set)
     strays: list = field(default_factory=list)
@@ -182,8 +182,8 @@ class World:
         action = Hold(hook=hook, since=since, timeout=timeout, default=default, **{**defaults, **more})
         self.held.append((INSTANCE, action))
 
-    def mark(self):
-        return self.api.mark(self.api.node(NODE), MARK)
+    def taint(self):
+        return self.api.taint(self.api.node(NODE), TAINT)
 
     def pods(self, *names, **limit):
         for name in names:

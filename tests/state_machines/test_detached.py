@@ -42,7 +42,7 @@ def test_a_detached_instance_keeps_its_pods_and_its_node_serves_again(kind):
     assert Walker(system, before=Happens(system, detaches(system))).run(I).ended == "Cancelled"
     assert ended(system) == (Status.CLOSED, Outcome.RETURNED_TO_SERVICE)
     assert system.kubernetes.done == []
-    assert not system.kubernetes.by_name[NODE].marked
+    assert not system.kubernetes.by_name[NODE].tainted
     assert [event.reason for event in system.kubernetes.events][-1] == "TerminationCancelled"
     assert system.clock.now() < DETACHED + MAX_AGE + timedelta(minutes=2)  # no message tells of it
 
@@ -63,7 +63,7 @@ def test_no_policy_deletes_a_pod_of_a_detached_instance_that_is_drained_on_reque
     claim(system, kind)
     walk = Walker(system, before=Happens(system, detaches(system))).run(I)
     assert (walk.ended, system.kubernetes.done) == ("PodEvictionFailure", [])
-    assert not system.kubernetes.by_name[NODE].marked
+    assert not system.kubernetes.by_name[NODE].tainted
 
 
 def test_the_deadline_that_a_person_gave_deletes_pods_of_a_detached_instance():

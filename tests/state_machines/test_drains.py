@@ -82,7 +82,7 @@ def test_a_spot_warning_tightens_the_policys_termination_grace_period():
     assert system.claims.records[I].times["drained"] <= START + timedelta(seconds=122)
 
 
-def test_a_pod_already_leaving_is_told_of_a_deadline_that_has_come_nearer_once():
+def test_a_pod_already_leaving_is_reported_of_a_deadline_that_has_come_nearer_once():
     system = a_system(pods=[a_pod(grace=500)], drain=TEN_MINUTES)
     claim(system, CauseKind.MANUAL)
 
@@ -124,13 +124,15 @@ def test_a_pod_that_tolerates_the_mark_is_left_and_does_not_hold_up_the_drain(to
 def test_several_budgets_on_a_pod_are_named_at_once_as_what_can_never_be_allowed():
     system = a_system(pods=[a_pod()], budgets=[a_budget(5), a_budget(5, "also")])
     claim(system, CauseKind.MANUAL)
-    told = []
+    reported = []
 
     def look(_state, _input):
-        told.extend((event.at, event.message) for event in system.kubernetes.events if event.reason == "DrainBlocked")
+        reported.extend(
+            (event.at, event.message) for event in system.kubernetes.events if event.reason == "DrainBlocked"
+        )
 
     Walker(system, before=look).run(I)
-    at, message = told[0]
+    at, message = reported[0]
     assert timedelta(seconds=30) <= at - START < timedelta(seconds=45)  # before, it might only wait for its turn
     assert message == (
         "cannot drain yet: shop/web-1: pdb shop/also, pdb shop/web "
@@ -138,7 +140,7 @@ def test_several_budgets_on_a_pod_are_named_at_once_as_what_can_never_be_allowed
     )
 
 
-def test_a_budget_that_can_never_allow_is_told_from_one_that_does_not_allow_now():
+def test_a_budget_that_can_never_allow_is_distinguished_from_one_that_does_not_allow_now():
     hopeless = replace(a_budget(0), max_unavailable=0, current_healthy=2, desired_healthy=2, expected_pods=2)
     system = a_system(pods=[a_pod()], budgets=[hopeless])
     claim(system, CauseKind.MANUAL)
@@ -160,7 +162,7 @@ def test_a_pod_that_took_the_name_of_an_evicted_one_is_another_pod():
 class TestAGraceLongerThanTheDrainsTime:
     """The time-out is for pods that do not go, not for those that are going."""
 
-    def test_a_pod_that_has_been_told_gets_all_of_its_grace(self):
+    def test_a_pod_that_has_been_reported_gets_all_of_its_grace(self):
         system = a_system(pods=[a_pod(grace=1800)])
         claim(system, CauseKind.MANUAL)
         assert Walker(system).run(I).ended == "Terminated"

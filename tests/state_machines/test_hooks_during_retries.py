@@ -52,7 +52,7 @@ def test_the_hook_of_an_ended_instance_is_answered_while_its_node_cannot_be_remo
 
 
 @pytest.mark.parametrize(
-    ("owner", "call", "step"), [("kubernetes", "unmark", "return-to-service"), ("groups", "launch", "replace")]
+    ("owner", "call", "step"), [("kubernetes", "untaint", "return-to-service"), ("groups", "launch", "replace")]
 )
 def test_a_hook_of_a_minute_is_heartbeaten_while_a_step_is_retried(monkeypatch, owner, call, step):
     system = a_system(hooks=[MINUTE_HOOK], pods=[a_pod()], budgets=[a_budget(0)])

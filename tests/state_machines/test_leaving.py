@@ -50,7 +50,7 @@ def change_instance(system, **changes):
     system.instances.put(replace(system.instances.describe([I])[I], **changes))
 
 
-def told(system, reason):
+def reported(system, reason):
     return [event.message for event in system.kubernetes.events if event.reason == reason]
 
 
@@ -70,7 +70,7 @@ class TestLoadBalancers:
 
         assert each_second(system, look).run(I).ended == "Terminated"
         assert timedelta(seconds=70) <= evicted_at[0] <= timedelta(seconds=110)
-        (message,) = told(system, "AwaitingDeregistration")
+        (message,) = reported(system, "AwaitingDeregistration")
         assert message == "target i-0abc:30080 of k8s-shop-web (healthy), until 2026-03-02T10:05:00Z"
 
     def test_a_target_that_nobody_takes_out_holds_the_pods_for_the_policys_time_and_no_longer(self):
@@ -121,7 +121,7 @@ class TestLoadBalancers:
         assert system.kubernetes.done == ["evict shop/web-1"]
 
     def test_targets_of_other_instances_and_of_pods_hold_nothing_back_before_the_eviction(self):
-        """A pod's own target goes when the pod is told to end: waiting for it before would never end."""
+        """A pod's own target goes when the pod is asked to end: waiting for it before would never end."""
         system = a_system(pods=[a_pod()])
         change_instance(system, networks=("10.0.0.7", "10.0.1.0/28"))
         system.load_balancers.registered = [
@@ -147,7 +147,9 @@ class TestLoadBalancers:
         claim(system, CauseKind.MANUAL)
         assert each_second(system, look).run(I).ended == "Terminated"
         assert system.claims.records[I].times["terminating"] >= gone_at
-        assert told(system, "AwaitingDeregistration")[0].startswith("target 10.0.1.9:30080 of k8s-shop-web (draining)")
+        assert reported(system, "AwaitingDeregistration")[0].startswith(
+            "target 10.0.1.9:30080 of k8s-shop-web (draining)"
+        )
 
     @pytest.mark.parametrize("error", [ThrottledError("rate exceeded"), AwsUnavailableError("no answer")])
     def test_load_balancers_that_do_not_answer_are_asked_until_the_time_is_over(self, error):
@@ -156,7 +158,7 @@ class TestLoadBalancers:
         claim(system, CauseKind.MANUAL)
         assert Walker(system).run(I).ended == "Terminated"
         assert system.claims.records[I].times["evicting"] == START + timedelta(minutes=5)
-        assert "the load balancers do not answer" in told(system, "AwaitingDeregistration")[0]
+        assert "the load balancers do not answer" in reported(system, "AwaitingDeregistration")[0]
 
     def test_an_api_that_is_not_reached_holds_a_drain_up_for_half_a_minute_and_the_endpoint_is_named(self):
         system = a_system(pods=[a_pod()])
@@ -166,7 +168,7 @@ class TestLoadBalancers:
         times = system.claims.records[I].times
         assert START < times["evicting"] <= START + timedelta(seconds=60)
         assert times["terminating"] - times["evicting"] < timedelta(minutes=2)  # the pods, and the settle time
-        notice = told(system, "DeregistrationNotAwaited")[0]
+        notice = reported(system, "DeregistrationNotAwaited")[0]
         assert "connect timeout" in notice
         assert "interface endpoint for elasticloadbalancing" in notice
 
@@ -183,15 +185,15 @@ class TestLoadBalancers:
         claim(system, CauseKind.MANUAL)
         assert each_second(system, look).run(I).ended == "Terminated"
         assert system.claims.records[I].times["evicting"] >= gone_at
-        assert told(system, "DeregistrationNotAwaited") == []
+        assert reported(system, "DeregistrationNotAwaited") == []
 
-    def test_a_missing_permission_is_told_and_holds_nothing_up(self):
+    def test_a_missing_permission_is_reported_and_holds_nothing_up(self):
         system = a_system(pods=[a_pod()])
         system.load_balancers.fail("targets", AccessDeniedError("elasticloadbalancing:DescribeTargetGroups"))
         claim(system, CauseKind.MANUAL)
         assert Walker(system).run(I).ended == "Terminated"
         assert system.claims.records[I].times["evicting"] == START
-        assert "DescribeTargetGroups" in told(system, "DeregistrationNotAwaited")[0]
+        assert "DescribeTargetGroups" in reported(system, "DeregistrationNotAwaited")[0]
 
     def test_without_a_time_out_nobody_is_asked(self):
         system = a_system(pods=[a_pod()], drain=DrainPolicy(deregistration_timeout=timedelta(0)))
@@ -239,10 +241,10 @@ class TestVolumes:
         times = system.claims.records[I].times
         assert times["terminating"] >= START + timedelta(seconds=80)
         assert times["terminating"] <= START + timedelta(seconds=112)
-        (message,) = told(system, "AwaitingVolumeDetachment")
+        (message,) = reported(system, "AwaitingVolumeDetachment")
         assert message.startswith("volume pv-1 of shop/data is still attached, until 2026-03-02T10:06:0")
 
-    def test_it_is_told_on_the_record_while_it_lasts(self):
+    def test_it_is_reported_on_the_record_while_it_lasts(self):
         system = a_system(drain=QUICK)
         attach(system)
         claim(system, CauseKind.MANUAL)
@@ -394,13 +396,15 @@ class TestSingleReplicas:
             ),
         ],
     )
-    def test_what_cannot_have_a_second_one_goes_at_once_and_the_reason_is_told(self, pod, deployment, autoscaled, why):
+    def test_what_cannot_have_a_second_one_goes_at_once_and_the_reason_is_reported(
+        self, pod, deployment, autoscaled, why
+    ):
         system = a_surging_system(pod, deployment=deployment)
         system.kubernetes.autoscaled_keys = set(autoscaled)
         claim(system, CauseKind.MANUAL)
         assert Walker(system).run(I).ended == "Terminated"
         assert system.kubernetes.done == ["evict shop/web-1"]
-        assert told(system, "NotSurged")[0].startswith(f"evicted without a second replica: {why}")
+        assert reported(system, "NotSurged")[0].startswith(f"evicted without a second replica: {why}")
 
     def test_a_second_one_that_never_gets_ready_is_given_up_after_half_of_the_drains_time(self):
         system = a_surging_system()
@@ -415,7 +419,7 @@ class TestSingleReplicas:
         assert each_second(system, ready_after(system, 10)).run(I).ended == "PodEvictionFailure"
         assert system.kubernetes.done == ["scale shop/web 2", "scale shop/web 1"]
 
-    @pytest.mark.parametrize("leaves", ["deleted", "told to end"])
+    @pytest.mark.parametrize("leaves", ["deleted", "asked to end"])
     def test_a_pod_that_others_end_leaves_no_second_one_while_the_node_is_still_blocked(self, leaves):
         refused, policy = replace(a_pod("cache"), empty_dir=True), replace(SURGE, force=True, delete_local_data=False)
         system = a_surging_system(a_lone_pod(), refused, drain=policy)
@@ -425,7 +429,7 @@ class TestSingleReplicas:
         def look(passed):
             if passed == timedelta(seconds=30):
                 lone = pods.pop("shop/web-1")
-                if leaves == "told to end":
+                if leaves == "asked to end":
                     pods["shop/web-1"] = replace(lone, deletion=START + timedelta(hours=1))
             if not put_back and system.kubernetes.done[-1:] == ["scale shop/web 1"]:
                 put_back.append(passed)
@@ -522,7 +526,7 @@ class TestSingleReplicas:
         claim(system, CauseKind.MANUAL)
         assert Walker(system).run(I).ended == "Terminated"
         assert system.kubernetes.done == ["evict shop/web-1"]
-        assert "patch deployments/scale" in told(system, "NotSurged")[0]
+        assert "patch deployments/scale" in reported(system, "NotSurged")[0]
         assert system.claims.records[I].surges == {}
 
     def test_a_permission_that_is_taken_away_meanwhile_ends_no_termination(self):

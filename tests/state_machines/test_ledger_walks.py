@@ -159,7 +159,7 @@ def test_a_surplus_member_is_spared_when_the_group_has_been_made_smaller_before_
     member, walk = run_the_next_member(system, before=meanwhile)
     assert walk.ended == "Cancelled"
     assert system.groups.terminated == []
-    assert not system.kubernetes.by_name[f"node-{member}"].marked
+    assert not system.kubernetes.by_name[f"node-{member}"].tainted
     assert ended_of(system, member) == (Status.CLOSED, Outcome.RETURNED_TO_SERVICE)
 
 
@@ -219,7 +219,7 @@ def test_when_every_member_has_been_asked_the_last_one_is_tried_again():
     record = system.claims.records[member]
     assert record.status is Status.OPEN
     assert record.times["retry"] > system.clock.now()
-    assert not any(node.marked for node in system.kubernetes.by_name.values())
+    assert not any(node.tainted for node in system.kubernetes.by_name.values())
 
 
 def test_the_books_wait_for_the_groups_word_and_nothing_is_ended_without_it():

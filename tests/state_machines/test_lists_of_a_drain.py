@@ -69,7 +69,7 @@ def test_daemon_sets_are_asked_for_once_a_step_where_a_pod_names_one():
     agent = replace(a_pod("agent-1"), owner=AGENT)
     system = a_system(pods=[agent, a_pod(grace=25)])
     system.kubernetes.daemon_set_names = frozenset({"shop/agent"})
-    asked, steps = Asked(system, "daemon_sets"), Asked(system, "mark")
+    asked, steps = Asked(system, "daemon_sets"), Asked(system, "taint")
     drained(system)
     assert 0 < len(asked.at) <= len(steps.at)
     assert all(named == {"among": frozenset({"shop/agent"})} for _, named in asked.arguments)

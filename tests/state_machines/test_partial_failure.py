@@ -133,7 +133,7 @@ def test_force_gives_the_node_back_where_only_pods_are_left_that_the_policy_keep
     assert Walker(system).run(I).ended == "PodEvictionFailure"
     assert ended(system)[1] is Outcome.RETURNED_TO_SERVICE
     assert system.kubernetes.done == ["delete shop/web-1"]
-    assert "shop/cache: it keeps data in an emptyDir" in _told_of_failure(system)
+    assert "shop/cache: it keeps data in an emptyDir" in _reported_of_failure(system)
 
 
 def test_a_forced_drain_that_only_kept_pods_hold_up_leaves_them_until_ec2_takes_the_instance():
@@ -153,7 +153,7 @@ def test_a_forced_drain_that_only_kept_pods_hold_up_leaves_them_until_ec2_takes_
     assert answered[0] >= START + timedelta(seconds=115)
 
 
-def _told_of_failure(system):
+def _reported_of_failure(system):
     return next(event.message for event in system.kubernetes.events if event.reason == "PodEvictionFailure")
 
 
@@ -232,17 +232,17 @@ def test_evictions_end_at_the_moment_at_which_the_instance_is_let_go():
     assert timedelta(seconds=100) < last[-1] - START <= timedelta(seconds=116)
 
 
-def test_a_node_that_cannot_be_marked_is_drained_before_ec2_takes_it():
+def test_a_node_that_cannot_be_tainted_is_drained_before_ec2_takes_it():
     system = a_system(pods=[a_pod()])
-    system.kubernetes.fail("mark", ClusterUnreachableError("failed calling webhook on nodes (HTTP 500)"))
+    system.kubernetes.fail("taint", ClusterUnreachableError("failed calling webhook on nodes (HTTP 500)"))
     spot(system)
     Walker(system, before=taken_after_two_minutes(system)).run(I)
     assert system.kubernetes.done == ["evict shop/web-1"]
 
 
-def test_a_node_that_cannot_be_marked_is_waited_for_no_longer_than_the_drain_may_take():
+def test_a_node_that_cannot_be_tainted_is_waited_for_no_longer_than_the_drain_may_take():
     system = a_system(hooks=[our_hook()], pods=[a_pod()], budgets=[a_budget(0)])
-    system.kubernetes.fail("mark", ThrottledError("patch nodes: conflicts in a row"))
+    system.kubernetes.fail("taint", ThrottledError("patch nodes: conflicts in a row"))
     system.groups.begin_terminating(GROUP, I)
     claim(system, CauseKind.ASG_TERMINATE, hook="leeward-terminate")
     assert Walker(system).run(I).ended == "Terminated"
@@ -264,7 +264,7 @@ def denied_for(system, seconds, *methods):
 
 def test_an_api_server_that_denies_everything_for_seconds_after_its_start_fails_no_termination():
     system = a_system(pods=[a_pod()])
-    denied_for(system, 5, "node", "nodes", "mark", "pods_on", "budgets", "evict")
+    denied_for(system, 5, "node", "nodes", "taint", "pods_on", "budgets", "evict")
     spot(system)
     assert Walker(system).run(I).ended == "Terminated"
     assert system.kubernetes.done == ["evict shop/web-1"]

@@ -154,7 +154,7 @@ def test_a_zone_without_addresses_is_dropped_with_its_numbers():
     assert "19 free" in record.replacement.reason
 
 
-def test_with_no_addresses_anywhere_nothing_is_launched_and_node_and_pods_are_told():
+def test_with_no_addresses_anywhere_nothing_is_launched_and_node_and_pods_are_reported():
     pods = [a_pod(f"web-{number:02d}") for number in range(12)]
     agent = a_pod("agent", owner=Owner(api_version="apps/v1", kind="DaemonSet", name="agent"))
     system = a_system(*pods, agent, free=(3, 0, 5))
@@ -162,8 +162,8 @@ def test_with_no_addresses_anywhere_nothing_is_launched_and_node_and_pods_are_to
     assert system.groups.launches == []
     assert "there is no subnet with enough available IP addresses" in run.why
     assert system.claims.records[I].replacement.reason == run.why
-    told = {event.about for event in system.kubernetes.events}
-    assert told == {f"node-{I}", *(pod.key for pod in pods[:10])}
+    reported = {event.about for event in system.kubernetes.events}
+    assert reported == {f"node-{I}", *(pod.key for pod in pods[:10])}
     for event in system.kubernetes.events:
         assert (event.reason, event.warning) == ("NoSubnetIPs", True)
         assert "us-east-1c: subnet-c has 5 free" in event.message
@@ -216,7 +216,7 @@ def test_a_refusal_that_no_zone_helps_against_ends_the_tries():
     assert [(event.about, event.reason) for event in system.kubernetes.events] == [(f"node-{I}", "LaunchRefused")]
 
 
-def test_when_every_zone_refuses_the_node_is_told_and_its_pods_are_not():
+def test_when_every_zone_refuses_the_node_is_reported_and_its_pods_are_not():
     system = a_system(a_pod())
     system.groups.short_of_capacity = {"subnet-a", "subnet-b", "subnet-c"}
     ask(system)

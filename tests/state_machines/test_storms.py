@@ -82,7 +82,7 @@ def test_one_of_few_is_worked_on_for_some_seconds_which_costs_less_than_transiti
 def test_a_node_that_was_not_tainted_yet_is_tainted_before_its_pods_leave():
     system = a_system(MANY, a_pod())
     drain(a_run(), {}, system.ports)
-    assert system.kubernetes.node(f"node-{I}").marked
+    assert system.kubernetes.node(f"node-{I}").tainted
 
 
 def test_a_turn_that_was_not_written_down_is_made_again_without_harm():
@@ -125,7 +125,7 @@ def test_an_api_server_that_does_not_answer_is_waited_for_and_asked_once():
 
 def test_a_node_that_is_deleted_meanwhile_is_looked_up_as_ever():
     system = a_system(MANY, a_pod())
-    system.kubernetes.fail("mark", ObjectGoneError("node"), times=1)
+    system.kubernetes.fail("taint", ObjectGoneError("node"), times=1)
     assert drain(a_run(), {}, system.ports).next in {Next.WAIT, Next.REPLACE}
     assert calls_to_aws(system) > 0
 

@@ -85,7 +85,7 @@ def test_a_step_that_hangs_until_its_function_ends_does_not_outlast_a_hook_of_a_
     system.groups.begin_terminating(GROUP, I)
     system.clock.advance(seconds=2)
     join(system, CauseKind.ASG_TERMINATE, id="token-1", minutes=1, hook=our_hook().name, hook_ours=True)
-    beaten, heartbeat, mark = [START], system.groups.heartbeat, system.kubernetes.mark
+    beaten, heartbeat, taint = [START], system.groups.heartbeat, system.kubernetes.taint
 
     def noted(**given):
         beaten.append(system.clock.now())
@@ -93,12 +93,12 @@ def test_a_step_that_hangs_until_its_function_ends_does_not_outlast_a_hook_of_a_
 
     def hangs(*given, **options):
         if system.clock.now() > START + timedelta(minutes=5):
-            return mark(*given, **options)
+            return taint(*given, **options)
         system.clock.advance(seconds=53)
         raise ClusterUnreachableError("mark: no answer within 53.0 s")
 
     monkeypatch.setattr(system.groups, "heartbeat", noted)
-    monkeypatch.setattr(system.kubernetes, "mark", hangs)
+    monkeypatch.setattr(system.kubernetes, "taint", hangs)
     assert Walker(system).run(I).ended == "Terminated"
     assert len(beaten) > 5
     assert all(later - earlier < timedelta(seconds=60) for earlier, later in pairwise(beaten))

@@ -99,7 +99,7 @@ def test_the_replacement_is_asked_for_before_the_first_eviction():
     assert (1, 0) in asked
 
 
-def test_with_a_hook_of_ours_the_group_is_told_first_and_holds_the_instance_while_it_drains():
+def test_with_a_hook_of_ours_the_group_is_reported_first_and_holds_the_instance_while_it_drains():
     system = a_system(hooks=[our_hook()], pods=[a_pod()])
     spot(system)
     walk = Walker(system).run(I)
@@ -164,7 +164,7 @@ def test_a_blocked_maintenance_gives_the_node_back_and_is_tried_again():
     assert (walk.ended, walk.error) == ("PodEvictionFailure", "PodEvictionFailure")
     assert "pdb shop/web" in walk.cause
     node = system.kubernetes.by_name[f"node-{I}"]
-    assert not node.marked
+    assert not node.tainted
     assert not node.unschedulable
     record = system.claims.records[I]
     assert record.status is Status.OPEN
@@ -360,7 +360,7 @@ def test_an_instance_detached_from_its_group_meanwhile_is_spared():
     assert walk.ended == "Cancelled"
     assert ended(system) == (Status.CLOSED, Outcome.RETURNED_TO_SERVICE)
     assert [event.reason for event in system.kubernetes.events] == ["TerminationCancelled"]
-    assert not system.kubernetes.by_name[f"node-{I}"].marked
+    assert not system.kubernetes.by_name[f"node-{I}"].tainted
 
 
 def test_a_hook_that_came_straight_to_our_queue_is_answered_whatever_its_topic():

@@ -55,7 +55,7 @@ def test_one_that_runs_on_in_its_pool_keeps_its_node_and_its_taint(listed):
     system = returning(listed=listed, ends_as="Warmed:Running")
     assert Walker(system).run(I).ended == "Terminated"
     assert system.groups.terminated == []
-    assert system.kubernetes.by_name[f"node-{I}"].marked
+    assert system.kubernetes.by_name[f"node-{I}"].tainted
 
 
 def test_a_taint_stays_while_the_node_waits_in_its_pool_and_goes_when_it_is_in_service():
@@ -98,6 +98,6 @@ def test_one_that_is_in_service_again_before_its_end_was_seen_returns_to_service
     assert Walker(system).run(I).ended == "Cancelled"
     record, node = system.claims.records[I], system.kubernetes.by_name[f"node-{I}"]
     assert (record.status, record.outcome) == (Status.CLOSED, Outcome.RETURNED_TO_SERVICE)
-    assert not node.marked
+    assert not node.tainted
     assert not node.unschedulable
     assert system.groups.terminated == []

@@ -3,16 +3,16 @@
 from dataclasses import replace
 
 from leeward.model import well_known
-from leeward.model.node import Taint, cordoned, marked, uncordoned, unmarked
+from leeward.model.node import Taint, cordoned, tainted, uncordoned, untainted
 from tests.fakes.builders import a_node
 
-MARK = Taint(key=well_known.DISRUPTED_TAINT, effect="NoSchedule")
+TAINT = Taint(key=well_known.DISRUPTED_TAINT, effect="NoSchedule")
 
 
 def test_it_is_lifted_without_a_trace():
     node = a_node()
     held = cordoned(node, "web", exclude=True)
-    assert (held.unschedulable, held.marked, held.labels[well_known.EXCLUDE_LABEL]) == (True, False, "true")
+    assert (held.unschedulable, held.tainted, held.labels[well_known.EXCLUDE_LABEL]) == (True, False, "true")
     assert uncordoned(held) == node
     assert cordoned(held, "web", exclude=True) == held
 
@@ -26,41 +26,41 @@ def test_a_cordon_and_a_label_of_somebody_else_stay():
 
 def test_a_node_that_is_given_back_stays_cordoned_for_the_upgrade():
     held = cordoned(a_node(), "web")
-    back = unmarked(marked(held, MARK, cordon=True), MARK)
+    back = untainted(tainted(held, TAINT, cordon=True), TAINT)
     assert back == held
     assert uncordoned(back) == a_node()
 
 
 def test_a_node_on_its_way_out_serves_again_only_when_it_is_given_back():
-    leaving = marked(cordoned(a_node(), "web"), MARK, cordon=True)
+    leaving = tainted(cordoned(a_node(), "web"), TAINT, cordon=True)
     lifted = uncordoned(leaving)
     assert lifted.unschedulable
-    assert not unmarked(lifted, MARK).unschedulable
+    assert not untainted(lifted, TAINT).unschedulable
 
 
 def test_a_node_on_its_way_out_is_no_target_of_load_balancers_and_is_one_again_when_it_is_given_back():
     """The Node Termination Handler never took its label off again: its comparison was the wrong way round."""
-    leaving = marked(a_node(), MARK, cordon=True, exclude=True)
+    leaving = tainted(a_node(), TAINT, cordon=True, exclude=True)
     assert leaving.labels[well_known.EXCLUDE_LABEL] == "true"
-    assert marked(leaving, MARK, cordon=True, exclude=True) == leaving
-    assert unmarked(leaving, MARK) == a_node()
+    assert tainted(leaving, TAINT, cordon=True, exclude=True) == leaving
+    assert untainted(leaving, TAINT) == a_node()
 
 
-def test_a_node_that_was_only_marked_is_excluded_later_all_the_same():
-    """fn interruption marks first, the drain excludes."""
-    leaving = marked(marked(a_node(), MARK, cordon=True), MARK, cordon=True, exclude=True)
+def test_a_node_that_was_only_tainted_is_excluded_later_all_the_same():
+    """fn interruption taints first, the drain excludes."""
+    leaving = tainted(tainted(a_node(), TAINT, cordon=True), TAINT, cordon=True, exclude=True)
     assert leaving.labels[well_known.EXCLUDE_LABEL] == "true"
-    assert unmarked(leaving, MARK) == a_node()
+    assert untainted(leaving, TAINT) == a_node()
 
 
 def test_a_label_of_somebody_else_or_of_an_upgrade_stays_when_the_mark_comes_off():
     theirs = replace(a_node(), labels={well_known.EXCLUDE_LABEL: "mine"})
-    assert unmarked(marked(theirs, MARK, cordon=True, exclude=True), MARK) == theirs
+    assert untainted(tainted(theirs, TAINT, cordon=True, exclude=True), TAINT) == theirs
     held = cordoned(a_node(), "web", exclude=True)
-    assert unmarked(marked(held, MARK, cordon=True, exclude=True), MARK) == held
+    assert untainted(tainted(held, TAINT, cordon=True, exclude=True), TAINT) == held
 
 
 def test_a_label_of_ours_comes_off_though_somebody_has_taken_the_taint_away():
-    leaving = marked(a_node(), MARK, cordon=True, exclude=True)
+    leaving = tainted(a_node(), TAINT, cordon=True, exclude=True)
     tampered = replace(leaving, taints=(), unschedulable=False)
-    assert unmarked(tampered, MARK) == a_node()
+    assert untainted(tampered, TAINT) == a_node()

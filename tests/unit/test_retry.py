@@ -3,7 +3,7 @@
 import pytest
 
 from leeward.errors import AccessDeniedError, ThrottledError
-from leeward.retry import patiently
+from leeward.retry import retry
 from tests.fakes.clock import START, FakeClock
 
 
@@ -21,18 +21,18 @@ def a_look(*failures):
 
 def test_it_is_taken_again_after_each_pause():
     clock = FakeClock()
-    assert patiently(a_look(ThrottledError("a"), ThrottledError("b")), clock, pauses=(1, 2)) == "seen"
+    assert retry(a_look(ThrottledError("a"), ThrottledError("b")), clock, pauses=(1, 2)) == "seen"
     assert (clock.now() - START).total_seconds() == 3
 
 
-def test_the_last_failure_is_told():
+def test_the_last_failure_is_reported():
     clock = FakeClock()
     with pytest.raises(ThrottledError, match="c"):
-        patiently(a_look(*map(ThrottledError, "abc")), clock, pauses=(1, 2))
+        retry(a_look(*map(ThrottledError, "abc")), clock, pauses=(1, 2))
 
 
-def test_what_another_try_does_not_change_is_told_at_once():
+def test_what_another_try_does_not_change_is_reported_at_once():
     clock = FakeClock()
     with pytest.raises(AccessDeniedError):
-        patiently(a_look(AccessDeniedError("no")), clock)
+        retry(a_look(AccessDeniedError("no")), clock)
     assert clock.now() == START

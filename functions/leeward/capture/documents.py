@@ -41,7 +41,7 @@ class NotReadError(TerminalError):
 
 
 class Capture:
-    """One cluster at about one moment: `document` of each file by its name. `remarks`: messages that matter although
+    """One cluster at about one moment: `document` of each file by its name. `warnings`: messages that matter although
     the file is written.
     """
 

@@ -29,7 +29,7 @@ def cluster_of(arguments: argparse.Namespace, verb: str) -> tuple[ClusterContext
 
 
 def check_prices(context: ClusterContext) -> None:
-    """Refuse a broken prices.json as any other file: only a price list that does not answer is a remark. Raises
+    """Refuse a broken prices.json as any other file: only a price list that does not answer is a warning. Raises
     InvalidInputError.
     """
     if context.folder is not None:
@@ -37,7 +37,7 @@ def check_prices(context: ClusterContext) -> None:
 
 
 def _with_disruptions(state: ClusterSnapshot, context: ClusterContext) -> ClusterSnapshot:
-    """Add the table's runs and upgrades; a table that cannot be read (Leeward is not installed) gives a remark."""
+    """Add the table's runs and upgrades; a table that cannot be read (Leeward is not installed) gives a warning."""
     try:
         return with_records(state, context.ports.upgrades, context.ports.disruptions.read(state.cluster))
     except LeewardError as error:

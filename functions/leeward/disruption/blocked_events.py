@@ -36,7 +36,7 @@ def write_blocked_events(
     disrupted = {name for command in plan.commands for name in command.nodes}
     written = 0
     for node in sorted(snapshot.nodes, key=lambda node: node.name):
-        if node.name in disrupted or node.marked or snapshot.policy_of_node(node) is None or not _turn(snapshot, node):
+        if node.name in disrupted or node.tainted or snapshot.policy_of_node(node) is None or not _turn(snapshot, node):
             continue
         if not more():
             break

@@ -88,12 +88,12 @@ def restore_groups(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:
     for name in record.suspended:
         ports.group_changes.resume(name, REBALANCE)
     there = ports.groups.describe(record.raised)
-    owed = {
+    raised = {
         name: maximum
         for name, maximum in record.raised.items()
         if name in there and not ports.group_changes.put_back_maximum(name, maximum)
     }
-    return replace(record, suspended=(), raised=owed)
+    return replace(record, suspended=(), raised=raised)
 
 
 def _answered(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:

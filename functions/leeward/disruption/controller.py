@@ -21,7 +21,7 @@ from leeward.disruption.record import DisruptionRecord, groups_named
 from leeward.errors import LeewardError
 from leeward.isolation import Executor, in_threads, isolate_errors
 from leeward.ports import Ports
-from leeward.retry import patiently
+from leeward.retry import retry
 from leeward.snapshot.cluster import ClusterSnapshot
 
 SEARCH = 120.0  # seconds, of all clusters together: the best result by then is the plan
@@ -83,7 +83,7 @@ class _Planner:
         result, clock = PlannerResult(), self.ports.clock
         with isolate_errors(partial(result.note, cluster)):
             # An observation is some twenty calls: one throttled call is no reason to wait for the next schedule.
-            patiently(partial(self._decide, cluster, self.ports.for_seconds(CLUSTER_SECONDS), result), clock, PAUSES)
+            retry(partial(self._decide, cluster, self.ports.for_seconds(CLUSTER_SECONDS), result), clock, PAUSES)
         return result
 
     def _decide(self, cluster: str, ports: Ports, result: PlannerResult) -> None:

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from leeward.cluster.facets import Known
 from leeward.disruption.record import DisruptionRecord
-from leeward.model.node import Node, disruption_taint, unmarked
+from leeward.model.node import Node, disruption_taint, untainted
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.records import Upgrades
@@ -75,7 +75,7 @@ def without_own_taints(snapshot: ClusterSnapshot, record: DisruptionRecord, depl
 
     def before(node: Node) -> Node:
         mine = claimed.get(node.name) == node.instance_id and node.instance_id not in snapshot.claimed
-        return unmarked(node, disruption_taint(deployment)) if mine and node.marked else node
+        return untainted(node, disruption_taint(deployment)) if mine and node.tainted else node
 
     return replace(snapshot, node_list=Known(tuple(before(node) for node in snapshot.nodes)))
 

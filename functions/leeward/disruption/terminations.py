@@ -29,7 +29,7 @@ def taint_nodes(record: DisruptionRecord, ports: Ports) -> int:
         if node is None or node.instance_id != instance:
             continue
         try:
-            kubernetes.mark(node, taint)
+            kubernetes.taint(node, taint)
         except ObjectGoneError:
             continue
         count += 1
@@ -41,10 +41,10 @@ def return_to_service(record: DisruptionRecord, nodes: Mapping[str, str], ports:
     kubernetes = ports.clusters.kubernetes(record.cluster)
     for name, instance in nodes.items():
         node = kubernetes.node(name)
-        if node is None or node.instance_id != instance or not node.marked or is_open(instance, ports.claims):
+        if node is None or node.instance_id != instance or not node.tainted or is_open(instance, ports.claims):
             continue
         try:
-            kubernetes.unmark(node, disruption_taint(ports.deployment))
+            kubernetes.untaint(node, disruption_taint(ports.deployment))
         except ObjectGoneError:
             continue
 

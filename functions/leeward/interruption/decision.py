@@ -28,7 +28,7 @@ class RecordOutcome(StrEnum):
     """Outcomes of a queue record: deleted, sent to the dead-letter queue, or delivered again."""
 
     DONE = "done"
-    MALFORMED = "poison"
+    MALFORMED = "malformed"
     RETRY = "retry"
 
 

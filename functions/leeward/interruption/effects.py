@@ -16,7 +16,7 @@ from leeward.model.termination import Cause, Status, Subject
 from leeward.ports import Ports
 from leeward.termination.decisions import retry_after
 from leeward.termination.execution import start
-from leeward.termination.heartbeats import AT_EVERY_CHANCE, beat
+from leeward.termination.heartbeats import AT_EVERY_CHANCE, record_heartbeat
 from leeward.termination.instance_state import survey
 
 RESTARTS_AT_ONCE = 3  # an execution that keeps dying is left to the minute reconciler, with growing pauses
@@ -125,7 +125,7 @@ def _revive(execution: str, ports: Ports) -> Done:
     if record.times.get("retry", now) > now:
         return Done()
     if record.tries >= RESTARTS_AT_ONCE:
-        beat(survey(record, ports), ports, AT_EVERY_CHANCE)
+        record_heartbeat(survey(record, ports), ports, AT_EVERY_CHANCE)
         again = now + max(retry_after(record.tries), timedelta(minutes=1))
         ports.claims.note_attempt(record.instance, record.attempt, times={"retry": again})
         return Done(

@@ -45,7 +45,7 @@ def taint_nodes(
     for node_taint, outcome in zip(node_taints, outcomes, strict=True):
         if isinstance(outcome, LeewardError):
             tainting.failed[node_taint.node.instance_id] = outcome
-        elif outcome is not None and not node_taint.node.marked:
+        elif outcome is not None and not node_taint.node.tainted:
             tainting.fresh[node_taint.node.instance_id] = outcome
     return tainting
 
@@ -72,6 +72,6 @@ def _carries(node: Node, taint: Taint) -> bool:
 
 def _taint(node_taint: NodeTaint, ports: Ports) -> Node | None:
     try:
-        return ports.clusters.kubernetes(node_taint.cluster).mark(node_taint.node, node_taint.taint)
+        return ports.clusters.kubernetes(node_taint.cluster).taint(node_taint.node, node_taint.taint)
     except ObjectGoneError:
         return None

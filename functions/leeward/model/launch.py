@@ -26,7 +26,7 @@ class LaunchTemplateRef:
         )
 
     @property
-    def told(self) -> str:
+    def label(self) -> str:
         """Name for people: `lt-0abc version $Latest`."""
         return f"{self.id or self.name} version {self.version}"
 

@@ -98,7 +98,7 @@ class Node:
         return instance_id_of(self.provider_id)
 
     @property
-    def marked(self) -> bool:
+    def tainted(self) -> bool:
         """True if the node carries the taint of any deployment of Leeward: it is being terminated."""
         return self.disrupted_by is not None
 
@@ -114,10 +114,10 @@ class Node:
     @property
     def taken_out(self) -> bool:
         """True if a termination has left a trace on it: the taint, or the label that keeps it out of load balancers."""
-        return self.marked or well_known.EXCLUDED_BY_DRAIN in self.annotations
+        return self.tainted or well_known.EXCLUDED_BY_DRAIN in self.annotations
 
 
-def marked(node: Node, taint: Taint, *, cordon: bool, exclude: bool = False) -> Node:
+def tainted(node: Node, taint: Taint, *, cordon: bool, exclude: bool = False) -> Node:
     """Return the node as it should be with the taint (identified by key and effect), cordoned if requested, and with
     `exclude` no target of load balancers.
 
@@ -164,11 +164,11 @@ def uncordoned(node: Node) -> Node:
     labels = dict(node.labels)
     if well_known.EXCLUDED_FOR in ours:
         labels.pop(well_known.EXCLUDE_LABEL, None)
-    if well_known.CORDONED_FOR in ours and node.marked:
+    if well_known.CORDONED_FOR in ours and node.tainted:
         gone.add(well_known.CORDONED_BEFORE)
     return replace(
         node,
-        unschedulable=node.unschedulable and (node.marked or well_known.CORDONED_FOR not in ours),
+        unschedulable=node.unschedulable and (node.tainted or well_known.CORDONED_FOR not in ours),
         labels=labels,
         annotations={key: value for key, value in node.annotations.items() if key not in gone},
     )
@@ -206,7 +206,7 @@ def stripped(node: Node, deployment: str) -> Node:
     """
     if node.is_foreign(deployment):
         return node
-    bare = uncordoned(unmarked(node, disruption_taint(deployment)))
+    bare = uncordoned(untainted(node, disruption_taint(deployment)))
     kept = {well_known.SCALE_DOWN_DISABLED} if well_known.KEPT_FOR in node.annotations else set()
     return replace(
         bare,
@@ -221,7 +221,7 @@ def stripped(node: Node, deployment: str) -> Node:
     )
 
 
-def unmarked(node: Node, taint: Taint) -> Node:
+def untainted(node: Node, taint: Taint) -> Node:
     """Return the node as it should be without the taint: back in service and in load balancers, unless another owner
     had cordoned or excluded it before. A taint of the same key with another value has another owner: nothing is
     changed.
@@ -250,7 +250,7 @@ def returned_to_service(read: Node, current: Node, taint: Taint) -> Node:
     began_since = (
         well_known.EXCLUDED_BY_DRAIN in current.annotations and well_known.EXCLUDED_BY_DRAIN not in read.annotations
     )
-    return current if began_since else unmarked(current, taint)
+    return current if began_since else untainted(current, taint)
 
 
 def _instant(text: str | None, default: datetime = LONG_AGO) -> datetime:

@@ -40,7 +40,7 @@ class Sources:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedNode:
     """Node that does not exist yet. Amounts as `leeward.model.quantity` counts them; without cpu and memory where the
-    instance type is not known, so that no pod seems to fit. `remarks`: assumptions and skipped inputs.
+    instance type is not known, so that no pod seems to fit. `warnings`: assumptions and skipped inputs.
     """
 
     name: str

@@ -16,7 +16,7 @@ _ARM, _WINDOWS = "ARM", "WINDOWS"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choices:
     """Choices of a group. `types` by name, the first stands for all where one has to; `zones` in the group's order;
-    `capacity` None where the group mixes on-demand and spot. `remarks`: why a list may not be complete. `minima`: a
+    `capacity` None where the group mixes on-demand and spot. `warnings`: why a list may not be complete. `minima`: a
     type without a name that has the least that requirements ask for, where no known type meets them.
     """
 
@@ -65,7 +65,7 @@ def _minima(group: Group, settings: LaunchSettings | None) -> InstanceType | Non
 def _types(
     group: Group, settings: LaunchSettings | None, nodegroup: Nodegroup | None, known: Mapping[str, InstanceType]
 ) -> tuple[tuple[str, ...], list[str]]:
-    """Return the types of the overrides, else of the launch template, with remarks."""
+    """Return the types of the overrides, else of the launch template, with warnings."""
     types: list[str] = []
     warnings: list[str] = []
     wanted = [(one.instance_type, one.requirements) for one in group.launch.overrides]

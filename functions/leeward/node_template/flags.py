@@ -1,6 +1,6 @@
 """Command line flags of kubelet, in a NodeConfig's list or anywhere in a script.
 
-A value that the script computes only when it runs (`$X`) cannot be known: it is skipped with a remark."""
+A value that the script computes only when it runs (`$X`) cannot be known: it is skipped with a warning."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping

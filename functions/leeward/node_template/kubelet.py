@@ -35,7 +35,7 @@ class Family(StrEnum):
 class KubeletSettings:
     """Settings of the user data. Texts are Kubernetes quantities (thresholds also percentages). `max_pods` None: not
     set; `counts_interfaces` False: bootstrap.sh with --use-max-pods false. `replaces`: settings that came as flags,
-    which replace EKS' own values instead of joining them. `remarks`: parts that could not be parsed.
+    which replace EKS' own values instead of joining them. `warnings`: parts that could not be parsed.
     """
 
     family: Family | None = None
@@ -83,7 +83,7 @@ def kube_reserved(*, vcpus: int, pods: int) -> dict[str, int]:
 def withheld(
     settings: KubeletSettings, capacity: Mapping[str, int], *, vcpus: int, pods: int
 ) -> tuple[dict[str, int], tuple[str, ...]]:
-    """Return the part of the capacity that pods cannot have, by resource, with remarks about quantities that cannot be
+    """Return the part of the capacity that pods cannot have, by resource, with warnings about quantities that cannot be
     read.
 
     Kube-reserved for `pods`, system-reserved (none unless set) and the hard eviction thresholds (100 MiB of memory, a

@@ -18,7 +18,7 @@ EKS_PREFIXES = ("eks:", "aws:eks:")  # eks:nodegroup-name becomes the label node
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagFacts:
-    """Facts from tags. `remarks`: sentences about tags that cannot be used."""
+    """Facts from tags. `warnings`: sentences about tags that cannot be used."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Taint, ...] = ()

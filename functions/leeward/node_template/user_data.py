@@ -1,7 +1,7 @@
 """Parser of user data: the parts that concern kubelet, and their settings.
 
 Understands a NodeConfig (AL2023; alone or in MIME parts), a call of EKS' bootstrap.sh or any script with kubelet's
-flags (AL2), and Bottlerocket's TOML. A part that cannot be parsed is a remark, never an error: the node then counts
+flags (AL2), and Bottlerocket's TOML. A part that cannot be parsed is a warning, never an error: the node then counts
 with EKS' own defaults. Sources: awslabs/amazon-eks-ami, nodeadm/api/v1alpha1/nodeconfig_types.go and
 files/bootstrap.sh; Bottlerocket's settings reference (settings.kubernetes)."""
 
@@ -27,7 +27,7 @@ _NOT_TOLD = KubeletSettings()
 
 @lru_cache(maxsize=128)
 def kubelet_settings(encoded: str) -> KubeletSettings:
-    """Parse base64 user data as a launch template keeps it. Never raises; `remarks` name what was skipped."""
+    """Parse base64 user data as a launch template keeps it. Never raises; `warnings` name what was skipped."""
     try:
         text = _decoded(encoded)
         found, length = _NOT_TOLD, 0

@@ -92,7 +92,7 @@ def closed_zones(nodes: Iterable[Node]) -> frozenset[str]:
     takes: dict[str, bool] = {}
     for node in nodes:
         zone = zone_of(node)
-        if zone and not node.marked:
+        if zone and not node.tainted:
             takes[zone] = takes.get(zone, False) or (node.ready and not _cordoned_by_others(node))
     return frozenset(zone for zone, open_to_pods in takes.items() if not open_to_pods)
 

@@ -156,13 +156,13 @@ class Kubernetes(Workloads, Protocol):
         """
         ...
 
-    def hold(self, node: Node, finalizer: str) -> Node:
+    def add_finalizer(self, node: Node, finalizer: str) -> Node:
         """Add the finalizer; writes nothing when it is there, or when the node is being deleted. Raises
         ObjectGoneError.
         """
         ...
 
-    def release(self, node: Node, finalizer: str) -> None:
+    def remove_finalizer(self, node: Node, finalizer: str) -> None:
         """Remove the finalizer, those of others stay; a node that is being deleted may then disappear. Gone counts as
         done.
         """
@@ -172,7 +172,7 @@ class Kubernetes(Workloads, Protocol):
         """Remove everything that Leeward has put on the node, in one patch. Gone counts as done."""
         ...
 
-    def mark(self, node: Node, taint: Taint, *, unschedulable: bool = True, exclude: bool = False) -> Node:
+    def taint(self, node: Node, taint: Taint, *, unschedulable: bool = True, exclude: bool = False) -> Node:
         """Taint and cordon, with `exclude` also exclude from external load balancers; writes nothing when all is there.
         Retries a conflict on a fresh copy. A cordon or a label that was there before belongs to another owner.
 
@@ -180,7 +180,7 @@ class Kubernetes(Workloads, Protocol):
         """
         ...
 
-    def unmark(self, node: Node, taint: Taint) -> Node:
+    def untaint(self, node: Node, taint: Taint) -> Node:
         """Remove the taint, uncordon and include in load balancers again, unless another owner had cordoned or excluded
         the node before. Without the taint only Leeward's label is removed; nothing is removed with a taint of the same
         key and another value, which has another owner, or where a drain has excluded the node from load balancers since

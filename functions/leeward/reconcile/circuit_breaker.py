@@ -12,7 +12,7 @@ from leeward.cluster.state import ClusterState
 from leeward.model.node import Node
 from leeward.policy.document import RepairPolicy
 
-MIN_NODES_FOR_ZONE_OUTAGE = 2  # in a zone with one node, an outage cannot be told from a broken node
+MIN_NODES_FOR_ZONE_OUTAGE = 2  # in a zone with one node, an outage cannot be distinguished from a broken node
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.executions import Executions
 from leeward.reconcile.result import ReconcileResult
-from leeward.retry import patiently
+from leeward.retry import retry
 from leeward.termination import decisions
 from leeward.termination.drain_step import taint_node
 from leeward.termination.execution import start
@@ -21,7 +21,7 @@ from leeward.termination.instance_state import survey
 
 def open_executions(clock: Clock, executions: Executions, result: ReconcileResult) -> Facet[frozenset[str]]:
     """Return the names of the open executions, read in one list."""
-    return load(lambda: patiently(executions.all_running, clock), lambda error: result.note("executions", error))
+    return load(lambda: retry(executions.all_running, clock), lambda error: result.note("executions", error))
 
 
 def restart(

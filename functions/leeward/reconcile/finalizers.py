@@ -29,7 +29,7 @@ def release_nodes_without_instances(cluster: str, nodes: Iterable[Node], ports: 
     for node in carrying:
         if is_gone(node, instances):
             with result.isolate(node.name):
-                kubernetes.release(node, well_known.FINALIZER)
+                kubernetes.remove_finalizer(node, well_known.FINALIZER)
                 result.finalizers_removed.append(node.name)
 
 
@@ -41,12 +41,12 @@ def keep_finalizers(state: ClusterState, ports: Ports, result: ReconcileResult) 
             result.deleted += _carry_out(node, state, ports)
     for node in nodes_to_release(state):
         with result.isolate(node.name):
-            kubernetes.release(node, well_known.FINALIZER)
+            kubernetes.remove_finalizer(node, well_known.FINALIZER)
             result.finalizers_removed.append(node.name)
     for node in nodes_to_protect(state):
         with result.isolate(node.name):
             try:
-                kubernetes.hold(node, well_known.FINALIZER)
+                kubernetes.add_finalizer(node, well_known.FINALIZER)
             except ObjectGoneError:
                 continue
             result.finalizers_added.append(node.name)
@@ -83,7 +83,7 @@ def nodes_to_protect(state: ClusterState) -> tuple[Node, ...]:
     """
     if state.policies.settings.paused:
         return ()
-    return tuple(n for n in state.nodes if not (carries(n) or n.deleting or n.marked) and is_wanted(n, state))
+    return tuple(n for n in state.nodes if not (carries(n) or n.deleting or n.tainted) and is_wanted(n, state))
 
 
 def nodes_to_release(state: ClusterState) -> tuple[Node, ...]:

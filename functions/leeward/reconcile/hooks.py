@@ -18,7 +18,7 @@ from leeward.ports.autoscaling import Groups
 from leeward.ports.clock import Clock
 from leeward.reconcile.records import is_open, read_records
 from leeward.reconcile.result import ReconcileResult
-from leeward.retry import patiently
+from leeward.retry import retry
 from leeward.termination.execution import start, subject_of
 from leeward.termination.heartbeats import AT_EVERY_CHANCE, keep_waiting
 from leeward.termination.instance_state import of_ours
@@ -78,7 +78,7 @@ def answer(
 
 
 def _hooks(group: Group, clock: Clock, groups: Groups) -> Sequence[LifecycleHook]:
-    return patiently(lambda: groups.hooks(group.name), clock)
+    return retry(lambda: groups.hooks(group.name), clock)
 
 
 def _keep_waiting(
@@ -101,7 +101,7 @@ def _settle_endings(
     if not names:
         return
     records = read_records(names, ports.clock, ports.claims, result)
-    instances = patiently(lambda: ports.instances.describe(names), ports.clock)
+    instances = retry(lambda: ports.instances.describe(names), ports.clock)
     for group in state.selected:
         orphans = [one for one in ending.get(group.name, ()) if one.id not in records.unreadable]
         orphans = [one for one in orphans if not is_open(records.read.get(one.id))]

@@ -15,7 +15,7 @@ from leeward.ports.compute import Instances
 from leeward.reconcile.hooks import answer, handling_is_off, members_in, our_hooks
 from leeward.reconcile.records import is_open
 from leeward.reconcile.result import ReconcileResult
-from leeward.retry import patiently
+from leeward.retry import retry
 
 LAUNCH_WAIT = "Pending:Wait"
 AGAIN_AFTER = 2.0  # seconds
@@ -95,7 +95,7 @@ def _booting(
     if not isinstance(state.node_list, Known):
         return {}
     names = [member.id for member in members if (node := state.node_of(member.id)) is None or not node.ready]
-    return patiently(lambda: instances.describe(names), clock) if names else {}
+    return retry(lambda: instances.describe(names), clock) if names else {}
 
 
 def _may_boot(hook: LifecycleHook, instance: Instance | None, state: ClusterState, now: datetime) -> bool:

@@ -25,7 +25,7 @@ from leeward.reconcile.records import open_records
 from leeward.reconcile.repair import replace_unhealthy
 from leeward.reconcile.result import ReconcileResult
 from leeward.reconcile.taints import remove_stale_taints, report_foreign_taints
-from leeward.retry import patiently
+from leeward.retry import retry
 from leeward.sync.labels import label_nodes
 
 CLUSTERS = 32  # at a time
@@ -125,8 +125,8 @@ class _ClusterReconciler:
     def _load_state(self) -> ClusterState:
         """Load policies and groups; the nodes follow. Raises the ports' errors."""
         ports = self.ports
-        policies = patiently(lambda: ports.clusters.policies(self.cluster), ports.clock)
-        groups = patiently(lambda: ports.groups.of_clusters([self.cluster]), ports.clock)
+        policies = retry(lambda: ports.clusters.policies(self.cluster), ports.clock)
+        groups = retry(lambda: ports.groups.of_clusters([self.cluster]), ports.clock)
         return ClusterState(
             cluster=self.cluster,
             policies=policies,

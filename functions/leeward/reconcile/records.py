@@ -10,7 +10,7 @@ from leeward.model.termination import Status, TerminationRecord
 from leeward.ports.clock import Clock
 from leeward.ports.records import Claims
 from leeward.reconcile.result import ReconcileResult
-from leeward.retry import patiently
+from leeward.retry import retry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ def open_records(clock: Clock, claims: Claims, result: ReconcileResult) -> Mappi
     skips the same record for good. Raises the table's errors: without records the pass ends, because terminations under
     way would be taken for unhandled ones.
     """
-    names = patiently(claims.open_instances, clock)
+    names = retry(claims.open_instances, clock)
     first = clock.now().minute % len(names) if names else 0
     records = read_records(names, clock, claims, result).read
     ordered = [records[name] for name in (*names[first:], *names[:first]) if name in records]
@@ -39,7 +39,7 @@ def read_records(instances: Sequence[str], clock: Clock, claims: Claims, result:
     """
     if not instances:
         return Records(read={})
-    together = attempt(lambda: patiently(lambda: claims.read_all(instances), clock))
+    together = attempt(lambda: retry(lambda: claims.read_all(instances), clock))
     if not isinstance(together, LeewardError):
         return Records(read=together)
     if not isinstance(together, UnexpectedError):

@@ -30,7 +30,7 @@ def remove_stale_taints(state: ClusterState, ports: Ports, result: ReconcileResu
                 continue
             if ports.claims.once(f"stale-taint#{node.uid}", SECOND_OBSERVATION, ports.clock.now()):
                 continue
-            ports.clusters.kubernetes(state.cluster).unmark(node, disruption_taint(ports.deployment))
+            ports.clusters.kubernetes(state.cluster).untaint(node, disruption_taint(ports.deployment))
             result.untainted.append(node.name)
 
 

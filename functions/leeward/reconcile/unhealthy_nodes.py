@@ -165,7 +165,7 @@ def _impaired(node: Node, rules: RepairPolicy, state: ClusterState) -> Unhealthy
 def _waiting(condition: UnhealthyCondition, now: datetime) -> Verdict | None:
     """Return the verdict to wait, or None once the condition has lasted long enough."""
     if condition.due is None or condition.since is None:
-        return Verdict(act=Act.WAIT, reason=f"{condition.sentence}, since when is not told")
+        return Verdict(act=Act.WAIT, reason=f"{condition.sentence}, since an unknown time")
     if now < condition.due:
         lasted, required = duration_text(now - condition.since), duration_text(condition.due - condition.since)
         return Verdict(act=Act.WAIT, reason=f"{condition.sentence} for {lasted} of {required}", until=condition.due)

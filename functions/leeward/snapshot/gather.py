@@ -44,7 +44,7 @@ def gather(
     policies: ClusterPolicies | None = None,
 ) -> ClusterSnapshot:
     """Return the current state of the cluster. Raises the errors of the ports; if prices or the table of claims are
-    unavailable, the remarks say so. `as_if`: one of its groups in an assumed state; launches are then read only for
+    unavailable, the warnings say so. `as_if`: one of its groups in an assumed state; launches are then read only for
     that one. `policies`: assumed instead of the cluster's.
     """
     objects = _read_objects(ports.clusters.kubernetes(cluster))

@@ -26,7 +26,7 @@ from leeward.termination.drain_pause import is_only_announced, next_heartbeats, 
 from leeward.termination.drain_plan import DrainPlan, force_delete_times
 from leeward.termination.eviction import plan_now, work
 from leeward.termination.freshness import Need
-from leeward.termination.heartbeats import beat, heartbeats_kept
+from leeward.termination.heartbeats import heartbeats_kept, record_heartbeat
 from leeward.termination.instance_state import InstanceState, find_node, read
 from leeward.termination.node_removal import remove_node, return_to_service
 from leeward.termination.progress import Progress, leaving, longest_grace, moved_last
@@ -78,7 +78,7 @@ def _drain(run: Run, record: TerminationRecord, ports: Ports) -> Run:
     until = deadlines.drain_end(situation.record, situation.policy.drain, started)
     clocks = {"begun": started, "draining": started, "until": until}
     ports.claims.note_attempt(run.instance, situation.record.attempt, times=clocks)
-    situation = replace(situation, record=beat(situation, ports))
+    situation = replace(situation, record=record_heartbeat(situation, ports))
     if announced:
         return sleep_on(run, situation, ports.clock)
     run = replace(run, look="")
@@ -122,14 +122,14 @@ def _drain_node(run: Run, situation: InstanceState, started: datetime, ports: Po
     node = find_node(record, kubernetes)
     if node is None:
         return replace(run, next=Next.DRAINED, pause=0, why="no Node of the cluster stands for it: nothing to drain")
-    if only_surplus(record) and not node.marked and "terminating" not in record.times:
+    if only_surplus(record) and not node.tainted and "terminating" not in record.times:
         blocked = _blocked(plan_now(node, situation, started, kubernetes, ports))
         if blocked:
             return replace(
                 run, next=Next.FAILED, why=f"another node offsets the launch, here pods are blocked: {blocked}"[:500]
             )
     try:
-        node = _marked(node, situation, started, kubernetes, ports)
+        node = _tainted(node, situation, started, kubernetes, ports)
         awaited = target_deregistration.before_eviction(situation, started, node, ports)
         if awaited is not None:
             why = _notify(awaited, DEREGISTERING, node, situation, ports)
@@ -150,7 +150,7 @@ def _drain_node(run: Run, situation: InstanceState, started: datetime, ports: Po
     return _unfinished(run, situation, started, node, plan, progress, ports)
 
 
-def _marked(node: Node, situation: InstanceState, started: datetime, kubernetes: Kubernetes, ports: Ports) -> Node:
+def _tainted(node: Node, situation: InstanceState, started: datetime, kubernetes: Kubernetes, ports: Ports) -> Node:
     """Taint the node. A taint that cannot be written (a webhook on nodes fails) is waited for, but not by an instance
     that EC2 takes, nor past the drain's time: then the pods leave without it. Raises ObjectGoneError.
     """
@@ -174,7 +174,7 @@ def taint_node(node: Node, record: TerminationRecord, kubernetes: Kubernetes, po
     """Taint and cordon the node and take it out of load balancers, if not done, and note when. Raises
     ObjectGoneError.
     """
-    tainted = kubernetes.mark(node, disruption_taint(ports.deployment), exclude=True)
+    tainted = kubernetes.taint(node, disruption_taint(ports.deployment), exclude=True)
     ports.claims.note(record.instance, times={"tainted": ports.clock.now()}, node=node.name)
     return tainted
 

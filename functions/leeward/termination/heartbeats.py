@@ -21,7 +21,7 @@ from leeward.workflow.steps import Step
 AT_EVERY_CHANCE = timedelta(minutes=2)  # before a heartbeat is due: two passes of the minute reconciler may fail
 
 
-def beat(situation: InstanceState, ports: Ports, ahead: timedelta = timedelta()) -> TerminationRecord:
+def record_heartbeat(situation: InstanceState, ports: Ports, ahead: timedelta = timedelta()) -> TerminationRecord:
     """Heartbeat the hooks of ours that hold the instance and need one within `ahead`; return the record as it is then.
 
     A repeat finds the heartbeat in the record, and sends none before the next is due.
@@ -64,7 +64,7 @@ def heartbeats_kept(step: Step[Run]) -> Step[Run]:
             return step(run, call, ports)
         except RetryableError:
             with suppress(LeewardError):
-                beat(survey(read(run.instance, ports.claims), ports, Need.WORK), ports)
+                record_heartbeat(survey(read(run.instance, ports.claims), ports, Need.WORK), ports)
             raise
 
     return kept

@@ -32,7 +32,7 @@ def return_to_service(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         put_back(record.instance, kubernetes, ports.claims)
     if node is not None:
         if cancelled or not (node.deleting and record.has(CauseKind.NODE_DELETED)):
-            kubernetes.unmark(node, disruption_taint(ports.deployment))
+            kubernetes.untaint(node, disruption_taint(ports.deployment))
         reason = "TerminationCancelled" if cancelled else "PodEvictionFailure"
         message = run.why if cancelled else why
         kubernetes.event(node, reason=reason, message=message, warning=not cancelled, now=ports.clock.now())
@@ -69,7 +69,7 @@ def remove_node(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
             waits = volume_detachment.before_removal(situation, node, kubernetes, ports.clock)
         if waits:
             return replace(run, next=Next.WAIT, pause=decisions.SHORTEST_PAUSE, why=waits[:500])
-        kubernetes.release(node, well_known.FINALIZER)
+        kubernetes.remove_finalizer(node, well_known.FINALIZER)
         kubernetes.delete_node(node)
     ports.claims.note(record.instance, times={"removed": ports.clock.now()})
     return replace(run, next=Next.FINISH, why=f"removed {node.name}" if node else "its Node was gone already")

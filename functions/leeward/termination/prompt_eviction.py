@@ -58,8 +58,8 @@ def _turn(
     node = find_node(record, kubernetes)
     if node is None:
         return None
-    if not node.marked:
-        node = kubernetes.mark(node, disruption_taint(ports.deployment), exclude=True)
+    if not node.tainted:
+        node = kubernetes.taint(node, disruption_taint(ports.deployment), exclude=True)
     return turn(node, situation, started, kubernetes, ports)
 
 

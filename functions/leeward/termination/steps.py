@@ -39,7 +39,7 @@ from leeward.termination import decisions
 from leeward.termination.capacity_ledger import only_surplus, to_offset
 from leeward.termination.execution import start, subject_of
 from leeward.termination.freshness import RUNNING, Need, instance_fact
-from leeward.termination.heartbeats import AT_EVERY_CHANCE, beat
+from leeward.termination.heartbeats import AT_EVERY_CHANCE, record_heartbeat
 from leeward.termination.hook_completion import WHY_RETAINED, answer_hooks
 from leeward.termination.instance_state import InstanceState, read, survey
 from leeward.termination.ledger_settlement import (
@@ -185,7 +185,7 @@ def note_failure(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     failure = f"{call.get('error') or 'unknown error'}: {call.get('cause') or ''}"[:500]
     ports.claims.failed(record.instance, failure)
     ports.claims.note_attempt(record.instance, record.attempt, times={"retry": again})
-    beat(survey(record, ports), ports, AT_EVERY_CHANCE)
+    record_heartbeat(survey(record, ports), ports, AT_EVERY_CHANCE)
     return replace(run, version=record.version, next=Next.FAILED, why=f"{failure}; tried again at {again:%H:%M:%SZ}")
 
 

@@ -59,7 +59,7 @@ def before_removal(situation: InstanceState, node: Node, kubernetes: Kubernetes,
     if not attached:
         return None
     if situation.instance is None or situation.instance.state == SURE:
-        kubernetes.mark(node, OUT_OF_SERVICE, unschedulable=False)
+        kubernetes.taint(node, OUT_OF_SERVICE, unschedulable=False)
     seconds = ceil(situation.policy.drain.volume_detach_timeout.total_seconds())
     return f"still attached to {node.name}, waited for at most {seconds} s: {', '.join(attached)}"
 

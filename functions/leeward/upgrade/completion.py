@@ -157,7 +157,7 @@ def restore(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         if record.rolling_back
         else Next.UPGRADED
     )
-    target = f", {record.target.template.told}" if record.target.template else ""
+    target = f", {record.target.template.label}" if record.target.template else ""
     why = f"{record.finished} nodes replaced, {len(observation.preflight.members)} members{target}"
     then = begin_next(record, ports.upgrade_executions) if how is Next.UPGRADED else ""
     out = "" if how is Next.ABORTED else _left_out(observation)

@@ -148,7 +148,7 @@ def _by_record(instance: GroupInstance, wanted: LaunchTemplateRef | None) -> tup
         return None
     same = have.id == wanted.id if have.id and wanted.id else have.name == wanted.name
     age = Age.NEW if same and have.version == wanted.version else Age.OLD
-    return age, f"launched from {have.told}, the target is {wanted.told}"
+    return age, f"launched from {have.label}, the target is {wanted.label}"
 
 
 def _by_labels(node: Node | None, target: Target) -> tuple[Age, str] | None:

@@ -91,7 +91,7 @@ def _rollback_aborted(record: UpgradeRecord, upgrades: Upgrades) -> UpgradeRecor
     if not record.rolling_back or wanted is None or before is None:
         return record
     warning = (
-        f"the rollback was aborted: {record.group} launches {before.told}, the version that was rolled back from; to "
+        f"the rollback was aborted: {record.group} launches {before.label}, the version that was rolled back from; to "
         f"finish it: leeward upgrade start {record.group} --launch-template-version {wanted.version}"
     )
     changed = with_warning(record, warning)
@@ -126,5 +126,7 @@ def start_rollback(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         turned = replace(measured(turned, group, ports), others_scaled=None, others_seen=None)
     written(turned, ports.upgrades)
     return replace(
-        run, next=Next.POINT, why=f"rolling back to {record.previous.template.told if record.previous.template else ''}"
+        run,
+        next=Next.POINT,
+        why=f"rolling back to {record.previous.template.label if record.previous.template else ''}",
     )

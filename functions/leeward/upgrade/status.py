@@ -155,7 +155,7 @@ def leaving(preflight: Preflight) -> tuple[Member, ...]:
     """
     eks = preflight.group.nodegroup is not None
     nodes = ((one, one.node) for one in preflight.old if one.node is not None)
-    return tuple(one for one, node in nodes if node.marked or (eks and node.unschedulable))
+    return tuple(one for one, node in nodes if node.tainted or (eks and node.unschedulable))
 
 
 def phase_of(
@@ -167,8 +167,8 @@ def phase_of(
         return phase
     old = [member for member in members if member.age is Age.OLD]
     if not old:
-        owes = record is not None and (record.launched > record.gone or bool(record.update))
-        return Phase.SCALING_DOWN if owes else Phase.DONE
+        scaling_down = record is not None and (record.launched > record.gone or bool(record.update))
+        return Phase.SCALING_DOWN if scaling_down else Phase.DONE
     if record is not None and record.update:  # EKS rolls it, and nothing holds EKS
         return _phase_of_nodes(members, old, gate, begun=True, by_eks=True)
     if permission is not None and permission.move is Move.HOLD and permission.hold is not None:
@@ -183,7 +183,7 @@ def _phase_of_nodes(
 ) -> Phase:
     """Return the phase that the nodes themselves show."""
     nodes = [member.node for member in old if member.node is not None]
-    if any(node.marked or (by_eks and gate.open and node.unschedulable) for node in nodes):
+    if any(node.tainted or (by_eks and gate.open and node.unschedulable) for node in nodes):
         return Phase.UPGRADING
     if not begun and len(old) == len(members) and not any(node.unschedulable for node in nodes):
         return Phase.NOT_STARTED

@@ -65,7 +65,7 @@ def prepare(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     if made != record:
         written(made, ports.upgrades)
     target = made.target.template
-    return replace(run, next=Next.POINT, why=f"the target is {target.told}" if target else "no launch template")
+    return replace(run, next=Next.POINT, why=f"the target is {target.label}" if target else "no launch template")
 
 
 def point(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
@@ -98,7 +98,7 @@ def point(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     target = record.target.template
     if target is not None and not points_at(group, record.target, ports.templates):
         ports.group_changes.point_at(group, target)
-    return replace(run, next=Next.LAUNCH, why=f"{record.group} launches {target.told if target else 'as before'}")
+    return replace(run, next=Next.LAUNCH, why=f"{record.group} launches {target.label if target else 'as before'}")
 
 
 def launch(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:

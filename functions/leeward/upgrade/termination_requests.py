@@ -69,7 +69,7 @@ def request_offset(record: UpgradeRecord, new: str, by: str, observation: Observ
 def _causes(record: UpgradeRecord, old: str, clock: Clock) -> list[Cause]:
     now = clock.now()
     target = record.target.template
-    reason = f"upgrade of {record.group}{f' to {target.told}' if target else ''}"
+    reason = f"upgrade of {record.group}{f' to {target.label}' if target else ''}"
     force = record.request.force
     causes = [Cause(id=cause_id(record, old), kind=CauseKind.UPGRADE, at=now, reason=reason, force=force)]
     new = offset_by(record, old)

@@ -92,7 +92,7 @@ def leaving_nodes(preflight: Preflight, record: UpgradeRecord, held: Mapping[str
     """Return instances whose end the upgrade waits for: those whose termination it has requested, and old nodes that
     others terminate. `held`: those of the first that their hook holds, which end when their pods leave.
     """
-    others = {one.instance.id for one in preflight.old if one.node is not None and one.node.marked}
+    others = {one.instance.id for one in preflight.old if one.node is not None and one.node.tainted}
     return tuple(sorted((record.under_way.keys() | others) - held.keys()))
 
 

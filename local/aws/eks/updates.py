@@ -48,8 +48,8 @@ class Update:
     def shown(self) -> dict[str, Any]:
         """Return the element ``update`` of an answer."""
         params = [{"type": "Version", "value": str(self.asked["version"])}] if self.asked.get("version") else []
-        told = {"id": self.id, "status": self.status, "type": "VersionUpdate", "params": params}
-        return {"update": {**told, "createdAt": self.created, "errors": self.errors}}
+        reported = {"id": self.id, "status": self.status, "type": "VersionUpdate", "params": params}
+        return {"update": {**reported, "createdAt": self.created, "errors": self.errors}}
 
 
 class Updates:

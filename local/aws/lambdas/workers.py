@@ -71,8 +71,8 @@ def _capped(original: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, 
     @functools.wraps(original)
     def execute(func: Any, event: Any, request_id: str) -> dict[str, Any]:
         if not _slots.acquire(timeout=patience.get()):
-            told = f"Rate Exceeded: all of the {MAXIMUM_PROCESSES} function processes are busy"
-            throttled: dict[str, Any] = lambda_svc._throttle_response("ConcurrentInvocationLimitExceeded", told)
+            reported = f"Rate Exceeded: all of the {MAXIMUM_PROCESSES} function processes are busy"
+            throttled: dict[str, Any] = lambda_svc._throttle_response("ConcurrentInvocationLimitExceeded", reported)
             return throttled
         try:
             return original(func, event, request_id)

@@ -29,11 +29,11 @@ def install() -> None:
     expect_parameters("ministack", machine._run_map_items, "state_def", "raw_input", "execution", "ctx")
     expect_parameters("ministack", machine._run_parallel_branches, "state_def", "raw_input", "execution", "ctx")
     machine._run_sub_machine = run_branch
-    machine._run_map_items = _told("Map", machine._run_map_items)
-    machine._run_parallel_branches = _told("Parallel", machine._run_parallel_branches)
+    machine._run_map_items = _reported("Map", machine._run_map_items)
+    machine._run_parallel_branches = _reported("Parallel", machine._run_parallel_branches)
 
 
-def _told(kind: str, original: Callable[..., Any]) -> Callable[..., Any]:
+def _reported(kind: str, original: Callable[..., Any]) -> Callable[..., Any]:
     """Run one attempt of a Map or Parallel state, between its own events."""
 
     @functools.wraps(original)

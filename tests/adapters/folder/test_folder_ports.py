@@ -128,7 +128,7 @@ def test_every_file_of_kubernetes_can_be_read_raw(ports):
         api.read(Listed.SERVICES, dict)
 
 
-@pytest.mark.parametrize("change", ["mark", "cordon", "evict", "delete_node", "strip"])
+@pytest.mark.parametrize("change", ["taint", "cordon", "evict", "delete_node", "strip"])
 def test_a_change_of_the_cluster_is_refused_and_says_how_to_make_it(ports, change):
     with pytest.raises(NotInSnapshotError, match=rf"needs FolderKubernetes\.{change}, .* expected --cluster NAME"):
         getattr(ports().clusters.kubernetes("blue"), change)("node")

@@ -53,8 +53,8 @@ def test_an_earlier_plan_has_the_words_of_the_code():
     plan = DEFINITIONS["plan"]["properties"]
     command = plan["commands"]["items"]["properties"]
     capacity = command["replacements"]["items"]["properties"]["capacityType"]["enum"]
-    told = (plan["method"]["enum"], command["decision"]["enum"], capacity)
-    assert [sorted(words) for words in told] == [sorted(one) for one in (MethodName, Decision, CapacityType)]
+    reported = (plan["method"]["enum"], command["decision"]["enum"], capacity)
+    assert [sorted(words) for words in reported] == [sorted(one) for one in (MethodName, Decision, CapacityType)]
 
 
 LEAVES = st.one_of(

@@ -1,4 +1,4 @@
-"""A cluster `blue` for `leeward snapshot`, told once as raw output and standing behind both kinds of fakes: those that
+"""A cluster `blue` for `leeward snapshot`, as raw output and behind both kinds of fakes: those that
 live commands ask, and those that the snapshot is written from. Beside it there are things of others."""
 
 from dataclasses import replace

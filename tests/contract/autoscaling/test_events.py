@@ -15,19 +15,19 @@ def words(event):
 def heard(world, instance, count):
     """The first events about the instance, once there are so many."""
     return world.until(
-        lambda: len(found := world.told(instance)) >= count and found, f"{count} events about {instance}"
+        lambda: len(found := world.reported(instance)) >= count and found, f"{count} events about {instance}"
     )
 
 
-def test_a_termination_through_a_hook_is_told_in_order(world):
+def test_a_termination_through_a_hook_is_reported_in_order(world):
     group = world.group()
     put_hook(world, group)
     (instance,) = members(world, group)
     world.groups.terminate(instance=instance, decrement=True)
     reaches(world, instance, "Terminating:Wait")
     world.groups.complete(group=group, hook="drain", instance=instance, result=HookResult.CONTINUE)
-    told = [words(event) for event in heard(world, instance, 3)]
-    assert told == [(TERMINATE, "drain"), "shutting-down", "terminated"]
+    reported = [words(event) for event in heard(world, instance, 3)]
+    assert reported == [(TERMINATE, "drain"), "shutting-down", "terminated"]
 
 
 def test_each_hook_tells_of_its_own_wait(world):
@@ -36,12 +36,12 @@ def test_each_hook_tells_of_its_own_wait(world):
         put_hook(world, group, hook)
     (instance,) = members(world, group)
     world.groups.terminate(instance=instance, decrement=True)
-    told = heard(world, instance, 2)
-    assert {words(event) for event in told} == {(TERMINATE, "first"), (TERMINATE, "second")}
-    assert len({event["detail"]["LifecycleActionToken"] for event in told}) == 2
+    reported = heard(world, instance, 2)
+    assert {words(event) for event in reported} == {(TERMINATE, "first"), (TERMINATE, "second")}
+    assert len({event["detail"]["LifecycleActionToken"] for event in reported}) == 2
 
 
-def test_an_instance_that_ec2_ends_is_told_without_a_word_of_its_group(world):
+def test_an_instance_that_ec2_ends_is_reported_without_a_word_of_its_group(world):
     group = world.group()
     (instance,) = members(world, group)
     world.end(instance)

@@ -1,4 +1,4 @@
-"""Lifecycle hooks hold instances: answers, heartbeats, time-outs, ABANDON, and what is told of them."""
+"""Lifecycle hooks hold instances: answers, heartbeats, time-outs, ABANDON, and what is reported of them."""
 
 from leeward.model.group import HookResult
 from tests.contract.worlds.groups import desired, members, newcomer, put_hook, reaches, went

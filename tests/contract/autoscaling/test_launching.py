@@ -6,7 +6,7 @@ from tests.contract.worlds.groups import desired, members, went
 
 
 def launch(world, group, *, subnet=None, token=None, count=1):
-    """Into the group's last subnet unless told otherwise."""
+    """Into the group's last subnet unless reported otherwise."""
     where = subnet or world.groups.describe([group])[group].subnets[-1]
     return world.groups.launch(group=group, subnet=where, token=token or uuid.uuid4().hex, count=count)
 

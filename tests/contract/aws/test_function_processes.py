@@ -21,15 +21,15 @@ run = workers._capped(lambda func, event, request_id: {"body": event})
 hurried = contextvars.copy_context()
 hurried.run(workers.patience.set, 0.05)
 workers._slots.acquire()
-told = [hurried.run(run, {}, "hurried", "1")["body"]["errorType"]]
-waiting = threading.Thread(target=lambda: told.append(run({}, "patient", "2")["body"]))
+reported = [hurried.run(run, {}, "hurried", "1")["body"]["errorType"]]
+waiting = threading.Thread(target=lambda: reported.append(run({}, "patient", "2")["body"]))
 waiting.start()
 waiting.join(0.2)
-told.append(waiting.is_alive())
+reported.append(waiting.is_alive())
 workers._slots.release()
 waiting.join(10)
-told.append(hurried.run(run, {}, "hurried", "3")["body"])
-print(json.dumps(told))
+reported.append(hurried.run(run, {}, "hurried", "3")["body"])
+print(json.dumps(reported))
 """
 
 
@@ -38,5 +38,5 @@ def test_a_state_machines_call_is_throttled_after_a_while_and_any_other_waits_fo
         [sys.executable, "-c", PROBE, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout.splitlines()[-1])
-    assert told == ["Lambda.TooManyRequestsException", True, "patient", "hurried"]
+    reported = json.loads(done.stdout.splitlines()[-1])
+    assert reported == ["Lambda.TooManyRequestsException", True, "patient", "hurried"]

@@ -182,8 +182,8 @@ def test_moto_tells_of_status_checks_that_pass_to_whoever_asks_for_those_that_fa
     ec2 = client("ec2")
     ec2.run_instances(ImageId="ami-12c6146b", MinCount=1, MaxCount=1)
     failing = [{"Name": "system-status.status", "Values": ["impaired"]}]
-    (told,) = ec2.describe_instance_status(Filters=failing)["InstanceStatuses"]
-    assert told.get("SystemStatus", {}).get("Status") != "impaired"
+    (reported,) = ec2.describe_instance_status(Filters=failing)["InstanceStatuses"]
+    assert reported.get("SystemStatus", {}).get("Status") != "impaired"
 
 
 def test_ministack_finds_nothing_wrong_with_any_definition(ministack):

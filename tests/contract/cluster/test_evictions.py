@@ -1,4 +1,4 @@
-"""What follows an eviction, a mark and the loss of a node: in the model, over HTTP, and on a cluster that is given."""
+"""What follows an eviction, a taint and the loss of a node: in the model, over HTTP, and on a cluster that is given."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from tests.contract.worlds.clusters import (
     there,
 )
 
-MARK = Taint(key="leeward.dev/disrupted", effect="NoSchedule", value="manual")
+TAINT = Taint(key="leeward.dev/disrupted", effect="NoSchedule", value="manual")
 
 
 def pod_on(world, name, node):
@@ -29,13 +29,13 @@ def test_a_budget_allows_one_eviction_at_a_time(world):
     a_budget(world)
     (first, here), (second, other) = sorted(ready(world, "web").items())
     for node in world.nodes:  # no successor comes up meanwhile
-        world.api.mark(world.api.node(node), MARK)
+        world.api.taint(world.api.node(node), TAINT)
     evict(world, first, here)
     with pytest.raises(EvictionRefusedError) as refused:
         evict(world, second, other)
     assert (refused.value.budgets, refused.value.permanent) == ((f"{world.namespace}/web",), False)
     for node in world.nodes:
-        world.api.unmark(world.api.node(node), MARK)
+        world.api.untaint(world.api.node(node), TAINT)
     world.until(lambda: len(ready(world, "web")) == 2, "the successor is Ready")
 
     def allowed():
@@ -46,10 +46,10 @@ def test_a_budget_allows_one_eviction_at_a_time(world):
     assert second not in ready(world, "web")
 
 
-def test_an_evicted_pod_comes_up_on_a_node_that_is_not_marked(world):
+def test_an_evicted_pod_comes_up_on_a_node_that_is_not_tainted(world):
     a_deployment(world)
     ((name, node),) = ready(world, "web").items()
-    world.api.mark(world.api.node(node), MARK)
+    world.api.taint(world.api.node(node), TAINT)
     evict(world, name, node)
     world.until(lambda: there(world, name) is None and ready(world, "web"), "the successor alone")
     (successor,) = ready(world, "web").values()
@@ -60,18 +60,18 @@ def test_a_mark_alone_moves_no_pod(world):
     a_deployment(world)
     before = ready(world, "web")
     (node,) = before.values()
-    marked = world.api.mark(world.api.node(node), MARK)
-    assert marked.unschedulable
+    tainted = world.api.taint(world.api.node(node), TAINT)
+    assert tainted.unschedulable
     a_deployment(world, "another")
     assert ready(world, "web") == before
     assert node not in ready(world, "another").values()
 
 
-def test_a_node_that_is_unmarked_takes_pods_again(world):
+def test_a_node_that_is_untainted_takes_pods_again(world):
     for name in world.nodes:
-        world.api.mark(world.api.node(name), MARK)
+        world.api.taint(world.api.node(name), TAINT)
     first, _ = world.nodes
-    world.api.unmark(world.api.node(first), MARK)
+    world.api.untaint(world.api.node(first), TAINT)
     a_deployment(world)
     assert set(ready(world, "web").values()) == {first}
 
@@ -79,7 +79,7 @@ def test_a_node_that_is_unmarked_takes_pods_again(world):
 def test_the_pod_of_a_daemon_set_that_tolerates_nothing_of_ours_comes_back_to_a_cordoned_node(world):
     a_daemon_set(world)
     node = world.nodes[0]
-    world.api.mark(world.api.node(node), Taint(key=MARK.key, effect="PreferNoSchedule", value="manual"))
+    world.api.taint(world.api.node(node), Taint(key=TAINT.key, effect="PreferNoSchedule", value="manual"))
     (old,) = (name for name, where in ready(world, "agent").items() if where == node)
     world.api.delete_pod(pod_on(world, old, node))
     world.until(lambda: node in ready(world, "agent").values(), "another one there")

@@ -230,11 +230,11 @@ class ServedCluster:
         return value
 
     def close(self) -> None:
-        """Namespace and connections go; a mark that is left comes off."""
+        """Namespace and connections go; a taint that is left is removed."""
         for name in self.nodes:
             node = self.api.node(name)
             if node is not None:
-                self.api.unmark(node, disruption_taint(node.disrupted_by or ""))
+                self.api.untaint(node, disruption_taint(node.disrupted_by or ""))
         self._ask("DELETE", f"/api/v1/namespaces/{self.namespace}")
         self._client.close()
         self._pool.clear()

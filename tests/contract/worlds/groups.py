@@ -64,7 +64,7 @@ class GroupWorld(Protocol):
         """Every state so far, EC2's and the group's, in their order."""
         ...
 
-    def told(self, instance: str) -> Sequence[dict[str, Any]]:
+    def reported(self, instance: str) -> Sequence[dict[str, Any]]:
         """The events about it that our rules let through, in their order."""
         ...
 
@@ -93,7 +93,7 @@ def put_hook(
     seconds: int | None = None,
     default: HookResult = HookResult.CONTINUE,
 ) -> None:
-    """A hook that waits long unless told otherwise."""
+    """A hook that waits long unless reported otherwise."""
     transition = LAUNCHING if launching else TERMINATING
     hook = LifecycleHook(
         name=name, group=group, transition=transition, heartbeat_timeout=seconds or world.long, metadata="leeward"

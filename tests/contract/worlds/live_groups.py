@@ -81,7 +81,7 @@ class LiveGroups:
     def call_unhealthy(self, instance: str) -> None:
         self.asg.set_instance_health(InstanceId=instance, HealthStatus="Unhealthy", ShouldRespectGracePeriod=False)
 
-    def told(self, instance: str) -> Sequence[dict[str, Any]]:
+    def reported(self, instance: str) -> Sequence[dict[str, Any]]:
         about = [event for event in self._mailbox.read() if let_through(event)]
         return [event for event in about if instance in event["detail"].values()]
 

@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tests.contract.worlds.machines import End, told
+from tests.contract.worlds.machines import End, reported
 
 PATIENCE = 120.0
 TABLE = "leeward-contract"
@@ -77,7 +77,7 @@ class LiveMachines:
         found = self._until(over)
         events = self._sfn.get_execution_history(executionArn=arn, maxResults=1000)["events"]
         output = json.loads(found["output"]) if found["status"] == "SUCCEEDED" else None
-        history = told([(event["type"], _state(event)) for event in events])
+        history = reported([(event["type"], _state(event)) for event in events])
         return End(status=found["status"], output=output, error=found.get("error") or "", history=history)
 
     def token(self, key: str) -> str:

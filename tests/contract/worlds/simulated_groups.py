@@ -78,7 +78,7 @@ class SimulatedGroups:
         self._look()
         return self._wait_key.get(instance, [])
 
-    def told(self, instance: str) -> Sequence[dict[str, Any]]:
+    def reported(self, instance: str) -> Sequence[dict[str, Any]]:
         about = [event for event in self._events if let_through(event)]
         return [event for event in about if instance in event["detail"].values()]
 

@@ -7,7 +7,7 @@ from typing import Any
 from simulation.invocations import Ended
 from simulation.machine import Execution, StateMachine, StepFunctions
 from simulation.timeline import Timeline
-from tests.contract.worlds.machines import End, told
+from tests.contract.worlds.machines import End, reported
 
 PATIENCE = 3600.0  # virtual seconds
 
@@ -50,7 +50,7 @@ class SimulatedMachines:
 
     def end(self, machine: str, name: str) -> End:
         execution = self._until(lambda: self._ended.get((machine, name)))
-        history = told([(event.type, event.name) for event in execution.history])
+        history = reported([(event.type, event.name) for event in execution.history])
         return End(status=execution.status, output=execution.output, error=execution.error, history=history)
 
     def token(self, key: str) -> str:

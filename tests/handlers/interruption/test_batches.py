@@ -1,4 +1,5 @@
-"""Batches: poison goes away at once, what fails fails alone, and the number of lookups does not grow with messages."""
+"""Batches: malformed messages are removed at once, a failing message fails alone, and lookups do not grow with
+messages."""
 
 import subprocess
 import sys
@@ -28,7 +29,7 @@ class TestPoison:
         assert (letter.body, letter.message_id) == (body, "m1")
         assert "expected" in letter.reason
         assert queue.metric("InterruptionMessagesDeadLettered") == 1
-        assert queue.log[1]["outcome"] == "poison"
+        assert queue.log[1]["outcome"] == "malformed"
         assert queue.system.executions.open == {"i-0abc-1"}
 
     def test_one_that_cannot_be_buried_comes_back(self, connect):
@@ -101,7 +102,7 @@ class TestAnUnreachableCluster:
 
     def test_a_taint_that_fails_is_logged_and_left_to_the_drain(self, connect):
         queue = connect()
-        queue.system.kubernetes.fail("mark", ClusterUnreachableError("timed out"))
+        queue.system.kubernetes.fail("taint", ClusterUnreachableError("timed out"))
         assert queue.deliver(spot()) == []
         assert queue.system.executions.open == {"i-0abc-1"}
         assert "is not tainted yet" in queue.log[0]["warnings"][0]
@@ -140,7 +141,7 @@ class TestAHundredRecords:
         assert system.groups.asked == {"describe": 1, "hooks": 1}
         assert system.clusters.asked["policies"] <= 2  # kept for a minute
         assert system.kubernetes.asked["nodes"] == 1
-        assert system.kubernetes.asked["mark"] == 100
+        assert system.kubernetes.asked["taint"] == 100
         assert len(system.executions.open) == 100
         assert queue.metric("NodesTainted") == 100
 
@@ -148,7 +149,7 @@ class TestAHundredRecords:
         queue = connect()
         assert queue.deliver(*[spot()] * 100) == []
         assert queue.system.claims.asked["claim"] == 1
-        assert queue.system.kubernetes.asked["mark"] == 1
+        assert queue.system.kubernetes.asked["taint"] == 1
         assert queue.metric("InterruptionMessages") == 100
 
     def test_a_group_of_no_policy_costs_no_kubernetes_call(self, connect):
@@ -236,5 +237,5 @@ class TestRedelivery:
         queue.system.redelivery.fail("after", ThrottledError("RequestThrottled"), times=throttled)
         assert queue.deliver(spot()) == ["m0"]
         assert queue.system.redelivery.delays == asked
-        told = [line for line in queue.lines if "visibility time-out" in line.get("message", "")]
-        assert bool(told) is not bool(asked)
+        reported = [line for line in queue.lines if "visibility time-out" in line.get("message", "")]
+        assert bool(reported) is not bool(asked)

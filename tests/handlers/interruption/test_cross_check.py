@@ -18,7 +18,7 @@ def untouched(queue):
     """Nothing was claimed, tainted, started or answered."""
     system = queue.system
     return not (system.claims.records or system.executions.open or system.groups.answered) and not any(
-        node.marked for node in system.kubernetes.by_name.values()
+        node.tainted for node in system.kubernetes.by_name.values()
     )
 
 
@@ -42,7 +42,7 @@ def test_a_stop_of_an_instance_that_runs_again_is_late_and_drains_nothing(connec
 def test_an_end_that_ec2_does_not_know_of_is_malformed(connect, state):
     """Nothing brings an instance back from there: AWS has not written it."""
     queue = connect()
-    assert outcomes(queue, event("state_change", detail__state=state)) == ["retry", "poison"]
+    assert outcomes(queue, event("state_change", detail__state=state)) == ["retry", "malformed"]
     assert untouched(queue)
     assert len(queue.system.dead_letters.sent) == 1
 
@@ -59,7 +59,7 @@ def test_a_state_change_of_which_ec2_learns_a_moment_later_is_acted_on(connect):
 def test_a_spot_message_about_an_on_demand_instance_is_malformed_at_once(connect, kind):
     queue = connect(instances=[replace(an_instance(I), capacity_type=CapacityType.ON_DEMAND)])
     assert queue.deliver(event(kind)) == []
-    assert [line["outcome"] for line in queue.log] == ["poison"]
+    assert [line["outcome"] for line in queue.log] == ["malformed"]
     assert untouched(queue)
 
 

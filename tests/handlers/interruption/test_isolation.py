@@ -86,7 +86,7 @@ class TestInVirtualTime:
             nodes=[a_node(one) for one in ids],
             written=policies(a_policy()),
         )
-        system.kubernetes.seconds_a_call |= {"mark": HANGS, "event": HANGS}
+        system.kubernetes.seconds_a_call |= {"taint": HANGS, "event": HANGS}
         at = claimed_after(system)
         result = process_batch(warnings_for(*ids), system.ports, workers=1, each=in_turn)
         assert set(at) == set(ids)
@@ -99,7 +99,7 @@ class TestInVirtualTime:
         system = two_clusters()
         cordon = policies(a_policy(rebalance=Rebalance.CORDON))
         system.clusters.policies_of["blue"] = cordon
-        system.kubernetes.seconds_a_call["mark"] = HANGS
+        system.kubernetes.seconds_a_call["taint"] = HANGS
         rebalance = record(0, event("rebalance_recommendation", detail={"instance-id": BLUE}))
         result = process_batch([rebalance, *warnings_for(GREEN)[:1]], system.ports, workers=1, each=in_turn)
         outcomes = [one.decision.outcome for one in result.results]
@@ -137,11 +137,11 @@ class TestSideBySide:
         system.clusters.kubernetes = of
         ports = replace(system.ports, clock=SystemClock())
         began, started, tainted = time.monotonic(), {}, {}
-        start, mark = system.executions.start, system.clusters.apis["green"].mark
+        start, taint = system.executions.start, system.clusters.apis["green"].taint
         system.executions.start = lambda name, n: (started.update({name: time.monotonic() - began}), start(name, n))[1]
-        system.clusters.apis["green"].mark = lambda *a, **k: (
+        system.clusters.apis["green"].taint = lambda *a, **k: (
             tainted.update({GREEN: time.monotonic() - began}),
-            mark(*a, **k),
+            taint(*a, **k),
         )[1]
         result = process_batch(warnings_for(BLUE, GREEN), ports)
         assert started[GREEN] < 1
@@ -197,7 +197,7 @@ class TestUnexpectedErrors:
 
     def test_in_a_taint_or_an_event_nothing_comes_back(self, error, monkeypatch):
         system = two_clusters()
-        for method in ("mark", "event"):
+        for method in ("taint", "event"):
             system.kubernetes.fail(method, error)
         result = process_batch(warnings_for(BLUE, GREEN), system.ports)
         assert result.failures == ()

@@ -1,4 +1,4 @@
-"""Each message through the real handler: what is marked, claimed, started, answered and told."""
+"""Each message through the real handler: what is tainted, claimed, started, answered and reported."""
 
 import json
 
@@ -68,18 +68,18 @@ def test_every_kind_that_takes_nodes_has_its_event_reason():
 def test_nodes_are_claimed_and_started_before_anything_is_written_to_their_cluster(connect):
     queue = connect()
     order = []
-    mark, claim, start = queue.system.kubernetes.mark, queue.system.claims.claim, queue.system.executions.start
+    taint, claim, start = queue.system.kubernetes.taint, queue.system.claims.claim, queue.system.executions.start
     queue.system.executions.start = lambda *a, **k: (order.append("start"), start(*a, **k))[1]
-    queue.system.kubernetes.mark = lambda *a, **k: (order.append("mark"), mark(*a, **k))[1]
+    queue.system.kubernetes.taint = lambda *a, **k: (order.append("taint"), taint(*a, **k))[1]
     queue.system.claims.claim = lambda *a, **k: (order.append("claim"), claim(*a, **k))[1]
     queue.deliver(event("spot_interruption"))
-    assert order == ["claim", "start", "mark"]
+    assert order == ["claim", "start", "taint"]
 
 
-def test_a_node_that_two_messages_want_gone_is_marked_once(connect):
+def test_a_node_of_two_messages_is_tainted_once(connect):
     queue = connect()
     queue.deliver(event("spot_interruption"), event("rebalance_recommendation", detail={"instance-id": "i-0abc"}))
-    assert queue.system.kubernetes.asked["mark"] == 1
+    assert queue.system.kubernetes.asked["taint"] == 1
 
 
 class TestJoining:
@@ -111,7 +111,7 @@ class TestJoining:
         assert queue.deliver(*[event("asg_terminate"), event("asg_terminate_direct")] * 5) == []
         assert queue.system.claims.asked["claim"] == 1
         assert queue.system.executions.started == ["i-0abc-1"]
-        assert queue.system.kubernetes.asked["mark"] == 1
+        assert queue.system.kubernetes.asked["taint"] == 1
 
     def test_a_health_event_of_two_regions_is_one(self, connect):
         queue = connect(instances=[an_instance(), an_instance("i-0def")], nodes=[a_node(), a_node("i-0def")])
@@ -123,7 +123,7 @@ class TestJoining:
         queue = connect(instances=[an_instance(), an_instance("i-0def")], nodes=[a_node(), a_node("i-0def")])
         queue.deliver(event("scheduled_change"))
         assert queue.system.executions.open == {"i-0abc-1", "i-0def-1"}
-        assert all(node.marked for node in queue.system.kubernetes.by_name.values())
+        assert all(node.tainted for node in queue.system.kubernetes.by_name.values())
 
     def test_a_start_that_was_lost_is_made_up_for_by_the_redelivery(self, connect):
         queue = connect()
@@ -144,13 +144,13 @@ class TestJoining:
     def test_a_late_duplicate_of_a_node_that_was_given_back_leaves_it_in_service(self, connect):
         queue = connect()
         queue.deliver(event("rebalance_recommendation"))
-        queue.system.kubernetes.unmark(node_of(queue), disruption_taint(DEPLOYMENT))
+        queue.system.kubernetes.untaint(node_of(queue), disruption_taint(DEPLOYMENT))
         queue.system.executions.end("i-0abc")
         queue.system.claims.close(
             "i-0abc", version=1, outcome=Outcome.RETURNED_TO_SERVICE, now=queue.system.clock.now()
         )
         assert queue.deliver(event("rebalance_recommendation")) == []
-        assert not node_of(queue).marked
+        assert not node_of(queue).tainted
         assert not node_of(queue).unschedulable
         assert queue.system.executions.open == set()
 
@@ -159,7 +159,7 @@ class TestPacing:
     def test_a_change_far_ahead_is_claimed_but_neither_tainted_nor_started(self, connect):
         queue = connect(nodes=[a_node()])
         queue.deliver(event("scheduled_change", detail__startTime=FAR_AHEAD))
-        assert not node_of(queue).marked
+        assert not node_of(queue).tainted
         record = queue.system.claims.records["i-0abc"]
         assert detach_deadline(record, queue.system.clock.now()) is not None
         assert queue.system.executions.started == []
@@ -170,7 +170,7 @@ class TestPacing:
         queue.happens("state_change")
         queue.deliver(event("state_change"))
         assert queue.system.executions.open == {"i-0abc-1"}
-        assert node_of(queue).marked
+        assert node_of(queue).tainted
 
 
 class TestRebalance:
@@ -178,13 +178,13 @@ class TestRebalance:
         queue = connect(written=policies(a_policy(rebalance=Rebalance.CORDON)))
         assert queue.deliver(event("rebalance_recommendation")) == []
         assert node_of(queue).unschedulable
-        assert not node_of(queue).marked
+        assert not node_of(queue).tainted
         assert queue.system.claims.records == {}
         assert queue.system.kubernetes.events[0].message.startswith("Leeward will cordon")
 
     def test_a_cordon_that_fails_is_tried_again(self, connect):
         queue = connect(written=policies(a_policy(rebalance=Rebalance.CORDON)))
-        queue.system.kubernetes.fail("mark", ClusterUnreachableError("503"), times=1)
+        queue.system.kubernetes.fail("taint", ClusterUnreachableError("503"), times=1)
         assert queue.deliver(event("rebalance_recommendation")) == ["m0"]
         assert queue.deliver(event("rebalance_recommendation")) == []
         queue.system.kubernetes.down = True
@@ -193,7 +193,7 @@ class TestRebalance:
     def test_a_warning_beside_the_cordon_marks_the_node_as_leaving(self, connect):
         queue = connect(written=policies(a_policy(rebalance=Rebalance.CORDON)))
         queue.deliver(event("rebalance_recommendation"), event("spot_interruption"))
-        assert node_of(queue).marked
+        assert node_of(queue).tainted
 
     def test_ignore_and_capacity_rebalance_touch_nothing(self, connect):
         ignoring = connect(written=policies(a_policy(rebalance=Rebalance.IGNORE)))
@@ -276,7 +276,7 @@ class TestExecutionsThatEndedBadly:
         assert queue.deliver(event("execution_aborted")) == []
         assert queue.system.executions.open == {"i-0abc-2"}
 
-    def test_told_twice_it_starts_once(self, connect):
+    def test_reported_twice_it_starts_once(self, connect):
         queue = connect()
         self._open(queue)
         queue.deliver(event("execution_aborted"), event("execution_aborted"))
@@ -358,7 +358,7 @@ def test_one_log_line_a_record_says_what_became_of_it(connect):
     queue = connect()
     queue.happens("asg_terminate")
     queue.deliver(event("asg_terminate"), event("unknown"), "nonsense")
-    assert [line["outcome"] for line in queue.log] == ["done", "done", "poison"]
+    assert [line["outcome"] for line in queue.log] == ["done", "done", "malformed"]
     assert [line.get("kind") for line in queue.log] == ["asg_terminate", "noop", None]
     assert set(LOG_KEYS) <= set(queue.log[0])
     assert queue.log[0]["hook"] == {"name": "leeward-terminate", "result": "CONTINUE", "atOnce": False}

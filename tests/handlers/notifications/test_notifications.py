@@ -61,7 +61,7 @@ def entry(kind):
     return {"Source": "leeward", "DetailType": kind, "Time": ANY, "Detail": ANY, "Resources": ["i-0abc"]}
 
 
-def test_a_cause_that_joins_is_told_alone(bus):
+def test_a_cause_that_joins_is_reported_alone(bus):
     bus.add_response("put_events", TAKEN, {"Entries": [entry("Node Termination Detected")]})
     change = written(joined(), before=new_record(a_subject(), SPOT, NOW, deployment=""))
     assert handler.handle({"Records": [change]}, None) == {"events": 1}
@@ -76,8 +76,8 @@ def test_what_is_no_termination_and_what_time_to_live_took_tells_nothing(bus):
 def test_a_record_that_cannot_be_read_does_not_hold_up_the_others(bus):
     bus.add_response("put_events", TAKEN, {"Entries": [entry("Node Termination Detected")]})
     broken = written({"pk": "termination#i-0bad", "status": "open"}, key="termination#i-0bad")
-    told = handler.handle({"Records": [broken, written(new_record(a_subject(), SPOT, NOW, deployment=""))]}, None)
-    assert told == {"events": 1}
+    reported = handler.handle({"Records": [broken, written(new_record(a_subject(), SPOT, NOW, deployment=""))]}, None)
+    assert reported == {"events": 1}
 
 
 @pytest.mark.parametrize(

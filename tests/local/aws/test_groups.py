@@ -190,7 +190,7 @@ def test_a_group_with_instances_is_only_deleted_by_force(a_group, asg):
     assert refused(asg.delete_auto_scaling_group, AutoScalingGroupName=group.name)["Error"]["Code"] == "ResourceInUse"
 
 
-def test_a_launch_without_capacity_is_told_in_the_activities_and_tried_again(a_group, aws, asg):
+def test_a_launch_without_capacity_is_reported_in_the_activities_and_tried_again(a_group, aws, asg):
     aws.control("POST", "capacity", {"zone": "us-east-1a"})
     group = a_group(desired=1, zones="a", wait=False)
     failed = eventually(lambda: asg.describe_scaling_activities(AutoScalingGroupName=group.name)["Activities"])[0]

@@ -27,7 +27,7 @@ def test_an_hour_on_demand_costs_what_was_set_and_other_types_have_no_price(pric
     assert price_list.on_demand(["m5.large", "m5.xlarge", "c5.large"]) == PRICES["on-demand"]
 
 
-def test_spot_prices_are_told_by_type_and_zone(price_list):
+def test_spot_prices_are_reported_by_type_and_zone(price_list):
     now = datetime.now(UTC)
     assert price_list.spot(["m5.large", "m5.xlarge"], ["us-east-1a", "us-east-1b"], now) == PRICES["spot"]
     assert price_list.spot(["m5.large"], ["us-east-1b"], now) == {}

@@ -130,15 +130,15 @@ def test_a_missed_heartbeat_fails_the_pause(a_machine, run, table):
     assert output(run(machine, {"key": uuid.uuid4().hex, "seconds": 60})) == "States.HeartbeatTimeout"
 
 
-def test_a_state_machine_past_its_time_is_timed_out_and_told(a_machine, run, a_queue):
+def test_a_state_machine_past_its_time_is_timed_out_and_reported(a_machine, run, a_queue):
     queue = a_queue("aws.states")
     machine = a_machine({"Wait": {"Type": "Wait", "Seconds": 60, "Next": "Done"}, "Done": DONE}, TimeoutSeconds=1)
     execution = run(machine, {"a": 1}, name="late")
     assert execution["status"] == "TIMED_OUT"
     arn = execution["executionArn"]
-    told = queue.event(lambda event: event["resources"] == [arn] and event["detail"]["status"] == "TIMED_OUT")
-    assert told["detail-type"] == "Step Functions Execution Status Change"
-    detail = told["detail"]
+    reported = queue.event(lambda event: event["resources"] == [arn] and event["detail"]["status"] == "TIMED_OUT")
+    assert reported["detail-type"] == "Step Functions Execution Status Change"
+    detail = reported["detail"]
     assert (detail["executionArn"], detail["stateMachineArn"], detail["name"]) == (arn, machine, "late")
     assert (json.loads(detail["input"]), detail["output"]) == ({"a": 1}, None)
     assert detail["stopDate"] - detail["startDate"] >= 1000
@@ -159,8 +159,8 @@ def test_a_stopped_execution_is_aborted_stays_aborted_and_does_nothing_more(a_ma
     arn = sfn.start_execution(stateMachineArn=machine, input=json.dumps({"key": key, "seconds": 60}))["executionArn"]
     stored_token(table, key)
     sfn.stop_execution(executionArn=arn, error="Operator", cause="enough")
-    told = queue.event(lambda event: event["resources"] == [arn] and event["detail"]["status"] == "ABORTED")
-    assert (told["detail"]["error"], told["detail"]["cause"]) == ("Operator", "enough")
+    reported = queue.event(lambda event: event["resources"] == [arn] and event["detail"]["status"] == "ABORTED")
+    assert (reported["detail"]["error"], reported["detail"]["cause"]) == ("Operator", "enough")
     time.sleep(0.5)
     assert sfn.describe_execution(executionArn=arn)["status"] == "ABORTED"
     assert "Item" not in table.get_item(TableName="tokens", Key={"pk": {"S": key + "-after"}})
@@ -317,7 +317,7 @@ def test_put_events_refuses_aws_sources_and_the_control_api_injects_them(aws, a_
     assert event["detail"] == body["detail"]
 
 
-def test_bad_control_requests_are_told_so(aws):
+def test_bad_control_requests_are_reported_so(aws):
     with pytest.raises(OSError, match="400"):
         aws.control("POST", "events", {"source": "aws.ec2"})
 

@@ -50,7 +50,7 @@ class Crew:
             pod["metadata"]["name"] for pod in pods if pod["spec"].get("nodeName") == node and scenario.is_ready(pod)
         ]
 
-    def told_about(self, name: str) -> list[dict[str, Any]]:
+    def reported_about(self, name: str) -> list[dict[str, Any]]:
         """The Kubernetes Events about an object of this name."""
         found = self.stack.kubernetes("GET", "/api/v1/events")["items"]
         return [event for event in found if event["involvedObject"]["name"] == name]

@@ -19,7 +19,7 @@ from tests.local.chain.webhook import Webhook, listening
 
 @pytest.fixture(scope="package")
 def webhook() -> Iterator[Webhook]:
-    """Who is told of every termination on the stack."""
+    """Who is reported of every termination on the stack."""
     with listening() as found:
         yield found
 

@@ -23,7 +23,7 @@ class Webhook:
         self._refuse = event
 
     def about(self, instance: str) -> list[dict[str, Any]]:
-        """What was told of one instance."""
+        """What was reported of one instance."""
         return [body for body in self.received if body["instance"] == instance]
 
     def take(self, headers: dict[str, str], body: dict[str, Any]) -> int:
@@ -53,7 +53,7 @@ def listening() -> Iterator[Webhook]:
             """Nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    webhook.url = f"http://127.0.0.1:{server.server_port}/told"
+    webhook.url = f"http://127.0.0.1:{server.server_port}/reported"
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:

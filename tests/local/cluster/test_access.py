@@ -207,7 +207,7 @@ def test_what_no_rule_allows_is_403_in_the_servers_words(limited):
     assert body["message"].startswith('nodes "n0" is forbidden: User "limited" cannot patch resource "nodes"')
 
 
-def test_verbs_names_subresources_and_groups_are_told_apart(limited):
+def test_verbs_names_subresources_and_groups_are_distinguished(limited):
     assert limited.json("GET", "/api/v1/nodes")[0] == 200
     assert limited.json("GET", "/api/v1/nodes?watch=1")[0] == 403
     assert limited.json("GET", "/api/v1/nodes/n0")[0] == 404  # allowed, but not there

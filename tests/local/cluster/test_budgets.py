@@ -127,7 +127,7 @@ def test_evictions_within_budgets_scaling_and_rollouts_are_no_violations(lab):
     assert lab.cluster.history.violations(node_loss=True) == []
 
 
-def test_a_dying_node_that_breaks_a_budget_is_told_apart(lab):
+def test_a_dying_node_that_breaks_a_budget_is_distinguished(lab):
     lab.deployed(replicas=3)
     lab.create("poddisruptionbudgets", a_budget(minAvailable=3))
     lab.cluster.set_node_ready("n0", "Unknown")

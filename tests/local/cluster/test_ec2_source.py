@@ -72,7 +72,7 @@ class Flaky:
         ]
 
 
-def test_the_thread_outlives_a_source_that_fails_and_stops_when_told():
+def test_the_thread_outlives_a_source_that_fails_and_stops_when_asked():
     cluster, lock = Cluster(clock=time.time), threading.RLock()
     settings = BridgeSettings(boot_delay=0.0, ready_delay=0.0, poll_interval=0.01)
     thread = BridgeThread(NodeBridge(cluster=cluster, source=Flaky(), settings=settings), lock=lock, clock=time.time)

@@ -66,7 +66,7 @@ OF_DISRUPTION = (
         name="a stopped disruption run is never taken up again",
         story="relies on the execution that was started",
         breaks=edited(edit(f"{DISRUPTION}.lease.restart", "return start(record, ports)", "return None")),
-        rules=frozenset({Rule.DISRUPTION, Rule.MARK}),
+        rules=frozenset({Rule.DISRUPTION, Rule.STALE_TAINT}),
         scenario=ROUNDS_HARSH,
     ),
     Mutation(
@@ -82,12 +82,12 @@ OF_DISRUPTION = (
         breaks=edited(
             edit(
                 f"{DISRUPTION}.terminations.return_to_service",
-                "kubernetes.unmark(node, disruption_taint(ports.deployment))",
+                "kubernetes.untaint(node, disruption_taint(ports.deployment))",
                 "pass",
             ),
             edit(f"{DISRUPTION}.reconciler.reconcile_disruption", "if record.open:", "if True:"),
         ),
-        rules=frozenset({Rule.MARK}),
+        rules=frozenset({Rule.STALE_TAINT}),
         scenario=ROUNDS,
     ),
     Mutation(

@@ -1,4 +1,4 @@
-"""Broken builds: evictions, deadlines, hooks and marks of one termination."""
+"""Broken builds: evictions, deadlines, hooks and taints of one termination."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -101,17 +101,17 @@ def _every_hook_is_ours(shop: Workshop) -> None:
 
 
 def _stays_cordoned(shop: Workshop) -> None:
-    def unmarked(original, node, taint):
+    def untainted(original, node, taint):
         return replace(original(node, taint), unschedulable=node.unschedulable)
 
-    shop.wrap(f"{NODE}.unmarked", unmarked)
+    shop.wrap(f"{NODE}.untainted", untainted)
 
 
 def _uncordons_all(shop: Workshop) -> None:
-    def unmarked(original, node, taint):
+    def untainted(original, node, taint):
         return replace(original(node, taint), unschedulable=False)
 
-    shop.wrap(f"{NODE}.unmarked", unmarked)
+    shop.wrap(f"{NODE}.untainted", untainted)
 
 
 def _asks_no_load_balancer(shop: Workshop) -> None:
@@ -299,9 +299,9 @@ OF_DRAINS = (
                 "[node for node in tainted if not node.is_foreign(ports.deployment)]",
                 "tainted",
             ),
-            edit(f"{NODE}.unmarked", "if any(known.value != taint.value for known in there):", "if False:"),
+            edit(f"{NODE}.untainted", "if any(known.value != taint.value for known in there):", "if False:"),
         ),
-        rules=frozenset({Rule.FOREIGN_MARK}),
+        rules=frozenset({Rule.FOREIGN_TAINT}),
         scenario=with_features(Feature.OTHER_DEPLOYMENT, hours=1),
     ),
     Mutation(

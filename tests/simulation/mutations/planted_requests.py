@@ -89,7 +89,7 @@ OF_REQUESTS = (
     ),
     Planted(
         name="messages about all clusters wait for the slowest",
-        story="looks up and marks the whole batch at once",
+        story="looks up and taints the whole batch at once",
         edits=(
             edit(
                 "leeward.interruption.batch._parts",
@@ -141,7 +141,7 @@ OF_REQUESTS = (
         story="takes every taint with the key for its own",
         edits=(
             edit("leeward.model.node.Node.is_foreign", "self.disrupted_by not in {None, deployment}", "False"),
-            edit("leeward.model.node.unmarked", "any(known.value != taint.value for known in there)", "False"),
+            edit("leeward.model.node.untainted", "any(known.value != taint.value for known in there)", "False"),
         ),
         tests=("tests/unit/reconcile/test_two_deployments.py",),
     ),

@@ -31,8 +31,8 @@ def _never_revives(shop: Workshop) -> None:
     shop.replace(f"{EXECUTIONS}._restart", lambda *_: None)
 
 
-def _never_unmarks(shop: Workshop) -> None:
-    shop.method("simulation.kubernetes.SimKubernetes.unmark", lambda _self, node, _taint_key: node)
+def _never_untaints(shop: Workshop) -> None:
+    shop.method("simulation.kubernetes.SimKubernetes.untaint", lambda _self, node, _taint_key: node)
 
 
 def _no_budget(shop: Workshop) -> None:
@@ -100,8 +100,8 @@ OF_SWEEPS = (
     Mutation(
         name="stale taints stay",
         story="believes that a taint goes with its node, so nothing ever takes one off",
-        breaks=_never_unmarks,
-        rules=frozenset({Rule.MARK}),
+        breaks=_never_untaints,
+        rules=frozenset({Rule.STALE_TAINT}),
     ),
     Mutation(
         name="maintenance ignores the budgets",

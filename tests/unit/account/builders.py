@@ -14,8 +14,8 @@ def a_run(**changes):
     return Run(**{**given, "subnets": ("subnet-1",), **changes})
 
 
-def a_sample(after, *members, pods=(), budget=(2, 1), desired=2, marked=(), cordoned=()):
-    nodes = {one: SeenNode(name=f"node-{one}", marked=one in marked, cordoned=one in cordoned) for one in members}
+def a_sample(after, *members, pods=(), budget=(2, 1), desired=2, tainted=(), cordoned=()):
+    nodes = {one: SeenNode(name=f"node-{one}", tainted=one in tainted, cordoned=one in cordoned) for one in members}
     return Sample(
         at=BEGAN + after,
         desired=desired,
@@ -57,7 +57,7 @@ def kept():
         victims=(OLD,),
         samples=[
             a_sample(0, OLD, STAYS, pods=(OLD, STAYS)),
-            a_sample(20, OLD, STAYS, NEW, pods=(STAYS, NEW), desired=3, marked=(OLD,), cordoned=(OLD,)),
+            a_sample(20, OLD, STAYS, NEW, pods=(STAYS, NEW), desired=3, tainted=(OLD,), cordoned=(OLD,)),
             a_sample(60, STAYS, NEW, pods=(STAYS, NEW)),
         ],
         terminations=[a_termination()],

@@ -1,4 +1,4 @@
-"""Whatever stops a run, all that its journal names is removed, and what cannot be is told with its command."""
+"""Whatever stops a run, all that its journal names is removed, and what cannot be is reported with its command."""
 
 import json
 import os

@@ -43,7 +43,7 @@ def test_the_table_has_a_row_a_step_and_says_what_broke_and_why_something_was_no
     assert table.counted([KEPT, BROKEN, NOT_RUN]) == "1 kept, 1 broken, 1 not run"
 
 
-def test_differences_and_figures_that_agree_are_told_apart():
+def test_differences_and_figures_that_agree_are_distinguished():
     other = Difference(about="end of the spot instance", model="120 s", measured="95 s")
     same = Difference(about="LaunchInstances", model="raised", measured="raised by 1", same=True)
     text = table.plain([Result(name="spot", proves="x", findings=[GOOD], differences=[other, same])])

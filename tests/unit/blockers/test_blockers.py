@@ -378,7 +378,7 @@ class TestHooks:
         record = a_record(cause, heartbeats={"leeward-terminate": NOW})
         assert self.waiting(record)[0].until == NOW + timedelta(seconds=10)
 
-    def test_where_nobody_has_told_when_it_began_its_end_is_said_to_be_the_latest(self):
+    def test_where_nobody_has_reported_when_it_began_its_end_is_said_to_be_the_latest(self):
         assert "at the latest" in found(hooks=self.waiting())[0].fix
 
     def test_an_instance_that_does_not_wait_is_held_by_no_hook(self):
@@ -431,7 +431,7 @@ class TestWhatADrainHasRunInto:
         assert "failurePolicy: Ignore" in blocker.fix
         assert "validatingwebhookconfigurations" in blocker.fix
 
-    def test_a_webhook_that_denies_is_told_from_one_that_fails(self):
+    def test_a_webhook_that_denies_is_distinguished_from_one_that_fails(self):
         blocker = self.one("webhook guard.example.com denies it: not during business hours")
         assert "denies its eviction (not during business hours)" in blocker.fix
 
@@ -440,12 +440,12 @@ class TestWhatADrainHasRunInto:
         assert (blocker.kind, blocker.object) == (Kind.ADMISSION_POLICY, "validatingadmissionpolicy keep")
         assert "kubectl get validatingadmissionpolicy keep" in blocker.fix
 
-    def test_another_failure_is_told_as_the_server_says_it(self):
+    def test_another_failure_is_reported_as_the_server_says_it(self):
         blocker = self.one("eviction fails: etcd is away (HTTP 500)")
         assert (blocker.kind, blocker.owner) == (Kind.EVICTION_FAILS, "Deployment/web")
         assert "etcd is away (HTTP 500)" in blocker.fix
 
-    def test_budgets_and_pods_that_are_leaving_or_gone_are_not_told_twice(self):
+    def test_budgets_and_pods_that_are_leaving_or_gone_are_not_reported_twice(self):
         lines = ("shop/web-1: pdb shop/web (allows 0 now)", f"shop/web-2: {WEBHOOK}", f"shop/gone: {WEBHOOK}")
         leaving = a_pod("web-2", deletion=NOW + MINUTE)
         assert [one.kind for one in found(a_pod(), leaving, budgets=[a_budget()], blocked_by=lines)] == [

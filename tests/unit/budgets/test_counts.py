@@ -11,7 +11,7 @@ from tests.unit.disruption.fleet import ZONES, a_budget, a_fleet, a_policy, rule
 DISRUPTED = [{"key": "leeward.dev/disrupted", "effect": "NoSchedule"}]
 
 
-def told(fleet, reason="Empty", zone=None):
+def reported(fleet, reason="Empty", zone=None):
     found = [one for one in all_allowances(fleet.snapshot()) if (one.reason, one.zone) == (reason, zone)]
     return [(one.allowed, one.disrupting, one.total) for one in found]
 
@@ -44,34 +44,34 @@ def ten(**rest):
     ids=str,
 )
 def test_which_nodes_count(node, found):
-    assert told(ten().node("last", **node)) == [found]
+    assert reported(ten().node("last", **node)) == [found]
 
 
 def test_a_policy_without_budgets_has_no_limit_and_upgrades_have_one_only_where_it_is_named():
-    assert told(ten(budgets=())) == [(None, 0, 9)]
-    assert told(ten(), "Upgrade") == [(None, 0, 9)]
-    assert told(ten(budgets=(a_budget(1, reasons=("Upgrade",)),)), "Upgrade") == [(1, 0, 9)]
+    assert reported(ten(budgets=())) == [(None, 0, 9)]
+    assert reported(ten(), "Upgrade") == [(None, 0, 9)]
+    assert reported(ten(budgets=(a_budget(1, reasons=("Upgrade",)),)), "Upgrade") == [(1, 0, 9)]
 
 
 def test_a_zone_with_a_budget_of_its_own_has_its_own_line():
     budgets = (a_budget(5), a_budget(1, zone=ZONES[1]))
     fleet = ten(budgets=budgets).node("last", zone=ZONES[1], ready=False)
-    assert told(fleet, zone=ZONES[1]) == [(0, 1, 4)]
-    assert told(fleet) == [(4, 1, 10)]
-    assert told(fleet, zone=ZONES[0]) == []
+    assert reported(fleet, zone=ZONES[1]) == [(0, 1, 4)]
+    assert reported(fleet) == [(4, 1, 10)]
+    assert reported(fleet, zone=ZONES[0]) == []
 
 
 def test_a_freeze_allows_nothing():
     always = Window(schedule="* * * * *", duration=timedelta(hours=1))
-    assert told(ten(budgets=(), freeze=(always,))) == [(0, 0, 9)]
-    assert told(ten(freeze=(always,)), "Upgrade") == [(0, 0, 9)]
+    assert reported(ten(budgets=(), freeze=(always,))) == [(0, 0, 9)]
+    assert reported(ten(freeze=(always,)), "Upgrade") == [(0, 0, 9)]
 
 
 def test_a_window_limits_in_its_own_time_zone():
     office = Window(schedule="0 13 * * *", duration=timedelta(hours=4), time_zone="Europe/Berlin")
-    assert told(ten(budgets=(a_budget(0, window=office),))) == [(0, 0, 9)]
+    assert reported(ten(budgets=(a_budget(0, window=office),))) == [(0, 0, 9)]
     late = Window(schedule="0 15 * * *", duration=timedelta(hours=4), time_zone="Europe/Berlin")
-    assert told(ten(budgets=(a_budget(0, window=late),))) == [(None, 0, 9)]
+    assert reported(ten(budgets=(a_budget(0, window=late),))) == [(None, 0, 9)]
 
 
 def test_nodes_of_other_policies_are_not_counted():

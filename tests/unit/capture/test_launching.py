@@ -59,8 +59,8 @@ class TestTypes:
         assert types(a_group(**launching()), a_template("lt-1", "m5.large")) == ("m5.large",)
 
     def test_a_launch_configurations(self):
-        told = {"LaunchConfigurationName": "old", "InstanceType": "m4.large"}
-        assert types(a_group(LaunchConfigurationName="old"), configurations=[told]) == ("m4.large",)
+        reported = {"LaunchConfigurationName": "old", "InstanceType": "m4.large"}
+        assert types(a_group(LaunchConfigurationName="old"), configurations=[reported]) == ("m4.large",)
 
     def test_the_overrides_and_what_still_runs(self):
         group = a_group(**mixed({"InstanceType": "c5.large"}), Instances=[{"InstanceId": "i-1"}])

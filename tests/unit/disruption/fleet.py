@@ -46,7 +46,7 @@ def a_budget(nodes, *, percent=False, **rest):
 
 
 def rules(**changes):
-    """Without budgets and waits, unless told."""
+    """Without budgets and waits, unless reported."""
     return replace(NO_LIMIT, **changes)
 
 
@@ -167,7 +167,7 @@ class Fleet:
     def _group(self, name):
         from leeward.model.group import GroupInstance
 
-        told = self.groups[name]
+        reported = self.groups[name]
         members = [
             GroupInstance(
                 id=id_, zone=one["zone"], lifecycle=one["lifecycle"], type=one["type"], protected=one["protected"]
@@ -178,30 +178,34 @@ class Fleet:
         group = Group(
             name=name,
             tags={},
-            minimum=told["min"],
-            maximum=told["max"],
+            minimum=reported["min"],
+            maximum=reported["max"],
             desired=len(members),
-            zones=told["zones"],
-            subnets=tuple(f"subnet-{zone}" for zone in told["zones"]),
+            zones=reported["zones"],
+            subnets=tuple(f"subnet-{zone}" for zone in reported["zones"]),
             instances=tuple(members),
         )
-        return replace(group, **told["fields"])
+        return replace(group, **reported["fields"])
 
     def _launchable(self, group, subnets):
-        told = self.groups[group.name]
-        found = Choices(types=told["types"], zones=group.zones, capacity=told["capacity"])
+        reported = self.groups[group.name]
+        found = Choices(types=reported["types"], zones=group.zones, capacity=reported["capacity"])
         expected = [
             ExpectedNode(
                 name=f"{group.name}-template",
                 group=group.name,
-                labels={well_known.INSTANCE_TYPE_LABEL: name, well_known.ZONE_LABEL: group.zones[0], **told["labels"]},
-                taints=told["taints"],
+                labels={
+                    well_known.INSTANCE_TYPE_LABEL: name,
+                    well_known.ZONE_LABEL: group.zones[0],
+                    **reported["labels"],
+                },
+                taints=reported["taints"],
                 capacity=amounts(ROOM[name][0]),
                 allocatable=amounts(ROOM[name][0], down=True),
             )
-            for name in told["types"]
+            for name in reported["types"]
         ]
-        launches = dict.fromkeys(told["types"], told["launch"])
+        launches = dict.fromkeys(reported["types"], reported["launch"])
         return launchable(group, found, expected, subnets, self.prices, launches)
 
 
@@ -214,15 +218,15 @@ def _owner(kind, name):
     return {"apiVersion": api, "kind": kind, "name": name, "controller": True}
 
 
-def _instance(name, told):
+def _instance(name, reported):
     instance = Instance(
         id=name,
-        state=told["state"],
-        type=told["type"],
-        zone=told["zone"],
-        subnet=f"subnet-{told['zone']}",
-        capacity_type=CapacityType.SPOT if told["spot"] else CapacityType.ON_DEMAND,
-        tags={well_known.GROUP_TAG: told["group"]},
+        state=reported["state"],
+        type=reported["type"],
+        zone=reported["zone"],
+        subnet=f"subnet-{reported['zone']}",
+        capacity_type=CapacityType.SPOT if reported["spot"] else CapacityType.ON_DEMAND,
+        tags={well_known.GROUP_TAG: reported["group"]},
         launched=NOON - timedelta(days=30),
     )
-    return replace(instance, **told["fields"])
+    return replace(instance, **reported["fields"])

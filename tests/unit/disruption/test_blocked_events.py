@@ -9,7 +9,7 @@ from tests.fakes.system import FakeSystem
 from tests.unit.disruption.fleet import NOON, a_fleet
 
 
-def told(fleet, now=NOON, more=always):
+def reported(fleet, now=NOON, more=always):
     """(node, reason) of the Events that one decision writes."""
     system = FakeSystem()
     snapshot = fleet.snapshot()
@@ -45,20 +45,20 @@ def test_a_node_that_no_method_may_touch_is_blocked_with_what_blocks_it():
 
 def test_every_node_gets_one_event_within_a_quarter_of_an_hour():
     times = [NOON + timedelta(minutes=5 * turn) for turn in range(3)]
-    names = [name for now in times for name, _ in told(full(9), now)]
+    names = [name for now in times for name, _ in reported(full(9), now)]
     assert sorted(names) == [f"n{number:03d}" for number in range(9)]
 
 
 def test_in_a_large_cluster_a_decision_tells_some_of_the_nodes_only():
-    assert 20 < len(told(full(250))) < 90
+    assert 20 < len(reported(full(250))) < 90
 
 
 def test_out_of_time_it_stops():
-    assert told(full(250), more=lambda: False) == []
+    assert reported(full(250), more=lambda: False) == []
 
 
 def test_nodes_of_groups_without_a_policy_and_terminating_nodes_get_no_event():
-    marked = [{"key": "leeward.dev/disrupted", "effect": "NoSchedule"}]
-    fleet = a_fleet().node("gone", taints=marked)
+    tainted = [{"key": "leeward.dev/disrupted", "effect": "NoSchedule"}]
+    fleet = a_fleet().node("gone", taints=tainted)
     times = [NOON + timedelta(minutes=5 * turn) for turn in range(3)]
-    assert [told(fleet, now) for now in times] == [[], [], []]
+    assert [reported(fleet, now) for now in times] == [[], [], []]

@@ -20,7 +20,7 @@ def test_an_ordinary_node_is_one():
 
 
 @pytest.mark.parametrize(
-    ("node", "told"),
+    ("node", "reported"),
     [
         ({"labels": {"eks.amazonaws.com/compute-type": "fargate"}}, "it is a Fargate node"),
         ({"labels": {"eks.amazonaws.com/compute-type": "hybrid"}}, "it is a hybrid node"),
@@ -40,10 +40,10 @@ def test_an_ordinary_node_is_one():
         ({"annotations": {"leeward.dev/do-not-disrupt": "false"}}, ""),
     ],
 )
-def test_nodes_that_are_left_alone(node, told):
+def test_nodes_that_are_left_alone(node, reported):
     found = why(a_fleet().node("n1", **node))
-    assert found.startswith(told)
-    assert bool(found) == bool(told)
+    assert found.startswith(reported)
+    assert bool(found) == bool(reported)
 
 
 def test_a_group_that_no_policy_selects_is_not_ours():

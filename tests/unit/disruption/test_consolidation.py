@@ -129,7 +129,7 @@ def test_free_capacity_counts_on_nodes_that_no_policy_selects():
         ({"labels": {"eks.amazonaws.com/compute-type": "fargate"}}, "node(s) were virtual"),
     ],
 )
-def test_a_node_that_takes_no_pods_is_told_apart_by_its_own_reason(changes, why):
+def test_a_node_that_takes_no_pods_is_reported_apart_by_its_own_reason(changes, why):
     fleet = a_fleet(a_policy("web", "web")).group("web").group("other").node("n1").node("n2", group="other", **changes)
     fleet.pod("a", "n1")
     assert going(fleet) == []
@@ -177,7 +177,7 @@ def test_a_young_pod_keeps_its_node_for_a_while():
     assert reason(fleet, "n1") == "the newest pod started 180 s ago: 120 s of consolidateAfter are left"
 
 
-def test_budgets_are_kept_and_told():
+def test_budgets_are_kept_and_reported():
     policy = a_policy(disruption=rules(budgets=(a_budget(1),)))
     fleet = a_fleet(policy)
     for number in range(4):

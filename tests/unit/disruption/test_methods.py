@@ -78,17 +78,17 @@ def test_a_node_on_which_a_pod_will_land_is_not_empty():
 
 
 @pytest.mark.parametrize(
-    ("changes", "settings", "told"),
+    ("changes", "settings", "reported"),
     [
         ({"consolidation_policy": "Never"}, {}, "policy web says consolidationPolicy Never"),
         ({"consolidate_after": None}, {}, "policy web says consolidateAfter Never"),
         ({}, {"emptiness": False}, "emptiness is switched off for the cluster"),
     ],
 )
-def test_empty_nodes_stay_where_that_is_switched_off(changes, settings, told):
+def test_empty_nodes_stay_where_that_is_switched_off(changes, settings, reported):
     fleet = a_fleet(a_policy(disruption=rules(**changes)), **settings).node("n1")
     assert nodes_of(fleet) == []
-    assert reason(fleet, "n1", EMPTINESS) == told
+    assert reason(fleet, "n1", EMPTINESS) == reported
 
 
 def test_a_group_keeps_its_minimum_of_empty_nodes():

@@ -21,7 +21,7 @@ FIRST = SurgeNode(command=0, replacement=0, group=GROUP, zone="us-east-1a", subn
 
 
 MEMBERS = (f"node-{OLD}", f"node-{OTHER}")
-MARK = disruption_taint("leeward")
+TAINT = disruption_taint("leeward")
 
 
 class DiedError(Exception):
@@ -103,14 +103,14 @@ def test_a_member_offsets_a_new_node_that_its_group_has_replaced(system):
 def test_a_node_of_the_run_that_offsets_a_launch_keeps_the_taint_and_the_others_return_to_service(system):
     ended(system, NEW)
     ended(system, SECOND)
-    unmarked = []
-    system.kubernetes.unmark = lambda node, _: unmarked.append(node.instance_id)
+    untainted = []
+    system.kubernetes.untaint = lambda node, _: untainted.append(node.instance_id)
     for name in (OLD, OTHER):
-        system.kubernetes.mark(system.kubernetes.by_name[f"node-{name}"], MARK)
+        system.kubernetes.taint(system.kubernetes.by_name[f"node-{name}"], TAINT)
     both = {"nodes": {f"node-{OLD}": OLD, f"node-{OTHER}": OTHER}, "members": dict.fromkeys(MEMBERS, GROUP)}
     record = roll_back(a_record(system, **both), system.ports)
     (payer,) = offsets(record)
-    assert unmarked == [({OLD, OTHER} - {payer}).pop()]
+    assert untainted == [({OLD, OTHER} - {payer}).pop()]
 
 
 def test_killed_after_a_request_it_requests_no_other_termination(system, monkeypatch):

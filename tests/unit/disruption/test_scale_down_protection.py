@@ -77,10 +77,10 @@ def test_only_new_nodes_of_active_commands_are_protected_and_protection_by_other
 def test_the_end_of_a_run_unprotects_its_nodes_and_no_others(system, ending):
     put(system, NEW, KEPT)
     put(system, OTHER, {**HELD, KEPT_FOR: "disruption:4"})
-    told = ending is end
-    system.disruptions.write(a_record(requested=told, ends={OLD: "gone"} if told else {}))
+    reported = ending is end
+    system.disruptions.write(a_record(requested=reported, ends={OLD: "gone"} if reported else {}))
     after = ending(RUN, {}, system.ports)
-    assert after.next is (Next.DONE if told else Next.GIVEN_UP)
+    assert after.next is (Next.DONE if reported else Next.GIVEN_UP)
     assert all_notes(system) == [{}, {}, HELD]
     assert notes(system, OTHER)[KEPT_FOR] == "disruption:4"
 

@@ -1,4 +1,4 @@
-"""A group that an upgrade holds, and nodes that were told to go before they carry a mark."""
+"""A group that an upgrade holds, and nodes that were requested to terminate before they carry a mark."""
 
 from dataclasses import replace
 
@@ -28,6 +28,6 @@ def test_a_node_whose_termination_an_upgrade_requested_spends_the_budget_before_
     fleet = a_fleet(a_policy(disruption=rules(budgets=(a_budget(1),)))).node("n1").node("n2")
     snapshot = fleet.snapshot()
     assert {one.allowed for one in all_allowances(snapshot) if one.reason == "Drifted"} == {1}
-    told = replace(snapshot, terminating=frozenset({"i-n1"}))
-    assert {one.allowed for one in all_allowances(told) if one.reason == "Drifted"} == {0}
-    assert candidates(told)[1]["n1"] == "a termination of it is under way"
+    reported = replace(snapshot, terminating=frozenset({"i-n1"}))
+    assert {one.allowed for one in all_allowances(reported) if one.reason == "Drifted"} == {0}
+    assert candidates(reported)[1]["n1"] == "a termination of it is under way"

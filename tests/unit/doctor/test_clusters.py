@@ -81,7 +81,7 @@ def test_a_private_api_server_that_does_not_answer_says_nothing_of_the_functions
     assert {found.state for found in patient.troubles()} == {State.UNKNOWN}
 
 
-def test_a_caller_without_access_is_told_to_get_it(patient):
+def test_a_caller_without_access_is_asked_to_get_it(patient):
     patient.rbac.fail("version", AccessDeniedError("blue: the token is not accepted"))
     troubles = patient.troubles()
     assert {found.state for found in troubles} == {State.UNKNOWN}
@@ -181,7 +181,7 @@ def test_a_cluster_is_looked_into_also_where_the_settings_could_not_be_read(pati
 
 def test_a_node_that_another_deployment_terminates_is_named_with_its_owner(patient):
     node = patient.system.kubernetes.by_name["node-i-0abc"]
-    patient.system.kubernetes.mark(node, disruption_taint("444455556666-eu-west-1"))
+    patient.system.kubernetes.taint(node, disruption_taint("444455556666-eu-west-1"))
     found = patient.trouble(Check.OTHER_DEPLOYMENT)
     assert found.state is State.WARNING
     assert "node-i-0abc" in found.object
@@ -190,5 +190,5 @@ def test_a_node_that_another_deployment_terminates_is_named_with_its_owner(patie
 
 def test_the_taint_of_this_deployment_is_no_finding(patient):
     node = patient.system.kubernetes.by_name["node-i-0abc"]
-    patient.system.kubernetes.mark(node, disruption_taint(patient.system.ports.deployment))
+    patient.system.kubernetes.taint(node, disruption_taint(patient.system.ports.deployment))
     assert patient.troubles() == []

@@ -21,7 +21,7 @@ from tests.unit.doctor.upgrades import an_upgrade
 TAG = well_known.CLUSTER_TAG_PREFIX + CLUSTER
 
 
-def test_policies_that_cannot_be_understood_are_told_in_their_own_words(patient):
+def test_policies_that_cannot_be_understood_are_reported_in_their_own_words(patient):
     said = "/leeward/blue/policies/00-web: spec.drain.timeout: found 1x, expected a duration\nand another"
     patient.system.clusters.fail("policies", InvalidPolicyError(said))
     found = patient.trouble(Check.POLICIES)
@@ -50,7 +50,7 @@ def test_one_idle_policy_beside_others_is_a_warning():
     assert (found.object, found.state) == ("policy batch of cluster blue", State.WARNING)
 
 
-def test_a_policy_behind_one_that_takes_its_groups_is_told_so():
+def test_a_policy_behind_one_that_takes_its_groups_is_reported_so():
     found = Patient(written=policies(a_policy("all", "*"), a_policy("web", "web-*"))).trouble(Check.SELECTION)
     assert (found.object, found.found) == (
         "policy web of cluster blue",
@@ -101,8 +101,8 @@ def test_a_hook_that_notifies_our_queue_will_do(patient):
 def test_a_hook_that_notifies_a_topic_of_the_settings_will_do(patient):
     topic = "arn:aws:sns:us-east-1:111122223333:hooks"
     for name, function in patient.deployment.functions.items():
-        told = {**function.environment, "HOOK_TOPICS": json.dumps([topic])}
-        patient.deployment.functions[name] = replace(function, environment=told)
+        reported = {**function.environment, "HOOK_TOPICS": json.dumps([topic])}
+        patient.deployment.functions[name] = replace(function, environment=reported)
     patient.system.groups.hooks_of[GROUP] = [replace(our_hook(), name="direct", metadata=None, target_arn=topic)]
     assert patient.troubles() == []
 
@@ -241,25 +241,25 @@ class TestLaunches:
         claims.claim(a_subject(NODE), cause_of, START)
         claims.note(NODE, replacement=Replacement(reason=refusal, refused=True))
         patient.system.executions.open.add(f"{NODE}-1")
-        assert_told(patient.trouble(Check.LAUNCHES), cause, refusal)
+        assert_reported(patient.trouble(Check.LAUNCHES), cause, refusal)
 
     @pytest.mark.parametrize(("cause", "refusal"), REFUSALS.items())
     def test_as_an_upgrade_met_it(self, patient, cause, refusal):
         record = replace(an_upgrade(began=START, execution="first"), refusal=refusal, ended=START)
         patient.system.upgrades.records[GROUP] = record
-        assert_told(patient.trouble(Check.LAUNCHES), cause, refusal)
+        assert_reported(patient.trouble(Check.LAUNCHES), cause, refusal)
 
     @pytest.mark.parametrize(("cause", "refusal"), REFUSALS.items())
     def test_as_a_disruption_run_met_it(self, patient, cause, refusal):
         patient.system.disruptions.records[CLUSTER] = a_disruption(refusals={GROUP: refusal}, ended=START)
-        assert_told(patient.trouble(Check.LAUNCHES), cause, refusal)
+        assert_reported(patient.trouble(Check.LAUNCHES), cause, refusal)
 
     def test_a_launch_configuration_is_known_beforehand(self, patient):
         patient.has_group(launch_template=False)
-        assert_told(patient.trouble(Check.LAUNCHES), RefusalCause.REFUSED, "launch configuration")
+        assert_reported(patient.trouble(Check.LAUNCHES), RefusalCause.REFUSED, "launch configuration")
 
 
-def assert_told(found, cause, refusal):
+def assert_reported(found, cause, refusal):
     assert (found.state, found.object, found.fix) == (State.WARNING, f"group {GROUP}", fix_for(cause))
     assert cause.value in found.found
     assert refusal in found.found

@@ -129,8 +129,8 @@ def test_the_rule_of_a_webhook_is_looked_for_where_a_cluster_names_one():
     written = policies(a_policy())
     written = replace(written, settings=replace(written.settings, webhook="https://example.com/hook"))
     patient = Patient(written=written)
-    assert patient.trouble(Check.RULE).object == "rule leeward-blue-told"
-    patient.deployment.enabled["leeward-blue-told"] = True
+    assert patient.trouble(Check.RULE).object == "rule leeward-blue-notifications"
+    patient.deployment.enabled["leeward-blue-notifications"] = True
     assert patient.troubles() == []
 
 
@@ -228,14 +228,14 @@ def test_messages_that_wait_too_long(patient):
     assert patient.trouble(Check.QUEUE_AGE).state is State.FAILED
 
 
-def test_dead_letters_are_counted_and_the_way_to_look_at_them_is_told(patient):
+def test_dead_letters_are_counted_and_the_way_to_look_at_them_is_reported(patient):
     patient.deployment.queues[expected.DEAD_LETTERS] = a_queue(expected.DEAD_LETTERS, messages=4)
     found = patient.trouble(Check.DEAD_LETTERS)
     assert (found.state, found.found) == (State.FAILED, "4 messages could not be read or handled")
     assert "aws sqs receive-message --queue-url https://sqs." in found.fix
 
 
-def test_events_that_were_told_to_nobody_concern_no_node(patient):
+def test_events_that_were_asked_to_nobody_concern_no_node(patient):
     patient.deployment.queues[expected.UNDELIVERED] = a_queue(expected.UNDELIVERED, messages=1)
     assert patient.trouble(Check.DEAD_LETTERS).state is State.WARNING
 
@@ -295,7 +295,7 @@ def test_what_failed_on_the_way_is_unknown_as_well_and_no_permission_is_to_blame
     assert (found.state, "run leeward doctor again" in found.fix) == (State.UNKNOWN, True)
 
 
-def test_every_read_is_denied_and_nothing_but_unknowns_is_told(patient):
+def test_every_read_is_denied_and_nothing_but_unknowns_is_reported(patient):
     for fake in (patient.deployment, patient.rbac, patient.system.claims, patient.system.groups):
         for method in [name for name in dir(fake) if not name.startswith("_") and callable(getattr(fake, name))]:
             fake.fail(method, AccessDeniedError(f"{method}: not allowed"))
@@ -339,7 +339,7 @@ def test_the_hour_and_the_day_end_now(patient):
     assert facts.now == START + timedelta(minutes=1)
 
 
-def test_before_a_first_deployment_the_starter_quota_is_told(patient):
+def test_before_a_first_deployment_the_starter_quota_is_reported(patient):
     patient.deployment.functions.clear()
     patient.deployment.executions = Concurrency(limit=10, unreserved=10)
     (quota,) = [found for found in patient.findings() if found.check is Check.CONCURRENCY]

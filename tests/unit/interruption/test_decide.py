@@ -1,4 +1,4 @@
-"""What follows from a message, told by the world it is about."""
+"""What follows from a message, reported by the world it is about."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

@@ -96,7 +96,7 @@ class TestLifecycleActions:
         assert (hook.transition, hook.direct, hook.metadata) == (TERMINATING, False, "leeward.dev/v1")
         assert (hook.origin, hook.destination, hook.without_pods) == ("AutoScalingGroup", "EC2", False)
 
-    def test_a_launch_is_told_from_a_termination_by_its_transition(self):
+    def test_a_launch_is_distinguished_from_a_termination_by_its_transition(self):
         assert parsed("asg_launch").hook.transition == LAUNCHING
         swapped = parsed("asg_terminate", detail__LifecycleTransition=LAUNCHING)
         assert swapped.kind is Kind.ASG_LAUNCH

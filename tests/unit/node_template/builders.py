@@ -20,7 +20,7 @@ ZONES = ("us-east-1a", "us-east-1b")
 
 
 def a_group(*, tags=None, managed=False, **raw):
-    """An Auto Scaling group without instances, of the launch template lt-1 unless told."""
+    """An Auto Scaling group without instances, of the launch template lt-1 unless reported."""
     found = {**(MANAGED if managed else {}), **(tags or {})}
     source = {"LaunchTemplate": {"LaunchTemplateId": "lt-1", "Version": "$Latest"}}
     if {"MixedInstancesPolicy", "LaunchConfigurationName"} & raw.keys():

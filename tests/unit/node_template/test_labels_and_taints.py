@@ -59,7 +59,7 @@ class TestLabels:
         ("zone", "region"),
         [("us-west-2-lax-1a", "us-west-2"), ("us-gov-west-1b", "us-gov-west-1"), ("ap-southeast-3c", "ap-southeast-3")],
     )
-    def test_the_region_is_told_by_the_zone(self, zone, region):
+    def test_the_region_is_reported_by_the_zone(self, zone, region):
         assert labels(group=a_group(AvailabilityZones=[zone]))["topology.kubernetes.io/region"] == region
 
     def test_a_managed_groups_nodes_have_eks_labels_and_those_that_cluster_autoscaler_derives(self):
@@ -106,7 +106,7 @@ class TestLabels:
         found = labels(nodegroup=a_nodegroup(labels=many))
         assert many.items() <= found.items()
 
-    def test_arm_and_windows_images_are_told_by_eks_when_the_type_is_not_known(self):
+    def test_arm_and_windows_images_are_reported_by_eks_when_the_type_is_not_known(self):
         arm = labels(nodegroup=a_nodegroup(amiType="AL2023_ARM_64_STANDARD"), types={})
         assert arm["kubernetes.io/arch"] == "arm64"
         windows = labels(nodegroup=a_nodegroup(amiType="WINDOWS_CORE_2022_x86_64"))

@@ -80,7 +80,7 @@ def test_graviton_keeps_64_mib_more_to_itself():
     [
         ("g4dn.xlarge", "nvidia.com/gpu", "1"),
         ("p4d.24xlarge", "nvidia.com/gpu", "8"),
-        ("inf1.xlarge", "aws.amazon.com/neuron", "1"),  # told under two names, there once
+        ("inf1.xlarge", "aws.amazon.com/neuron", "1"),  # reported under two names, there once
         ("inf1.xlarge", "aws.amazon.com/neuroncore", "4"),
         ("trn1.2xlarge", "aws.amazon.com/neuron", "1"),
     ],

@@ -26,7 +26,7 @@ def test_facts_are_nodes_and_pods_that_only_one_zone_would_do_for():
     assert facts["us-east-1b"] == ZoneFacts(zone="us-east-1b", nodes={"n2": 2000}, bound=2)
 
 
-def test_a_zone_is_told_with_its_large_nodes_and_bound_pods():
+def test_a_zone_is_reported_with_its_large_nodes_and_bound_pods():
     facts = ZoneFacts(zone="us-east-1a", nodes={"n1": 2000, "big": 16000, "half": 3500}, bound=1)
     assert explain_zone(facts, 2000) == (
         "3 nodes with 21.5 cores, large: big with 16 cores (a typical node has 2 cores), 1 pod is bound here by volumes"

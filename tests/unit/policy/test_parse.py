@@ -499,7 +499,7 @@ def test_a_bad_name_is_refused(name):
     assert line.startswith("p.yaml#1: metadata.name: found ")
 
 
-def test_all_problems_of_all_documents_are_told_at_once():
+def test_all_problems_of_all_documents_are_reported_at_once():
     lines = problems(
         a_policy(finalizer=1, drain={"timeout": "x"}),
         {"apiVersion": API, "kind": "Deployment"},

@@ -209,7 +209,7 @@ class TestADeletedNode:
         walk = Walker(system).run(I)
         assert walk.error == "PodEvictionFailure"
         node = system.kubernetes.by_name[NODE]
-        assert (node.deleting, node.marked, node.unschedulable, node.finalizers) == (True, True, True, HELD)
+        assert (node.deleting, node.tainted, node.unschedulable, node.finalizers) == (True, True, True, HELD)
         assert reconcile_once(system.ports).restarted == []  # it rests
         system.kubernetes.set_allowed("shop/web", 1)
         system.clock.advance(minutes=15)

@@ -27,16 +27,16 @@ from tests.fakes.clock import START
 from tests.fakes.system import FakeSystem
 
 NODE = "i-0abc"
-MARK = disruption_taint(DEPLOYMENT)
+TAINT = disruption_taint(DEPLOYMENT)
 FOREIGN = LifecycleHook(name="other-team", group=GROUP, transition="autoscaling:EC2_INSTANCE_TERMINATING")
 
 
-def a_system(*, hooks=(), ids=(NODE,), policy=None, marked=False, **switches):
+def a_system(*, hooks=(), ids=(NODE,), policy=None, tainted=False, **switches):
     return FakeSystem(
         instances=[an_instance(name) for name in ids],
         groups=[a_group(GROUP, *ids)],
         hooks=hooks,
-        nodes=[a_node(name, taints=(MARK,) if marked else ()) for name in ids],
+        nodes=[a_node(name, taints=(TAINT,) if tainted else ()) for name in ids],
         written=policies(policy or a_policy(), **switches),
     )
 
@@ -164,18 +164,18 @@ def test_a_launch_hook_is_answered_when_the_node_is_ready_and_kept_waiting_befor
 
 
 def test_a_taint_without_a_termination_is_removed_at_the_second_observation():
-    """fn interruption marks before it claims: the first sight proves nothing."""
-    system = a_system(marked=True)
+    """fn interruption taints before it claims: the first sight proves nothing."""
+    system = a_system(tainted=True)
     assert reconcile_once(system.ports).untainted == []
     system.clock.advance(minutes=1)
     assert reconcile_once(system.ports).untainted == ["node-i-0abc"]
-    assert not system.kubernetes.by_name["node-i-0abc"].marked
+    assert not system.kubernetes.by_name["node-i-0abc"].tainted
 
 
 def test_a_label_of_ours_comes_off_though_somebody_has_taken_the_taint_away():
     """Nobody would see why the node gets no requests any more."""
-    system = a_system(marked=True)
-    left = system.kubernetes.mark(system.kubernetes.by_name["node-i-0abc"], MARK, exclude=True)
+    system = a_system(tainted=True)
+    left = system.kubernetes.taint(system.kubernetes.by_name["node-i-0abc"], TAINT, exclude=True)
     system.kubernetes.put_node(replace(left, taints=(), unschedulable=False))
     assert reconcile_once(system.ports).untainted == []
     system.clock.advance(minutes=1)
@@ -185,7 +185,7 @@ def test_a_label_of_ours_comes_off_though_somebody_has_taken_the_taint_away():
 
 @pytest.mark.parametrize("known", [True, False], ids=["of an open run", "while runs cannot be read"])
 def test_the_taint_stays_on_nodes_of_a_disruption_run(known, monkeypatch):
-    """A run marks its nodes while their replacements come, long before it claims them."""
+    """A run taints its nodes while their replacements come, long before it claims them."""
 
     def reconcile_disruption(_cluster, _ports):
         if not known:
@@ -193,20 +193,20 @@ def test_the_taint_stays_on_nodes_of_a_disruption_run(known, monkeypatch):
         return frozenset({NODE}), None
 
     monkeypatch.setattr("leeward.disruption.reconciler.reconcile_disruption", reconcile_disruption)
-    system = a_system(marked=True)
+    system = a_system(tainted=True)
     for _ in range(3):
         reconcile_once(system.ports)
         system.clock.advance(minutes=1)
-    assert system.kubernetes.by_name["node-i-0abc"].marked
+    assert system.kubernetes.by_name["node-i-0abc"].tainted
 
 
 def test_the_taint_of_an_open_record_stays():
-    system = a_system(marked=True)
+    system = a_system(tainted=True)
     claim(system)
     for _ in range(3):
         reconcile_once(system.ports)
         system.clock.advance(minutes=1)
-    assert system.kubernetes.by_name["node-i-0abc"].marked
+    assert system.kubernetes.by_name["node-i-0abc"].tainted
 
 
 def test_maintenance_more_than_a_day_away_is_paced_by_the_budgets():
@@ -219,7 +219,7 @@ def test_maintenance_more_than_a_day_away_is_paced_by_the_budgets():
     assert len(first.restarted) == 1
     assert len(first.deferred) == 2
     (begun,) = first.restarted
-    system.kubernetes.mark(system.kubernetes.by_name[f"node-{begun}"], MARK)
+    system.kubernetes.taint(system.kubernetes.by_name[f"node-{begun}"], TAINT)
     assert reconcile_once(system.ports).restarted == []
 
 
@@ -241,7 +241,7 @@ def test_maintenance_whose_start_failed_after_its_taint_does_not_wait_for_itself
     claim(system, CauseKind.SCHEDULED_CHANGE, deadline=START + timedelta(days=5))
     system.executions.fail("start", ThrottledError("rate exceeded"), times=1)
     assert reconcile_once(system.ports).restarted == []
-    assert system.kubernetes.by_name["node-i-0abc"].marked
+    assert system.kubernetes.by_name["node-i-0abc"].tainted
     found = reconcile_once(system.ports)
     assert (found.restarted, found.deferred) == ([NODE], [])
 
@@ -265,7 +265,7 @@ def test_maintenance_within_a_day_does_not_wait():
 
 
 def test_an_unreachable_cluster_is_named_and_ends_nothing():
-    system = a_system(hooks=[our_hook()], marked=True)
+    system = a_system(hooks=[our_hook()], tainted=True)
     system.groups.begin_terminating(GROUP, NODE)
     system.kubernetes.fail("nodes", ClusterUnreachableError("no answer"))
     found = reconcile_once(system.ports)
@@ -283,13 +283,13 @@ def test_an_execution_that_cannot_be_started_does_not_keep_the_others_from_it():
 
 
 def test_while_records_cannot_be_read_nobody_takes_what_is_under_way_for_left_over():
-    system = a_system(hooks=[our_hook()], marked=True)
+    system = a_system(hooks=[our_hook()], tainted=True)
     system.groups.begin_terminating(GROUP, NODE)
     claim(system)
     system.claims.fail("read_all", ThrottledError("rate exceeded"))
     with pytest.raises(ThrottledError):
         reconcile_once(system.ports)
-    assert system.kubernetes.by_name["node-i-0abc"].marked
+    assert system.kubernetes.by_name["node-i-0abc"].tainted
     assert system.groups.answered == []
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from leeward.model import well_known
-from leeward.model.node import disruption_taint, marked, stripped, unmarked
+from leeward.model.node import disruption_taint, stripped, tainted, untainted
 from leeward.reconcile.reconciler import reconcile_once
 from leeward.termination.drain_step import drain
 from leeward.termination.node_removal import return_to_service
@@ -49,7 +49,7 @@ def reconcile_for_minutes(system, minutes=30):
 @pytest.mark.parametrize("first", [0, 1], ids=["ours drains", "theirs drains"])
 def test_the_taint_of_the_deployment_that_drains_a_node_outlives_the_passes_of_the_other(pair, first):
     draining, sweeping = pair[first], pair[1 - first]
-    draining.kubernetes.mark(draining.kubernetes.by_name[NAME], disruption_taint(draining.ports.deployment))
+    draining.kubernetes.taint(draining.kubernetes.by_name[NAME], disruption_taint(draining.ports.deployment))
     claim(draining)
     swept = reconcile_for_minutes(sweeping)
     assert all(found.untainted == [] for found in swept)
@@ -63,7 +63,7 @@ def test_the_taint_of_the_deployment_that_drains_a_node_outlives_the_passes_of_t
 @pytest.mark.parametrize("first", [0, 1], ids=["ours", "theirs"])
 def test_a_taint_without_a_record_is_taken_off_by_its_owner_alone(pair, first):
     owner, other = pair[first], pair[1 - first]
-    owner.kubernetes.mark(owner.kubernetes.by_name[NAME], disruption_taint(owner.ports.deployment))
+    owner.kubernetes.taint(owner.kubernetes.by_name[NAME], disruption_taint(owner.ports.deployment))
     assert all(found.untainted == [] for found in reconcile_for_minutes(other, 3))
     assert [name for found in reconcile_for_minutes(owner, 3) for name in found.untainted] == [NAME]
     assert not owner.kubernetes.by_name[NAME].unschedulable
@@ -71,7 +71,7 @@ def test_a_taint_without_a_record_is_taken_off_by_its_owner_alone(pair, first):
 
 def test_a_termination_that_returns_the_node_to_service_leaves_the_other_deployments_taint(pair):
     ours, theirs = pair
-    theirs.kubernetes.mark(theirs.kubernetes.by_name[NAME], disruption_taint(OTHER))
+    theirs.kubernetes.taint(theirs.kubernetes.by_name[NAME], disruption_taint(OTHER))
     claim(ours)
     run = Run(instance=NODE, attempt=1, version=1, next=Next.DRAIN)
     drain(run, {}, ours.ports)
@@ -87,8 +87,8 @@ def test_a_record_names_its_deployment(pair):
 
 
 def test_a_cordon_and_a_label_under_the_other_deployments_taint_stay():
-    node = marked(a_node(NODE), disruption_taint(OTHER), cordon=True, exclude=True)
-    assert unmarked(node, disruption_taint(DEPLOYMENT)) == node
+    node = tainted(a_node(NODE), disruption_taint(OTHER), cordon=True, exclude=True)
+    assert untainted(node, disruption_taint(DEPLOYMENT)) == node
     assert stripped(node, DEPLOYMENT) == node
-    bare = unmarked(node, disruption_taint(OTHER))
-    assert (bare.marked, bare.unschedulable, well_known.EXCLUDE_LABEL in bare.labels) == (False, False, False)
+    bare = untainted(node, disruption_taint(OTHER))
+    assert (bare.tainted, bare.unschedulable, well_known.EXCLUDE_LABEL in bare.labels) == (False, False, False)

@@ -17,7 +17,7 @@ def of(state, name="a1"):
     return verdicts(state, NOON)[name]
 
 
-def told(state, name="a1"):
+def reported(state, name="a1"):
     found = of(state, name)
     return found.act, found.reason
 
@@ -28,10 +28,10 @@ def acting(state):
 
 class TestEvidence:
     def test_a_node_that_is_well_is_left(self):
-        assert told(a_cluster(5)) == (Act.LEFT, "it is Ready and passes EC2's status checks")
+        assert reported(a_cluster(5)) == (Act.LEFT, "it is Ready and passes EC2's status checks")
 
     def test_one_that_is_not_ready_for_the_policys_time_is_replaced(self):
-        assert told(a_cluster(5, ill={"a1": 30})) == (Act.REPLACE, "NotReady (NodeStatusUnknown) for 30 min")
+        assert reported(a_cluster(5, ill={"a1": 30})) == (Act.REPLACE, "NotReady (NodeStatusUnknown) for 30 min")
 
     def test_before_that_it_is_waited_for(self):
         found = of(a_cluster(5, ill={"a1": 29}))
@@ -44,7 +44,7 @@ class TestEvidence:
         assert (found.act, found.reason) == (Act.REPLACE, "NotReady (NodeStatusUnknown) for 2 h 5 min")
 
     def test_a_ready_node_whose_status_check_fails_for_the_policys_time_is_replaced(self):
-        found = told(a_cluster(5, failing=[impaired("a1", 2, "system", "attached EBS")]))
+        found = reported(a_cluster(5, failing=[impaired("a1", 2, "system", "attached EBS")]))
         assert found == (Act.REPLACE, "impaired (EC2's system and attached EBS status check fails) for 2 min")
 
     def test_one_that_has_just_begun_to_fail_is_waited_for(self):
@@ -57,7 +57,7 @@ class TestEvidence:
 
     def test_of_two_ailments_the_one_that_is_due_first_counts(self):
         both = a_cluster(5, ill={"a1": 10}, failing=[impaired("a1", 3)])
-        assert told(both) == (Act.REPLACE, "impaired (EC2's system status check fails) for 3 min")
+        assert reported(both) == (Act.REPLACE, "impaired (EC2's system status check fails) for 3 min")
 
     def test_the_policys_times_are_asked(self):
         quick = policies(repair=RepairPolicy(not_ready_after=minutes(5), impaired_after=minutes(20)))
@@ -90,7 +90,7 @@ class TestInstancesThatAreGone:
     def test_one_that_ec2_does_not_know_and_no_group_lists_is_left(self):
         node = a_node("a1", ill=60)
         state = a_state([node], groups={"web": a_group("web")}, instances={})
-        assert told(state) == (Act.LEFT, "no Auto Scaling group of the cluster holds its instance")
+        assert reported(state) == (Act.LEFT, "no Auto Scaling group of the cluster holds its instance")
 
     def test_one_that_ec2_does_not_know_yet_but_its_group_lists_is_not_taken_for_gone(self):
         state = a_state([a_node("a1", ill=1), a_node("b2")], instances={})
@@ -109,24 +109,27 @@ class TestWhoIsLeftAlone:
     def test_nodes_of_others(self, labels, why):
         state = a_cluster(5, ill={"a1": 60})
         nodes = tuple(replace(n, labels={**n.labels, **labels}) if n.name == "a1" else n for n in state.nodes)
-        assert told(replace(state, node_list=Known(nodes))) == (Act.LEFT, why)
+        assert reported(replace(state, node_list=Known(nodes))) == (Act.LEFT, why)
 
     def test_nodes_of_groups_that_no_policy_selects(self):
         other = NodePolicy(name="batch", selector=Selector(groups=("batch-*",)))
-        assert told(a_cluster(5, ill={"a1": 60}, policies=policies(other))) == (
+        assert reported(a_cluster(5, ill={"a1": 60}, policies=policies(other))) == (
             Act.LEFT,
             "no policy selects its group web",
         )
 
     def test_a_paused_cluster(self):
-        assert told(a_cluster(5, ill={"a1": 60}, policies=policies(paused=True))) == (
+        assert reported(a_cluster(5, ill={"a1": 60}, policies=policies(paused=True))) == (
             Act.LEFT,
             "the cluster is paused",
         )
 
     def test_repair_that_is_switched_off(self):
         off = policies(repair=RepairPolicy(enabled=False))
-        assert told(a_cluster(5, ill={"a1": 60}, policies=off)) == (Act.LEFT, "policy web says repair.enabled: false")
+        assert reported(a_cluster(5, ill={"a1": 60}, policies=off)) == (
+            Act.LEFT,
+            "policy web says repair.enabled: false",
+        )
 
     @pytest.mark.parametrize(
         "taint", ["ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted", "leeward.dev/disrupted"]
@@ -134,7 +137,7 @@ class TestWhoIsLeftAlone:
     def test_nodes_that_somebody_is_taking_away(self, taint):
         mark = Taint(key=taint, effect="NoSchedule")
         nodes = [a_node("a1", ill=60, taints=(mark,)), *(a_node(f"b{n}") for n in range(5))]
-        assert told(a_state(nodes)) == (Act.LEFT, f"it is terminating already (taint {taint})")
+        assert reported(a_state(nodes)) == (Act.LEFT, f"it is terminating already (taint {taint})")
 
     def test_nodes_that_ask_to_be_left_alone(self):
         node = a_node("a1", ill=60, annotations={"karpenter.sh/do-not-disrupt": "true"})
@@ -143,20 +146,20 @@ class TestWhoIsLeftAlone:
 
     def test_nodes_that_a_termination_of_ours_is_about(self):
         claimed = a_cluster(5, ill={"a1": 60}, claims=Known(frozenset({"i-a1"})))
-        assert told(claimed) == (Act.LEFT, "a termination of it is under way")
+        assert reported(claimed) == (Act.LEFT, "a termination of it is under way")
 
     def test_nodes_that_are_being_deleted(self):
         node = a_node("a1", ill=60, deleting=True)
-        assert told(a_state([node, a_node("b2")])) == (Act.LEFT, "its Node object is being deleted")
+        assert reported(a_state([node, a_node("b2")])) == (Act.LEFT, "its Node object is being deleted")
 
     @pytest.mark.parametrize("lifecycle", ["Terminating:Wait", "Terminating:Retained", "Pending:Wait", "Standby"])
     def test_instances_that_their_group_does_not_count_on(self, lifecycle):
         state = a_cluster(5, ill={"a1": 60}, lifecycles={"a1": lifecycle})
-        assert told(state) == (Act.LEFT, f"its group web says {lifecycle}")
+        assert reported(state) == (Act.LEFT, f"its group web says {lifecycle}")
 
     def test_instances_that_stop(self):
         state = a_cluster(5, ill={"a1": 60}, states={"a1": "stopping"})
-        assert told(state) == (Act.LEFT, "EC2 says its instance is stopping")
+        assert reported(state) == (Act.LEFT, "EC2 says its instance is stopping")
 
 
 class TestCircuitBreaker:
@@ -273,4 +276,4 @@ def test_a_group_of_another_cluster_is_none_of_ours():
     state = a_cluster(
         5, ill={"a1": 60}, groups={"other": Group(name="other", tags={}, minimum=0, maximum=1, desired=0)}
     )
-    assert told(state) == (Act.LEFT, "no Auto Scaling group of the cluster holds its instance")
+    assert reported(state) == (Act.LEFT, "no Auto Scaling group of the cluster holds its instance")

@@ -60,7 +60,7 @@ def test_a_csi_node_that_cannot_be_read_names_its_node():
     ("raw", "what"),
     [({}, "pod without metadata: metadata is missing"), ({"metadata": {}}, "pod without a name: name is missing")],
 )
-def test_an_object_without_a_name_is_told_so(raw, what):
+def test_an_object_without_a_name_is_reported_so(raw, what):
     with pytest.raises(InvalidInputError, match=what):
         PodReader().read(raw)
 

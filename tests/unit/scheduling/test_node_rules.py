@@ -54,7 +54,7 @@ def test_sidecars_and_overhead_take_room_on_the_node_node_resources_fit():
     assert went([a_node("n1", cpu="1749m"), a_node("n2", cpu="1750m")], [pod]) == {"p1": "n2"}
 
 
-def test_each_resource_that_is_short_is_told_node_resources_fit():
+def test_each_resource_that_is_short_is_reported_node_resources_fit():
     why = why_not([a_node("n1", cpu="1", memory="1Gi")], [a_pod(cpu="2", memory="2Gi")])
     assert why == "0/1 nodes are available: 1 Insufficient cpu, 1 Insufficient memory."
 

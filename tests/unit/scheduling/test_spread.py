@@ -33,7 +33,7 @@ def test_a_full_zone_holds_the_others_back():
     )
 
 
-def test_a_node_without_the_label_is_told_apart():
+def test_a_node_without_the_label_is_distinguished():
     assert why_not([a_node("n1")], web(1, **spread("rack"))) == (
         "0/1 nodes are available: 1 node(s) didn't match pod topology spread constraints (missing required label)."
     )

@@ -51,7 +51,7 @@ def test_everything_that_a_placement_needs_is_written_down_with_its_age():
     assert facts.synced == dict.fromkeys(FactKind, START)
 
 
-def test_a_cluster_without_the_vpc_cni_says_so_and_one_never_looked_at_is_told_apart():
+def test_a_cluster_without_the_vpc_cni_says_so_and_one_never_looked_at_is_distinguished():
     system = a_system()
     assert facts_of(system).missing() == tuple(FactKind)
     sync_once(system.ports)

@@ -45,7 +45,7 @@ def a_record(*causes, seen=None, **times):
     )
 
 
-def told(state, at):
+def reported(state, at):
     return Cause(id=f"{state}-{at}", kind=CauseKind.STATE_CHANGE, at=after(at), state=state)
 
 
@@ -93,19 +93,19 @@ def test_what_depends_on_the_group_asks_for_it_and_for_an_instance_seen_a_while_
 
 @pytest.mark.parametrize("state_reported", ["shutting-down", "terminated"])
 def test_that_ec2_has_ended_it_is_final_whatever_is_reported_afterwards(state_reported):
-    record = a_record(told(state_reported, 10), told("stopping", 20), seen=saw(at=30))
+    record = a_record(reported(state_reported, 10), reported("stopping", 20), seen=saw(at=30))
     assert state(record, 10_000) == state_reported
 
 
 def test_duplicates_and_disorder_of_its_end_change_nothing():
-    record = a_record(told("terminated", 20), told("shutting-down", 10), told("shutting-down", 11))
+    record = a_record(reported("terminated", 20), reported("shutting-down", 10), reported("shutting-down", 11))
     assert state(record, 30) == "terminated"
 
 
 @pytest.mark.parametrize("state_reported", ["stopping", "stopped", "running"])
 def test_any_other_word_of_ec2_says_that_it_is_time_to_ask(state_reported):
-    assert state(a_record(told(state_reported, 10)), 11) == "ask"
-    assert state(a_record(told(state_reported, 10), seen=saw(at=100)), 101) == "running"
+    assert state(a_record(reported(state_reported, 10)), 11) == "ask"
+    assert state(a_record(reported(state_reported, 10), seen=saw(at=100)), 101) == "running"
 
 
 def test_a_message_that_was_not_confirmed_says_nothing():

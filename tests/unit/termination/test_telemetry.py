@@ -1,4 +1,4 @@
-"""What an operator is told of a step: one line, and a metric where one is declared."""
+"""What an operator is reported of a step: one line, and a metric where one is declared."""
 
 import pytest
 

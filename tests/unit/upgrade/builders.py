@@ -50,8 +50,8 @@ def an_instance(name, zone="a", version=OLD, lifecycle="InService"):
     return GroupInstance(id=f"i-{name}", zone=zone, lifecycle=lifecycle, type="m5.large", template=recorded)
 
 
-def a_node(name, zone="a", *, ready=True, labels=None, marked=False, cordoned=False, created=NOON, kubelet=""):
-    taints = (disruption_taint(builders.DEPLOYMENT),) if marked else ()
+def a_node(name, zone="a", *, ready=True, labels=None, tainted=False, cordoned=False, created=NOON, kubelet=""):
+    taints = (disruption_taint(builders.DEPLOYMENT),) if tainted else ()
     return Node(
         name=name,
         uid=name,
@@ -60,7 +60,7 @@ def a_node(name, zone="a", *, ready=True, labels=None, marked=False, cordoned=Fa
         labels={well_known.ZONE_LABEL: zone, well_known.INSTANCE_TYPE_LABEL: "m5.large", **(labels or {})},
         annotations={},
         taints=taints,
-        unschedulable=cordoned or marked,
+        unschedulable=cordoned or tainted,
         ready=ready,
         deleting=False,
         created=created,

@@ -219,7 +219,7 @@ def test_an_abort_of_a_rollback_warns_that_the_group_launches_the_version_that_w
     )
     step(system, "undo")
     (warning,) = record(system).warnings
-    assert f"launches {V1.told}, the version that was rolled back from" in warning
+    assert f"launches {V1.label}, the version that was rolled back from" in warning
     assert "--launch-template-version 2" in warning
     step(system, "undo")
     assert record(system).warnings == (warning,)

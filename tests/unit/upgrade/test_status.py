@@ -46,7 +46,7 @@ def test_it_scales_up_until_the_gate_opens():
 
 def test_with_all_old_nodes_cordoned_or_one_of_them_tainted_it_is_upgrading():
     assert phase(*cordoned("o1", "o2"), a_node("n1"), new=("n1",)) is Phase.UPGRADING
-    assert phase(a_node("o1", marked=True), a_node("o2"), a_node("n1"), new=("n1",)) is Phase.UPGRADING
+    assert phase(a_node("o1", tainted=True), a_node("o2"), a_node("n1"), new=("n1",)) is Phase.UPGRADING
 
 
 def test_without_old_nodes_it_is_done_or_still_gives_back_what_it_launched():
@@ -78,7 +78,7 @@ def test_a_hold_is_reported_as_such(hold, shown):
 def test_it_counts_nodes_and_names_what_blocks_those_that_drain():
     pod = a_pod("web-1", "o1")
     upgrade = an_upgrade(
-        a_node("o1", marked=True), a_node("o2"), a_node("n1"), new=("n1",), pods=(pod,), budgets=(a_pdb(allowed=0),)
+        a_node("o1", tainted=True), a_node("o2"), a_node("n1"), new=("n1",), pods=(pod,), budgets=(a_pdb(allowed=0),)
     )
     found = status_of(upgrade, replace(RECORD, failed=("o2", "gone")))
     assert (found.old, found.new, found.draining, found.failed) == (2, 1, 1, 1)
@@ -87,7 +87,7 @@ def test_it_counts_nodes_and_names_what_blocks_those_that_drain():
 
 def test_an_opt_out_of_voluntary_disruption_blocks_no_upgrade():
     pod = a_pod("web-1", "o1", annotations={"karpenter.sh/do-not-disrupt": "true"})
-    assert status_of(an_upgrade(a_node("o1", marked=True), pods=(pod,))).blockers == ()
+    assert status_of(an_upgrade(a_node("o1", tainted=True), pods=(pod,))).blockers == ()
 
 
 def test_the_end_is_estimated_while_it_runs_and_never_else():

@@ -20,7 +20,7 @@ from tests.fakes.system import FakeSystem
 from tests.unit.upgrade.builders import begun
 
 OLD, NEW, NAME = "i-0aaa", "i-0bbb", f"{GROUP}-1"
-MARK = Taint(key=well_known.DISRUPTED_TAINT, effect="NoSchedule")
+TAINT = Taint(key=well_known.DISRUPTED_TAINT, effect="NoSchedule")
 V1, V2 = (LaunchTemplateRef(id=f"lt-{GROUP}", name=GROUP, version=version) for version in "12")
 RUN = Run(group=GROUP, execution=NAME, next=Next.WAIT)
 
@@ -64,9 +64,9 @@ def draining(system, **given):
     return begun(system, **{"proven": system.clock.now(), **fields, **given})
 
 
-def mark(system, instance=OLD, **fields):
+def taint(system, instance=OLD, **fields):
     node = system.kubernetes.by_name[f"node-{instance}"]
-    system.kubernetes.put_node(replace(node, taints=(MARK,), unschedulable=True, **fields))
+    system.kubernetes.put_node(replace(node, taints=(TAINT,), unschedulable=True, **fields))
 
 
 def terminated_for(system, kind, instance=OLD, blocked_by=()):
@@ -87,7 +87,7 @@ def after(system, step="drain", minutes=60):
 def test_a_node_that_another_controller_cannot_terminate_ends_the_upgrade_and_is_named():
     system = a_rolling_group()
     draining(system)
-    mark(system, deleting=True, finalizers=("acme.example/protect",))
+    taint(system, deleting=True, finalizers=("acme.example/protect",))
     terminated_for(system, CauseKind.NODE_DELETED, blocked_by=("shop/web-1: pdb shop/web allows no disruption",))
     run = after(system)
     assert run.next is Next.EVICTION_FAILURE
@@ -100,7 +100,7 @@ def test_a_node_that_another_controller_cannot_terminate_ends_the_upgrade_and_is
 def test_a_node_that_a_person_has_tainted_is_named_with_the_object_that_blocks_it():
     system = a_rolling_group()
     draining(system)
-    mark(system)
+    taint(system)
     run = after(system)
     assert run.next is Next.EVICTION_FAILURE
     assert "tainted by another controller or a person" in run.why
@@ -112,7 +112,7 @@ def test_such_a_node_is_waited_for_as_long_as_pods_leave_it():
     for number in range(2, 5):
         system.kubernetes.put_pod(a_pod(f"web-{number}", f"node-{OLD}"))
     draining(system)
-    mark(system)
+    taint(system)
     for number in range(2, 5):
         assert after(system, minutes=35).next is Next.WAIT
         system.kubernetes.by_key.pop(f"shop/web-{number}", None)
@@ -124,7 +124,7 @@ def test_a_node_of_the_upgrade_itself_whose_termination_never_ends_is_named():
     draining(system, under_way={OLD: "t.1"}, started=1)
     cause = Cause(id=f"upgrade#{GROUP}#t.1", kind=CauseKind.UPGRADE, at=system.clock.now())
     system.claims.claim(a_subject(OLD), cause, system.clock.now())
-    mark(system)
+    taint(system)
     run = after(system)
     assert run.next is Next.EVICTION_FAILURE
     assert f"node-{OLD} does not leave (terminated by this upgrade)" in run.why
@@ -137,7 +137,7 @@ def test_the_limit_is_longer_than_the_longest_drain():
         replace(a_policy(), update=UpdatePolicy(canary=Canary()), drain=drain)
     )
     draining(system)
-    mark(system)
+    taint(system)
     assert after(system, minutes=120).next is Next.WAIT
     assert after(system, minutes=30).next is Next.EVICTION_FAILURE
 
@@ -147,7 +147,7 @@ def test_a_canary_node_that_never_ends_ends_the_upgrade():
     draining(system, under_way={OLD: "t.1"}, started=1)
     cause = Cause(id=f"upgrade#{GROUP}#t.1", kind=CauseKind.UPGRADE, at=system.clock.now())
     system.claims.claim(a_subject(OLD), cause, system.clock.now())
-    mark(system)
+    taint(system)
     assert after(system).next is Next.EVICTION_FAILURE
 
 
@@ -173,7 +173,7 @@ def test_a_budget_that_a_node_of_another_group_holds_ends_the_upgrade_and_names_
 def test_a_pause_is_waited_for_without_a_limit():
     system = a_rolling_group()
     draining(system, control=ControlRequest.PAUSE)
-    mark(system)
+    taint(system)
     for _ in range(100):
         assert STEPS["drain"](RUN, {}, system.ports).next is Next.PAUSED
         system.clock.advance(seconds=60)
@@ -184,7 +184,7 @@ def test_an_abort_names_the_node_that_does_not_finish():
     draining(system, control=ControlRequest.ABORT, under_way={OLD: "t.1"}, started=1)
     cause = Cause(id=f"upgrade#{GROUP}#t.1", kind=CauseKind.UPGRADE, at=system.clock.now())
     system.claims.claim(a_subject(OLD), cause, system.clock.now())
-    mark(system)
+    taint(system)
     run = after(system, "undo")
     assert run.next is Next.EVICTION_FAILURE
     assert "pdb shop/web" in run.why
@@ -210,7 +210,7 @@ def test_an_instance_of_the_raised_desired_size_that_comes_after_the_last_drain_
 def test_a_node_that_others_terminate_in_time_delays_nothing(kind):
     system = a_rolling_group()
     draining(system)
-    mark(system)
+    taint(system)
     terminated_for(system, kind)
     assert after(system, minutes=5).next is Next.WAIT
     gone = replace(system.groups.by_name[GROUP], instances=system.groups.by_name[GROUP].instances[1:])

@@ -82,7 +82,7 @@ class Ec2LaunchSources:
 
     def _described(self, wanted: LaunchTemplateRef, **more: bool) -> dict[str, Any] | None:
         which = {"LaunchTemplateId": wanted.id} if wanted.id else {"LaunchTemplateName": wanted.name}
-        with aws_call("ec2:DescribeLaunchTemplateVersions", wanted.told):
+        with aws_call("ec2:DescribeLaunchTemplateVersions", wanted.label):
             try:
                 answer = self._clients.get("ec2").describe_launch_template_versions(
                     **which, Versions=[wanted.version], **more
@@ -124,7 +124,7 @@ class Ec2Templates:
             made = one.get("VersionDescription") == mark
             if made or (one is source and (one.get("LaunchTemplateData") or {}).get("ImageId") == image):
                 return _ref(one)
-        with aws_call("ec2:CreateLaunchTemplateVersion", f"{template.told} with {image}"):
+        with aws_call("ec2:CreateLaunchTemplateVersion", f"{template.label} with {image}"):
             answer = self._clients.get("ec2").create_launch_template_version(
                 **_which(_ref(source)),
                 SourceVersion=str(source["VersionNumber"]),
@@ -161,7 +161,7 @@ class Ec2Templates:
         return any(one.get("State") == "available" for one in answer.get("Images", ()))
 
     def _described(self, template: LaunchTemplateRef) -> dict[str, Any]:
-        with aws_call("ec2:DescribeLaunchTemplateVersions", template.told):
+        with aws_call("ec2:DescribeLaunchTemplateVersions", template.label):
             try:
                 answer = self._clients.get("ec2").describe_launch_template_versions(
                     **_which(template), Versions=[template.version]
@@ -169,10 +169,10 @@ class Ec2Templates:
             except ClientError as error:
                 if code_of(error) not in NO_TEMPLATE:
                     raise
-                raise ObjectGoneError(f"{template.told}: {code_of(error)}: {message_of(error)}") from error
+                raise ObjectGoneError(f"{template.label}: {code_of(error)}: {message_of(error)}") from error
         found: dict[str, Any] | None = next(iter(answer.get("LaunchTemplateVersions", ())), None)
         if found is None:
-            raise ObjectGoneError(f"{template.told}: there is no such version")
+            raise ObjectGoneError(f"{template.label}: there is no such version")
         return found
 
 

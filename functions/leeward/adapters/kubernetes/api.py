@@ -20,10 +20,10 @@ from leeward.model.node import (
     cordoned,
     held,
     labelled,
-    marked,
     released,
     returned_to_service,
     stripped,
+    tainted,
     uncordoned,
 )
 from leeward.model.pod import Pod, PodDisruptionBudget
@@ -140,11 +140,11 @@ class ClusterApi(WorkloadApi):
         """Overwrite or remove annotations; a repeat finds it done. Raises ObjectGoneError."""
         return self._patch_node(node, lambda current: annotated(current, annotations))
 
-    def hold(self, node: Node, finalizer: str) -> Node:
+    def add_finalizer(self, node: Node, finalizer: str) -> Node:
         """Add the finalizer; a repeat finds it there. Raises ObjectGoneError."""
         return self._patch_node(node, lambda current: held(current, finalizer))
 
-    def release(self, node: Node, finalizer: str) -> None:
+    def remove_finalizer(self, node: Node, finalizer: str) -> None:
         """Remove the finalizer; gone or replaced counts as done."""
         with suppress(ObjectGoneError):
             self._patch_node(node, lambda current: released(current, finalizer))
@@ -154,11 +154,11 @@ class ClusterApi(WorkloadApi):
         with suppress(ObjectGoneError):
             self._patch_node(node, lambda current: stripped(current, deployment))
 
-    def mark(self, node: Node, taint: Taint, *, unschedulable: bool = True, exclude: bool = False) -> Node:
+    def taint(self, node: Node, taint: Taint, *, unschedulable: bool = True, exclude: bool = False) -> Node:
         """Taint, cordon, exclude; a repeat finds it done. Raises ObjectGoneError."""
-        return self._patch_node(node, lambda current: marked(current, taint, cordon=unschedulable, exclude=exclude))
+        return self._patch_node(node, lambda current: tainted(current, taint, cordon=unschedulable, exclude=exclude))
 
-    def unmark(self, node: Node, taint: Taint) -> Node:
+    def untaint(self, node: Node, taint: Taint) -> Node:
         """Remove the taint and uncordon, unless another owner had cordoned the node before; a repeat finds nothing to
         do, and a drain that has begun since the node was read keeps both. Raises ObjectGoneError.
         """

@@ -155,7 +155,7 @@ def node_inputs_of(ports: Ports, cluster: str, name: str | None, now: datetime) 
         hooks={name: ports.groups.hooks(name) for name in sorted({leaving[i] for i in leaving if i in on_ec2})},
         policies=ports.clusters.policies(cluster).policies,
         queues=ports.queue_arns,
-        records=_open_records(ports.claims, [node for node in nodes if node.marked or node.instance_id in leaving]),
+        records=_open_records(ports.claims, [node for node in nodes if node.tainted or node.instance_id in leaving]),
         protection_owners=protection_owners_of(nodes, cluster, ports),
     )
     return [

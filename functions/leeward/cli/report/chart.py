@@ -130,9 +130,9 @@ def _label(word: str, left: float, width: float, top: float) -> str:
 
 
 def _workload(workload: WorkloadLane, marks: Sequence[Numbered], scale: Scale) -> str:
-    floor = "no budget" if workload.floor is None else f"floor {workload.floor}"
+    minimum = "no budget" if workload.minimum is None else f"PDB minimum {workload.minimum}"
     lowest = "" if workload.lowest is None else f" · lowest {workload.lowest}"
-    top = max([workload.desired, workload.floor or 0, 1, *(sample.ready for sample in workload.samples)])
+    top = max([workload.desired, workload.minimum or 0, 1, *(sample.ready for sample in workload.samples)])
     base = 14.0 + _PLOT
 
     def y(replicas: int) -> float:
@@ -147,13 +147,13 @@ def _workload(workload: WorkloadLane, marks: Sequence[Numbered], scale: Scale) -
         for number in (0, top)
     )
     parts = (
-        _name(workload.name, f"desired {workload.desired} · {floor}{lowest}"),
+        _name(workload.name, f"desired {workload.desired} · {minimum}{lowest}"),
         numbers,
         level("grid", base),
         _below(workload, scale, y),
         level("desired", y(workload.desired)),
         _curve([(left, right, y(ready)) for left, right, ready, _ in steps], base),
-        "" if workload.floor is None else level("floor", y(workload.floor)),
+        "" if workload.minimum is None else level("minimum", y(workload.minimum)),
         *(_sample(workload, step, base) for step in steps),
         _marks(marks, scale, base - 10),
     )
@@ -180,19 +180,19 @@ def _curve(steps: Sequence[tuple[float, float, float]], base: float) -> str:
 
 
 def _below(workload: WorkloadLane, scale: Scale, y: Callable[[int], float]) -> str:
-    """Shade where the workload was under its floor, once it had been up to it."""
+    """Shade where the workload was under its PDB minimum, once it had been up to it."""
     boxes = []
     for left, right, ready, since in _steps(workload, scale):
-        if workload.floor is not None and since in workload.under:
-            size = f'width="{max(right - left, 2):.1f}" height="{y(ready) - y(workload.floor):.1f}"'
-            boxes.append(f'<rect class="under" fill="url(#below)" x="{left}" y="{y(workload.floor)}" {size}/>')
+        if workload.minimum is not None and since in workload.under:
+            size = f'width="{max(right - left, 2):.1f}" height="{y(ready) - y(workload.minimum):.1f}"'
+            boxes.append(f'<rect class="under" fill="url(#below)" x="{left}" y="{y(workload.minimum)}" {size}/>')
     return "".join(boxes)
 
 
 def _sample(workload: WorkloadLane, step: tuple[float, float, int, datetime], base: float) -> str:
     left, right, ready, since = step
-    floor = "" if workload.floor is None else f", floor {workload.floor}"
-    title = f"{workload.name}: {ready} of {workload.desired} ready{floor}\nsince {clock(since)}"
+    minimum = "" if workload.minimum is None else f", PDB minimum {workload.minimum}"
+    title = f"{workload.name}: {ready} of {workload.desired} ready{minimum}\nsince {clock(since)}"
     box = f'x="{left}" y="14" width="{max(right - left, 1):.1f}" height="{base - 14:g}"'
     return f'<rect class="sample" {box}><title>{safe(title)}</title></rect>'
 

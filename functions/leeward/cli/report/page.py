@@ -63,9 +63,9 @@ def _verdict(record: RunRecord) -> str:
     broken = [workload.name for workload in record.workloads if workload.under]
     went = count(_reached(record, Phase.TERMINATED), "node") + " went"
     if broken:
-        return f"{went}, {count(len(broken), 'workload')} fell below the floor"
-    if any(workload.floor is not None for workload in record.workloads):
-        return f"{went}, no workload fell below its floor"
+        return f"{went}, {count(len(broken), 'workload')} fell below the PDB minimum"
+    if any(workload.minimum is not None for workload in record.workloads):
+        return f"{went}, no workload fell below its PDB minimum"
     return went
 
 
@@ -81,7 +81,7 @@ def _reached(record: RunRecord, phase: Phase) -> int:
 def _facts(record: RunRecord) -> str:
     broken = sum(bool(workload.under) for workload in record.workloads)
     kinds = [mark.kind for mark in record.marks]
-    workloads = ((len(record.workloads), "workloads", False), (broken, "fell below the floor", broken > 0))
+    workloads = ((len(record.workloads), "workloads", False), (broken, "fell below the PDB minimum", broken > 0))
     facts = (
         (len(record.nodes), "nodes seen", False),
         (_reached(record, Phase.TERMINATED), "terminated", False),
@@ -111,7 +111,7 @@ def _key(record: RunRecord) -> str:
     if record.workloads:
         items.append(_key_item(_line("step"), "ready", "replicas of a workload"))
         items.append(_key_item(_line("desired"), "desired", "replicas that it should have"))
-        items.append(_key_item(_line("floor"), "floor", "the least that its PodDisruptionBudget allows"))
+        items.append(_key_item(_line("minimum"), "PDB minimum", "the least that its PodDisruptionBudget allows"))
     return f'<ul class="key">{"".join(items)}</ul>' if items else ""
 
 
@@ -167,11 +167,18 @@ def _workloads(record: RunRecord) -> str:
     rows = [
         (
             f"workload-{number}",
-            (w.name, str(w.desired), _or_dash(w.floor), _or_dash(w.lowest), _below(w), _history(w)),
+            (w.name, str(w.desired), _or_dash(w.minimum), _or_dash(w.lowest), _below(w), _history(w)),
         )
         for number, w in enumerate(record.workloads, start=1)
     ]
-    heads = ("workload", "desired", "floor", "lowest after it was up", "below its floor", "ready replicas over time")
+    heads = (
+        "workload",
+        "desired",
+        "PDB minimum",
+        "lowest after it was up",
+        "below it",
+        "ready replicas over time",
+    )
     none = (
         "No workloads." if _watched(record) else "Not recorded: ready replicas are not counted while an execution runs."
     )
@@ -179,7 +186,7 @@ def _workloads(record: RunRecord) -> str:
 
 
 def _below(workload: WorkloadLane) -> str:
-    if workload.floor is None:
+    if workload.minimum is None:
         return "no budget"
     return "yes" if workload.under else "never"
 

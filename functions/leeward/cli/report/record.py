@@ -74,11 +74,11 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadLane:
-    """One workload; `floor` is the least that its PodDisruptionBudget wants healthy, None without one."""
+    """One workload; `minimum` is the least that its PodDisruptionBudget wants healthy, None without one."""
 
     name: str
     desired: int
-    floor: int | None
+    minimum: int | None
     samples: tuple[Sample, ...]
 
     @property
@@ -94,9 +94,9 @@ class WorkloadLane:
 
     @property
     def under(self) -> frozenset[datetime]:
-        """Times of the samples below its floor; a workload that has not yet come up to it does not count."""
-        floor = self.floor or 0
-        return frozenset(sample.at for sample in self._since(floor) if sample.ready < floor)
+        """Times of the samples below its PDB minimum; a workload that has not yet come up to it does not count."""
+        minimum = self.minimum or 0
+        return frozenset(sample.at for sample in self._since(minimum) if sample.ready < minimum)
 
     def _since(self, ready: int) -> tuple[Sample, ...]:
         first = next((index for index, sample in enumerate(self.held) if sample.ready >= ready), None)
@@ -191,7 +191,7 @@ def _span(reader: Reader) -> Span:
 
 
 def _workload(reader: Reader) -> WorkloadLane:
-    reader.has_only("name", "desired", "floor", "samples")
+    reader.has_only("name", "desired", "minimum", "samples")
     samples: list[Sample] = []
     for entry in reader["samples"].entries():
         entry.has_only("at", "ready")
@@ -200,11 +200,11 @@ def _workload(reader: Reader) -> WorkloadLane:
             found = f"{entry['at'].path}: found {format_instant(sample.at)}"
             raise InvalidInputError(f"{found}, expected a time not before the sample before it")
         samples.append(sample)
-    floor = reader["floor"]
+    minimum = reader["minimum"]
     return WorkloadLane(
         name=reader["name"].name(),
         desired=reader["desired"].count(),
-        floor=None if floor.value is None else floor.count(),
+        minimum=None if minimum.value is None else minimum.count(),
         samples=tuple(samples),
     )
 
@@ -237,7 +237,7 @@ def _node_json(node: NodeLane) -> Mapping[str, Any]:
 
 def _workload_json(workload: WorkloadLane) -> Mapping[str, Any]:
     samples = [{"at": format_instant(sample.at), "ready": sample.ready} for sample in workload.samples]
-    return {"name": workload.name, "desired": workload.desired, "floor": workload.floor, "samples": samples}
+    return {"name": workload.name, "desired": workload.desired, "minimum": workload.minimum, "samples": samples}
 
 
 def _mark_json(mark: Mark) -> Mapping[str, Any]:

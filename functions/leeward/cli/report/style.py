@@ -76,7 +76,7 @@ p {{ margin: 4px 0; }} .quiet {{ color: var(--quiet); }}
 .mark:hover .shape, .mark:focus .shape {{ stroke: var(--ink); stroke-width: 2; }} .mark .shape {{ stroke: #fff; }}
 .step {{ fill: none; stroke: {GREEN}; stroke-width: 2; stroke-linejoin: round; }} .area {{ fill: #009e731c; }}
 .desired {{ stroke: #7d8997; stroke-width: 1; }}
-.floor {{ stroke: {VERMILION}; stroke-width: 1.4; stroke-dasharray: 6 4; }}
+.minimum {{ stroke: {VERMILION}; stroke-width: 1.4; stroke-dasharray: 6 4; }}
 .sample {{ fill: transparent; }} .sample:hover {{ fill: #0072b214; }}
 table {{ border-collapse: collapse; width: 100%; font-size: 13px; font-variant-numeric: tabular-nums; }}
 th {{ text-align: left; font-weight: 600; color: var(--quiet); border-bottom: 1px solid #aeb8c2;

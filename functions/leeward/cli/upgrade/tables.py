@@ -35,7 +35,7 @@ def _summary(plan: Plan, preflight: Preflight) -> RenderableType:
     table.add_column("what")
     table.add_column("value", overflow="fold")
     desired, most = plan.sizes.desired, plan.sizes.maximum
-    table.add_row("target", preflight.target.template.told if preflight.target.template else _asked(preflight))
+    table.add_row("target", preflight.target.template.label if preflight.target.template else _asked(preflight))
     table.add_row("strategy", f"{plan.strategy.value}, at most {_nodes(plan.parallel)} unavailable at once")
     table.add_row("surge", f"{_nodes(preflight.extra)} come first (the most that is allowed: {plan.surge})")
     table.add_row("desired size", f"{desired.before} → {desired.during} at most → {desired.after}")

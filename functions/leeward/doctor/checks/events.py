@@ -77,7 +77,7 @@ def _webhooks(facts: Facts) -> dict[str, str]:
     """Return a rule for each cluster that names a webhook, whatever its target; names that were cut are left out."""
     named = {}
     for cluster in facts.clusters:
-        name = f"leeward-{cluster.name}-told"
+        name = f"leeward-{cluster.name}-notifications"
         if (
             not isinstance(cluster.policies, Unavailable)
             and cluster.policies.settings.webhook

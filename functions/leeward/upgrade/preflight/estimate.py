@@ -94,7 +94,7 @@ def seconds_left(
     pace = pace_of(preflight)
     ends, now = terminations or {}, preflight.snapshot.now
     under_way = {
-        one.node.name: ends.get(one.instance.id) for one in preflight.old if one.node is not None and one.node.marked
+        one.node.name: ends.get(one.instance.id) for one in preflight.old if one.node is not None and one.node.tainted
     }
     drains = [_drain_left(name, record, pace, now) for name, record in under_way.items()]
     waves = [[name for name in wave if name not in under_way] for wave in preflight.waves()]

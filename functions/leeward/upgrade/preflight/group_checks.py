@@ -71,7 +71,7 @@ def _target_reached(preflight: Preflight, about: str) -> Iterator[Finding]:
         count = len(preflight.members)
         message = f"all {count} members are on the target already" if count else "it has no members"
         message = f"every old instance is left out, {count} are on the target" if preflight.left_out else message
-        message += f" ({wanted.told})" if wanted else ""
+        message += f" ({wanted.label})" if wanted else ""
         fix = "name another target: --ami, --launch-template-version or --kubernetes-version"
         yield warning(Code.NOTHING_TO_UPGRADE, about, message, fix)
 

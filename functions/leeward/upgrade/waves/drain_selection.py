@@ -33,7 +33,7 @@ def waiting(preflight: Preflight, record: UpgradeRecord) -> tuple[Member, ...]:
     return tuple(
         one
         for one in preflight.old
-        if one.instance.id not in record.under_way and not (one.node is not None and one.node.marked)
+        if one.instance.id not in record.under_way and not (one.node is not None and one.node.tainted)
     )
 
 
@@ -192,7 +192,7 @@ def busy_nodes(preflight: Preflight, record: UpgradeRecord) -> list[WaveNode]:
     busy = _without_a_node(preflight, old | record.under_way.keys())
     for node in snapshot.nodes:
         name = node.instance_id
-        disrupted = name in record.under_way or node.marked
+        disrupted = name in record.under_way or node.tainted
         if name not in ids or not (disrupted or (name in old and (node.deleting or not node.ready))):
             continue
         if any(still_there(pod) for pod in snapshot.pods_on(node.name)):

@@ -91,10 +91,10 @@ def _least(demands: Sequence[_Demand], most: Sequence[int]) -> int:
 
 def _random_numbers() -> Iterator[int]:
     """Yield pseudo-random numbers (Park and Miller, "Random number generators: good ones are hard to find", 1988)."""
-    lot = 1
+    number = 1
     while True:
-        lot = lot * 48271 % 2147483647
-        yield lot
+        number = number * 48271 % 2147483647
+        yield number
 
 
 class _Search:

@@ -89,7 +89,7 @@ def stopped(stack, crew):
 
 
 def test_a_stopped_execution_is_taken_up_again_at_once(stack, stopped):
-    team, victim = stopped("stopped-and-told")
+    team, victim = stopped("stopped-and-reported")
     assert team.closed(victim).outcome == "terminated"
     assert f"{victim}-2" in ledger.executions(stack)
 

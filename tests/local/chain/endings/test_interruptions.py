@@ -178,7 +178,7 @@ def test_a_foreign_hook_and_a_group_that_no_policy_selects_stay_untouched(stack,
     team.reconcile()
     assert lifecycle(stack, victim) == "Terminating:Wait"
     assert team.record(victim) is None
-    assert not ledger.is_marked(ledger.nodes(stack)[victim])
+    assert not ledger.is_tainted(ledger.nodes(stack)[victim])
 
 
 def test_nonsense_ends_at_once_in_the_dead_letter_queue_with_its_reason(stack, crew):
@@ -227,7 +227,7 @@ def test_a_blocked_drain_names_its_budget_and_gives_a_maintained_node_back(stack
     node = team.node_name(victim)
 
     def says_why():
-        events = [event for event in team.told_about(node) if event["reason"] == "DrainBlocked"]
+        events = [event for event in team.reported_about(node) if event["reason"] == "DrainBlocked"]
         return any("pdb default/held" in event["message"] for event in events)
 
     team.until(says_why, "an Event that names the budget")

@@ -22,7 +22,7 @@ def begin(stack, instance):
 
 
 def reasons(team, name):
-    return {event["reason"]: event["message"] for event in team.told_about(name)}
+    return {event["reason"]: event["message"] for event in team.reported_about(name)}
 
 
 def a_target_group(stack, network, instances):
@@ -51,7 +51,7 @@ def test_pods_leave_a_node_only_after_its_load_balancer_has_let_go_of_it(stack, 
     group = a_target_group(stack, network, team.instances)
     forget_what_is_cached(stack, "leeward-drain")  # which target groups there are
     begin(stack, victim)
-    team.until(lambda: "AwaitingDeregistration" in reasons(team, node), "the wait told on the node")
+    team.until(lambda: "AwaitingDeregistration" in reasons(team, node), "the wait reported on the node")
     assert ledger.nodes(stack)[victim]["metadata"]["labels"][EXCLUDED] == "true"
     assert EXCLUDED not in ledger.nodes(stack)[other]["metadata"]["labels"]
     assert f"target {victim}:30080 of k8s-shop-gate (healthy), until " in reasons(team, node)["AwaitingDeregistration"]

@@ -36,28 +36,28 @@ def bus(stack):
     sqs.delete_queue(QueueUrl=url)
 
 
-def test_a_termination_is_told_from_its_warning_to_its_end(stack, crew, webhook, bus):
+def test_a_termination_is_reported_from_its_warning_to_its_end(stack, crew, webhook, bus):
     team = crew(1, spot=True, hook=True)
     victim = team.instances[0]
     node = team.node_name(victim)
-    team.run_pods(fleet.deployment("told", 1, grace=1), fleet.budget("told", maxUnavailable=0), instance=victim)
+    team.run_pods(fleet.deployment("reported", 1, grace=1), fleet.budget("reported", maxUnavailable=0), instance=victim)
     webhook.refuse_once(BLOCKED)
     stack.emit(scenario.spot_warning(stack, victim))
-    team.until(lambda: any(t["event"] == BLOCKED for t in webhook.about(victim)), "the block told")
-    stack.kubectl("delete", "pdb", "told")
+    team.until(lambda: any(t["event"] == BLOCKED for t in webhook.about(victim)), "the block reported")
+    stack.kubectl("delete", "pdb", "reported")
     record = team.closed(victim)
-    team.until(lambda: any(t["event"] == FINISHED for t in webhook.about(victim)), "the end told")
-    told = {event["event"]: event for event in reversed(webhook.about(victim))}
-    assert {DETECTED, STARTED, BLOCKED, FINISHED} <= set(told)
-    for event in told.values():
+    team.until(lambda: any(t["event"] == FINISHED for t in webhook.about(victim)), "the end reported")
+    reported = {event["event"]: event for event in reversed(webhook.about(victim))}
+    assert {DETECTED, STARTED, BLOCKED, FINISHED} <= set(reported)
+    for event in reported.values():
         assert (event["cluster"], event["group"]) == (stack.cluster, team.group)
         assert event["execution"] == f"{victim}-1"
-    first, blocked, last = told[DETECTED], told[BLOCKED], told[FINISHED]
+    first, blocked, last = reported[DETECTED], reported[BLOCKED], reported[FINISHED]
     assert [cause["kind"] for cause in first["causes"]] == ["spot_interruption"]
     assert first["deadline"] == blocked["deadline"] is not None
     (blocker,) = blocked["blockers"]
-    assert blocker["pod"].startswith("default/told-")
-    assert "told" in blocker["why"]
+    assert blocker["pod"].startswith("default/reported-")
+    assert "reported" in blocker["why"]
     assert first["at"] < blocker["until"] <= blocked["deadline"]
     assert (last["outcome"], last["node"], last["replacements"]) == ("terminated", node, list(record.launched))
     assert [event["id"] for event in webhook.refused] == [blocked["id"]]

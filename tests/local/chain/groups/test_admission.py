@@ -57,7 +57,7 @@ def guarded(stack, crew):
 
 
 def pods_on(stack, node):
-    """namespace of each pod there that nothing has told to leave; agents apart."""
+    """namespace of each pod there that nothing has asked to leave; agents apart."""
     query = f"/api/v1/pods?fieldSelector=spec.nodeName%3D{node}"
     pods = stack.kubernetes("GET", query)["items"]
     mine = [pod["metadata"] for pod in pods if pod["metadata"]["name"].startswith(("free-", "held-"))]

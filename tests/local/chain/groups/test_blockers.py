@@ -87,7 +87,7 @@ def team(stack, crew):
     made.closed(victim)
 
 
-def told(leeward, team):
+def reported(leeward, team):
     code, out, err = leeward("blockers", team.node_name(team.instances[0]))
     assert (code, err) == (0, "")
     found = json.loads(out)["blockers"]
@@ -105,10 +105,10 @@ HELD = [  # by these a drain is held
 
 
 def test_each_of_eight_kinds_is_named_with_its_owner_and_until_when(stack, team, leeward):
-    """Those that ask to be left alone are told as long as nobody drains: they hold up no drain of its group's."""
+    """Those that ask to be left alone are reported as long as no drain runs: they hold up no drain of its group's."""
     (victim,) = team.instances
     hook, began = ("lifecycle-hook", f"AutoScalingGroup/{team.group}"), datetime.now(UTC)
-    before = told(leeward, team)
+    before = reported(leeward, team)
     assert {one: before[one] for one in HELD} == dict.fromkeys(HELD)
     assert before["do-not-disrupt", "Deployment/blocked-batch"] is None
     train = before["do-not-disrupt", "Deployment/blocked-train"]
@@ -120,7 +120,7 @@ def test_each_of_eight_kinds_is_named_with_its_owner_and_until_when(stack, team,
         InstanceId=victim, ShouldDecrementDesiredCapacity=True
     )
     team.until(lambda: (found := team.record(victim)) is not None and "draining" in found.times, "its drain")
-    during = team.until(lambda: found if hook in (found := told(leeward, team)) else None, "its hook")
+    during = team.until(lambda: found if hook in (found := reported(leeward, team)) else None, "its hook")
     gives_up = team.record(victim).times["draining"] + timedelta(minutes=10)
     assert {one: during[one] for one in HELD} == dict.fromkeys(HELD, gives_up)
     assert timedelta(0) < during[hook] - (began + HOOK_WAITS) < timedelta(minutes=15)

@@ -46,10 +46,10 @@ def test_a_drain_is_planned_live_then_done_and_then_drawn(stack, crew, leeward, 
     assert (lane["name"], lane["group"], document["about"]) == (node, team.group, f"{victim}-1 of {TOLD}")
     begins = {span["phase"]: span["from"] for span in lane["spans"]}
     of_phase = {"cordoned": "tainted", "draining": "draining", "settling": "drained", "terminated": "terminated"}
-    told = {phase: format_instant(record.times[name]) for phase, name in of_phase.items()}
+    reported = {phase: format_instant(record.times[name]) for phase, name in of_phase.items()}
     # the mark comes after the first moment of draining, which then holds
-    assert {phase: begins[phase] for phase in told if phase in begins} == {
-        phase: at for phase, at in told.items() if phase in begins
+    assert {phase: begins[phase] for phase in reported if phase in begins} == {
+        phase: at for phase, at in reported.items() if phase in begins
     }
     assert {"ready", "draining", "settling", "terminated"} <= begins.keys()
     assert document["end"] >= lane["spans"][-1]["from"]
@@ -101,23 +101,23 @@ def test_somebody_without_access_gets_one_sentence(stack, crew, leeward):
     assert len(err.strip().splitlines()) == 1
 
 
-def test_what_an_uninstall_would_take_off_is_told_and_a_cluster_that_is_not_paused_is_left(stack, crew, leeward):
+def test_what_an_uninstall_would_take_off_is_reported_and_a_cluster_that_is_not_paused_is_left(stack, crew, leeward):
     team = crew(1, name="kept", hook=True)
     node = team.node_name(team.instances[0])
     team.reconcile()
     for options in (("--dry-run",), ()):
         code, out, err = leeward("uninstall", *options)
         assert (code, err) == (1, "")
-        told = json.loads(out)
-        assert told["done"] is False
-        (removed,) = [one["removed"] for one in told["nodes"] if one["node"] == node]
+        reported = json.loads(out)
+        assert reported["done"] is False
+        (removed,) = [one["removed"] for one in reported["nodes"] if one["node"] == node]
         assert "finalizer leeward.dev/termination" in removed
-        assert {"group": team.group, "hook": "leeward-terminate"} in told["hooks"]
-        assert "paused" in told["left"][0]["why"]
+        assert {"group": team.group, "hook": "leeward-terminate"} in reported["hooks"]
+        assert "paused" in reported["left"][0]["why"]
     assert "leeward.dev/termination" in stack.kubectl("get", "node", node, "-o", "jsonpath={.metadata.finalizers}")
 
 
-def told_of_the_cluster(text):
+def reported_of_the_cluster(text):
     """Without what live commands alone know: when fn sync wrote down what was used, quotas; and of zones without the
     sentence about addresses, which the CNI counts by its defaults offline, and not at all where it is not there live.
     """
@@ -144,8 +144,8 @@ def test_a_snapshot_answers_offline_what_the_cluster_answers_live(stack, crew, l
     code, out, err = leeward("snapshot", "--to", str(folder))
     assert code == 0, err
     written = json.loads(out)
-    told = {line.removeprefix("leeward: ").rpartition(": ")[0] for line in err.splitlines()}
-    assert told <= set(written["files"])  # progress, on a machine so busy that it takes seconds; no warning
+    reported = {line.removeprefix("leeward: ").rpartition(": ")[0] for line in err.splitlines()}
+    assert reported <= set(written["files"])  # progress, on a machine so busy that it takes seconds; no warning
     assert (set(written["files"]), written["missing"]) == ({path.name for path in folder.iterdir()}, [])
     assert not [path.name for path in folder.iterdir() if "not-for-files" in path.read_text()]
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -154,8 +154,8 @@ def test_a_snapshot_answers_offline_what_the_cluster_answers_live(stack, crew, l
         live = leeward(*verb.split(), "--now", now)
         offline = leeward(*verb.split(), "--now", now, "--snapshot", str(folder))
         assert offline[0] == live[0], (live, offline)
-        answers[verb] = told_of_the_cluster(live[1])
-        assert told_of_the_cluster(offline[1]) == answers[verb], verb
+        answers[verb] = reported_of_the_cluster(live[1])
+        assert reported_of_the_cluster(offline[1]) == answers[verb], verb
     drifted = {one["node"]: one["reasons"] for one in answers["drift"][0]["nodes"]}
     assert [one["field"] for one in drifted[team.node_name(team.instances[0])]] == ["ami"]
     assert "Deployment/written" in {one["owner"] for one in answers["blockers"][0]["blockers"]}

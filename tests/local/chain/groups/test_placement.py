@@ -109,9 +109,9 @@ def test_with_its_zones_subnet_nearly_full_a_spot_replacement_lands_in_another_z
     zone = instance(stack, victim)["Placement"]["AvailabilityZone"]
     node = placed.node
     leave_free(stack, [home], 5)
-    told = leeward(stack, "place", placed.team.group, "--count", "1", "--pods", "3", "-o", "json")
-    assert told.returncode == 0, told.stderr
-    refused = {one["zone"]: one["why"] for one in json.loads(told.stdout)["refused"]}
+    reported = leeward(stack, "place", placed.team.group, "--count", "1", "--pods", "3", "-o", "json")
+    assert reported.returncode == 0, reported.stderr
+    refused = {one["zone"]: one["why"] for one in json.loads(reported.stdout)["refused"]}
     assert f"{home} has 5 free, a node (m5.large) with 3 pods takes 20 IPs" in refused[zone]
     shown = leeward(stack, "zones", "--pods", "3")
     seen = r"as fn sync recorded them: templates \d+ min ago, instance-types \d+ min ago, cni \d+ min ago"
@@ -122,13 +122,13 @@ def test_with_its_zones_subnet_nearly_full_a_spot_replacement_lands_in_another_z
     (launched,) = record.launched
     assert instance(stack, launched)["Placement"]["AvailabilityZone"] != zone
     why = f"{home} has 5 free, a node (m5.large) with"
-    (event,) = [one for one in placed.team.told_about(node) if one["reason"] == "ReplacementElsewhere"]
+    (event,) = [one for one in placed.team.reported_about(node) if one["reason"] == "ReplacementElsewhere"]
     assert why in event["message"]
     assert logged(stack, "drain", why)
     placed.at_its_size()
 
 
-def test_with_every_subnet_full_nothing_is_launched_and_the_pod_is_told(stack, placed):
+def test_with_every_subnet_full_nothing_is_launched_and_the_pod_is_reported(stack, placed):
     victim = placed.victim
     node = placed.node
     placed.team.run_pods(fleet.deployment("homeless", 1, grace=1), instance=victim)
@@ -138,7 +138,7 @@ def test_with_every_subnet_full_nothing_is_launched_and_the_pod_is_told(stack, p
     record = placed.team.closed(victim)
     assert record.launched == ()
     for name in (node, pod):
-        (event,) = [one for one in placed.team.told_about(name) if one["reason"] == "NoSubnetIPs"]
+        (event,) = [one for one in placed.team.reported_about(name) if one["reason"] == "NoSubnetIPs"]
         assert event["type"] == "Warning"
         assert "there is no subnet with enough available IP addresses" in event["message"]
         assert "has 4 free, a node (m5.large) with" in event["message"]
@@ -151,9 +151,9 @@ def test_with_prefix_delegation_addresses_are_not_counted_and_the_command_says_s
     leave_free(stack, placed.network.subnets, 4)
     stack.kubectl("apply", "-f", "-", stdin=fleet.manifests([aws_node("ENABLE_PREFIX_DELEGATION", "true")]))
     called(stack, "sync")
-    told = leeward(stack, "place", placed.team.group, "--count", "1", "--pods", "3", "-o", "json")
-    assert told.returncode == 0, told.stderr
-    (subnet,) = json.loads(told.stdout)["subnets"]
+    reported = leeward(stack, "place", placed.team.group, "--count", "1", "--pods", "3", "-o", "json")
+    assert reported.returncode == 0, reported.stderr
+    (subnet,) = json.loads(reported.stdout)["subnets"]
     assert "pods are not counted: ENABLE_PREFIX_DELEGATION is on" in subnet["why"]
 
 

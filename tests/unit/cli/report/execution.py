@@ -65,7 +65,7 @@ TIMES = {"claimed": 0, "tainted": 5.5, "draining": 6, "until": 606, "drained": 4
 
 
 def a_termination(instance=OLD, *, causes=None, times=None, attempt=1, launched=(), outcome=Outcome.TERMINATED, **more):
-    told = TIMES if times is None else times
+    reported = TIMES if times is None else times
     manual = Cause(id="manual#1", kind=CauseKind.MANUAL, at=at(-1), reason="leeward drain")
     return TerminationRecord(
         subject=a_subject(instance, node=f"node-{instance}"),
@@ -73,7 +73,7 @@ def a_termination(instance=OLD, *, causes=None, times=None, attempt=1, launched=
         attempt=attempt,
         version=1,
         causes=(manual,) if causes is None else tuple(causes),
-        times={name: at(seconds) for name, seconds in told.items()},
+        times={name: at(seconds) for name, seconds in reported.items()},
         replacement=Replacement(launched=launched) if launched else None,
         outcome=outcome,
         **more,

@@ -30,9 +30,9 @@ def a_node(name="node-a", spans=None, zone="us-east-1a", group="web", instance="
     return NodeLane(name=name, instance=instance, group=group, zone=zone, capacity_type="spot", spans=tuple(spans))
 
 
-def a_workload(name="web", desired=3, floor=2, ready=((0, 3),)):
+def a_workload(name="web", desired=3, minimum=2, ready=((0, 3),)):
     samples = tuple(Sample(at=at(seconds), ready=count) for seconds, count in ready)
-    return WorkloadLane(name=name, desired=desired, floor=floor, samples=samples)
+    return WorkloadLane(name=name, desired=desired, minimum=minimum, samples=samples)
 
 
 def a_mark(seconds=5, kind="event", text="a spot warning", node=None, workload=None):
@@ -51,12 +51,12 @@ def a_record(nodes=(), workloads=(), marks=(), start=0, end=60, source=Source.LO
 
 
 def a_full_record():
-    """Every phase, every kind of mark, a workload with and one without a floor."""
+    """Every phase, every kind of mark, a workload with and one without a PDB minimum."""
     phases = ("launching", "ready", "cordoned", "draining", "settling", "terminated")
     spans = [a_span(phase, begin=10 * index, end=10 * index + 10) for index, phase in enumerate(phases)]
     return a_record(
         nodes=[a_node(spans=spans), a_node(name="node-b", zone="us-east-1b", instance="i-0b")],
-        workloads=[a_workload(ready=((0, 3), (31, 1), (40.5, 3))), a_workload(name="batch", floor=None)],
+        workloads=[a_workload(ready=((0, 3), (31, 1), (40.5, 3))), a_workload(name="batch", minimum=None)],
         marks=[
             a_mark(5, "event", "a spot warning", node="node-a"),
             a_mark(31, "blocked", "PodDisruptionBudget web refused", workload="web"),

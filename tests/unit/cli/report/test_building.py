@@ -91,7 +91,7 @@ class TestATermination:
         later = a_termination(times={"claimed": 500, "draining": 501})
         assert spans(drawn(facts_of(records=[later], stories={}))) == [("ready", -3.02, 100)]
 
-    def test_who_blocked_it_is_told_once_with_until_when_and_for_how_long(self):
+    def test_who_blocked_it_is_reported_once_with_until_when_and_for_how_long(self):
         (mark,) = [mark for mark in drawn(facts_of(records=[a_termination()])).marks if mark.kind is MarkKind.BLOCKED]
         assert (mark.at, mark.node) == (at(10), f"node-{OLD}")
         said = "default/web-1 does not leave: pdb default/web allows none of 3 now, until 2026-03-02T10:10:00Z"
@@ -150,13 +150,13 @@ class TestATermination:
         record = drawn(facts_of(records=[a_termination(causes=[*manual, before], times=times)]))
         assert texts(record, MarkKind.EVENT)[1:] == ["asg_terminate (lifecycle hook leeward-terminate)"]
 
-    def test_a_cause_of_long_ago_is_told_but_does_not_stretch_the_picture(self):
+    def test_a_cause_of_long_ago_is_reported_but_does_not_stretch_the_picture(self):
         old = Cause(id="s", kind=CauseKind.SCHEDULED_CHANGE, at=at(-86400))
         record = drawn(facts_of(records=[a_termination(causes=[old])]))
         assert record.start == at(-2)
         assert (record.marks[0].at, record.marks[0].text) == (at(-86400), "scheduled_change")
 
-    def test_what_failed_is_told_with_its_sentence_and_how_often(self):
+    def test_what_failed_is_reported_with_its_sentence_and_how_often(self):
         cause = json.dumps({"errorMessage": "autoscaling:TerminateInstance: denied", "stackTrace": ["x"]})
         tries = [(61.1, "AccessDeniedError", cause), (61.2, "AccessDeniedError", cause)]
         steps = [a_step("Terminate", 61, 62, failures=tries, next="answer")]
@@ -167,7 +167,7 @@ class TestATermination:
     def test_a_pause_that_ends_is_no_fault(self):
         assert texts(drawn(facts_of(records=[a_termination()])), MarkKind.FAULT) == []
 
-    def test_decisions_are_told_and_what_it_waited_for_each_once(self):
+    def test_decisions_are_reported_and_what_it_waited_for_each_once(self):
         steps = [
             *a_story(blocked=False)[:2],
             *(a_step("Drain", n, n + 1, next="wait", why=f"{40 - n} pods are on their way out") for n in range(5, 9)),
@@ -213,13 +213,13 @@ class TestATermination:
 
 class TestEvents:
     def test_what_the_steps_tell_more_exactly_is_left_out(self):
-        told = [an_event(10, f"node-{OLD}"), an_event(11, f"node-{OLD}", "NoReplacement", "no subnet")]
-        events = texts(drawn(facts_of(records=[a_termination()], events=told)), MarkKind.EVENT)
+        reported = [an_event(10, f"node-{OLD}"), an_event(11, f"node-{OLD}", "NoReplacement", "no subnet")]
+        events = texts(drawn(facts_of(records=[a_termination()], events=reported)), MarkKind.EVENT)
         assert events == ["manual: leeward drain", "NoReplacement: no subnet"]
 
     def test_without_a_history_an_event_tells_who_blocked(self):
-        told = [an_event(10, f"node-{OLD}"), an_event(10, "node-else"), an_event(-99, f"node-{OLD}")]
-        record = drawn(facts_of(records=[a_termination()], stories={}, events=told))
+        reported = [an_event(10, f"node-{OLD}"), an_event(10, "node-else"), an_event(-99, f"node-{OLD}")]
+        record = drawn(facts_of(records=[a_termination()], stories={}, events=reported))
         assert texts(record, MarkKind.BLOCKED) == ["DrainBlocked: cannot drain yet"]
 
     def test_events_and_nodes_are_read_as_the_api_writes_them(self):
@@ -251,7 +251,7 @@ class TestEvents:
         assert SeenNode.from_json(node).ready is None
 
 
-def told_by_upgrade(instance, number=1, **more):
+def reported_by_upgrade(instance, number=1, **more):
     cause = Cause(id=f"upgrade#{GROUP}#20260302T100000.{number}", kind=TOLD, at=at(50), reason=f"upgrade of {GROUP}")
     return a_termination(instance, causes=[cause], **more)
 
@@ -276,8 +276,8 @@ def an_upgrade_of_two(**more):
         a_step("Upgraded", 299, 300, works=False, next="upgraded", why="2 nodes replaced"),
     ]
     late = {name: seconds + 100 for name, seconds in TIMES.items()}
-    told = {
-        "records": [told_by_upgrade(OLD), told_by_upgrade(OTHER, 2, times=late)],
+    reported = {
+        "records": [reported_by_upgrade(OLD), reported_by_upgrade(OTHER, 2, times=late)],
         "stories": {
             OLD: (Story(attempt=1, steps=a_story(begin=0)),),
             OTHER: (Story(attempt=1, steps=a_story(begin=100, blocked=False)),),
@@ -287,14 +287,14 @@ def an_upgrade_of_two(**more):
         "nodes": {NEW: a_seen_node(NEW, ready=22)},
         "upgrade": an_upgrade(ended=at(298)),
     }
-    return facts_of(UPGRADING, steps, **{**told, **more})
+    return facts_of(UPGRADING, steps, **{**reported, **more})
 
 
 class TestAnUpgrade:
     def test_every_node_has_its_phases_and_is_cordoned_long_before_it_drains(self):
         late = {name: seconds + 100 for name, seconds in TIMES.items()}
-        early = told_by_upgrade(OLD, times={name: seconds + 45 for name, seconds in TIMES.items()})
-        record = drawn(an_upgrade_of_two(records=[early, told_by_upgrade(OTHER, 2, times=late)], stories={}))
+        early = reported_by_upgrade(OLD, times={name: seconds + 45 for name, seconds in TIMES.items()})
+        record = drawn(an_upgrade_of_two(records=[early, reported_by_upgrade(OTHER, 2, times=late)], stories={}))
         assert spans(record, OLD) == [
             ("ready", -6, 30),
             ("cordoned", 30, 51),
@@ -311,7 +311,7 @@ class TestAnUpgrade:
         blocks = [mark for mark in drawn(an_upgrade_of_two()).marks if "does not leave" in mark.text]
         assert [(mark.at, mark.node) for mark in blocks] == [(at(10), f"node-{OLD}")]
 
-    def test_a_step_is_told_when_it_says_something_else_and_each_hold_anew(self):
+    def test_a_step_is_reported_when_it_says_something_else_and_each_hold_anew(self):
         record = drawn(an_upgrade_of_two())
         assert [text.partition(":")[0] for text in texts(record) if ": " in text and "web-1" not in text] == [
             "TakeLease",
@@ -330,7 +330,7 @@ class TestAnUpgrade:
 
     def test_its_own_wish_is_no_mark_but_another_cause_is(self):
         spot = Cause(id="s", kind=CauseKind.SPOT_INTERRUPTION, at=at(70), reason="EC2 takes it")
-        with_spot = told_by_upgrade(OLD)
+        with_spot = reported_by_upgrade(OLD)
         with_spot = replace(with_spot, causes=(*with_spot.causes, spot))
         assert texts(drawn(an_upgrade_of_two(records=[with_spot])), MarkKind.EVENT) == [
             "spot_interruption: EC2 takes it"
@@ -348,7 +348,7 @@ class TestAnUpgrade:
 
     def test_a_node_whose_record_is_gone_ended_when_its_group_says(self):
         gone = [an_activity(3, enters=NEW, ended=24), an_activity(120, leaves=OTHER, ended=160)]
-        record = drawn(an_upgrade_of_two(records=[told_by_upgrade(OLD)], stories={}, activities={GROUP: gone}))
+        record = drawn(an_upgrade_of_two(records=[reported_by_upgrade(OLD)], stories={}, activities={GROUP: gone}))
         assert spans(record, OTHER) == [("terminated", 160, 300)]
 
     def test_a_failed_one_tells_the_launches_that_failed_once_for_each_reason(self):
@@ -376,7 +376,7 @@ class TestAnUpgrade:
 
     def test_a_node_that_still_waits_cordoned_for_its_turn_is_drawn_so(self):
         nodes = {OTHER: a_seen_node(OTHER, ready=-900, cordoned_for=GROUP)}
-        facts = an_upgrade_of_two(records=[told_by_upgrade(OLD)], nodes=nodes)
+        facts = an_upgrade_of_two(records=[reported_by_upgrade(OLD)], nodes=nodes)
         running = replace(facts, execution=an_execution(Machine.UPGRADE, f"{GROUP}-1", stopped=None), now=at(70))
         assert spans(drawn(running), OTHER) == [("ready", -2, 30), ("cordoned", 30, 70)]
 
@@ -393,7 +393,7 @@ class TestAnUpgrade:
                 a_step("ReturnNodeToService", 60, 61, next="returned-to-service"),
             ],
         )
-        again = told_by_upgrade(OLD, attempt=2, times={name: seconds + 100 for name, seconds in TIMES.items()})
+        again = reported_by_upgrade(OLD, attempt=2, times={name: seconds + 100 for name, seconds in TIMES.items()})
         again = replace(again, times={**again.times, "claimed": at(0)})
         second = Story(attempt=2, steps=a_story(begin=100, blocked=False))
         record = drawn(an_upgrade_of_two(records=[again], stories={OLD: (first, second)}))

@@ -53,7 +53,7 @@ RECORDS = {
     "without length": a_record(end=0),
     "full": a_full_record(),
     "nodes alone": a_record(nodes=[a_node(), a_node("idle", spans=[])]),
-    "workloads alone": a_record(workloads=[a_workload(desired=0, floor=None, ready=())]),
+    "workloads alone": a_record(workloads=[a_workload(desired=0, minimum=None, ready=())]),
     "nasty": a_record(
         nodes=[a_node(NASTY, zone=NASTY, group=NASTY, instance=NASTY)],
         workloads=[a_workload(NASTY)],
@@ -113,19 +113,19 @@ def test_a_glyph_leads_to_its_row():
 
 def test_the_headline_says_whether_workloads_suffered():
     calm = a_record(nodes=[a_node(spans=[a_span("terminated")])], workloads=[a_workload()])
-    assert "<h1>1 node went, no workload fell below its floor</h1>" in page(calm)
-    assert "<h1>1 node went, 1 workload fell below the floor</h1>" in page(a_full_record())
-    assert "<h1>0 nodes went</h1>" in page(a_record(workloads=[a_workload(floor=None)]))
+    assert "<h1>1 node went, no workload fell below its PDB minimum</h1>" in page(calm)
+    assert "<h1>1 node went, 1 workload fell below the PDB minimum</h1>" in page(a_full_record())
+    assert "<h1>0 nodes went</h1>" in page(a_record(workloads=[a_workload(minimum=None)]))
 
 
-def test_where_a_workload_was_under_its_floor_it_is_hatched():
+def test_where_a_workload_was_under_its_minimum_it_is_hatched():
     assert len(Document(page(a_full_record())).having("under")) == 1
     assert not Document(page(a_record(workloads=[a_workload()]))).having("under")
 
 
-def test_desired_and_floor_are_lines_of_their_own():
-    document = Document(page(a_record(workloads=[a_workload(), a_workload("batch", floor=None)])))
-    in_chart = [attributes for attributes in document.having("floor") if float(attributes["x1"]) > 0]
+def test_desired_and_minimum_are_lines_of_their_own():
+    document = Document(page(a_record(workloads=[a_workload(), a_workload("batch", minimum=None)])))
+    in_chart = [attributes for attributes in document.having("minimum") if float(attributes["x1"]) > 0]
     assert len(in_chart) == 1
     assert len([attributes for attributes in document.having("desired") if float(attributes["x1"]) > 0]) == 2
 
@@ -152,5 +152,5 @@ def test_a_hundred_nodes_stand_by_zone_in_low_lanes():
     ("seconds", "words"),
     [(0, "0.0 s"), (9.94, "9.9 s"), (59.4, "59 s"), (65, "1 min 05 s"), (7_260, "2 h 01 min"), (90_000, "1 d 01 h")],
 )
-def test_lengths_are_told_as_people_tell_them(seconds, words):
+def test_lengths_are_reported_as_people_tell_them(seconds, words):
     assert length(at(seconds) - at(0)) == words

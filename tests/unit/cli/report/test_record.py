@@ -1,4 +1,4 @@
-"""What a run record may say, and how it is told when it says something else."""
+"""What a run record may say, and how it is reported when it says something else."""
 
 import copy
 import json
@@ -52,7 +52,7 @@ WRONG = [
     (("nodes", 0, "colour"), "red", "nodes[0].colour: found an unknown key, expected one of name, instance"),
     (("workloads", 0, "desired"), -1, "workloads[0].desired: found -1, expected a whole number, 0 or more"),
     (("workloads", 0, "desired"), True, "workloads[0].desired: found True, expected a whole number, 0 or more"),
-    (("workloads", 0, "floor"), 1.5, "workloads[0].floor: found 1.5, expected a whole number, 0 or more"),
+    (("workloads", 0, "minimum"), 1.5, "workloads[0].minimum: found 1.5, expected a whole number, 0 or more"),
     (("workloads", 0, "samples", 1, "ready"), "2", "workloads[0].samples[1].ready: found '2', expected a whole"),
     (("marks", 0, "kind"), "surprise", "marks[0].kind: found 'surprise', expected one of event, blocked, fault"),
     (("marks", 0, "node"), 5, "marks[0].node: found 5, expected a name"),
@@ -102,24 +102,24 @@ def test_what_is_no_record_at_all_is_refused(document):
         RunRecord.from_json(document)
 
 
-def test_a_workload_that_comes_up_is_not_under_its_floor():
+def test_a_workload_that_comes_up_is_not_under_its_minimum():
     assert a_workload(ready=((0, 0), (1, 1), (2, 2), (3, 3))).under == frozenset()
 
 
-def test_a_workload_that_fell_under_its_floor_says_since_when():
+def test_a_workload_that_fell_under_its_minimum_says_since_when():
     workload = a_workload(ready=((0, 3), (10, 1), (12, 3), (20, 0), (21, 3)))
     assert workload.under == {at(10), at(20)}
     assert workload.lowest == 0
 
 
-def test_a_workload_that_never_came_up_all_the_way_is_still_held_to_its_floor():
-    workload = a_workload(desired=5, floor=2, ready=((0, 2), (10, 1)))
+def test_a_workload_that_never_came_up_all_the_way_is_still_held_to_its_minimum():
+    workload = a_workload(desired=5, minimum=2, ready=((0, 2), (10, 1)))
     assert workload.lowest is None
     assert workload.under == {at(10)}
 
 
-def test_a_workload_without_a_budget_has_no_floor_to_fall_below():
-    assert a_workload(floor=None, ready=((0, 3), (10, 0))).under == frozenset()
+def test_a_workload_without_a_budget_has_no_minimum_to_fall_below():
+    assert a_workload(minimum=None, ready=((0, 3), (10, 0))).under == frozenset()
 
 
 def test_of_several_samples_at_one_moment_the_last_holds():

@@ -38,7 +38,7 @@ def left(*nodes, ends=None, passed=True):
 
 
 def test_the_last_node_counts_what_is_left_of_its_drain_its_settling_and_its_end():
-    last = a_node("o1", marked=True)
+    last = a_node("o1", tainted=True)
     assert left(last) == DRAIN + AFTER
     assert left(last, ends=going(draining=20)) == DRAIN - 20 + AFTER
     assert left(last, ends=going(draining=500)) == AFTER
@@ -47,7 +47,7 @@ def test_the_last_node_counts_what_is_left_of_its_drain_its_settling_and_its_end
 
 
 def test_with_nodes_that_wait_the_drain_under_way_comes_before_theirs():
-    nodes = (a_node("o1", marked=True), a_node("o2", "b"))
+    nodes = (a_node("o1", tainted=True), a_node("o2", "b"))
     assert left(*nodes, ends=going(draining=20)) == DRAIN - 20 + DRAIN + AFTER
 
 

@@ -131,7 +131,7 @@ def test_a_termination_request_allows_the_next_launch():
 def test_the_gate_waits_for_the_first_new_nodes_and_not_for_those_that_came_ahead_since_these_have_proven_the_target():
     preflight = rolling(new=("n1",), booting=("n2",), seconds=30)
     assert not gate_of(preflight, NOON - timedelta(seconds=20)).open, "n2 was launched before"
-    assert gate_of(preflight, NOON - timedelta(seconds=30)).open, "told in whole seconds, by another clock"
+    assert gate_of(preflight, NOON - timedelta(seconds=30)).open, "reported in whole seconds, by another clock"
     assert not gate_of(preflight).open
 
 

@@ -8,16 +8,16 @@ from typing import Any
 from .selectors import label_selector_matches
 
 
-def floor_of(budgets: Iterable[Mapping[str, Any]], labels: Mapping[str, str]) -> int | None:
+def minimum_of(budgets: Iterable[Mapping[str, Any]], labels: Mapping[str, str]) -> int | None:
     """Return the minimum that the budgets' own controller computed (status.desiredHealthy), the strictest of several;
     None without one.
 
     `budgets`: those of the workload's namespace; `labels`: its pod template's.
     """
-    floors = [
+    minima = [
         int(budget["status"]["desiredHealthy"])
         for budget in budgets
         if label_selector_matches(budget["spec"].get("selector"), dict(labels))
         and "desiredHealthy" in (budget.get("status") or {})
     ]
-    return max(floors, default=None)
+    return max(minima, default=None)

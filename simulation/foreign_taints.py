@@ -10,7 +10,7 @@ from simulation.view import WorldView
 OTHER_DEPLOYMENT = "444455556666-us-east-1"
 
 
-def marked_by_others(node: Obj) -> bool:
+def tainted_by_others(node: Obj) -> bool:
     """Return whether the taint on the Node names the other deployment: it carries one at most, for a taint's key and
     effect are unique.
     """
@@ -21,7 +21,7 @@ def _theirs(taint: Obj) -> bool:
     return taint.get("key") == well_known.DISRUPTED_TAINT and taint.get("value") == OTHER_DEPLOYMENT
 
 
-class ForeignMarks:
+class ForeignTaints:
     """Rule about foreign taints, one object for each run; `watch` observes each write."""
 
     def __init__(self) -> None:
@@ -31,10 +31,10 @@ class ForeignMarks:
         """Observe a write; runs inside it, so it only reads."""
         if change.resource != "nodes" or change.old is None or change.type is ChangeType.DELETED:
             return
-        if marked_by_others(change.old) and not marked_by_others(change.obj):
+        if tainted_by_others(change.old) and not tainted_by_others(change.obj):
             self._gone.append(name_of(change.obj))
 
     def check(self, view: WorldView) -> Iterator[str]:
         """Yield nodes whose taint of the other deployment has gone while it works on them."""
         gone, self._gone = self._gone, []
-        yield from (name for name in gone if name in view.marked_by_others)
+        yield from (name for name in gone if name in view.tainted_by_others)
