@@ -80,8 +80,9 @@ class UpgradeRecord:
     this group; `wanted`: the desired size that was set instead. `others_scaled`: since when another writer has changed
     the group's size, so that the remaining nodes terminate without decrement; `others_seen`: the first observation of
     that. `proven`: since when a new node is Ready in each zone; those launched later are not waited for at the gate.
-    `raised`: how many of the instances of a raised desired size have not come yet; `sized`: since when `desired` is
-    what others want, None: `began`.
+    `raised`: how many of the instances of a raised desired size have not come yet; `counted`: members at the new
+    version that are none of these, because they were there before or have been counted since; `sized`: since when
+    `desired` is what others want, None: `began`.
     `given_up`: new instances that never joined and whose termination is requested; they are not counted any more.
     `then`: groups whose upgrades follow this one, in order, to the same target as asked for.
     `update`: EKS' id of a managed group's update, `tries` those of this upgrade that have ended before it.
@@ -131,6 +132,7 @@ class UpgradeRecord:
     refusal: str = ""
     wanted: int = 0
     raised: int = 0
+    counted: tuple[str, ...] = ()
     sized: datetime | None = None
     update: str = ""
     tries: int = 0

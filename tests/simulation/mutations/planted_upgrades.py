@@ -103,6 +103,12 @@ OF_UPGRADE_EDGES = (
         tests=("tests/unit/upgrade/test_waits.py",),
     ),
     Planted(
+        name="an instance of a raised desired size is adopted again once its offset is requested",
+        story="adopts whatever new member awaits no offset",
+        edits=(edit(f"{UPGRADE}.surge.orders.adopted", "{*record.ahead, *record.counted}", "{*record.ahead}"),),
+        tests=("tests/unit/upgrade/test_waits.py",),
+    ),
+    Planted(
         name="an upgrade watches an update of EKS without an end",
         story="polls until EKS says that it has ended",
         edits=(edit(f"{UPGRADE}.managed.steps._in_progress", "if stalled:", "if False:"),),

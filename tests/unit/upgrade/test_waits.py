@@ -206,6 +206,28 @@ def test_an_instance_of_the_raised_desired_size_that_comes_after_the_last_drain_
     assert system.upgrades.records[GROUP].raised == 0
 
 
+def test_an_instance_of_the_raised_desired_size_is_counted_once():
+    """Its offset was requested, and another node may be chosen for it: the other instances are still to come."""
+    system = a_rolling_group()
+    system.groups.by_name[GROUP] = replace(system.groups.by_name[GROUP], desired=5)
+    draining(system, raised=3, wanted=5)
+    for _ in range(3):
+        assert STEPS["scale-down"](RUN, {}, system.ports).next is Next.WAIT
+        system.clock.advance(seconds=10)
+    record = system.upgrades.records[GROUP]
+    assert (record.raised, record.launched) == (2, 1)
+
+
+def test_what_was_there_before_the_size_was_raised_is_none_of_the_instances_that_it_brings():
+    system = a_rolling_group()
+    system.upgrades.write(replace(draining(system, surge=1), refusal="denied"))
+    STEPS["drain"](RUN, {}, system.ports)
+    record = system.upgrades.records[GROUP]
+    assert (record.raised, record.counted) == (1, (NEW,))
+    STEPS["drain"](RUN, {}, system.ports)
+    assert (system.upgrades.records[GROUP].raised, system.upgrades.records[GROUP].launched) == (1, 0)
+
+
 @pytest.mark.parametrize("kind", [CauseKind.SPOT_INTERRUPTION, CauseKind.ASG_TERMINATE])
 def test_a_node_that_others_terminate_in_time_delays_nothing(kind):
     system = a_rolling_group()

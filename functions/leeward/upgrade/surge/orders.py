@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from leeward.model.group import GroupInstance
 from leeward.model.launch_refusal import sentence
 from leeward.ports import Ports
 from leeward.ports.compute import Network
@@ -92,18 +93,17 @@ def _with_answers(
 
 def adopted(record: UpgradeRecord, observation: Observation) -> UpgradeRecord:
     """Return the record with new members of the group as surge nodes, where the desired size was raised instead of
-    launching.
+    launching. Each member counts once: an offset one stays in the group while the others have not come.
     """
     if not record.raised:
         return record
-    new = [
-        member.instance
-        for member in observation.preflight.members
-        if member.age is Age.NEW and member.instance.id not in record.ahead
-    ][: record.raised]
+    passed = {*record.ahead, *record.counted}
+    new = [instance for instance in _new_members(observation) if instance.id not in passed][: record.raised]
+    left = record.raised - len(new)
     return replace(
         record,
-        raised=record.raised - len(new),
+        raised=left,
+        counted=(*record.counted, *(instance.id for instance in new)) if left else (),
         launched=record.launched + len(new),
         ahead={**record.ahead, **{instance.id: SurgeNode(zone=instance.zone) for instance in new}},
     )
@@ -122,10 +122,13 @@ def raise_desired_size(record: UpgradeRecord, observation: Observation, ports: P
         wanted = group.desired + missing
         raises_maximum = record.raised_maximum or wanted > group.maximum
         maximum = max(record.raised_to, wanted) if raises_maximum else record.raised_to
-        record = written(
-            replace(record, wanted=wanted, raised=missing, raised_maximum=raises_maximum, raised_to=maximum),
-            ports.upgrades,
-        )
+        sized = replace(record, wanted=wanted, raised=missing, raised_maximum=raises_maximum, raised_to=maximum)
+        before = tuple(instance.id for instance in _new_members(observation)) if missing else ()
+        record = written(replace(sized, counted=before), ports.upgrades)
     if record.raised:
         ports.group_changes.raise_to(record.group, desired=record.wanted, maximum=record.wanted)
     return record
+
+
+def _new_members(observation: Observation) -> list[GroupInstance]:
+    return [member.instance for member in observation.preflight.members if member.age is Age.NEW]
