@@ -18,7 +18,6 @@ from leeward.adapters.kubernetes.answers import Answer, Request, as_error, refus
 from leeward.adapters.kubernetes.workloads import KnownDaemonSets
 from leeward.errors import LeewardError, ObjectGoneError, ThrottledError
 from leeward.model.attachment import VolumeAttachment
-from leeward.model.instance import instance_id_of
 from leeward.model.node import (
     Node,
     Taint,
@@ -41,6 +40,7 @@ from local.cluster.objects import Obj, path_name
 from local.cluster.patches import PatchType
 from local.cluster.selectors import matcher
 from simulation.journal import Journal
+from simulation.node_instances import NodeInstances
 from simulation.parsed import Parsed
 from simulation.workload_calls import NAME, SimWorkloads, request_about
 
@@ -100,6 +100,7 @@ class SimKubernetes(SimWorkloads):
         self._pods = Parsed(cluster, "pods", Pod.from_json)
         self._read: dict[Listed, Parsed[Any]] = {}  # with the parser that was last asked for
         self._sandbox = sandbox
+        self._instances = NodeInstances(cluster)
         self._daemon_sets: dict[str, KnownDaemonSets] = {}
         cluster.observe(self._pods.forget)
         self.refusals = 0  # evictions that the API server did not allow
@@ -225,7 +226,7 @@ class SimKubernetes(SimWorkloads):
 
         def send_away() -> None:
             self._cluster.evict(pod.name, pod.namespace, options=options)
-            self.evictions.append(Eviction(at=self._clock.now(), pod=pod, instance=self._instance(pod.node)))
+            self.evictions.append(Eviction(at=self._clock.now(), pod=pod, instance=self._instances.of(pod.node)))
 
         answer = self._remove(request, send_away, lambda: self._pod_is_gone(pod))
         if answer is not None:
@@ -241,7 +242,7 @@ class SimKubernetes(SimWorkloads):
         def delete() -> None:
             self._cluster.delete("pods", pod.name, pod.namespace, options=options)
             given = pod.grace_seconds if grace_seconds is None else grace_seconds
-            instance, own = self._instance(pod.node), pod.grace_seconds
+            instance, own = self._instances.of(pod.node), pod.grace_seconds
             self.deletions.append(Deletion(at=self._clock.now(), pod=pod.key, instance=instance, own=own, given=given))
 
         answer = self._remove(request, delete, lambda: self._pod_is_gone(pod))
@@ -318,7 +319,3 @@ class SimKubernetes(SimWorkloads):
     def _node_is_gone(self, node: Node) -> bool:
         fresh = self.node(node.name)
         return fresh is None or fresh.uid != node.uid
-
-    def _instance(self, node: str) -> str:
-        raw = self._cluster.store.find("nodes", node)
-        return "" if raw is None else instance_id_of((raw.get("spec") or {}).get("providerID") or "")

@@ -135,6 +135,14 @@ def test_a_node_that_is_replaced_between_the_read_and_the_patch_is_not_tainted(a
     assert not model.get("nodes", "node-b")["spec"].get("taints")
 
 
+def test_a_deletion_names_the_instance_of_a_node_that_was_deleted_meanwhile(api, model):
+    """The function has read its pods before; the Node's own pods are still ending."""
+    pod, node = api.pods_on("node-a")[0], api.node("node-a")
+    model.delete("nodes", "node-a")
+    api.delete_pod(pod, grace_seconds=30)
+    assert [(one.pod, one.instance) for one in api.deletions] == [(pod.key, node.instance_id)]
+
+
 def test_a_budget_is_named_as_the_real_client_names_it(api, model):
     budget(model, "web", maxUnavailable=0)
     with pytest.raises(EvictionRefusedError) as raised:
