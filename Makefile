@@ -1,6 +1,9 @@
 # Everything a person or a machine runs. `make help` lists it.
 SHELL := /bin/bash
 PY := .venv/bin/python
+PIP := $(PY) -m pip install --quiet --disable-pip-version-check
+# One resolution for every Python from 3.11 on and every platform. The file says only how it is made: no index, no host.
+LOCK := .venv/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --annotation-style line --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
 WORKERS ?= 4
 # of make simulate; empty: none. Weeks with the upgrades of an hour would be nothing but upgrades.
 UPGRADES ?= $(if $(RECORD),,$(if $(WEEKS),0.02,4))
@@ -10,24 +13,31 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kubectl chromium demo demo-upgrade demo-consolidate local test test-long lint types check synth deploy account-test simulate bench measure clean
+.PHONY: help setup lock kubectl chromium demo demo-upgrade demo-consolidate local test test-long lint types check synth deploy account-test simulate bench measure clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 setup: .venv/.ready kubectl chromium  ## the virtual environment with everything pinned, Node.js and the CDK included
 
-.venv/.ready: requirements.txt functions/requirements.txt functions/oldest-sdk.txt pyproject.toml package.json package-lock.json
+.venv/.ready: bootstrap.txt requirements.txt functions/requirements.txt functions/oldest-sdk.txt pyproject.toml package.json package-lock.json
 	@command -v python3 >/dev/null || { echo "python3 (3.11 or newer) is needed"; exit 1; }
 	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "found $$(python3 --version), Python 3.11 or newer is needed"; exit 1; }
 	test -x $(PY) || python3 -m venv .venv
-	$(PY) -m pip install --quiet --disable-pip-version-check -r requirements.txt
-	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	$(PIP) --require-hashes -r bootstrap.txt
+	$(PIP) --require-hashes -r requirements.txt
+	$(PIP) --no-deps --no-build-isolation --editable .
 	rm -rf build/oldest-sdk
-	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --target build/oldest-sdk -r functions/oldest-sdk.txt
+	$(PIP) --require-hashes --target build/oldest-sdk -r functions/oldest-sdk.txt
 	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/npm ci --silent --no-fund --no-audit
 	$(PY) -c 'from pathlib import Path; from infra.asset import build_asset; build_asset(Path.cwd())'
 	@touch $@
+
+lock: setup  ## the locks with hashes, from their *.in files: UPGRADE=1 takes newer transitive packages
+	$(LOCK) bootstrap.in --output-file bootstrap.txt
+	$(LOCK) requirements.in --output-file requirements.txt
+	$(LOCK) --only-binary :all: functions/requirements.in --output-file functions/requirements.txt
+	$(LOCK) --only-binary :all: functions/oldest-sdk.in --output-file functions/oldest-sdk.txt
 
 kubectl:
 	@command -v kubectl >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && echo "installing kubectl (Debian's kubernetes-client)" && apt-get update -qq && apt-get install -qq -y kubernetes-client >/dev/null; } || echo "NOTE: no kubectl here. Tests with a real kubectl are reported as not run; install one: apt-get install kubernetes-client"
