@@ -1,0 +1,1 @@
+"""Packages that Leeward runs with and is built with: their versions and hashes, licences and known weaknesses."""
