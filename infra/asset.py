@@ -1,17 +1,19 @@
 """The one Lambda asset: pure-Python packages, the `leeward` package without its command line, and the API models that
 the runtime's own SDK may be too old for.
 
-Built without Docker. What pip installs is kept under `build/` by the content of `functions/requirements.txt`, so that a
-change of our own code costs a copy, and a synth without a network works once the packages are there.
+Built without Docker. What pip installs is kept under `build/` by the lines of the lock `functions/requirements.txt`, so
+that a change of our own code costs a copy, and a synth without a network works once the packages are there. The asset's
+digest is over the files themselves, packages included: a file that changed under `build/` makes another asset.
 """
 
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from hashlib import sha256
 from pathlib import Path
 
@@ -21,7 +23,7 @@ from infra.bytecode import RUNTIME, compile_asset, runtime_python
 from leeward.errors import InvalidInputError
 
 # Wheels that run anywhere: no compiled file, so the machine that synthesizes need not be like the one that runs it.
-# Their hashes are in the requirements, so that a package that was replaced at its index is refused.
+# Their hashes are in the lock, so that a package that was replaced at its index is refused.
 _PIP = (
     "--require-hashes",
     "--platform=any",
@@ -31,25 +33,20 @@ _PIP = (
     "--only-binary=:all:",
     "--no-compile",
 )
-_LEFT_OUT = (
-    "capture",
-    "cli",
-    "doctor",
-    "folder",
-    "__pycache__",
-    "*.pyc",
-    "*.asl.yaml",
-)  # excludes the command line; CloudFormation gets the definitions
+_BYTECODE = ("__pycache__", "*.pyc")
+# Of our own package: no command line, and CloudFormation gets the definitions.
+_LEFT_OUT = ("capture", "cli", "doctor", "folder", "*.asl.yaml", *_BYTECODE)
 _KEPT = 5  # assets under build/
 MODELS = "models"  # the folder of the asset that AWS_DATA_PATH names
 _NEWER_APIS = (Path("autoscaling/2011-01-01/service-2.json.gz"),)  # LaunchInstances came with botocore 1.40.76
-_LAYOUT = "2"  # raise it when this file changes what an asset looks like
+_LAYOUT = "3"  # raise it when this file changes what an asset looks like
+_OF_THE_INSTALLER = ("INSTALLER", "RECORD", "REQUESTED", "direct_url.json")  # pip wrote these, no package brought them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asset:
-    """Folder ready to be zipped. `digest` depends on the sources and on whether they are `compiled`, not on the builder
-    or the time.
+    """Folder ready to be zipped. `digest` depends on every file but bytecode and on whether they are `compiled`, not on
+    the builder or the time: bytecode follows from its source, and differs between patch releases of Python.
     """
 
     folder: Path
@@ -68,12 +65,14 @@ def build_asset(root: Path) -> Asset:
     packages = _packages(requirements, root / "build" / "packages")
     models = {path: (_botocore_data() / path).read_bytes() for path in _NEWER_APIS}
     python = runtime_python()
-    parts = [packages.name, *_LEFT_OUT, *(sha256(model).hexdigest() for model in models.values())]
-    digest = _digest([*parts, RUNTIME if python else "not compiled"], source)
+    parts = [_LAYOUT, RUNTIME if python else "not compiled", *_lines(packages, ".", _BYTECODE)]
+    parts += _lines(source, "leeward", _LEFT_OUT)
+    parts += [f"{sha256(model).hexdigest()} {MODELS}/{path.as_posix()}" for path, model in models.items()]
+    digest = sha256("\n".join(parts).encode()).hexdigest()[:32]
     folder = root / "build" / "asset" / digest
     if not folder.exists():
         with _appearing(folder) as fresh:
-            shutil.copytree(packages, fresh, dirs_exist_ok=True)
+            shutil.copytree(packages, fresh, ignore=shutil.ignore_patterns(*_BYTECODE), dirs_exist_ok=True)
             shutil.copytree(source, fresh / "leeward", ignore=shutil.ignore_patterns(*_LEFT_OUT))
             _write_models(fresh / MODELS, models)
             if python is not None:
@@ -111,6 +110,9 @@ def _packages(requirements: Path, kept: Path) -> Path:
         with _appearing(folder) as fresh:
             _install(requirements, fresh)
             shutil.rmtree(fresh / "bin", ignore_errors=True)  # scripts that name this machine's Python
+            for path in fresh.glob("*.dist-info/*"):
+                if path.name in _OF_THE_INSTALLER:
+                    path.unlink()
     return folder
 
 
@@ -141,16 +143,9 @@ def _appearing(folder: Path) -> Iterator[Path]:
                 raise
 
 
-def _digest(parts: list[str], source: Path) -> str:
-    digest = sha256("\n".join(parts).encode())
-    for path in _sources(source):
-        digest.update(f"\n{path.relative_to(source).as_posix()}\n".encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:32]
-
-
-def _sources(source: Path) -> Iterator[Path]:
+def _lines(source: Path, place: str, left_out: Sequence[str]) -> Iterator[str]:
+    """Return one line for each file of `source` that enters the asset below `place`: digest of its content, path."""
     for path in sorted(source.rglob("*")):
-        parts = [path, *path.relative_to(source).parents]
-        if path.is_file() and not any(part.match(pattern) for part in parts for pattern in _LEFT_OUT):
-            yield path
+        relative = path.relative_to(source)
+        if path.is_file() and not any(fnmatch(part, pattern) for part in relative.parts for pattern in left_out):
+            yield f"{sha256(path.read_bytes()).hexdigest()} {place}/{relative.as_posix()}"

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -122,6 +123,10 @@ def pip(monkeypatch):
         calls.append(command)
         (target,) = [part.split("=", 1)[1] for part in command if part.startswith("--target=")]
         Path(target, "six.py").write_text("")
+        notes = Path(target, "six-1.17.0.dist-info")
+        notes.mkdir()
+        for name in ("METADATA", "RECORD", "INSTALLER", "REQUESTED", "direct_url.json"):
+            (notes / name).write_text("" if name == "METADATA" else target)
         return subprocess.CompletedProcess(command, 0, "", "")
 
     monkeypatch.setattr(asset_module.subprocess, "run", install)
@@ -159,10 +164,34 @@ def test_only_the_last_assets_are_kept(tree, pip):
     assert kept == {f"number = {number}\n" for number in (3, 4, 5, 6, 7)}
 
 
-def test_another_pin_installs_again(tree, pip):
+def test_the_digest_is_over_the_files_that_pip_installed_and_not_over_what_pip_notes_about_them(tree, pip):
+    """A package that was changed after its hash was checked is another asset, and so is a new file of it."""
     first = build_asset(tree)
+    (packages,) = (tree / "build" / "packages").iterdir()
+    assert {path.name for path in packages.rglob("*") if path.is_file()} == {"METADATA", "six.py"}
+    (packages / "six.py").write_text("changed = True\n")
+    second = build_asset(tree)
+    (packages / "cli").mkdir()
+    (packages / "cli" / "six.py").write_text("")
+    third = build_asset(tree)
+    assert len({first.digest, second.digest, third.digest}) == 3
+    assert (third.folder / "cli" / "six.py").exists()
+    assert len(pip) == 1
+
+
+def test_the_same_files_make_the_same_digest_in_another_folder_at_another_time(tree, pip, tmp_path_factory):
+    first = build_asset(tree)
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    shutil.copytree(tree / "functions", elsewhere / "functions")
+    for path in elsewhere.rglob("*"):
+        os.utime(path, (1, 1))
+    assert build_asset(elsewhere).digest == first.digest
+
+
+def test_another_pin_installs_again(tree, pip):
+    build_asset(tree)
     (tree / "functions" / "requirements.txt").write_text("six==1.16.0\n")
-    assert build_asset(tree).digest != first.digest
+    build_asset(tree)
     assert len(pip) == 2
 
 
