@@ -64,7 +64,7 @@ class Names:
 
     @property
     def connection(self) -> str:
-        """The connection that all webhooks share."""
+        """The connection that all webhooks without a secret share."""
         return f"{self.prefix}-webhook"
 
     @property

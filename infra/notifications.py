@@ -2,7 +2,7 @@
 webhook, the same events reach it.
 
 EventBridge calls the webhook (an API destination): it retries for a day, keeps no order, and puts undelivered events
-into this package's dead-letter queue. No code of ours holds the address.
+into this package's dead-letter queue. No code of ours holds the address or the secret (`webhooks.py`).
 """
 
 import json
@@ -20,7 +20,9 @@ from infra.alarms import Alarms, Threshold
 from infra.function import FunctionDefaults, FunctionShape, LeewardFunction
 from infra.names import Names
 from infra.scopes import Scopes
+from infra.webhooks import webhook_destinations
 from leeward.notifications.events import EventType
+from leeward.policy.document import Webhook
 
 SHAPE = FunctionShape(
     name="notifications",
@@ -32,7 +34,6 @@ SHAPE = FunctionShape(
 )
 BATCH = 100
 GIVEN_UP_AFTER = 6 * 3600  # seconds: by then an event is obsolete
-CALLS_PER_SECOND = 20  # the highest rate of calls to one webhook; EventBridge queues the rest
 _TERMINATIONS = {"dynamodb": {"Keys": {"pk": {"S": [{"prefix": "termination#"}]}}}}
 
 
@@ -54,9 +55,9 @@ class Notifications(Construct):
             removal_policy=RemovalPolicy.DESTROY,
         )
         self._read(table)
-        told = {each.name: each.webhook for each in surroundings.settings.clusters if each.webhook}
-        if told:
-            self._webhooks(told, surroundings.scopes)
+        webhooks = {each.name: each.webhook for each in surroundings.settings.clusters if each.webhook}
+        if webhooks:
+            self._webhooks(webhooks, surroundings.scopes)
         alarms.add(
             "events-undelivered",
             self.undelivered.metric_approximate_number_of_messages_visible(
@@ -88,27 +89,10 @@ class Notifications(Construct):
             ),
         )
 
-    def _webhooks(self, urls: Mapping[str, str], scopes: Scopes) -> None:
-        """Add the webhooks; `urls` by cluster. A connection must authorize somehow; the header names the caller and is
-        no secret. A webhook's secret is part of its URL.
-        """
-        connection = events.CfnConnection(
-            self,
-            "Connection",
-            name=scopes.names.connection,
-            description="What Leeward's webhooks are called with",
-            authorization_type="API_KEY",
-            auth_parameters=events.CfnConnection.AuthParametersProperty(
-                api_key_auth_parameters=events.CfnConnection.ApiKeyAuthParametersProperty(
-                    api_key_name="Leeward-Event", api_key_value="1"
-                )
-            ),
-        )
-        rules = {cluster: scopes.rule(scopes.names.webhook_rule(cluster)) for cluster in urls}
-        destinations = {
-            cluster: _destination(self, scopes.names.webhook(cluster), (cluster, url), connection)
-            for cluster, url in urls.items()
-        }
+    def _webhooks(self, webhooks: Mapping[str, Webhook], scopes: Scopes) -> None:
+        """Add the webhooks, by cluster."""
+        rules = {cluster: scopes.rule(scopes.names.webhook_rule(cluster)) for cluster in webhooks}
+        destinations = webhook_destinations(self, webhooks, scopes.names)
         role = _caller(self, list(rules.values()), list(destinations.values()))
         for name, destination in destinations.items():
             _rule(self, (name, scopes.names), destination, role, self.undelivered)
@@ -121,22 +105,6 @@ class Notifications(Construct):
                 conditions={"ArnEquals": {"aws:SourceArn": list(rules.values())}},
             )
         )
-
-
-def _destination(
-    scope: Construct, name: str, called: tuple[str, str], connection: events.CfnConnection
-) -> events.CfnApiDestination:
-    cluster, url = called
-    return events.CfnApiDestination(
-        scope,
-        f"Webhook{cluster}",
-        name=name,
-        description=f"Who is told of terminations in cluster {cluster}",
-        connection_arn=connection.attr_arn,
-        invocation_endpoint=url,
-        http_method="POST",
-        invocation_rate_limit_per_second=CALLS_PER_SECOND,
-    )
 
 
 def _caller(scope: Construct, rules: list[str], destinations: list[events.CfnApiDestination]) -> iam.Role:

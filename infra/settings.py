@@ -17,6 +17,8 @@ from infra.names import Names
 from infra.reading import Reader
 from leeward.adapters.folder.policy_files import canonical_parameters, load_plain
 from leeward.errors import InvalidInputError
+from leeward.policy.document import Webhook
+from leeward.policy.parse import parse_documents
 
 LARGEST_STANDARD_PARAMETER = 4096  # bytes; larger documents need SSM's advanced tier and costs a little every month
 MOST_CLUSTERS = 8  # each needs statements in the functions' roles, of which IAM takes 10,240 characters a role
@@ -70,10 +72,10 @@ class Cluster:
     audit_log: bool = False
 
     @property
-    def webhook(self) -> str | None:
+    def webhook(self) -> Webhook | None:
         """Webhook that is notified of its terminations, from its ClusterSettings."""
-        documents = (json.loads(document.value) for document in self.documents)
-        return next((found["spec"].get("webhook") for found in documents if found["kind"] == "ClusterSettings"), None)
+        documents = [(document.name, json.loads(document.value)) for document in self.documents]
+        return parse_documents(documents, cluster=self.name).settings.webhook
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,8 +200,8 @@ def _cluster(reader: Reader, folder: Path) -> Cluster:
         vpc=_vpc(reader.mapping("vpc")) if reader.has("vpc") else None,
         audit_log=reader.switch("auditLog", default=False),
     )
-    if cluster.webhook and not _WEBHOOK.match(cluster.webhook):
-        reader.refuse("policies", f"webhook {cluster.webhook}", "https://: EventBridge calls no other webhook")
+    if cluster.webhook and not _WEBHOOK.match(cluster.webhook.url):
+        reader.refuse("policies", f"webhook {cluster.webhook.url}", "https://: EventBridge calls no other webhook")
     return cluster
 
 

@@ -10,20 +10,25 @@ from tests.infra.conftest import NODES, synthesize
 from tests.infra.event_pattern import matches
 
 URL = "https://hooks.example.com/T1"
+SECRET = "arn:aws:secretsmanager:us-east-1:111122223333:secret:leeward-webhook-AbCdEf"
+VERSION = "EXAMPLE1-90ab-cdef-fedc-ba987EXAMPLE"
 QUEUE_URL = "https://sqs.us-east-1.amazonaws.com/111122223333/leeward-notifications-undelivered"
 QUEUE = "arn:aws:sqs:us-east-1:111122223333:leeward-notifications-undelivered"
 
 
-def settings_file(folder, url):
-    path = folder / "settings.yaml"
-    head = "apiVersion: leeward.dev/v1\nkind: ClusterSettings\nmetadata: {name: blue}\n"
-    path.write_text(f"{head}spec: {{webhook: '{url}'}}\n")
+def settings_file(folder, cluster, webhook):
+    path = folder / f"{cluster}.yaml"
+    head = f"apiVersion: leeward.dev/v1\nkind: ClusterSettings\nmetadata: {{name: {cluster}}}\n"
+    path.write_text(f"{head}spec: {json.dumps({'webhook': webhook})}\n")
     return str(path)
 
 
-def deployment(folder, url=URL):
-    blue = {"name": "blue", "policies": ["policies/default.yaml", settings_file(folder, url)]}
-    green = {"name": "green", "policies": ["policies/default.yaml"]}
+def deployment(folder, url=URL, green=None, **webhook):
+    blue = {
+        "name": "blue",
+        "policies": ["policies/default.yaml", settings_file(folder, "blue", {"url": url, **webhook})],
+    }
+    green = {"name": "green", "policies": ["policies/default.yaml", settings_file(folder, "green", green)]}
     home = {"account": "111122223333", "region": "us-east-1"}
     return synthesize(folder / "out", leeward={"clusters": [blue | home, green | home], "nodeRoles": [NODES]})
 
@@ -74,6 +79,51 @@ def test_only_our_rule_may_wear_the_role_that_calls_it(reported):
 def test_without_a_webhook_there_is_nothing_of_it(template):
     assert not template.resources("AWS::Events::ApiDestination")
     assert not template.resources("AWS::Events::Connection")
+
+
+@pytest.fixture(scope="module")
+def secret(tmp_path_factory):
+    """Blue's webhook has a secret in a header of its own, green's has none."""
+    folder = tmp_path_factory.mktemp("secret")
+    return deployment(folder, green={"url": URL}, secretArn=SECRET, secretVersion=VERSION, header="Authorization")
+
+
+def test_a_secret_is_in_the_template_by_its_reference_alone(secret):
+    connections = secret.named("AWS::Events::Connection")
+    blue = connections["leeward-blue-webhook"]["AuthParameters"]
+    assert blue["ApiKeyAuthParameters"] == {
+        "ApiKeyName": "Authorization",
+        "ApiKeyValue": f"{{{{resolve:secretsmanager:{SECRET}:SecretString:::{VERSION}}}}}",
+    }
+    headers = blue["InvocationHttpParameters"]["HeaderParameters"]
+    assert headers == [{"Key": "Leeward-Event", "Value": "1", "IsValueSecret": False}]
+    green = connections["leeward-webhook"]["AuthParameters"]
+    assert green == {"ApiKeyAuthParameters": {"ApiKeyName": "Leeward-Event", "ApiKeyValue": "1"}}
+
+
+def test_each_webhook_is_called_with_its_own_connection(secret):
+    destinations = secret.named("AWS::Events::ApiDestination")
+    assert destinations["leeward-blue-webhook"]["ConnectionArn"].endswith("connection/leeward-blue-webhook")
+    assert destinations["leeward-green-webhook"]["ConnectionArn"].endswith("connection/leeward-webhook")
+
+
+def test_without_a_version_the_current_one_is_read_at_the_deployment(tmp_path):
+    made = deployment(tmp_path, secretArn=SECRET)
+    key = made.one("AWS::Events::Connection")["AuthParameters"]["ApiKeyAuthParameters"]
+    assert key == {
+        "ApiKeyName": "Leeward-Secret",
+        "ApiKeyValue": f"{{{{resolve:secretsmanager:{SECRET}:SecretString:::}}}}",
+    }
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["https://user:hunter2@hooks.example.com/", "https://hooks.example.com/in?token=hunter2"],
+)
+def test_a_secret_in_the_url_is_refused_without_repeating_it(tmp_path, url):
+    with pytest.raises(InvalidInputError, match=r"spec\.webhook\.url: found .*Secrets Manager.*secretArn") as refused:
+        deployment(tmp_path, url)
+    assert "hunter2" not in str(refused.value)
 
 
 def test_a_webhook_that_eventbridge_cannot_call_is_refused_at_synth(tmp_path):

@@ -207,6 +207,21 @@ class NodePolicy:
     template: TemplatePolicy = TemplatePolicy()
 
 
+DEFAULT_HEADER = "Leeward-Secret"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Webhook:
+    """Receiver of a cluster's events. The value of `secret_arn`, in its version `secret_version` (None: the current one
+    at the deployment), is the value of `header`; None sends no secret.
+    """
+
+    url: str
+    secret_arn: str | None = None
+    secret_version: str | None = None
+    header: str = DEFAULT_HEADER
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSettings:
     """Switches of one cluster; they win over every policy."""
@@ -219,7 +234,7 @@ class ClusterSettings:
     expiration: bool = True
     emptiness: bool = True
     freeze: tuple[Window, ...] = ()
-    webhook: str | None = None
+    webhook: Webhook | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

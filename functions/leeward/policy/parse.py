@@ -11,6 +11,7 @@ from leeward.policy import sections
 from leeward.policy.disruption_section import disruption, windows
 from leeward.policy.document import ClusterPolicies, ClusterSettings, NodePolicy
 from leeward.policy.fields import Problems, Section, shown
+from leeward.policy.webhook_section import webhook
 
 API_VERSION = "leeward.dev/v1"
 NODE_POLICY, CLUSTER_SETTINGS = "NodePolicy", "ClusterSettings"
@@ -91,7 +92,7 @@ def _cluster_settings(metadata: Section, spec: Section) -> ClusterSettings:
         expiration=spec.boolean("expiration", default.expiration),
         emptiness=spec.boolean("emptiness", default.emptiness),
         freeze=windows(spec, "freeze"),
-        webhook=spec.read("webhook", default.webhook, _url, "a URL that starts with https:// or http://"),
+        webhook=webhook(spec),
     )
 
 
@@ -100,12 +101,6 @@ def _name(metadata: Section, pattern: re.Pattern[str], expected: str) -> str:
     if not isinstance(value, str) or not pattern.fullmatch(value):
         metadata.refuse("name", expected)
         return ""
-    return value
-
-
-def _url(value: Any) -> str:
-    if not isinstance(value, str) or not re.fullmatch(r"https?://[^\s/]\S*", value):
-        raise ValueError("no URL")
     return value
 
 

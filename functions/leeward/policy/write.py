@@ -8,6 +8,7 @@ from typing import Any
 
 from leeward.errors import InvalidPolicyError
 from leeward.policy.document import (
+    DEFAULT_HEADER,
     Budget,
     ClusterPolicies,
     ClusterSettings,
@@ -16,6 +17,7 @@ from leeward.policy.document import (
     NodePolicy,
     Requirement,
     Selector,
+    Webhook,
     Window,
 )
 from leeward.policy.durations import format_duration
@@ -114,8 +116,15 @@ def _settings_spec(settings: ClusterSettings) -> dict[str, Any]:
         "expiration": settings.expiration,
         "emptiness": settings.emptiness,
         "freeze": [_window(window) for window in settings.freeze],
-        "webhook": settings.webhook,
+        "webhook": _webhook(settings.webhook) if settings.webhook else None,
     }
+
+
+def _webhook(webhook: Webhook) -> dict[str, Any]:
+    keys = {"url": webhook.url, "secretArn": webhook.secret_arn, "secretVersion": webhook.secret_version}
+    if webhook.header != DEFAULT_HEADER:
+        keys["header"] = webhook.header
+    return {key: value for key, value in keys.items() if value is not None}
 
 
 def _interruption(policy: NodePolicy) -> dict[str, Any]:

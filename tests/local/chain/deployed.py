@@ -28,7 +28,7 @@ def settings(stack: LocalStack, webhook: Webhook) -> dict[str, Any]:
     """The demo's, those beside this file, and a document that names the webhook."""
     document = {"apiVersion": "leeward.dev/v1", "kind": "ClusterSettings", "metadata": {"name": stack.cluster}}
     path = stack.directory / "settings.yaml"
-    path.write_text(json.dumps({**document, "spec": {"webhook": webhook.url}}))
+    path.write_text(json.dumps({**document, "spec": {"webhook": {"url": webhook.url}}}))
     found = scenario.settings(stack)
     beside = Path(__file__).parent.joinpath("policy.yaml").relative_to(ROOT)
     found["clusters"][0]["policies"] += [str(beside), str(path)]

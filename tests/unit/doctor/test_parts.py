@@ -11,6 +11,7 @@ from leeward.doctor.facts import Alarm, Counts, EventSource, Function, Table
 from leeward.doctor.finding import PART_OF, Check, State
 from leeward.errors import AccessDeniedError, AwsUnavailableError
 from leeward.model.concurrency import Concurrency
+from leeward.policy.document import Webhook
 from tests.fakes.builders import a_policy, policies
 from tests.fakes.clock import START
 from tests.fakes.deployment import a_queue, arn
@@ -127,7 +128,7 @@ def test_a_rule_that_is_not_there(patient):
 
 def test_the_rule_of_a_webhook_is_looked_for_where_a_cluster_names_one():
     written = policies(a_policy())
-    written = replace(written, settings=replace(written.settings, webhook="https://example.com/hook"))
+    written = replace(written, settings=replace(written.settings, webhook=Webhook(url="https://example.com/hook")))
     patient = Patient(written=written)
     assert patient.trouble(Check.RULE).object == "rule leeward-blue-notifications"
     patient.deployment.enabled["leeward-blue-notifications"] = True

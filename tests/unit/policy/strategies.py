@@ -22,6 +22,7 @@ from leeward.policy.document import (
     Selector,
     TemplatePolicy,
     UpdatePolicy,
+    Webhook,
     Window,
 )
 from leeward.policy.sections import CNI_VARIABLES
@@ -172,5 +173,13 @@ def cluster_settings():
         expiration=st.booleans(),
         emptiness=st.booleans(),
         freeze=window_lists,
-        webhook=st.none() | st.just("https://hooks.example.com/T1"),
+        webhook=st.none()
+        | st.builds(
+            Webhook,
+            url=st.just("https://hooks.example.com/T1"),
+            secret_arn=st.just("arn:aws:secretsmanager:eu-west-1:111122223333:secret:hook-AbCdEf"),
+            secret_version=st.none() | st.just("EXAMPLE1-90ab-cdef-fedc-ba987EXAMPLE"),
+            header=st.sampled_from(["Leeward-Secret", "Authorization"]),
+        )
+        | st.just(Webhook(url="https://hooks.example.com/T1")),
     )

@@ -16,6 +16,7 @@ from leeward.policy.document import (
     Rebalance,
     Requirement,
     Selector,
+    Webhook,
     Window,
 )
 from leeward.policy.write import to_json
@@ -160,7 +161,7 @@ def test_a_clusters_settings_are_read_wherever_they_stand():
     written = some_settings(
         paused=True,
         drift=False,
-        webhook="https://hooks.example.com/x",
+        webhook={"url": "https://hooks.example.com/x"},
         freeze=[{"schedule": "@yearly", "duration": "24h"}],
     )
     parsed = parse(a_policy(), written, a_policy("api"))
@@ -168,7 +169,7 @@ def test_a_clusters_settings_are_read_wherever_they_stand():
         name="prod",
         paused=True,
         drift=False,
-        webhook="https://hooks.example.com/x",
+        webhook=Webhook(url="https://hooks.example.com/x"),
         freeze=(Window(schedule="@yearly", duration=timedelta(hours=24)),),
     )
     assert [policy.name for policy in parsed.policies] == ["web", "api"]
@@ -503,7 +504,7 @@ def test_all_problems_of_all_documents_are_reported_at_once():
     lines = problems(
         a_policy(finalizer=1, drain={"timeout": "x"}),
         {"apiVersion": API, "kind": "Deployment"},
-        some_settings(paused="no", speed=1, webhook="ftp://x", freeze=[{}]),
+        some_settings(paused="no", speed=1, webhook={"url": "ftp://x"}, freeze=[{}]),
     )
     assert [line.split(": found")[0] for line in lines] == [
         "p.yaml#1: spec.drain.timeout",
@@ -512,7 +513,7 @@ def test_all_problems_of_all_documents_are_reported_at_once():
         "p.yaml#3: spec.paused",
         "p.yaml#3: spec.freeze[0].schedule",
         "p.yaml#3: spec.freeze[0].duration",
-        "p.yaml#3: spec.webhook",
+        "p.yaml#3: spec.webhook.url",
         "p.yaml#3: spec.speed",
     ]
 

@@ -1,0 +1,90 @@
+"""API destinations of the clusters' webhooks, and the connections that EventBridge authorizes itself with.
+
+A secret enters the template as a dynamic reference: CloudFormation reads its value from Secrets Manager when it makes
+the connection, and EventBridge keeps it in a secret of its own. The value is in no template, parameter, log or code.
+"""
+
+from collections.abc import Mapping
+
+from aws_cdk import aws_events as events
+from constructs import Construct
+
+from infra.names import Names
+from leeward.policy.document import Webhook
+
+CALLS_PER_SECOND = 20  # the highest rate of calls to one webhook; EventBridge queues the rest
+CALLER = "Leeward-Event"  # header of every call, which names the caller and is no secret
+
+
+def webhook_destinations(
+    scope: Construct, webhooks: Mapping[str, Webhook], names: Names
+) -> dict[str, events.CfnApiDestination]:
+    """Create one API destination for each cluster. Webhooks without a secret share a connection: it must authorize
+    somehow, and does so with the header that names the caller.
+    """
+    shared = None
+    if any(webhook.secret_arn is None for webhook in webhooks.values()):
+        shared = _connection(scope, "Connection", names.connection, (CALLER, "1"))
+    destinations = {}
+    for cluster, webhook in webhooks.items():
+        connection = shared if shared and webhook.secret_arn is None else _own(scope, cluster, webhook, names)
+        destinations[cluster] = _destination(scope, cluster, webhook, names, connection)
+    return destinations
+
+
+def secret_reference(webhook: Webhook) -> str:
+    """Return CloudFormation's dynamic reference to the secret's text: ARN, SecretString, no JSON key, no stage, the
+    version if one is named.
+    """
+    return f"{{{{resolve:secretsmanager:{webhook.secret_arn}:SecretString:::{webhook.secret_version or ''}}}}}"
+
+
+def _own(scope: Construct, cluster: str, webhook: Webhook, names: Names) -> events.CfnConnection:
+    """Add the connection of a webhook with a secret, which also sends the header that names the caller."""
+    caller = events.CfnConnection.ParameterProperty(key=CALLER, value="1", is_value_secret=False)
+    return _connection(
+        scope,
+        f"Connection{cluster}",
+        names.webhook(cluster),
+        (webhook.header, secret_reference(webhook)),
+        events.CfnConnection.ConnectionHttpParametersProperty(header_parameters=[caller]),
+    )
+
+
+def _connection(
+    scope: Construct,
+    construct_id: str,
+    name: str,
+    key: tuple[str, str],
+    more: events.CfnConnection.ConnectionHttpParametersProperty | None = None,
+) -> events.CfnConnection:
+    """Add a connection that sends `key`, the name and the value of a header."""
+    header, value = key
+    return events.CfnConnection(
+        scope,
+        construct_id,
+        name=name,
+        description="What Leeward's webhooks are called with",
+        authorization_type="API_KEY",
+        auth_parameters=events.CfnConnection.AuthParametersProperty(
+            api_key_auth_parameters=events.CfnConnection.ApiKeyAuthParametersProperty(
+                api_key_name=header, api_key_value=value
+            ),
+            invocation_http_parameters=more,
+        ),
+    )
+
+
+def _destination(
+    scope: Construct, cluster: str, webhook: Webhook, names: Names, connection: events.CfnConnection
+) -> events.CfnApiDestination:
+    return events.CfnApiDestination(
+        scope,
+        f"Webhook{cluster}",
+        name=names.webhook(cluster),
+        description=f"Receiver of the terminations in cluster {cluster}",
+        connection_arn=connection.attr_arn,
+        invocation_endpoint=webhook.url,
+        http_method="POST",
+        invocation_rate_limit_per_second=CALLS_PER_SECOND,
+    )
