@@ -11,6 +11,7 @@ from constructs import Construct
 
 from infra import names as naming
 from infra.asset import MODELS
+from infra.customer_key import imported_key, key_permissions
 from infra.permission import Permission
 from infra.permissions import PERMISSIONS
 from infra.scopes import TAGGED, Scopes
@@ -61,11 +62,13 @@ class LeewardFunction(Construct):
         super().__init__(scope, "".join(part.capitalize() for part in shape.name.split("-")) + "Function")
         self.shape, self.names = shape, surroundings.settings.names
         name = self.names.function(shape.name)
+        key = imported_key(self, surroundings.settings.kms_key)
         self.log_group = logs.LogGroup(
             self,
             "Logs",
             log_group_name=f"/aws/lambda/{name}",
             retention=logs.RetentionDays.ONE_MONTH,
+            encryption_key=key,
             removal_policy=RemovalPolicy.DESTROY,
         )
         self.role = self._role(surroundings.scopes)
@@ -83,6 +86,7 @@ class LeewardFunction(Construct):
             role=self.role.without_policy_updates(),
             log_group=self.log_group,
             environment=surroundings.environment | self._own_environment(),
+            environment_encryption=key,
             reserved_concurrent_executions=shape.concurrency,
             retry_attempts=0 if shape.once else None,
             max_event_age=Duration.minutes(1) if shape.once else None,
@@ -146,7 +150,8 @@ def lives_in_vpc(shape: FunctionShape, settings: Settings) -> bool:
 def permissions_of(shape: FunctionShape, settings: Settings) -> tuple[Permission, ...]:
     """Return everything that the function's role allows."""
     in_vpc = IN_A_VPC if lives_in_vpc(shape, settings) else ()
-    return (*EVERY_FUNCTION, *PERMISSIONS[shape.name], *in_vpc)
+    on_key = key_permissions(PERMISSIONS[shape.name]) if settings.kms_key else ()
+    return (*EVERY_FUNCTION, *PERMISSIONS[shape.name], *in_vpc, *on_key)
 
 
 def function_environment(stack: Stack, scopes: Scopes, *, table: str, queue: str, dead_letters: str) -> dict[str, str]:

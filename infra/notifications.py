@@ -17,8 +17,10 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra.alarms import Alarms, Threshold
+from infra.customer_key import imported_key
 from infra.function import FunctionDefaults, FunctionShape, LeewardFunction
 from infra.names import Names
+from infra.queue import queue_encryption
 from infra.scopes import Scopes
 from infra.webhooks import webhook_destinations
 from leeward.notifications.events import EventType
@@ -44,12 +46,14 @@ class Notifications(Construct):
         self, scope: Construct, *, table: dynamodb.Table, surroundings: FunctionDefaults, alarms: Alarms
     ) -> None:
         super().__init__(scope, "Telling")
+        key = imported_key(self, surroundings.settings.kms_key)
         self.function = LeewardFunction(self, SHAPE, surroundings)
         self.undelivered = sqs.Queue(
             self,
             "Undelivered",
             queue_name=surroundings.settings.names.undelivered,
-            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            encryption=queue_encryption(key),
+            encryption_master_key=key,
             enforce_ssl=True,
             retention_period=Duration.days(14),
             removal_policy=RemovalPolicy.DESTROY,

@@ -46,6 +46,7 @@ class Scope(StrEnum):
     LAUNCH_INTERFACES = "launch-interfaces"  # made in that subnet
     FLEETS = "fleets"  # of CreateFleet
     LAUNCH_TAGS = "launch-tags"  # anything, but only while it is being launched
+    CUSTOMER_KEY = "customer-key"  # the setting kmsKey, only through DynamoDB, Lambda and SQS
     LAMBDA_ITSELF = "lambda-itself"  # anything, but only when Lambda calls to run the function, never its code
 
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
@@ -22,16 +23,18 @@ RECEIVES = 20  # nearly two hours, as fn interruption spaces retries; then the m
 
 class InterruptionQueue(Construct):
     """The three queues. `consumer_timeout`: timeout of the consuming function, in seconds. A message stays invisible
-    six times as long, as AWS recommends, so that a throttled batch is not delivered twice.
+    six times as long, as AWS recommends, so that a throttled batch is not delivered twice. `key`: the customer's.
     """
 
-    def __init__(self, scope: Construct, consumer_timeout: int, names: Names) -> None:
+    def __init__(self, scope: Construct, consumer_timeout: int, names: Names, key: kms.IKey | None) -> None:
         super().__init__(scope, "Queue")
+        self._key = key
         self.dead_letters = sqs.Queue(
             self,
             "DeadLetters",
             queue_name=names.dead_letters,
-            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            encryption=queue_encryption(key),
+            encryption_master_key=key,
             enforce_ssl=True,
             retention_period=Duration.days(14),
             removal_policy=RemovalPolicy.DESTROY,
@@ -44,7 +47,8 @@ class InterruptionQueue(Construct):
             self,
             logical,
             queue_name=name,
-            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            encryption=queue_encryption(self._key),
+            encryption_master_key=self._key,
             enforce_ssl=True,
             visibility_timeout=Duration.seconds(6 * consumer_timeout),
             retention_period=Duration.days(4),
@@ -79,6 +83,11 @@ class InterruptionQueue(Construct):
         principals = {"aws:PrincipalArn": list(roles)} if roles else {}
         _refuse_others(self.queue, {"aws:SourceArn": [*rules, *topics]} | principals)
         _refuse_others(self.state_changes, {"aws:SourceArn": list(state_changes)})
+
+
+def queue_encryption(key: kms.IKey | None) -> sqs.QueueEncryption:
+    """Return how a queue is encrypted: by the customer's key, or by SQS's own."""
+    return sqs.QueueEncryption.KMS if key else sqs.QueueEncryption.SQS_MANAGED
 
 
 def _refuse_others(queue: sqs.Queue, admitted: dict[str, list[str]]) -> None:

@@ -90,6 +90,7 @@ class Scopes:
             Scope.ANY_ACT_ROLE: [self.cluster_role("*", "act")],
             Scope.CLUSTER_GROUPS: [self._arn("autoscaling", "autoScalingGroup:*")],
             Scope.NODE_ROLES: list(self.settings.node_roles),
+            Scope.CUSTOMER_KEY: [self.settings.kms_key or ""],
         }
         return named.get(scope, ["*"])
 
@@ -134,6 +135,10 @@ class Scopes:
         )
         return [image, *(self._arn("ec2", f"{kind}/*") for kind in ("instance", "placement-group", "volume"))]
 
+    def _services(self, *names: str) -> list[str]:
+        """Return the names of services of this Region, as kms:ViaService has them."""
+        return [f"{name}.{self._stack.region}.{self._stack.url_suffix}" for name in names]
+
     def _public_parameter(self, path: str) -> str:
         """Return the ARN of a parameter that AWS publishes: it has no account."""
         return self._stack.format_arn(
@@ -157,6 +162,7 @@ class Scopes:
             Scope.LAUNCH_SUBNETS: from_template,
             Scope.LAUNCH_INTERFACES: from_template,
             Scope.LAUNCH_TAGS: {"StringEquals": {"ec2:CreateAction": ["CreateFleet", "RunInstances"]}},
+            Scope.CUSTOMER_KEY: {"StringEquals": {"kms:ViaService": self._services("dynamodb", "lambda", "sqs")}},
             Scope.LAMBDA_ITSELF: {"ArnNotEquals": {"lambda:SourceFunctionArn": own}},
         }
         return [held.get(scope, {})]

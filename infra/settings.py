@@ -33,6 +33,7 @@ _SECURITY_GROUP = re.compile(r"sg-([0-9a-f]{8}|[0-9a-f]{17})")
 _ROLE = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]+")  # one role, no pattern
 _LIST_NODE_ROLES = "aws eks describe-nodegroup --query nodegroup.nodeRole, or the role of a group's instance profile"
 _WEBHOOK = re.compile(r"https://|http://(127\.0\.0\.1|localhost)[:/]")  # the latter only a local EventBridge reaches
+_KEY = re.compile(r"arn:aws[a-z-]*:kms:([a-z0-9-]+):\d{12}:key/(mrk-[0-9a-f]{32}|[0-9a-f-]{36})")
 _PARAMETER = re.compile(r"/[\w./-]+\*?")
 _TOPIC = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:.+")
 
@@ -94,6 +95,7 @@ class Settings:
     sender_topics: tuple[str, ...] = ()
     image_parameters: tuple[str, ...] = ()
     alarm_topic: str | None = None
+    kms_key: str | None = None
     access_entries: bool = True
     interruption_concurrency: int | None = 10
     drain_concurrency: int | None = 40
@@ -115,7 +117,7 @@ def read_settings(context: Callable[[str], Any], root: Path, environment: Mappin
     top = Reader(source, "leeward", raw)
     top.only(
         *("clusters", "senders", "nodeRoles", "alarmTopic", "accessEntries", "concurrency", "logLevel"),
-        *("imageParameters", "deployment"),
+        *("imageParameters", "deployment", "kmsKey"),
     )
     clusters = tuple(_cluster(item, folder) for item in top.items("clusters", at_least=1, at_most=MOST_CLUSTERS))
     _distinct(top, clusters)
@@ -133,6 +135,7 @@ def read_settings(context: Callable[[str], Any], root: Path, environment: Mappin
         sender_topics=senders.texts("topics", _TOPIC, "the ARN of an SNS topic"),
         node_roles=_node_roles(top),
         image_parameters=top.texts("imageParameters", _PARAMETER, "the name of an SSM parameter, which may end with *"),
+        kms_key=_kms_key(top, region),
         alarm_topic=top.text("alarmTopic", _TOPIC, "the ARN of an SNS topic"),
         access_entries=top.switch("accessEntries", default=True),
         interruption_concurrency=concurrency.count("interruption", default=10, at_least=2),
@@ -149,6 +152,15 @@ def _node_roles(top: Reader) -> tuple[str, ...]:
     if not top.has("nodeRoles"):
         top.refuse("nodeRoles", "nothing", f"the ARNs of the roles that your nodes run as: {_LIST_NODE_ROLES}")
     return top.texts("nodeRoles", _ROLE, "the ARN of one IAM role, without *", at_least=1)
+
+
+def _kms_key(top: Reader, region: str | None) -> str | None:
+    """Return the ARN of the customer's key; Lambda and CloudWatch Logs take no alias and no key of another Region."""
+    arn = top.text("kmsKey", _KEY, "the ARN of a KMS key, no alias")
+    found = _KEY.fullmatch(arn or "")
+    if found and region and found[1] != region:
+        top.refuse("kmsKey", found[1], f"a key in {region}, the deployment's Region")
+    return arn
 
 
 def _home(top: Reader, clusters: tuple[Cluster, ...], environment: Mapping[str, str]) -> tuple[str | None, str | None]:

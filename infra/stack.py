@@ -9,6 +9,7 @@ from aws_cdk import aws_lambda as lambda_
 from infra.access import ClusterAccess
 from infra.alarms import Alarms
 from infra.asset import Asset
+from infra.customer_key import imported_key
 from infra.dashboard import operators_dashboard
 from infra.disruption import Disruption
 from infra.findings import accept
@@ -36,8 +37,9 @@ class LeewardStack(Stack):
             description="Leeward: event-driven, serverless node-lifecycle manager for Amazon EKS",
         )
         scopes = Scopes(self, settings)
-        table = claims_table(self, settings.names)
-        queue = InterruptionQueue(self, TIMEOUT, settings.names)
+        key = imported_key(self, settings.kms_key)
+        table = claims_table(self, settings.names, key)
+        queue = InterruptionQueue(self, TIMEOUT, settings.names, key)
         alarms = Alarms(self, settings.alarm_topic, settings.names)
         surroundings = self._surroundings(settings, asset, scopes, table, queue)
         self.interruption = Interruption(self, queue=queue, surroundings=surroundings, alarms=alarms)

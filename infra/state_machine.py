@@ -17,6 +17,7 @@ from constructs import Construct
 
 from infra.alarms import Alarms, Threshold
 from infra.asl import read_definition
+from infra.customer_key import imported_key, key_permissions
 from infra.function import LeewardFunction
 from infra.permission import Permission
 from infra.rules import EventRule
@@ -62,6 +63,7 @@ def machine(
         "Logs",
         log_group_name=f"/aws/vendedlogs/states/{name}",  # this prefix needs no resource policy
         retention=logs.RetentionDays.ONE_MONTH,
+        encryption_key=imported_key(scope, scopes.settings.kms_key),
         removal_policy=RemovalPolicy.DESTROY,
     )
     definition = json.dumps(read_definition(root / shape.definition), ensure_ascii=False)
@@ -112,7 +114,8 @@ def _watch(state_machine: stepfunctions.StateMachine, shape: MachineShape, alarm
 def _role(scope: Construct, shape: MachineShape, scopes: Scopes) -> iam.Role:
     """Return a role that only executions of this state machine may assume."""
     own = {"ArnEquals": {"aws:SourceArn": scopes.machine(shape.name)}}
-    allowed = iam.PolicyDocument(statements=scopes.statements(shape.permissions), minimize=False)
+    on_key = key_permissions(shape.permissions, environment=False) if scopes.settings.kms_key else ()
+    allowed = iam.PolicyDocument(statements=scopes.statements((*shape.permissions, *on_key)), minimize=False)
     return iam.Role(
         scope,
         "StateMachineRole",

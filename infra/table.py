@@ -2,16 +2,17 @@
 
 from aws_cdk import RemovalPolicy
 from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from infra.names import OPEN_INDEX, Names
 
 
-def claims_table(scope: Construct, names: Names) -> dynamodb.Table:
+def claims_table(scope: Construct, names: Names, key: kms.IKey | None) -> dynamodb.Table:
     """Create the table: one item per termination, by `pk`; the index `open` holds only items that carry the attribute
     `open`.
 
-    It is deleted with the stack: everything in it is rebuilt from the clusters and the groups.
+    It is deleted with the stack: everything in it is rebuilt from the clusters and the groups. `key`: the customer's.
     """
     text = dynamodb.AttributeType.STRING
     table = dynamodb.Table(
@@ -20,7 +21,8 @@ def claims_table(scope: Construct, names: Names) -> dynamodb.Table:
         table_name=names.table,
         partition_key=dynamodb.Attribute(name="pk", type=text),
         billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
-        encryption=dynamodb.TableEncryption.AWS_MANAGED,
+        encryption=dynamodb.TableEncryption.CUSTOMER_MANAGED if key else dynamodb.TableEncryption.AWS_MANAGED,
+        encryption_key=key,
         point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
             point_in_time_recovery_enabled=True
         ),

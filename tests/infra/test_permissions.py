@@ -2,6 +2,7 @@
 
 import pytest
 
+from infra.customer_key import key_permissions
 from infra.permission import Scope
 from infra.permissions import PERMISSIONS
 from infra.service_permissions import DISRUPTION_MACHINE, EVERY_FUNCTION, IN_A_VPC, STATE_MACHINE, UPGRADE_MACHINE
@@ -13,7 +14,8 @@ MACHINES = {
     "leeward-managed-node-group-upgrade": UPGRADE_MACHINE,
     "leeward-disruption": DISRUPTION_MACHINE,
 }
-TABLES = {**PERMISSIONS, "every function": EVERY_FUNCTION, "in a vpc": IN_A_VPC, **MACHINES}
+KEY = {f"{name} with a key": key_permissions(table) for name, table in PERMISSIONS.items()}
+TABLES = {**PERMISSIONS, **KEY, "every function": EVERY_FUNCTION, "in a vpc": IN_A_VPC, **MACHINES}
 ALL = [pytest.param(p, id=f"{who}: {p.action}") for who, table in TABLES.items() for p in table]
 WIDE = {
     Scope.ANYTHING,

@@ -14,6 +14,7 @@ metadata: {name: web}
 spec: {selector: {groups: ["web-*"]}}
 """
 NODES = "arn:aws:iam::111122223333:role/nodes"
+KEY = "arn:aws:kms:eu-west-1:111122223333:key/mrk-0a1b2c3d4e5f60718293a4b5c6d7e8f9"
 SUBNETS = {"subnetIds": ["subnet-0a1b2c3d"], "securityGroupIds": ["sg-0a1b2c3d"]}
 
 
@@ -123,6 +124,14 @@ def test_zero_reserves_nothing_and_an_absent_key_the_default(folder):
         ),
         ({"clusters": [cluster()], "nodeRoles": [f"{NODES}-*"]}, "expected the ARN of one IAM role, without *"),
         ({"clusters": [cluster()], "logLevel": "LOUD"}, "leeward.logLevel: found LOUD, expected DEBUG | INFO"),
+        (
+            {"clusters": [cluster()], "kmsKey": "alias/ours"},
+            "leeward.kmsKey: found alias/ours, expected the ARN of a KMS",
+        ),
+        (
+            {"clusters": [cluster(region="us-east-1")], "kmsKey": KEY},
+            "leeward.kmsKey: found eu-west-1, expected a key in us-east-1, the deployment's Region",
+        ),
     ],
 )
 def test_what_is_wrong_is_named_with_path_found_and_expected(folder, leeward, said):
