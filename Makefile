@@ -13,7 +13,7 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock kubectl chromium demo demo-upgrade demo-consolidate local test test-long lint types check synth deploy account-test simulate bench measure clean
+.PHONY: help setup lock kubectl chromium demo demo-upgrade demo-consolidate local test test-long lint types audit check synth deploy account-test simulate bench measure clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -35,7 +35,7 @@ setup: .venv/.ready kubectl chromium  ## the virtual environment with everything
 
 lock: setup  ## the locks with hashes, from their *.in files: UPGRADE=1 takes newer transitive packages
 	$(LOCK) bootstrap.in --output-file bootstrap.txt
-	$(LOCK) requirements.in --output-file requirements.txt
+	$(LOCK) --constraints bootstrap.txt requirements.in --output-file requirements.txt
 	$(LOCK) --only-binary :all: functions/requirements.in --output-file functions/requirements.txt
 	$(LOCK) --only-binary :all: functions/oldest-sdk.in --output-file functions/oldest-sdk.txt
 
@@ -70,7 +70,10 @@ lint: setup
 types: setup
 	.venv/bin/mypy
 
-check: lint types  ## lint and types
+audit: setup  ## published weaknesses of the locked packages; "not run" where no source answers
+	@$(PY) -m supply_chain.advisories
+
+check: lint types audit  ## lint, types and published weaknesses
 
 synth: setup  ## the CloudFormation template, offline
 	PATH="$(CURDIR)/.venv/bin:$$PATH" node_modules/.bin/cdk synth --quiet

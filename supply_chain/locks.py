@@ -15,6 +15,7 @@ from packaging.utils import canonicalize_name
 INPUTS = ("bootstrap.in", "requirements.in", "functions/requirements.in", "functions/oldest-sdk.in")
 ASSET = "functions/requirements.txt"
 DEVELOPMENT = "requirements.txt"
+BOOTSTRAP = "bootstrap.txt"
 
 _HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}")
 _COMMENT = re.compile(r"(^|\s)#.*$")

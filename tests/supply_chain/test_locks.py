@@ -96,6 +96,14 @@ def test_the_asset_s_packages_have_the_versions_that_tests_run_with():
     assert asset.items() <= developed.items()
 
 
+def test_two_locks_of_one_environment_agree():
+    """Otherwise the one that is installed second changes what the first one installed."""
+    bootstrap = {pin.name: pin.version for pin in read_lock(ROOT / "bootstrap.txt")}
+    shared = [pin for pin in read_lock(ROOT / "requirements.txt") if pin.name in bootstrap]
+    assert [pin.name for pin in shared] == ["pip"], "pip-audit brings it along"
+    assert all(pin.version == bootstrap[pin.name] for pin in shared)
+
+
 def test_pip_installs_from_locks_only():
     recipes = [line for line in (ROOT / "Makefile").read_text().splitlines() if "$(PIP) " in line]
     assert [line for line in recipes if "--require-hashes" not in line] == [
