@@ -13,7 +13,7 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock kubectl chromium demo demo-upgrade demo-consolidate local test test-long lint types audit check synth deploy account-test simulate bench measure clean
+.PHONY: help setup lock kubectl chromium demo demo-upgrade demo-consolidate local test test-long lint types licences sbom audit check synth deploy account-test simulate bench measure clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -69,6 +69,12 @@ lint: setup
 
 types: setup
 	.venv/bin/mypy
+
+licences: setup  ## docs/licences.md: the licences of all locked packages
+	$(PY) -m supply_chain.licences
+
+sbom: setup  ## bills of materials (CycloneDX) of the asset and of the development environment: build/sbom/
+	$(PY) -m supply_chain.bill_of_materials
 
 audit: setup  ## published weaknesses of the locked packages; "not run" where no source answers
 	@$(PY) -m supply_chain.advisories
