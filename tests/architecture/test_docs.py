@@ -66,7 +66,7 @@ def test_a_test_that_is_named_exists():
 
 
 def test_links_between_pages_lead_somewhere():
-    pages = sorted([*Path("docs").rglob("*.md"), Path("README.md"), Path("CONTRIBUTING.md")])
+    pages = sorted([*Path("docs").rglob("*.md"), Path("README.md"), Path("CONTRIBUTING.md"), Path("SECURITY.md")])
     assert [
         f"{page}: {target}"
         for page in pages
