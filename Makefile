@@ -28,7 +28,7 @@ setup: .venv/.ready kubectl chromium  ## the virtual environment with everything
 	$(PIP) --require-hashes -r requirements.txt
 	$(PIP) --no-deps --no-build-isolation --editable .
 	rm -rf build/oldest-sdk
-	$(PIP) --require-hashes --target build/oldest-sdk -r functions/oldest-sdk.txt
+	$(PIP) --require-hashes --no-deps --target build/oldest-sdk -r functions/oldest-sdk.txt
 	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/npm ci --silent --no-fund --no-audit
 	$(PY) -c 'from pathlib import Path; from infra.asset import build_asset; build_asset(Path.cwd())'
 	@touch $@

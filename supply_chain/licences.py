@@ -99,12 +99,14 @@ def licence_of(name: str) -> str:
     if name in _READ_BY_EYE:
         return _READ_BY_EYE[name]
     stated = metadata.metadata(name)
-    expression, text = stated.get("License-Expression"), (stated.get("License") or "").strip()
+    expression, text = (
+        (stated[key] or "").strip() if key in stated else "" for key in ("License-Expression", "License")
+    )
     classifiers = [
         each.split(" :: ")[-1] for each in stated.get_all("Classifier") or () if each.startswith("License ::")
     ]
     if expression:
-        return str(expression)
+        return expression
     if spdx := _spelled(text):
         return spdx
     return " OR ".join(sorted(filter(None, map(_spelled, classifiers))))
