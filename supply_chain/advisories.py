@@ -58,7 +58,7 @@ def audit_python(lock: Path, source: str, *, seconds: float, options: Sequence[s
     )
 
 
-def audit_npm(root: Path, *, seconds: float = FIRST_ANSWER, options: Sequence[str] = ()) -> Audit:
+def audit_npm(root: Path, *, seconds: float, options: Sequence[str] = ()) -> Audit:
     """Ask npm's registry for all packages of `package-lock.json`."""
     npm = str(Path(sys.executable).parent / "npm")
     answer = _answer([npm, "audit", "--json", "--package-lock-only", *options], seconds, root)
@@ -75,7 +75,7 @@ def audits(root: Path) -> Iterator[Audit]:
     yield asset
     for lock in AUDITED:
         yield audit_python(root / lock, source, seconds=ALL_ANSWERS) if source else Audit(lock=lock, answered=False)
-    yield audit_npm(root)
+    yield audit_npm(root, seconds=FIRST_ANSWER)
 
 
 def _first_answer(lock: Path) -> tuple[Audit, str | None]:
