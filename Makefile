@@ -86,6 +86,7 @@ synth: setup  ## the CloudFormation template, offline
 
 deploy: setup  ## cdk bootstrap and cdk deploy with your AWS credentials and the settings in cdk.json
 	$(PY) -m infra.quota
+	$(PY) -m supply_chain.bill_of_materials
 	PATH="$(CURDIR)/.venv/bin:$$PATH" node_modules/.bin/cdk bootstrap
 	PATH="$(CURDIR)/.venv/bin:$$PATH" node_modules/.bin/cdk deploy
 

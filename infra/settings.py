@@ -126,6 +126,7 @@ def read_settings(context: Callable[[str], Any], root: Path, environment: Mappin
     concurrency = top.mapping("concurrency")
     concurrency.only("interruption", "drain")
     account, region = _home(top, clusters, environment)
+    _secrets_in(region, top, clusters)
     return Settings(
         clusters=clusters,
         account=account,
@@ -161,6 +162,14 @@ def _kms_key(top: Reader, region: str | None) -> str | None:
     if found and region and found[1] != region:
         top.refuse("kmsKey", found[1], f"a key in {region}, the deployment's Region")
     return arn
+
+
+def _secrets_in(region: str | None, top: Reader, clusters: tuple[Cluster, ...]) -> None:
+    """Refuse a webhook's secret in another Region: CloudFormation reads secrets of its own only."""
+    for index, cluster in enumerate(clusters):
+        arn = cluster.webhook.secret_arn if cluster.webhook else None
+        if region and arn and arn.split(":")[3] != region:
+            top.refuse(f"clusters[{index}].policies", f"webhook.secretArn in {arn.split(':')[3]}", f"one in {region}")
 
 
 def _home(top: Reader, clusters: tuple[Cluster, ...], environment: Mapping[str, str]) -> tuple[str | None, str | None]:

@@ -107,6 +107,11 @@ def test_each_webhook_is_called_with_its_own_connection(secret):
     assert destinations["leeward-green-webhook"]["ConnectionArn"].endswith("connection/leeward-webhook")
 
 
+def test_a_secret_of_another_region_is_refused_at_synth(tmp_path):
+    with pytest.raises(InvalidInputError, match=r"webhook\.secretArn in eu-west-1, expected one in us-east-1"):
+        deployment(tmp_path, secretArn=SECRET.replace("us-east-1", "eu-west-1"))
+
+
 def test_without_a_version_the_current_one_is_read_at_the_deployment(tmp_path):
     made = deployment(tmp_path, secretArn=SECRET)
     key = made.one("AWS::Events::Connection")["AuthParameters"]["ApiKeyAuthParameters"]
