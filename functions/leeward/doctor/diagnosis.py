@@ -2,7 +2,18 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
-from leeward.doctor.checks import account, clusters, events, functions, groups, hooks, policies, queues, runs
+from leeward.doctor.checks import (
+    account,
+    cluster_roles,
+    clusters,
+    events,
+    functions,
+    groups,
+    hooks,
+    policies,
+    queues,
+    runs,
+)
 from leeward.doctor.facts import Facts, InspectedCluster
 from leeward.doctor.finding import Finding, State
 
@@ -40,8 +51,8 @@ CLUSTER: tuple[OfCluster, ...] = (
     _alone(clusters.described),
     _alone(clusters.access),
     _alone(clusters.api_server),
-    _alone(clusters.roles),
-    _alone(clusters.bindings),
+    _alone(cluster_roles.roles),
+    _alone(cluster_roles.bindings),
     clusters.sync,
     clusters.reach,
     _alone(clusters.other_deployments),
