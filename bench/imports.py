@@ -33,7 +33,7 @@ ENVIRONMENT = {
     "AWS_DEFAULT_REGION": "us-east-1",
     "AWS_ENDPOINT_URL": "http://127.0.0.1:9",  # the discard port: every call is refused at once
     "AWS_MAX_ATTEMPTS": "1",
-    "CLUSTERS": json.dumps([{"name": "blue", "actRole": "arn:aws:iam::111122223333:role/act", "readRole": "arn:x"}]),
+    "CLUSTERS": json.dumps([{"name": "blue", "actRole": "arn:aws:iam::111122223333:role/act", "taintRole": "arn:x"}]),
     "DEAD_LETTER_QUEUE_URL": "http://127.0.0.1:9/111122223333/dead",
     "DEPLOYMENT_ID": "111122223333-us-east-1",
     "KUBERNETES_ACCESS": "act",

@@ -1,7 +1,8 @@
-"""Access to the clusters: two roles for each cluster, the groups that the cluster maps them to, and who may assume
-them.
+"""Access to the clusters: two roles for each cluster, the groups that the cluster maps them to, and the functions that
+may assume each.
 
-What the groups `leeward:read` and `leeward:act` may do is `manifests/cluster-role.yaml`, applied once per cluster.
+What the groups `leeward:taint` and `leeward:act` may do is `manifests/cluster-role.yaml`, applied once per cluster. No
+function only reads: the group `leeward:read` is for people.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from constructs import Construct
 from infra.function import KubernetesAccess, LeewardFunction
 from infra.settings import Cluster, Settings
 
-GROUPS = {KubernetesAccess.READ: "leeward:read", KubernetesAccess.ACT: "leeward:act"}
+GROUPS = {KubernetesAccess.TAINT: "leeward:taint", KubernetesAccess.ACT: "leeward:act"}
 
 
 class ClusterAccess(Construct):
@@ -22,9 +23,9 @@ class ClusterAccess(Construct):
 
     def __init__(self, scope: Construct, *, settings: Settings, functions: Sequence[LeewardFunction]) -> None:
         super().__init__(scope, "Access")
-        trusted = [function.role for function in functions if function.shape.access is not KubernetesAccess.NONE]
-        for cluster in settings.clusters:
-            for access, group in GROUPS.items():
+        for access, group in GROUPS.items():
+            trusted = [function.role for function in functions if function.shape.access is access]
+            for cluster in settings.clusters:
                 self._role(cluster, (access, group), trusted, settings)
 
     def _role(

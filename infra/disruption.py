@@ -35,7 +35,7 @@ DISRUPTION_PLANNER = FunctionShape(
     description="Decides what each cluster needs now: expired, drifted, empty and underutilized nodes",
     timeout=300,
     memory=1769,  # one vCPU: it plans over a whole cluster
-    access=KubernetesAccess.ACT,
+    access=KubernetesAccess.TAINT,
     once=True,
 )
 
@@ -46,7 +46,7 @@ DISRUPT = FunctionShape(
     description="Takes the steps of disruption: validate, taint, launch, terminate, follow",
     timeout=300,
     memory=1769,
-    access=KubernetesAccess.ACT,
+    access=KubernetesAccess.TAINT,
 )
 
 

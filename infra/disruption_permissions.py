@@ -36,11 +36,7 @@ _LOOKING = (
     Permission(action="dynamodb:PutItem", on=Scope.TABLE),
     Permission(action="dynamodb:Query", on=Scope.OPEN_INDEX),
     Permission(action="eks:DescribeCluster", on=Scope.CLUSTERS),
-    Permission(
-        action="sts:AssumeRole",
-        on=Scope.ANY_ACT_ROLE,
-        reason="naming each cluster's role would not fit into a role; each of them names who may wear it",
-    ),
+    Permission(action="sts:AssumeRole", on=Scope.TAINT_ROLES),
 )
 
 LOOK_AT_ROUND = Permission(

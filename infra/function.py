@@ -14,18 +14,18 @@ from infra.asset import MODELS
 from infra.customer_key import imported_key, key_permissions
 from infra.permission import Permission
 from infra.permissions import PERMISSIONS
-from infra.scopes import TAGGED, Scopes
+from infra.scopes import MANAGED, Scopes
 from infra.service_permissions import EVERY_FUNCTION, IN_A_VPC
 from infra.settings import Settings
 from leeward.model.deployment_names import deployment_id, hook_mark
 
 
 class KubernetesAccess(StrEnum):
-    """Role of a cluster, one of two, for which the function's tokens are made."""
+    """Role of a cluster for which the function's tokens are made (`manifests/cluster-role.yaml`)."""
 
     NONE = "none"
-    READ = "read"
-    ACT = "act"
+    TAINT = "taint"  # reads, and patches Nodes
+    ACT = "act"  # drains, and removes Nodes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +105,7 @@ class LeewardFunction(Construct):
         every log group.
         """
         permissions = permissions_of(self.shape, scopes.settings)
-        others = [each for each in permissions if each.on not in TAGGED]
+        others = [each for each in permissions if each.on not in MANAGED]
         statements = scopes.statements(others, function=self.shape.name)
         role = iam.Role(
             self,
@@ -114,19 +114,17 @@ class LeewardFunction(Construct):
             description=f"{self.names.function(self.shape.name)}: exactly what infra/permissions.py lists",
             inline_policies={"leeward": iam.PolicyDocument(statements=statements, minimize=False)},
         )
-        for scope, resources in TAGGED.items():
-            tagged = scopes.statements(each for each in permissions if each.on is scope)
-            if tagged:
-                self._tagged_policy(role, resources, tagged)
+        for resources in dict.fromkeys(MANAGED.values()):
+            of_clusters = scopes.statements(each for each in permissions if MANAGED.get(each.on) == resources)
+            if of_clusters:
+                self._managed_policy(role, resources, of_clusters)
         return role
 
-    def _tagged_policy(self, role: iam.Role, resources: str, statements: list[iam.PolicyStatement]) -> None:
-        """Add a managed policy of the stack, for this role alone: each cluster's tag needs a statement of its own, and
-        a role's inline policies may have 10,240 characters in all.
-        """
+    def _managed_policy(self, role: iam.Role, resources: str, statements: list[iam.PolicyStatement]) -> None:
+        """Add a managed policy of the stack, for this role alone."""
         document = iam.PolicyDocument(statements=statements, minimize=False)
         description = f"{self.names.function(self.shape.name)}: {resources} of the configured clusters"
-        id_ = resources.rsplit(maxsplit=1)[-1].capitalize()  # Groups, Templates
+        id_ = resources.rsplit(maxsplit=1)[-1].capitalize()  # Groups, Templates, Roles
         iam.ManagedPolicy(self, id_, description=description, document=document, roles=[role])
 
     def _enter_vpc(self, settings: Settings) -> None:
@@ -161,8 +159,7 @@ def function_environment(stack: Stack, scopes: Scopes, *, table: str, queue: str
             "name": cluster.name,
             "region": stack.region,
             "account": stack.account,
-            "readRole": scopes.cluster_role(cluster.name, "read"),
-            "actRole": scopes.cluster_role(cluster.name, "act"),
+            **{f"{access}Role": scopes.cluster_role(cluster.name, access) for access in ("taint", "act")},
         }
         for cluster in scopes.settings.clusters
     ]

@@ -38,7 +38,7 @@ def interruption_shape(settings: Settings) -> FunctionShape:
         description="Reads interruption messages, taints the nodes at once and starts their termination",
         timeout=TIMEOUT,
         memory=512,
-        access=KubernetesAccess.ACT,
+        access=KubernetesAccess.TAINT,
         concurrency=reserved_concurrency(settings),
     )
 

@@ -95,7 +95,7 @@ class Names:
         return f"{self.prefix}-{region}"
 
     def cluster_role(self, region: str, cluster: str, access: str) -> str:
-        """Return the name of the role of one cluster and access (`read` or `act`). Roles are global to an account, so
+        """Return the name of the role of one cluster and access (`taint` or `act`). Roles are global to an account, so
         it carries the Region: clusters of one name in two Regions are usual. `region` may be a token that
         CloudFormation fills in.
         """

@@ -37,8 +37,8 @@ class Scope(StrEnum):
     POLICIES = "policies"  # SSM parameters of the configured clusters
     CLUSTERS = "clusters"  # the configured EKS clusters
     NODE_GROUPS = "node-groups"  # any managed node group of the configured clusters
+    TAINT_ROLES = "taint-roles"  # leeward-REGION-CLUSTER-taint
     ACT_ROLES = "act-roles"  # leeward-REGION-CLUSTER-act
-    ANY_ACT_ROLE = "any-act-role"  # the same without naming the clusters, where IAM's limit on a role's size forbids it
     NODE_ROLES = "node-roles"  # what instances run as, passed to EC2 only
     LAUNCHED = "launched"  # what a launch template names or makes: nothing that the caller puts in its place
     FLEET_LAUNCHED = "fleet-launched"  # the same, of the types that CreateFleet knows

@@ -54,10 +54,8 @@ _WAKE = Permission(
 )
 
 # Callers of Kubernetes: find the API server, then assume the role that the cluster knows.
-_SPEAK_TO_CLUSTERS = (
-    Permission(action="eks:DescribeCluster", on=Scope.CLUSTERS),
-    Permission(action="sts:AssumeRole", on=Scope.ACT_ROLES),
-)
+_FIND_CLUSTERS = Permission(action="eks:DescribeCluster", on=Scope.CLUSTERS)
+_SPEAK_TO_CLUSTERS = (_FIND_CLUSTERS, Permission(action="sts:AssumeRole", on=Scope.TAINT_ROLES))
 
 _LAUNCHING = (
     Permission(action="autoscaling:LaunchInstances", on=Scope.CLUSTER_GROUPS, reason=ONLY_TAGGED),
@@ -145,7 +143,8 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         _PUT_RECORD,
         _CHANGE_RECORD,
         _READ_POLICIES,
-        *_SPEAK_TO_CLUSTERS,
+        _FIND_CLUSTERS,
+        Permission(action="sts:AssumeRole", on=Scope.ACT_ROLES),
     ),
     "reconciler": (
         _READ_INSTANCES,
@@ -223,12 +222,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         Permission(action="states:StartExecution", on=Scope.UPGRADE_MACHINES),
         _LOOK_AT_UPGRADE,
         _READ_POLICIES,
-        Permission(action="eks:DescribeCluster", on=Scope.CLUSTERS),
-        Permission(
-            action="sts:AssumeRole",
-            on=Scope.ANY_ACT_ROLE,
-            reason="naming each cluster's role would not fit into a role; each of them names who may wear it",
-        ),
+        *_SPEAK_TO_CLUSTERS,
     ),
     "notifications": (
         Permission(action="events:PutEvents", on=Scope.BUS),

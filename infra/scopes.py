@@ -17,8 +17,17 @@ from infra.settings import Settings
 _Condition = Mapping[str, Mapping[str, Any]]
 
 
-# Scopes that the resource's tag holds to the configured clusters -> what the resource is
-TAGGED = {Scope.CLUSTER_GROUPS: "Auto Scaling groups", Scope.CLUSTER_TEMPLATES: "launch templates"}
+# Scopes that grow with the number of clusters -> what the resource is. A function's role has a managed policy for each
+# kind, because its inline policies may have 10,240 characters in all.
+MANAGED = {
+    Scope.CLUSTER_GROUPS: "Auto Scaling groups",
+    Scope.CLUSTER_TEMPLATES: "launch templates",
+    **dict.fromkeys(
+        (Scope.POLICIES, Scope.CLUSTERS, Scope.NODE_GROUPS, Scope.TAINT_ROLES, Scope.ACT_ROLES),
+        "policies, API servers and roles",
+    ),
+}
+TAGGED = (Scope.CLUSTER_GROUPS, Scope.CLUSTER_TEMPLATES)  # held to the configured clusters by the resource's tag
 
 
 class Scopes:
@@ -87,7 +96,6 @@ class Scopes:
                 *(self._arn("ssm", f"parameter{name}") for name in self.settings.image_parameters),
             ],
             Scope.ALARMS: [self._arn("cloudwatch", "alarm:*")],
-            Scope.ANY_ACT_ROLE: [self.cluster_role("*", "act")],
             Scope.CLUSTER_GROUPS: [self._arn("autoscaling", "autoScalingGroup:*")],
             Scope.NODE_ROLES: list(self.settings.node_roles),
             Scope.CUSTOMER_KEY: [self.settings.kms_key or ""],
@@ -104,6 +112,8 @@ class Scopes:
                 return [self._arn("eks", f"cluster/{name}") for name in clusters]
             case Scope.NODE_GROUPS:
                 return [self._arn("eks", f"nodegroup/{name}/*") for name in clusters]
+            case Scope.TAINT_ROLES:
+                return [self.cluster_role(name, "taint") for name in clusters]
             case Scope.ACT_ROLES:
                 return [self.cluster_role(name, "act") for name in clusters]
             case _:
@@ -121,7 +131,7 @@ class Scopes:
         return self._arn("events", f"rule/{name}")
 
     def cluster_role(self, cluster: str, access: str) -> str:
-        """Return the ARN of a cluster's role; `*` for those of every cluster of this Region."""
+        """Return the ARN of a cluster's role; `access`: `taint` or `act`."""
         name = self.names.cluster_role(self._stack.region, cluster, access)
         return self._stack.format_arn(service="iam", region="", resource="role", resource_name=name)
 

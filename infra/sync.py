@@ -17,7 +17,7 @@ SHAPE = FunctionShape(
     description="Keeps terminate hooks on groups, subnet labels on nodes, and facts for placement in the table",
     timeout=120,
     memory=512,
-    access=KubernetesAccess.ACT,
+    access=KubernetesAccess.TAINT,
     once=True,
 )
 

@@ -39,7 +39,7 @@ RECONCILER = FunctionShape(
     description="Finishes what no Catch can, keeps finalizers, replaces unhealthy nodes",
     timeout=55,
     memory=512,
-    access=KubernetesAccess.ACT,
+    access=KubernetesAccess.TAINT,
     once=True,
 )
 

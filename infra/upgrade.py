@@ -41,7 +41,7 @@ UPGRADE = FunctionShape(
     description="Takes the steps of node-group-upgrade and of managed-node-group-upgrade",
     timeout=300,
     memory=1769,  # one vCPU: it plans over a whole cluster
-    access=KubernetesAccess.ACT,
+    access=KubernetesAccess.TAINT,
 )
 
 

@@ -19,7 +19,7 @@ The local AWS listens on {endpoint}, the cluster {cluster!r} on {api}. In anothe
   export KUBECONFIG={kubeconfig}
   kubectl get nodes
   make deploy                                     # Leeward itself, with the settings in cdk.json
-  kubectl apply -f manifests/cluster-role.yaml
+  kubectl apply -f manifests/
 
 Instances tagged kubernetes.io/cluster/{cluster} join the cluster. Ctrl-C stops everything.
 """

@@ -91,7 +91,7 @@ def instances_of(stack: LocalStack, group: str) -> list[Mapping[str, Any]]:
 
 
 def apply(stack: LocalStack, objects: Sequence[Mapping[str, Any]]) -> None:
-    """Apply the ClusterRole that a user applies once, and these workloads."""
+    """Apply the ClusterRoles that a user applies once, and these workloads."""
     for document in (ROOT / "manifests").glob("*.yaml"):
         stack.kubectl("apply", "--validate=false", "-f", str(document))
     stack.kubectl("apply", "--validate=false", "-f", "-", stdin=manifests(objects))
@@ -101,7 +101,7 @@ def let_in(stack: LocalStack) -> None:
     """Create the caller's access entry: a user of `leeward` needs one, as for kubectl."""
     arn = stack.client("sts").get_caller_identity()["Arn"]
     stack.client("eks").create_access_entry(
-        clusterName=stack.cluster, principalArn=arn, kubernetesGroups=["leeward:act"]
+        clusterName=stack.cluster, principalArn=arn, kubernetesGroups=["leeward:read", "leeward:taint"]
     )
     stack.take_over_access_entries()
 

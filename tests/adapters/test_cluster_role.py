@@ -1,4 +1,6 @@
-"""manifests/cluster-role.yaml allows what the client uses, and nothing else."""
+"""The ClusterRoles of manifests/ allow what the client uses, and nothing else.
+
+Which function uses which call is recorded in the simulation (tests/simulation/test_cluster_roles.py)."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,7 +16,18 @@ from leeward.model.pod import Owner, Pod
 from leeward.ports.kubernetes import Listed
 from tests.adapters.kubernetes_objects import raw_node, raw_pod
 
-DOCUMENTS = list(yaml.safe_load_all(Path("manifests/cluster-role.yaml").read_text()))
+DOCUMENTS = [one for path in Path("manifests").glob("*.yaml") for one in yaml.safe_load_all(path.read_text())]
+RULES = {
+    document["metadata"]["name"]: {
+        (group, resource, verb)
+        for rule in document["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+    for document in DOCUMENTS
+    if document["kind"] == "ClusterRole"
+}
 NODE, POD = Node.from_json(raw_node()), Pod.from_json(raw_pod())
 OWNER = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "controller": True}
 GROUPS = {
@@ -62,28 +75,34 @@ class Recorder:
         return ()
 
 
-def read(api):
+def plan(api):
+    """What decisions about the whole cluster look at."""
     api.nodes()
     api.node("node-a")
     api.pods_on("node-a")
+    api.pods()
     api.budgets()
     api.daemon_sets()
     api.aws_node()
+    for what in Listed:
+        if what is not Listed.ATTACHMENTS:
+            api.read(what, dict)
+
+
+def find_volumes(api):
+    """What a drain waits for after the last eviction."""
     api.volumes()
     api.attachments()
 
 
-def gather(api):
-    """What decisions about the whole cluster look at beside that."""
-    for what in Listed:
-        api.read(what, dict)
-
-
-def act(api):
+def taint(api):
+    """What interruption, sync, reconciler, upgrades and disruptions change."""
     with pytest.raises(Exception, match="not there any more"):
         api.taint(NODE, Taint(key="k", effect="NoSchedule"))
     with pytest.raises(Exception, match="not there any more"):
         api.untaint(replace(NODE, taints=(Taint(key="k", effect="NoSchedule"),)), Taint(key="k", effect="NoSchedule"))
+    with pytest.raises(Exception, match="not there any more"):
+        api.cordon(NODE, "upgrade")
     with pytest.raises(Exception, match="not there any more"):
         api.label(NODE, {"leeward.dev/subnet-id": "subnet-a"})
     with pytest.raises(Exception, match="not there any more"):
@@ -92,45 +111,66 @@ def act(api):
         api.add_finalizer(NODE, "leeward.dev/termination")
     api.remove_finalizer(replace(NODE, finalizers=("leeward.dev/termination",)), "leeward.dev/termination")
     api.strip(replace(NODE, finalizers=("leeward.dev/termination",)), "deployment")
-    deployment = api.deployment_of(replace(POD, owner=Owner(api_version="apps/v1", kind="ReplicaSet", name="web-5d4")))
-    assert not api.scale(deployment, 2)
-    assert api.autoscaled("shop") == frozenset()
-    api.evict(POD)
-    api.delete_pod(POD)
-    api.delete_node(NODE)
     api.event(NODE, reason="R", message="m", warning=False, now=datetime(2026, 1, 1, tzinfo=UTC))
 
 
-def allowed(role):
-    (document,) = [d for d in DOCUMENTS if d["kind"] == "ClusterRole" and d["metadata"]["name"] == role]
-    return {
-        (group, resource, verb)
-        for rule in document["rules"]
-        for group in rule["apiGroups"]
-        for resource in rule["resources"]
-        for verb in rule["verbs"]
+def drain(api):
+    """What a drain does."""
+    api.nodes()
+    api.node("node-a")
+    api.pods_on("node-a")
+    api.budgets("shop")
+    api.daemon_sets()
+    api.daemon_sets(among=frozenset({"kube-system/aws-node"}))
+    find_volumes(api)
+    taint(api)
+    api.evict(POD)
+    api.delete_pod(POD)
+    api.delete_node(NODE)
+
+
+def find_lone_pods(api):
+    """What says that a pod is the only one of its Deployment."""
+    assert api.autoscaled("shop") == frozenset()
+    return api.deployment_of(replace(POD, owner=Owner(api_version="apps/v1", kind="ReplicaSet", name="web-5d4")))
+
+
+def surge(api):
+    """What `drain.singleReplicas: surge` does."""
+    assert not api.scale(find_lone_pods(api), 2)
+
+
+USES = {
+    "leeward-read": (plan, find_volumes),
+    "leeward-taint": (plan, taint),
+    "leeward-act": (drain,),
+    "leeward-surge": (surge,),
+    "leeward-surge-read": (find_lone_pods,),
+}
+
+
+@pytest.mark.parametrize("role", USES)
+def test_what_is_done_with_a_role_needs_exactly_its_rules(role):
+    recorder = Recorder()
+    for use in USES[role]:
+        use(ClusterApi(recorder))
+    assert recorder.used == RULES[role]
+
+
+def test_every_role_is_used():
+    assert set(USES) == set(RULES)
+
+
+def test_only_the_draining_role_removes_pods_and_nodes_and_only_where_asked_for_it_scales():
+    dangerous = {
+        role: {(resource, verb) for _, resource, verb in rules if verb == "delete" or "/" in resource}
+        for role, rules in RULES.items()
+    }
+    assert {role: found for role, found in dangerous.items() if found} == {
+        "leeward-act": {("nodes", "delete"), ("pods", "delete"), ("pods/eviction", "create")},
+        "leeward-surge": {("deployments/scale", "patch")},
     }
 
 
-def test_reading_needs_exactly_the_read_role():
-    recorder = Recorder()
-    read(ClusterApi(recorder))
-    gather(ClusterApi(recorder))
-    assert recorder.used == allowed("leeward-read")
-
-
-def test_acting_needs_exactly_the_act_role():
-    recorder = Recorder()
-    read(ClusterApi(recorder))
-    gather(ClusterApi(recorder))  # an upgrade asks whether an old node's pods fit on new ones
-    act(ClusterApi(recorder))
-    assert recorder.used == allowed("leeward-act")
-
-
-def test_each_role_is_bound_to_the_group_that_access_entries_name():
-    bound = {
-        d["roleRef"]["name"]: [subject["name"] for subject in d["subjects"]]
-        for d in DOCUMENTS
-        if d["kind"] == "ClusterRoleBinding"
-    }
-    assert bound == {"leeward-read": ["leeward:read"], "leeward-act": ["leeward:act"]}
+def test_no_rule_has_a_wildcard():
+    assert not [rule for rules in RULES.values() for rule in rules if "*" in "".join(rule)]

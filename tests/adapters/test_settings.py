@@ -11,7 +11,7 @@ BLUE = {
     "name": "blue",
     "region": "eu-west-1",
     "account": "111122223333",
-    "readRole": "arn:aws:iam::111122223333:role/leeward-blue-read",
+    "taintRole": "arn:aws:iam::111122223333:role/leeward-blue-taint",
     "actRole": "arn:aws:iam::111122223333:role/leeward-blue-act",
 }
 GOOD = {
@@ -76,8 +76,8 @@ def test_a_wrong_value_is_named_with_what_was_expected(name, value):
 
 
 def test_a_role_is_needed_only_for_the_access_that_the_function_has():
-    bare = json.dumps([{"name": "blue", "readRole": BLUE["readRole"]}])
+    bare = json.dumps([{"name": "blue", "taintRole": BLUE["taintRole"]}])
     (line,) = problems(CLUSTERS=bare)
-    assert line == "CLUSTERS: found no actRole of blue, expected one for access act"
-    for access in ("read", "none"):
+    assert line == "CLUSTERS: found no actRole of blue, expected one"
+    for access in ("taint", "none"):
         assert Settings.from_env({**GOOD, "CLUSTERS": bare, "KUBERNETES_ACCESS": access}).clusters

@@ -1,5 +1,6 @@
 """A deployment in memory as `leeward doctor` sees it: whole from the start, a test takes parts of it away."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
@@ -30,8 +31,8 @@ def arn(service: str, resource: str) -> str:
     return f"arn:aws:{service}:{REGION}:{ACCOUNT}:{resource}"
 
 
-def act_role(cluster: str) -> str:
-    return f"arn:aws:iam::{ACCOUNT}:role/leeward-{cluster}-act"
+def role_of(cluster: str, access: str = "act") -> str:
+    return f"arn:aws:iam::{ACCOUNT}:role/leeward-{cluster}-{access}"
 
 
 def a_queue(name: str, *, messages: int = 0) -> Queue:
@@ -62,7 +63,7 @@ class FakeRbac(Calls):
         super().__init__()
         self.roles: dict[str, ClusterRole] = {name: ClusterRole(rules=rules) for name, rules in expected.NEEDED.items()}
         self.bound: dict[str, Binding] = {
-            name: Binding(role=name, groups=(group,)) for name, group in expected.KUBERNETES_GROUPS.items()
+            name: Binding(role=name, groups=expected.KUBERNETES_GROUPS[name]) for name in expected.NEEDED
         }
         self.map_roles: str | None = None
 
@@ -92,8 +93,11 @@ class FakeDeployment(Calls):
 
     def __init__(self, *serving: str, listed: Iterable[Group] = ()) -> None:
         super().__init__()
-        clusters = ", ".join(f'{{"name": "{name}", "actRole": "{act_role(name)}"}}' for name in serving)
-        reported = {"CLUSTERS": f"[{clusters}]", "QUEUE_ARN": arn("sqs", expected.QUEUE), "HOOK_TOPICS": "[]"}
+        accesses = ("taint", "act")
+        clusters = [
+            {"name": name, **{f"{access}Role": role_of(name, access) for access in accesses}} for name in serving
+        ]
+        reported = {"CLUSTERS": json.dumps(clusters), "QUEUE_ARN": arn("sqs", expected.QUEUE), "HOOK_TOPICS": "[]"}
         self.who = WHO
         self.endpoints = set(expected.ENDPOINTS)
         self.routed = False
@@ -120,7 +124,9 @@ class FakeDeployment(Calls):
         self.ringing = {name: Alarm(state="OK") for name in expected.ALARMS}
         self.listed = list(listed)
         self.known = {name: EksCluster(status="ACTIVE", version="1.33") for name in serving}
-        self.entries = {(name, act_role(name)): ("leeward:act",) for name in serving}
+        self.entries = {
+            (name, role_of(name, access)): (f"leeward:{access}",) for name in serving for access in accesses
+        }
         self.inside = {name: FakeRbac() for name in serving}
 
     def concurrency(self) -> Concurrency:

@@ -108,6 +108,12 @@ class Template:
                 found[by_name[role]].append(properties["PolicyDocument"])
         return found
 
+    def named_roles(self, prefix: str) -> dict[str, dict[str, Any]]:
+        """Rest of a role's name after the prefix -> properties."""
+        roles = self.resources("AWS::IAM::Role").values()
+        named = {role["RoleName"]: role for role in roles if "RoleName" in role}
+        return {name.removeprefix(prefix): role for name, role in named.items() if name.startswith(prefix)}
+
     def _name(self, logical: str) -> str:
         resource = self.raw["Resources"][logical]
         given = resource.get("Properties", {}).get(_NAMES.get(resource["Type"], ("",))[0])

@@ -1,15 +1,16 @@
 """What `leeward doctor` expects is what the template makes, no more and no less, and what the manifest allows."""
 
 import json
-from pathlib import Path
 
 import pytest
 import yaml
 
 from leeward.doctor import expected
+from leeward.termination import replica_surge
 from tests.infra.conftest import ROOT
 
-MANIFEST = list(yaml.safe_load_all((ROOT / expected.ROLE_MANIFEST).read_text()))
+RULES = {expected.ROLE_MANIFEST: expected.NEEDED, expected.SURGE_MANIFEST: expected.FOR_SURGE}
+MANIFESTS = {path: list(yaml.safe_load_all((ROOT / path).read_text())) for path in RULES}
 
 
 def test_functions_state_machines_queues_and_alarms(template):
@@ -75,35 +76,37 @@ def test_only_the_capped_function_is_excused_its_throttles(template):
 def test_every_function_that_enters_a_cluster_is_what_the_doctor_looks_for(template):
     functions = template.named("AWS::Lambda::Function").values()
     access = {function["Environment"]["Variables"]["KUBERNETES_ACCESS"] for function in functions}
-    assert access == {"act", "none"}
-    assert expected.ENTERED_AS == "leeward-act"
+    assert {f"leeward-{each}": f"{each}Role" for each in access - {"none"}} == dict(expected.ENTERED_AS)
 
 
-def test_the_rules_of_the_cluster_roles():
-    for document in MANIFEST:
-        if document["kind"] != "ClusterRole":
-            continue
-        allowed = {
+@pytest.mark.parametrize("path", RULES)
+def test_the_rules_of_the_cluster_roles(path):
+    allowed = {
+        document["metadata"]["name"]: {
             (group, resource, verb)
             for rule in document["rules"]
             for group in rule["apiGroups"]
             for resource in rule["resources"]
             for verb in rule["verbs"]
         }
-        assert expected.NEEDED[document["metadata"]["name"]] == allowed
+        for document in MANIFESTS[path]
+        if document["kind"] == "ClusterRole"
+    }
+    assert allowed == dict(RULES[path])
 
 
 def test_the_bindings():
     bound = {
-        document["roleRef"]["name"]: document["subjects"][0]["name"]
-        for document in MANIFEST
+        document["roleRef"]["name"]: tuple(subject["name"] for subject in document["subjects"])
+        for documents in MANIFESTS.values()
+        for document in documents
         if document["kind"] == "ClusterRoleBinding"
     }
     assert dict(expected.KUBERNETES_GROUPS) == bound
 
 
-def test_the_manifest_is_where_the_doctor_says():
-    assert Path(expected.ROLE_MANIFEST).exists()
+def test_a_drain_that_may_not_scale_names_the_same_manifest_as_the_doctor():
+    assert replica_surge.MANIFEST == expected.SURGE_MANIFEST
 
 
 def test_what_functions_are_reported_is_what_the_doctor_reads(template):
@@ -112,5 +115,7 @@ def test_what_functions_are_reported_is_what_the_doctor_reads(template):
     reported = template.named("AWS::Lambda::Function")["leeward-sync"]["Environment"]["Variables"]
     reported = {name: value if isinstance(value, str) else json.dumps(value) for name, value in reported.items()}
     served = clusters_of(reported)
-    assert [one.role.rpartition("/")[2] for one in served] == [f"leeward-us-east-1-{one.name}-act" for one in served]
+    for one in served:
+        names = {role: arn.rpartition("/")[2] for role, arn in one.roles.items()}
+        assert names == {f"leeward-{access}": f"leeward-us-east-1-{one.name}-{access}" for access in ("taint", "act")}
     assert [arn.rpartition(":")[2] for arn in queue_arns_of(reported)] == [expected.QUEUE]

@@ -23,14 +23,14 @@ NAMES = (
     "notifications",
 )
 ACCESS = {
-    "interruption": "act",
+    "interruption": "taint",
     "terminate": "none",
     "drain": "act",
-    "reconciler": "act",
-    "sync": "act",
-    "upgrade": "act",
-    "disruption-planner": "act",
-    "disrupt": "act",
+    "reconciler": "taint",
+    "sync": "taint",
+    "upgrade": "taint",
+    "disruption-planner": "taint",
+    "disrupt": "taint",
     "notifications": "none",
 }
 FUNCTION = "AWS::Lambda::Function"
@@ -101,7 +101,7 @@ def test_the_clusters_carry_where_they_are_and_their_roles(everything):
 def test_every_role_that_a_function_is_reported_exists_and_its_name_fits_iam(everything):
     roles = {p["RoleName"] for p in everything.resources("AWS::IAM::Role").values() if "RoleName" in p}
     reported = json.loads(environment(everything, "drain")["CLUSTERS"])
-    assert roles == {cluster[key].rsplit("/")[-1] for cluster in reported for key in ("readRole", "actRole")}
+    assert roles == {cluster[key].rsplit("/")[-1] for cluster in reported for key in ("taintRole", "actRole")}
     assert len(roles) == 2 * len(EVERYTHING["clusters"])
     assert max(map(len, roles)) <= 64
 

@@ -37,7 +37,6 @@ WIDE = {
     Scope.CLUSTER_TEMPLATES,
     Scope.ALARMS,
     Scope.IMAGES,
-    Scope.ANY_ACT_ROLE,
 }
 CHANGES_A_GROUP = {
     "autoscaling:CompleteLifecycleAction",
@@ -168,28 +167,35 @@ def test_only_the_configured_clusters_policies_are_read(everything):
     assert all("/leeward/blue/policies" in r or f"/leeward/{LONG_NAME}/policies" in r for r in statement.resources)
 
 
-def test_a_cluster_role_is_worn_by_the_functions_that_speak_to_kubernetes_and_can_do_nothing_in_aws(template):
-    roles = [role for role in template.resources("AWS::IAM::Role").values() if "-demo-" in role.get("RoleName", "")]
-    assert len(roles) == 2
-    for role in roles:
+WEARERS = {
+    "act": {"TerminationDrain"},
+    "taint": {
+        "InterruptionInterruption",
+        "TerminationReconciler",
+        "UpgradeUpgrade",
+        "DisruptionDisruptionPlanner",
+        "DisruptionDisrupt",
+        "SyncSync",
+    },
+}
+
+
+def test_a_cluster_role_is_worn_by_its_functions_alone_and_can_do_nothing_in_aws(template):
+    roles = template.named_roles("leeward-us-east-1-demo-")
+    assert set(roles) == set(WEARERS)
+    for access, role in roles.items():
         assert "Policies" not in role
+        assert "ManagedPolicyArns" not in role
         (statement,) = role["AssumeRolePolicyDocument"]["Statement"]
-        wearers = {arn.split("/")[-1] for arn in statement["Principal"]["AWS"]}
-        assert {w.split("Function")[0] for w in wearers} == {
-            "InterruptionInterruption",
-            "TerminationDrain",
-            "TerminationReconciler",
-            "UpgradeUpgrade",
-            "DisruptionDisruptionPlanner",
-            "DisruptionDisrupt",
-            "SyncSync",
-        }
+        named = statement["Principal"]["AWS"]
+        wearers = {arn.split("/")[-1] for arn in ([named] if isinstance(named, str) else named)}
+        assert {wearer.split("Function")[0] for wearer in wearers} == WEARERS[access]
 
 
 def test_the_cluster_knows_each_role_by_its_group(template, everything):
     entries = template.resources("AWS::EKS::AccessEntry").values()
     assert {(e["ClusterName"], e["PrincipalArn"].rsplit("/")[-1], *e["KubernetesGroups"]) for e in entries} == {
-        ("demo", "leeward-us-east-1-demo-read", "leeward:read"),
+        ("demo", "leeward-us-east-1-demo-taint", "leeward:taint"),
         ("demo", "leeward-us-east-1-demo-act", "leeward:act"),
     }
     assert not everything.resources("AWS::EKS::AccessEntry"), "accessEntries: false leaves them out"

@@ -520,13 +520,16 @@ class TestSingleReplicas:
         assert system.claims.records[I].surges == {}
 
     @pytest.mark.parametrize("forbidden", ["deployment_of", "autoscaled", "scale"])
-    def test_a_role_of_before_evicts_as_before_and_says_so(self, forbidden):
+    def test_without_the_right_to_scale_the_pod_is_evicted_as_without_surge_and_an_event_names_the_manifest(
+        self, forbidden
+    ):
         system = a_surging_system()
         system.kubernetes.fail(forbidden, AccessDeniedError("patch deployments/scale"))
         claim(system, CauseKind.MANUAL)
         assert Walker(system).run(I).ended == "Terminated"
         assert system.kubernetes.done == ["evict shop/web-1"]
-        assert "patch deployments/scale" in reported(system, "NotSurged")[0]
+        (reason,) = reported(system, "NotSurged")
+        assert "patch deployments/scale (kubectl apply -f manifests/replica-surge-role.yaml)" in reason
         assert system.claims.records[I].surges == {}
 
     def test_a_permission_that_is_taken_away_meanwhile_ends_no_termination(self):

@@ -17,11 +17,14 @@ _LABEL_VALUE = re.compile(r"[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?", re
 
 
 class KubernetesAccess(StrEnum):
-    """Role with which a function signs in to the clusters; `none`: it never does."""
+    """Role with which a function signs in to the clusters; `none`: it never does.
 
-    READ = "read"
-    ACT = "act"
+    `taint`: reads, and patches Nodes (taints, labels, annotations, finalizers). `act`: drains, and removes Nodes.
+    """
+
     NONE = "none"
+    TAINT = "taint"
+    ACT = "act"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +34,13 @@ class ServedCluster:
     name: str
     region: str = ""
     account: str = ""
-    read_role: str = ""
+    taint_role: str = ""
     act_role: str = ""
+
+    def role(self, access: KubernetesAccess) -> str:
+        """Return the ARN of the role for this access, empty where there is none."""
+        roles = {KubernetesAccess.TAINT: self.taint_role, KubernetesAccess.ACT: self.act_role}
+        return roles.get(access, "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +67,7 @@ class Settings:
     def from_env(cls, environment: Mapping[str, str]) -> "Settings":
         """Read the settings. Raises InvalidInputError with one line per problem: name, found, expected."""
         reader = _Reader(environment)
-        access = reader.read("KUBERNETES_ACCESS", KubernetesAccess, "one of read, act, none")
+        access = reader.read("KUBERNETES_ACCESS", KubernetesAccess, "one of taint, act, none")
         settings = cls(
             clusters=reader.read("CLUSTERS", _clusters, _CLUSTERS_EXPECTED) or (),
             deployment=reader.read("DEPLOYMENT_ID", _label_value, "at most 63 letters, digits, -, _ and .") or "",
@@ -88,12 +96,12 @@ class Settings:
         return frozenset({self.queue_arn, *self.hook_topics})
 
 
-_CLUSTERS_EXPECTED = 'a JSON list of {"name", "region", "account", "readRole", "actRole"} with distinct names'
+_CLUSTERS_EXPECTED = 'a JSON list of {"name", "region", "account", "taintRole", "actRole"} with distinct names'
 _CLUSTER_KEYS = {
     "name": "name",
     "region": "region",
     "account": "account",
-    "readRole": "read_role",
+    "taintRole": "taint_role",
     "actRole": "act_role",
 }
 
@@ -137,9 +145,8 @@ def _missing_roles(settings: Settings) -> list[str]:
     access = settings.kubernetes_access
     if access is KubernetesAccess.NONE:
         return []
-    key = "readRole" if access is KubernetesAccess.READ else "actRole"
-    without = [cluster.name for cluster in settings.clusters if not getattr(cluster, _CLUSTER_KEYS[key])]
-    return [f"CLUSTERS: found no {key} of {name}, expected one for access {access.value}" for name in without]
+    without = [cluster.name for cluster in settings.clusters if not cluster.role(access)]
+    return [f"CLUSTERS: found no {access.value}Role of {name}, expected one" for name in without]
 
 
 def _arns(text: str) -> tuple[str, ...]:

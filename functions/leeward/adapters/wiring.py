@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from leeward.adapters import lazy as adapters
-from leeward.adapters.aws.access import Access, AssumedRole, NoAccess, OwnCredentials
+from leeward.adapters.aws.access import SESSION_NAME, Access, AssumedRole, NoAccess, OwnCredentials
 from leeward.adapters.aws.claims import DynamoClaims
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.clusters import EksClusters, cluster_client
@@ -197,11 +197,16 @@ def _print(sentence: str) -> None:
 
 
 def _role_of(access: KubernetesAccess, clients: AwsClients, clock: Clock) -> Callable[[ServedCluster], Access]:
+    """Return the choice of a cluster's credentials. Sessions carry the function's name, so that the cluster's audit log
+    tells the functions of one role from each other.
+    """
+    session = os.environ.get("AWS_LAMBDA_FUNCTION_NAME", SESSION_NAME)
+
     def choose(cluster: ServedCluster) -> Access:
         if access is KubernetesAccess.NONE:
             return NoAccess()
-        role = cluster.read_role if access is KubernetesAccess.READ else cluster.act_role
-        return AssumedRole(clients, clock, role=role, region=cluster.region or clients.region)
+        region = cluster.region or clients.region
+        return AssumedRole(clients, clock, role=cluster.role(access), region=region, session=session)
 
     return choose
 

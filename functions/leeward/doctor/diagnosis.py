@@ -53,6 +53,7 @@ CLUSTER: tuple[OfCluster, ...] = (
     _alone(clusters.api_server),
     _alone(cluster_roles.roles),
     _alone(cluster_roles.bindings),
+    _alone(cluster_roles.surge),
     clusters.sync,
     clusters.reach,
     _alone(clusters.other_deployments),

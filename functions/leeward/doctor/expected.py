@@ -101,29 +101,53 @@ ALARMS = tuple(
 )
 
 ROLE_MANIFEST = "manifests/cluster-role.yaml"
-KUBERNETES_GROUPS: Mapping[str, str] = {"leeward-act": "leeward:act", "leeward-read": "leeward:read"}
-"""ClusterRole and ClusterRoleBinding -> the group that is bound."""
-ENTERED_AS = "leeward-act"  # role of every function that calls Kubernetes
+SURGE_MANIFEST = "manifests/replica-surge-role.yaml"  # only where a policy says drain.singleReplicas: surge
+KUBERNETES_GROUPS: Mapping[str, tuple[str, ...]] = {
+    "leeward-read": ("leeward:read",),
+    "leeward-taint": ("leeward:taint",),
+    "leeward-act": ("leeward:act",),
+    "leeward-surge": ("leeward:act",),
+    "leeward-surge-read": ("leeward:taint", "leeward:read"),
+}
+"""ClusterRole and ClusterRoleBinding -> the groups that are bound."""
+ENTERED_AS: Mapping[str, str] = {"leeward-taint": "taintRole", "leeward-act": "actRole"}
+"""ClusterRole of functions -> the key of the IAM role, in the setting CLUSTERS, with which they sign in."""
 
 
 def _rules(group: str, resources: Iterable[str], *verbs: str) -> frozenset[Rule]:
     return frozenset((group, resource, verb) for resource in resources for verb in verbs)
 
 
-_READ = frozenset().union(
+_BOTH = frozenset().union(  # what draining and planning read
     _rules("", ["nodes"], "get", "list"),
-    _rules("", ["pods", "persistentvolumes", "persistentvolumeclaims", "namespaces", "services"], "list"),
+    _rules("", ["pods", "persistentvolumes"], "list"),
     _rules("policy", ["poddisruptionbudgets"], "list"),
     _rules("apps", ["daemonsets"], "get", "list"),
-    _rules("storage.k8s.io", ["volumeattachments", "storageclasses", "csinodes"], "list"),
+)
+_PLANNING = _BOTH.union(
+    _rules("", ["persistentvolumeclaims", "namespaces", "services"], "list"),
+    _rules("storage.k8s.io", ["storageclasses", "csinodes"], "list"),
     _rules("discovery.k8s.io", ["endpointslices"], "list"),
 )
-_ACT = _READ.union(
-    _rules("", ["nodes"], "patch", "delete"),
-    _rules("", ["pods"], "get", "delete"),
-    _rules("", ["pods/eviction", "events"], "create"),
-    _rules("apps", ["deployments", "replicasets"], "get"),
-    _rules("apps", ["deployments/scale"], "patch"),
-    _rules("autoscaling", ["horizontalpodautoscalers"], "list"),
+_ATTACHMENTS = _rules("storage.k8s.io", ["volumeattachments"], "list")
+_WRITES = _rules("", ["nodes"], "patch") | _rules("", ["events"], "create")
+_LONE_PODS = _rules("apps", ["deployments", "replicasets"], "get") | _rules(
+    "autoscaling", ["horizontalpodautoscalers"], "list"
 )
-NEEDED: Mapping[str, frozenset[Rule]] = {"leeward-act": _ACT, "leeward-read": _READ}
+NEEDED: Mapping[str, frozenset[Rule]] = {
+    "leeward-read": _PLANNING | _ATTACHMENTS,
+    "leeward-taint": _PLANNING | _WRITES,
+    "leeward-act": _BOTH.union(
+        _ATTACHMENTS,
+        _WRITES,
+        _rules("", ["nodes"], "delete"),
+        _rules("", ["pods"], "get", "delete"),
+        _rules("", ["pods/eviction"], "create"),
+    ),
+}
+"""Rules of each ClusterRole of `ROLE_MANIFEST`."""
+FOR_SURGE: Mapping[str, frozenset[Rule]] = {
+    "leeward-surge": _LONE_PODS | _rules("apps", ["deployments/scale"], "patch"),
+    "leeward-surge-read": _LONE_PODS,
+}
+"""Rules of each ClusterRole of `SURGE_MANIFEST`."""

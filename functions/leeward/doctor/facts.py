@@ -156,24 +156,26 @@ class Disruption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """One cluster of the deployment's settings; `role` is the ARN of the role that the functions assume for it."""
+    """One cluster of the deployment's settings. `roles`: ClusterRole -> ARN of the IAM role with which functions sign
+    in for it; a role that the settings do not name is absent.
+    """
 
     name: str
-    role: str
+    roles: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InspectedCluster:
-    """One cluster. `served` None: what the deployment serves is not known. `entry`: Kubernetes groups of the access
-    entry; `aws_auth` is read where there is none. `members`: instances of its nodes. `foreign`: node -> the other
-    deployment that is terminating it, by its taint. `synced`: when fn sync recorded each kind of facts. By group:
-    `hooks`, `refreshes`, `upgrades`.
+    """One cluster. `served` None: what the deployment serves is not known. `entries`: Kubernetes groups of the access
+    entry of each role; `aws_auth` is read where one is missing. `roles`, `bindings` by name. `members`: instances of
+    its nodes. `foreign`: node -> the other deployment that is terminating it, by its taint. `synced`: when fn sync
+    recorded each kind of facts. By group: `hooks`, `refreshes`, `upgrades`.
     """
 
     name: str
     served: Served | None
     described: Read[EksCluster | None]
-    entry: Read[tuple[str, ...] | None]
+    entries: Mapping[str, Read[tuple[str, ...] | None]]
     aws_auth: Read[str | None]
     version: Read[str]
     roles: Mapping[str, Read[ClusterRole | None]]

@@ -62,6 +62,7 @@ class Check(StrEnum):
     API_SERVER = "api-server"
     CLUSTER_ROLE = "cluster-role"
     BINDING = "binding"
+    REPLICA_SURGE = "replica-surge"
     SYNC = "sync"
     REACH = "reach"
     OTHER_DEPLOYMENT = "other-deployment"
@@ -96,6 +97,7 @@ _PARTS: Mapping[Part, tuple[Check, ...]] = {
         Check.API_SERVER,
         Check.CLUSTER_ROLE,
         Check.BINDING,
+        Check.REPLICA_SURGE,
         Check.SYNC,
         Check.REACH,
         Check.OTHER_DEPLOYMENT,

@@ -4,7 +4,7 @@ Decides which reads are made, which permission each needs, and which clusters th
 that its functions share names them. `doctor.checks` decides what the facts mean."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -135,9 +135,13 @@ def clusters_of(settings: dict[str, str]) -> tuple[Served, ...] | None:
     """Return the clusters that the deployment serves; None: CLUSTERS is missing or not a list of clusters."""
     try:
         listed = json.loads(settings.get("CLUSTERS", ""))
-        return tuple(Served(name=str(raw["name"]), role=str(raw.get("actRole") or "")) for raw in listed)
+        return tuple(Served(name=str(raw["name"]), roles=_roles(raw)) for raw in listed)
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
+
+
+def _roles(raw: Mapping[str, Any]) -> dict[str, str]:
+    return {role: str(raw[key]) for role, key in expected.ENTERED_AS.items() if raw.get(key)}
 
 
 def queue_arns_of(settings: dict[str, str]) -> frozenset[str]:

@@ -35,7 +35,7 @@ def inspect_cluster(
     queue_arns: frozenset[str],
 ) -> InspectedCluster:
     """Read one cluster. `groups`: every known one, of which those with the cluster's tags are read."""
-    entry = _entry(name, served, deployment)
+    entries = {role: _entry(name, role, served, deployment) for role in expected.ENTERED_AS}
     rbac, version = _api(name, deployment)
     asked = _ClusterReader(version)
     policies = read("ssm:GetParametersByPath", lambda: ports.clusters.policies(name))
@@ -46,8 +46,8 @@ def inspect_cluster(
         name=name,
         served=served,
         described=read("eks:DescribeCluster", lambda: deployment.cluster(name)),
-        entry=entry,
-        aws_auth=asked("get configmaps", rbac.aws_auth) if entry is None else None,
+        entries=entries,
+        aws_auth=asked("get configmaps", rbac.aws_auth) if None in entries.values() else None,
         version=version,
         roles=asked.each("get clusterroles", rbac.cluster_role),
         bindings=asked.each("get clusterrolebindings", rbac.binding),
@@ -80,17 +80,17 @@ class _ClusterReader:
         return read(f"{permission} in the cluster", look)
 
     def each(self, permission: str, look: Callable[[str], T]) -> dict[str, Read[T]]:
-        """Read both ClusterRoles, or their bindings."""
-        return {name: self(permission, partial(look, name)) for name in expected.NEEDED}
+        """Read all ClusterRoles, or their bindings."""
+        return {name: self(permission, partial(look, name)) for name in expected.KUBERNETES_GROUPS}
 
 
-def _entry(name: str, served: Served | None, deployment: Deployment) -> Read[tuple[str, ...] | None]:
-    if served is None or not served.role:
+def _entry(name: str, cluster_role: str, served: Served | None, deployment: Deployment) -> Read[tuple[str, ...] | None]:
+    arn = served.roles.get(cluster_role) if served else None
+    if arn is None:
         return NO_ROLE
-    role = served.role
 
     def look() -> tuple[str, ...] | None:
-        found = deployment.entry(name, role)
+        found = deployment.entry(name, arn)
         return None if found is None else tuple(found)
 
     return read("eks:DescribeAccessEntry", look)

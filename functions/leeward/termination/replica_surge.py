@@ -21,6 +21,7 @@ from leeward.termination.drain_plan import Eviction, PodRemoval
 from leeward.termination.instance_state import InstanceState, read
 
 NOT_SURGED = "NotSurged"  # reason of the Event on a pod that leaves without a second replica
+MANIFEST = "manifests/replica-surge-role.yaml"  # allows to scale Deployments
 ONE = 1  # replicas of a workload whose only pod leaves
 SCALE_BACK_ATTEMPTS = 5  # each after a fresh read; a conflict with another writer fails one
 DENIAL_RETRY_SECONDS = 2.0  # an API server that has just started denies everything for about a second
@@ -84,9 +85,9 @@ class ReplicaSurge:
             return None
         try:
             waits = self._decide_with_retry(pod)
-        except AccessDeniedError as error:  # the cluster's role is of an earlier version
+        except AccessDeniedError as error:  # the cluster lacks the ClusterRole of second replicas
             waits = None
-            self._notify(pod, str(error))
+            self._notify(pod, f"{error} (kubectl apply -f {MANIFEST})")
             deployment = self._of_pod.get(pod.uid)
             self._write({key: scaled for key, scaled in self._surges.items() if scaled or key != deployment})
         if waits is None:

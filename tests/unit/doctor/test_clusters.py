@@ -5,16 +5,21 @@ from datetime import timedelta
 
 import pytest
 
+from leeward.doctor import expected
 from leeward.doctor.facts import Binding, ClusterRole, EksCluster, Function
 from leeward.doctor.finding import Check, State
 from leeward.errors import AccessDeniedError, ClusterUnreachableError
 from leeward.model.facts import FactKind
 from leeward.model.node import disruption_taint
-from tests.fakes.builders import CLUSTER
+from leeward.policy.document import DrainPolicy
+from tests.fakes.builders import CLUSTER, a_policy, policies
 from tests.fakes.clock import START
-from tests.fakes.deployment import act_role
+from tests.fakes.deployment import role_of
+from tests.unit.doctor.patient import Patient
 
-ROLE = act_role(CLUSTER)
+ROLE = role_of(CLUSTER)
+TAINTS = role_of(CLUSTER, "taint")
+SURGES = "manifests/replica-surge-role.yaml"
 
 
 def test_a_cluster_that_eks_does_not_know(patient):
@@ -28,12 +33,19 @@ def test_what_eks_says_of_it(patient, status, fine):
     assert bool(patient.troubles()) is not fine
 
 
-def test_without_an_access_entry_no_function_gets_in(patient):
+def test_without_an_access_entry_a_role_does_not_get_in(patient):
     patient.deployment.entries.clear()
+    assert [found.fix for found in patient.troubles()] == [
+        f"aws eks create-access-entry --cluster-name {CLUSTER} --principal-arn {arn} --kubernetes-groups {group}"
+        for arn, group in ((TAINTS, "leeward:taint"), (ROLE, "leeward:act"))
+    ]
+
+
+def test_a_weaker_role_in_the_group_of_the_stronger_one_is_a_warning(patient):
+    patient.deployment.entries[CLUSTER, TAINTS] = ("leeward:taint", "leeward:act")
     found = patient.trouble(Check.ACCESS_ENTRY)
-    assert found.fix == (
-        f"aws eks create-access-entry --cluster-name {CLUSTER} --principal-arn {ROLE} --kubernetes-groups leeward:act"
-    )
+    assert (found.object, found.state) == ("leeward-taint in cluster blue", State.WARNING)
+    assert found.fix.endswith("--kubernetes-groups leeward:taint")
 
 
 def test_an_access_entry_of_another_group(patient):
@@ -43,7 +55,10 @@ def test_an_access_entry_of_another_group(patient):
     assert found.fix.startswith("aws eks update-access-entry")
 
 
-MAPPED = f"- rolearn: {ROLE}\n  username: leeward-act\n  groups: ['leeward:act']\n"
+MAPPED = "".join(
+    f"- rolearn: {arn}\n  username: {name}\n  groups: ['{group}']\n"
+    for arn, name, group in ((ROLE, "leeward-act", "leeward:act"), (TAINTS, "leeward-taint", "leeward:taint"))
+)
 
 
 @pytest.mark.parametrize(
@@ -71,6 +86,7 @@ def test_a_public_api_server_that_does_not_answer(patient):
         Check.API_SERVER: State.FAILED,
         Check.CLUSTER_ROLE: State.UNKNOWN,
         Check.BINDING: State.UNKNOWN,
+        Check.REPLICA_SURGE: State.UNKNOWN,
     }
     assert (patient.rbac.asked["version"], patient.rbac.asked["cluster_role"]) == (1, 0)
 
@@ -90,13 +106,13 @@ def test_a_caller_without_access_is_asked_to_get_it(patient):
 
 def test_a_role_of_an_older_version_lacks_what_is_named(patient):
     rules = patient.rbac.roles["leeward-act"].rules - {
-        ("discovery.k8s.io", "endpointslices", "list"),
+        ("storage.k8s.io", "volumeattachments", "list"),
         ("", "nodes", "patch"),
     }
     patient.rbac.roles["leeward-act"] = ClusterRole(rules=rules)
     found = patient.trouble(Check.CLUSTER_ROLE)
     assert (found.object, found.state) == ("leeward-act in cluster blue", State.FAILED)
-    assert found.found == "it does not allow: patch nodes, list endpointslices.discovery.k8s.io"
+    assert found.found == "it does not allow: patch nodes, list volumeattachments.storage.k8s.io"
     assert found.fix == "kubectl apply -f manifests/cluster-role.yaml"
 
 
@@ -118,6 +134,46 @@ def test_wildcards_allow_what_is_needed(patient):
     assert patient.trouble(Check.CLUSTER_ROLE).state is State.WARNING
 
 
+def asking_for_surge():
+    found = Patient(written=policies(replace(a_policy(), drain=DrainPolicy(surge_single_replicas=True))))
+    for name, rules in expected.FOR_SURGE.items():
+        found.rbac.roles[name] = ClusterRole(rules=rules)
+        found.rbac.bound[name] = Binding(role=name, groups=expected.KUBERNETES_GROUPS[name])
+    return found
+
+
+def test_the_roles_of_second_replicas_are_in_order_where_a_policy_asks_for_them():
+    assert asking_for_surge().troubles() == []
+
+
+def test_the_roles_of_second_replicas_are_missed_where_a_policy_asks_for_them():
+    patient = asking_for_surge()
+    del patient.rbac.roles["leeward-surge"], patient.rbac.bound["leeward-surge"]
+    found = patient.trouble(Check.REPLICA_SURGE)
+    assert (found.object, found.state) == ("leeward-surge in cluster blue", State.FAILED)
+    assert found.fix == f"kubectl apply -f {SURGES}"
+
+
+@pytest.mark.parametrize(
+    ("groups", "state", "words"),
+    [
+        ((), State.FAILED, "no group, expected leeward:act"),
+        (("leeward:act", "leeward:taint"), State.WARNING, "it binds leeward:taint as well, expected leeward:act"),
+    ],
+)
+def test_the_right_to_scale_is_bound_to_the_draining_role_alone(groups, state, words):
+    patient = asking_for_surge()
+    patient.rbac.bound["leeward-surge"] = Binding(role="leeward-surge", groups=groups)
+    found = patient.trouble(Check.REPLICA_SURGE)
+    assert (found.state, words in found.found) == (state, True)
+
+
+def test_the_right_to_scale_is_a_warning_where_no_policy_asks_for_it(patient):
+    patient.rbac.bound["leeward-surge"] = Binding(role="leeward-surge", groups=("leeward:act",))
+    found = patient.trouble(Check.REPLICA_SURGE)
+    assert (found.state, found.fix) == (State.WARNING, f"kubectl delete -f {SURGES}")
+
+
 def test_the_role_that_no_function_wears_is_a_warning(patient):
     del patient.rbac.roles["leeward-read"]
     assert patient.trouble(Check.CLUSTER_ROLE).state is State.WARNING
@@ -135,7 +191,7 @@ def test_a_binding(patient, binding, words):
     patient.rbac.bound = (
         {**patient.rbac.bound, "leeward-act": binding}
         if binding
-        else {"leeward-read": patient.rbac.bound["leeward-read"]}
+        else {name: bound for name, bound in patient.rbac.bound.items() if name != "leeward-act"}
     )
     found = patient.trouble(Check.BINDING)
     assert (found.state, words in found.found) == (State.FAILED, True)

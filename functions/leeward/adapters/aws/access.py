@@ -41,13 +41,16 @@ class Access(Protocol):
 
 
 class AssumedRole:
-    """Session of one role, which is assumed again five minutes before the session ends."""
+    """Session of one role, which is assumed again five minutes before it ends. `session`: its name in audit logs."""
 
-    def __init__(self, clients: AwsClients, clock: Clock, *, role: str, region: str) -> None:
+    def __init__(
+        self, clients: AwsClients, clock: Clock, *, role: str, region: str, session: str = SESSION_NAME
+    ) -> None:
         self._clients = clients
         self._clock = clock
         self._role = role
         self._region = region
+        self._session = session
         self._kept: Grant | None = None
 
     def grant(self, *, fresh: bool = False) -> Grant:
@@ -60,7 +63,7 @@ class AssumedRole:
     def _assume(self) -> Grant:
         with aws_call("sts:AssumeRole", self._role):
             answer = self._clients.get("sts", region=self._region).assume_role(
-                RoleArn=self._role, RoleSessionName=SESSION_NAME
+                RoleArn=self._role, RoleSessionName=self._session
             )
         raw = answer["Credentials"]
         return Grant(

@@ -49,28 +49,30 @@ def described(cluster: InspectedCluster) -> Iterator[Finding]:
 
 
 def access(cluster: InspectedCluster) -> Iterator[Finding]:
-    """Check that the cluster knows the role that Leeward's functions assume, as a member of Leeward's group."""
-    about, entry = About(Check.ACCESS_ENTRY, f"cluster {cluster.name}"), cluster.entry
-    group = expected.KUBERNETES_GROUPS[expected.ENTERED_AS]
-    if isinstance(entry, Unavailable):
-        yield about.unknown(entry)
-    elif entry is None:
-        yield _by_config_map(about, cluster, group)
-    elif group not in entry:
-        role = cluster.served.role if cluster.served else ""
-        named = ", ".join(entry) or "none"
-        yield about.failed(
-            f"the access entry of {role} has the groups {named}, expected {group}",
-            f"aws eks update-access-entry --cluster-name {cluster.name} --principal-arn {role} "
-            f"--kubernetes-groups {group}",
-        )
-    else:
-        yield about.ok(f"its access entry has the group {group}")
+    """Check that the cluster knows each role that Leeward's functions assume, as a member of the role's group alone."""
+    for name, entry in cluster.entries.items():
+        about = About(Check.ACCESS_ENTRY, f"{name} in cluster {cluster.name}")
+        role = cluster.served.roles.get(name, "") if cluster.served else ""
+        (group,) = expected.KUBERNETES_GROUPS[name]
+        if isinstance(entry, Unavailable):
+            yield about.unknown(entry)
+        elif entry is None:
+            yield _by_config_map(about, cluster, role, group)
+        elif entry != (group,):
+            named = ", ".join(entry) or "none"
+            judged = about.warning if group in entry else about.failed
+            yield judged(
+                f"the access entry of {role} has the groups {named}, expected {group}",
+                f"aws eks update-access-entry --cluster-name {cluster.name} --principal-arn {role} "
+                f"--kubernetes-groups {group}",
+            )
+        else:
+            yield about.ok(f"its access entry has the group {group}")
 
 
-def _by_config_map(about: About, cluster: InspectedCluster, group: str) -> Finding:
+def _by_config_map(about: About, cluster: InspectedCluster, role: str, group: str) -> Finding:
     """Check the ConfigMap aws-auth: without an entry it may name the role, where the cluster uses it."""
-    role, mapped = cluster.served.role if cluster.served else "", cluster.aws_auth
+    mapped = cluster.aws_auth
     mode = (
         "" if isinstance(cluster.described, Unavailable) or not cluster.described else cluster.described.authentication
     )
@@ -84,7 +86,7 @@ def _by_config_map(about: About, cluster: InspectedCluster, group: str) -> Findi
             f"add it to mapRoles with the group {group} (docs/deploy.md, access to the cluster)",
         )
     return about.failed(
-        f"the cluster has no access entry for {role}: no function gets in",
+        f"the cluster has no access entry for {role}: its functions do not get in",
         f"aws eks create-access-entry --cluster-name {cluster.name} --principal-arn {role} --kubernetes-groups {group}",
     )
 

@@ -16,7 +16,8 @@ def leeward(stack):
     arn = stack.client("sts").get_caller_identity()["Arn"]
     eks = stack.client("eks")
     if arn not in eks.list_access_entries(clusterName=stack.cluster)["accessEntries"]:
-        eks.create_access_entry(clusterName=stack.cluster, principalArn=arn, kubernetesGroups=["leeward:act"])
+        groups = ["leeward:read", "leeward:taint"]
+        eks.create_access_entry(clusterName=stack.cluster, principalArn=arn, kubernetesGroups=groups)
     stack.take_over_access_entries()
 
     def run(*arguments, stdin=None):

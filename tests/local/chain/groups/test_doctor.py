@@ -28,7 +28,7 @@ READS = {
     "kind": "ClusterRoleBinding",
     "metadata": {"name": "doctor"},
     "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "doctor"},
-    "subjects": [{"apiGroup": RBAC, "kind": "Group", "name": "leeward:act"}],
+    "subjects": [{"apiGroup": RBAC, "kind": "Group", "name": "leeward:read"}],
 }
 
 

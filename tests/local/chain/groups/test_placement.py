@@ -75,7 +75,8 @@ def leeward(stack, *arguments):
     arn = stack.client("sts").get_caller_identity()["Arn"]
     eks = stack.client("eks")
     if arn not in eks.list_access_entries(clusterName=stack.cluster)["accessEntries"]:
-        eks.create_access_entry(clusterName=stack.cluster, principalArn=arn, kubernetesGroups=["leeward:act"])
+        groups = ["leeward:read", "leeward:taint"]
+        eks.create_access_entry(clusterName=stack.cluster, principalArn=arn, kubernetesGroups=groups)
     stack.take_over_access_entries()
     command = [sys.executable, "-m", "leeward.cli.main", *arguments, "--cluster", stack.cluster]
     return subprocess.run(command, env=stack.environment(), capture_output=True, text=True, check=False)
