@@ -55,6 +55,8 @@ class Injector:
         self.active = True
         self.limits: RateLimits | None = None
         self.give_way: Callable[[], None] = lambda: None  # to the other threads of an invocation, at a port call
+        self.caller: Callable[[], str] = lambda: ""  # execution environment of the function that calls
+        self.called: set[tuple[str, str, str]] = set()  # (function, port, method)
         self.counts: Counter[str] = Counter()
         self.calls = 0
         self.api_down_until = 0.0
@@ -89,6 +91,7 @@ class Injector:
         """Pass the gate in front of every port call; returns the call's number. Raises Killed, ThrottledError."""
         self.give_way()
         self.calls += 1
+        self.called.add((self.caller().rpartition("-")[0], port, method))
         number, faults = self.calls, self.faults
         if self.happens("call hangs", faults.call_hangs, "calls"):
             self._said(f"{port}.{method} never answers")

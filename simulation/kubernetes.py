@@ -94,7 +94,13 @@ class SimKubernetes(SimWorkloads):
         lose: Callable[[str], None] = lambda _: None,
         sandbox: Callable[[], str] = lambda: "",
     ) -> None:
-        super().__init__(cluster, clock, disturb, lose)
+        self.requests: set[tuple[str, str]] = set()  # (function, verb and resource), as `disturb` gets them
+
+        def note(request: str) -> None:
+            self.requests.add((sandbox().rpartition("-")[0], request))
+            disturb(request)
+
+        super().__init__(cluster, clock, note, lose)
         self._nodes = Parsed(cluster, "nodes", Node.from_json)
         self._budgets = Parsed(cluster, "poddisruptionbudgets", PodDisruptionBudget.from_json)
         self._pods = Parsed(cluster, "pods", Pod.from_json)

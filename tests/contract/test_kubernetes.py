@@ -19,6 +19,7 @@ from leeward.adapters.kubernetes.api import ClusterApi
 from leeward.adapters.kubernetes.client import ClusterClient, Endpoint
 from leeward.adapters.kubernetes.token import TokenSource
 from leeward.errors import AccessDeniedError, ObjectGoneError
+from leeward.model.deployment import Deployment
 from leeward.model.node import Taint
 from leeward.model.subnet import Subnet
 from leeward.placement.cni import variables_of
@@ -36,8 +37,16 @@ from tests.fakes.kubernetes import FakeKubernetes
 
 NOW = datetime(2026, 3, 2, 10, 2, tzinfo=UTC)
 TAINT = Taint(key="leeward.dev/disrupted", effect="NoSchedule", value="manual")
-ROLES = {"AKIDREAD": "leeward-blue-read", "AKIDACT": "leeward-blue-act"}
+ROLES = {
+    "AKIDREAD": ("leeward-blue-read", ("leeward:read",)),
+    "AKIDTAINT": ("leeward-blue-taint", ("leeward:taint",)),
+    "AKIDACT": ("leeward-blue-act", ("leeward:act",)),
+    "AKIDANY": ("leeward-blue-any", ("leeward:read", "leeward:act")),
+}
 ARN = "arn:aws:iam::111122223333:role/{}"
+DNS = Deployment.from_json(
+    {"metadata": {"name": "dns", "namespace": "kube-system", "resourceVersion": "1"}, "spec": {"replicas": 1}}
+)
 VOLUME = {
     "metadata": {"name": "pv-1", "labels": {"topology.kubernetes.io/zone": "us-east-1b"}},
     "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"]},
@@ -65,7 +74,7 @@ RESOURCES = {"ClusterRole": "clusterroles", "ClusterRoleBinding": "clusterrolebi
 def identify(url, cluster):
     """What STS would say about the signer of a token."""
     key = parse_qs(urlsplit(url).query)["X-Amz-Credential"][0].split("/")[0]
-    return f"arn:aws:sts::111122223333:assumed-role/{ROLES[key]}/leeward" if key in ROLES else None
+    return f"arn:aws:sts::111122223333:assumed-role/{ROLES[key][0]}/leeward" if key in ROLES else None
 
 
 class KubeConfig:
@@ -90,7 +99,7 @@ class Emulated:
     def __init__(self, aws, server):
         self.aws, self.server = aws, server
         self.clients = []
-        self.api = self.connect("AKIDACT")
+        self.api = self.connect("AKIDANY")
 
     def connect(self, access_key):
         client = ClusterClient("blue", KubeConfig(self.aws, self.server, access_key), SystemClock())
@@ -149,10 +158,7 @@ def aws():
 
 @pytest.fixture
 def emulated(aws):
-    entries = [
-        AccessEntry(principal_arn=ARN.format(role), groups=(group,))
-        for role, group in (("leeward-blue-read", "leeward:read"), ("leeward-blue-act", "leeward:act"))
-    ]
+    entries = [AccessEntry(principal_arn=ARN.format(role), groups=groups) for role, groups in ROLES.values()]
     settings = ClusterSettings(pod_start=0.0, pod_gc_period=0, pod_gc_quarantine=0.0)
     with ClusterServer(name="blue", settings=settings, identify=identify, access_entries=entries) as server:
         with server.lock:
@@ -173,7 +179,8 @@ def cluster(request):
 
 
 def fill(model):
-    for document in yaml.safe_load_all(Path("manifests/cluster-role.yaml").read_text()):
+    texts = [path.read_text() for path in sorted(Path("manifests").glob("*.yaml"))]
+    for document in yaml.safe_load_all("---\n".join(texts)):
         model.create(RESOURCES[document["kind"]], document)
     model.create("namespaces", {"metadata": {"name": "shop"}})
     for name in ("node-a", "node-b"):
@@ -256,10 +263,11 @@ def test_raw_objects_are_parsed_as_they_come(cluster):
     assert len(named(Listed.VOLUMES)) == 1
 
 
-@pytest.mark.parametrize("key", sorted(ROLES))
-def test_both_roles_may_read_all_that_plans_are_made_from_and_a_stranger_may_not(emulated, key):
+@pytest.mark.parametrize(("key", "but"), [("AKIDREAD", set()), ("AKIDTAINT", {Listed.ATTACHMENTS})])
+def test_the_roles_that_plan_may_read_all_that_plans_are_made_from_and_a_stranger_may_not(emulated, key, but):
     reader = emulated.connect(key)
-    assert {what for what in Listed if reader.read(what, dict) is not None} == set(Listed)
+    readable = set(Listed) - but
+    assert {what for what in readable if reader.read(what, dict) is not None} == readable
     with pytest.raises(AccessDeniedError):
         emulated.connect("AKIDSTRANGER").read(Listed.CSI_NODES, dict)
 
@@ -529,6 +537,33 @@ def test_the_read_role_reads_everything_and_changes_nothing(emulated):
     written = emulated.events()
     reader.event(node, reason="R", message="m", warning=False, now=NOW)  # best effort: lost, and nothing fails
     assert emulated.events() == written
+
+
+def test_the_tainting_role_marks_nodes_and_neither_evicts_nor_deletes_nor_scales(emulated):
+    tainting = emulated.connect("AKIDTAINT")
+    node, pod = tainting.node("node-a"), emulated.api.pods_on("node-a")[0]
+    marked = tainting.taint(node, TAINT)
+    assert TAINT not in tainting.untaint(marked, TAINT).taints
+    tainting.event(node, reason="R", message="m", warning=False, now=NOW)
+    assert ("node-a", "R", "Normal") in emulated.events()
+    for forbidden in (
+        lambda: tainting.evict(pod),
+        lambda: tainting.delete_pod(pod),
+        lambda: tainting.delete_node(node),
+        lambda: tainting.scale(DNS, 0),
+    ):
+        with pytest.raises(AccessDeniedError, match="not allowed to"):
+            forbidden()
+
+
+@pytest.mark.parametrize("key", ["AKIDREAD", "AKIDTAINT", "AKIDACT"])
+def test_without_the_surge_manifest_no_role_scales(emulated, key):
+    for kind in ("clusterrolebindings", "clusterroles"):
+        for name in ("leeward-surge", "leeward-surge-read"):
+            with emulated.server.lock:
+                emulated.server.model.delete(kind, name)
+    with pytest.raises(AccessDeniedError, match="not allowed to patch deployments/scale"):
+        emulated.connect(key).scale(DNS, 0)
 
 
 def test_a_principal_without_an_access_entry_is_denied(emulated):
