@@ -4,8 +4,20 @@ for their length.
 fn disruption-planner reads and records; only fn disrupt, which takes the steps of a run, may launch and change groups.
 """
 
+from infra.execution_permissions import LOOK_AT_ROUND, START_ROUND, START_TERMINATION
 from infra.launch_permissions import LAUNCH, RESOLVES_IMAGES
-from infra.permission import LIST_ONLY, ONLY_TAGGED, Permission, Scope
+from infra.permission import (
+    LIST_ONLY,
+    LISTS_OPEN,
+    ONLY_TAGGED,
+    Key,
+    Permission,
+    Scope,
+    changes,
+    puts,
+    reads_many,
+    reads_one,
+)
 
 _LOOKING = (
     *(
@@ -31,39 +43,34 @@ _LOOKING = (
         action="ssm:GetParametersByPath", on=Scope.POLICIES, reason="all documents below the configured cluster's path"
     ),
     Permission(action="ssm:GetParameters", on=Scope.IMAGES, reason=RESOLVES_IMAGES, indirect=True),
-    Permission(action="dynamodb:BatchGetItem", on=Scope.TABLE),
-    Permission(action="dynamodb:GetItem", on=Scope.TABLE),
-    Permission(action="dynamodb:PutItem", on=Scope.TABLE),
-    Permission(action="dynamodb:Query", on=Scope.OPEN_INDEX),
+    LISTS_OPEN,
     Permission(action="eks:DescribeCluster", on=Scope.CLUSTERS),
     Permission(action="sts:AssumeRole", on=Scope.TAINT_ROLES),
 )
 
-LOOK_AT_ROUND = Permission(
-    action="states:DescribeExecution",
-    on=Scope.DISRUPTION_EXECUTIONS,
-    reason="executions of this state machine are named after clusters, or by whoever starts them by hand",
+DISRUPTION_PLANNER = (
+    *_LOOKING,
+    reads_one(Key.UPGRADE, Key.DISRUPTION),
+    reads_many(Key.FACTS),
+    puts(Key.DISRUPTION),
+    START_ROUND,
+    LOOK_AT_ROUND,
 )
-START_ROUND = Permission(action="states:StartExecution", on=Scope.DISRUPTION_MACHINE)
-
-DISRUPTION_PLANNER = (*_LOOKING, START_ROUND, LOOK_AT_ROUND)
 """Rights of fn disruption-planner: it writes the record of a run and starts its execution."""
 
 DISRUPT = (
     *_LOOKING,
     Permission(action="autoscaling:DescribeScalingActivities", on=Scope.ANYTHING, reason=LIST_ONLY),
-    Permission(action="dynamodb:UpdateItem", on=Scope.TABLE),
+    reads_one(Key.TERMINATION, Key.RESERVATIONS, Key.MAXIMUM, Key.UPGRADE, Key.DISRUPTION),
+    reads_many(Key.TERMINATION, Key.FACTS),
+    puts(Key.TERMINATION, Key.DISRUPTION),
+    changes(Key.TERMINATION),
     *(
         Permission(action=f"autoscaling:{action}", on=Scope.CLUSTER_GROUPS, reason=ONLY_TAGGED)
         for action in ("LaunchInstances", "SuspendProcesses", "ResumeProcesses", "UpdateAutoScalingGroup")
     ),
     *LAUNCH,
     LOOK_AT_ROUND,
-    Permission(action="states:StartExecution", on=Scope.STATE_MACHINE),
-    Permission(
-        action="states:DescribeExecution",
-        on=Scope.EXECUTIONS,
-        reason="executions of this state machine are named after instances, which are not known in advance",
-    ),
+    *START_TERMINATION,
 )
 """Rights of fn disrupt: the steps of disruption."""

@@ -7,15 +7,27 @@ LIST_ONLY = "the API describes lists and knows no resource to name; it changes n
 ONLY_TAGGED = "groups come and go after the deployment: any group, held to the configured clusters by its tag"
 
 
+class Key(StrEnum):
+    """Keys of the table's items: patterns of the partition key, or of the index's."""
+
+    TERMINATION = "termination#*"  # record of a termination, by instance
+    ONCE = "once#*"  # mark that something was seen or done
+    FACTS = "facts#*"  # what fn sync has recorded, by cluster and kind
+    RESERVATIONS = "reservations#*"  # addresses of launches, and unavailable pools, by cluster
+    MAXIMUM = "maximum#*"  # raised maximum size, by group
+    UPGRADE = "upgrade#*"  # record of an upgrade with its lease and control requests, by group
+    PLAN = "plan#*"  # result of its pre-flight checks
+    DISRUPTION = "disruption#*"  # record of a disruption run, by cluster
+    OPEN_TERMINATIONS = "termination"  # of the index
+
+
 class Scope(StrEnum):
     """Resources on which an action is allowed."""
 
     ANYTHING = "anything"  # the action supports no resource, or none that could be named in advance
     OWN_LOGS = "own-logs"  # the streams of the function's own log group
-    TABLE = "table"
-    FACTS = "facts"  # of the table, only items whose key begins with facts#
-    TERMINATION_RECORDS = "termination-records"  # of the table, only items whose key begins with termination#
-    OPEN_INDEX = "open-index"
+    TABLE = "table"  # only items of the permission's keys
+    OPEN_INDEX = "open-index"  # only entries of the permission's keys
     QUEUE = "queue"  # both that fn interruption reads
     DEAD_LETTERS = "dead-letters"
     UNDELIVERED = "undelivered"  # the queue of notifications that could not be delivered
@@ -52,9 +64,36 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permission:
-    """One action on one scope. `reason`: why a wildcard, or who makes the call; `indirect`: not by our own code."""
+    """One action on one scope. `reason`: why a wildcard, or who makes the call; `indirect`: not by our own code;
+    `keys`: of the table's items, for the table and its index only.
+    """
 
     action: str
     on: Scope
     reason: str = ""
     indirect: bool = False
+    keys: tuple[Key, ...] = ()
+
+
+def reads_one(*keys: Key) -> Permission:
+    """Permission to read an item of the table."""
+    return Permission(action="dynamodb:GetItem", on=Scope.TABLE, keys=keys)
+
+
+def reads_many(*keys: Key) -> Permission:
+    """Permission to read items of the table together."""
+    return Permission(action="dynamodb:BatchGetItem", on=Scope.TABLE, keys=keys)
+
+
+def puts(*keys: Key) -> Permission:
+    """Permission to write a whole item of the table."""
+    return Permission(action="dynamodb:PutItem", on=Scope.TABLE, keys=keys)
+
+
+def changes(*keys: Key) -> Permission:
+    """Permission to change an item of the table."""
+    return Permission(action="dynamodb:UpdateItem", on=Scope.TABLE, keys=keys)
+
+
+LISTS_OPEN = Permission(action="dynamodb:Query", on=Scope.OPEN_INDEX, keys=(Key.OPEN_TERMINATIONS,))
+"""Permission to list the instances whose termination is open."""

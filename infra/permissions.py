@@ -7,9 +7,28 @@ that no recorded call shows because a service makes the call on behalf of the fu
 
 from collections.abc import Mapping
 
-from infra.disruption_permissions import DISRUPT, DISRUPTION_PLANNER, LOOK_AT_ROUND, START_ROUND
+from infra.disruption_permissions import DISRUPT, DISRUPTION_PLANNER
+from infra.execution_permissions import (
+    LIST_TERMINATIONS,
+    LOOK_AT_ROUND,
+    LOOK_AT_UPGRADE,
+    START_ROUND,
+    START_TERMINATION,
+    START_UPGRADE,
+)
 from infra.launch_permissions import LAUNCH, ONLY_TAGGED_TEMPLATES, RESOLVES_IMAGES
-from infra.permission import LIST_ONLY, ONLY_TAGGED, Permission, Scope
+from infra.permission import (
+    LIST_ONLY,
+    LISTS_OPEN,
+    ONLY_TAGGED,
+    Key,
+    Permission,
+    Scope,
+    changes,
+    puts,
+    reads_many,
+    reads_one,
+)
 
 _READ_INSTANCES = Permission(action="ec2:DescribeInstances", on=Scope.ANYTHING, reason=LIST_ONLY)
 _READ_GROUPS = Permission(action="autoscaling:DescribeAutoScalingGroups", on=Scope.ANYTHING, reason=LIST_ONLY)
@@ -23,11 +42,6 @@ _EXTEND_HOOK = Permission(
 _READ_POLICIES = Permission(
     action="ssm:GetParametersByPath", on=Scope.POLICIES, reason="all documents below the configured cluster's path"
 )
-_READ_RECORD = Permission(action="dynamodb:GetItem", on=Scope.TABLE)
-_READ_RECORDS = Permission(action="dynamodb:BatchGetItem", on=Scope.TABLE)
-_PUT_RECORD = Permission(action="dynamodb:PutItem", on=Scope.TABLE)
-_CHANGE_RECORD = Permission(action="dynamodb:UpdateItem", on=Scope.TABLE)
-_READ_FACTS = Permission(action="dynamodb:BatchGetItem", on=Scope.FACTS)
 _READ_TEMPLATES = Permission(action="ec2:DescribeLaunchTemplateVersions", on=Scope.ANYTHING, reason=LIST_ONLY)
 _READ_SUBNETS = Permission(action="ec2:DescribeSubnets", on=Scope.ANYTHING, reason=LIST_ONLY)
 _READ_TARGETS = tuple(
@@ -40,19 +54,6 @@ _READ_TARGETS = tuple(
         "DescribeTags",
     )
 )
-_START = Permission(action="states:StartExecution", on=Scope.STATE_MACHINE)
-_LOOK_AT_RUN = Permission(
-    action="states:DescribeExecution",
-    on=Scope.EXECUTIONS,
-    reason="executions of this state machine are named after instances, which are not known in advance",
-)
-_LIST_RUNS = Permission(action="states:ListExecutions", on=Scope.STATE_MACHINE)
-_WAKE = Permission(
-    action="states:SendTaskSuccess",
-    on=Scope.ANYTHING,
-    reason="task tokens belong to no resource; only the holder of a token can answer it",
-)
-
 # Callers of Kubernetes: find the API server, then assume the role that the cluster knows.
 _FIND_CLUSTERS = Permission(action="eks:DescribeCluster", on=Scope.CLUSTERS)
 _SPEAK_TO_CLUSTERS = (_FIND_CLUSTERS, Permission(action="sts:AssumeRole", on=Scope.TAINT_ROLES))
@@ -76,14 +77,8 @@ _PREFLIGHT = tuple(
     )
 )
 
-_LOOK_AT_UPGRADE = Permission(
-    action="states:DescribeExecution",
-    on=Scope.UPGRADE_EXECUTIONS,
-    reason="executions of these state machines are named after groups, or by whoever starts them by hand",
-)
 _RESIZE = Permission(action="autoscaling:UpdateAutoScalingGroup", on=Scope.CLUSTER_GROUPS, reason=ONLY_TAGGED)
 _RESUME = Permission(action="autoscaling:ResumeProcesses", on=Scope.CLUSTER_GROUPS, reason=ONLY_TAGGED)
-_OPEN_RECORDS = Permission(action="dynamodb:Query", on=Scope.OPEN_INDEX)
 
 PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
     "interruption": (
@@ -93,13 +88,11 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         _READ_HOOKS,
         _ANSWER_HOOK,
         _EXTEND_HOOK,
-        _READ_RECORDS,
-        _READ_RECORD,
-        _PUT_RECORD,
-        _CHANGE_RECORD,
-        _START,
-        _LOOK_AT_RUN,
-        _WAKE,
+        reads_one(Key.TERMINATION),
+        reads_many(Key.TERMINATION),
+        puts(Key.TERMINATION),
+        changes(Key.TERMINATION, Key.RESERVATIONS),
+        *START_TERMINATION,
         Permission(action="sqs:SendMessage", on=Scope.DEAD_LETTERS),
         Permission(action="sqs:ChangeMessageVisibility", on=Scope.QUEUE),
         Permission(action="sqs:ReceiveMessage", on=Scope.QUEUE, reason="Lambda polls for us", indirect=True),
@@ -120,12 +113,11 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         ),
         _ANSWER_HOOK,
         _EXTEND_HOOK,
-        _READ_RECORDS,
-        _READ_RECORD,
-        _PUT_RECORD,
-        _CHANGE_RECORD,
-        _START,
-        _LOOK_AT_RUN,
+        reads_one(Key.TERMINATION, Key.MAXIMUM, Key.UPGRADE, Key.DISRUPTION),
+        reads_many(Key.TERMINATION),
+        puts(Key.TERMINATION, Key.MAXIMUM),
+        changes(Key.TERMINATION),
+        *START_TERMINATION,
         _READ_POLICIES,
     ),
     "drain": (
@@ -138,10 +130,10 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         *_LAUNCHING,
         *_READ_TARGETS,
         _READ_SUBNETS,
-        _READ_FACTS,
-        _READ_RECORD,
-        _PUT_RECORD,
-        _CHANGE_RECORD,
+        reads_one(Key.TERMINATION, Key.RESERVATIONS, Key.MAXIMUM, Key.UPGRADE, Key.DISRUPTION),
+        reads_many(Key.FACTS),
+        puts(Key.MAXIMUM),
+        changes(Key.TERMINATION, Key.RESERVATIONS),
         _READ_POLICIES,
         _FIND_CLUSTERS,
         Permission(action="sts:AssumeRole", on=Scope.ACT_ROLES),
@@ -154,19 +146,18 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         _READ_HOOKS,
         _ANSWER_HOOK,
         _EXTEND_HOOK,
-        _READ_RECORD,
-        _READ_RECORDS,
-        _PUT_RECORD,
-        _CHANGE_RECORD,
-        _OPEN_RECORDS,
+        reads_one(Key.TERMINATION, Key.UPGRADE, Key.DISRUPTION),
+        reads_many(Key.TERMINATION, Key.MAXIMUM, Key.UPGRADE),
+        puts(Key.TERMINATION, Key.ONCE, Key.MAXIMUM, Key.UPGRADE, Key.DISRUPTION),
+        changes(Key.TERMINATION),
+        LISTS_OPEN,
         _RESIZE,
         _RESUME,
-        _LOOK_AT_UPGRADE,
+        LOOK_AT_UPGRADE,
         START_ROUND,
         LOOK_AT_ROUND,
-        _START,
-        _LOOK_AT_RUN,
-        _LIST_RUNS,
+        *START_TERMINATION,
+        LIST_TERMINATIONS,
         _READ_POLICIES,
         *_SPEAK_TO_CLUSTERS,
     ),
@@ -212,15 +203,14 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         Permission(
             action="cloudwatch:DescribeAlarms", on=Scope.ALARMS, reason="policies name the alarms that watch a canary"
         ),
-        _READ_RECORDS,
-        _READ_RECORD,
-        _PUT_RECORD,
-        _CHANGE_RECORD,
-        _OPEN_RECORDS,
-        _START,
-        _LOOK_AT_RUN,
-        Permission(action="states:StartExecution", on=Scope.UPGRADE_MACHINES),
-        _LOOK_AT_UPGRADE,
+        reads_one(Key.TERMINATION, Key.MAXIMUM, Key.UPGRADE, Key.DISRUPTION),
+        reads_many(Key.TERMINATION, Key.FACTS),
+        puts(Key.TERMINATION, Key.UPGRADE, Key.PLAN),
+        changes(Key.TERMINATION),
+        LISTS_OPEN,
+        *START_TERMINATION,
+        START_UPGRADE,
+        LOOK_AT_UPGRADE,
         _READ_POLICIES,
         *_SPEAK_TO_CLUSTERS,
     ),
@@ -255,8 +245,8 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         Permission(action="ec2:DescribeInstanceTypes", on=Scope.ANYTHING, reason=LIST_ONLY),
         Permission(action="ec2:DescribeSpotPriceHistory", on=Scope.ANYTHING, reason=LIST_ONLY),
         Permission(action="pricing:GetProducts", on=Scope.ANYTHING, reason=LIST_ONLY),
-        _READ_FACTS,
-        Permission(action="dynamodb:PutItem", on=Scope.FACTS),
+        reads_many(Key.FACTS),
+        puts(Key.FACTS),
         _READ_POLICIES,
         *_SPEAK_TO_CLUSTERS,
     ),

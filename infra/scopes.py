@@ -11,7 +11,7 @@ from aws_cdk import ArnFormat, Stack
 from aws_cdk import aws_iam as iam
 
 from infra import names as naming
-from infra.permission import Permission, Scope
+from infra.permission import Key, Permission, Scope
 from infra.settings import Settings
 
 _Condition = Mapping[str, Mapping[str, Any]]
@@ -39,19 +39,19 @@ class Scopes:
         self.names = settings.names
 
     def statements(self, permissions: Iterable[Permission], *, function: str = "") -> list[iam.PolicyStatement]:
-        """Return one statement per scope, more where conditions have to be OR'ed; `function` is the role's function.
-        Statements have no ids: IAM counts their characters too, and with many clusters a role is nearly full.
+        """Return one statement per scope and keys, more where conditions have to be OR'ed; `function` is the role's
+        function. Statements have no ids: IAM counts their characters too, and with many clusters a role is nearly full.
         """
-        ordered = sorted(permissions, key=lambda permission: (permission.on.value, permission.action))
+        ordered = sorted(permissions, key=lambda permission: (permission.on.value, permission.keys, permission.action))
         return [
             iam.PolicyStatement(
                 actions=actions,
                 resources=self.resources(scope, function),
                 conditions=condition or None,
             )
-            for scope, group in groupby(ordered, key=lambda permission: permission.on)
+            for (scope, keys), group in groupby(ordered, key=lambda permission: (permission.on, permission.keys))
             for actions in [[permission.action for permission in group]]
-            for condition in self._conditions(scope, function)
+            for condition in ([_of_keys(keys)] if keys else self._conditions(scope, function))
         ]
 
     def resources(self, scope: Scope, function: str = "") -> list[str]:
@@ -63,8 +63,6 @@ class Scopes:
         named = {
             Scope.OWN_LOGS: [self._arn("logs", f"log-group:/aws/lambda/{self.names.function(function)}:*")],
             Scope.TABLE: [table],
-            Scope.FACTS: [table],
-            Scope.TERMINATION_RECORDS: [table],
             Scope.OPEN_INDEX: [f"{table}/index/{naming.OPEN_INDEX}"],
             Scope.QUEUE: [self._arn("sqs", self.names.queue), self._arn("sqs", self.names.state_changes)],
             Scope.DEAD_LETTERS: [self._arn("sqs", self.names.dead_letters)],
@@ -163,8 +161,6 @@ class Scopes:
         from_template = {"ArnLike": {"ec2:LaunchTemplate": self._arn("ec2", "launch-template/*")}}
         own = self._arn("lambda", f"function:{self.names.function(function)}")
         held: Mapping[Scope, _Condition] = {
-            Scope.FACTS: {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["facts#*"]}},
-            Scope.TERMINATION_RECORDS: {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["termination#*"]}},
             Scope.NODE_ROLES: {"StringEquals": {"iam:PassedToService": ec2}},
             Scope.BUS: {"StringEquals": {"events:source": self.names.prefix}},
             Scope.LAUNCHED: from_template | {"Bool": {"ec2:IsLaunchTemplateResource": "true"}},
@@ -187,3 +183,11 @@ class Scopes:
             for name in clusters
         ]
         return [*owned, {"StringEquals": {"aws:ResourceTag/eks:cluster-name": clusters}}]
+
+
+def _of_keys(keys: Iterable[Key]) -> _Condition:
+    """Hold a request to the items of these keys. `ForAllValues` alone is true for a request that has no key at all."""
+    return {
+        "ForAllValues:StringLike": {"dynamodb:LeadingKeys": [key.value for key in keys]},
+        "Null": {"dynamodb:LeadingKeys": "false"},
+    }

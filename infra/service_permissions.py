@@ -3,7 +3,7 @@
 Plain data as in `permissions.py`; almost all of it is used by AWS on our behalf.
 """
 
-from infra.permission import Permission, Scope
+from infra.permission import Key, Permission, Scope, changes
 
 EVERY_FUNCTION = tuple(
     Permission(
@@ -65,7 +65,7 @@ _TRACES_AND_LOGS = (
 
 STATE_MACHINE = (
     Permission(action="lambda:InvokeFunction", on=Scope.STEP_FUNCTIONS),
-    Permission(action="dynamodb:UpdateItem", on=Scope.TERMINATION_RECORDS),
+    changes(Key.TERMINATION),
     *_TRACES_AND_LOGS,
 )
 """What node-termination's own role may do."""

@@ -2,9 +2,11 @@
 function needs, is allowed."""
 
 import pytest
+import yaml
 
-from tests.infra.conftest import NODES
+from tests.infra.conftest import NODES, ROOT
 from tests.infra.iam_evaluator import Request, allows
+from tests.infra.table_requests import table_request
 
 HERE = "us-east-1:111122223333"
 OURS = {"aws:ResourceTag/kubernetes.io/cluster/blue": "owned"}
@@ -85,6 +87,12 @@ def cases():
     )
     for one, action in (
         ("interruption", "autoscaling:CompleteLifecycleAction"),
+        ("interruption", "autoscaling:RecordLifecycleActionHeartbeat"),
+        ("terminate", "autoscaling:CompleteLifecycleAction"),
+        ("reconciler", "autoscaling:CompleteLifecycleAction"),
+        ("drain", "autoscaling:RecordLifecycleActionHeartbeat"),
+        ("sync", "autoscaling:DeleteLifecycleHook"),
+        ("disrupt", "autoscaling:UpdateAutoScalingGroup"),
         ("terminate", "autoscaling:TerminateInstanceInAutoScalingGroup"),
         ("reconciler", "autoscaling:UpdateAutoScalingGroup"),
         ("sync", "autoscaling:PutLifecycleHook"),
@@ -105,14 +113,6 @@ def cases():
         on(f"{policies}/other/policies", read),
         on(f"{policies}/blue/policies", read),
     )
-    table, put = f"arn:aws:dynamodb:{HERE}:table/leeward", "dynamodb:PutItem"
-    record, facts = {"dynamodb:LeadingKeys": ["termination#i-1"]}, {"dynamodb:LeadingKeys": ["facts#blue#prices"]}
-    yield (
-        "a termination record written by fn sync",
-        "sync",
-        Request(action=put, resource=table, context=record),
-        Request(action=put, resource=table, context=facts),
-    )
     bus, send = f"arn:aws:events:{HERE}:event-bus/default", "events:PutEvents"
     yield (
         "an event in the name of EC2",
@@ -122,9 +122,53 @@ def cases():
     )
 
 
+TERMINATION, FACTS, UPGRADE, DISRUPTION = "termination#i-1", "facts#blue#prices", "upgrade#web", "disruption#blue"
+GET, MANY, PUT, CHANGE = (f"dynamodb:{name}" for name in ("GetItem", "BatchGetItem", "PutItem", "UpdateItem"))
+
+
+def table_cases():
+    """The same for items of the table: function, action, keys of the attack, keys that the function needs."""
+    for what, one, action, keys, needed in (
+        ("an upgrade's lease", "interruption", PUT, [UPGRADE], [TERMINATION]),
+        ("an upgrade's pause switch", "interruption", CHANGE, [UPGRADE], [TERMINATION]),
+        ("a disruption run", "interruption", PUT, [DISRUPTION], [TERMINATION]),
+        ("prices", "interruption", PUT, [FACTS], [TERMINATION]),
+        ("a record among others", "interruption", MANY, [TERMINATION, UPGRADE], [TERMINATION, "termination#i-2"]),
+        ("no key", "interruption", PUT, [], [TERMINATION]),
+        ("no key", "reconciler", "dynamodb:Query", [], ["termination"]),
+        ("other entries of the index", "reconciler", "dynamodb:Query", ["upgrade"], ["termination"]),
+        ("a termination record", "sync", PUT, [TERMINATION], [FACTS]),
+        ("a termination record", "sync", MANY, [TERMINATION], [FACTS]),
+        ("a termination record", "disruption-planner", PUT, [TERMINATION], [DISRUPTION]),
+        ("an upgrade's lease", "disruption-planner", PUT, [UPGRADE], [DISRUPTION]),
+        ("an upgrade's lease", "disrupt", PUT, [UPGRADE], [DISRUPTION]),
+        ("an upgrade's lease", "terminate", PUT, [UPGRADE], [TERMINATION]),
+        ("an upgrade's lease", "drain", PUT, [UPGRADE], ["maximum#web"]),
+        ("a disruption run", "upgrade", PUT, [DISRUPTION], [UPGRADE]),
+        ("the facts of fn sync", "upgrade", PUT, [FACTS], [UPGRADE]),
+        ("a pre-flight plan", "drain", GET, ["plan#web"], [TERMINATION]),
+    ):
+        yield f"{what} ({', '.join(keys)})", one, table_request(action, *keys), table_request(action, *needed)
+
+
+def cluster_role(cluster, access):
+    """Ask to wear the role of a cluster."""
+    arn = f"arn:aws:iam::111122223333:role/leeward-us-east-1-{cluster}-{access}"
+    return Request(action="sts:AssumeRole", resource=arn)
+
+
+def role_cases():
+    """The same for the roles of clusters."""
+    for one in ("interruption", "reconciler", "sync", "upgrade", "disruption-planner", "disrupt"):
+        yield "a stronger role", one, cluster_role("blue", "act"), cluster_role("blue", "taint")
+        yield "the role of another cluster", one, cluster_role("other", "taint"), cluster_role("blue", "taint")
+    yield "the role of another cluster", "drain", cluster_role("other", "act"), cluster_role("blue", "act")
+    yield "a role that is not its own", "drain", cluster_role("blue", "taint"), cluster_role("blue", "act")
+
+
 ALL = [
     pytest.param(function, attack, needed, id=f"{function}: {what}: {attack.action}")
-    for what, function, attack, needed in cases()
+    for what, function, attack, needed in (*cases(), *table_cases(), *role_cases())
 ]
 
 
@@ -133,6 +177,51 @@ def test_the_attack_is_denied_and_the_call_beside_it_is_allowed(everything, func
     statements = everything.statements(everything.named("AWS::Lambda::Function")[f"leeward-{function}"]["Role"])
     assert not allows(statements, attack)
     assert allows(statements, needed)
+
+
+def rules(group):
+    """What a Kubernetes group may do by all manifests together, `patch nodes`."""
+    documents = [one for path in (ROOT / "manifests").glob("*.yaml") for one in yaml.safe_load_all(path.read_text())]
+    bound = {
+        document["roleRef"]["name"]
+        for document in documents
+        if document["kind"] == "ClusterRoleBinding" and group in [one["name"] for one in document["subjects"]]
+    }
+    return {
+        f"{verb} {resource}"
+        for document in documents
+        if document["kind"] == "ClusterRole" and document["metadata"]["name"] in bound
+        for rule in document["rules"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+@pytest.mark.parametrize("name", ["interruption", "reconciler", "sync", "upgrade", "disruption-planner", "disrupt"])
+@pytest.mark.parametrize(
+    "attack", ["patch deployments/scale", "create pods/eviction", "delete pods", "delete nodes", "get secrets"]
+)
+def test_no_function_but_the_drain_removes_pods_or_scales_kube_system(everything, name, attack):
+    function = everything.named("AWS::Lambda::Function")[f"leeward-{name}"]
+    allowed = rules(f"leeward:{function['Environment']['Variables']['KUBERNETES_ACCESS']}")
+    assert attack not in allowed
+    assert "patch nodes" in allowed
+
+
+@pytest.mark.parametrize("access", ["taint", "act"])
+def test_a_cluster_role_trusts_no_function_of_the_other_one(everything, access):
+    """The function's own role names the cluster's role, and the cluster's role names the function: both are needed."""
+    functions = everything.named("AWS::Lambda::Function").values()
+    wearers = {
+        function["Role"]
+        for function in functions
+        if function["Environment"]["Variables"]["KUBERNETES_ACCESS"] == access
+    }
+    role = everything.named_roles("leeward-us-east-1-blue-")[access]
+    (statement,) = role["AssumeRolePolicyDocument"]["Statement"]
+    trusted = statement["Principal"]["AWS"]
+    assert set([trusted] if isinstance(trusted, str) else trusted) == wearers
+    assert statement["Action"] == "sts:AssumeRole"
 
 
 WRITES_NOTHING_ELSEWHERE = (

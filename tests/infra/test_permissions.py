@@ -2,8 +2,7 @@
 
 import pytest
 
-from infra.customer_key import key_permissions
-from infra.permission import Scope
+from infra.permission import Key, Scope
 from infra.permissions import PERMISSIONS
 from infra.service_permissions import DISRUPTION_MACHINE, EVERY_FUNCTION, IN_A_VPC, STATE_MACHINE, UPGRADE_MACHINE
 from tests.infra.conftest import LONG_NAME, NODES
@@ -136,7 +135,8 @@ def test_node_termination_writes_termination_records_and_calls_its_two_functions
     (role,) = [one["RoleArn"] for one in machines if one["StateMachineName"] == "leeward-node-termination"]
     by_action = {action: s for s in template.statements(role) for action in s.actions}
     assert by_action["dynamodb:UpdateItem"].conditions == {
-        "ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["termination#*"]}
+        "ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["termination#*"]},
+        "Null": {"dynamodb:LeadingKeys": "false"},
     }
     assert {arn.rsplit(":")[-1] for arn in by_action["lambda:InvokeFunction"].resources} == {
         "leeward-terminate",
@@ -148,7 +148,30 @@ def test_fn_sync_writes_facts_and_no_termination_record(template):
     role = template.named("AWS::Lambda::Function")["leeward-sync"]["Role"]
     (statement,) = [s for s in template.statements(role) if "dynamodb:PutItem" in s.actions]
     assert set(statement.actions) == {"dynamodb:BatchGetItem", "dynamodb:PutItem"}
-    assert statement.conditions == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["facts#*"]}}
+    assert statement.conditions == {
+        "ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["facts#*"]},
+        "Null": {"dynamodb:LeadingKeys": "false"},
+    }
+
+
+def test_every_right_on_the_table_names_its_keys(everything):
+    for statements in everything.roles().values():
+        for statement in statements:
+            if any(":table/" in resource and "/stream/" not in resource for resource in statement.resources):
+                keys = statement.conditions["ForAllValues:StringLike"]["dynamodb:LeadingKeys"]
+                assert keys
+                assert set(keys) <= {key.value for key in Key}
+                assert statement.conditions["Null"] == {"dynamodb:LeadingKeys": "false"}
+
+
+def test_only_the_table_and_its_index_have_keys():
+    for table in TABLES.values():
+        for permission in table:
+            assert bool(permission.keys) == (permission.on in {Scope.TABLE, Scope.OPEN_INDEX}), permission
+
+
+def test_every_key_is_used():
+    assert {key for table in TABLES.values() for permission in table for key in permission.keys} == set(Key)
 
 
 def test_only_drains_upgrades_and_rounds_may_launch(template):

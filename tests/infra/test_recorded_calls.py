@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from infra.permissions import PERMISSIONS
+from tests.infra.iam_evaluator import allows
 from tests.infra.recorded import record
+from tests.infra.table_requests import METHODS, table_request
 
 ROLES = {"taint": ("leeward-taint", "leeward-surge-read"), "act": ("leeward-act", "leeward-surge")}
 RARELY = {
@@ -14,6 +17,24 @@ RARELY = {
     ("leeward-act", "list daemonsets"): "a node with pods of more than eight DaemonSets",
     ("leeward-taint", "list endpointslices"): "an upgrade of nodes behind a Service of type LoadBalancer",
 }
+RARELY_IN_THE_TABLE = {
+    ("disrupt", "dynamodb:GetItem", "maximum"): "a replacement in a group at MaxSize",
+    ("disrupt", "dynamodb:GetItem", "termination"): "a command that is rolled back",
+    ("disrupt", "dynamodb:GetItem", "reservations"): "a command that launches replacements",
+    ("reconciler", "dynamodb:PutItem", "once"): "an unhealthy node or a stale taint, seen for the first time",
+    ("reconciler", "dynamodb:PutItem", "disruption"): "a run that died while its groups were changed",
+    **{
+        ("terminate", f"dynamodb:{action}", key): "a replacement in a group that was at MaxSize"
+        for action, key in (
+            ("BatchGetItem", "termination"),
+            ("GetItem", "upgrade"),
+            ("GetItem", "disruption"),
+            ("PutItem", "maximum"),
+        )
+    },
+}
+STARTS = {"executions.start": "states:StartExecution", "executions.wake": "states:SendTaskSuccess"}
+PORTS = frozenset(method.partition(".")[0] for method in METHODS)
 
 
 @pytest.fixture(scope="module")
@@ -65,3 +86,32 @@ def test_every_rule_of_a_role_is_used_by_one_of_its_functions_or_has_a_reason(te
 
 def test_every_function_with_access_to_clusters_calls_them_and_no_other_does(template, recorded):
     assert set(recorded.kubernetes) == {name for name, access in accesses(template).items() if access != "none"}
+
+
+def requests_of(recorded, function):
+    """(action, key) of every request to the table that a function made."""
+    methods = {one for one in recorded.ports[function] if one.partition(".")[0] in PORTS}
+    return {request for method in methods for request in METHODS[method]}
+
+
+@pytest.mark.parametrize("function", sorted(PERMISSIONS))
+def test_every_request_to_the_table_is_allowed_by_the_functions_role(template, recorded, function):
+    statements = template.statements(template.named("AWS::Lambda::Function")[f"leeward-{function}"]["Role"])
+    denied = [one for one in requests_of(recorded, function) if not allows(statements, table_request(*one))]
+    assert denied == []
+
+
+@pytest.mark.parametrize("function", sorted(PERMISSIONS))
+def test_every_key_that_a_role_allows_is_used_or_has_a_reason(recorded, function):
+    allowed = {(one.action, key.partition("#")[0]) for one in PERMISSIONS[function] for key in one.keys}
+    used = {(action, key.partition("#")[0]) for action, key in requests_of(recorded, function)}
+    rarely = {tuple(key) for name, *key in RARELY_IN_THE_TABLE if name == function}
+    assert allowed - used == rarely
+
+
+@pytest.mark.parametrize("function", sorted(PERMISSIONS))
+def test_whoever_starts_an_execution_may_wake_the_one_that_runs(recorded, function):
+    """A cause that joins a termination ends the pause of its execution (`leeward.termination.execution.start`)."""
+    needed = {action for method, action in STARTS.items() if method in recorded.ports[function]}
+    allowed = {permission.action for permission in PERMISSIONS[function]}
+    assert needed <= allowed

@@ -26,6 +26,10 @@ JUDGED_IN = {
 # Allowed, and not called in these tests; each is needed for what it says.
 RARELY = {
     ("interruption", "states:DescribeExecution"): "an execution that ended badly, or a name that is taken",
+    **{
+        (function, "states:SendTaskSuccess"): "a cause that joins a termination while its execution pauses"
+        for function in ("terminate", "reconciler", "upgrade", "disrupt")
+    },
     ("terminate", "states:DescribeExecution"): "a run by hand whose execution's name is taken",
     (
         "reconciler",

@@ -1,0 +1,34 @@
+"""Permissions to start executions of the state machines, and to look at them."""
+
+from infra.permission import Permission, Scope
+
+START_TERMINATION = (
+    Permission(action="states:StartExecution", on=Scope.STATE_MACHINE),
+    Permission(
+        action="states:DescribeExecution",
+        on=Scope.EXECUTIONS,
+        reason="executions of this state machine are named after instances, which are not known in advance",
+    ),
+    Permission(
+        action="states:SendTaskSuccess",
+        on=Scope.ANYTHING,
+        reason="task tokens belong to no resource; only the holder of a token can answer it",
+    ),
+)
+"""Rights of every function that claims instances: it starts their execution, or wakes the one that pauses."""
+
+LIST_TERMINATIONS = Permission(action="states:ListExecutions", on=Scope.STATE_MACHINE)
+
+START_ROUND = Permission(action="states:StartExecution", on=Scope.DISRUPTION_MACHINE)
+LOOK_AT_ROUND = Permission(
+    action="states:DescribeExecution",
+    on=Scope.DISRUPTION_EXECUTIONS,
+    reason="executions of this state machine are named after clusters, or by whoever starts them by hand",
+)
+
+START_UPGRADE = Permission(action="states:StartExecution", on=Scope.UPGRADE_MACHINES)
+LOOK_AT_UPGRADE = Permission(
+    action="states:DescribeExecution",
+    on=Scope.UPGRADE_EXECUTIONS,
+    reason="executions of these state machines are named after groups, or by whoever starts them by hand",
+)
