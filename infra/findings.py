@@ -1,6 +1,8 @@
 """Suppressed cdk-nag findings, each with its reason; any other finding fails the synth.
 
-The reasons for wildcards in roles are not repeated here: they are those of `permissions.py`.
+The reasons for wildcards in roles are not repeated here: they are those of `permissions.py`, and the worst that a
+change on one of them allows is in `risks.py`. Reads of a wildcard share an acknowledgement; a change has another one,
+because it stands in another policy (`role.py`).
 """
 
 from collections.abc import Iterable, Iterator
@@ -9,10 +11,11 @@ from typing import Any
 from aws_cdk import Acknowledgment, App, Stack, Validations
 from aws_cdk import aws_sqs as sqs
 from cdk_nag import AwsSolutionsChecks
-from constructs import Construct
 
-from infra.function import LeewardFunction, permissions_of
+from infra.function import LeewardFunction
 from infra.permission import Permission
+from infra.risks import RISKS
+from infra.role import PolicyPart
 from infra.scopes import Scopes
 from infra.state_machine import Machine
 
@@ -39,25 +42,32 @@ def accept(
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     for each in functions:
         Validations.of(each.function).acknowledge(Acknowledgment(id=_finding("L1"), reason=_RUNTIME))
-        _wildcards(each, permissions_of(each.shape, scopes.settings), scopes, each.shape.name)
+        _wildcards(each.policies, scopes, each.shape.name)
     for machine in state_machines:
         Validations.of(machine.state_machine).acknowledge(Acknowledgment(id=_finding("SF1"), reason=_ERRORS_ONLY))
-        _wildcards(machine.role, machine.permissions, scopes, "")
+        _wildcards(machine.policies, scopes, "")
     for queue in dead_letters:
         Validations.of(queue).acknowledge(Acknowledgment(id=_finding("SQS3"), reason=_LAST_STOP))
 
 
-def _wildcards(owner: Construct, permissions: Iterable[Permission], scopes: Scopes, function: str) -> None:
-    reasons: dict[str, list[str]] = {}
-    for permission in permissions:
-        for resource in scopes.resources(permission.on, function):
-            if "*" in resource:
-                told = reasons.setdefault(_flat(Stack.of(owner).resolve(resource)), [])
-                told.append(f"{permission.action}: {permission.reason}")
-    for resource, told in reasons.items():
-        Validations.of(owner).acknowledge(
-            Acknowledgment(id=_finding(f"IAM5[Resource::{resource}]"), reason="; ".join(told))
-        )
+def _wildcards(policies: Iterable[PolicyPart], scopes: Scopes, function: str) -> None:
+    """Acknowledge the wildcards of each policy. What changes something says the worst that it allows."""
+    for part in policies:
+        reasons: dict[str, list[str]] = {}
+        for permission in part.permissions:
+            for resource in scopes.resources(permission.on, function):
+                if "*" in resource:
+                    told = reasons.setdefault(_flat(Stack.of(part.owner).resolve(resource)), [])
+                    told.append(_reason(permission))
+        for resource, told in reasons.items():
+            Validations.of(part.owner).acknowledge(
+                Acknowledgment(id=_finding(f"IAM5[Resource::{resource}]"), reason="; ".join(dict.fromkeys(told)))
+            )
+
+
+def _reason(permission: Permission) -> str:
+    told = f"{permission.action}: {permission.reason}"
+    return told if permission.reads else f"{told} (at worst, with foreign code, it {RISKS[permission.action]})"
 
 
 def _finding(name: str) -> str:

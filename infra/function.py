@@ -14,7 +14,8 @@ from infra.asset import MODELS
 from infra.customer_key import imported_key, key_permissions
 from infra.permission import Permission
 from infra.permissions import PERMISSIONS
-from infra.scopes import MANAGED, Scopes
+from infra.role import RoleShape, granted_role
+from infra.scopes import Scopes
 from infra.service_permissions import EVERY_FUNCTION, IN_A_VPC
 from infra.settings import Settings
 from leeward.model.deployment_names import deployment_id, hook_mark
@@ -71,7 +72,19 @@ class LeewardFunction(Construct):
             encryption_key=key,
             removal_policy=RemovalPolicy.DESTROY,
         )
-        self.role = self._role(surroundings.scopes)
+        granted = granted_role(
+            self,
+            RoleShape(
+                id="Role",
+                owner=name,
+                trusts=iam.ServicePrincipal("lambda.amazonaws.com"),
+                permissions=permissions_of(shape, surroundings.settings),
+                listed="infra/permissions.py",
+                function=shape.name,
+            ),
+            surroundings.scopes,
+        )
+        self.role, self.policies = granted.role, granted.parts
         self.function = lambda_.Function(
             self,
             "Function",
@@ -99,33 +112,6 @@ class LeewardFunction(Construct):
             "KUBERNETES_ACCESS": self.shape.access.value,
             "AWS_SDK_UA_APP_ID": self.names.function(self.shape.name),
         }
-
-    def _role(self, scopes: Scopes) -> iam.Role:
-        """Return a role with the statements of the table only: AWS's managed policies would let every function write to
-        every log group.
-        """
-        permissions = permissions_of(self.shape, scopes.settings)
-        others = [each for each in permissions if each.on not in MANAGED]
-        statements = scopes.statements(others, function=self.shape.name)
-        role = iam.Role(
-            self,
-            "Role",
-            assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"),
-            description=f"{self.names.function(self.shape.name)}: exactly what infra/permissions.py lists",
-            inline_policies={"leeward": iam.PolicyDocument(statements=statements, minimize=False)},
-        )
-        for resources in dict.fromkeys(MANAGED.values()):
-            of_clusters = scopes.statements(each for each in permissions if MANAGED.get(each.on) == resources)
-            if of_clusters:
-                self._managed_policy(role, resources, of_clusters)
-        return role
-
-    def _managed_policy(self, role: iam.Role, resources: str, statements: list[iam.PolicyStatement]) -> None:
-        """Add a managed policy of the stack, for this role alone."""
-        document = iam.PolicyDocument(statements=statements, minimize=False)
-        description = f"{self.names.function(self.shape.name)}: {resources} of the configured clusters"
-        id_ = resources.rsplit(maxsplit=1)[-1].capitalize()  # Groups, Templates, Roles
-        iam.ManagedPolicy(self, id_, description=description, document=document, roles=[role])
 
     def _enter_vpc(self, settings: Settings) -> None:
         """Set the VPC on the underlying resource: the construct's own property would attach a managed policy to the

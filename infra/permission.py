@@ -74,6 +74,11 @@ class Permission:
     indirect: bool = False
     keys: tuple[Key, ...] = ()
 
+    @property
+    def reads(self) -> bool:
+        """Whether the action changes nothing, as its name says."""
+        return self.action.partition(":")[2].startswith(("Describe", "Get", "List"))
+
 
 def reads_one(*keys: Key) -> Permission:
     """Permission to read an item of the table."""

@@ -17,16 +17,6 @@ from infra.settings import Settings
 _Condition = Mapping[str, Mapping[str, Any]]
 
 
-# Scopes that grow with the number of clusters -> what the resource is. A function's role has a managed policy for each
-# kind, because its inline policies may have 10,240 characters in all.
-MANAGED = {
-    Scope.CLUSTER_GROUPS: "Auto Scaling groups",
-    Scope.CLUSTER_TEMPLATES: "launch templates",
-    **dict.fromkeys(
-        (Scope.POLICIES, Scope.CLUSTERS, Scope.NODE_GROUPS, Scope.TAINT_ROLES, Scope.ACT_ROLES),
-        "policies, API servers and roles",
-    ),
-}
 TAGGED = (Scope.CLUSTER_GROUPS, Scope.CLUSTER_TEMPLATES)  # held to the configured clusters by the resource's tag
 
 

@@ -20,6 +20,7 @@ from infra.asl import read_definition
 from infra.customer_key import imported_key, key_permissions
 from infra.function import LeewardFunction
 from infra.permission import Permission
+from infra.role import GrantedRole, PolicyPart, RoleShape, granted_role
 from infra.rules import EventRule
 from infra.scopes import Scopes
 
@@ -43,8 +44,7 @@ class Machine:
     """State machine with its resources in the stack."""
 
     state_machine: stepfunctions.StateMachine
-    role: iam.Role
-    permissions: tuple[Permission, ...]
+    policies: tuple[PolicyPart, ...]
 
     @property
     def arn(self) -> str:
@@ -57,7 +57,7 @@ def machine(
 ) -> Machine:
     """Create the state machine in a scope of its own. `values`: values of the definition's `${...}`, besides the
     partition."""
-    role, name = _role(scope, shape, scopes), scopes.names.machine(shape.name)
+    granted, name = _role(scope, shape, scopes), scopes.names.machine(shape.name)
     log_group = logs.LogGroup(
         scope,
         "Logs",
@@ -74,7 +74,7 @@ def machine(
         state_machine_type=stepfunctions.StateMachineType.STANDARD,
         definition_body=stepfunctions.DefinitionBody.from_string(definition),
         definition_substitutions={**values, "Partition": Aws.PARTITION},
-        role=role.without_policy_updates(),
+        role=granted.role.without_policy_updates(),
         tracing_enabled=True,
         logs=stepfunctions.LogOptions(
             destination=log_group, level=stepfunctions.LogLevel.ERROR, include_execution_data=True
@@ -82,7 +82,7 @@ def machine(
         removal_policy=RemovalPolicy.DESTROY,
     )
     _watch(state_machine, shape, alarms)
-    return Machine(state_machine=state_machine, role=role, permissions=shape.permissions)
+    return Machine(state_machine=state_machine, policies=granted.parts)
 
 
 def call_at_deaths(
@@ -111,15 +111,17 @@ def _watch(state_machine: stepfunctions.StateMachine, shape: MachineShape, alarm
     alarms.add(f"{shape.alarms}-timed-out", state_machine.metric_timed_out(period=period), once, shape.timed_out)
 
 
-def _role(scope: Construct, shape: MachineShape, scopes: Scopes) -> iam.Role:
+def _role(scope: Construct, shape: MachineShape, scopes: Scopes) -> GrantedRole:
     """Return a role that only executions of this state machine may assume."""
     own = {"ArnEquals": {"aws:SourceArn": scopes.machine(shape.name)}}
-    on_key = key_permissions(shape.permissions, environment=False) if scopes.settings.kms_key else ()
-    allowed = iam.PolicyDocument(statements=scopes.statements((*shape.permissions, *on_key)), minimize=False)
-    return iam.Role(
+    return granted_role(
         scope,
-        "StateMachineRole",
-        assumed_by=iam.PrincipalWithConditions(iam.ServicePrincipal("states.amazonaws.com"), own),
-        description=f"{scopes.names.machine(shape.name)}: exactly what infra/service_permissions.py lists",
-        inline_policies={"leeward": allowed},
+        RoleShape(
+            id="StateMachineRole",
+            owner=scopes.names.machine(shape.name),
+            trusts=iam.PrincipalWithConditions(iam.ServicePrincipal("states.amazonaws.com"), own),
+            permissions=shape.permissions,
+            listed="infra/service_permissions.py",
+        ),
+        scopes,
     )

@@ -2,11 +2,15 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
 import pytest
 
+from infra.permissions import PERMISSIONS
+from infra.risks import RISKS
+from infra.service_permissions import DISRUPTION_MACHINE, EVERY_FUNCTION, IN_A_VPC, STATE_MACHINE, UPGRADE_MACHINE
 from tests.infra.conftest import ROOT, synthesize
 
 CDK = ROOT / "node_modules" / "aws-cdk" / "bin" / "cdk"
@@ -92,3 +96,35 @@ def test_each_acknowledged_finding_has_a_reason_of_some_words(template):
                 reasons |= entry["data"]
     assert reasons
     assert min(len(reason.split()) for reason in reasons.values()) >= 4
+
+
+def acknowledged(template):
+    """(construct, finding, reason) of each acknowledgement of a wildcard."""
+    metadata = json.loads((template.assembly / "Leeward.metadata.json").read_text())
+    for construct, entries in metadata.items():
+        for entry in entries:
+            if entry["type"] == "aws:cdk:acknowledged-rules":
+                yield from ((construct, rule, why) for rule, why in entry["data"].items() if "IAM5[" in rule)
+
+
+def test_no_acknowledgement_mixes_a_change_with_reads(everything):
+    for construct, rule, reason in acknowledged(everything):
+        actions = re.findall(r"(?:^|; )[a-z0-9-]+:([A-Z]\w+): ", reason)
+        assert actions, (construct, rule)
+        kinds = {action.startswith(("Describe", "Get", "List")) for action in actions}
+        assert len(kinds) == 1, (construct, rule, actions)
+
+
+def test_whoever_acknowledges_a_change_reads_the_worst_that_it_allows(everything):
+    changes = 0
+    for construct, rule, reason in acknowledged(everything):
+        actions = re.findall(r"(?:^|; )([a-z0-9-]+:(?!Describe|Get|List)[A-Z]\w+): ", reason)
+        assert reason.count("(at worst, ") == len(actions), (construct, rule)
+        changes += len(actions)
+    assert changes > 50
+
+
+def test_every_risk_is_of_a_change_that_a_role_allows_and_says_it_in_some_words():
+    tables = (*PERMISSIONS.values(), EVERY_FUNCTION, IN_A_VPC, STATE_MACHINE, UPGRADE_MACHINE, DISRUPTION_MACHINE)
+    assert set(RISKS) <= {permission.action for table in tables for permission in table if not permission.reads}
+    assert min(len(risk.split()) for risk in RISKS.values()) >= 5
