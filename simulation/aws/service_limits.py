@@ -1,19 +1,21 @@
 """`ports.monitoring.ServiceLimits` of the simulated account, where groups are alone unless a test says so."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
+
+from leeward.model.image import Image
 
 
 class SimServiceLimits:
     """Limits and running work, as a test sets them. `running`: refreshes by group, `actions`: scheduled ones by group,
-    `versions` of clusters, `images`: architecture by AMI, `left`: vCPUs of the quota, by spot.
+    `versions` of clusters, `known_images` by id, `left`: vCPUs of the quota, by spot.
     """
 
     def __init__(self) -> None:
         self.running: dict[str, tuple[str, ...]] = {}
         self.actions: dict[str, tuple[str, ...]] = {}
         self.versions: dict[str, str] = {}
-        self.images: dict[str, str] = {}
+        self.known_images: dict[str, Image] = {}
         self.left: dict[bool, int] = {}
 
     def refreshes(self, group: str) -> tuple[str, ...]:
@@ -28,9 +30,9 @@ class SimServiceLimits:
         """Return the version of the cluster's control plane, empty where none is set."""
         return self.versions.get(cluster, "")
 
-    def architecture(self, image: str) -> str:
-        """Return the architecture of an image, empty for an unknown image."""
-        return self.images.get(image, "")
+    def images(self, ids: Iterable[str]) -> Mapping[str, Image]:
+        """Return the images that are known."""
+        return {name: self.known_images[name] for name in ids if name in self.known_images}
 
     def vcpus_left(self, types: Iterable[str], now: datetime, *, spot: bool) -> int | None:
         """Return the vCPUs that the quota leaves, None where none are set."""

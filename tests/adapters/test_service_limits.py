@@ -6,6 +6,7 @@ import pytest
 
 from leeward.adapters.aws.monitoring import AwsServiceLimits, is_standard
 from leeward.errors import AccessDeniedError, ObjectGoneError
+from leeward.model.image import Image
 
 NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
 
@@ -42,9 +43,19 @@ def test_the_control_planes_version_is_the_clusters(aws, ask):
 def test_an_images_architecture_is_in_kubernetes_word(aws, ask, ec2, reported):
     asked = {"Filters": [{"Name": "image-id", "Values": ["ami-1"]}]}
     aws.expect("ec2", "describe_images", asked, {"Images": [{"ImageId": "ami-1", "Architecture": ec2}]})
-    assert ask.architecture("ami-1") == reported
+    assert ask.images(["ami-1"])["ami-1"].architecture == reported
     aws.expect("ec2", "describe_images", asked, {"Images": []})
-    assert ask.architecture("ami-1") == ""
+    assert ask.images(["ami-1"]) == {}
+
+
+def test_images_are_read_together_with_their_owners(aws, ask):
+    asked = {"Filters": [{"Name": "image-id", "Values": ["ami-1", "ami-2"]}]}
+    answer = [{"ImageId": "ami-2", "OwnerId": "602401143452", "ImageOwnerAlias": "amazon", "Architecture": "arm64"}]
+    aws.expect("ec2", "describe_images", asked, {"Images": answer})
+    assert ask.images(["ami-2", "ami-1", "ami-2"]) == {
+        "ami-2": Image(id="ami-2", architecture="arm64", owner="602401143452", alias="amazon")
+    }
+    assert ask.images([]) == {}
 
 
 def quota(aws, code, value):

@@ -134,6 +134,11 @@ def test_subnets_are_the_groups_and_those_that_the_cni_may_use(snapshot):
     assert sorted(names(folder, "subnets", "SubnetId")) == ["subnet-a", "subnet-b"]
 
 
+def test_images_are_those_that_templates_and_configurations_name(snapshot):
+    _, _, folder = snapshot()
+    assert names(folder, "images", "ImageId") == ["ami-1"]
+
+
 def test_no_secret_travels_and_the_cnis_settings_stay(snapshot):
     _, _, folder = snapshot()
     text = text_of(folder)
@@ -200,15 +205,16 @@ def test_a_node_group_whose_call_fails_is_absent_and_named(snapshot, world):
         ("instances", {"instances", "instance-status", "prices", "instance-types"}),
         ("impaired", {"instance-status"}),
         ("instance-types", {"instance-types"}),
-        ("launch-configurations", {"launch-configurations", "prices", "instance-types"}),
+        ("launch-configurations", {"launch-configurations", "images", "prices", "instance-types"}),
         ("hooks", {"lifecycle-hooks"}),
-        ("template_versions", {"launch-template-versions", "prices", "instance-types"}),
+        ("template_versions", {"launch-template-versions", "images", "prices", "instance-types"}),
+        ("images", {"images"}),
         ("policies", {"policy.yaml"}),
         (
             "groups_tagged",
             {
                 *("auto-scaling-groups", "lifecycle-hooks", "launch-configurations", "launch-template-versions"),
-                *("nodegroups", "subnets", "prices", "instance-types"),
+                *("nodegroups", "subnets", "images", "prices", "instance-types"),
             },
         ),
     ],

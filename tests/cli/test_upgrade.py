@@ -196,6 +196,21 @@ def test_a_seed_decides_the_random_order(plan):
     assert len(found) == 3
 
 
+@pytest.mark.parametrize(
+    ("update", "blocked"), [("{}", True), ('{imageOwners: ["999988887777"]}', False)], ids=["unknown", "trusted"]
+)
+def test_the_owner_of_an_image_comes_from_describe_images(plan, update, blocked):
+    files = {
+        "images": {"Images": [{"ImageId": "ami-00000000000000002", "OwnerId": "999988887777"}]},
+        "cluster": {"cluster": {"name": "prod", "arn": "arn:aws:eks:us-east-1:111122223333:cluster/prod"}},
+        "update": update,
+    }
+    found = codes(plan("--launch-template-version", "2", code=int(blocked), **files))
+    assert (("ForeignImage", "blocker") in found) == blocked
+    named = codes(plan("--ami", "ami-00000000000000002", code=int(blocked), **files))
+    assert (("ForeignImage", "blocker") in named) == blocked
+
+
 def test_a_managed_group_is_judged_by_its_record_and_an_image_is_eks_choice(plan):
     nodes = [a_node(number) for number in range(3)]
     files = {

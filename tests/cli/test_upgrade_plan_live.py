@@ -10,6 +10,7 @@ import pytest
 from leeward.adapters import wiring
 from leeward.errors import AccessDeniedError
 from leeward.model import well_known
+from leeward.model.image import Image
 from leeward.model.launch import LaunchSettings, LaunchSource, LaunchTemplateRef
 from leeward.policy.document import Selector
 from leeward.ports.kubernetes import Listed
@@ -22,6 +23,7 @@ from tests.fakes.builders import a_group, a_policy, an_instance, policies
 from tests.fakes.system import FakeSystem
 
 GROUP, CLUSTER = "web-a", "blue"
+IMAGE = "ami-0123456789abcdef0"
 OLD = LaunchTemplateRef(id=f"lt-{GROUP}", name=GROUP, version="1")
 
 
@@ -106,9 +108,21 @@ def test_what_runs_beside_is_found_live(plan, system):
 
 def test_versions_quota_and_architecture_are_judged_live(plan, system):
     model = system.service_limits.model
-    model.versions[CLUSTER], model.left[False], model.images["ami-0123456789abcdef0"] = "1.30", 1, "arm64"
+    model.versions[CLUSTER], model.left[False] = "1.30", 1
+    model.known_images[IMAGE] = Image(id=IMAGE, architecture="arm64", owner="999988887777")
     assert "KubeletNewer" in codes(plan("--kubernetes-version", "1.31", code=1))
-    assert codes(plan("--ami", "ami-0123456789abcdef0", code=1)) >= {"ArchitectureMismatch", "InstanceQuota"}
+    assert codes(plan("--ami", IMAGE, code=1)) >= {"ArchitectureMismatch", "InstanceQuota"}
+
+
+@pytest.mark.parametrize(
+    ("owner", "alias", "blocked"),
+    [("999988887777", "", True), ("111122223333", "", False), ("602401143452", "amazon", False)],
+)
+def test_an_image_of_a_foreign_owner_blocks_unless_it_is_overridden(plan, system, owner, alias, blocked):
+    system.service_limits.model.known_images[IMAGE] = Image(id=IMAGE, owner=owner, alias=alias)
+    system.ports = replace(system.ports, origins=frozenset({("111122223333", "us-east-1")}))
+    found = codes(plan("--ami", IMAGE, code=int(blocked)))
+    assert ("ForeignImage" in found) == blocked
 
 
 def test_what_may_not_be_read_is_said_and_judged_by_nobody(plan, system):

@@ -9,6 +9,7 @@ import pytest
 from leeward.adapters.aws.monitoring import AwsServiceLimits, CloudWatchAlarms
 from leeward.adapters.aws.nodegroups import EksManagedUpdates
 from leeward.errors import InvalidInputError, ObjectGoneError, TerminalError
+from leeward.model.image import Image
 from leeward.model.launch import LaunchSource, LaunchTemplateRef, Override
 from leeward.ports.eks import ManagedState
 from simulation.aws.alarms import SimAlarms
@@ -146,7 +147,10 @@ class ModelledBeforehand:
 
     def __init__(self, port, model):
         self.port = port
-        model.versions[self.cluster], model.images[self.image] = "1.33", "amd64"
+        model.versions[self.cluster] = "1.33"
+        model.known_images[self.image] = Image(
+            id=self.image, architecture="amd64", owner="602401143452", alias="amazon"
+        )
         self._model = model
 
     def refresh(self):
@@ -206,8 +210,10 @@ def test_what_runs_beside_a_group_is_reported(account):
 
 def test_versions_and_images_are_reported_and_an_unknown_image_is_not(account):
     assert account.port.control_plane(account.cluster) == "1.33"
-    assert account.port.architecture(account.image) == "amd64"
-    assert account.port.architecture("ami-0123456789abcdef0") == ""
+    images = account.port.images([account.image, "ami-0123456789abcdef0"])
+    assert list(images) == [account.image]
+    assert images[account.image].architecture == "amd64"
+    assert images[account.image].owner
 
 
 class LiveAlarms:

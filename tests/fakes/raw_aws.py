@@ -61,6 +61,10 @@ class FakeRawAws(Calls):
         self._call("all_instance_types")
         return self._of("instance-types")
 
+    def images(self, ids: Iterable[str]) -> Sequence[Raw]:
+        """By id."""
+        return self._named("images", "ImageId", ids)
+
     def subnets(self, ids: Iterable[str]) -> Sequence[Raw]:
         """By id."""
         return self._named("subnets", "SubnetId", ids)

@@ -8,6 +8,7 @@ from typing import Any
 
 from leeward.errors import InvalidInputError, ObjectGoneError
 from leeward.model.group import Group
+from leeward.model.image import Image
 from leeward.model.launch import LaunchSource, LaunchTemplateRef
 from leeward.model.nodegroup import Nodegroup
 from leeward.ports.eks import ManagedState, ManagedUpdate
@@ -162,10 +163,10 @@ class FakeServiceLimits(Calls):
         self._call("control_plane")
         return self.model.control_plane(cluster)
 
-    def architecture(self, image: str) -> str:
-        """Of the image."""
-        self._call("architecture")
-        return self.model.architecture(image)
+    def images(self, ids: Iterable[str]) -> Mapping[str, Image]:
+        """Those that are known."""
+        self._call("images")
+        return self.model.images(ids)
 
     def vcpus_left(self, types: Iterable[str], now: datetime, *, spot: bool) -> int | None:
         """Of the quota."""

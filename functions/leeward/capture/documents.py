@@ -160,6 +160,14 @@ class Capture:
         found = {raw["InstanceId"]: raw for raw in self._aws.impaired() if raw["InstanceId"] in mine}
         return {"InstanceStatuses": list(found.values())}
 
+    def _image_output(self) -> Raw:
+        """Read the images that the templates and configurations name, of which pre-flight reads the owner."""
+        versions = self._needed("launch-template-versions")["LaunchTemplateVersions"]
+        sources = [one.get("LaunchTemplateData") or {} for one in versions]
+        sources += self._needed("launch-configurations")["LaunchConfigurations"]
+        named = {str(one.get("ImageId") or "") for one in sources}
+        return {"Images": list(self._aws.images(sorted(one for one in named if one.startswith("ami-"))))}
+
     def _subnet_output(self) -> Raw:
         """Read the groups' subnets, and those of their VPCs that the CNI's subnet discovery may use beside them."""
         own = self._aws.subnets(sorted({name for group in self._groups() for name in group.subnets}))
@@ -214,6 +222,7 @@ AWS: Mapping[str, Callable[[Capture], Any]] = {
     "instances": Capture._instance_output,
     "instance-types": Capture._type_output,
     "instance-status": Capture._status_output,
+    "images": Capture._image_output,
     "subnets": Capture._subnet_output,
     "cluster": Capture._cluster_output,
     "nodegroups": Capture._nodegroup_output,

@@ -111,6 +111,7 @@ class UpdatePolicy:
     terminate: str = "last"  # last | first
     canary: Canary = Canary()
     windows: tuple[Window, ...] = ()
+    image_owners: tuple[str, ...] = ()  # accounts whose images an upgrade may launch, beside this one and AWS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,6 +44,7 @@ PRECEDENCES = ("asg-tags", "eks-api")
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _SECOND = timedelta(seconds=1)
+_ACCOUNT = re.compile(r"[0-9]{12}")
 
 
 def selector(spec: Section) -> Selector:
@@ -122,7 +123,14 @@ def update(spec: Section) -> UpdatePolicy:
             terminate=section.word("terminate", default.terminate, TERMINATE),
             canary=_canary(section),
             windows=windows(section, "windows"),
+            image_owners=section.read("imageOwners", (), _accounts, "a list of accounts: twelve digits each, as text"),
         )
+
+
+def _accounts(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(one, str) and _ACCOUNT.fullmatch(one) for one in value):
+        raise ValueError("no list of accounts")
+    return tuple(dict.fromkeys(value))
 
 
 def _surge(value: Any) -> tuple[int | None, bool]:

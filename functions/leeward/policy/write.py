@@ -178,6 +178,7 @@ def _update(policy: NodePolicy) -> dict[str, Any]:
             "alarms": list(section.canary.alarms),
         },
         "windows": [_window(window) for window in section.windows],
+        "imageOwners": list(section.image_owners),
     }
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from leeward.model.image import Image
 
 
 class ServiceLimits(Protocol):
@@ -24,8 +27,8 @@ class ServiceLimits(Protocol):
         """Return the Kubernetes version of the cluster, such as 1.33; empty where EKS does not report it."""
         ...
 
-    def architecture(self, image: str) -> str:
-        """Return the architecture of an AMI, in Kubernetes' term; empty for an image that EC2 does not know."""
+    def images(self, ids: Iterable[str]) -> Mapping[str, Image]:
+        """Return the AMIs by id; one that EC2 does not know, or that is not shared with the account, is absent."""
         ...
 
     def vcpus_left(self, types: Iterable[str], now: datetime, *, spot: bool) -> int | None:

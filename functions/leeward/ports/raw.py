@@ -54,6 +54,10 @@ class RawAws(Protocol):
         """Return `InstanceTypes`, all of the Region's."""
         ...
 
+    def images(self, ids: Iterable[str]) -> Sequence[Raw]:
+        """Return `Images`, those that EC2 knows."""
+        ...
+
     def subnets(self, ids: Iterable[str]) -> Sequence[Raw]:
         """Return `Subnets`, those that EC2 knows."""
         ...

@@ -168,6 +168,10 @@ def _holds():
         "instance-status": [
             {"InstanceId": name, "SystemStatus": checked} for name in ("i-n3", "i-foreign")
         ],
+        "images": [
+            {"ImageId": "ami-1", "OwnerId": "602401143452", "ImageOwnerAlias": "amazon"},
+            {"ImageId": "ami-foreign", "OwnerId": "999988887777"},
+        ],
         "subnets": [
             a_subnet("a", 100),
             a_subnet("b", 0, Tags=[{"Key": "kubernetes.io/role/cni", "Value": "0"}]),

@@ -3,12 +3,12 @@
 Sources: EC2's service quotas (`Running On-Demand Standard instances`, `All Standard Spot Instance Requests`, both in
 vCPUs), CloudWatch's usage metrics (namespace AWS/Usage), EC2 Auto Scaling's states of an instance refresh."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from leeward.adapters.aws.clients import AwsClients, chunks, pages
 from leeward.adapters.aws.errors import aws_call
-from leeward.model.instance_type import ARCHITECTURES
+from leeward.model.image import Image
 
 QUOTAS = {False: ("L-1216C47A", "Standard/OnDemand"), True: ("L-34B43A08", "Standard/Spot")}  # by spot
 STANDARD = frozenset("acdhimrtz")  # families that share these quotas; f, g, inf, p, trn, vt, x ... have their own
@@ -49,13 +49,17 @@ class AwsServiceLimits:
             answer = self._clients.get("eks", region=self._region).describe_cluster(name=cluster)
         return str(answer["cluster"].get("version") or "")
 
-    def architecture(self, image: str) -> str:
-        """Return the image's architecture, read by filter, so that an unknown image is no error."""
-        with aws_call("ec2:DescribeImages", image):
+    def images(self, ids: Iterable[str]) -> Mapping[str, Image]:
+        """Return the images, read by filter, so that an unknown one is no error."""
+        wanted = sorted(set(ids))
+        if not wanted:
+            return {}
+        with aws_call("ec2:DescribeImages", ", ".join(wanted)):
             answer = self._clients.get("ec2", region=self._region).describe_images(
-                Filters=[{"Name": "image-id", "Values": [image]}]
+                Filters=[{"Name": "image-id", "Values": wanted}]
             )
-        return next((ARCHITECTURES.get(one.get("Architecture"), "") for one in answer.get("Images", ())), "")
+        images = (Image.from_json(raw) for raw in answer.get("Images", ()))
+        return {image.id: image for image in images}
 
     def vcpus_left(self, types: Iterable[str], now: datetime, *, spot: bool) -> int | None:
         """Return the quota less the highest use within the last quarter of an hour."""

@@ -88,6 +88,10 @@ class AwsRawOutput:
         """Read all types, about ten pages."""
         return tuple(self._paged("ec2", "DescribeInstanceTypes", "InstanceTypes", ["all types"]))
 
+    def images(self, ids: Iterable[str]) -> Sequence[Raw]:
+        """Read the images by filter: an unknown one is absent."""
+        return self._filtered("DescribeImages", "Images", "image-id", ids)
+
     def subnets(self, ids: Iterable[str]) -> Sequence[Raw]:
         """Read the subnets by filter."""
         return self._filtered("DescribeSubnets", "Subnets", "subnet-id", ids)

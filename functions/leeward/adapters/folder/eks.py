@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 
 from leeward.adapters.folder.reader import Folder, Refusing
 from leeward.errors import ObjectGoneError
+from leeward.model.image import Image
 from leeward.model.nodegroup import Nodegroup
 from leeward.node_template.cache import NodegroupCache
 from leeward.ports.clock import Clock
@@ -57,8 +58,8 @@ class FolderManagedUpdates(Refusing):
 
 
 class FolderServiceLimits:
-    """`ports.monitoring.ServiceLimits` of a folder, which has the control plane's version alone: no instance refreshes
-    and scheduled actions are recorded, and no quota is known. Raises InvalidInputError.
+    """`ports.monitoring.ServiceLimits` of a folder, which has the control plane's version and images: no instance
+    refreshes and scheduled actions are recorded, and no quota is known. Raises InvalidInputError.
     """
 
     def __init__(self, folder: Folder) -> None:
@@ -79,10 +80,11 @@ class FolderServiceLimits:
         del cluster
         return next((str(raw["cluster"].get("version", "")) for raw in self._folder.elements("cluster")), "")
 
-    def architecture(self, image: str) -> str:
-        """Return no architecture: a folder describes no images."""
-        del image
-        return ""
+    def images(self, ids: Iterable[str]) -> Mapping[str, Image]:
+        """Return the images of images.json."""
+        wanted = set(ids)
+        images = (Image.from_json(raw) for raw in self._folder.elements("images"))
+        return {image.id: image for image in images if image.id in wanted}
 
     def vcpus_left(self, types: Iterable[str], now: datetime, *, spot: bool) -> int | None:
         """Return no number: a folder has no quotas."""

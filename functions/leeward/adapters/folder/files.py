@@ -54,6 +54,7 @@ FILES: Mapping[str, RawFile] = {
         RawFile(name="instances", command="aws ec2 describe-instances", keys=("Reservations", "Instances")),
         RawFile(name="instance-types", command="aws ec2 describe-instance-types", keys=("InstanceTypes",)),
         RawFile(name="instance-status", command="aws ec2 describe-instance-status", keys=("InstanceStatuses",)),
+        RawFile(name="images", command="aws ec2 describe-images --image-ids", keys=("Images",)),
         RawFile(name="subnets", command="aws ec2 describe-subnets", keys=("Subnets",)),
         RawFile(name="cluster", command="aws eks describe-cluster", keys=()),
         RawFile(name="nodegroups", command="aws eks describe-nodegroup", keys=()),

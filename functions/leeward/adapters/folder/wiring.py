@@ -63,7 +63,14 @@ def folder_ports(folder: Folder, now: datetime, say: Callable[[str], None]) -> P
         disruptions=disruptions,
         disruption_executions=_absent(EXECUTIONS),
         deployment="",
+        origins=_origins(folder),
     )
+
+
+def _origins(folder: Folder) -> frozenset[tuple[str, str]]:
+    """Return the cluster's (account, region) by its ARN in cluster.json; empty where the file or the ARN is missing."""
+    arns = [str(raw["cluster"].get("arn") or "").split(":") for raw in folder.elements("cluster")]
+    return frozenset((arn[4], arn[3]) for arn in arns if len(arn) > 5)
 
 
 def _absent(holds: str) -> Any:

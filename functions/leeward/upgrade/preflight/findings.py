@@ -53,6 +53,8 @@ class Code(StrEnum):
     KUBELET_TOO_OLD = "KubeletTooOld"
     CONTROL_PLANE_UNKNOWN = "ControlPlaneUnknown"
     ARCHITECTURE_MISMATCH = "ArchitectureMismatch"
+    # the image
+    FOREIGN_IMAGE = "ForeignImage"
     # when
     CLUSTER_PAUSED = "ClusterPaused"
     FROZEN = "Frozen"

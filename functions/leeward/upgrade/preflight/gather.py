@@ -3,12 +3,13 @@
 `leeward upgrade plan`, live or of a snapshot folder, and the first step check the same `Preflight`, read through the
 ports alone. Decides what is read, and that a denied input is reported and not checked."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from leeward.errors import InvalidInputError, LeewardError, ObjectGoneError
 from leeward.model.group import Group
+from leeward.model.image import Image
 from leeward.model.instance import CapacityType
 from leeward.model.nodegroup import Nodegroup
 from leeward.model.times import format_instant
@@ -19,14 +20,13 @@ from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 from leeward.ports.compute import LaunchSources
 from leeward.ports.eks import ManagedUpdates
-from leeward.ports.kubernetes import Clusters
-from leeward.ports.monitoring import ServiceLimits
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.gather import gather
 from leeward.termination.replica_surge import surged
 from leeward.upgrade.managed import target as managed_target
 from leeward.upgrade.observation import described
 from leeward.upgrade.preflight.findings import Code, blocking
+from leeward.upgrade.preflight.images import images
 from leeward.upgrade.preflight.model import Preflight, PreflightInputs, held_lone_pods
 from leeward.upgrade.preflight.plan import Plan, plan_upgrade
 from leeward.upgrade.record import UpgradeRecord
@@ -95,7 +95,7 @@ def gather_preflight(record: UpgradeRecord, ports: Ports) -> Preflight:
     if policy is None:
         policies = replace(policies, policies=(*policies.policies, chosen))
     snapshot = gather(ports, record.cluster, ports.clock.now(), as_if=group, policies=policies)
-    inputs = _inputs(record, snapshot, group, chosen, nodegroup, ports.clusters, ports.service_limits)
+    inputs = _inputs(record, snapshot, group, chosen, nodegroup, ports)
     return Preflight.of(snapshot, group, chosen, target, replace(inputs, selected=policy is not None))
 
 
@@ -137,25 +137,26 @@ def _inputs(
     group: Group,
     policy: NodePolicy,
     nodegroup: Nodegroup | None,
-    clusters: Clusters,
-    service_limits: ServiceLimits,
+    ports: Ports,
 ) -> PreflightInputs:
     unread: list[str] = list(snapshot.warnings)
-    request, limits = record.request, service_limits
+    request, limits = record.request, ports.service_limits
     launchable = snapshot.launchables.get(group.name)
     spot = launchable is not None and launchable.capacity is CapacityType.SPOT
     types = launchable.types if launchable is not None else ()
-    kubernetes = clusters.kubernetes(record.cluster)
+    kubernetes = ports.clusters.kubernetes(record.cluster)
     daemon_set = kubernetes.aws_node()
-    image = request.image
+    launched = images(record, group, nodegroup, ports, unread)
     return PreflightInputs(
         force=request.force,
-        image=image,
+        image=request.image,
+        images=launched,
+        accounts=frozenset(account for account, _ in ports.origins if account),
         image_by_eks=nodegroup is not None and nodegroup.template is None,
         version=request.kubernetes or (nodegroup.version if nodegroup is not None else ""),
         version_requested=bool(request.kubernetes),
         control_plane=_read(lambda: limits.control_plane(record.cluster), "", unread),
-        architecture=_architecture(image, service_limits, unread) or architecture_of(nodegroup) or "",
+        architecture=_architecture(request.image, launched) or architecture_of(nodegroup) or "",
         refreshes=_read(lambda: limits.refreshes(group.name), (), unread),
         scheduled=_read(lambda: limits.scheduled(group.name), (), unread),
         quota=_read(lambda: limits.vcpus_left(types, snapshot.now, spot=spot), None, unread),
@@ -167,10 +168,10 @@ def _inputs(
     )
 
 
-def _architecture(image: str, service_limits: ServiceLimits, unread: list[str]) -> str:
-    if not image.startswith("ami-"):
-        return architecture_named(image)
-    return _read(lambda: service_limits.architecture(image), "", unread)
+def _architecture(asked: str, launched: Iterable[Image]) -> str:
+    if not asked.startswith("ami-"):
+        return architecture_named(asked)
+    return next((image.architecture for image in launched if image.id == asked), "")
 
 
 def _read(ask: Callable[[], T], otherwise: T, unread: list[str]) -> T:

@@ -12,6 +12,7 @@ from leeward.budgets.disruption_budgets import allowance_among, upgrade_budgets
 from leeward.budgets.pdb import refusal
 from leeward.budgets.pdb_index import PdbIndex
 from leeward.model.group import Group
+from leeward.model.image import Image
 from leeward.model.instance_type import InstanceType
 from leeward.model.nodegroup import Nodegroup
 from leeward.model.pod import Pod, PodDisruptionBudget
@@ -41,7 +42,7 @@ class PreflightInputs:
     vCPUs that the account may still start; `cni`: the VPC CNI's settings; `types`: of the group, by name; `selected`:
     whether a policy selects the group, `no_policies`: whether none is written at all. `nodegroup`: as EKS describes a
     managed one; `unread`: inputs that could not be read, a sentence each. `surged`: pods that get a second replica
-    before they leave, `namespace/name`.
+    before they leave, `namespace/name`. `images`: what new nodes would be launched from, `accounts`: this account.
     """
 
     force: bool = False
@@ -61,6 +62,8 @@ class PreflightInputs:
     nodegroup: Nodegroup | None = None
     unread: tuple[str, ...] = ()
     surged: frozenset[str] = frozenset()
+    images: tuple[Image, ...] = ()
+    accounts: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

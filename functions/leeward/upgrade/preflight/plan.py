@@ -14,13 +14,14 @@ from leeward.upgrade.preflight.findings import Code, Finding, Severity, warning
 from leeward.upgrade.preflight.group_checks import check_group, check_managed
 from leeward.upgrade.preflight.model import Preflight
 from leeward.upgrade.preflight.pod_checks import check_budgets, check_workloads
-from leeward.upgrade.preflight.start_checks import check_schedule, check_versions
+from leeward.upgrade.preflight.start_checks import check_images, check_schedule, check_versions
 from leeward.upgrade.surge.sizes import Size, Sizes, Strategy, sizes
 
 CHECKS: tuple[Callable[[Preflight], Iterable[Finding]], ...] = (
     check_group,  # nothing else matters where the group cannot launch or terminate
     check_managed,
     check_versions,
+    check_images,
     check_schedule,
     check_budgets,
     check_workloads,

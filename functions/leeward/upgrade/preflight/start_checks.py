@@ -1,4 +1,5 @@
-"""Versions that are incompatible, and switches, freezes, windows and budgets that keep the upgrade from starting now.
+"""Versions that are incompatible, images of foreign owners, and switches, freezes, windows and budgets that keep the
+upgrade from starting now.
 
 Source: Kubernetes' version skew policy: a kubelet is never newer than the API server, and at most three minors older
 (two before 1.28)."""
@@ -7,6 +8,7 @@ import re
 from collections.abc import Iterator
 
 from leeward.budgets.disruption_budgets import limit, upgrade_budgets
+from leeward.model.image import OWNERS_BY_AWS
 from leeward.model.times import format_instant
 from leeward.policy.document import Budget
 from leeward.policy.schedule import any_active, is_active
@@ -81,6 +83,19 @@ def _of_nodes(preflight: Preflight) -> str:
     one = architectures.pop() if len(architectures) == 1 else None
     overrides = any(override.template is not None for override in preflight.group.launch.overrides)
     return one if one and not overrides else ""
+
+
+def check_images(preflight: Preflight) -> Iterator[Finding]:
+    """Yield the images of owners who are neither this account, AWS nor named by the policy: whoever may start an
+    upgrade names an image, and the image runs with the rights of the cluster's nodes.
+    """
+    own, policy = preflight.inputs.accounts, preflight.policy
+    for image in preflight.inputs.images if own else ():
+        trusted = image.owner in {*own, *policy.update.image_owners} or image.alias in OWNERS_BY_AWS
+        if image.owner and not trusted:
+            message = f"it belongs to account {image.owner}, which is neither this account, AWS nor a trusted owner"
+            fix = f"name the account in update.imageOwners of policy {policy.name} if you trust it, else take another"
+            yield blocker(Code.FOREIGN_IMAGE, f"image {image.id}", message, fix)
 
 
 def check_schedule(preflight: Preflight) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from leeward.model import well_known
+from leeward.model.image import Image
 from leeward.model.instance_type import InstanceType
 from leeward.model.launch import LaunchSource
 from leeward.model.nodegroup import Nodegroup
@@ -26,7 +27,7 @@ from leeward.upgrade.preflight.group_checks import check_group, check_managed
 from leeward.upgrade.preflight.model import PreflightInputs, held_lone_pods
 from leeward.upgrade.preflight.plan import findings
 from leeward.upgrade.preflight.pod_checks import check_budgets, check_workloads
-from leeward.upgrade.preflight.start_checks import check_schedule, check_versions
+from leeward.upgrade.preflight.start_checks import check_images, check_schedule, check_versions
 from leeward.upgrade.surge.sizes import Strategy
 from tests.unit.upgrade.builders import (
     EVERYTHING,
@@ -460,3 +461,41 @@ def test_the_single_replicas_that_surge_are_those_that_a_budget_holds_on_nodes_t
     assert held(surging, pods=(pod,)) == ()
     assert held(a_policy(), pods=(pod,), budgets=(alone,)) == ()
     assert held(surging, {well_known.NODEGROUP_TAG: "web"}, pods=(pod,), budgets=(alone,)) == ()
+
+
+# --- images --------------------------------------------------------------------------------------------------------
+
+OWN, STRANGER, PARTNER = "111122223333", "999988887777", "099720109477"
+
+
+@pytest.mark.parametrize(
+    ("owner", "alias", "trusted", "blocked"),
+    [
+        (STRANGER, "", (), True),
+        (STRANGER, "", (PARTNER,), True),
+        (STRANGER, "self", (), True),
+        (PARTNER, "", (PARTNER,), False),
+        (OWN, "", (), False),
+        ("602401143452", "amazon", (), False),
+        ("679593333241", "aws-marketplace", (), False),
+        ("", "", (), False),  # EC2 has not reported whose it is
+    ],
+)
+def test_an_image_of_an_owner_that_nothing_vouches_for_is_a_blocker(owner, alias, trusted, blocked):
+    inputs = PreflightInputs(accounts=frozenset({OWN}), images=(Image(id="ami-1", owner=owner, alias=alias),))
+    policy = replace(a_policy(), update=UpdatePolicy(image_owners=trusted))
+    found = codes_of(check_images, inputs=inputs, policy=policy)
+    assert found == ([(Code.FOREIGN_IMAGE, BLOCKER)] if blocked else [])
+
+
+def test_the_finding_names_image_owner_and_policy_and_can_be_overridden():
+    inputs = PreflightInputs(accounts=frozenset({OWN}), images=(Image(id="ami-1", owner=STRANGER),))
+    (found,) = check_images(an_upgrade(*NODES, inputs=inputs))
+    assert (found.object, STRANGER in found.message) == ("image ami-1", True)
+    assert "update.imageOwners" in found.fix
+    assert blocking((found,), frozenset({Code.FOREIGN_IMAGE})) == ()
+
+
+def test_without_the_account_no_image_is_foreign():
+    inputs = PreflightInputs(images=(Image(id="ami-1", owner=STRANGER),))
+    assert codes_of(check_images, inputs=inputs) == []

@@ -1,0 +1,31 @@
+"""An image (AMI) as EC2 describes it: what it runs on, and who owns it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from leeward.model.instance_type import ARCHITECTURES
+
+OWNERS_BY_AWS = frozenset({"amazon", "aws-marketplace"})  # ImageOwnerAlias of images that AWS publishes or has vetted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """Image. `architecture` in Kubernetes' term; `owner`: account, `alias`: EC2's name of that account, empty for most;
+    each is empty where it is not known.
+    """
+
+    id: str
+    architecture: str = ""
+    owner: str = ""
+    alias: str = ""
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """Parse an element of `Images` of DescribeImages."""
+        return cls(
+            id=str(raw["ImageId"]),
+            architecture=ARCHITECTURES.get(str(raw.get("Architecture") or ""), ""),
+            owner=str(raw.get("OwnerId") or ""),
+            alias=str(raw.get("ImageOwnerAlias") or ""),
+        )
