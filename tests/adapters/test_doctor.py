@@ -204,6 +204,14 @@ def test_a_cluster(aws, deployment):
     )
 
 
+def test_the_tags_of_launch_templates(aws, deployment):
+    asked = {"Filters": [{"Name": "resource-id", "Values": ["lt-1", "lt-2"]}]}
+    tag = {"ResourceId": "lt-2", "ResourceType": "launch-template", "Key": "team", "Value": "web"}
+    aws.expect("ec2", "describe_tags", asked, {"Tags": [tag, {**tag, "Key": "stage", "Value": "test"}]})
+    assert deployment.tags(["lt-1", "lt-2", "lt-1"]) == {"lt-2": {"team": "web", "stage": "test"}}
+    assert deployment.tags([]) == {}
+
+
 def test_the_groups_of_an_access_entry(aws, deployment):
     asked = {"clusterName": "blue", "principalArn": "arn:aws:iam::111122223333:role/r"}
     aws.expect("eks", "describe_access_entry", asked, {"accessEntry": {"kubernetesGroups": ["leeward:act"]}})

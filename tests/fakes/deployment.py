@@ -123,6 +123,7 @@ class FakeDeployment(Calls):
         self.aims = {name: [f"arn:aws:any:{REGION}:{ACCOUNT}{target}"] for name, target in aimed.items()}
         self.ringing = {name: Alarm(state="OK") for name in expected.ALARMS}
         self.listed = list(listed)
+        self.template_tags: dict[str, dict[str, str]] = {}
         self.known = {name: EksCluster(status="ACTIVE", version="1.33") for name in serving}
         self.entries = {
             (name, role_of(name, access)): (f"leeward:{access}",) for name in serving for access in accesses
@@ -203,6 +204,12 @@ class FakeDeployment(Calls):
         """`listed`."""
         self._call("groups")
         return self.listed
+
+    def tags(self, ids: Iterable[str]) -> Mapping[str, Mapping[str, str]]:
+        """Those of `template_tags` that are asked for."""
+        self._call("tags")
+        wanted = set(ids)
+        return {name: tags for name, tags in self.template_tags.items() if name in wanted and tags}
 
     def cluster(self, name: str) -> EksCluster | None:
         """One of `known`."""

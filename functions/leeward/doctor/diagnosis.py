@@ -13,6 +13,7 @@ from leeward.doctor.checks import (
     policies,
     queues,
     runs,
+    templates,
 )
 from leeward.doctor.facts import Facts, InspectedCluster
 from leeward.doctor.finding import Finding, State
@@ -61,6 +62,7 @@ CLUSTER: tuple[OfCluster, ...] = (
     policies.selection,
     _alone(policies.switches),
     groups.tags,
+    templates.template_tags,
     hooks.hooks,
     groups.processes,
     groups.refreshes,

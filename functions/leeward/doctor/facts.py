@@ -169,7 +169,8 @@ class InspectedCluster:
     """One cluster. `served` None: what the deployment serves is not known. `entries`: Kubernetes groups of the access
     entry of each role; `aws_auth` is read where one is missing. `roles`, `bindings` by name. `members`: instances of
     its nodes. `foreign`: node -> the other deployment that is terminating it, by its taint. `synced`: when fn sync
-    recorded each kind of facts. By group: `hooks`, `refreshes`, `upgrades`.
+    recorded each kind of facts. By group: `hooks`, `refreshes`, `upgrades`. `template_tags` by id of a launch template;
+    one without tags is absent.
     """
 
     name: str
@@ -188,6 +189,7 @@ class InspectedCluster:
     upgrades: Mapping[str, Read[Upgrade | None]]
     disruption: Read[Disruption | None]
     synced: Read[Mapping[FactKind, datetime]]
+    template_tags: Read[Mapping[str, Mapping[str, str]]]
     queue_arns: frozenset[str] = frozenset()
 
 

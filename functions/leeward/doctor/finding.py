@@ -70,6 +70,7 @@ class Check(StrEnum):
     SELECTION = "selection"
     SWITCHES = "switches"
     TAGS = "tags"
+    TEMPLATE_TAGS = "template-tags"
     HOOK = "hook"
     PROCESSES = "processes"
     INSTANCE_REFRESH = "instance-refresh"
@@ -103,7 +104,15 @@ _PARTS: Mapping[Part, tuple[Check, ...]] = {
         Check.OTHER_DEPLOYMENT,
     ),
     Part.POLICIES: (Check.POLICIES, Check.SELECTION, Check.SWITCHES),
-    Part.GROUPS: (Check.TAGS, Check.HOOK, Check.PROCESSES, Check.INSTANCE_REFRESH, Check.LIFECYCLE, Check.LAUNCHES),
+    Part.GROUPS: (
+        Check.TAGS,
+        Check.TEMPLATE_TAGS,
+        Check.HOOK,
+        Check.PROCESSES,
+        Check.INSTANCE_REFRESH,
+        Check.LIFECYCLE,
+        Check.LAUNCHES,
+    ),
 }
 PART_OF: Mapping[Check, Part] = {check: part for part, checks in _PARTS.items() for check in checks}
 AGAIN = "run leeward doctor again; where it stays so, make the call yourself and read what it says"

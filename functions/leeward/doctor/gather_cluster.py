@@ -6,6 +6,7 @@ from functools import partial
 from typing import TypeVar
 
 from leeward.doctor import expected
+from leeward.doctor.checks.templates import template_ids
 from leeward.doctor.facts import Disruption, InspectedCluster, Served, Upgrade
 from leeward.doctor.reading import Read, Unavailable, read, read_each
 from leeward.model.facts import FactKind
@@ -64,6 +65,10 @@ def inspect_cluster(
             lambda: _disruption(name, ports.disruptions, ports.disruption_executions),
         ),
         synced=read("dynamodb:BatchGetItem", lambda: _synced(name, ports.catalog)),
+        template_tags=read(
+            "ec2:DescribeTags",
+            lambda: deployment.tags(one for group in selected for one in template_ids(group)),
+        ),
         queue_arns=queue_arns or ports.queue_arns,
     )
 

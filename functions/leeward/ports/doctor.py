@@ -114,6 +114,10 @@ class Deployment(Protocol):
         """Return every Auto Scaling group of the account and Region, also those whose tags are wrong."""
         ...
 
+    def tags(self, ids: Iterable[str]) -> Mapping[str, Mapping[str, str]]:
+        """Return the tags of EC2 resources by id; one without tags, or that does not exist, is absent."""
+        ...
+
     def cluster(self, name: str) -> EksCluster | None:
         """Return the cluster as EKS describes it."""
         ...

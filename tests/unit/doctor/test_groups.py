@@ -9,6 +9,7 @@ from leeward.doctor.finding import Check, State
 from leeward.errors import AccessDeniedError, InvalidPolicyError
 from leeward.model import well_known
 from leeward.model.group import LAUNCHING, GroupInstance, HookResult, LifecycleHook
+from leeward.model.launch import LaunchSource, LaunchTemplateRef, Override
 from leeward.model.launch_refusal import RefusalCause, fix_for
 from leeward.model.termination import Cause, CauseKind, Replacement
 from tests.fakes.builders import CLUSTER, GROUP, PUT_BY_SYNC, ZONE, a_group, a_policy, a_subject, our_hook, policies
@@ -263,3 +264,42 @@ def assert_reported(found, cause, refusal):
     assert (found.state, found.object, found.fix) == (State.WARNING, f"group {GROUP}", fix_for(cause))
     assert cause.value in found.found
     assert refusal in found.found
+
+
+TEMPLATE = LaunchSource(
+    template=LaunchTemplateRef(id="lt-1", version="$Latest"),
+    overrides=(Override(instance_type="m6g.large", template=LaunchTemplateRef(id="lt-2", version="1")),),
+)
+
+
+@pytest.mark.parametrize(
+    ("tags", "fine"),
+    [
+        ({"kubernetes.io/cluster/blue": "owned"}, True),
+        ({"kubernetes.io/cluster/blue": "shared"}, True),
+        ({"eks:cluster-name": "blue"}, True),
+        ({"kubernetes.io/cluster/blue": "true"}, False),
+        ({"kubernetes.io/cluster/green": "owned"}, False),
+        ({"aws:eks:cluster-name": "blue"}, False),  # no role has a condition on it
+        ({}, False),
+    ],
+)
+def test_a_launch_template_carries_the_tag_that_the_roles_ask_for(patient, tags, fine):
+    patient.has_group(launch=TEMPLATE)
+    patient.deployment.template_tags = {"lt-1": tags, "lt-2": {"kubernetes.io/cluster/blue": "owned"}}
+    found = patient.troubles()
+    assert bool(found) is not fine
+    for one in found:
+        assert (one.check, one.state, "lt-1" in one.object) == (Check.TEMPLATE_TAGS, State.WARNING, True)
+        assert one.fix == ("aws ec2 create-tags --resources lt-1 --tags Key=kubernetes.io/cluster/blue,Value=owned")
+
+
+def test_templates_of_single_types_are_named_too(patient):
+    patient.has_group(launch=TEMPLATE)
+    patient.deployment.template_tags = {"lt-1": {"eks:cluster-name": "blue"}}
+    assert "lt-2" in patient.trouble(Check.TEMPLATE_TAGS).object
+
+
+def test_tags_of_templates_that_may_not_be_read(patient):
+    patient.deployment.fail("tags", AccessDeniedError("ec2:DescribeTags: not allowed"))
+    assert patient.trouble(Check.TEMPLATE_TAGS).fix == "allow yourself ec2:DescribeTags"

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from botocore.exceptions import ClientError
 
-from leeward.adapters.aws.clients import AwsClients, pages
+from leeward.adapters.aws.clients import AwsClients, chunks, pages
 from leeward.adapters.aws.errors import aws_call, code_of
 from leeward.adapters.doctor.telemetry import Signs
 from leeward.doctor.facts import (
@@ -29,6 +29,7 @@ from leeward.model.group import Group
 from leeward.model.times import as_instant
 from leeward.ports.doctor import Rbac
 
+FILTER_VALUES = 200  # that EC2 takes in one filter
 TO_ANYWHERE = "0.0.0.0/0"
 BADLY = ("FAILED", "TIMED_OUT")
 T = TypeVar("T")
@@ -194,6 +195,17 @@ class AwsDeployment(Signs):
     def rbac(self, cluster: str) -> Rbac:
         """Return the cluster's RBAC reader; nothing is called yet."""
         return self._rbac(cluster)
+
+    def tags(self, ids: Iterable[str]) -> Mapping[str, Mapping[str, str]]:
+        """Call DescribeTags by filter: an unknown resource is no error."""
+        found: dict[str, dict[str, str]] = {}
+        for chunk in chunks(dict.fromkeys(ids), FILTER_VALUES):
+            with aws_call("ec2:DescribeTags", chunk[0]):
+                filters = [{"Name": "resource-id", "Values": chunk}]
+                for page in pages(self._clients.get("ec2"), "describe_tags", Filters=filters):
+                    for raw in page["Tags"]:
+                        found.setdefault(raw["ResourceId"], {})[raw["Key"]] = raw["Value"]
+        return found
 
     @cached_property
     def _identity(self) -> Identity:
