@@ -11,6 +11,7 @@ from local.aws.calls import recognise
 from local.aws.control import Control
 from local.aws.prices import Prices
 from local.aws.recording import Recording
+from local.aws.requested import Home, requested
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -23,13 +24,20 @@ class Gateway:
     """Layer between a client and ministack."""
 
     def __init__(
-        self, inner: Asgi, control: Control, recording: Recording, injected: faults.Faults, prices: Prices
+        self,
+        inner: Asgi,
+        control: Control,
+        recording: Recording,
+        injected: faults.Faults,
+        prices: Prices,
+        home: Home,
     ) -> None:
         self._inner = inner
         self._control = control
         self._recording = recording
         self._faults = injected
         self._prices = prices
+        self._home = home
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
         """Serve one connection by the ASGI specification."""
@@ -54,7 +62,8 @@ class Gateway:
         call = recognise(scope["method"], scope["path"], query, headers, body)
         if call is None:
             return None
-        self._recording.add(call)
+        if call.function is not None:
+            self._recording.add(call, requested(call, scope["path"], query, body, self._home))
         fault = self._faults.take(call)
         return self._prices.answer(call, body) if fault is None else faults.answer(fault, call)
 

@@ -7,6 +7,7 @@
 | POST, DELETE faults | service, action?, code, status, message?, times (null: until deleted), function? |
 | POST, DELETE capacity | zone?, subnet?, type?, market?, code?, times?: launches that match are refused |
 | GET, DELETE calls | per function, how often it made which AWS call |
+| GET requests | each different request of a function: action, resource, condition keys |
 | GET hooks | the instances that lifecycle hooks hold |
 | GET journal/INSTANCE | every state it was in, EC2's in lower case and its group's, in their order |
 | POST balance | every group looks at its zones now, as AZRebalance does from time to time |
@@ -65,6 +66,7 @@ def add_routes(control: Control, parts: Parts) -> None:
     control.add("POST", "capacity", lambda request: _shortage(engine, request))
     control.add("DELETE", "capacity", lambda _: engine.shortages.clear())
     control.add("GET", "calls", lambda _: recording.by_function())
+    control.add("GET", "requests", lambda _: recording.requests())
     control.add("DELETE", "calls", lambda _: recording.clear())
     control.add("POST", "balance", lambda _: _balance(engine))
     control.add("PUT", "pace", lambda request: _pace(engine, request))

@@ -34,6 +34,8 @@ from local.aws.outbox import Outbox
 from local.aws.pins import check_versions
 from local.aws.prices import Prices
 from local.aws.recording import Recording
+from local.aws.requested import Home
+from local.aws.resource_tags import tags_in
 from local.aws.settings import HOST, Settings, clear_environment
 from local.aws.status_checks import StatusChecks
 from local.aws.stepfunctions import branches, sdk, timing, validation
@@ -91,7 +93,8 @@ def build(settings: Settings) -> Gateway:
     add_routes(control, parts)
     outbox.start()
     timeline.start()
-    return Gateway(ministack_app.app, control, recording, faults, prices)
+    home = Home(account=settings.account, region=settings.region, tags_of=tags_in(settings.account, settings.region))
+    return Gateway(ministack_app.app, control, recording, faults, prices, home)
 
 
 async def run(settings: Settings) -> None:

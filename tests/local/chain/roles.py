@@ -3,12 +3,15 @@
 A room is its tests with one deployed stack. Every call that a room has seen is within its function's role; whether a
 role allows what nothing uses is judged where all that the function does is exercised: in one of the rooms."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from infra.permissions import PERMISSIONS
 from infra.service_permissions import EVERY_FUNCTION
 from local.stack import LocalStack
+from tests.infra.iam_evaluator import Request, allows
+from tests.infra.template import ACCOUNT, Statement, Template
 
 ENDINGS, GROUPS = "tests/local/chain/endings", "tests/local/chain/groups"
 JUDGED_IN = {
@@ -72,6 +75,7 @@ RARELY = {
     ("drain", "elasticloadbalancing:DescribeInstanceHealth"): "a classic load balancer",
     ("sync", "autoscaling:DescribeLaunchConfigurations"): "a group that still has a launch configuration",
 }
+WITH_ACCESS = {"interruption", "drain", "reconciler", "sync", "upgrade", "disruption-planner", "disrupt"}
 SAME_ACTION = {"sqs:ChangeMessageVisibilityBatch": "sqs:ChangeMessageVisibility"}
 
 
@@ -101,6 +105,46 @@ def beyond(called: Mapping[str, set[str]]) -> dict[str, set[str]]:
 def _allowed(function: str) -> set[str]:
     permissions: Sequence[Any] = (*PERMISSIONS[function], *EVERY_FUNCTION) if function in PERMISSIONS else ()
     return {permission.action for permission in permissions}
+
+
+def statements(stack: LocalStack) -> Mapping[str, Sequence[Statement]]:
+    """Function without prefix -> the statements of its role, as they were deployed."""
+    output = stack.directory / "cdk.out"
+    text = (output / "Leeward.template.json").read_text().replace(stack.account, ACCOUNT)
+    template = Template(raw=json.loads(text), assembly=output)
+    functions = template.named("AWS::Lambda::Function")
+    return {
+        name.removeprefix("leeward-"): template.statements(function["Role"]) for name, function in functions.items()
+    }
+
+
+def denied(stack: LocalStack) -> list[str]:
+    """The requests that functions made and that IAM would deny, with their resources and condition keys."""
+    roles = statements(stack)
+    return [
+        f"{one['function']}: {request.action} on {request.resource} {dict(request.context)}"
+        for one in stack.control("GET", "requests")
+        for request in [_request(one, stack.account)]
+        if not allows(roles.get(one["function"].removeprefix("leeward-"), ()), request)
+    ]
+
+
+def _request(one: Mapping[str, Any], account: str) -> Request:
+    """The request in the account that templates are read for."""
+    action = SAME_ACTION.get(one["action"], one["action"])
+    context = {key: values if len(values) > 1 else values[0] for key, values in one["context"].items()}
+    return Request(action=action, resource=one["resource"].replace(account, ACCOUNT), context=context)
+
+
+def in_clusters(stack: LocalStack) -> Mapping[str, set[str]]:
+    """Function without prefix -> what it asked the Kubernetes API for and was allowed, `list nodes`."""
+    found: dict[str, set[str]] = {}
+    for used in stack.cluster_control("GET", "access-used"):
+        session = used["user"].rpartition("/")[2]
+        if session.startswith("leeward-"):
+            function = session.removeprefix("leeward-")
+            found.setdefault(function, set()).add(f"{used['verb']} {used['resource']}")
+    return found
 
 
 def unused(function: str, called: set[str]) -> set[str]:

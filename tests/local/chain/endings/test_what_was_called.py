@@ -21,6 +21,17 @@ def test_every_recorded_call_is_allowed_by_its_role(called):
     assert roles.beyond(called) == {}
 
 
+def test_every_request_with_its_resources_keys_and_tags_is_allowed_by_its_role(stack, called):
+    assert called
+    assert roles.denied(stack) == []
+
+
+def test_every_session_in_the_cluster_is_of_a_function_with_access(stack, called):
+    assert called
+    assert set(roles.in_clusters(stack)) <= roles.WITH_ACCESS
+    assert "drain" in roles.in_clusters(stack)
+
+
 @pytest.mark.parametrize("function", roles.judged_in(roles.ENDINGS))
 def test_no_role_allows_what_nothing_uses_without_a_reason(called, function):
     assert roles.unused(function, called[function]) == set()

@@ -25,6 +25,17 @@ def test_every_recorded_call_is_allowed_by_its_role(called):
     assert roles.beyond(called) == {}
 
 
+def test_every_request_with_its_resources_keys_and_tags_is_allowed_by_its_role(stack, called):
+    assert called
+    assert roles.denied(stack) == []
+
+
+def test_every_session_in_the_cluster_is_of_a_function_with_access(stack, called):
+    assert called
+    assert set(roles.in_clusters(stack)) <= roles.WITH_ACCESS
+    assert "drain" in roles.in_clusters(stack)
+
+
 @pytest.mark.parametrize(
     "function",
     [pytest.param(name, marks=pytest.mark.long if name in OF_ROUNDS else ()) for name in roles.judged_in(roles.GROUPS)],
