@@ -32,7 +32,7 @@ CALL = "iam:SimulatePrincipalPolicy"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """Actions of one statement that have the same resource and condition. `context` meets the condition, `beside` does
-    not: every key has another value. Without a key at all a `ForAllValues` would be met.
+    not: every key has another value.
     """
 
     function: str
@@ -109,8 +109,12 @@ def rows(function: str, statements: Sequence[Mapping[str, Any]], wanted: set[str
 
 
 def _entries(condition: Mapping[str, Any], *, met: bool) -> Iterator[Mapping[str, Any]]:
-    """Return context that meets the condition, or does not. An operator with `Not` is met by any other value."""
+    """Return context that meets the condition, or does not. An operator with `Not` is met by any other value; `Null`
+    stands beside another operator on the same key, which gives it a value.
+    """
     for operator, keys in condition.items():
+        if operator == "Null":
+            continue
         for key, values in keys.items():
             named = _filled(str(_listed(values)[0]))
             value = named if met is not ("Not" in operator) else f"not-{named}"

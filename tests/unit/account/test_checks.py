@@ -18,7 +18,10 @@ TAGGED = {
 FACTS = {
     "Action": "dynamodb:BatchGetItem",
     "Resource": ["arn:t"],
-    "Condition": {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["facts#*"]}},
+    "Condition": {
+        "ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["facts#*"]},
+        "Null": {"dynamodb:LeadingKeys": "false"},
+    },
 }
 ITSELF = {"Action": "ec2:X", "Resource": "*", "Condition": {"ArnNotEquals": {"lambda:SourceFunctionArn": "arn:f"}}}
 
@@ -31,6 +34,7 @@ def test_a_row_is_asked_under_its_condition_and_beside_it():
     key = {"ContextKeyName": "aws:ResourceTag/eks:cluster-name", "ContextKeyType": "string"}
     assert groups.context == ({**key, "ContextKeyValues": ["blue"]},)
     assert groups.beside == ({**key, "ContextKeyValues": ["not-blue"]},)
+    assert len(facts.context) == 1
     assert (facts.context[0]["ContextKeyType"], facts.context[0]["ContextKeyValues"]) == (
         "stringList",
         [f"facts#{iam.SAMPLE}"],
