@@ -44,14 +44,14 @@ def test_a_template_without_a_region_names_it_by_the_pseudo_parameter(template):
     assert {name for _, name in named} == {
         "leeward-us-east-1",
         "leeward-us-east-1-demo-act",
-        "leeward-us-east-1-demo-read",
+        "leeward-us-east-1-demo-taint",
     }
 
 
 @pytest.mark.parametrize("region", ["us-east-1", "ap-southeast-3", "us-gov-west-1", "cn-northwest-1", "us-isob-east-1"])
 def test_role_names_fit_with_clusters_of_any_name(region):
     for cluster in ("prod", LONG_NAME, "x" * 100):
-        for access in ("act", "read"):
+        for access in ("act", "taint"):
             assert len(Names().cluster_role(region, cluster, access)) <= 64
 
 
