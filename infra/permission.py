@@ -8,7 +8,7 @@ ONLY_TAGGED = "groups come and go after the deployment: any group, held to the c
 
 
 class Key(StrEnum):
-    """Keys of the table's items: patterns of the partition key, or of the index's."""
+    """Keys of the table's items: patterns of the partition key."""
 
     TERMINATION = "termination#*"  # record of a termination, by instance
     ONCE = "once#*"  # mark that something was seen or done
@@ -18,7 +18,6 @@ class Key(StrEnum):
     UPGRADE = "upgrade#*"  # record of an upgrade with its lease and control requests, by group
     PLAN = "plan#*"  # result of its pre-flight checks
     DISRUPTION = "disruption#*"  # record of a disruption run, by cluster
-    OPEN_TERMINATIONS = "termination"  # of the index
 
 
 class Scope(StrEnum):
@@ -27,7 +26,7 @@ class Scope(StrEnum):
     ANYTHING = "anything"  # the action supports no resource, or none that could be named in advance
     OWN_LOGS = "own-logs"  # the streams of the function's own log group
     TABLE = "table"  # only items of the permission's keys
-    OPEN_INDEX = "open-index"  # only entries of the permission's keys
+    OPEN_INDEX = "open-index"  # keys of open terminations, and nothing else
     QUEUE = "queue"  # both that fn interruption reads
     DEAD_LETTERS = "dead-letters"
     UNDELIVERED = "undelivered"  # the queue of notifications that could not be delivered
@@ -65,7 +64,7 @@ class Scope(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permission:
     """One action on one scope. `reason`: why a wildcard, or who makes the call; `indirect`: not by our own code;
-    `keys`: of the table's items, for the table and its index only.
+    `keys`: of the table's items, for the table only.
     """
 
     action: str
@@ -100,5 +99,5 @@ def changes(*keys: Key) -> Permission:
     return Permission(action="dynamodb:UpdateItem", on=Scope.TABLE, keys=keys)
 
 
-LISTS_OPEN = Permission(action="dynamodb:Query", on=Scope.OPEN_INDEX, keys=(Key.OPEN_TERMINATIONS,))
+LISTS_OPEN = Permission(action="dynamodb:Query", on=Scope.OPEN_INDEX)
 """Permission to list the instances whose termination is open."""

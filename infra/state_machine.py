@@ -114,13 +114,14 @@ def _watch(state_machine: stepfunctions.StateMachine, shape: MachineShape, alarm
 def _role(scope: Construct, shape: MachineShape, scopes: Scopes) -> GrantedRole:
     """Return a role that only executions of this state machine may assume."""
     own = {"ArnEquals": {"aws:SourceArn": scopes.machine(shape.name)}}
+    on_key = key_permissions(shape.permissions, environment=False) if scopes.settings.kms_key else ()
     return granted_role(
         scope,
         RoleShape(
             id="StateMachineRole",
             owner=scopes.names.machine(shape.name),
             trusts=iam.PrincipalWithConditions(iam.ServicePrincipal("states.amazonaws.com"), own),
-            permissions=shape.permissions,
+            permissions=(*shape.permissions, *on_key),
             listed="infra/service_permissions.py",
         ),
         scopes,

@@ -135,8 +135,6 @@ def table_cases():
         ("prices", "interruption", PUT, [FACTS], [TERMINATION]),
         ("a record among others", "interruption", MANY, [TERMINATION, UPGRADE], [TERMINATION, "termination#i-2"]),
         ("no key", "interruption", PUT, [], [TERMINATION]),
-        ("no key", "reconciler", "dynamodb:Query", [], ["termination"]),
-        ("other entries of the index", "reconciler", "dynamodb:Query", ["upgrade"], ["termination"]),
         ("a termination record", "sync", PUT, [TERMINATION], [FACTS]),
         ("a termination record", "sync", MANY, [TERMINATION], [FACTS]),
         ("a termination record", "disruption-planner", PUT, [TERMINATION], [DISRUPTION]),

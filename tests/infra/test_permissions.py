@@ -2,6 +2,7 @@
 
 import pytest
 
+from infra.customer_key import key_permissions
 from infra.permission import Key, Scope
 from infra.permissions import PERMISSIONS
 from infra.service_permissions import DISRUPTION_MACHINE, EVERY_FUNCTION, IN_A_VPC, STATE_MACHINE, UPGRADE_MACHINE
@@ -157,17 +158,17 @@ def test_fn_sync_writes_facts_and_no_termination_record(template):
 def test_every_right_on_the_table_names_its_keys(everything):
     for statements in everything.roles().values():
         for statement in statements:
-            if any(":table/" in resource and "/stream/" not in resource for resource in statement.resources):
+            if any(resource.endswith(":table/leeward") for resource in statement.resources):
                 keys = statement.conditions["ForAllValues:StringLike"]["dynamodb:LeadingKeys"]
                 assert keys
                 assert set(keys) <= {key.value for key in Key}
                 assert statement.conditions["Null"] == {"dynamodb:LeadingKeys": "false"}
 
 
-def test_only_the_table_and_its_index_have_keys():
+def test_only_the_table_has_keys():
     for table in TABLES.values():
         for permission in table:
-            assert bool(permission.keys) == (permission.on in {Scope.TABLE, Scope.OPEN_INDEX}), permission
+            assert bool(permission.keys) == (permission.on is Scope.TABLE), permission
 
 
 def test_every_key_is_used():
