@@ -157,6 +157,16 @@ def test_pods_that_nothing_can_host_on_the_new_template_are_blockers(plan):
     assert "Insufficient memory" in found["findings"][0]["message"]
 
 
+def test_pods_beyond_the_limits_of_planning_are_a_warning(plan):
+    """They are evicted like any others, so their author blocks no upgrade."""
+    pods = [a_pod("web-1", 0), a_pod("web-2", 1)]
+    for pod in pods:
+        pod["spec"]["tolerations"] = [{"key": f"k{number}", "operator": "Exists"} for number in range(65)]
+    found = plan(pods=pods)
+    assert codes(found) == [("PodsBeyondLimits", "warning")]
+    assert "65 tolerations, more than the 64 that planning reads (and 1 more)" in found["findings"][0]["message"]
+
+
 def test_pods_that_need_more_nodes_than_before_are_a_warning(plan):
     """1,800 m of cpu stay on a node of 1,930 m; with a second pod the smaller new type needs two nodes."""
     pods = [

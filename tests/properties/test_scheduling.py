@@ -226,7 +226,7 @@ def state(world):
         "placed": {profile.identity: dict(profile.placed) for profile in kinds._profiles.values()},
         "presences": {
             key: (named(one.counts, one.topology), one.total, one.nodes() & there)
-            for group in (kinds._presences, kinds._holders)
+            for group in (kinds._presences, kinds._avoided, kinds._holders)
             for key, one in group.items()
         },
         "tallies": {
@@ -237,7 +237,7 @@ def state(world):
             )
             for key, one in kinds._tallies.items()
         },
-        "ports": [kinds.ports._counts, {k: dict(v) for k, v in kinds.ports._masks.items()}],
+        "ports": [kinds.ports._counts, {k: v & there for k, v in kinds.ports._masks.items() if v & there}],
         "stamp": world.stamp,
     }
 

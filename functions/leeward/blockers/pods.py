@@ -49,6 +49,8 @@ def of_pods(inputs: NodeInputs, now: datetime) -> Iterator[Blocker]:
             yield _tolerant(pod, inputs)
         for opt_out in pod_opt_outs(pod, now):
             yield _opted_out(pod, opt_out)
+        if pod.beyond_limit and pod.evictable:
+            yield _unmovable(pod)
 
 
 def _held(eviction: Eviction, inputs: NodeInputs) -> Blocker:
@@ -150,6 +152,21 @@ def _opted_out(pod: Pod, opt_out: OptOut) -> Blocker:
         fix=(
             f"it holds up voluntary disruption, {ends}{remove} (and in the template of {owner_of(pod)}); interruptions "
             f"and leeward drain {pod.node} do not ask it"
+        ),
+    )
+
+
+def _unmovable(pod: Pod) -> Blocker:
+    return Blocker(
+        node=pod.node,
+        pod=pod.key,
+        owner=owner_of(pod),
+        kind=Kind.BEYOND_LIMITS,
+        object=pod.beyond_limit,
+        until=None,
+        fix=(
+            f"no plan moves it, so it holds up voluntary disruption: shorten that list (kubectl edit -n {pod.namespace} "
+            f"{resource_of(pod)}); interruptions, upgrades and leeward drain {pod.node} evict it like any other"
         ),
     )
 

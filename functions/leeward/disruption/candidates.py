@@ -75,6 +75,7 @@ def candidates(snapshot: ClusterSnapshot) -> tuple[Mapping[str, Candidate], Mapp
         reason, blocked_by = _why_not_ours(snapshot, node) or _why_not_now(snapshot, node), ""
         if not reason:
             reason, blocked_by = _why_pods_stay(snapshot, node, index)
+            reason = reason or _why_unmovable(specs.get(node.name, ()))
         if reason or group is None or policy is None:
             reasons[node.name] = reason
         else:
@@ -152,6 +153,13 @@ def _why_pods_stay(snapshot: ClusterSnapshot, node: Node, index: PdbIndex) -> tu
             return refused, ""
         blocked_by = blocked_by or stays
     return "", blocked_by
+
+
+def _why_unmovable(pods: Iterable[PodSpec]) -> str:
+    """Return which pod no plan can place because it is beyond the limits of planning, empty where all are within."""
+    beyond = (pod for pod in pods if pod.needs.beyond_limit)
+    pod = min(beyond, key=lambda pod: pod.key, default=None)
+    return "" if pod is None else f"pod {pod.key} counts as unmovable: it has {pod.needs.beyond_limit}"
 
 
 def _why_refused(pod: Pod, drain: DrainPolicy) -> str:

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any, Self
 
 from leeward.model import well_known
+from leeward.model.pod_limits import beyond_limit
 from leeward.model.times import parse_instant
 
 DEFAULT_GRACE_SECONDS = 30
@@ -43,7 +44,7 @@ class Toleration:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pod:
     """Pod object. `grace_seconds` is its own termination grace period, `node_terms` the raw nodeSelectorTerms that it
-    requires of its node.
+    requires of its node. `beyond_limit`: the list that is beyond the limits of planning (`pod_limits`).
     """
 
     namespace: str
@@ -66,6 +67,7 @@ class Pod:
     host_network: bool = False
     node_selector: Mapping[str, str] = field(default_factory=dict)
     node_terms: tuple[Mapping[str, Any], ...] = ()
+    beyond_limit: str = ""
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -95,6 +97,7 @@ class Pod:
             host_network=bool(spec.get("hostNetwork")),
             node_selector=spec.get("nodeSelector") or {},
             node_terms=_required_terms(spec),
+            beyond_limit=beyond_limit(spec),
         )
 
     @property

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from leeward.errors import InvalidInputError
-from leeward.scheduling.node_affinity import PREFERRED, REQUIRED
+from leeward.model.pod_limits import PREFERRED, REQUIRED
 from leeward.scheduling.selectors import Selector, selector
 
 Namespaces = Mapping[str, Mapping[str, str]]  # name -> labels

@@ -2,7 +2,7 @@
 
 A count is kept once for all kinds that have the same rule, and only the pods that the rule applies to change it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from leeward.model.quantity import Amounts
@@ -65,18 +65,28 @@ class Kind:
 
 
 class _Watch(NamedTuple):
-    """Counter, and the pods that change it (those in every group). `bars`: it keeps these pods away instead."""
+    """Counter, and the pods that change it: those in every group, with `either` those in at least one. `bars`: it keeps
+    these pods away instead.
+    """
 
     groups: tuple[PodGroup, ...]
     counter: Presence | Tally
     bars: bool = False
+    either: bool = False
+
+    @property
+    def pairs(self) -> list[tuple[str, str] | None]:
+        """Labels of which each of the pods has one; None among them: any pod may be meant."""
+        groups = self.groups if self.either else self.groups[:1]
+        return list(dict.fromkeys(group.selector.pair for group in groups))
 
     def tell(self, profile: Profile) -> bool:
         """Register the counter with the profile if it applies to such pods; return whether it does."""
         identity = profile.identity
         if isinstance(self.counter, Tally) and identity.leaving:
             return False
-        if not all(group.holds(identity.namespace, profile.labels) for group in self.groups):
+        held = (group.holds(identity.namespace, profile.labels) for group in self.groups)
+        if not (any(held) if self.either else all(held)):
             return False
         if not self.bars:
             profile.counted.append(self.counter)
@@ -96,7 +106,8 @@ class Kinds:
         self._profiles: dict[Identity, Profile] = {}
         self._sets: dict[Question, NodeSet] = {}
         self._presences: dict[tuple[tuple[PodGroup, ...], str], Presence] = {}
-        self._holders: dict[tuple[PodGroup, str], Presence] = {}
+        self._avoided: dict[tuple[tuple[PodGroup, ...], str], Presence] = {}
+        self._holders: dict[tuple[tuple[PodGroup, ...], str], Presence] = {}
         self._tallies: dict[tuple[PodGroup, str, SpreadScope, Admission | None], Tally] = {}
         self._watches: dict[tuple[str, str] | None, list[_Watch]] = {}
         self._carriers: dict[tuple[str, str], list[Profile]] = {}
@@ -115,7 +126,7 @@ class Kinds:
         demands = [(self.capacity(name), amount) for name, amount in needs.requests]
         demands += [(self.capacity(ATTACHED + driver), count) for driver, count in needs.volumes.attached]
         kind = Kind(needs, identity, self._profile(identity), tuple(demands))
-        kind.holds = tuple(self._holder(term) for term in needs.away)
+        kind.holds = tuple(self._holder(groups, key) for key, groups in _by_key(needs.away).items())
         return kind
 
     def prepared(self, kind: Kind) -> Kind:
@@ -130,6 +141,8 @@ class Kinds:
         needs, profile, volumes = kind.needs, kind.profile, kind.needs.volumes
         if needs.gates:
             return [Never(f"waiting for scheduling gates: {', '.join(needs.gates)}")]
+        if needs.never_placed:
+            return [Never(needs.never_placed)]
         if volumes.missing:
             return [Never(volumes.missing)]
         rules: list[Rule] = [OfNode(self._set(Admission(tolerations=needs.tolerations, nodes=needs.nodes)))]
@@ -146,7 +159,7 @@ class Kinds:
         if needs.near:
             rules.append(self._near(needs.near, profile))
         if needs.away:
-            rules.append(Away([self._presence((term.group,), term.key) for term in needs.away]))
+            rules.append(Away([self._avoid(groups, key) for key, groups in _by_key(needs.away).items()]))
         return [*rules, Barred(profile.barred)]
 
     def _preferences(self, kind: Kind) -> list[Preference]:
@@ -207,25 +220,38 @@ class Kinds:
         found = self._presences.get((groups, key))
         if found is None:
             found = self._presences[groups, key] = Presence(self._fleet.topology(key))
-            for profile in self._watch(_Watch(groups, found)):
-                for number, count in profile.placed.items():
-                    found.change(number, count)
+            self._start(found, self._watch(_Watch(groups, found)))
         return found
 
-    def _holder(self, term: PodTerm) -> Presence:
-        """Return the presence of the pods that carry this anti-affinity term."""
-        found = self._holders.get((term.group, term.key))
+    def _avoid(self, groups: tuple[PodGroup, ...], key: str) -> Presence:
+        """Return the presence of the pods of any of the groups: one counter for all anti-affinity terms of a key."""
+        found = self._avoided.get((groups, key))
         if found is None:
-            found = self._holders[term.group, term.key] = Presence(self._fleet.topology(term.key))
-            self._watch(_Watch((term.group,), found, bars=True))
+            found = self._avoided[groups, key] = Presence(self._fleet.topology(key))
+            self._start(found, self._watch(_Watch(groups, found, either=True)))
+        return found
+
+    def _start(self, counter: Presence, profiles: Iterable[Profile]) -> None:
+        for profile in profiles:
+            for number, count in profile.placed.items():
+                counter.change(number, count)
+
+    def _holder(self, groups: tuple[PodGroup, ...], key: str) -> Presence:
+        """Return the presence of the pods that carry these anti-affinity terms of one key."""
+        found = self._holders.get((groups, key))
+        if found is None:
+            found = self._holders[groups, key] = Presence(self._fleet.topology(key))
+            self._watch(_Watch(groups, found, bars=True, either=True))
         return found
 
     def _watch(self, watch: _Watch) -> list[Profile]:
         """Count the pods of the groups there from now on; return the known profiles that this applies to."""
-        pair = watch.groups[0].selector.pair
-        self._watches.setdefault(pair, []).append(watch)
-        known = self._carriers.get(pair, []) if pair else list(self._profiles.values())
-        return [profile for profile in known if watch.tell(profile)]
+        known: dict[Identity, Profile] = {}
+        for pair in watch.pairs:
+            self._watches.setdefault(pair, []).append(watch)
+            among = self._carriers.get(pair, []) if pair else self._profiles.values()
+            known.update((profile.identity, profile) for profile in among)
+        return [profile for profile in known.values() if watch.tell(profile)]
 
     def _profile(self, identity: Identity) -> Profile:
         found = self._profiles.get(identity)
@@ -233,10 +259,18 @@ class Kinds:
             found = self._profiles[identity] = Profile(identity)
             for pair in identity.labels:
                 self._carriers.setdefault(pair, []).append(found)
-            for label in (None, *identity.labels):
-                for watch in self._watches.get(label, ()):
-                    watch.tell(found)
+            watches = (watch for label in (None, *identity.labels) for watch in self._watches.get(label, ()))
+            for watch in {id(watch): watch for watch in watches}.values():
+                watch.tell(found)
         return found
+
+
+def _by_key(terms: Iterable[PodTerm]) -> dict[str, tuple[PodGroup, ...]]:
+    """Return the groups of anti-affinity terms by topology key: a domain with a pod of any of them is refused."""
+    groups: dict[str, dict[PodGroup, None]] = {}
+    for term in terms:
+        groups.setdefault(term.key, {})[term.group] = None
+    return {key: tuple(mine) for key, mine in groups.items()}
 
 
 def offered(allocatable: Amounts, limits: Amounts, resource: str) -> int:

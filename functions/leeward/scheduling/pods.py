@@ -6,6 +6,7 @@ from typing import Any
 
 from leeward.model import well_known
 from leeward.model.pod import FINISHED, Owner, Toleration, controller_of, toleration
+from leeward.model.pod_limits import beyond_limit, keeps_others_away, without_rules
 from leeward.model.quantity import CPU, MEMORY
 from leeward.scheduling.malformed import UNREADABLE, malformed
 from leeward.scheduling.node_affinity import ANY_NODE, NodeChoice, PreferredNodes, preferred_nodes
@@ -46,7 +47,9 @@ _DAEMON_EFFECTS = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
     """Requirements of a pod for a node. `requests`: (resource, amount), with one of `pods`, sorted. `gates`: the gates
-    it waits for before it is scheduled at all (SchedulingGates).
+    it waits for before it is scheduled at all (SchedulingGates). `beyond_limit`: the list that is beyond the limits of
+    planning (`pod_limits`), empty where none is; its rules are then not read, and with `closes_node` they may keep
+    other pods off its node.
     """
 
     requests: tuple[tuple[str, int], ...]
@@ -61,6 +64,13 @@ class Needs:
     preferred_nodes: tuple[PreferredNodes, ...] = ()
     preferred_near: tuple[PodTerm, ...] = ()
     preferred_away: tuple[PodTerm, ...] = ()
+    beyond_limit: str = ""
+    closes_node: bool = False
+
+    @property
+    def never_placed(self) -> str:
+        """Reason why no node is chosen for such a pod, empty where one can be."""
+        return f"a pod with {self.beyond_limit}" if self.beyond_limit else ""
 
     def asked(self, resource: str) -> int:
         """Return the requested amount of one resource."""
@@ -181,6 +191,10 @@ class PodReader:
 
     def _parsed(self, spec: Mapping[str, Any], identity: Identity) -> Needs:
         """Parse the needs without the volumes."""
+        beyond = beyond_limit(spec)
+        closes = bool(beyond) and keeps_others_away(spec)
+        if beyond:
+            spec = without_rules(spec)
         asker = Asker(namespace=identity.namespace, labels=dict(identity.labels), namespaces=self._namespaces)
         needs = Needs(
             requests=tuple(sorted(pod_requests(spec).items())),
@@ -190,6 +204,8 @@ class PodReader:
             spread=spread_constraints(spec, asker),
             gates=tuple(sorted(gate["name"] for gate in spec.get("schedulingGates") or ())),
             preferred_nodes=preferred_nodes(spec),
+            beyond_limit=beyond,
+            closes_node=closes,
         )
         if spec.get("affinity"):
             needs = _about_pods(needs, spec, asker)

@@ -68,28 +68,28 @@ class PortsInUse:
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
-        self._masks: dict[tuple[int, str], dict[str, int]] = {}  # port and protocol -> address -> nodes
-        self._counts: dict[tuple[HostPort, int], int] = {}
+        self._masks: dict[tuple[int, str, str], int] = {}  # port, protocol and address; no address: whatever it is
+        self._counts: dict[tuple[int, str, str, int], int] = {}
 
     def change(self, port: HostPort, number: int, by: int) -> None:
         """Record that a pod with the port came to a node (`by` 1) or left it (-1)."""
-        count = self._counts.get((port, number), 0) + by
-        addresses = self._masks.setdefault((port.port, port.protocol), {})
-        bit = self._fleet.bits[number]
-        if count:
-            self._counts[port, number] = count
-            addresses[port.address] = addresses.get(port.address, 0) | bit
-        else:
-            del self._counts[port, number]
-            addresses[port.address] ^= bit
+        for address in (port.address, ""):
+            key = port.port, port.protocol, address
+            count = self._counts.get((*key, number), 0) + by
+            bit = self._fleet.bits[number]
+            if count:
+                self._counts[*key, number] = count
+                self._masks[key] = self._masks.get(key, 0) | bit
+            else:
+                del self._counts[*key, number]
+                self._masks[key] ^= bit
 
     def nodes(self, port: HostPort) -> int:
         """Return the nodes where the port clashes with one in use."""
-        found = 0
-        for address, nodes in self._masks.get((port.port, port.protocol), {}).items():
-            if ANY_ADDRESS in {address, port.address} or address == port.address:
-                found |= nodes
-        return found
+        own, masks = (port.port, port.protocol), self._masks
+        if port.address == ANY_ADDRESS:
+            return masks.get((*own, ""), 0)
+        return masks.get((*own, port.address), 0) | masks.get((*own, ANY_ADDRESS), 0)
 
 
 class FreePorts:

@@ -6,6 +6,7 @@ and undone one by one, so that a try costs as much as it moves, not as much as t
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -47,7 +48,7 @@ class World:
         self._daemons = sorted(daemons, key=lambda pod: pod.order)
         self.stamp, self._stamps = 0, 0
         ordered = sorted(pods, key=lambda pod: pod.order)
-        for node in _most_allocated_first(nodes, ordered):
+        for node in _most_allocated_first(_closed_by_pods(nodes, ordered), ordered):
             self.fleet.show(self._register(node))
         for template in launchable:
             for at in range(len(template.offerings)):
@@ -176,7 +177,7 @@ class World:
         name, bit = self.fleet.nodes[number].name, self.fleet.bits[number]
         for daemon in self._daemons:
             kind = self.kind(daemon)
-            if kind.rules[0].narrow(bit):
+            if kind.needs.beyond_limit or kind.rules[0].narrow(bit):
                 self.put(daemon.renamed(f"{daemon.name}-{name}"), kind, number)
         return number
 
@@ -245,6 +246,13 @@ def _fitting(mask: int, kind: Kind) -> Iterator[int]:
                 break
         else:
             yield number
+
+
+def _closed_by_pods(nodes: Iterable[NodeSpec], pods: Iterable[PodSpec]) -> list[NodeSpec]:
+    """Close the nodes of pods whose rules about other pods are not read (`pod_limits`)."""
+    closed = {pod.node for pod in pods if pod.needs.closes_node}
+    why = "node(s) had a pod beyond the limits of planning"
+    return [replace(node, closed=why) if node.name in closed and not node.closed else node for node in nodes]
 
 
 def _most_allocated_first(nodes: Iterable[NodeSpec], pods: Iterable[PodSpec]) -> list[NodeSpec]:

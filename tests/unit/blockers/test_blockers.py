@@ -14,6 +14,7 @@ from leeward.model.pod import Owner, Pod, PodDisruptionBudget, Toleration
 from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
 from leeward.model.well_known import KEPT_FOR, SCALE_DOWN_DISABLED
 from leeward.policy.document import DisruptionPolicy, DrainPolicy
+from leeward.termination.drain_plan import plan_drain
 from leeward.termination.volumes import held_volumes
 from tests.fakes.builders import GROUP, a_group, a_node, a_policy, a_subject, our_hook
 
@@ -252,6 +253,29 @@ class TestOptOuts:
         assert [(one.kind, one.owner) for one in found(policy=policy)] == [
             (Kind.POLICY_DO_NOT_DISRUPT, "NodePolicy/web")
         ]
+
+
+class TestPodsBeyondLimits:
+    PARSED = Pod.from_json(
+        {
+            "metadata": {"namespace": "shop", "name": "web-1"},
+            "spec": {"nodeName": NODE.name, "tolerations": [{"key": f"k{n}", "operator": "Exists"} for n in range(65)]},
+            "status": {"phase": "Running"},
+        }
+    )
+
+    def test_such_a_pod_blocks_plans_and_no_drain(self):
+        pod = a_pod(beyond_limit=self.PARSED.beyond_limit, tolerations=self.PARSED.tolerations)
+        (blocker,) = found(pod)
+        assert (blocker.kind, blocker.pod, blocker.until) == (Kind.BEYOND_LIMITS, "shop/web-1", None)
+        assert blocker.object == "65 tolerations, more than the 64 that planning reads"
+        plan = plan_drain(
+            node=NODE, pods=(pod,), budgets=(), daemon_sets=frozenset(), policy=DrainPolicy(), now=NOW, deadline=None
+        )
+        assert [one.pod.key for one in plan.evict] == ["shop/web-1"]
+
+    def test_a_daemon_pod_moves_nowhere_anyway(self):
+        assert kinds(a_pod(beyond_limit=self.PARSED.beyond_limit, owner=DAEMON_SET)) == []
 
 
 class TestProtectionOwners:

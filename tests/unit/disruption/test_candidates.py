@@ -19,6 +19,25 @@ def test_an_ordinary_node_is_one():
     assert why(a_fleet().node("n1").pod("a", "n1")) == ""
 
 
+BEYOND = {"tolerations": [{"key": f"k{number}", "operator": "Exists"} for number in range(5_000)]}
+
+
+def test_a_pod_beyond_a_limit_of_planning_keeps_its_node_and_no_other():
+    fleet = a_fleet().node("n1").node("n2").pod("a", "n1", **BEYOND).pod("b", "n2")
+    said = "pod shop/a counts as unmovable: it has 5,000 tolerations, more than the 64 that planning reads"
+    assert (why(fleet), why(fleet, "n2")) == (said, "")
+
+
+@pytest.mark.parametrize("grace", [None, timedelta(hours=1)])
+def test_it_keeps_its_node_whatever_the_policy_does_to_pods_that_stay(grace):
+    fleet = a_fleet(a_policy(drain=DrainPolicy(termination_grace_period=grace)))
+    assert "counts as unmovable" in why(fleet.node("n1").pod("a", "n1", **BEYOND))
+
+
+def test_the_pod_of_a_daemon_set_keeps_no_node():
+    assert why(a_fleet().node("n1").pod("a", "n1", owner="DaemonSet", **BEYOND)) == ""
+
+
 @pytest.mark.parametrize(
     ("node", "reported"),
     [

@@ -4,7 +4,7 @@ Pods that no node can host once the old nodes are gone: tried by the scheduling 
 Zones whose subnets cannot hold the new nodes beside the old ones: by placement's own accounting of addresses."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from leeward.model.instance_type import InstanceType
@@ -13,8 +13,9 @@ from leeward.model.subnet import Subnet
 from leeward.placement.accounting import Demand, accounting_of, demand_of
 from leeward.placement.cni import CniSettings
 from leeward.scheduling.nodes import NodeSpec, NodeTemplate, Offering
-from leeward.scheduling.outcome import Packing
+from leeward.scheduling.outcome import Packing, Unplaced
 from leeward.scheduling.packing import attempt
+from leeward.scheduling.pods import PodSpec
 from leeward.scheduling.world import World
 from leeward.snapshot.free_capacity import specs_by_free_capacity
 from leeward.snapshot.launchable import Launchable
@@ -39,11 +40,13 @@ def check_capacity(preflight: Preflight) -> Iterator[Finding]:
     snapshot = preflight.snapshot
     world = World(specs_by_free_capacity(snapshot), snapshot.pod_specs, daemons=snapshot.daemon_specs)
     # Remove old nodes one after another: all of them at once as empty domains would refuse pods that can start.
+    beyond = {pod.key: pod.needs.beyond_limit for name in old for pod in world.pods_on(name) if _is_beyond(pod)}
+    yield from _beyond_limits(beyond)
     same = attempt(world, old, templates=_templates(preflight, launchable, node, unlimited=False), deleted=True)
-    if same.complete:
+    if all(one.pod in beyond for one in same.unplaced):
         return
     more = attempt(world, old, templates=_templates(preflight, launchable, node, unlimited=True), deleted=True)
-    yield from _nowhere(more)
+    yield from _nowhere(one for one in more.unplaced if one.pod not in beyond)
     if len(more.unplaced) < len(same.unplaced):
         yield _more_nodes(preflight, more, len(old))
 
@@ -87,10 +90,23 @@ def _templates(
     )
 
 
-def _nowhere(packing: Packing) -> Iterator[Finding]:
+def _is_beyond(pod: PodSpec) -> bool:
+    return bool(pod.needs.beyond_limit) and not pod.stays
+
+
+def _beyond_limits(beyond: Mapping[str, str]) -> Iterator[Finding]:
+    """Report pods that were not tried, in one warning: the upgrade evicts them like any others."""
+    if beyond:
+        first = min(beyond)
+        also = f" (and {len(beyond) - 1} more)" if len(beyond) > 1 else ""
+        message = f"it has {beyond[first]}{also}: whether a new node can host it was not tried"
+        yield warning(Code.PODS_BEYOND_LIMITS, f"pod {first}", message, "shorten that list in its workload's template")
+
+
+def _nowhere(unplaced: Iterable[Unplaced]) -> Iterator[Finding]:
     """Yield the pods of one cause together: a workload's pods share theirs."""
     by_cause: dict[str, list[str]] = {}
-    for one in packing.unplaced:
+    for one in unplaced:
         by_cause.setdefault(one.why, []).append(one.pod)
     for why, pods in sorted(by_cause.items(), key=lambda item: item[1]):
         also = f" (and {len(pods) - 1} more)" if len(pods) > 1 else ""

@@ -24,6 +24,7 @@ class Code(StrEnum):
     POLICY_REFUSES_PODS = "PolicyRefusesPods"
     REPLICAS_ON_ONE_NODE = "ReplicasOnOneNode"
     PODS_FIT_NOWHERE = "PodsFitNowhere"
+    PODS_BEYOND_LIMITS = "PodsBeyondLimits"
     MORE_NODES_NEEDED = "MoreNodesNeeded"
     TEMPLATE_INCOMPLETE = "TemplateIncomplete"
     # capacity for the surge
