@@ -44,18 +44,21 @@ class Telemetry:
         """Log a failure."""
         self._log(Level.ERROR, message, fields)
 
-    def count(self, values: Mapping[str, int]) -> None:
-        """Send a point for each metric that is not zero; CloudWatch bills a metric for each hour with a point."""
+    def count(self, values: Mapping[str, int], *, cluster: str = "") -> None:
+        """Send a point for each metric that is not zero; CloudWatch bills a metric for each hour with a point.
+        `cluster`: a second dimension, for metrics by cluster.
+        """
         points = {name: value for name, value in values.items() if value}
         if not points:
             return
         directive = {
             "Namespace": NAMESPACE,
-            "Dimensions": [["service"]],
+            "Dimensions": [["service", "cluster"] if cluster else ["service"]],
             "Metrics": [{"Name": name, "Unit": "Count"} for name in points],
         }
         head = {"Timestamp": int(time.time() * 1000), "CloudWatchMetrics": [directive]}
-        _write({"_aws": head, "service": self._service, **points})
+        dimensions = {"service": self._service} | ({"cluster": cluster} if cluster else {})
+        _write({"_aws": head, **dimensions, **points})
 
     def _log(self, level: Level, message: str, fields: Mapping[str, Any] | None) -> None:
         if level < _least():

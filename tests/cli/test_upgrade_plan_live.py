@@ -14,6 +14,8 @@ from leeward.model.image import Image
 from leeward.model.launch import LaunchSettings, LaunchSource, LaunchTemplateRef
 from leeward.policy.document import Selector
 from leeward.ports.kubernetes import Listed
+from leeward.time_budget import TimeBudget
+from leeward.upgrade.preflight.gather import run_preflight
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.start import take_lease
 from leeward.upgrade.steps import STEPS
@@ -191,3 +193,18 @@ def test_a_managed_group_is_planned_as_eks_rolls_it(plan, system):
     found = plan(code=1)
     assert (found["parallel"], found["surge"], found["strategy"]) == (2, 0, "MINIMAL")
     assert "ManagedParallelism" in codes(found)
+
+
+def test_a_pre_flight_without_time_starts_and_says_what_it_has_not_tried(system):
+    """Without the limit all pods fit; forty are more than one look at the clock."""
+    pods = [a_raw_pod(f"p{number}", f"n{1 + number % 2}") for number in range(40)]
+    for pod in pods:
+        pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1m", "memory": "1Mi"}}
+    system.kubernetes.raw[Listed.PODS] = pods
+    begun(system)
+    record, no_time = system.upgrades.read(GROUP), replace(system.ports, budget=TimeBudget.of(system.clock, 0))
+    in_time, late = (run_preflight(record, ports) for ports in (system.ports, no_time))
+    untried = [one.message for one in late.plan.findings if one not in in_time.plan.findings]
+    assert untried == ["not every pod was tried on the new template: there was no time left"]
+    assert (in_time.blocked, late.blocked) == ("", "")
+    assert sorted(name for wave in late.plan.waves for name in wave) == ["n1", "n2"]

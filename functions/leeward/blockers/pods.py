@@ -165,7 +165,7 @@ def _unmovable(pod: Pod) -> Blocker:
         object=pod.beyond_limit,
         until=None,
         fix=(
-            f"no plan moves it, so it holds up voluntary disruption: shorten that list (kubectl edit -n {pod.namespace} "
+            f"no plan moves it, which holds up voluntary disruption: shorten it (kubectl edit -n {pod.namespace} "
             f"{resource_of(pod)}); interruptions, upgrades and leeward drain {pod.node} evict it like any other"
         ),
     )

@@ -75,10 +75,11 @@ class Outcome:
 class Plan:
     """One run: the method that acts, None when none does, and the verdict of every method on every node.
 
-    `verdicts`: by node, then by method in their order.
+    `verdicts`: by node, then by method in their order. `timed_out`: the methods whose search the time has ended.
     """
 
     method: MethodName | None
     commands: tuple[Command, ...]
     verdicts: Mapping[str, Mapping[MethodName, Verdict]]
     warnings: tuple[str, ...] = ()
+    timed_out: tuple[MethodName, ...] = ()

@@ -23,8 +23,10 @@ from leeward.isolation import Executor, in_threads, isolate_errors
 from leeward.ports import Ports
 from leeward.retry import retry
 from leeward.snapshot.cluster import ClusterSnapshot
+from leeward.time_budget import SearchTime, TimeBudget
 
-SEARCH = 120.0  # seconds, of all clusters together: the best result by then is the plan
+SEARCH = 120.0  # seconds at most, of all clusters together: the best result by then is the plan
+AFTER_SEARCH = 90.0  # seconds of the function's time that no search takes: annotations, Events and the claim need them
 CLUSTERS = 4  # at a time: each holds a snapshot
 CLUSTER_SECONDS = 240.0  # for all calls to one cluster's API, of the function's 300
 PAUSES = (1.0, 3.0)  # seconds between tries
@@ -35,13 +37,16 @@ A_NODE, A_TYPE = 900, 22  # bytes, with what the run will record about them
 
 @dataclass(slots=True)
 class PlannerResult:
-    """Result of one call, by cluster; `errors` names the clusters and nodes that could not be read or written."""
+    """Result of one call, by cluster; `errors` names the clusters and nodes that could not be read or written,
+    `timed_out` the methods whose search the time has ended: `blue: consolidation`.
+    """
 
     annotated: int = 0
     events: int = 0
     disruptions: list[str] = field(default_factory=list)
     restarted: list[str] = field(default_factory=list)
     paused: list[str] = field(default_factory=list)
+    timed_out: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
     def note(self, what: str, error: LeewardError) -> None:
@@ -52,7 +57,7 @@ class PlannerResult:
         """Add the result of another cluster."""
         self.annotated += other.annotated
         self.events += other.events
-        for name in ("disruptions", "restarted", "paused", "errors"):
+        for name in ("disruptions", "restarted", "paused", "timed_out", "errors"):
             getattr(self, name).extend(getattr(other, name))
 
     def to_json(self) -> dict[str, Any]:
@@ -96,19 +101,28 @@ class _Planner:
             result.restarted.append(name)
         snapshot = observe(cluster, ports, record)
         with self.planning:
-            seen = PlanningState(snapshot)
+            seen = PlanningState(snapshot, SearchTime(search_budget(ports, self.share)))
             changes = changes_in(seen)
             closed = record is None or not record.open
-            plan = plan_in(seen.within(for_seconds(SEARCH * self.share, ports.clock))) if closed else None
+            plan = plan_in(seen) if closed else None
         note = partial(_note_node, result, cluster)
         kubernetes, writing = ports.clusters.kubernetes(cluster), WRITE * self.share
         result.annotated += write_annotations(changes, kubernetes, for_seconds(writing, ports.clock), note)
         if plan is None:
             return
+        result.timed_out += [f"{cluster}: {method.value}" for method in plan.timed_out]
         claimed = _claim(plan, snapshot, record, ports)
         if claimed is not None:
             result.disruptions.append(start(claimed, ports))
         result.events += write_blocked_events(snapshot, plan, for_seconds(writing, ports.clock), ports.clusters, note)
+
+
+def search_budget(ports: Ports, share: float = 1.0) -> TimeBudget:
+    """Return the budget of one cluster's search that begins now: never the time that writing its result takes."""
+    budget = TimeBudget.of(ports.clock, SEARCH * share)
+    if ports.budget is None:
+        return budget
+    return budget.part(max(0.0, ports.budget.left - AFTER_SEARCH))
 
 
 def _note_node(result: PlannerResult, cluster: str, node: str, error: LeewardError) -> None:
@@ -121,7 +135,7 @@ def claim_disruption(cluster: str, ports: Ports) -> DisruptionRecord | None:
         return None
     record = ports.disruptions.read(cluster)
     snapshot = observe(cluster, ports, record)
-    return _claim(plan_disruption(snapshot, more=for_seconds(SEARCH, ports.clock)), snapshot, record, ports)
+    return _claim(plan_disruption(snapshot, budget=search_budget(ports)), snapshot, record, ports)
 
 
 def _claim(

@@ -5,7 +5,7 @@ In the world, pods that have no node and pods of terminating nodes have been pla
 not free. Terminating nodes take no pods, but stay topology domains while their Node objects exist; zones in which a
 group can launch are domains too (docs/designs/scheduling.md)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from copy import copy
 from functools import cached_property
 
@@ -18,6 +18,9 @@ from leeward.scheduling.pods import PodSpec
 from leeward.scheduling.world import World
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.free_capacity import is_leaving, specs_by_free_capacity
+from leeward.time_budget import SearchTime
+
+FOR_PENDING = 0.25  # of the time, for the places of pods without a node: those not tried by then take no capacity
 
 
 def always() -> bool:
@@ -26,20 +29,29 @@ def always() -> bool:
 
 
 class PlanningState:
-    """Shared state of all methods of a run. `more` says whether there is time for another try: called before each."""
+    """Shared state of all methods of a run. `time`: for tries; asked before each, and during a long one."""
 
-    def __init__(self, snapshot: ClusterSnapshot, more: Callable[[], bool] = always) -> None:
+    def __init__(self, snapshot: ClusterSnapshot, time: SearchTime | None = None) -> None:
         self.snapshot = snapshot
-        self.more = more
+        self.time = time or SearchTime()
         state, self.why_not = candidates(snapshot)
         self.candidates: Mapping[str, Candidate] = state
         self.usage = BudgetUsage.of(snapshot)
 
-    def within(self, more: Callable[[], bool]) -> "PlanningState":
-        """Return the same observation, including its cached results, with another time limit for tries."""
+    def more(self) -> bool:
+        """Return whether there is time for another try."""
+        return self.time.more()
+
+    def within(self, time: SearchTime) -> "PlanningState":
+        """Return the same observation, including its world, with another time limit for tries."""
+        _ = self._built, self.specs  # once, before the copy: it shares them
         same = copy(self)
-        same.more = more
+        same.time = time
         return same
+
+    def part(self, share: float) -> "PlanningState":
+        """Return the same observation for a part of the search: it gets that share of the time that is left."""
+        return self.within(self.time.part(share))
 
     def after(self, usage: BudgetUsage) -> "PlanningState":
         """Return the run after a command of this run: in the same world, with the budgets that are left then."""
@@ -58,6 +70,7 @@ class PlanningState:
         )
         leaving = [node.name for node in snapshot.nodes if is_leaving(snapshot, node)]
         displaced = [pod for name in sorted(leaving) for pod in world.remove(name)]
+        world.in_time = self.time.part(FOR_PENDING).in_time
         packing = pack(world, [*displaced, *world.pending])
         arrivals: dict[str, str] = {}
         for pod, node in sorted(packing.placements.items()):
@@ -66,8 +79,12 @@ class PlanningState:
 
     @property
     def world(self) -> World:
-        """World of the run, built when the first method needs it; methods leave it unchanged."""
-        return self._built[0]
+        """World of the run, built when the first method needs it; methods leave it unchanged. Its packings end with the
+        time of this part of the search.
+        """
+        world = self._built[0]
+        world.in_time = self.time.in_time
+        return world
 
     @property
     def arrivals(self) -> Mapping[str, str]:

@@ -7,14 +7,14 @@ from leeward.disruption.candidates import Candidate
 from leeward.disruption.command import Replacement
 from leeward.disruption.planning_state import PlanningState
 from leeward.disruption.targets import Target, accepted_everywhere
-from leeward.scheduling.outcome import NewNode, Packing
+from leeward.scheduling.outcome import NO_TIME, NewNode, Packing
 from leeward.scheduling.packing import attempt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removal:
     """Result of a trial. `placements`: pod to node; `new_nodes`: none where free capacity was enough; `why`: why it is
-    not possible, naming the pod, empty when it is.
+    not possible, naming the pod, empty when it is; `NO_TIME` where the time ended the trial.
     """
 
     placements: Mapping[str, str] = field(default_factory=dict)
@@ -94,6 +94,8 @@ def replacement(target: Target, zones: tuple[str, ...]) -> Replacement:
 
 
 def _removal(packing: Packing) -> Removal:
+    if packing.timed_out:
+        return Removal(why=NO_TIME)
     if packing.complete:
         return Removal(placements=packing.placements, new_nodes=packing.new_nodes)
     lost = packing.unplaced[0]

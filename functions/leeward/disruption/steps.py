@@ -66,7 +66,8 @@ def take_disruption(run: DisruptionRun, call: Mapping[str, Any], ports: Ports) -
 def validate(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun:
     """Validate the commands seconds after they were planned. Nothing has been touched yet."""
     record = read(run, ports.disruptions)
-    record = written(revalidated(record, observe(run.cluster, ports, record), ports.deployment), ports.disruptions)
+    valid = revalidated(record, observe(run.cluster, ports, record), ports.deployment, ports.budget)
+    record = written(valid, ports.disruptions)
     return _next(replace(run, validated=ports.clock.now()), record, Next.TAINT)
 
 
@@ -118,7 +119,8 @@ def validate_again(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> Di
     holds, and budgets still allow it. From here on nothing is undone.
     """
     record = read(run, ports.disruptions)
-    record = written(revalidated(record, observe(run.cluster, ports, record), ports.deployment), ports.disruptions)
+    valid = revalidated(record, observe(run.cluster, ports, record), ports.deployment, ports.budget)
+    record = written(valid, ports.disruptions)
     return _next(replace(run, validated=ports.clock.now()), roll_back(record, ports), Next.TERMINATE)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from leeward.disruption.run import DisruptionRun, Next
@@ -14,6 +15,7 @@ if TYPE_CHECKING:  # the run's steps cold-start without the search for candidate
 
 DISRUPTIONS_DONE = "DisruptionsDone"
 DISRUPTIONS_GIVEN_UP = "DisruptionsGivenUp"
+PLANS_TIMED_OUT = "PlansTimedOut"
 
 telemetry = Telemetry("disruption")
 
@@ -21,6 +23,8 @@ telemetry = Telemetry("disruption")
 def decided(result: PlannerResult) -> dict[str, Any]:
     """Write one line per call. Raises LeewardError for clusters that could not be read: an alarm watches for it."""
     (telemetry.warning if result.errors else telemetry.info)("decided", result.to_json())
+    for cluster, count in Counter(one.partition(": ")[0] for one in result.timed_out).items():
+        telemetry.count({PLANS_TIMED_OUT: count}, cluster=cluster)
     if result.errors:
         raise LeewardError("; ".join(result.errors))
     return result.to_json()

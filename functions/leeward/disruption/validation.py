@@ -28,6 +28,7 @@ from leeward.disruption.removal import (
 from leeward.disruption.savings import saved, why_not_worth
 from leeward.disruption.targets import Target, targets
 from leeward.snapshot.cluster import ClusterSnapshot
+from leeward.time_budget import SearchTime, TimeBudget
 
 CENTS = 1e-6  # dollars an hour that are no difference
 
@@ -37,13 +38,15 @@ def validate(
     method: MethodName | None,
     commands: Iterable[Command],
     more: Callable[[], bool] = always,
+    budget: TimeBudget | None = None,
 ) -> Plan:
     """Return the commands that still hold, in their order, with current savings and cost; the verdicts say why others
     do not.
 
-    `method`: the earlier plan's, None where none acted.
+    `method`: the earlier plan's, None where none acted. `more`: for tries of other methods, whose verdicts are given
+    too; `budget`: for the check itself, a command that it does not reach holds no longer.
     """
-    state = PlanningState(snapshot, more)
+    state = PlanningState(snapshot, SearchTime(budget, more=more))
     outcomes = {one.name: one.decide(state) for one in ORDER}
     verdicts = by_node(snapshot, outcomes)
     valid: list[Command] = []
@@ -154,11 +157,13 @@ class _Check:
         return "" if target.can_launch(nodes) else f"group {planned.group} is at its MaxSize"
 
 
-def revalidated(record: DisruptionRecord, snapshot: ClusterSnapshot, deployment: str) -> DisruptionRecord:
+def revalidated(
+    record: DisruptionRecord, snapshot: ClusterSnapshot, deployment: str, budget: TimeBudget | None = None
+) -> DisruptionRecord:
     """Return the record with the commands as they are valid now; the others are dropped, each with its reason."""
     snapshot = without_own_taints(snapshot, record, deployment)
     planned = {number: _as_deletion(record, number, command) for number, command in record.active_commands.items()}
-    plan = validate(snapshot, record.method, planned.values(), more=lambda: False)
+    plan = validate(snapshot, record.method, planned.values(), more=lambda: False, budget=budget)
     dropped: dict[int, str] = {}
     commands = list(record.commands)
     left = list(plan.commands)

@@ -209,12 +209,15 @@ def _promised(known: Known, demand: Demand) -> dict[str, int]:
 
 
 def _restrictions(leaving: Leaving) -> tuple[Restriction, ...]:
-    """Return the restrictions of the pods that have to move to another node."""
+    """Return the restrictions of the pods that have to move to another node. The node affinity of a pod beyond the
+    limits of planning is not read: the launch must not wait for its terms.
+    """
     found: list[Restriction] = []
     volumes = by_claim(leaving.volumes)
     for pod in leaving_pods(leaving.pods or ()):
-        terms = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": pod.node_terms}}
-        found += of_pod(pod.key, {"nodeSelector": pod.node_selector, "affinity": {"nodeAffinity": terms}})
+        if not pod.beyond_limit:
+            terms = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": pod.node_terms}}
+            found += of_pod(pod.key, {"nodeSelector": pod.node_selector, "affinity": {"nodeAffinity": terms}})
         found += of_claimed(pod, volumes)
     return tuple(found)
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+NO_TIME = "there was no time left to evaluate it"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewNode:
@@ -25,11 +27,14 @@ class Unplaced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Packing:
-    """Placements (pod `namespace/name` to node), the new nodes, and the pods without a place."""
+    """Placements (pod `namespace/name` to node), the new nodes, and the pods without a place. `timed_out`: the world's
+    time ended it, so the pods that were not tried are among those without a place.
+    """
 
     placements: Mapping[str, str]
     new_nodes: tuple[NewNode, ...] = ()
     unplaced: tuple[Unplaced, ...] = ()
+    timed_out: bool = False
 
     @property
     def complete(self) -> bool:

@@ -1,11 +1,11 @@
 """One run of placing pods: the nodes it has opened and the placements, in one of two orders."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum
 
 from leeward.scheduling.free_slots import FreeSlot
 from leeward.scheduling.nodes import NodeTemplate
-from leeward.scheduling.outcome import NewNode, Packing, Unplaced, no_new_node, unavailable
+from leeward.scheduling.outcome import NO_TIME, NewNode, Packing, Unplaced, no_new_node, unavailable
 from leeward.scheduling.pod_classes import Kind
 from leeward.scheduling.pods import PodSpec
 from leeward.scheduling.predicates import FreePorts, Never, OfNode, Room
@@ -26,11 +26,14 @@ class Way(Enum):
 
 
 class Packer:
-    """One run. `unplaced`: the pods without a place, in order; with `whole` only the first of them."""
+    """One run. `unplaced`: the pods without a place, in order; with `whole` only the first of them. `timed_out`: the
+    world's time ended it before every pod was tried.
+    """
 
     def __init__(self, world: World, templates: Sequence[NodeTemplate], at_most: int | None, way: Way) -> None:
         self._world, self._way = world, way
         self.unplaced: list[PodSpec] = []
+        self.timed_out = False
         self._slots = world.free_slots.of(templates)
         self._at_most = at_most
         self._opened: dict[int, FreeSlot] = {}  # by number, in the order in which it opened them
@@ -43,7 +46,7 @@ class Packer:
         """Place the pods; those that wait for others are tried again while one of these still finds a place."""
         waiting, lost = self._disruption(self._way.ordered(pods), whole=whole)
         progress = bool(waiting)
-        while progress and not (whole and lost):
+        while progress and not self.timed_out and not (whole and lost):
             before = len(waiting)
             waiting, more = self._disruption(waiting, whole=whole)
             lost += more
@@ -75,7 +78,10 @@ class Packer:
         """Make one pass; return the pods that may still find a place, and those that cannot."""
         waiting: list[PodSpec] = []
         lost: list[PodSpec] = []
-        for pod in pods:
+        for at, pod in enumerate(pods):
+            if not self._world.may_go_on():
+                self.timed_out = True
+                return (waiting, [*lost, *pods[at:]]) if not whole else ([], [pod])
             kind = self._world.kind(pod)
             number = self._place_for(kind)
             if number >= 0:
@@ -165,11 +171,14 @@ class Packer:
                 pods[number].append(pod.key)
         for kind in map(self._world.kind, self.unplaced):
             if kind not in why:
+                if self.timed_out or not self._world.may_go_on():
+                    break
                 why[kind] = self._why(kind)
         return Packing(
             placements={pod.key: nodes[number].name for pod, number in self._went.items()},
             new_nodes=tuple(_new_node(one, nodes[n].name, pods[n]) for n, one in self._opened.items()),
-            unplaced=tuple(Unplaced(pod=pod.key, why=why[self._world.kind(pod)]) for pod in self.unplaced),
+            unplaced=tuple(Unplaced(pod=pod.key, why=why.get(self._world.kind(pod), NO_TIME)) for pod in self.unplaced),
+            timed_out=self.timed_out,
         )
 
     def _why(self, kind: Kind) -> str:
@@ -183,6 +192,11 @@ class Packer:
         if self._slots and not self._choices():
             sentences.append(f"No more than {len(self._opened)} new nodes are allowed.")
         return " ".join(sentences)
+
+
+def without_time(pods: Iterable[PodSpec]) -> tuple[Unplaced, ...]:
+    """Return the pods as those for whose trial no time was left."""
+    return tuple(Unplaced(pod=pod.key, why=NO_TIME) for pod in pods)
 
 
 def _new_node(slot: FreeSlot, name: str, pods: Sequence[str]) -> NewNode:

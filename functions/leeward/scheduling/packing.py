@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from leeward.scheduling.nodes import NodeTemplate
 from leeward.scheduling.outcome import Packing
-from leeward.scheduling.packer import Packer, Way
+from leeward.scheduling.packer import Packer, Way, without_time
 from leeward.scheduling.pods import PodSpec
 from leeward.scheduling.world import World
 
@@ -49,18 +49,21 @@ def pack(
 
     `at_most`: new nodes, besides the limit of each template. `whole`: all or nothing: stop at the first pod that can
     have no place, and name only that one. Where pods are left over that might find a place, kube-scheduler's own order
-    is tried instead (`Way`): it then decides which pods these are, or finds a place for all.
+    is tried instead (`Way`): it then decides which pods these are, or finds a place for all. Where the world's time
+    ends (`World.in_time`), the pods placed until then keep their places; with `whole` none is placed.
     """
     pods, point = list(pods), world.checkpoint()
     gathered = Packer(world, templates, at_most, Way.GATHERED)
     gathered.run(pods, whole=whole)
-    if not gathered.unplaced:
+    if not gathered.unplaced or (gathered.timed_out and not whole):
         return gathered.result()
     world.rollback(point)
+    if gathered.timed_out:
+        return Packing(placements={}, unplaced=without_time(gathered.unplaced), timed_out=True)
     if (all if whole else any)(gathered.might_place(pod) for pod in gathered.unplaced):
         scheduled = Packer(world, templates, at_most, Way.AS_SCHEDULED)
         scheduled.run(pods, whole=whole)
-        if not (whole and scheduled.unplaced):
+        if not (whole and scheduled.unplaced) and not scheduled.timed_out:
             return scheduled.result()
         world.rollback(point)
     gathered.again()

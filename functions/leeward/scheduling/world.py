@@ -19,6 +19,7 @@ from leeward.scheduling.pod_classes import ATTACHED, Kind, Kinds, offered
 from leeward.scheduling.pods import PodSpec
 from leeward.scheduling.predicates import Room
 
+TURN = 32  # pods between two looks at the clock
 LOOKED_AT = 100  # feasible nodes: kube-scheduler, too, scores all only in clusters of up to that many nodes
 _Undo = tuple[Callable[..., None], tuple[Any, ...], int]
 
@@ -30,7 +31,7 @@ class World:
     have an order of their own. Pods on absent nodes are left out. `daemons` are the pods that DaemonSets run on every
     node that accepts them (`PodReader.daemon`): new nodes get theirs. `existing`: the nodes that were given, as a mask.
     `stamp`: the same stamp, the same state. `launchable`: templates whose zones are topology domains with 0 pods for
-    the pods that could run there, also while no node is there.
+    the pods that could run there, also while no node is there. `in_time`: whether a packing may go on.
     """
 
     def __init__(
@@ -47,6 +48,8 @@ class World:
         self._undo: list[_Undo] = []
         self._daemons = sorted(daemons, key=lambda pod: pod.order)
         self.stamp, self._stamps = 0, 0
+        self.in_time: Callable[[], bool] = lambda: True
+        self._pods_tried = 0
         ordered = sorted(pods, key=lambda pod: pod.order)
         for node in _most_allocated_first(_closed_by_pods(nodes, ordered), ordered):
             self.fleet.show(self._register(node))
@@ -75,6 +78,11 @@ class World:
         """
         number, capacities = self._number(node), self._kinds.capacities
         return {name: capacities[name].free[number] for name in sorted(capacities) if not name.startswith(ATTACHED)}
+
+    def may_go_on(self) -> bool:
+        """Return whether the packing under way may try another pod; the clock is read at every `TURN` pods."""
+        self._pods_tried += 1
+        return self._pods_tried % TURN != 0 or self.in_time()
 
     def checkpoint(self) -> int:
         """Return a point to roll back to."""

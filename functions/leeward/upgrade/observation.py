@@ -20,8 +20,9 @@ from leeward.ports.records import Claims
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.termination import capacity_ledger
 from leeward.termination.maximum_size import owners_maximum
+from leeward.time_budget import SearchTime
 from leeward.upgrade.members import Target
-from leeward.upgrade.preflight.model import Preflight, PreflightInputs
+from leeward.upgrade.preflight.model import FOR_SEARCH, Preflight, PreflightInputs
 from leeward.upgrade.record import UpgradeRecord, UpgradeRequest
 from leeward.upgrade.surge.sizes import Strategy, max_surge, parallelism
 from leeward.upgrade.waves.shared_budgets import others_of, terminating_elsewhere
@@ -85,6 +86,7 @@ def observe(record: UpgradeRecord, ports: Ports, inputs: PreflightInputs | None 
     )
     given = inputs or PreflightInputs(force=record.request.force, selected=policy is not None)
     preflight = Preflight.of(snapshot, group, chosen, record.target, given, only_ready=True)
+    preflight = replace(preflight, time=SearchTime(ports.budget).part(FOR_SEARCH))
     return Observation(preflight=_running(preflight, record), instances=instances, settings=policies.settings)
 
 

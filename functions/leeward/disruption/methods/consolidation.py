@@ -25,6 +25,8 @@ from leeward.disruption.savings import dollars, price_of_all, saved
 from leeward.disruption.targets import targets
 from leeward.policy.document import Reason
 
+FOR_DELETIONS, FOR_SETS, FOR_REPLACEMENTS = 0.4, 0.5, 0.6  # of the time left; the command sequences take the rest
+
 
 class Consolidation:
     """Method that deletes or replaces; at most one command a run, because a command changes the state in which all
@@ -56,9 +58,10 @@ class Consolidation:
                 verdicts[candidate.name] = Verdict(candidate=True, reason=why)
             else:
                 ready.append(candidate)
-        single_node = SingleNodeConsolidation(state, targets(state.snapshot, priced=True))
-        removals = single_node.deletions(ready)
-        sets = multi_node_proposals(state, ready, removals, single_node.targets)
+        known = targets(state.snapshot, priced=True)
+        removals = SingleNodeConsolidation(state.part(FOR_DELETIONS), known).deletions(ready)
+        sets = multi_node_proposals(state.part(FOR_SETS), ready, removals, known[0])
+        single_node = SingleNodeConsolidation(state.part(FOR_REPLACEMENTS), known)
         singles = single_node.proposals(ready, removals)
         alone = [one for one in singles.values() if isinstance(one, Proposal)]
         best = _best(sets, alone)

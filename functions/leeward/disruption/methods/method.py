@@ -7,8 +7,9 @@ from leeward.disruption.candidates import Candidate
 from leeward.disruption.command import MethodName, Outcome, Verdict
 from leeward.disruption.planning_state import PlanningState
 from leeward.policy.document import Reason
+from leeward.scheduling import outcome
 
-NO_TIME = "there was no time left to evaluate it"
+NO_TIME = outcome.NO_TIME
 
 
 class Method(Protocol):

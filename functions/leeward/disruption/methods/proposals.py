@@ -9,6 +9,7 @@ from leeward.disruption.planning_state import PlanningState
 from leeward.disruption.removal import Removal, in_zone, on_free_capacity, with_new_nodes
 from leeward.disruption.savings import saved, why_not_worth
 from leeward.disruption.targets import Target, why_no_spot
+from leeward.scheduling.outcome import NO_TIME
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +43,9 @@ def delete_proposal(state: PlanningState, nodes: Sequence[Candidate]) -> Proposa
     if not state.more() or not state.usage.may_shrink(nodes) or why_not_worth(nodes, 0.0):
         return Miss.NOT_NOW
     removal = on_free_capacity(state, nodes)
-    return Miss.NO_CAPACITY if removal.why else Proposal(nodes=tuple(nodes), placements=removal.placements)
+    if removal.why:
+        return _miss(removal)
+    return Proposal(nodes=tuple(nodes), placements=removal.placements)
 
 
 def replace_proposal(state: PlanningState, target: Target, nodes: Sequence[Candidate]) -> Proposal | Miss:
@@ -51,10 +54,14 @@ def replace_proposal(state: PlanningState, target: Target, nodes: Sequence[Candi
         return Miss.NOT_NOW
     removal = with_new_nodes(state, nodes, target)
     if removal.why:
-        return Miss.NO_CAPACITY
+        return _miss(removal)
     if not removal.new_nodes or why_not_worth(nodes, removal.price):
         return Miss.NOT_NOW
     return with_zones(state, nodes, target, removal)
+
+
+def _miss(removal: Removal) -> Miss:
+    return Miss.NOT_NOW if removal.why == NO_TIME else Miss.NO_CAPACITY
 
 
 def with_spare(state: PlanningState, deletion: Proposal, target: Target) -> Proposal | None:

@@ -24,7 +24,10 @@ class SingleNodeConsolidation:
         for candidate in candidates:
             if not self._state.more():
                 break
-            tried[candidate.name] = on_free_capacity(self._state, [candidate])
+            removal = on_free_capacity(self._state, [candidate])
+            if removal.why == NO_TIME:
+                break
+            tried[candidate.name] = removal
         return tried
 
     def proposals(self, candidates: Sequence[Candidate], tried: Mapping[str, Removal]) -> dict[str, Proposal | str]:
@@ -81,6 +84,8 @@ class SingleNodeConsolidation:
 
     def _by(self, candidate: Candidate, target: Target) -> Proposal | str:
         removal = with_new_nodes(self._state, [candidate], target)
+        if removal.why == NO_TIME:
+            return NO_TIME
         if removal.why:
             return f"with a new node of {target.group} too: {removal.why}"
         if not removal.new_nodes:

@@ -4,7 +4,7 @@ Pods that no node can host once the old nodes are gone: tried by the scheduling 
 Zones whose subnets cannot hold the new nodes beside the old ones: by placement's own accounting of addresses."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from leeward.model.instance_type import InstanceType
@@ -37,15 +37,24 @@ def check_capacity(preflight: Preflight) -> Iterator[Finding]:
         fix = "put instance-types.json into the snapshot: pods are not tried on the new template without it"
         yield warning(Code.TEMPLATE_INCOMPLETE, f"group {preflight.group.name}", message, fix)
         return
+    yield from _tried(preflight, old, launchable, node)
+
+
+def _tried(preflight: Preflight, old: Sequence[str], launchable: Launchable, node: NodeSpec) -> Iterator[Finding]:
+    """Try the pods of the old nodes, first on as many new nodes in each zone, then on as many as they need."""
     snapshot = preflight.snapshot
     world = World(specs_by_free_capacity(snapshot), snapshot.pod_specs, daemons=snapshot.daemon_specs)
-    # Remove old nodes one after another: all of them at once as empty domains would refuse pods that can start.
     beyond = {pod.key: pod.needs.beyond_limit for name in old for pod in world.pods_on(name) if _is_beyond(pod)}
     yield from _beyond_limits(beyond)
+    world.in_time = preflight.time.in_time
+    # Remove old nodes one after another: all of them at once as empty domains would refuse pods that can start.
     same = attempt(world, old, templates=_templates(preflight, launchable, node, unlimited=False), deleted=True)
-    if all(one.pod in beyond for one in same.unplaced):
+    if not same.timed_out and all(one.pod in beyond for one in same.unplaced):
         return
     more = attempt(world, old, templates=_templates(preflight, launchable, node, unlimited=True), deleted=True)
+    if same.timed_out or more.timed_out:
+        yield _not_tried(preflight)
+        return
     yield from _nowhere(one for one in more.unplaced if one.pod not in beyond)
     if len(more.unplaced) < len(same.unplaced):
         yield _more_nodes(preflight, more, len(old))
@@ -101,6 +110,12 @@ def _beyond_limits(beyond: Mapping[str, str]) -> Iterator[Finding]:
         also = f" (and {len(beyond) - 1} more)" if len(beyond) > 1 else ""
         message = f"it has {beyond[first]}{also}: whether a new node can host it was not tried"
         yield warning(Code.PODS_BEYOND_LIMITS, f"pod {first}", message, "shorten that list in its workload's template")
+
+
+def _not_tried(preflight: Preflight) -> Finding:
+    message = "not every pod was tried on the new template: there was no time left"
+    fix = "leeward upgrade plan has no such limit: see whether it reports PodsFitNowhere"
+    return warning(Code.NOT_JUDGED, f"group {preflight.group.name}", message, fix)
 
 
 def _nowhere(unplaced: Iterable[Unplaced]) -> Iterator[Finding]:

@@ -23,11 +23,11 @@ from leeward.ports.eks import ManagedUpdates
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.gather import gather
 from leeward.termination.replica_surge import surged
+from leeward.time_budget import SearchTime
 from leeward.upgrade.managed import target as managed_target
 from leeward.upgrade.observation import described
 from leeward.upgrade.preflight.findings import Code, blocking
-from leeward.upgrade.preflight.images import images
-from leeward.upgrade.preflight.model import Preflight, PreflightInputs, held_lone_pods
+from leeward.upgrade.preflight.model import FOR_SEARCH, Preflight, PreflightInputs, held_lone_pods
 from leeward.upgrade.preflight.plan import Plan, plan_upgrade
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.templates import architecture_named, expected
@@ -59,6 +59,7 @@ def run_preflight(record: UpgradeRecord, ports: Ports) -> PreflightResult:
     names it: with a thousand nodes it is too large to travel from step to step.
     """
     preflight = gather_preflight(record, ports)
+    preflight = replace(preflight, time=SearchTime(ports.budget).part(FOR_SEARCH))
     plan = plan_upgrade(preflight)
     known = {code.value: code for code in Code}
     overridden = frozenset(known[one] for one in record.request.overrides if one in known)

@@ -20,6 +20,7 @@ from leeward.policy.document import NodePolicy, Reason, UpdatePolicy
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.launchable import Launchable
 from leeward.termination.lone_pods import lone_pods
+from leeward.time_budget import SearchTime
 from leeward.upgrade.members import Absence, Age, LeftOut, Member, Target, left_out, members
 from leeward.upgrade.surge.sizes import Strategy, max_surge, most_extra, parallelism, rolled_by, surge
 from leeward.upgrade.waves.model import (
@@ -31,6 +32,9 @@ from leeward.upgrade.waves.model import (
     wave_node,
 )
 from leeward.upgrade.waves.planner import Order, plan_waves
+
+FOR_SEARCH = 0.5  # of an invocation's time that is left: its result has to be written, too
+FOR_WAVES = 0.5  # of the time; the rest is for trying the pods on the new template
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +74,7 @@ class PreflightInputs:
 class Preflight:
     """One upgrade before it starts. `wave_nodes` are the old nodes that have joined, `limits` those on how many drain
     together; `pods` those that would have to leave, by node; `left_out`: old instances that stay as they are; `update`:
-    by which it is rolled: the policy's, for a managed node group EKS'.
+    by which it is rolled: the policy's, for a managed node group EKS'. `time`: for the waves and for trying the pods.
     """
 
     snapshot: ClusterSnapshot
@@ -89,6 +93,7 @@ class Preflight:
     pods: Mapping[str, tuple[Pod, ...]]
     index: PdbIndex
     left_out: tuple[LeftOut, ...] = ()
+    time: SearchTime = field(default_factory=SearchTime, compare=False)
 
     @classmethod
     def of(
@@ -176,7 +181,8 @@ class Preflight:
     def waves(self, seed: int = 0) -> tuple[tuple[str, ...], ...]:
         """Return the plan; old instances that never joined hold no pods and are in no wave."""
         order = Order(self.update.order)
-        return plan_waves(self.wave_nodes, self.limits, self.constraints, order=order, seed=seed)
+        time = self.time.part(FOR_WAVES)
+        return plan_waves(self.wave_nodes, self.limits, self.constraints, order=order, seed=seed, time=time)
 
     def limits_with(self, going: frozenset[str]) -> Limits:
         """Return the limits, when these instances of the policy's other groups are being disrupted."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from leeward.model.pod import Pod
 from leeward.upgrade.members import Age, Member
-from leeward.upgrade.preflight.model import Preflight, zone_of
+from leeward.upgrade.preflight.model import FOR_WAVES, Preflight, zone_of
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.surge.sizes import Strategy
 from leeward.upgrade.waves.early_starts import PodCapacity, early_starts
@@ -113,7 +113,8 @@ def _preferred(preflight: Preflight, candidates: Mapping[str, Member], seed: int
     """Return the candidates wave by wave."""
     nodes = {one.name: one for one in preflight.wave_nodes if one.name in candidates}
     order = Order(preflight.policy.update.order)
-    planned = plan_waves(nodes.values(), preflight.limits, preflight.constraints, order=order, seed=seed)
+    time = preflight.time.part(FOR_WAVES)
+    planned = plan_waves(nodes.values(), preflight.limits, preflight.constraints, order=order, seed=seed, time=time)
     return [nodes[name] for wave in planned for name in wave]
 
 

@@ -12,6 +12,7 @@ from leeward.scheduling.nodes import NodeSpec
 from leeward.scheduling.packing import pack
 from leeward.scheduling.pods import PodSpec
 from leeward.scheduling.world import World
+from leeward.time_budget import SearchTime
 from leeward.upgrade.members import Age, Member
 from leeward.upgrade.preflight.model import Preflight
 from leeward.upgrade.waves.model import Limits, WaveNode
@@ -27,13 +28,18 @@ class PodCapacity:
     nodes: tuple[NodeSpec, ...]
     pods: tuple[PodSpec, ...]
 
-    def fitting(self, new: Collection[str], leaving: Sequence[str], candidates: Sequence[str]) -> tuple[str, ...]:
+    def fitting(
+        self, new: Collection[str], leaving: Sequence[str], candidates: Sequence[str], time: SearchTime | None = None
+    ) -> tuple[str, ...]:
         """Return the candidates, in their order, whose pods find a place on the nodes `new` after those that wait for
-        one and those of `leaving` nodes. Empty where these do not fit themselves.
+        one and those of `leaving` nodes. Empty where these do not fit themselves. `time`: for all tries; a node that it
+        does not reach waits for its successor.
         """
         known = {node.name for node in self.nodes}
         world = World([_only(node, new) for node in self.nodes], self.pods)
-        before = [pod for name in leaving if name in known for pod in world.remove(name)]
+        world.in_time = (time or SearchTime()).in_time
+        removed = (pod for name in leaving if name in known for pod in world.remove(name))
+        before = [pod for pod in removed if not pod.needs.beyond_limit]  # those no plan can place
         if pack(world, before, whole=True).unplaced:
             return ()
         pack(world, world.pending)  # those of others may find no place for reasons of their own
@@ -73,7 +79,7 @@ def early_starts(
     if any(_is_late(preflight, one) for one in new):
         return ()
     serving = {one.node.name for one in new if one.node is not None and one.node.ready and not one.node.unschedulable}
-    return capacity().fitting(serving, [one.name for one in leaving], candidates)
+    return capacity().fitting(serving, [one.name for one in leaving], candidates, preflight.time)
 
 
 def _is_late(preflight: Preflight, new: Member) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from hashlib import blake2b
 
+from leeward.time_budget import SearchTime
 from leeward.upgrade.waves.constraints import NodeDemand, NumberedConstraints, Wave
 from leeward.upgrade.waves.model import ClusterConstraints, Limits, WaveNode
 from leeward.upgrade.waves.tabu_search import one_wave_less
@@ -37,11 +38,13 @@ def plan_waves(
     *,
     order: Order = Order.WAVES,
     seed: int = 0,
+    time: SearchTime | None = None,
 ) -> _Waves:
     """Return all waves, each with the names of its nodes in the order in which they start.
 
     Concatenated, the waves are an order for `next_nodes`. Limits below 1 count as 1: the plan shows the waves that
-    start once the limits allow nodes again. `seed`: of order `random`. The order of `nodes` has no influence.
+    start once the limits allow nodes again. `seed`: of order `random`. `time`: for reducing the number of waves; the
+    fewest found by then are the plan. The order of `nodes` has no influence.
     """
     positive_limits = Limits(
         together=max(limits.together, 1),
@@ -52,7 +55,9 @@ def plan_waves(
     numbered = NumberedConstraints(constraints)
     demands = numbered.of(ordered)
     waves = _first_fit(demands, positive_limits, numbered)
-    return _in_fewer_waves(waves, demands, positive_limits, numbered) if order is Order.WAVES else waves
+    if order is not Order.WAVES:
+        return waves
+    return _in_fewer_waves(waves, demands, positive_limits, numbered, time or SearchTime())
 
 
 def _first_fit(ordered: Sequence[NodeDemand], limits: Limits, numbered: NumberedConstraints) -> _Waves:
@@ -67,7 +72,7 @@ def _first_fit(ordered: Sequence[NodeDemand], limits: Limits, numbered: Numbered
 
 
 def _in_fewer_waves(
-    waves: _Waves, ordered: Sequence[NodeDemand], limits: Limits, numbered: NumberedConstraints
+    waves: _Waves, ordered: Sequence[NodeDemand], limits: Limits, numbered: NumberedConstraints, time: SearchTime
 ) -> _Waves:
     """Return the same nodes in fewer waves, the largest first. Waves with nodes that cannot leave now or that have
     failed come last, unchanged.
@@ -80,7 +85,7 @@ def _in_fewer_waves(
     planned = [[by_name[name] for name in wave] for wave in waves]
     free = [wave for wave in planned if all(map(_drains_now, wave))]
     others = [wave for wave in planned if not all(map(_drains_now, wave))]
-    while len(free) > 1 and (fewer := one_wave_less(free, limits, numbered)) is not None:
+    while len(free) > 1 and (fewer := one_wave_less(free, limits, numbered, time)) is not None:
         free = fewer
     free.sort(key=len, reverse=True)
     return _first_fit([demand for wave in (*free, *others) for demand in wave], limits, numbered)

@@ -8,19 +8,24 @@ conflicting edges. Its random numbers are always the same: the same nodes give t
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 
+from leeward.time_budget import SearchTime
 from leeward.upgrade.waves.constraints import NodeDemand, NumberedConstraints
 from leeward.upgrade.waves.model import Limits
 
 MOVES = 6000  # of one search, before it stops
+LOOK = 64  # moves between two looks at the clock
 REST = 8  # approximate number of moves for which a node does not return to a wave
 Waves = Sequence[Sequence[NodeDemand]]
 _Demand = tuple[tuple[int, int], ...]  # (which limit, how much of it)
 
 
-def one_wave_less(waves: Waves, limits: Limits, numbered: NumberedConstraints) -> list[list[NodeDemand]] | None:
-    """Return the waves, one fewer; None where none was found, or there cannot be one. All nodes are `allowed` and
-    `keeps_replica`, none has failed before, and they need not drain zone by zone (`Limits.one_zone`).
+def one_wave_less(
+    waves: Waves, limits: Limits, numbered: NumberedConstraints, time: SearchTime
+) -> list[list[NodeDemand]] | None:
+    """Return the waves, one fewer; None where none was found in time, or there cannot be one. All nodes are `allowed`
+    and `keeps_replica`, none has failed before, and they need not drain zone by zone (`Limits.one_zone`).
     """
     nodes = [one for wave in waves for one in wave]
     demands, most = _demands(nodes, limits, numbered)
@@ -38,7 +43,7 @@ def one_wave_less(waves: Waves, limits: Limits, numbered: NumberedConstraints) -
             number += 1
     for number in homeless:
         search.put(number, search.best_for(number))
-    if not search.settle():
+    if not search.settle(time):
         return None
     fewer: list[list[NodeDemand]] = [[] for _ in range(len(waves) - 1)]
     for number, one in enumerate(nodes):
@@ -124,13 +129,13 @@ class _Search:
         """Return the wave in which the node conflicts least."""
         return min(range(self._count), key=lambda wave: self._more_in(wave, node))
 
-    def settle(self) -> bool:
+    def settle(self, time: SearchTime) -> bool:
         """Move nodes until no limit is exceeded: of one exceeded limit, drawn at random, the node moves that conflicts
         least elsewhere. False when the search did not finish.
         """
         numbers, until = _random_numbers(), dict[tuple[int, int], int]()
         least = sum(self._over.values())
-        for move in range(MOVES):
+        for move in takewhile(lambda move: move % LOOK or time.more(), range(MOVES)):
             if not self._over:
                 return True
             wave, which = list(self._over)[next(numbers) % len(self._over)]

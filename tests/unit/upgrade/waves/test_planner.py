@@ -2,8 +2,10 @@
 
 import pytest
 
+from leeward.time_budget import SearchTime, TimeBudget
 from leeward.upgrade.waves.model import Limits
 from leeward.upgrade.waves.planner import Order, in_order, next_nodes, plan_waves
+from tests.fakes.running_clock import RunningClock
 from tests.unit.upgrade.builders import a_wave_node as node
 from tests.unit.upgrade.builders import rivals
 
@@ -61,6 +63,10 @@ def test_taking_one_after_the_other_would_need_more_waves_than_there_have_to_be(
     ]
     found = waves(*nodes, together=12, allowed=budgets)
     assert sorted(map(sorted, found)) == [[f"n{number}{side}" for number in range(6)] for side in "lr"]
+    limits, time = Limits(together=12), SearchTime(TimeBudget.of(RunningClock(), 0))
+    in_no_time = plan_waves(nodes, limits, rivals(budgets), time=time)
+    assert sorted(name for wave in in_no_time for name in wave) == sorted(one.name for one in nodes)
+    assert (len(in_no_time), time.ended) == (6, True)
 
 
 def test_replicas_of_a_workload_are_never_all_in_one_wave():

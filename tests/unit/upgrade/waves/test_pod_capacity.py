@@ -5,7 +5,9 @@ from hypothesis import strategies as st
 
 from leeward.scheduling.nodes import NodeSpec
 from leeward.scheduling.pods import PodReader
+from leeward.time_budget import SearchTime, TimeBudget
 from leeward.upgrade.waves.early_starts import PodCapacity
+from tests.fakes.running_clock import RunningClock
 
 
 def a_spec(name, *, most=29, zone="a", cordoned=False):
@@ -38,6 +40,22 @@ def test_a_node_may_drain_early_when_its_pods_fit_on_the_new_nodes():
 def test_one_pod_too_many_keeps_it():
     room = a_room([a_spec("old"), a_spec("new")], some_pods("old", 20), some_pods("new", 10))
     assert room.fitting({"new"}, (), ("old",)) == ()
+
+
+def test_a_node_that_is_not_reached_in_time_waits_for_its_successor():
+    room = a_room([a_spec("old", most=110), a_spec("new", most=110)], some_pods("old", 100))
+    assert room.fitting({"new"}, (), ("old",), SearchTime(TimeBudget.of(RunningClock(), 100))) == ("old",)
+    assert room.fitting({"new"}, (), ("old",), SearchTime(TimeBudget.of(RunningClock(), 0))) == ()
+
+
+def test_a_draining_pod_beyond_the_limits_of_planning_holds_up_no_other_node():
+    raw = {
+        "metadata": {"namespace": "shop", "name": "hostile"},
+        "spec": {"nodeName": "draining", "tolerations": [{"key": f"k{n}", "operator": "Exists"} for n in range(65)]},
+    }
+    nodes = [a_spec("old"), a_spec("draining"), a_spec("new")]
+    room = a_room(nodes, some_pods("old", 2), [PodReader().read(raw)])
+    assert room.fitting({"new"}, ("draining",), ("old",)) == ("old",)
 
 
 def test_each_takes_what_those_before_it_have_left():
