@@ -10,7 +10,7 @@ from infra.alarms import Alarms, Threshold
 from infra.function import FunctionDefaults, FunctionShape, KubernetesAccess, LeewardFunction
 from infra.names import TERMINATION, Names
 from infra.queue import InterruptionQueue
-from infra.rules import RULES, STATE_CHANGE, EventRule, execution_rule
+from infra.rules import OF_THE_ACCOUNT, RULES, EventRule, execution_rule
 from infra.settings import Settings
 
 TIMEOUT = 30  # seconds, for a batch of BATCH messages
@@ -18,7 +18,7 @@ BATCH = 100
 FEWEST_AT_ONCE = 2  # the lowest limit that SQS accepts for a mapping
 STATE_CHANGES_AT_ONCE = FEWEST_AT_ONCE  # batches; reserved beside those of the interruption queue
 OLDEST = 60  # seconds a message may wait: half of what a spot warning leaves
-OLDEST_STATE_CHANGE = 600  # seconds; a state change reports something that has already happened
+OLDEST_STATE_CHANGE = 600  # seconds; a state change reports something that has happened, a hook holds its instance
 
 
 def reserved_concurrency(settings: Settings) -> int | None:
@@ -57,10 +57,11 @@ class Interruption(Construct):
         arn = surroundings.scopes.machine(TERMINATION)
         dead = execution_rule("execution-status", "node-termination", arn)
         rules = [self._rule(rule, queue.queue, queue.dead_letters, settings.names) for rule in (*RULES, dead)]
-        state_change = self._rule(STATE_CHANGE, queue.state_changes, queue.dead_letters, settings.names)
+        state_changes, dead_letters = queue.state_changes, queue.dead_letters
+        of_account = [self._rule(rule, state_changes, dead_letters, settings.names) for rule in OF_THE_ACCOUNT]
         queue.admit(
             rules=[rule.attr_arn for rule in rules],
-            state_changes=[state_change.attr_arn],
+            state_changes=[rule.attr_arn for rule in of_account],
             topics=settings.sender_topics,
             roles=settings.sender_roles,
         )
@@ -117,5 +118,5 @@ def _watch(queue: InterruptionQueue, alarms: Alarms) -> None:
         "state-changes-age",
         queue.state_changes.metric_approximate_age_of_oldest_message(statistic="Maximum", period=minute),
         Threshold(at_least=OLDEST_STATE_CHANGE),
-        "EC2 state changes of the account wait for minutes: look at the log of leeward-interruption.",
+        "State changes and lifecycle actions of the account wait for minutes: look at the log of leeward-interruption.",
     )

@@ -1,8 +1,8 @@
-"""The interruption queue, the queue of EC2 state changes, their dead-letter queue, and the principals that may send to
+"""The interruption queue, the queue of state changes, their dead-letter queue, and the principals that may send to
 them.
 
-EventBridge cannot filter by tag, so every instance of the account that stops or terminates sends its state changes:
-they have a queue of their own, so a spot warning never waits behind them.
+EventBridge cannot filter by tag, so every instance of the account that stops or terminates sends its state changes,
+and every group with a hook its lifecycle actions: they have a queue of their own, so no spot warning waits behind them.
 
 A message causes a termination, so no other principal may send: an explicit Deny also holds against principals of the
 same account whose own policies allow everything.

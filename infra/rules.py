@@ -1,4 +1,4 @@
-"""EventBridge patterns of the interruption queue and the queue of state changes, as plain data so that tests match
+"""EventBridge patterns of the interruption queue and of the queue of state changes, as plain data so that tests match
 golden events.
 
 `functions/leeward/interruption` interprets an event and decides whether its instance is ours.
@@ -41,14 +41,6 @@ RULES = (
         },
     ),
     EventRule(
-        name="lifecycle-action",
-        description="A lifecycle hook holds an instance that arrives or leaves, and waits for an answer",
-        pattern={
-            "source": ["aws.autoscaling"],
-            "detail-type": ["EC2 Instance-launch Lifecycle Action", "EC2 Instance-terminate Lifecycle Action"],
-        },
-    ),
-    EventRule(
         name="capacity-reservation",
         description="An interruptible capacity reservation is taken back, and its instances with it",
         pattern={
@@ -60,7 +52,7 @@ RULES = (
         },
     ),
 )
-"""What AWS tells about instances, but for `STATE_CHANGE`."""
+"""Warnings and announcements of AWS about single instances: few, and the first ones are urgent."""
 
 STATE_CHANGE = EventRule(
     name="state-change",
@@ -71,7 +63,16 @@ STATE_CHANGE = EventRule(
         "detail": {"state": ["stopping", "stopped", "shutting-down", "terminated"]},
     },
 )
-"""Of every instance of the account: EventBridge knows no tags of instances."""
+LIFECYCLE_ACTION = EventRule(
+    name="lifecycle-action",
+    description="A lifecycle hook holds an instance that arrives or leaves, and waits for an answer",
+    pattern={
+        "source": ["aws.autoscaling"],
+        "detail-type": ["EC2 Instance-launch Lifecycle Action", "EC2 Instance-terminate Lifecycle Action"],
+    },
+)
+OF_THE_ACCOUNT = (STATE_CHANGE, LIFECYCLE_ACTION)
+"""Of every instance and group of the account, however many other teams have: EventBridge knows no tags."""
 
 
 def execution_rule(name: str, machine: str, *arns: str) -> EventRule:

@@ -40,7 +40,7 @@ def let_through(event: Event) -> bool:
 
 class Bus:
     """Event bus of the account. `send` puts a body into the interruption queue, `send_state_change` into that of state
-    changes.
+    changes and lifecycle actions.
     """
 
     def __init__(
@@ -68,12 +68,14 @@ class Bus:
         body = json.dumps(self._injector.skewed(event))
         for _ in range(copies):
             delay = self._delay()
-            self._timeline.after(delay, lambda: self._deliver(event, body), f"event {event['detail-type']}")
+            self._timeline.after(delay, lambda: self.deliver(event, body), f"event {event['detail-type']}")
             if event["detail-type"] == TERMINATE_ACTION:
                 self._hear(event["detail"]["EC2InstanceId"], self._timeline.now() + delay)
 
-    def _deliver(self, event: Event, body: str) -> None:
-        send = self.send_state_change if event["detail-type"] == STATE_CHANGE else self.send
+    def deliver(self, event: Event, body: str) -> None:
+        """Put the event into the queue of its rule now."""
+        of_account = event["detail-type"] == STATE_CHANGE or event["source"] == "aws.autoscaling"
+        send = self.send_state_change if of_account else self.send
         send(body)
 
     def _hear(self, instance: str, comes: float) -> None:

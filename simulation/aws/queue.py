@@ -1,6 +1,7 @@
 """SQS with its Lambda event source: batches, visibility, redelivery, redrive to the dead-letter queue.
 
-Two queues lead to fn interruption, one of them with the state changes of EC2 alone; they share a dead-letter queue."""
+Two queues lead to fn interruption, one of them with the state changes and lifecycle actions of the whole account; they
+share a dead-letter queue."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from infra.rules import RULES, STATE_CHANGE, execution_rule
+from infra.rules import OF_THE_ACCOUNT, RULES, execution_rule
 from leeward.interruption.parse import PARSERS
 from tests.events import event
 from tests.infra.conftest import SENDER, TOPIC
@@ -19,6 +19,7 @@ QUEUE_ARN = f"arn:aws:sqs:us-east-1:111122223333:{INTERRUPTION}"
 STATE_CHANGES_ARN = f"arn:aws:sqs:us-east-1:111122223333:{STATE_CHANGES}"
 
 
+OF_ACCOUNT = {"leeward-state-change", "leeward-lifecycle-action"}  # of every instance and group, not of ours alone
 OF_ROUNDS, OF_UPGRADES = "leeward-disruption-status", "leeward-upgrade-status"  # call fn disruption-planner, fn upgrade
 
 
@@ -79,7 +80,7 @@ def test_exactly_the_events_that_concern_us_pass(template, body, rules):
 def test_the_code_understands_every_event_that_a_rule_lets_pass_and_every_one_it_understands_may_pass():
     let_through = {
         (source, detail_type)
-        for rule in (*RULES, STATE_CHANGE, execution_rule("execution-status", "node-termination", "arn"))
+        for rule in (*RULES, *OF_THE_ACCOUNT, execution_rule("execution-status", "node-termination", "arn"))
         for source in rule.pattern["source"]
         for detail_type in rule.pattern["detail-type"]
     }
@@ -90,7 +91,7 @@ def test_every_rule_fills_its_queue_and_loses_nothing(template):
     """A spot warning does not wait behind the state changes of the account."""
     for name, rule in event_rules(template).items():
         (target,) = rule["Targets"]
-        assert target["Arn"] == (STATE_CHANGES_ARN if name == "leeward-state-change" else QUEUE_ARN)
+        assert target["Arn"] == (STATE_CHANGES_ARN if name in OF_ACCOUNT else QUEUE_ARN)
         assert target["DeadLetterConfig"]["Arn"] == f"arn:aws:sqs:us-east-1:111122223333:{DEAD_LETTERS}"
         assert rule["State"] == "ENABLED"
 
@@ -143,8 +144,7 @@ def test_a_queue_is_encrypted_and_speaks_tls_only(template, queue):
 
 @pytest.mark.parametrize("queue", [INTERRUPTION, STATE_CHANGES, DEAD_LETTERS])
 def test_only_our_own_rules_may_send(template, queue):
-    of_state_changes = {"leeward-state-change"}
-    rules = {INTERRUPTION: set(event_rules(template)) - of_state_changes, STATE_CHANGES: of_state_changes}
+    rules = {INTERRUPTION: set(event_rules(template)) - OF_ACCOUNT, STATE_CHANGES: OF_ACCOUNT}
     ours = {f"arn:aws:events:us-east-1:111122223333:rule/{name}" for name in rules.get(queue, event_rules(template))}
     statement = by_sid(template, queue)["OurRules"]
     assert statement["Principal"] == {"Service": "events.amazonaws.com"}

@@ -61,13 +61,13 @@ _OF_QUEUE = (
     "spot-interruption",
     "rebalance-recommendation",
     "scheduled-change",
-    "lifecycle-action",
     "capacity-reservation",
     "execution-status",
 )
 QUEUE_RULES: Mapping[str, str] = {
     **{f"leeward-{name}": f":{QUEUE}" for name in _OF_QUEUE},
     "leeward-state-change": f":{STATE_CHANGES}",
+    "leeward-lifecycle-action": f":{STATE_CHANGES}",
 }
 RULES: Mapping[str, str] = {
     **QUEUE_RULES,
