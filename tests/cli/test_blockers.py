@@ -314,3 +314,22 @@ def test_live_a_budget_that_a_second_replica_satisfies_blocks_only_where_none_co
     (eviction,) = leeward("drain", "node-i-0a", "--dry-run", *LIVE).json["evict"]
     shown = ("surge", []) if surges else ("evict", ["pdb shop/web"])
     assert (eviction["how"], eviction["blockedBy"]) == shown
+
+
+def test_namespaces_whose_pods_keep_nodes_are_told_with_their_nodes(leeward):
+    result = leeward("blockers", "--snapshot", FOLDER, "--now", NOON, "-o", "json")
+    VALIDATOR.validate(result.json)
+    kinds = {"do-not-disrupt", "safe-to-evict", "beyond-limits", "pod-finalizer"}
+    held = [one for one in result.json["blockers"] if one["kind"] in kinds]
+    (shop,) = result.json["namespaces"]
+    assert shop["namespace"] == "shop"
+    assert (shop["pods"], shop["nodes"]) == (len({one["pod"] for one in held}), sorted({one["node"] for one in held}))
+    assert "nodes kept by opt-outs" in leeward("blockers", "--snapshot", FOLDER, "--now", NOON).out
+
+
+def test_a_node_that_is_kept_for_longer_than_a_day_is_named(leeward):
+    def long(now):
+        return leeward("blockers", "--snapshot", FOLDER, "--now", now, "-o", "json").json["namespaces"][0]["keptLong"]
+
+    assert "node-a" in long("2024-06-01T12:00:00Z")
+    assert "node-a" not in long("2020-05-01T12:00:00Z")

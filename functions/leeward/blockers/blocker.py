@@ -46,6 +46,7 @@ class Blocker:
     """One blocker. `pod`: namespace/name, None where no pod is concerned. `owner`: Kind/name of the object that can
     change it. `object`: the blocking object, by kind and name. `until`: the latest moment at which it stops blocking by
     itself, or at which nothing waits for it any longer; None: no end is known. `fix`: one sentence with its command.
+    `since`: from which moment on a pod's own fields hold it; None: that is unknown, or another object holds it.
     """
 
     node: str
@@ -55,6 +56,7 @@ class Blocker:
     object: str
     until: datetime | None
     fix: str
+    since: datetime | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form (docs/command-line.md); `docs/schema/blockers.json` describes it."""

@@ -135,6 +135,7 @@ def _stuck(pod: Pod, ended: datetime) -> Blocker:
         kind=kind,
         object=what,
         until=ended + STUCK_AFTER,
+        since=ended,
         fix=f"{fix}; drains wait for it no longer than a minute past its grace",
     )
 
@@ -149,6 +150,7 @@ def _opted_out(pod: Pod, opt_out: OptOut) -> Blocker:
         kind=Kind.SAFE_TO_EVICT if opt_out.key == well_known.SAFE_TO_EVICT else Kind.DO_NOT_DISRUPT,
         object=f"annotation {opt_out.key}={opt_out.value}",
         until=opt_out.until,
+        since=pod.started,
         fix=(
             f"it holds up voluntary disruption, {ends}{remove} (and in the template of {owner_of(pod)}); interruptions "
             f"and leeward drain {pod.node} do not ask it"
@@ -164,6 +166,7 @@ def _unmovable(pod: Pod) -> Blocker:
         kind=Kind.BEYOND_LIMITS,
         object=pod.beyond_limit,
         until=None,
+        since=pod.started,
         fix=(
             f"no plan moves it, which holds up voluntary disruption: shorten it (kubectl edit -n {pod.namespace} "
             f"{resource_of(pod)}); interruptions, upgrades and leeward drain {pod.node} evict it like any other"

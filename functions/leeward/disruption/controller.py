@@ -4,7 +4,7 @@ Annotations are written first (since when a node is empty, that it has expired o
 record is written, which claims the nodes, and its execution is started under a name derived from the record. A cluster
 has one run at a time."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Lock
@@ -12,6 +12,7 @@ from typing import Any
 
 from leeward.disruption.annotations import changes_in, write_annotations
 from leeward.disruption.blocked_events import write_blocked_events
+from leeward.disruption.blocked_nodes import MOST_NAMED, long_blocked
 from leeward.disruption.command import Command, Plan
 from leeward.disruption.lease import restart, start
 from leeward.disruption.observation import for_seconds, observe
@@ -38,7 +39,8 @@ A_NODE, A_TYPE = 900, 22  # bytes, with what the run will record about them
 @dataclass(slots=True)
 class PlannerResult:
     """Result of one call, by cluster; `errors` names the clusters and nodes that could not be read or written,
-    `timed_out` the methods whose search the time has ended: `blue: consolidation`.
+    `timed_out` the methods whose search the time has ended: `blue: consolidation`; `blocked` the nodes that pods have
+    kept for long, by cluster and namespace.
     """
 
     annotated: int = 0
@@ -47,6 +49,7 @@ class PlannerResult:
     restarted: list[str] = field(default_factory=list)
     paused: list[str] = field(default_factory=list)
     timed_out: list[str] = field(default_factory=list)
+    blocked: dict[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
 
     def note(self, what: str, error: LeewardError) -> None:
@@ -59,10 +62,16 @@ class PlannerResult:
         self.events += other.events
         for name in ("disruptions", "restarted", "paused", "timed_out", "errors"):
             getattr(self, name).extend(getattr(other, name))
+        self.blocked |= other.blocked
 
     def to_json(self) -> dict[str, Any]:
         """Return the result for the log."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        blocked = {
+            cluster: {namespace: {"nodes": len(nodes), "names": nodes[:MOST_NAMED]} for namespace, nodes in one.items()}
+            for cluster, one in self.blocked.items()
+            if one
+        }
+        return {name: getattr(self, name) for name in self.__slots__} | {"blocked": blocked}
 
 
 def decide_once(ports: Ports, each: Executor = in_threads) -> PlannerResult:
@@ -103,6 +112,7 @@ class _Planner:
         with self.planning:
             seen = PlanningState(snapshot, SearchTime(search_budget(ports, self.share)))
             changes = changes_in(seen)
+            result.blocked[cluster] = long_blocked(seen)
             closed = record is None or not record.open
             plan = plan_in(seen) if closed else None
         note = partial(_note_node, result, cluster)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # the run's steps cold-start without the search for candidate
 DISRUPTIONS_DONE = "DisruptionsDone"
 DISRUPTIONS_GIVEN_UP = "DisruptionsGivenUp"
 PLANS_TIMED_OUT = "PlansTimedOut"
+NODES_BLOCKED_BY_PODS = "NodesBlockedByPods"
 
 telemetry = Telemetry("disruption")
 
@@ -25,6 +26,9 @@ def decided(result: PlannerResult) -> dict[str, Any]:
     (telemetry.warning if result.errors else telemetry.info)("decided", result.to_json())
     for cluster, count in Counter(one.partition(": ")[0] for one in result.timed_out).items():
         telemetry.count({PLANS_TIMED_OUT: count}, cluster=cluster)
+    for cluster, nodes in result.blocked.items():
+        blocked = {node for names in nodes.values() for node in names}
+        telemetry.count({NODES_BLOCKED_BY_PODS: len(blocked)}, cluster=cluster)
     if result.errors:
         raise LeewardError("; ".join(result.errors))
     return result.to_json()

@@ -6,13 +6,16 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
+from rich.console import Group as Rows
 from rich.console import RenderableType
 from rich.table import Table
 
 from leeward.blockers.find import blockers
+from leeward.blockers.namespaces import KeptByNamespace, kept_by_namespace
 from leeward.cli.blockers.inputs import node_inputs_of
 from leeward.cli.context import context_of
 from leeward.cli.output import emit
+from leeward.model.times import format_instant
 
 DESCRIPTION = """Shows everything that holds up a node (or all nodes): budgets that allow no eviction, now or ever,
 pods and nodes that ask to be left alone, pods that would come back or do not end, volumes that do not leave, lifecycle
@@ -30,10 +33,26 @@ def run(arguments: argparse.Namespace) -> int:
     nodes = node_inputs_of(context.ports, context.cluster, arguments.node, arguments.now)
     if arguments.node is not None and not nodes:
         raise context.unknown_node(arguments.node)
-    found = [blocker.to_json() for node_inputs in nodes for blocker in blockers(node_inputs, arguments.now)]
+    blocking = [blocker for node_inputs in nodes for blocker in blockers(node_inputs, arguments.now)]
+    found = [blocker.to_json() for blocker in blocking]
+    namespaces = kept_by_namespace(blocking, arguments.now)
     looked_at = [node_inputs.node.name for node_inputs in nodes]
-    emit({"blockers": found}, arguments.output, lambda: _table(found, looked_at))
+    document = {"blockers": found, "namespaces": [one.to_json() for one in namespaces]}
+    emit(document, arguments.output, lambda: Rows(_table(found, looked_at), *_namespaces(namespaces)))
     return 0
+
+
+def _namespaces(namespaces: Sequence[KeptByNamespace]) -> Sequence[RenderableType]:
+    if not namespaces:
+        return ()
+    title = "nodes kept by opt-outs, finalizers and lists beyond the limits"
+    table = Table(title=title, title_justify="left", title_style="bold")
+    for column in ("namespace", "pods", "nodes", "since", "longer than a day"):
+        table.add_column(column, overflow="fold")
+    for one in namespaces:
+        since = format_instant(one.since) if one.since else "unknown"
+        table.add_row(one.namespace, str(one.pods), str(len(one.nodes)), since, ", ".join(one.long) or "none")
+    return (table,)
 
 
 def _table(found: Sequence[dict[str, Any]], looked_at: Sequence[str]) -> RenderableType:
