@@ -11,6 +11,7 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -87,15 +88,15 @@ def _said(plan: Plan) -> str:
     return f"{len(command.nodes)} nodes go ({command.decision.value}), {alone} more could alone"
 
 
-def a_snapshot(fleet: str, count: int) -> ClusterSnapshot:
+def a_snapshot(fleet: str, count: int, raw_pods: Iterable[dict[str, Any]] | None = None) -> ClusterSnapshot:
     """Return ten groups of on-demand nodes; but for full fleets also two empty groups that would launch smaller
-    ones.
+    ones. `raw_pods`: instead of the ordinary ones.
     """
     cpu, most = FLEETS[fleet]
     reader = PodReader()
     raw_nodes = list(raw_cluster.nodes(count, cpu=cpu, pods=most))
     pods, specs = [], []
-    for raw in raw_cluster.pods(count * PODS_A_NODE, count):
+    for raw in raw_cluster.pods(count * PODS_A_NODE, count) if raw_pods is None else raw_pods:
         pods.append(Pod.from_json(raw))
         specs.append(reader.read(raw))
     groups, instances = _groups(count, smaller=() if fleet == "full" else ("small-0", "small-1"))

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from math import inf
 
-from bench.storm_chain import first_marks
+from bench.storm_chain import first_taints
 from leeward.model.group import LAUNCHING, TERMINATING, LifecycleHook
 from leeward.model.termination import CauseKind
 from simulation.aws import events
@@ -55,7 +55,7 @@ def handled_after(flood: Callable[[World, events.Event], None]) -> float:
     world = World(1, SMALL, Faults(token_buckets=True), (Arrival(at_seconds=WARNED_AT, kind="spot_warning"),))
     for queue in (world.queue, world.state_changes):
         queue.consumer = takes_time(world, queue.consumer)
-    marks, warnings, emit = first_marks(world), list[float](), world.bus.emit
+    marks, warnings, emit = first_taints(world), list[float](), world.bus.emit
 
     def noted(event: events.Event) -> None:
         if event["detail-type"] == events.SPOT_WARNING:
