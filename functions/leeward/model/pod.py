@@ -7,11 +7,13 @@ from functools import lru_cache
 from typing import Any, Self
 
 from leeward.model import well_known
-from leeward.model.pod_limits import beyond_limit
+from leeward.model.pod_limits import TOLERATIONS, beyond_limit
 from leeward.model.times import parse_instant
 
 DEFAULT_GRACE_SECONDS = 30
 FINISHED = frozenset({"Succeeded", "Failed"})
+UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
+DRAIN_TAINTS = (UNSCHEDULABLE, well_known.DISRUPTED_TAINT)  # of a node that drains
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +90,7 @@ class Pod:
             priority_class=spec.get("priorityClassName", ""),
             grace_seconds=DEFAULT_GRACE_SECONDS if grace is None else int(grace),
             ready=any(c.get("type") == "Ready" and c.get("status") == "True" for c in status.get("conditions") or ()),
-            tolerations=tuple(toleration(t) for t in spec.get("tolerations") or ()),
+            tolerations=tuple(toleration(t) for t in _asked_for(spec.get("tolerations") or ())),
             empty_dir=any("emptyDir" in volume for volume in volumes),
             claims=tuple(_claims(meta["name"], volumes)),
             finalizers=tuple(meta.get("finalizers") or ()),
@@ -254,6 +256,13 @@ def controller_of(references: Sequence[Mapping[str, Any]]) -> Owner | None:
         if reference.get("controller"):
             return Owner(api_version=reference.get("apiVersion", ""), kind=reference["kind"], name=reference["name"])
     return None
+
+
+def _asked_for(tolerations: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """Return the tolerations; of a list beyond the limit those alone that a drain asks for (`DRAIN_TAINTS`)."""
+    if len(tolerations) <= TOLERATIONS:
+        return tolerations
+    return [one for one in tolerations if not one.get("key") or one["key"] in DRAIN_TAINTS]
 
 
 def toleration(raw: Mapping[str, Any]) -> Toleration:

@@ -130,7 +130,7 @@ class PodReader:
         self._namespaces = namespaces or {}
         self._storage = storage
         self._needs: dict[Needs, Needs] = {}
-        self._known: dict[tuple[Identity | None, str], Needs] = {}
+        self._known: dict[tuple[Identity | None, str, str, bool], Needs] = {}
         self._identities: dict[Identity, Identity] = {}
 
     def read(self, raw: Mapping[str, Any]) -> PodSpec:
@@ -178,11 +178,16 @@ class PodReader:
         """Return the needs of a pod. Pods whose specs are equal, apart from volumes, are read once; those with rules
         about other pods must have the same identity too.
         """
+        beyond = beyond_limit(spec)
+        closes = bool(beyond) and keeps_others_away(spec)
+        if beyond:  # before the long list is written out as a key
+            spec = without_rules(spec)
         about_pods = spec.get("affinity") or spec.get("topologySpreadConstraints")
-        key = identity if about_pods else None, _asked(spec)
+        key = identity if about_pods else None, _asked(spec), beyond, closes
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = self._parsed(spec, identity)
+            found = self._parsed(spec, identity)
+            found = self._known[key] = replace(found, beyond_limit=beyond, closes_node=closes) if beyond else found
         volumes = self._storage.needs(raw)
         if volumes is NO_VOLUMES:
             return found
@@ -191,10 +196,6 @@ class PodReader:
 
     def _parsed(self, spec: Mapping[str, Any], identity: Identity) -> Needs:
         """Parse the needs without the volumes."""
-        beyond = beyond_limit(spec)
-        closes = bool(beyond) and keeps_others_away(spec)
-        if beyond:
-            spec = without_rules(spec)
         asker = Asker(namespace=identity.namespace, labels=dict(identity.labels), namespaces=self._namespaces)
         needs = Needs(
             requests=tuple(sorted(pod_requests(spec).items())),
@@ -204,8 +205,6 @@ class PodReader:
             spread=spread_constraints(spec, asker),
             gates=tuple(sorted(gate["name"] for gate in spec.get("schedulingGates") or ())),
             preferred_nodes=preferred_nodes(spec),
-            beyond_limit=beyond,
-            closes_node=closes,
         )
         if spec.get("affinity"):
             needs = _about_pods(needs, spec, asker)

@@ -14,7 +14,7 @@ from leeward.model.pod import Owner, Pod, PodDisruptionBudget, Toleration
 from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
 from leeward.model.well_known import KEPT_FOR, SCALE_DOWN_DISABLED
 from leeward.policy.document import DisruptionPolicy, DrainPolicy
-from leeward.termination.drain_plan import plan_drain
+from leeward.termination.drain_plan import plan_drain, tolerates_disruption_taint
 from leeward.termination.volumes import held_volumes
 from tests.fakes.builders import GROUP, a_group, a_node, a_policy, a_subject, our_hook
 
@@ -273,6 +273,14 @@ class TestPodsBeyondLimits:
             node=NODE, pods=(pod,), budgets=(), daemon_sets=frozenset(), policy=DrainPolicy(), now=NOW, deadline=None
         )
         assert [one.pod.key for one in plan.evict] == ["shop/web-1"]
+
+    @pytest.mark.parametrize("one", [{"operator": "Exists"}, {"key": "leeward.dev/disrupted", "operator": "Exists"}])
+    def test_a_toleration_of_the_drain_is_found_among_thousands(self, one):
+        many = [{"key": f"k{n}", "operator": "Exists"} for n in range(5_000)]
+        spec = {"nodeName": NODE.name, "tolerations": [*many, one]}
+        pod = Pod.from_json({"metadata": {"namespace": "shop", "name": "web-1"}, "spec": spec})
+        assert tolerates_disruption_taint(replace(pod, owner=SET), NODE)
+        assert len(pod.tolerations) == 1
 
     def test_a_daemon_pod_moves_nowhere_anyway(self):
         assert kinds(a_pod(beyond_limit=self.PARSED.beyond_limit, owner=DAEMON_SET)) == []

@@ -10,14 +10,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from leeward.budgets.pdb import evicts_unready, refusal_beside_second, why_never
-from leeward.model import well_known
-from leeward.model.pod import Pod, PodDisruptionBudget
+from leeward.model.pod import DRAIN_TAINTS, Pod, PodDisruptionBudget
 from leeward.upgrade.preflight.findings import Code, Finding, Severity, blocker, warning
 from leeward.upgrade.preflight.model import Preflight
 from leeward.upgrade.waves.model import workload_of
-
-UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
-_DRAIN_TAINTS = (UNSCHEDULABLE, well_known.DISRUPTED_TAINT)
 
 
 def check_budgets(preflight: Preflight) -> Iterator[Finding]:
@@ -126,7 +122,7 @@ def tolerates_drain_taints(pod: Pod) -> bool:
     """Return whether kube-scheduler would put the pod back on a cordoned node with Leeward's taint (NodeUnschedulable,
     TaintToleration).
     """
-    return all(pod.tolerates(key, "", "NoSchedule") for key in _DRAIN_TAINTS)
+    return all(pod.tolerates(key, "", "NoSchedule") for key in DRAIN_TAINTS)
 
 
 def _returns_to_node(preflight: Preflight, pods: list[Pod]) -> Iterator[Finding]:
