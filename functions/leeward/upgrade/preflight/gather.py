@@ -27,6 +27,7 @@ from leeward.time_budget import SearchTime
 from leeward.upgrade.managed import target as managed_target
 from leeward.upgrade.observation import described
 from leeward.upgrade.preflight.findings import Code, blocking
+from leeward.upgrade.preflight.images import images
 from leeward.upgrade.preflight.model import FOR_SEARCH, Preflight, PreflightInputs, held_lone_pods
 from leeward.upgrade.preflight.plan import Plan, plan_upgrade
 from leeward.upgrade.record import UpgradeRecord
