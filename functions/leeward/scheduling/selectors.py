@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, Self, assert_never
 
 from leeward.errors import InvalidInputError
+from leeward.model.whole_number import parse_int
 
 
 class Operator(StrEnum):
@@ -59,9 +60,9 @@ class Requirement:
                 assert_never(self.operator)
 
     def _compares(self, value: str | None) -> bool:
-        try:
-            have, bound = int(value or ""), int(self.values[0])
-        except (ValueError, IndexError):
+        """Compare as apimachinery's labels.Requirement: one value, and both are what strconv.ParseInt takes."""
+        have, bound = (parse_int(text) for text in (value or "", self.values[0] if len(self.values) == 1 else ""))
+        if have is None or bound is None:
             return False
         return have > bound if self.operator is Operator.GT else have < bound
 
