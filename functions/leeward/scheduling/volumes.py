@@ -92,7 +92,7 @@ def _claim_names(pod: Raw) -> set[str]:
         if volume.get("persistentVolumeClaim"):
             found.add(volume["persistentVolumeClaim"]["claimName"])
         elif "ephemeral" in volume:
-            found.add(f"{pod['metadata']['name']}-{volume['name']}")
+            found.add(f"{pod['metadata']['name']}-{volume.get('name', '')}")
     return found
 
 

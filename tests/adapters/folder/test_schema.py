@@ -76,9 +76,9 @@ def near(draw, schema, depth=0):
         schema = DEFINITIONS[named] if named else draw(st.sampled_from(schema["anyOf"]))
     if "enum" in schema:
         return draw(st.sampled_from(schema["enum"]))
-    if schema["type"] == "array":
+    if schema.get("type") == "array":
         return draw(st.lists(near(schema["items"], depth + 1), max_size=2))
-    if schema["type"] == "object":
+    if schema.get("type") == "object":
         properties = schema.get("properties", {})
         kept = [key for key in properties if key in schema.get("required", ()) or draw(st.integers(0, 3)) == 0]
         found = {key: draw(near(properties[key], depth + 1)) for key in kept}
