@@ -1,8 +1,9 @@
 """Boundary that keeps one record's, node's, group's or cluster's failure from stopping the others.
 
-The only place where every exception is caught: a shape that no parser expected (KeyError, TypeError, RecursionError)
-concerns one item alone, as does an API that does not answer. It becomes an UnexpectedError, which names the line that
-raised it, so that it is retried, counted and seen like any other failure."""
+Every exception is caught here and, as the last net of the command line, in `cli/main.py`: a shape that no parser
+expected (KeyError, TypeError, RecursionError) concerns one item alone, as does an API that does not answer. It becomes
+an UnexpectedError, which names the line that raised it, so that it is retried, counted and seen like any other
+failure."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,7 +24,7 @@ def isolate_errors(note: Callable[[LeewardError], object]) -> Iterator[None]:
     except LeewardError as error:
         note(error)
     except Exception as error:  # noqa: BLE001  (a defect met by one item must not stop the items beside it)
-        note(_unexpected(error))
+        note(unexpected(error))
 
 
 def reraise(_what: str, error: LeewardError) -> None:
@@ -60,8 +61,10 @@ def in_turn(do: Callable[[T], R], items: Sequence[T], _workers: int, /) -> Seque
     return [do(item) for item in items]
 
 
-def _unexpected(error: Exception) -> UnexpectedError:
-    """Name the innermost line of Leeward's code that raised it: without it a KeyError says nothing."""
+def unexpected(error: Exception) -> UnexpectedError:
+    """Return an error that names the innermost line of Leeward's code that raised it: without it a KeyError says
+    nothing.
+    """
     place, trace = "", error.__traceback__
     while trace is not None:
         code = trace.tb_frame.f_code

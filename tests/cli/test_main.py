@@ -2,13 +2,15 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
 import pytest
 import yaml
 
-from leeward.cli.main import build_parser, parse_arguments
+from leeward.cli import drift
+from leeward.cli.main import DEBUG, build_parser, parse_arguments
 from leeward.model.times import format_instant
 from tests.cli.command import NOON, SMALL
 
@@ -81,6 +83,27 @@ def test_bad_arguments_are_reported_in_one_sentence(leeward, arguments, message)
     reported, _, see = leeward.refuses(*arguments).partition(" (see leeward ")
     assert reported == message
     assert see.endswith("--help)")
+
+
+@pytest.fixture
+def a_defect(monkeypatch):
+    """A command that reads a key which is not there."""
+    monkeypatch.setattr(drift, "cluster_of", lambda *_: {}["spec"])
+
+
+def test_an_unexpected_exception_is_one_sentence_with_its_place(leeward, monkeypatch, a_defect):
+    monkeypatch.delenv(DEBUG)
+    told = leeward.refuses("drift", *OFFLINE)
+    assert re.fullmatch(
+        r"found a defect of Leeward itself \(KeyError: 'spec' \(leeward\.cli\.drift\.run, line \d+\)\), expected none; "
+        "LEEWARD_DEBUG=1 shows its traceback",
+        told,
+    )
+
+
+def test_its_traceback_is_shown_where_it_is_asked_for(leeward, a_defect):
+    with pytest.raises(KeyError, match="spec"):
+        leeward("drift", *OFFLINE)
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["drain", "--help"], ["explain-event", "--help"], ["--version"]])

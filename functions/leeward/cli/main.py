@@ -1,7 +1,7 @@
 """`leeward` command: its options, its commands and its exit codes.
 
 Decides how arguments are read and how failures are reported. 0: done. 1: refused or blocked. 2: bad input, one message
-on standard error naming what was found and what was expected."""
+on standard error naming what was found and what was expected, or a defect of Leeward itself."""
 
 import argparse
 import os
@@ -17,6 +17,7 @@ from leeward import __version__
 from leeward.cli.options import account, cluster, instant, region, seed
 from leeward.cli.output import Output, tell, tolerate_any_terminal
 from leeward.errors import InvalidInputError, LeewardError
+from leeward.isolation import unexpected
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "blockers": ("blockers.command", "show what blocks a node, and until when"),
@@ -36,6 +37,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "zones": ("zones", "show the order of zones and why they differ"),
 }  # name -> (module of leeward.cli, help)
 DONE, REFUSED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+DEBUG = "LEEWARD_DEBUG"  # environment variable: an unexpected exception is raised, with its traceback
 _DESCRIPTION = """Looks after the nodes of Amazon EKS clusters whose nodes live in Auto Scaling groups.
 
 Every command works live (--cluster NAME, with AWS credentials) or offline (--snapshot DIR, a folder of raw kubectl
@@ -83,21 +85,35 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = parse_arguments(sys.argv[1:] if argv is None else argv)
         code = int(arguments.run(arguments))
         sys.stdout.flush()
-    except InvalidInputError as error:
-        tell(str(error))
-        return BAD_INPUT
-    except OverflowError as error:  # times near the year 1 or 9999
-        tell(f"found a time or duration out of range ({error}), expected one near ours")
-        return BAD_INPUT
-    except LeewardError as error:
-        tell(str(error))
-        return REFUSED
     except BrokenPipeError:  # the reader, such as head, has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except KeyboardInterrupt:
         return INTERRUPTED
+    except Exception as error:  # noqa: BLE001  (whatever a file holds, its reader gets one sentence)
+        return _report(error)
     return code
+
+
+def _report(error: Exception) -> int:
+    """Print one sentence about the error and return the exit code. Raises an unexpected one where LEEWARD_DEBUG is
+    set.
+    """
+    match error:
+        case InvalidInputError():
+            tell(str(error))
+        case OverflowError():  # times near the year 1 or 9999
+            tell(f"found a time or duration out of range ({error}), expected one near ours")
+        case LeewardError():
+            tell(str(error))
+            return REFUSED
+        case _:
+            if os.environ.get(DEBUG):
+                raise error
+            tell(
+                f"found a defect of Leeward itself ({unexpected(error)}), expected none; {DEBUG}=1 shows its traceback"
+            )
+    return BAD_INPUT
 
 
 def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
