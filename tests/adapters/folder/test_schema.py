@@ -123,3 +123,16 @@ def test_the_first_wrong_value_is_named_with_its_path(name, value, said):
     with pytest.raises(SchemaError) as error:
         check_of(name)(value, "")
     assert said in str(error.value)
+
+
+@pytest.mark.parametrize("key", ["1", "01", "+1", "18446744073709551615", "9" * 40, "a/b", "~0", "1 "])
+def test_a_key_of_digits_is_named_as_it_is_written(key):
+    with pytest.raises(SchemaError) as refused:
+        check_of("nodes")({"metadata": {"name": "n", "labels": {key: 5}}}, "items[0]")
+    assert str(refused.value) == f'items[0].metadata.labels["{key}"]: found 5, expected text'
+
+
+@pytest.mark.parametrize("prices", [{"": {"1a": "x"}}, {"": {"": "x"}}, {"": "x"}, {"m5": {"": "x"}}])
+def test_an_empty_key_is_refused_too(prices):
+    with pytest.raises(SchemaError, match="spot"):
+        check_of("prices")({"spot": prices}, "")
