@@ -24,7 +24,7 @@ MACROS = {
     "@midnight": "0 0 * * *",
     "@hourly": "0 * * * *",
 }
-_ZONE_NAME = re.compile(r"[A-Z][A-Za-z0-9_+/-]*", re.ASCII)  # keeps out localtime, posixrules and right/…
+_ZONE_NAME = re.compile(r"[A-Z][A-Za-z0-9_+/-]{0,63}", re.ASCII)  # keeps out localtime, posixrules and right/…
 _EARLIEST = datetime(2, 1, 1, tzinfo=UTC)  # local times below the year 1 cannot be represented
 _SAMPLE = datetime(2024, 1, 1, tzinfo=UTC)
 _MOST_REPEATED = 24 * 60  # starts that one repeated span of wall time can hold
