@@ -1,0 +1,63 @@
+"""How far each target has come with a seed, and the inputs that failed: files of a folder that git ignores."""
+
+import json
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from fuzz.runner import Failure, Result
+
+FOLDER = Path("build/fuzz")
+
+
+@dataclass(slots=True, kw_only=True)
+class Progress:
+    """Sum of the runs of one target with one seed. Times are seconds of CPU."""
+
+    inputs: int = 0
+    failed: int = 0
+    cpu: float = 0.0
+    slowest: float = 0.0
+    slowest_number: int = 0
+
+    def plus(self, result: Result) -> "Progress":
+        """Return the sum with one more run."""
+        slower = result.slowest > self.slowest
+        return Progress(
+            inputs=self.inputs + result.inputs,
+            failed=self.failed + result.failed,
+            cpu=round(self.cpu + result.cpu, 1),
+            slowest=result.slowest if slower else self.slowest,
+            slowest_number=result.slowest_number if slower else self.slowest_number,
+        )
+
+
+def load(target: str, seed: int, folder: Path = FOLDER) -> Progress:
+    """Return how far the target has come; nothing where no file tells."""
+    try:
+        return Progress(**json.loads(_file(target, seed, folder).read_text()))
+    except FileNotFoundError:
+        return Progress()
+
+
+def save(target: str, seed: int, progress: Progress, folder: Path = FOLDER) -> None:
+    """Write how far the target has come, whole or not at all."""
+    file = _file(target, seed, folder)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = file.with_suffix(".part")
+    unfinished.write_text(json.dumps(asdict(progress)))
+    unfinished.replace(file)
+
+
+def keep(target: str, seed: int, failure: Failure, folder: Path = FOLDER) -> Path:
+    """Write a failing input, the smaller one that fails alike and the traceback. Return the file's path."""
+    name = f"{target}-{sha256(failure.kind.encode()).hexdigest()[:8]}-{failure.number}.json"
+    file = folder / "failures" / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    document = {"target": target, "seed": seed, **asdict(failure)}
+    file.write_text(json.dumps(document, indent=1))
+    return file
+
+
+def _file(target: str, seed: int, folder: Path) -> Path:
+    return folder / f"seed-{seed}" / f"{target}.json"
