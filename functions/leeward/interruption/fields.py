@@ -11,6 +11,7 @@ from leeward.model.times import as_instant, parse_instant
 
 INSTANCE_ID = re.compile(r"i-[0-9a-f]{1,32}", re.ASCII)
 SHOWN = 80  # characters of a wrong value that a reason repeats
+LONGEST = 4000  # characters of a text; the longest that AWS allows is a hook's NotificationMetadata
 
 
 class MalformedMessageError(TerminalError):
@@ -28,7 +29,7 @@ def text(raw: Mapping[str, Any], key: str) -> str:
     value = raw.get(key)
     if not isinstance(value, str) or not value:
         raise MalformedMessageError(f"{key}: found {shown(value)}, expected a string")
-    return value
+    return _bounded(key, value)
 
 
 def optional_text(raw: Mapping[str, Any], key: str) -> str:
@@ -38,6 +39,12 @@ def optional_text(raw: Mapping[str, Any], key: str) -> str:
         return ""
     if not isinstance(value, str):
         raise MalformedMessageError(f"{key}: found {shown(value)}, expected a string")
+    return _bounded(key, value)
+
+
+def _bounded(key: str, value: str) -> str:
+    if len(value) > LONGEST:
+        raise MalformedMessageError(f"{key}: found {len(value)} characters, expected at most {LONGEST}")
     return value
 
 

@@ -32,6 +32,7 @@ WARNING = timedelta(minutes=2)  # between a warning, of spot or of a capacity re
 TEST_NOTIFICATION = "autoscaling:TEST_NOTIFICATION"
 LEAVING_STATES = frozenset({"stopping", "stopped", "shutting-down", "terminated"})
 STATE_MACHINE = "leeward-node-termination"  # a named deployment's begins with its name
+LONGEST_ID = 500  # characters; of a Health event: an ARN, a communication, a page and a date
 ENDED_BADLY = frozenset({"FAILED", "TIMED_OUT", "ABORTED"})
 
 
@@ -53,7 +54,7 @@ class Envelope:
     def about(self, *instances: str, event_id: str = "") -> "Common":
         """Return the fields that every message of this envelope has; `event_id` replaces the envelope's."""
         return {
-            "event_id": event_id or self.id,
+            "event_id": _short(event_id or self.id),
             "at": self.at,
             "instances": instances,
             "account": self.account,
@@ -134,6 +135,11 @@ def _no_envelope(raw: Mapping[str, Any], body: str, received: datetime) -> Envel
 def _fingerprint(body: str) -> str:
     """Return an id for a body without one, the same on every redelivery."""
     return sha256(body.encode(errors="surrogatepass")).hexdigest()[:32]
+
+
+def _short(event_id: str) -> str:
+    """Return an id that fits a record and a log line, the same on every redelivery; AWS's own are short."""
+    return event_id if len(event_id) <= LONGEST_ID else _fingerprint(event_id)
 
 
 def _spot_interruption(event: Envelope) -> SpotInterruption:

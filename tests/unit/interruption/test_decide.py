@@ -117,6 +117,13 @@ class TestScheduledChanges:
     def test_the_cause_carries_the_deadline(self):
         assert decided("scheduled_change").nodes[0].cause.deadline == datetime(2026, 3, 2, 18, 0, tzinfo=UTC)
 
+    def test_thousands_of_instances_make_no_endless_reason(self):
+        entities = [{"entityValue": f"i-{number:x}"} for number in range(5000)]
+        decision = decided("scheduled_change", detail__affectedEntities=entities)
+        assert len(decision.nodes) == 5000
+        assert len(decision.reason) < 2000
+        assert decision.reason.endswith("; and 4980 instances more")
+
 
 class TestSpot:
     def test_the_offering_that_runs_out_is_named(self):

@@ -313,6 +313,26 @@ def test_an_instance_id_is_short():
         parsed("spot_interruption", **{"detail__instance_x_id": f"i-{'0' * 33}"})
 
 
+@pytest.mark.parametrize("key", ["LifecycleHookName", "AutoScalingGroupName", "LifecycleActionToken", "Origin"])
+def test_a_text_is_short(key):
+    with pytest.raises(MalformedMessageError, match=f"{key}: found 4001 characters, expected at most 4000"):
+        parsed("asg_terminate", **{f"detail__{key}": "x" * 4001})
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("spot_interruption", {"id": "9" * 501}),
+        ("asg_terminate", {"detail__LifecycleActionToken": "t" * 4000}),
+        ("scheduled_change", {"detail__eventArn": "arn:" + "a" * 900, "detail__page": "9" * 900}),
+    ],
+)
+def test_an_id_fits_a_record_and_is_the_same_on_every_redelivery(name, change):
+    message = parsed(name, **change)
+    assert 0 < len(message.event_id) <= 500
+    assert message.event_id == parsed(name, **change).event_id != parsed(name).event_id
+
+
 def test_a_reason_shows_what_was_found_cut_short():
     with pytest.raises(MalformedMessageError) as caught:
         parsed("spot_interruption", **{"detail__instance_x_id": "x" * 10_000})
