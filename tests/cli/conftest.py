@@ -8,7 +8,7 @@ from tests.cli.command import Command
 
 @pytest.fixture(autouse=True)
 def _without_the_last_net(monkeypatch):
-    """An unexpected exception fails the test instead of being told in a sentence."""
+    """An unexpected exception fails the test instead of being reported in a sentence."""
     monkeypatch.setenv(DEBUG, "1")
 
 

@@ -80,7 +80,7 @@ def test_all_commands_answer_about_the_whole_folder(leeward):
 def test_a_field_of_another_type_is_named_with_its_place(leeward, folder, verb, name, field, value, place):
     where = folder(name, **{field: value})
     command = ("upgrade", "plan", "eks-managed") if verb == "upgrade" else (verb,)
-    told = leeward.refuses(*offline(command, where))
-    assert told.startswith(f"{where}/{name}.json: ")
-    assert f"{place}: found " in told
-    assert " expected " in told
+    reported = leeward.refuses(*offline(command, where))
+    assert reported.startswith(f"{where}/{name}.json: ")
+    assert f"{place}: found " in reported
+    assert " expected " in reported

@@ -93,11 +93,11 @@ def a_defect(monkeypatch):
 
 def test_an_unexpected_exception_is_one_sentence_with_its_place(leeward, monkeypatch, a_defect):
     monkeypatch.delenv(DEBUG)
-    told = leeward.refuses("drift", *OFFLINE)
+    reported = leeward.refuses("drift", *OFFLINE)
     assert re.fullmatch(
         r"found a defect of Leeward itself \(KeyError: 'spec' \(leeward\.cli\.drift\.run, line \d+\)\), expected none; "
         "LEEWARD_DEBUG=1 shows its traceback",
-        told,
+        reported,
     )
 
 

@@ -9,13 +9,15 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from math import isfinite
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeGuard, TypeVar
 
 from leeward.policy.durations import LONGEST, format_duration, parse_duration
 
 T = TypeVar("T")
 D = TypeVar("D")
 NEVER = "Never"
+_SURROGATE = re.compile("[\ud800-\udfff]")
+LONGEST_KEY = 63  # characters of a key that a path shows without quotes, and whole
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
@@ -62,8 +64,8 @@ class Section:
     def at(self, key: object) -> str:
         """Return the path of a key: `spec.drain.timeout`, `spec.selector.tags["k8s.io/x"]`."""
         name = str(key)
-        if not _PLAIN_KEY.fullmatch(name):
-            return f"{self.path}[{_quoted(name)}]"
+        if len(name) > LONGEST_KEY or not _PLAIN_KEY.fullmatch(name):
+            return f"{self.path}[{shown(name)}]"
         return f"{self.path}.{name}" if self.path else name
 
     def has(self, key: str) -> bool:
@@ -158,7 +160,7 @@ class Section:
         expected = f"one of {', '.join(allowed)}" if allowed else "text that is not empty"
         taken: list[str] = []
         for path, item in self.items(key, "a list of texts") or ():
-            if not isinstance(item, str) or not item or (allowed and item not in allowed):
+            if not is_text(item) or not item or (allowed and item not in allowed):
                 self.problems.add(path, shown(item), expected)
             elif item in taken:
                 self.problems.add(path, f"{shown(item)} twice", "each once")
@@ -170,11 +172,16 @@ class Section:
         """Read a mapping of texts to texts; values may be empty."""
         section = self.section(key)
         for name, value in section._raw.items():
-            if not isinstance(name, str) or not name:
+            if not is_text(name) or not name:
                 self.problems.add(section.path, f"the key {shown(name)}", "text that is not empty as key")
-            elif not isinstance(value, str):
+            elif not is_text(value):
                 self.problems.add(section.at(name), shown(value), 'text (in quotes: "")')
-        return {k: v for k, v in section._raw.items() if isinstance(k, str) and isinstance(v, str)}
+        return {k: v for k, v in section._raw.items() if is_text(k) and is_text(v)}
+
+
+def is_text(value: Any) -> TypeGuard[str]:
+    """Return whether the value is text that can be stored: half of a surrogate pair has no UTF-8."""
+    return isinstance(value, str) and not _SURROGATE.search(value)
 
 
 def shown(value: Any) -> str:
@@ -230,7 +237,7 @@ def _boolean(value: Any) -> bool:
 
 
 def _text(value: Any) -> str:
-    if not isinstance(value, str) or not value:
+    if not is_text(value) or not value:
         raise ValueError("no text")
     return value
 

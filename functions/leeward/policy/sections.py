@@ -22,7 +22,7 @@ from leeward.policy.document import (
     TemplatePolicy,
     UpdatePolicy,
 )
-from leeward.policy.fields import Section, shown
+from leeward.policy.fields import Section, is_text, shown
 
 CNI_VARIABLES = (  # variables that decide how many IPs a node takes, and whether that can be counted at all
     "WARM_ENI_TARGET",
@@ -245,7 +245,7 @@ def template(spec: Section) -> TemplatePolicy:
 
 
 def _any_text(value: Any) -> str:
-    if not isinstance(value, str):
+    if not is_text(value):
         raise ValueError("no text")
     return value
 

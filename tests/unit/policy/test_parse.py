@@ -576,3 +576,25 @@ def refusal_of(document):
 def test_a_message_keeps_letters_and_escapes_what_would_break_its_line():
     (line,) = problems(a_policy(node={"labels": {"größe\u2028\x1b": 1}}))
     assert line.startswith('p.yaml#1: spec.node.labels["größe\\u2028\\u001b"]: found 1')
+
+
+@pytest.mark.parametrize(
+    ("spec", "path"),
+    [
+        ({"selector": {"groups": ["web-\ud800"]}}, "selector.groups[0]"),
+        ({"selector": {"tags": {"team": "\udfff"}}}, "selector.tags.team"),
+        ({"node": {"labels": {"\ud800": "x"}}}, "node.labels"),
+        ({"node": {"taints": [{"key": "a", "effect": "NoSchedule", "value": "\ud800"}]}}, "node.taints[0].value"),
+        ({"disruption": {"budgets": [{"nodes": 1, "zone": "\ud800"}]}}, "disruption.budgets[0].zone"),
+        ({"placement": {"cni": {"WARM_IP_TARGET": "\ud800"}}}, "placement.cni.WARM_IP_TARGET"),
+    ],
+)
+def test_half_of_a_surrogate_pair_is_no_text(spec, path):
+    """No UTF-8 has it, so that it could not be stored."""
+    assert problem(**spec).startswith(f"{path}: found ")
+
+
+def test_a_long_key_is_cut_in_its_path():
+    (line,) = problems(a_policy(**{"x" * 5000: 1}))
+    assert line.startswith(f'p.yaml#1: spec["{"x" * 70}')
+    assert len(line) < 400

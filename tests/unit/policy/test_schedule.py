@@ -111,7 +111,9 @@ def test_a_daily_window_agrees_with_looking_at_every_day(now, hour, minute, minu
     assert is_active(window, now) is expected
 
 
-@pytest.mark.parametrize("name", ["Mars/Olympus", "America", "localtime", "/etc/localtime", "../UTC", "", "right/UTC", "Europe/" * 200])
+@pytest.mark.parametrize(
+    "name", ["Mars/Olympus", "America", "localtime", "/etc/localtime", "../UTC", "", "right/UTC", "Europe/" * 200]
+)
 def test_a_name_that_is_no_iana_zone_is_refused(name):
     with pytest.raises(ValueError, match="no IANA time zone"):
         zone(name)
