@@ -171,7 +171,7 @@ def _command_of(raw: Mapping[str, Any]) -> Command:
     return Command(
         decision=Decision(raw["decision"]),
         nodes=tuple(raw["nodes"]),
-        reason=raw.get("reason", ""),
+        reason=raw.get("reason") or "the earlier plan names no reason",
         replacements=tuple(_replacement(one) for one in raw.get("replacements", ())),
         savings=raw.get("savingsPerHour"),
         cost=raw.get("disruptionCost", 0.0),

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from leeward.errors import InvalidInputError
+from leeward.model.visible import QUOTED, quoted
 from leeward.model.whole_number import parse_int
 
 CPU, MEMORY, PODS, EPHEMERAL_STORAGE = "cpu", "memory", "pods", "ephemeral-storage"
@@ -39,7 +40,8 @@ def _whole(resource: str, text: str, down: bool) -> int:
     """Parse a quantity, cached: thousands of pods request the same few amounts."""
     billionths = _billionths(text)
     if billionths is None:
-        raise InvalidInputError(f"{resource}: found {text!r}, expected a quantity such as 500m, 2 or 1.5Gi")
+        name, expected = resource[:QUOTED], "a quantity such as 500m, 2 or 1.5Gi"
+        raise InvalidInputError(f"{name}: found {quoted(text)}, expected {expected}")
     if resource == CPU:
         billionths *= 1000
     whole = billionths // _NANO if down else _away_from_zero(billionths, _NANO)

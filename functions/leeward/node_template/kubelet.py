@@ -13,6 +13,7 @@ from typing import Self
 from leeward.errors import InvalidInputError
 from leeward.model.node import Taint
 from leeward.model.quantity import CPU, EPHEMERAL_STORAGE, MEMORY, amount
+from leeward.model.visible import quoted
 
 MIB, GIB = 1024**2, 1024**3
 BASE_MEMORY_MIB, POD_MEMORY_MIB = 255, 11
@@ -123,5 +124,6 @@ def _threshold(signal: str, text: str, capacity: int, warnings: list[str]) -> in
         share = min(Fraction(text.removesuffix("%")) / 100, Fraction(1))
         return 0 if share == 1 else -int(-capacity * share // 1)
     except (InvalidInputError, ValueError):
-        warnings.append(f"user data: eviction-hard {signal}: found {text!r}, expected 100Mi or 5%; EKS' own is taken")
+        found = f"user data: eviction-hard {signal}: found {quoted(text)}"
+        warnings.append(f"{found}, expected 100Mi or 5%; EKS' own is taken")
         return _threshold(signal, EVICTION_HARD[signal], capacity, warnings)
