@@ -12,12 +12,11 @@ from typing import Any
 
 from fuzz import progress
 from fuzz.progress import Progress
-from fuzz.runner import Result, Runner
+from fuzz.runner import Failure, Result, Runner
 from fuzz.target import Target
 from fuzz.targets import TARGETS
 
 TELL_EVERY = 10.0  # seconds
-NO_END = 10**12
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -40,42 +39,44 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(target: Target[Any], options: argparse.Namespace) -> int:
-    """Run one target, keep what failed, and return how many inputs of it ever failed with this seed."""
+    """Run one target, keep what fails, and return how many inputs of it ever failed with this seed."""
     replay = options.first is not None
     before = Progress() if replay else progress.load(target.name, options.seed)
     first = options.first if replay else before.inputs
-    goal = first + (options.inputs or NO_END) if replay or options.inputs else round(target.goal * options.share)
-    count = max(0, goal - first)
-    if replay and options.inputs is None:
-        count = 1
-    told = _Told(target.name, before, goal)
-    result = Runner(target, options.seed, each_second=told).run(first, count, options.seconds)
-    after = before.plus(result)
-    if not replay:
-        progress.save(target.name, options.seed, after)
-    for failure in result.failures:
-        path = progress.keep(target.name, options.seed, failure)
-        print(f"  {target.name} {failure.number}: {failure.kind} ({path})")
-    told.finally_(after, result)
-    return after.failed
+    goal = first + (options.inputs or 1) if replay else options.inputs or round(target.goal * options.share)
+    run = _Run(target.name, options.seed, before, goal, kept=not replay)
+    runner = Runner(target, options.seed, each_second=run.went_on, on_failure=run.failed)
+    result = runner.run(first, max(0, goal - first), options.seconds)
+    run.tell(result)
+    return before.plus(result).failed
 
 
-class _Told:
-    """Line about a run every ten seconds."""
+class _Run:
+    """One run: its progress in a file, unless it is a replay, and a line about it every ten seconds."""
 
-    def __init__(self, name: str, before: Progress, goal: int) -> None:
-        self._name, self._before, self._goal, self._last = name, before, goal, time.monotonic()
+    def __init__(self, name: str, seed: int, before: Progress, goal: int, *, kept: bool) -> None:
+        self._name, self._seed, self._before, self._goal, self._kept = name, seed, before, goal, kept
+        self._told = time.monotonic()
 
-    def __call__(self, result: Result) -> None:
-        if time.monotonic() - self._last >= TELL_EVERY:
-            self._last = time.monotonic()
-            self.finally_(self._before.plus(result), result)
+    def went_on(self, result: Result) -> None:
+        """Keep how far the run has come; a run that is killed goes on from there."""
+        if self._kept:
+            progress.save(self._name, self._seed, self._before.plus(result))
+        if time.monotonic() - self._told >= TELL_EVERY:
+            self.tell(result)
 
-    def finally_(self, after: Progress, result: Result) -> None:
+    def failed(self, failure: Failure) -> None:
+        """Keep the input and name its file."""
+        path = progress.keep(self._name, self._seed, failure)
+        print(f"  {self._name} {failure.number}: {failure.kind} ({path})", flush=True)
+
+    def tell(self, result: Result) -> None:
         """Print the line."""
+        self._told = time.monotonic()
+        sum_ = self._before.plus(result)
         print(
-            f"{self._name}: {after.inputs:,} inputs of {self._goal:,}, {after.failed:,} failed, {result.rate:,.0f}/s, "
-            f"slowest {after.slowest * 1000:.0f} ms (number {after.slowest_number})",
+            f"{self._name}: {sum_.inputs:,} inputs of {self._goal:,}, {sum_.failed:,} failed, {result.rate:,.0f}/s, "
+            f"slowest {sum_.slowest * 1000:.0f} ms (number {sum_.slowest_number})",
             flush=True,
         )
 

@@ -54,18 +54,21 @@ def chance_of(target: str, seed: int, number: int) -> Random:
 
 
 class Runner:
-    """Run of one target. `each_second` is called about once a second with what there is so far."""
+    """Run of one target. `each_second` is called about once a second with what there is so far, `on_failure` with each
+    failure that is kept.
+    """
 
     def __init__(
         self,
         target: Target[Any],
         seed: int,
         watchdog: Watchdog | None = None,
-        each_second: Callable[[Result], object] = lambda result: None,
+        each_second: Callable[[Result], object] | None = None,
+        on_failure: Callable[[Failure], object] | None = None,
     ) -> None:
         self._target, self._seed = target, seed
         self._watchdog = watchdog or Watchdog()
-        self._each_second = each_second
+        self._each_second, self._on_failure = each_second or _nothing, on_failure or _nothing
 
     def run(self, first: int, count: int, seconds: float | None = None) -> Result:
         """Read the inputs first, first + 1, … until `count` are read or `seconds` of wall time are over."""
@@ -118,7 +121,9 @@ class Runner:
         result.kinds[kind] = result.kinds.get(kind, 0) + 1
         if result.kinds[kind] <= MOST_OF_A_KIND:
             smallest = self._reduced(value, kind) if result.kinds[kind] == 1 else value
-            result.failures.append(Failure(number=number, kind=kind, trace=trace, value=value, smallest=smallest))
+            failure = Failure(number=number, kind=kind, trace=trace, value=value, smallest=smallest)
+            result.failures.append(failure)
+            self._on_failure(failure)
 
     def _reduced(self, value: Any, kind: str) -> Any:
         """Return a smaller input that fails alike, as far as that is found soon. A slow input stays as it is."""
@@ -136,6 +141,10 @@ class Runner:
                     value, again = candidate, True
                     break
         return value
+
+
+def _nothing(_: object) -> None:
+    """Do nothing: the caller does not watch."""
 
 
 def _place(trace: TracebackType | None) -> str:

@@ -31,8 +31,9 @@ class Target(ABC, Generic[Input]):
     def smaller(self, value: Input) -> Iterator[Input]:
         """Yield inputs with less in them, the smallest first."""
 
-    def close(self) -> None:  # noqa: B027  (most targets hold nothing)
-        """Give back what the target holds outside of the process."""
+    def close(self) -> None:
+        """Give back what the target holds outside of the process; most hold nothing."""
+        return
 
 
 def shorter_texts(text: str) -> Iterator[str]:

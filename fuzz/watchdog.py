@@ -10,8 +10,8 @@ LIMIT = 2.0  # seconds of CPU for one input
 _EVERY = 0.25  # seconds of CPU between two looks
 
 
-class TooSlow(BaseException):  # noqa: N818  (it is no Exception: a reader that catches every Exception must not catch it)
-    """End of an input that has taken longer than the limit."""
+class TooSlow(BaseException):
+    """End of an input that has taken longer than the limit; a reader that catches every Exception does not catch it."""
 
 
 class Watchdog:

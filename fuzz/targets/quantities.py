@@ -13,7 +13,7 @@ from leeward.model.quantity import CPU, LARGEST, MEMORY, amount, written
 
 SUFFIXES = ("", "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 # resource.Quantity's own words: `split` is the regular expression of its error, `NUMBER` its <number>
-_SPLIT = re.compile(r"([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)")
+_SPLIT = re.compile(r"([+-]?[0-9.]++)([eEinumkKMGTP]*[-+]?[0-9]*)")
 _NUMBER = re.compile(r"([0-9]+|[0-9]+\.[0-9]+|[0-9]+\.|\.[0-9]+)")
 _FACTORS = {
     **{suffix: Fraction(10) ** (3 * power) for power, suffix in enumerate(("n", "u", "m", "", "k", "M"), -3)},
@@ -50,7 +50,7 @@ class Quantities(Target[str]):
     """Texts of quantities, right ones and nearly right ones."""
 
     name = "quantities"
-    goal = 3_000_000
+    goal = 4_200_000
     short = 20_000
 
     def generate(self, chance: Random) -> str:
