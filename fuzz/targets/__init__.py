@@ -4,8 +4,24 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fuzz.target import Target
+from fuzz.targets.folders import Folders
+from fuzz.targets.messages import Messages
+from fuzz.targets.policies import PolicyDocuments, PolicyTexts
 from fuzz.targets.quantities import Quantities
+from fuzz.targets.reports import Reports
 from fuzz.targets.selectors import Selectors
+from fuzz.targets.user_data import UserData
 from fuzz.targets.windows import Windows
 
-TARGETS: Mapping[str, Callable[[], Target[Any]]] = {target.name: target for target in (Quantities, Selectors, Windows)}
+_ALL: tuple[type[Target[Any]], ...] = (
+    Quantities,
+    Selectors,
+    Windows,
+    Messages,
+    PolicyDocuments,
+    PolicyTexts,
+    UserData,
+    Reports,
+    Folders,
+)
+TARGETS: Mapping[str, Callable[[], Target[Any]]] = {target.name: target for target in _ALL}
