@@ -25,6 +25,9 @@ MACROS = {
     "@hourly": "0 * * * *",
 }
 _ZONE_NAME = re.compile(r"[A-Z][A-Za-z0-9_+/-]{0,63}", re.ASCII)  # keeps out localtime, posixrules and right/…
+_RANGE = re.compile(r"(?<![^,])(\w+)-(\w+)/0*[1-9]\d*(?![^,])", re.ASCII)
+_DAYS, _MONTHS = "sun mon tue wed thu fri sat", "jan feb mar apr may jun jul aug sep oct nov dec"
+_NUMBERS = {name: str(number) for number, name in (*enumerate(_DAYS.split()), *enumerate(_MONTHS.split(), 1))}
 _EARLIEST = datetime(2, 1, 1, tzinfo=UTC)  # local times below the year 1 cannot be represented
 _SAMPLE = datetime(2024, 1, 1, tzinfo=UTC)
 _MOST_REPEATED = 24 * 60  # starts that one repeated span of wall time can hold
@@ -36,7 +39,10 @@ def is_active(window: Window, now: datetime) -> bool:
     starts = CronSim(MACROS.get(window.schedule, window.schedule), before.astimezone(zone(window.time_zone)))
     # Within a repeated hour cronsim may first name starts that lie before `before`: those are over.
     instants = (start.astimezone(UTC) for start in islice(starts, _MOST_REPEATED))
-    start = next((start for start in instants if start > before), None)
+    try:
+        start = next((start for start in instants if start > before), None)
+    except OverflowError:  # the next one is past the year 9999
+        return False
     return start is not None and start <= now
 
 
@@ -62,7 +68,7 @@ def parse_schedule(text: object) -> str:
     """Parse a cron line of five fields or a macro of cron; even out spaces, write `?` as `*`. Raises ValueError."""
     if not isinstance(text, str) or len(text) > 200:
         raise ValueError("not a cron line")
-    line = " ".join("*" if field == "?" else field for field in text.split())
+    line = " ".join("*" if field == "?" else _RANGE.sub(_of_one, field) for field in text.split())
     if line in MACROS:
         return line
     if len(line.split()) != 5:
@@ -72,3 +78,9 @@ def parse_schedule(text: object) -> str:
     except CronSimError as error:
         raise ValueError(str(error)) from error
     return line
+
+
+def _of_one(found: re.Match[str]) -> str:
+    """Return a range of one value without its step, as in crontab(5); cronsim would take `3-3/4` for `3/4`."""
+    first, last = (_NUMBERS.get(name.lower(), name).lstrip("0") for name in found.group(1, 2))
+    return found[1] if first == last else found[0]

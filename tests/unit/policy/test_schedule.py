@@ -136,3 +136,21 @@ def test_a_cron_line_keeps_its_words_and_loses_its_spaces():
 def test_a_question_mark_in_a_cron_line_is_a_star():
     assert parse_schedule("0 9 ? * 1-5") == "0 9 * * 1-5"
     assert parse_schedule("0 9 1 * ?") == "0 9 1 * *"
+
+
+@pytest.mark.parametrize(
+    ("line", "read"),
+    [
+        ("* * * * 3-3/4", "* * * * 3"),
+        ("* * * * 0-0/1,6", "* * * * 0,6"),
+        ("5-05/2 * * * mon-Mon/3", "5 * * * mon"),
+        ("0 0 1 jan-1/2 *", "0 0 1 jan *"),
+        ("0 0 1 1-3/2 sun-0/7", "0 0 1 1-3/2 sun"),
+    ],
+)
+def test_a_range_of_one_value_has_no_step_as_in_crontab(line, read):
+    assert parse_schedule(line) == read
+
+
+def test_at_the_end_of_time_no_window_opens():
+    assert not is_active(a_window("@yearly", time_zone="Africa/Cairo"), utc("9999-12-31T12:00:00"))
