@@ -89,6 +89,8 @@ def _of_node_config(text: str) -> KubeletSettings:
         config = json.loads(stripped) if stripped.startswith("{") else _yaml(text)
     except (json.JSONDecodeError, InvalidInputError) as error:
         raise InvalidInputError(f"NodeConfig: {error}") from error
+    except ValueError as error:  # a number of thousands of digits
+        raise InvalidInputError("NodeConfig: found JSON out of all proportion, expected kubelet's settings") from error
     spec = _mapping(_mapping(config).get("spec"))
     kubelet = _mapping(spec.get("kubelet"))
     written = _mapping(kubelet.get("config"))

@@ -126,6 +126,16 @@ class TestNodeConfig:
             == 9
         )
 
+    def test_a_number_of_thousands_of_digits_is_a_remark(self):
+        found = read(
+            '{"apiVersion": "node.eks.aws/v1alpha1", "spec": {"kubelet": {"config": {"maxPods": %s}}}}' % ("9" * 5000)
+        )
+        assert found.max_pods is None
+        assert found.warnings == (
+            "user data: NodeConfig: found JSON out of all proportion, expected kubelet's settings; "
+            "EKS' defaults are taken",
+        )
+
     def test_a_flag_wins_over_the_config(self):
         assert read(NODE_CONFIG + "      - --max-pods=55\n").max_pods == 55
 

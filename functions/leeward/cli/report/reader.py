@@ -11,6 +11,7 @@ from leeward.errors import InvalidInputError
 from leeward.model.times import parse_instant
 
 _INSTANT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,6})?Z", re.ASCII)
+LARGEST = 10**9  # replicas; what is larger cannot be drawn
 _SHOWN = 60  # characters of a value in a message
 
 
@@ -60,11 +61,11 @@ class Reader:
         return self.value
 
     def count(self) -> int:
-        """Return a whole number, zero or more; 4.0 is one too, as in JSON Schema."""
+        """Return a whole number from zero to `LARGEST`; 4.0 is one too, as in JSON Schema."""
         value = self.value
         whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-        if isinstance(value, bool) or not whole or value < 0:
-            raise self._wrong("a whole number, 0 or more")
+        if isinstance(value, bool) or not whole or not 0 <= value <= LARGEST:
+            raise self._wrong(f"a whole number from 0 to {LARGEST}")
         return int(value)
 
     def instant(self) -> datetime:
