@@ -13,7 +13,7 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock kubectl chromium demo demo-upgrade demo-consolidate local test test-long lint types licences sbom audit check synth deploy account-test simulate bench measure clean
+.PHONY: help setup kubectl chromium demo demo-upgrade demo-consolidate local test test-long lint types check synth deploy account-test simulate fuzz bench measure clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -95,6 +95,9 @@ account-test: setup  ## proves on your AWS account what emulators cannot, an hou
 
 simulate: setup  ## random fleets, interruptions and faults in virtual time: SEEDS=50 FIRST_SEED=1 HOURS=1 WEEKS=4 FEATURES="two hooks of ours" PER_HOUR=30 UPGRADES=4 DISRUPTION=1 (empty: none), or RECORD=FILE.json NODES=8
 	$(PY) -m simulation --seeds $(if $(RECORD),1,$(or $(SEEDS),50)) --first-seed $(or $(FIRST_SEED),1) --hours $(or $(HOURS),1) $(if $(WEEKS),--weeks $(WEEKS)) $(if $(FEATURES),--features "$(FEATURES)") $(if $(PER_HOUR),--per-hour $(PER_HOUR)) $(if $(UPGRADES),--upgrades $(UPGRADES)) $(if $(DISRUPTION),--disruption) $(if $(RECORD),--record $(RECORD)) $(if $(NODES),--nodes $(NODES))
+
+fuzz: setup  ## ten million inputs for everything that reads from outside, from where the last run has stopped: TARGET=quantities SEED=1 SHARE=1 (of each goal) SECONDS= (for each target) FIRST= INPUTS= (replays these numbers)
+	$(PY) -m fuzz $(if $(TARGET),--target $(TARGET)) --seed $(or $(SEED),1) --share $(or $(SHARE),1) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(FIRST),--first $(FIRST)) $(if $(INPUTS),--inputs $(INPUTS))
 
 bench: setup  ## the benchmarks, as ratios in one run
 	$(PY) -m bench

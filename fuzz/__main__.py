@@ -39,16 +39,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(target: Target[Any], options: argparse.Namespace) -> int:
-    """Run one target, keep what fails, and return how many inputs of it ever failed with this seed."""
+    """Run one target, keep what fails, and return how many inputs failed: of this run, and kept ones that still do."""
     replay = options.first is not None
     before = Progress() if replay else progress.load(target.name, options.seed)
     first = options.first if replay else before.inputs
     goal = first + (options.inputs or 1) if replay else options.inputs or round(target.goal * options.share)
+    still = 0 if replay else sum(_still_fails(target, path) for path in progress.kept(target.name))
     run = _Run(target.name, options.seed, before, goal, kept=not replay)
     runner = Runner(target, options.seed, each_second=run.went_on, on_failure=run.failed)
     result = runner.run(first, max(0, goal - first), options.seconds)
     run.tell(result)
-    return before.plus(result).failed
+    return still + result.failed
+
+
+def _still_fails(target: Target[Any], path: Path) -> bool:
+    """Return whether a kept input still fails; the file of one that passes is removed."""
+    document = json.loads(path.read_text())
+    kind, _, _ = Runner(target, document["seed"]).failure_of(document["value"])
+    print(f"  {path}: {f'still {kind}' if kind else 'mended'}", flush=True)
+    if not kind:
+        path.unlink()
+    return bool(kind)
 
 
 class _Run:
@@ -75,7 +86,7 @@ class _Run:
         self._told = time.monotonic()
         sum_ = self._before.plus(result)
         print(
-            f"{self._name}: {sum_.inputs:,} inputs of {self._goal:,}, {sum_.failed:,} failed, {result.rate:,.0f}/s, "
+            f"{self._name}: {sum_.inputs:,} inputs of {self._goal:,}, {result.failed:,} failed, {result.rate:,.0f}/s, "
             f"slowest {sum_.slowest * 1000:.0f} ms (number {sum_.slowest_number})",
             flush=True,
         )

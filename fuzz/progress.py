@@ -1,7 +1,8 @@
 """How far each target has come with a seed, and the inputs that failed: files of a folder that git ignores."""
 
 import json
-from dataclasses import asdict, dataclass
+import re
+from dataclasses import asdict, dataclass, fields
 from hashlib import sha256
 from pathlib import Path
 
@@ -15,7 +16,6 @@ class Progress:
     """Sum of the runs of one target with one seed. Times are seconds of CPU."""
 
     inputs: int = 0
-    failed: int = 0
     cpu: float = 0.0
     slowest: float = 0.0
     slowest_number: int = 0
@@ -25,7 +25,6 @@ class Progress:
         slower = result.slowest > self.slowest
         return Progress(
             inputs=self.inputs + result.inputs,
-            failed=self.failed + result.failed,
             cpu=round(self.cpu + result.cpu, 1),
             slowest=result.slowest if slower else self.slowest,
             slowest_number=result.slowest_number if slower else self.slowest_number,
@@ -35,9 +34,10 @@ class Progress:
 def load(target: str, seed: int, folder: Path = FOLDER) -> Progress:
     """Return how far the target has come; nothing where no file tells."""
     try:
-        return Progress(**json.loads(_file(target, seed, folder).read_text()))
+        known = json.loads(_file(target, seed, folder).read_text())
     except FileNotFoundError:
         return Progress()
+    return Progress(**{one.name: known[one.name] for one in fields(Progress)})
 
 
 def save(target: str, seed: int, progress: Progress, folder: Path = FOLDER) -> None:
@@ -57,6 +57,15 @@ def keep(target: str, seed: int, failure: Failure, folder: Path = FOLDER) -> Pat
     document = {"target": target, "seed": seed, **asdict(failure)}
     file.write_text(json.dumps(document, indent=1))
     return file
+
+
+def kept(target: str, folder: Path = FOLDER) -> list[Path]:
+    """Return the files of the target's failing inputs."""
+    return [
+        path
+        for path in sorted((folder / "failures").glob("*.json"))
+        if re.match(rf"{target}-[0-9a-f]{{8}}-", path.name)
+    ]
 
 
 def _file(target: str, seed: int, folder: Path) -> Path:

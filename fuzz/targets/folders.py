@@ -40,7 +40,7 @@ class Folders(Target[dict[str, Any]]):
 
     name = "folders"
     goal = 22_000
-    short = 120
+    short = 80
 
     def __init__(self) -> None:
         self._root = Path(tempfile.mkdtemp(prefix="leeward-fuzz-", dir=_MEMORY if _MEMORY.is_dir() else None))

@@ -41,7 +41,7 @@ class Messages(Target[str]):
 
     name = "messages"
     goal = 1_000_000
-    short = 6_000
+    short = 3_000
 
     def generate(self, chance: Random) -> str:
         """Return a body, a changed body, or one inside an SNS notification."""

@@ -52,7 +52,7 @@ class PolicyDocuments(Target[list[Any]]):
 
     name = "policy-documents"
     goal = 500_000
-    short = 6_000
+    short = 3_000
 
     def generate(self, chance: Random) -> list[Any]:
         """Return one to three documents."""
@@ -75,7 +75,7 @@ class PolicyTexts(Target[str]):
 
     name = "policy-texts"
     goal = 110_000
-    short = 800
+    short = 500
 
     def generate(self, chance: Random) -> str:
         """Return a changed file, or a document in another style of YAML."""

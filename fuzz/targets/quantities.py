@@ -51,7 +51,7 @@ class Quantities(Target[str]):
 
     name = "quantities"
     goal = 4_200_000
-    short = 20_000
+    short = 10_000
 
     def generate(self, chance: Random) -> str:
         """Return a quantity by the grammar, in three of five cases changed afterwards."""

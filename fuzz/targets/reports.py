@@ -56,7 +56,7 @@ class Reports(Target[Any]):
 
     name = "reports"
     goal = 170_000
-    short = 1_500
+    short = 800
 
     def generate(self, chance: Random) -> Any:
         """Return a record with hostile texts, in two of three cases changed afterwards."""

@@ -26,7 +26,7 @@ class Selectors(Target[dict[str, Any]]):
 
     name = "selectors"
     goal = 3_000_000
-    short = 12_000
+    short = 6_000
 
     def generate(self, chance: Random) -> dict[str, Any]:
         """Return a selector, a node term and labels; in a third of the cases with something else in them."""

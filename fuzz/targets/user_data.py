@@ -23,7 +23,7 @@ class UserData(Target[str]):
 
     name = "user-data"
     goal = 300_000
-    short = 3_000
+    short = 1_200
 
     def generate(self, chance: Random) -> str:
         """Return encoded user data."""

@@ -38,7 +38,7 @@ class Windows(Target[dict[str, Any]]):
 
     name = "windows"
     goal = 700_000
-    short = 8_000
+    short = 4_000
 
     def generate(self, chance: Random) -> dict[str, Any]:
         """Return a window that is mostly valid, and three moments near a change of clocks or anywhere."""
