@@ -259,7 +259,21 @@ def test_a_body_without_an_id_has_the_same_one_on_every_redelivery():
     assert first != parsed("spot_interruption", id=..., region="eu-west-1").event_id
 
 
-@pytest.mark.parametrize("body", ["", "not json", "[]", "null", "7", '"i-0abc"', "{}", '{"a": 1}', "[" * 100_000])
+NO_EVENTS = [
+    "",
+    "not json",
+    "[]",
+    "null",
+    "7",
+    '"i-0abc"',
+    "{}",
+    '{"a": 1}',
+    "[" * 100_000,
+    '{"Message": "", "Type": []}',
+]
+
+
+@pytest.mark.parametrize("body", NO_EVENTS)
 def test_what_is_no_event_at_all_is_malformed(body):
     with pytest.raises(MalformedMessageError):
         parse(body, received=RECEIVED)
