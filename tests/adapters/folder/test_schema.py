@@ -136,3 +136,11 @@ def test_a_key_of_digits_is_named_as_it_is_written(key):
 def test_an_empty_key_is_refused_too(prices):
     with pytest.raises(SchemaError, match="spot"):
         check_of("prices")({"spot": prices}, "")
+
+
+def test_a_value_that_is_nested_too_deep_is_refused():
+    nested = []
+    for _ in range(400):
+        nested = [nested]
+    with pytest.raises(SchemaError, match=r"items\[3\]: found nesting out of all proportion, expected what the tool"):
+        check_of("pods")({"metadata": {"name": "p"}, "spec": {"affinity": nested}}, "items[3]")

@@ -46,6 +46,8 @@ def check_of(name: str) -> Check:
             raise _worded(error, value, path) from None
         except UnicodeEncodeError:
             raise SchemaError(path, "half of a surrogate pair", "text") from None
+        except ValueError:  # jsonschema-rs follows 255 levels
+            raise SchemaError(path, "nesting out of all proportion", "what the tool prints") from None
 
     return check
 
