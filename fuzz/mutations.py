@@ -4,18 +4,18 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
-ODD_CHARACTERS = (
+ODD_CHARACTERS: Sequence[str] = (
     *"\x00\x01\x07\x08\t\n\r\x1b \x7f\x85\x9b\xa0\xad",
     *"'\"`\\<>&;:,.=#%$*!?|/-_+~^@()[]{}",
     *"\u0130\u0663\u200b\u202e\u2028\u2212\ud800\udfff\ufeff\uff11\U0001f680",
 )
-ODD_TEXTS = (
+ODD_TEXTS: Sequence[str] = (
     "", " ", "0", "-0", "1", "-1", "1e309", "1e-400", "9" * 40, "9" * 5000, "0x1f", "1_000", "NaN", "Infinity", "null",
     "true", "~", "<<", "*x", "&x", "!!int x", "%s", "{}", "[]", "../../etc/passwd", "a" * 300, "i-0abc", "é" * 200,
     "9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z", "2024-02-30T00:00:00Z", "2024-05-01T12:00:00+23:59",
     "<script>alert(1)</script>", "\x1b]0;x\x07", "$Latest", "100%", "-5%", "1.5Gi", "1e0005", "Never", "node-1", "web",
 )  # fmt: skip
-ODD_NUMBERS = (
+ODD_NUMBERS: Sequence[int | float] = (
     0, 1, -1, 2, 7, 60, 100, 1000, 65536, -(2**31), 2**31, 2**53, -(2**53), 2**53 + 1, 2**63, -(2**63), 2**64, 10**30,
     10**400, 0.5, -0.0, 1.5, 1e-300, 1e300, 1e16, 0.1,
 )  # fmt: skip

@@ -17,7 +17,7 @@ from fuzz.reduction import smaller_json
 from fuzz.target import Disagreement, Target, shorter_texts
 from leeward.adapters.folder.policy_files import read_documents
 from leeward.errors import InvalidPolicyError
-from leeward.policy.document import ClusterPolicies, NodePolicy
+from leeward.policy.document import ClusterPolicies, ClusterSettings, NodePolicy
 from leeward.policy.parse import parse_documents
 from leeward.policy.schedule import any_active
 from leeward.policy.selection import policy_for
@@ -121,7 +121,8 @@ class _File:
 def hold(policies: ClusterPolicies) -> None:
     """Raises Disagreement for valid policies that some spelling changes."""
     cluster = policies.settings.name
-    for document in (*policies.policies, policies.settings):
+    written: list[NodePolicy | ClusterSettings] = [*policies.policies, policies.settings]
+    for document in written:
         if not document.name:
             continue  # settings that no document gave
         for spelling in (canonical(document), json.dumps(to_json(document))):

@@ -9,7 +9,6 @@ from random import Random
 from fuzz import corpus
 from fuzz.mutations import ODD_TEXTS, mutated_text
 from fuzz.target import Disagreement, Target, shorter_texts
-from leeward.model.node import Taint
 from leeward.node_template.kubelet import Family, KubeletSettings, withheld
 from leeward.node_template.user_data import kubelet_settings
 
@@ -70,7 +69,7 @@ def _hold(settings: KubeletSettings) -> None:
     if settings.family not in (*Family, None):
         raise Disagreement(f"family: found {settings.family}, expected a known one")
     for taint in settings.taints:
-        if not isinstance(taint, Taint) or taint.effect not in EFFECTS or not isinstance(taint.value, str):
+        if taint.effect not in EFFECTS or not isinstance(taint.value, str):
             raise Disagreement(f"taint: found {taint}, expected an effect of Kubernetes")
     for name in ("labels", "kube_reserved", "system_reserved", "eviction_hard"):
         pairs = getattr(settings, name).items()
