@@ -125,5 +125,5 @@ def _named(chance: Random, raw: Any) -> Any:
 
 
 def _in_sns(chance: Random, raw: Any) -> dict[str, Any]:
-    kind = chance.choice(("Notification", "Notification", "SubscriptionConfirmation", [], None))
+    kind: Any = chance.choice(("Notification", "Notification", "SubscriptionConfirmation", [], None))
     return {"Type": kind, "MessageId": "m", "TopicArn": "arn:aws:sns:us-east-1:1:t", "Message": json.dumps(raw)}
