@@ -10,7 +10,8 @@ from leeward.errors import InvalidPolicyError
 from leeward.policy import sections
 from leeward.policy.disruption_section import disruption, windows
 from leeward.policy.document import ClusterPolicies, ClusterSettings, NodePolicy
-from leeward.policy.fields import Problems, Section, is_text, shown
+from leeward.policy.fields import Problems, Section, shown
+from leeward.policy.webhook_section import webhook
 
 API_VERSION = "leeward.dev/v1"
 NODE_POLICY, CLUSTER_SETTINGS = "NodePolicy", "ClusterSettings"
@@ -100,12 +101,6 @@ def _name(metadata: Section, pattern: re.Pattern[str], expected: str) -> str:
     if not isinstance(value, str) or not pattern.fullmatch(value):
         metadata.refuse("name", expected)
         return ""
-    return value
-
-
-def _url(value: Any) -> str:
-    if not is_text(value) or not re.fullmatch(r"https?://[^\s/]\S*", value):
-        raise ValueError("no URL")
     return value
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from leeward.policy.document import Webhook
-from leeward.policy.fields import Section
+from leeward.policy.fields import Section, is_text
 
 _URL = re.compile(r"https?://[^\s/]\S*")
 _SECRET = re.compile(r"arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[A-Za-z0-9/_+=.@-]+")
@@ -40,7 +40,7 @@ def webhook(spec: Section) -> Webhook | None:
 
 
 def _url(value: Any) -> str:
-    if not isinstance(value, str) or not _URL.fullmatch(value):
+    if not is_text(value) or not _URL.fullmatch(value):
         raise ValueError("no URL")
     urlsplit(value)  # ValueError for a host that is none
     return value

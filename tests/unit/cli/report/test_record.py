@@ -53,7 +53,7 @@ WRONG = [
     (("workloads", 0, "desired"), -1, "workloads[0].desired: found -1, expected a whole number from 0 to 1000000000"),
     (("workloads", 0, "desired"), 10**9 + 1, "workloads[0].desired: found 1000000001, expected a whole"),
     (("workloads", 0, "desired"), True, "workloads[0].desired: found True, expected a whole number from 0 to"),
-    (("workloads", 0, "floor"), 1.5, "workloads[0].floor: found 1.5, expected a whole number from 0 to 1000000000"),
+    (("workloads", 0, "minimum"), 1.5, "workloads[0].minimum: found 1.5, expected a whole number from 0 to 1000000000"),
     (("workloads", 0, "samples", 1, "ready"), "2", "workloads[0].samples[1].ready: found '2', expected a whole"),
     (("marks", 0, "kind"), "surprise", "marks[0].kind: found 'surprise', expected one of event, blocked, fault"),
     (("marks", 0, "node"), 5, "marks[0].node: found 5, expected a name"),
