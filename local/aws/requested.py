@@ -117,7 +117,10 @@ def _parameter(_call: Call, given: Mapping[str, Any], _path: str, home: Home) ->
 
 
 def _cluster(_call: Call, given: Mapping[str, Any], path: str, home: Home) -> Iterator[Requested]:
-    _, _, cluster, *rest = (unquote(part) for part in path.split("/"))
+    _, _, *named = (unquote(part) for part in path.split("/"))
+    if not named:  # ListClusters
+        return
+    cluster, *rest = named
     group = rest[1] if rest[:1] == ["node-groups"] else given.get("nodegroupName", "")
     yield Requested(resource=home.arn("eks", f"nodegroup/{cluster}/{group}/id" if group else f"cluster/{cluster}"))
 

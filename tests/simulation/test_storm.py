@@ -21,7 +21,7 @@ def smooth():
 def test_every_warned_node_is_tainted_at_once_terminated_and_replaced(smooth):
     end = smooth.end
     assert end.outcomes == {"terminated": COUNT}
-    assert (end.desired, end.in_service, end.tainted) == (COUNT, COUNT, 0)
+    assert (end.desired, end.in_service, end.left_tainted) == (COUNT, COUNT, 0)
     assert smooth.executions == COUNT
     assert smooth.tainted < 5
     assert smooth.violations == ()

@@ -33,6 +33,7 @@ PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _POD_AFFINITY = ("podAntiAffinity", "podAffinity")
 _RULES = ("affinity", "nodeSelector", "tolerations", "topologySpreadConstraints")
 _CONTAINERS = ("containers", "initContainers")
+_AMOUNTS = ("requests", "limits")
 _KEPT_RESOURCES = ("cpu", "memory")
 
 
@@ -65,10 +66,8 @@ def without_rules(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 def _bare(part: Mapping[str, Any]) -> dict[str, Any]:
     """Return a container, or the spec itself, without host ports and further resources."""
-    resources = {
-        kind: {name: _mapping(amounts)[name] for name in _KEPT_RESOURCES if name in _mapping(amounts)}
-        for kind, amounts in _mapping(part.get("resources")).items()
-    }
+    amounts = {kind: _mapping(_mapping(part.get("resources")).get(kind)) for kind in _AMOUNTS}
+    resources = {kind: {name: of[name] for name in _KEPT_RESOURCES if name in of} for kind, of in amounts.items()}
     return {name: value for name, value in part.items() if name != "ports"} | {"resources": resources}
 
 
@@ -85,8 +84,11 @@ def _is_plain(spec: Mapping[str, Any]) -> bool:
     if not isinstance(containers, list) or len(containers) > 1 or spec.get("resources"):
         return False
     for one in containers:
-        parts = one.get("resources") or {}
-        if len(one.get("ports") or ()) > HOST_PORTS or sum(map(len, parts.values())) > RESOURCES:
+        amounts = one.get("resources") or {}
+        if (
+            len(one.get("ports") or ()) > HOST_PORTS
+            or sum(len(amounts.get(kind) or ()) for kind in _AMOUNTS) > RESOURCES
+        ):
             return False
     return True
 
@@ -96,8 +98,9 @@ def _counts(spec: Mapping[str, Any]) -> Iterator[tuple[str, int, int]]:
     affinity = _mapping(spec.get("affinity"))
     pods = [term for kind in _POD_AFFINITY for term in _terms(_mapping(affinity.get(kind)))]
     node = _mapping(affinity.get("nodeAffinity"))
-    nodes = [*_sequence(_mapping(node.get(REQUIRED)).get("nodeSelectorTerms")), *_sequence(node.get(PREFERRED))]
-    spread = _sequence(spec.get("topologySpreadConstraints"))
+    nodes = [_mapping(one) for one in _sequence(_mapping(node.get(REQUIRED)).get("nodeSelectorTerms"))]
+    nodes += [_mapping(_mapping(one).get("preference")) for one in _sequence(node.get(PREFERRED))]
+    spread = [_mapping(one) for one in _sequence(spec.get("topologySpreadConstraints"))]
     yield "pod affinity terms", len(pods), POD_AFFINITY_TERMS
     yield "node affinity terms", len(nodes), NODE_AFFINITY_TERMS
     yield "tolerations", len(_sequence(spec.get("tolerations"))), TOLERATIONS
@@ -105,11 +108,12 @@ def _counts(spec: Mapping[str, Any]) -> Iterator[tuple[str, int, int]]:
     yield "host ports", len(_host_ports(spec)), HOST_PORTS
     yield "resources", len(_resources(spec)), RESOURCES
     lines, values = len(_mapping(spec.get("nodeSelector"))), 0
-    for raw in (*pods, *spread):
-        more = _of_pod_term(_mapping(_mapping(raw).get("podAffinityTerm") or raw))
-        lines, values = lines + more[0], values + more[1]
-    for raw in nodes:
-        term = _mapping(_mapping(raw).get("preference") or raw)
+    selectors = [_mapping(term.get(name)) for term in pods for name in ("labelSelector", "namespaceSelector")]
+    for selector in (*selectors, *(_mapping(one.get("labelSelector")) for one in spread)):
+        more = _of_lines(_sequence(selector.get("matchExpressions")))
+        lines, values = lines + more[0] + len(_mapping(selector.get("matchLabels"))), values + more[1]
+    values += sum(len(_sequence(term.get("namespaces"))) for term in pods)
+    for term in nodes:
         for name in ("matchExpressions", "matchFields"):
             more = _of_lines(_sequence(term.get(name)))
             lines, values = lines + more[0], values + more[1]
@@ -117,16 +121,9 @@ def _counts(spec: Mapping[str, Any]) -> Iterator[tuple[str, int, int]]:
     yield "label values", values, VALUES
 
 
-def _terms(affinity: Mapping[str, Any]) -> Sequence[Any]:
-    return [*_sequence(affinity.get(REQUIRED)), *_sequence(affinity.get(PREFERRED))]
-
-
-def _of_pod_term(term: Mapping[str, Any]) -> tuple[int, int]:
-    lines, values = 0, len(_sequence(term.get("namespaces")))
-    for selector in (_mapping(term.get("labelSelector")), _mapping(term.get("namespaceSelector"))):
-        more = _of_lines(_sequence(selector.get("matchExpressions")))
-        lines, values = lines + more[0] + len(_mapping(selector.get("matchLabels"))), values + more[1]
-    return lines, values
+def _terms(affinity: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    preferred = (_mapping(one).get("podAffinityTerm") for one in _sequence(affinity.get(PREFERRED)))
+    return [_mapping(term) for term in (*_sequence(affinity.get(REQUIRED)), *preferred)]
 
 
 def _of_lines(expressions: Iterable[Any]) -> tuple[int, int]:
@@ -143,7 +140,7 @@ def _host_ports(spec: Mapping[str, Any]) -> Sequence[Any]:
 
 def _resources(spec: Mapping[str, Any]) -> set[str]:
     holders = [spec, *(_mapping(one) for name in _CONTAINERS for one in _sequence(spec.get(name)))]
-    parts = (_mapping(amounts) for one in holders for amounts in _mapping(one.get("resources")).values())
+    parts = (_mapping(_mapping(one.get("resources")).get(kind)) for one in holders for kind in _AMOUNTS)
     return {name for part in parts for name in part}
 
 

@@ -31,7 +31,7 @@ POLICIES = [
         "apiVersion": "leeward.dev/v1",
         "kind": "ClusterSettings",
         "metadata": {"name": "blue"},
-        "spec": {"webhook": "https://example.com/hook"},
+        "spec": {"webhook": {"url": "https://example.com/hook"}},
     },
     {
         "apiVersion": "leeward.dev/v1",
