@@ -12,7 +12,7 @@ CASES = (
     Case(seed=700, hours=1.0, per_hour=12.0, upgrades=2.0, disruption=True),
     Case(seed=705, hours=1.0, per_hour=12.0, upgrades=2.0, disruption=True),
     Case(seed=1, hours=1.0, per_hour=12.0),
-    Case(seed=300, hours=1.0, per_hour=12.0, upgrades=4.0),
+    Case(seed=307, hours=1.0, per_hour=12.0, upgrades=4.0),
 )
 
 
