@@ -110,6 +110,11 @@ def test_it_accepts_what_jsonschema_accepts(data, name):
         ("prices", [], "document: found a list, expected a mapping"),
         ("prices", {"on-demand": []}, "on-demand: found a list, expected a mapping"),
         ("prices", {"on-demand": {"m5.large": float("nan")}}, 'on-demand["m5.large"]: found NaN, expected a number'),
+        (
+            "prices",
+            {"on-demand": {"m5.large": -0.9}},
+            'on-demand["m5.large"]: found -0.9, expected a number, 0 or more',
+        ),
         ("subnets", {"Tags": {}}, "SubnetId: found nothing, expected a value"),
         ("nodes", {"metadata": {"name": "n", "finalizers": "x"}}, 'metadata.finalizers: found "x", expected a list'),
         (
