@@ -1,7 +1,8 @@
 """Rules about the images of nodes: drift is reported where the image that a group would launch has moved, and only
 there; an upgrade to the image behind a parameter brings the image that the parameter had since it was asked for.
 
-What a group would launch is looked at every few seconds, and remembered: a function judges what it has read before."""
+What a group would launch is looked at every few seconds and at the end of each run of fn disruption-planner, and
+remembered: a function judges what it has read before."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -51,6 +52,7 @@ class ImageRules:
     def __init__(self) -> None:
         self._images, self._parameters = Moves(), Moves()
         self._looked = self._unread = float("-inf")
+        self._runs = 0  # of fn disruption-planner, at the last look
         self._now = 0.0
         self._new = News().of
         self._reported: list[tuple[str, str]] = []  # node, instance: its drift in the image was just reported
@@ -69,13 +71,13 @@ class ImageRules:
             self._reported.append((name, _instance(node)))
 
     def read(self, view: WorldView) -> None:
-        """Look at the images, every few seconds and whenever something about them was just said."""
+        """Look at the images, every few seconds, and whenever something about them was just said or decided."""
         self._now = view.now
         if not view.readable:
             self._unread = view.now
-        if view.now < self._looked + LOOKS_EVERY and not self._reported:
+        if view.now < self._looked + LOOKS_EVERY and not self._reported and len(view.decided) == self._runs:
             return
-        self._looked = view.now
+        self._looked, self._runs = view.now, len(view.decided)
         self._images.read(view.now, dict(view.launched_images))
         self._parameters.read(view.now, dict(view.parameters))
 

@@ -114,10 +114,19 @@ def test_drift_that_is_reported_is_not_missed():
         lambda watched: setattr(watched.world, "api_in_trouble", True),
         lambda watched: setattr(watched.world, "rewritten", watched.world.now),
         lambda watched: watched.launches(NEWER),
+        lambda watched: watched.world.launched_images.update({GROUP: OLD}),
         lambda watched: watched.world.ended.add(INSTANCE),
         lambda watched: watched.world.api.taint(watched.world.api.node(NODE), TAINT),
     ],
-    ids=["not readable", "API in trouble", "policies written", "moved in between", "ended", "terminating"],
+    ids=[
+        "not readable",
+        "API in trouble",
+        "policies written",
+        "moved in between",
+        "moved back a second ago",
+        "ended",
+        "terminating",
+    ],
 )
 def test_drift_that_a_run_could_not_see_or_need_not_tell_is_excused(excuse):
     watched = Watched().launches(NEW)
