@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from leeward.model.group import ScalingActivity
 from leeward.model.surge_instance import NoOffset, Offset
 from leeward.model.termination import Outcome, Status, TerminationRecord
+from leeward.ports.records import Claims
 from leeward.termination import capacity_ledger
 from leeward.termination.capacity_ledger import Ending
 from leeward.termination.decisions import RESTS, held_for_upgrade
@@ -53,6 +54,13 @@ def conclude(record: UpgradeRecord, terminations: Mapping[str, TerminationRecord
         elif record.request.force and not termination.forced:
             unforced.append(old)
     return LedgerView(record=record, unclaimed=tuple(unclaimed), failures=failures, unforced=tuple(unforced))
+
+
+def concluded(record: UpgradeRecord, claims: Claims) -> UpgradeRecord:
+    """Return the record updated from the terminations under way: they may have ended while no execution of the upgrade
+    ran.
+    """
+    return conclude(record, claims.read_all(record.under_way)).record
 
 
 def held_by_hook(

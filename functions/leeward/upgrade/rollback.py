@@ -11,7 +11,7 @@ from leeward.policy.durations import format_duration
 from leeward.ports import Ports
 from leeward.ports.records import Upgrades
 from leeward.termination import capacity_ledger
-from leeward.upgrade.capacity_ledger import conclude, held_by_hook, offset_by, settle_held, with_warning
+from leeward.upgrade.capacity_ledger import conclude, concluded, held_by_hook, offset_by, settle_held, with_warning
 from leeward.upgrade.completion import PAUSE, adopt_raised, request_offsets, wait_for_size
 from leeward.upgrade.cordoning import uncordon
 from leeward.upgrade.eviction_failures import describe_blocked
@@ -105,10 +105,12 @@ def start_rollback(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     record = read(run, ports.upgrades)
     if record.control is not ControlRequest.ROLLBACK or record.previous is None:
         return replace(run, next=Next.POINT, why="the rollback has begun")
+    target = record.previous
+    record = concluded(record, ports.claims)  # read before the group: its size includes every offset that is found
     group = ports.groups.describe([record.group])[record.group]
     turned = replace(
         record,
-        target=record.previous,
+        target=target,
         previous=record.target,
         control=ControlRequest.RUN,
         rolling_back=not record.rolling_back,
@@ -122,11 +124,7 @@ def start_rollback(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         phase_since=None,
         why="",
     )
-    if not record.in_sizes:
+    if not turned.in_sizes:
         turned = replace(measured(turned, group, ports), others_scaled=None, others_seen=None)
     written(turned, ports.upgrades)
-    return replace(
-        run,
-        next=Next.POINT,
-        why=f"rolling back to {record.previous.template.label if record.previous.template else ''}",
-    )
+    return replace(run, next=Next.POINT, why=f"rolling back to {target.template.label if target.template else ''}")

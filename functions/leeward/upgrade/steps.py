@@ -13,6 +13,7 @@ from typing import Any
 
 from leeward.model.launch_refusal import sentence
 from leeward.ports import Ports
+from leeward.upgrade.capacity_ledger import concluded
 from leeward.upgrade.completion import STEPS as END_STEPS
 from leeward.upgrade.completion import scale_down
 from leeward.upgrade.control import Hold, Move
@@ -52,15 +53,17 @@ def check(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
 
 
 def prepare(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """Determine the target, and make the launch template version where there is none yet."""
+    """Determine the target, and make the launch template version where there is none yet. Each start measures the sizes
+    again where no launch of the upgrade is left in them: owners may have changed them while no execution ran, and
+    executions that pre-flight waited for since the lease was taken.
+    """
     record = read(run, ports.upgrades)
+    ended = concluded(record, ports.claims)  # read before the group: its size includes every offset that is found
     group = described(record.group, ports.groups)
-    made = prepared(record, group, ports)
+    made = prepared(ended, group, ports)
+    if not made.in_sizes:
+        made = measured(made, group, ports)
     if not record.prepared:
-        if (
-            not record.in_sizes
-        ):  # since the lease was taken, executions that pre-flight waited for may have changed them
-            made = measured(made, group, ports)
         made = labelled(made, group, ports.clusters.kubernetes(record.cluster).nodes(), ports.launches)
     if made != record:
         written(made, ports.upgrades)

@@ -25,6 +25,18 @@ OF_UPGRADE_EDGES = (
         tests=("tests/unit/upgrade/test_rollout.py",),
     ),
     Planted(
+        name="a start measures the sizes by what its record knew when the last one was stopped",
+        story="takes a launch that was offset since then for one that is still in the sizes",
+        edits=(edit(f"{UPGRADE}.steps.prepare", "concluded(record, ports.claims)", "record"),),
+        tests=("tests/unit/upgrade/test_measured_sizes.py",),
+    ),
+    Planted(
+        name="only the first start of an upgrade measures the sizes",
+        story="takes the sizes of before the upgrade for what the owner wants now",
+        edits=(edit(f"{UPGRADE}.steps.prepare", "if not made.in_sizes:", "if not record.prepared:"),),
+        tests=("tests/unit/upgrade/test_measured_sizes.py",),
+    ),
+    Planted(
         name="the launch of a termination claimed just now is counted as the group's size",
         story="finds the other terminations of the group in the index of open records alone",
         edits=(
