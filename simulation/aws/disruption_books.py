@@ -20,35 +20,45 @@ class DisruptionBooks:
         """Update the books: `requested` allows, `ended` settles; each happens once in a run."""
         same = before is not None and before.number == after.number
         if after.requested and not (before is not None and same and before.requested):
-            for group, count in _shrinks(after).items():
-                self._books[group].most += count
+            for number in after.active_commands:
+                for group, count in _shrinks(after, number).items():
+                    self._books[group].most += count
         if after.ended is not None and not (before is not None and same and before.ended is not None):
             self._settle(after)
 
     def _settle(self, record: DisruptionRecord) -> None:
-        """Settle an ended run: `gone` took what was allowed, and what was launched for it is meant to stay."""
-        launched, gone = Counter[str](), Counter[str]()
+        """Settle an ended run: `gone` took what was allowed, and what was launched for it is meant to stay. What is
+        certainly owed is judged by all commands of a group together: one that shrinks it has offset what another made
+        grow.
+        """
+        by_group, settled = Counter[str](), Counter[str]()
         for number, command in record.active_commands.items():
             ended = [name for name in command.nodes if record.ends.get(record.nodes[name]) == GONE]
-            gone.update(_group(record, name) for name in ended)
-            if ended:
-                launched.update(record.launched[new].group for new in record.new_of(number))
-        allowed = _shrinks(record) if record.requested else Counter[str]()
-        for group in {*launched, *gone, *allowed} & self._books.keys():
+            gone = Counter(_group(record, name) for name in ended)
+            launched = _launched(record, number) if ended else Counter[str]()
+            allowed = _shrinks(record, number) if record.requested else Counter[str]()
+            for group in {*launched, *gone, *allowed}:
+                grown = launched[group] - gone[group]
+                by_group[group] += grown
+                settled[group] += max(grown, 0) + max(allowed[group] - max(-grown, 0), 0)
+        for group in {*by_group, *settled} & self._books.keys():
             book = self._books[group]
-            grown = max(launched[group] - gone[group], 0)
-            unused = max(allowed[group] - max(gone[group] - launched[group], 0), 0)
-            book.least = max(book.least - grown, 0)
-            book.most = max(book.most - grown - unused, book.least)
+            book.least = max(book.least - max(by_group[group], 0), 0)
+            book.most = max(book.most - settled[group], book.least)
 
 
-def _shrinks(record: DisruptionRecord) -> Counter[str]:
-    """Return the nodes whose termination is requested less those launched, by group; only groups that
-    become smaller.
+def _shrinks(record: DisruptionRecord, number: int) -> Counter[str]:
+    """Return the nodes of a command whose termination is requested less those launched for it, by group; only groups
+    that become smaller. Each command by itself: one that fails leaves its launches to be offset, and the others shrink
+    their groups all the same.
     """
-    found = Counter(_group(record, name) for name in record.to_terminate)
-    found.subtract(record.launched[new].group for number in record.active_commands for new in record.new_of(number))
-    return Counter({group: count for group, count in found.items() if count > 0})
+    nodes = Counter(_group(record, name) for name in record.active_commands[number].nodes)
+    nodes.subtract(_launched(record, number))
+    return Counter({group: count for group, count in nodes.items() if count > 0})
+
+
+def _launched(record: DisruptionRecord, number: int) -> Counter[str]:
+    return Counter(record.launched[new].group for new in record.new_of(number))
 
 
 def _group(record: DisruptionRecord, node: str) -> str:

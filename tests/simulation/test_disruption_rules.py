@@ -160,3 +160,30 @@ def test_a_launch_is_meant_to_stay_when_a_node_went_for_it_and_owed_when_none_di
     done = replace(requested, ends={INSTANCE: end})
     books.wrote(done, done.closed(DisruptionOutcome.DONE, "", record.began))
     assert (other.least, own.overpaid, own.most) == (owed, 0, 0)
+
+
+@pytest.mark.parametrize(("end", "left"), [(GONE, 0), (STAYED, 2)])
+def test_one_command_shrinks_the_group_whatever_becomes_of_the_launches_of_another(end, left):
+    """One node is deleted, another one replaced by two. Where that one stays, its launches have to be offset, and the
+    deletion has offset none of them.
+    """
+    commands = (*GOES, Command(decision=Decision.REPLACE, nodes=("node-b",), reason="expired"))
+    nodes = {NODE: INSTANCE, "node-b": "i-0b"}
+    launched = {f"i-9{number}": SurgeNode(command=1, replacement=number, group=GROUP) for number in range(2)}
+    record = a_world(commands=commands, members=dict.fromkeys(nodes, GROUP), launched=launched).disruptions["blue"]
+    record = replace(record, nodes=nodes)
+    book = Book()
+    books = DisruptionBooks({GROUP: book})
+    for _ in launched:
+        book.launched()
+    requested = replace(record, requested=True)
+    books.wrote(record, requested)
+    for _ in range(2 if end == GONE else 1):
+        book.paid()
+    done = replace(requested, ends={INSTANCE: GONE, "i-0b": end})
+    books.wrote(done, done.closed(DisruptionOutcome.DONE, "", record.began))
+    for _ in range(left):
+        book.paid()
+    assert (book.least, book.most, book.overpaid) == (0, 0, 0)
+    book.paid()
+    assert book.overpaid == 1
