@@ -204,24 +204,6 @@ def test_where_a_budget_holds_its_pods_the_next_member_offsets_it_and_nothing_is
     assert system.groups.terminated == [(next_member, True)]
 
 
-def test_when_every_member_has_been_asked_the_last_one_is_tried_again():
-    system = a_fleet(pods=[a_pod()])
-    spot(system)
-    Walker(system, before=ends_the_instance(system)).run(I)
-    asked, member = [], I
-    system.kubernetes.budget_list = [a_budget(0)]
-    while settled(system.claims.records[member]):
-        (member,) = settled(system.claims.records[member])
-        asked.append(member)
-        system.kubernetes.put_pod(a_pod(f"stuck-{member}", node=f"node-{member}"))
-        assert Walker(system).run(member).ended == "PodEvictionFailure"
-    assert len(asked) == len(set(asked)) == size(system)[1]
-    record = system.claims.records[member]
-    assert record.status is Status.OPEN
-    assert record.times["retry"] > system.clock.now()
-    assert not any(node.tainted for node in system.kubernetes.by_name.values())
-
-
 def test_the_books_wait_for_the_groups_word_and_nothing_is_ended_without_it():
     """EC2 has ended it, and the group has not noticed yet."""
     system = a_fleet(pods=[a_pod()])

@@ -22,7 +22,8 @@ class SurgeInstance:
     It was launched by Leeward. Of a disruption run it is a node that the run removes: the group has to shrink by each
     of them, whether a replacement was launched or not. `request` distinguishes the requests that an upgrade or a run
     makes for the same instance: one that was returned and is requested again is another entry. A launch that its
-    upgrade or run gives up becomes an entry of the terminations, without a request.
+    upgrade or run gives up becomes an entry of the terminations, without a request; where every member was asked,
+    terminations begin another round, whose request names the instance that was asked last.
     """
 
     owner: SurgeOwner

@@ -7,6 +7,7 @@ instance if the group replaced the instance that should have offset it."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -40,12 +41,23 @@ def to_offset(record: TerminationRecord) -> tuple[SurgeInstance, ...]:
 
 
 def passed_on(record: TerminationRecord) -> Mapping[SurgeInstance, str]:
-    """Map each surge instance that was passed on to the other instance whose termination offsets it."""
+    """Map each surge instance that was passed on to the other instance whose termination offsets it: by the entry that
+    is requested there.
+    """
     return {
         surge: offset.instance
         for surge, offset in record.offsets.items()
-        if isinstance(offset, Offset) and offset.instance != record.instance
+        if isinstance(offset, Offset)
+        and offset.instance != record.instance
+        and next_round(record, surge) not in record.offsets
     }
+
+
+def next_round(record: TerminationRecord, surge: SurgeInstance) -> SurgeInstance:
+    """Return the entry by which this record requests the offset of members that were asked before: another entry, for
+    each member settles an entry once. Its name follows from the record, and a record passes each entry on once.
+    """
+    return replace(surge, request="/".join(filter(None, (surge.request, record.instance))))
 
 
 def ahead(new: str) -> SurgeInstance:

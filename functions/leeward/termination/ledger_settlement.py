@@ -4,6 +4,7 @@ had to, and which other instance does otherwise.
 Every write keeps earlier entries (an offset is decided once), and the request of an offset is idempotent by the entry's
 key: killed anywhere, it can be repeated."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -16,7 +17,7 @@ from leeward.ports.autoscaling import Groups
 from leeward.ports.compute import Instances
 from leeward.ports.records import Claims
 from leeward.termination import capacity_ledger
-from leeward.termination.capacity_ledger import Ending
+from leeward.termination.capacity_ledger import Ending, only_surplus
 from leeward.termination.execution import request, subject_of
 from leeward.termination.instance_state import InstanceState, read
 
@@ -34,7 +35,7 @@ def settle(situation: InstanceState, ports: Ports) -> str | None:
                 f"the launch of {surge.instance} is not offset: the group has not said how it ended "
                 f"{record.instance}, or has still to launch the member that can offset it"
             )
-        ports.claims.note(record.instance, offsets={surge: settlement})
+        ports.claims.note(record.instance, offsets=_entries(record, surge, settlement, ports.claims))
         if settlement == Offset(instance=record.instance):  # it offsets one; the next one reads the record again
             situation = replace(situation, record=read(record.instance, ports.claims))
     request_offsets(record, ports)
@@ -64,7 +65,10 @@ def offsets_later(situation: InstanceState, ports: Ports) -> bool:
         return False
     kept = [surge for surge in capacity_ledger.to_offset(record) if not surge.returns]
     left = [surge for surge in kept if not is_written_off(record, surge, group, ports.groups)]
-    return any(_next_member(record, surge, group, ports) is NoOffset.WRITTEN_OFF for surge in left)
+    if not left:
+        return False
+    members = _other_members(record, group, ports)
+    return any(_next_member(surge, members, ports.claims) is NoOffset.WRITTEN_OFF for surge in left)
 
 
 def return_to_owners(record: TerminationRecord, claims: Claims) -> None:
@@ -99,11 +103,20 @@ def _settlement(surge: SurgeInstance, situation: InstanceState, ports: Ports) ->
             return own
         case Ending.UNKNOWN if not has_offset:
             return NoOffset.WRITTEN_OFF if over else None
-    settlement = _elsewhere(record, surge, group, ports)
     launches = capacity_ledger.launches_yet(group, without=record.instance)
-    if settlement is not NoOffset.WRITTEN_OFF or ended is None or over or not launches:
-        return settlement
-    return settlement if is_written_off(record, surge, group, ports.groups) else None
+    return _elsewhere(record, surge, group, ports, waits=ended is not None and not over and launches)
+
+
+def _entries(
+    record: TerminationRecord, surge: SurgeInstance, settlement: Settlement, claims: Claims
+) -> dict[SurgeInstance, Settlement]:
+    """Return the entries to write: a member that was asked before is asked by the entry of the next round."""
+    if not isinstance(settlement, Offset) or settlement.instance == record.instance:
+        return {surge: settlement}
+    known = claims.read(settlement.instance)
+    if known is None or not capacity_ledger.was_requested(known, surge):
+        return {surge: settlement}
+    return {surge: settlement, capacity_ledger.next_round(record, surge): settlement}
 
 
 def _launched(surge: SurgeInstance, record: TerminationRecord, instances: Instances) -> datetime | None:
@@ -116,26 +129,51 @@ def _launched(surge: SurgeInstance, record: TerminationRecord, instances: Instan
     return instance.launched if instance is not None else None
 
 
-def _elsewhere(record: TerminationRecord, surge: SurgeInstance, group: Group, ports: Ports) -> Settlement:
+def _elsewhere(
+    record: TerminationRecord, surge: SurgeInstance, group: Group, ports: Ports, *, waits: bool = False
+) -> Settlement | None:
     """Return the settlement by another instance. An upgrade chooses among its own old nodes, and knows itself the cause
-    of a resize.
+    of a resize. `waits`: the group has still to launch a member, so none is asked again yet: None.
     """
     if surge.returns:
         return NoOffset.RETURNED
-    written_off = is_written_off(record, surge, group, ports.groups)
-    return NoOffset.WRITTEN_OFF if written_off else _next_member(record, surge, group, ports)
+    if is_written_off(record, surge, group, ports.groups):
+        return NoOffset.WRITTEN_OFF
+    members = _other_members(record, group, ports)
+    settlement = _next_member(surge, members, ports.claims)
+    if settlement is not NoOffset.WRITTEN_OFF:
+        return settlement
+    return None if waits else _asked_before(members, ports.claims)
 
 
-def _next_member(record: TerminationRecord, surge: SurgeInstance, group: Group, ports: Ports) -> Settlement:
+def _other_members(record: TerminationRecord, group: Group, ports: Ports) -> list[str]:
+    """Return the other members that stay, the best candidate first."""
+    instances = ports.instances.describe(member.id for member in group.instances)
+    return [member.id for member in capacity_ledger.candidates(group, instances) if member.id != record.instance]
+
+
+def _next_member(surge: SurgeInstance, members: Sequence[str], claims: Claims) -> Settlement:
     """Return the offset by the youngest member that is not terminating and was not asked before; written off where
     there is none.
     """
-    instances = ports.instances.describe(member.id for member in group.instances)
-    for member in capacity_ledger.candidates(group, instances):
-        known = ports.claims.read(member.id) if member.id != record.instance else record
+    for name in members:
+        known = claims.read(name)
         if known is None or (known.status is Status.CLOSED and not capacity_ledger.was_requested(known, surge)):
-            return Offset(instance=member.id)
+            return Offset(instance=name)
     return NoOffset.WRITTEN_OFF
+
+
+def _asked_before(members: Sequence[str], claims: Claims) -> Settlement:
+    """Return the offset by the youngest member that was asked before and returned to service, else by one whose
+    termination only offsets launches: the instance that was asked last, and would have been retried, has ended. Written
+    off then, the group would stay one too large.
+    """
+    records = claims.read_all(members)
+    known = [records[name] for name in members if name in records]
+    closed = [record for record in known if record.status is Status.CLOSED]
+    open_for_surplus = [record for record in known if record.status is Status.OPEN and only_surplus(record)]
+    record = next(iter((*closed, *open_for_surplus)), None)
+    return Offset(instance=record.instance) if record is not None else NoOffset.WRITTEN_OFF
 
 
 def _request(name: str, surge: SurgeInstance, record: TerminationRecord, ports: Ports) -> None:

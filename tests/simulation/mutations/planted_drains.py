@@ -33,12 +33,36 @@ OF_DRAINS = (
         story="asks the members that are there now",
         edits=(
             edit(
-                f"{TERMINATION}.ledger_settlement._settlement",
-                "if settlement is not NoOffset.WRITTEN_OFF or",
-                "if True or",
+                f"{TERMINATION}.ledger_settlement._elsewhere",
+                "return None if waits else",
+                "return",
             ),
         ),
         tests=("tests/state_machines/test_ledger_walks.py",),
+    ),
+    Planted(
+        name="a launch is written off when the last member that was asked to offset it ends",
+        story="asks each member of the group once",
+        edits=(
+            edit(
+                f"{TERMINATION}.ledger_settlement._elsewhere",
+                "_asked_before(members, ports.claims)",
+                "NoOffset.WRITTEN_OFF",
+            ),
+        ),
+        tests=("tests/unit/termination/test_asked_before.py",),
+    ),
+    Planted(
+        name="a member is asked again by the entry that it has settled",
+        story="takes the name of a launch for the name of each request of its offset",
+        edits=(
+            edit(
+                f"{TERMINATION}.ledger_settlement._entries",
+                "return {surge: settlement, capacity_ledger.next_round(record, surge): settlement}",
+                "return {surge: settlement}",
+            ),
+        ),
+        tests=("tests/state_machines/test_ledger_rounds.py",),
     ),
     Planted(
         name="maintenance of an instance that has ended waits for a budget",
