@@ -122,12 +122,17 @@ def measured(record: UpgradeRecord, group: Group, ports: Ports) -> UpgradeRecord
     """Record the sizes that the upgrade restores: those of the group while no launch of the upgrade is in it, without
     launches for which other terminations will still shrink it.
     """
-    return replace(
-        record,
-        desired=group.desired - sum(_to_offset(one) for one in _others(group, ports.claims)),
-        maximum=record.maximum if record.raised_maximum else owners_maximum(group.name, ports.groups, ports.maxima),
-        sized=ports.clock.now(),
-    )
+    desired = group.desired - sum(_to_offset(one) for one in _others(group, ports.claims))
+    return replace(with_owners_maximum(record, ports), desired=desired, sized=ports.clock.now())
+
+
+def with_owners_maximum(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
+    """Return the record with the MaxSize that the upgrade restores: the owner's present one, unless the upgrade has
+    raised it. Launches that are left in the desired size do not matter for it.
+    """
+    if record.raised_maximum:
+        return record
+    return replace(record, maximum=owners_maximum(record.group, ports.groups, ports.maxima))
 
 
 def _others(group: Group, claims: Claims) -> list[TerminationRecord]:

@@ -16,7 +16,7 @@ from leeward.upgrade.completion import PAUSE, adopt_raised, request_offsets, wai
 from leeward.upgrade.cordoning import uncordon
 from leeward.upgrade.eviction_failures import describe_blocked
 from leeward.upgrade.lease import read, written
-from leeward.upgrade.observation import Observation, measured, observe
+from leeward.upgrade.observation import Observation, measured, observe, with_owners_maximum
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.surge.orders import launch_ordered
@@ -124,7 +124,9 @@ def start_rollback(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         phase_since=None,
         why="",
     )
-    if not turned.in_sizes:
+    if turned.in_sizes:
+        turned = with_owners_maximum(turned, ports)
+    else:
         turned = replace(measured(turned, group, ports), others_scaled=None, others_seen=None)
     written(turned, ports.upgrades)
     return replace(run, next=Next.POINT, why=f"rolling back to {target.template.label if target.template else ''}")

@@ -22,7 +22,7 @@ from leeward.upgrade.creation_failures import creation_failures
 from leeward.upgrade.drains import BOOT_PAUSE, drain
 from leeward.upgrade.gate import gate_of
 from leeward.upgrade.lease import read, wait_for_disruption, written
-from leeward.upgrade.observation import described, measured, observe
+from leeward.upgrade.observation import described, measured, observe, with_owners_maximum
 from leeward.upgrade.preflight.gather import run_preflight
 from leeward.upgrade.rollback import start_rollback, undo
 from leeward.upgrade.rollout import take_turn
@@ -61,8 +61,7 @@ def prepare(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     ended = concluded(record, ports.claims)  # read before the group: its size includes every offset that is found
     group = described(record.group, ports.groups)
     made = prepared(ended, group, ports)
-    if not made.in_sizes:
-        made = measured(made, group, ports)
+    made = with_owners_maximum(made, ports) if made.in_sizes else measured(made, group, ports)
     if not record.prepared:
         made = labelled(made, group, ports.clusters.kubernetes(record.cluster).nodes(), ports.launches)
     if made != record:

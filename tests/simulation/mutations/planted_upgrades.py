@@ -33,7 +33,7 @@ OF_UPGRADE_EDGES = (
     Planted(
         name="only the first start of an upgrade measures the sizes",
         story="takes the sizes of before the upgrade for what the owner wants now",
-        edits=(edit(f"{UPGRADE}.steps.prepare", "if not made.in_sizes:", "if not record.prepared:"),),
+        edits=(edit(f"{UPGRADE}.steps.prepare", "if made.in_sizes", "if record.prepared"),),
         tests=("tests/unit/upgrade/test_measured_sizes.py",),
     ),
     Planted(

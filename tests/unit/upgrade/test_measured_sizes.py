@@ -71,3 +71,14 @@ def test_a_rollback_of_a_stopped_upgrade_measures_after_its_last_offset():
 def test_a_launch_that_is_left_in_the_group_keeps_the_size_of_before_it(in_sizes, step):
     control = ControlRequest.ROLLBACK if step == "start-rollback" else ControlRequest.RUN
     assert desired_after(stopped(now=BEFORE + 1, control=control, **in_sizes), step) == BEFORE
+
+
+@pytest.mark.parametrize("step", ["prepare", "start-rollback"])
+@pytest.mark.parametrize(("raised", "restored"), [(False, 6), (True, 10)])
+def test_a_maxsize_that_an_owner_set_while_the_upgrade_was_stopped_is_restored(raised, restored, step):
+    """Also with launches left in the desired size. Where it could not be restored yet, the value of before stays."""
+    control = ControlRequest.ROLLBACK if step == "start-rollback" else ControlRequest.RUN
+    system = stopped(offset=False, maximum=10, raised_maximum=raised, control=control)
+    system.groups.by_name[GROUP] = replace(system.groups.by_name[GROUP], maximum=6)
+    desired_after(system, step)
+    assert system.upgrades.records[GROUP].maximum == restored
