@@ -127,9 +127,11 @@ class SimClaims:
         """Overwrite what was last seen of the instance."""
         self._put(replace(self._present(instance), seen=seen))
 
-    def surge(self, instance: str, surges: Mapping[str, bool]) -> None:
-        """Overwrite the record's replica surges."""
-        self._put(replace(self._present(instance), surges=dict(surges)))
+    def surge(self, instance: str, deployment: str, scaled: bool | None) -> None:
+        """Write one replica surge of the record, or remove it."""
+        there = self._present(instance)
+        surges = {key: done for key, done in there.surges.items() if key != deployment}
+        self._put(replace(there, surges=surges if scaled is None else {**surges, deployment: scaled}))
 
     def plan(self, instance: str, plan: LaunchPlan) -> None:
         """Overwrite the record's launch plan."""

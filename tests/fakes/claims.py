@@ -71,11 +71,11 @@ class FakeClaims(Calls):
             self._call("failed")
             self._table.failed(instance, why)
 
-    def surge(self, instance: str, surges: Mapping[str, bool]) -> None:
-        """Over what was written before."""
+    def surge(self, instance: str, deployment: str, scaled: bool | None) -> None:
+        """One Deployment of the record."""
         with self._lock:
             self._call("surge")
-            self._table.surge(instance, surges)
+            self._table.surge(instance, deployment, scaled)
 
     def plan(self, instance: str, plan: LaunchPlan) -> None:
         """Over what was planned before."""

@@ -14,6 +14,8 @@ from leeward.model.pod import Owner
 from leeward.model.target import Target, TargetKind
 from leeward.model.termination import CauseKind
 from leeward.policy.document import DrainPolicy
+from leeward.termination.drain_step import STEPS
+from leeward.termination.run import Next, Run
 from tests.fakes.builders import GROUP, our_hook
 from tests.fakes.clock import START
 from tests.state_machines.test_walks import I, a_budget, a_pod, a_system, claim, ended, spot
@@ -458,6 +460,30 @@ class TestSingleReplicas:
         system.kubernetes.scale = fail_once
         assert each_second(system, ready_after(system, 10)).run(I).ended == "Terminated"
         assert refused == ["shop/web"]
+        assert {key: one.replicas for key, one in system.kubernetes.deployment_by_key.items()} == {
+            "shop/web": 1,
+            "shop/api": 1,
+        }
+
+    def test_a_step_that_outlives_its_execution_leaves_no_second_one_behind(self):
+        """The next attempt raises another Deployment, from a record that it read before the old step raised its own."""
+        system = a_surging_system()
+        claim(system, CauseKind.MANUAL)
+        pods_on, steps = system.kubernetes.pods_on, []
+
+        def list_pods(node, **options):
+            if not steps:
+                steps.append("the step of the attempt before")
+                STEPS["drain"](Run(instance=I, attempt=1, version=1, next=Next.DRAIN), {}, system.ports)
+                system.kubernetes.put_deployment(replace(SOLO, name="api"))
+                owner = replace(IN_A_SET, name="api-7c1")
+                system.kubernetes.put_pod(replace(a_lone_pod(), name="api-1", uid="uid-api-1", owner=owner))
+            return pods_on(node, **options)
+
+        system.kubernetes.pods_on = list_pods
+        assert Walker(system).run(I).ended == "Terminated"
+        scaled = [done for done in system.kubernetes.done if done.startswith("scale")]
+        assert scaled[:2] == ["scale shop/web 2", "scale shop/api 2"]
         assert {key: one.replicas for key, one in system.kubernetes.deployment_by_key.items()} == {
             "shop/web": 1,
             "shop/api": 1,

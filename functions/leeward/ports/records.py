@@ -83,8 +83,10 @@ class Claims(Protocol):
         """Overwrite the observed state of EC2 and Auto Scaling. Raises ObjectGoneError."""
         ...
 
-    def surge(self, instance: str, surges: Mapping[str, bool]) -> None:
-        """Overwrite which Deployments have a second replica because of this termination. Raises ObjectGoneError."""
+    def surge(self, instance: str, deployment: str, scaled: bool | None) -> None:
+        """Write whether one Deployment (namespace/name) has a second replica because of this termination; None removes
+        it. Other Deployments stay: two steps may write at the same time. Raises ObjectGoneError.
+        """
         ...
 
     def plan(self, instance: str, plan: LaunchPlan) -> None:

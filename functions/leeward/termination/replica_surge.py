@@ -5,7 +5,7 @@ termination's record names each raised Deployment before the cluster is changed 
 step that is killed at any point leaves a record from which the next step scales back. Only the scale subresource is
 written."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime
 
@@ -89,7 +89,8 @@ class ReplicaSurge:
             waits = None
             self._notify(pod, f"{error} (kubectl apply -f {MANIFEST})")
             deployment = self._of_pod.get(pod.uid)
-            self._write({key: scaled for key, scaled in self._surges.items() if scaled or key != deployment})
+            if deployment and self._surges.get(deployment) is False:
+                self._write(deployment, None)
         if waits is None:
             self._plain.add(pod.uid)
         return waits
@@ -111,7 +112,7 @@ class ReplicaSurge:
             self._lower(key)
 
     def _lower(self, key: str) -> None:
-        """Scale one Deployment back. If that fails it stays among the surges, which later writes of this step keep."""
+        """Scale one Deployment back. If that fails it stays among the surges, for a later step."""
         with suppress(ClusterUnreachableError, ThrottledError):
             put_back(self._record.instance, self._kubernetes, self._ports.claims, only=key)
             self._surges.pop(key, None)
@@ -161,9 +162,9 @@ class ReplicaSurge:
         """Raise the replicas. The record is written before and after, to tell a repeated call from a change by another
         writer.
         """
-        self._write({**self._surges, deployment.key: False})
+        self._write(deployment.key, False)
         if self._kubernetes.scale(deployment, ONE + 1):
-            self._write({**self._surges, deployment.key: True})
+            self._write(deployment.key, True)
         return self._waiting(deployment)
 
     def _wait(self, pod: Pod, deployment: Deployment) -> str | None:
@@ -171,7 +172,7 @@ class ReplicaSurge:
             return None
         if deployment.replicas > ONE:
             if not self._surges[deployment.key]:  # the answer of the scale call was lost, or the step was killed
-                self._write({**self._surges, deployment.key: True})
+                self._write(deployment.key, True)
             return self._waiting(deployment)
         if self._surges[deployment.key]:
             self._notify(pod, f"the replicas of {deployment.key} were set back by others")
@@ -187,9 +188,14 @@ class ReplicaSurge:
         now = self._ports.clock.now()
         self._kubernetes.event(pod, reason=NOT_SURGED, message=message, warning=False, now=now)
 
-    def _write(self, surges: Mapping[str, bool]) -> None:
-        self._ports.claims.surge(self._record.instance, surges)
-        self._surges = dict(surges)
+    def _write(self, key: str, scaled: bool | None) -> None:
+        """Write one entry, never the map that this step has read: a step that outlives its execution, or the next
+        attempt, may write others.
+        """
+        self._ports.claims.surge(self._record.instance, key, scaled)
+        self._surges.pop(key, None)
+        if scaled is not None:
+            self._surges[key] = scaled
 
 
 def put_back(instance: str, kubernetes: Kubernetes, claims: Claims, only: str | None = None) -> None:
@@ -198,11 +204,9 @@ def put_back(instance: str, kubernetes: Kubernetes, claims: Claims, only: str | 
     A Deployment whose replicas another writer has changed since is left as it is. Idempotent: the record drops each
     Deployment that is done. Raises ThrottledError after repeated conflicts.
     """
-    surges = dict(read(instance, claims).surges)
-    for key in [key for key in surges if only in {None, key}]:
+    for key in [key for key in read(instance, claims).surges if only in {None, key}]:
         _put_back(key, kubernetes)
-        del surges[key]
-        claims.surge(instance, surges)
+        claims.surge(instance, key, None)
 
 
 def _put_back(key: str, kubernetes: Kubernetes) -> None:

@@ -29,6 +29,18 @@ OF_DRAINS = (
         tests=("tests/state_machines/test_leaving.py",),
     ),
     Planted(
+        name="of two steps of one termination the later one forgets the other's second replica",
+        story="writes the second replicas that it knows of as one value",
+        edits=(
+            edit(
+                "leeward.adapters.aws.claims.DynamoClaims.surge",
+                'change.set_in("surges", deployment, scaled)',
+                'change.set("surges", {deployment: scaled})',
+            ),
+        ),
+        tests=("tests/contract/test_claims.py",),
+    ),
+    Planted(
         name="a launch is written off while the group still launches the member that can offset it",
         story="asks the members that are there now",
         edits=(

@@ -149,10 +149,13 @@ class DynamoClaims:
         change.set("seen", seen.to_json())
         self._write(instance, change)
 
-    def surge(self, instance: str, surges: Mapping[str, bool]) -> None:
-        """Write the surges in one write; a repeat writes the same. Raises ObjectGoneError without a record."""
+    def surge(self, instance: str, deployment: str, scaled: bool | None) -> None:
+        """Write or remove one entry in one write; a repeat does the same. Raises ObjectGoneError without a record."""
         change = Change()
-        change.set("surges", dict(surges))
+        if scaled is None:
+            change.remove_in("surges", deployment)
+        else:
+            change.set_in("surges", deployment, scaled)
         self._write(instance, change)
 
     def plan(self, instance: str, plan: LaunchPlan) -> None:

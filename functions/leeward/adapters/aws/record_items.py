@@ -65,6 +65,7 @@ def new_record(subject: Subject, cause: Cause, now: datetime, *, deployment: str
         "times": {"claimed": format_instant(now)},
         "heartbeats": {},
         "offsets": {},
+        "surges": {},
         "blockedBy": [],
         "evicted": 0,
     }

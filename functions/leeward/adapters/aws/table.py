@@ -188,18 +188,19 @@ def _names(expression: str) -> dict[str, str]:
 
 
 class Change:
-    """UpdateExpression that grows by one assignment at a time."""
+    """UpdateExpression that grows by one assignment or removal at a time."""
 
     def __init__(self) -> None:
         self._sets: list[str] = []
         self._adds: list[str] = []
+        self._removes: list[str] = []
         self._names: dict[str, str] = {}
         self._values: dict[str, Any] = {}
 
     @property
     def empty(self) -> bool:
-        """True while nothing is assigned."""
-        return not self._values
+        """True while nothing is assigned or removed."""
+        return not self._values and not self._removes
 
     def set(self, attribute: str, value: Any) -> None:
         """Set an attribute."""
@@ -215,9 +216,13 @@ class Change:
         """Add to a number."""
         self._adds.append(f"#{attribute} {self._value(count)}")
 
+    def remove_in(self, attribute: str, name: str) -> None:
+        """Remove an entry of a map, if it is there."""
+        self._removes.append(f"#{attribute}.{self._name(name)}")
+
     def written(self) -> tuple[str, dict[str, str], dict[str, Any]]:
         """Return expression, names and values."""
-        parts = [("SET", self._sets), ("ADD", self._adds)]
+        parts = [("SET", self._sets), ("ADD", self._adds), ("REMOVE", self._removes)]
         expression = " ".join(f"{verb} {', '.join(items)}" for verb, items in parts if items)
         return expression, self._names, self._values
 
