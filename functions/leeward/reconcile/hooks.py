@@ -20,7 +20,7 @@ from leeward.reconcile.records import is_open, read_records
 from leeward.reconcile.result import ReconcileResult
 from leeward.retry import retry
 from leeward.termination.execution import start, subject_of
-from leeward.termination.heartbeats import AT_EVERY_CHANCE, keep_waiting
+from leeward.termination.heartbeats import AT_EVERY_CHANCE, TWO_PASSES, keep_waiting
 from leeward.termination.instance_state import of_ours
 
 TERMINATE_WAIT = "Terminating:Wait"
@@ -84,13 +84,15 @@ def _hooks(group: Group, clock: Clock, groups: Groups) -> Sequence[LifecycleHook
 def _keep_waiting(
     state: ClusterState, group: Group, records: Sequence[TerminationRecord], ports: Ports, result: ReconcileResult
 ) -> None:
-    """Heartbeat for runs under way too: a run heartbeats by itself, but its retries may delay it."""
+    """Heartbeat for runs under way too: a run heartbeats by itself, but its retries may delay it, and its step may hang
+    while this pass or the next one fails. A hook of four minutes or more needs no more heartbeats for that.
+    """
     hooks, policy = _hooks(group, ports.clock, ports.groups) if records else (), state.policy_of(group)
     running = known_or(state.executions, frozenset())
     for record in records:
         ahead = timedelta() if execution_name(record.instance, record.attempt) in running else AT_EVERY_CHANCE
         with result.isolate(record.instance):
-            keep_waiting(record, group.name, of_ours(hooks, record, policy, ports), policy, ports, ahead)
+            keep_waiting(record, group.name, of_ours(hooks, record, policy, ports), policy, ports, ahead, TWO_PASSES)
 
 
 def _settle_endings(

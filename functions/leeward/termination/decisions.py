@@ -245,16 +245,21 @@ def held_since(record: TerminationRecord, hook: LifecycleHook) -> datetime | Non
 
 
 def heartbeats_due(
-    hooks: Iterable[LifecycleHook], record: TerminationRecord, heartbeat: Heartbeat, now: datetime, ahead: timedelta
+    hooks: Iterable[LifecycleHook],
+    record: TerminationRecord,
+    heartbeat: Heartbeat,
+    now: datetime,
+    ahead: timedelta,
+    unattended: timedelta = UNATTENDED,
 ) -> tuple[LifecycleHook, ...]:
     """Return the waiting hooks of ours that need a heartbeat within `ahead`, or that would end before the next chance
-    to send one. Return none once `until` has passed since the hook began to hold the instance.
+    to send one, `unattended` from now. Return none once `until` has passed since the hook began to hold the instance.
     """
     return tuple(
         hook
         for hook in hooks
         if (due := _next_heartbeat(hook, record, heartbeat, now)) is not None
-        and (due <= now + ahead or _ends(hook, record, now) <= now + UNATTENDED)
+        and (due <= now + ahead or _ends(hook, record, now) <= now + unattended)
     )
 
 

@@ -19,6 +19,7 @@ from leeward.termination.run import Run
 from leeward.workflow.steps import Step
 
 AT_EVERY_CHANCE = timedelta(minutes=2)  # before a heartbeat is due: two passes of the minute reconciler may fail
+TWO_PASSES = timedelta(minutes=2)  # of the minute reconciler: the next one, which may fail, and the one after it
 
 
 def record_heartbeat(situation: InstanceState, ports: Ports, ahead: timedelta = timedelta()) -> TerminationRecord:
@@ -39,11 +40,14 @@ def keep_waiting(
     policy: NodePolicy | None,
     ports: Ports,
     ahead: timedelta,
+    unattended: timedelta = decisions.UNATTENDED,
 ) -> TerminationRecord:
-    """Heartbeat these hooks of an instance that is known to be held; without a policy the defaults apply."""
+    """Heartbeat these hooks of an instance that is known to be held; without a policy the defaults apply. `ahead`,
+    `unattended`: as `decisions.heartbeats_due` takes them.
+    """
     now = ports.clock.now()
     settings = (policy or UNSELECTED).interruption.heartbeat
-    due = decisions.heartbeats_due(hooks, record, settings, now, ahead)
+    due = decisions.heartbeats_due(hooks, record, settings, now, ahead, unattended)
     sent = {
         hook.name: now for hook in due if ports.groups.heartbeat(group=group, hook=hook.name, instance=record.instance)
     }

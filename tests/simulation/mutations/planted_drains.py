@@ -41,6 +41,12 @@ OF_DRAINS = (
         tests=("tests/contract/test_claims.py",),
     ),
     Planted(
+        name="the reconciler counts on the next step of a hook of two minutes",
+        story="leaves the heartbeats of an execution that runs to its steps until half of the time-out has passed",
+        edits=(edit("leeward.reconcile.hooks._keep_waiting", ", ahead, TWO_PASSES)", ", ahead)"),),
+        tests=("tests/unit/reconcile/test_reconciler.py",),
+    ),
+    Planted(
         name="a launch is written off while the group still launches the member that can offset it",
         story="asks the members that are there now",
         edits=(

@@ -57,7 +57,7 @@ OF_PERIODS = (
         edits=(
             edit(
                 "leeward.termination.decisions.heartbeats_due",
-                "or _ends(hook, record, now) <= now + UNATTENDED",
+                "or _ends(hook, record, now) <= now + unattended",
                 "",
             ),
         ),

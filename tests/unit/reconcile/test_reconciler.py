@@ -338,6 +338,38 @@ def test_a_hook_of_a_minute_is_heartbeaten_by_the_reconciler_although_its_execut
     assert system.groups.heartbeats == [(GROUP, "leeward-terminate", NODE)]
 
 
+def test_a_hook_of_two_minutes_outlives_a_step_that_hangs_and_a_throttled_heartbeat():
+    """The execution heartbeats, and then its step hangs; of the next two passes the second is throttled."""
+    system = a_system(hooks=[our_hook(heartbeat_timeout=120)])
+    system.groups.begin_terminating(GROUP, NODE)
+    claim(system, CauseKind.ASG_TERMINATE)
+    system.executions.start(NODE, 1)
+    last = system.clock.now()
+    system.claims.note(NODE, heartbeats={"leeward-terminate": last})
+    for seconds, throttled in ((26, False), (59, True), (59, False)):
+        system.clock.advance(seconds=seconds)
+        assert system.clock.now() < last + timedelta(seconds=120)
+        if throttled:
+            system.groups.fail("heartbeat", ThrottledError("rate exceeded"))
+        reconcile_once(system.ports)
+        system.groups.heal()
+        last = system.claims.records[NODE].heartbeats["leeward-terminate"]
+    assert len(system.groups.heartbeats) == 2
+
+
+@pytest.mark.parametrize("time_out", [240, 300, 1728])
+def test_hooks_of_four_minutes_and_more_are_heartbeaten_at_half_of_their_time_out_and_not_oftener(time_out):
+    """Auto Scaling answers few calls, and a storm has a thousand hooks."""
+    system = a_system(hooks=[our_hook(heartbeat_timeout=time_out)])
+    system.groups.begin_terminating(GROUP, NODE)
+    claim(system, CauseKind.ASG_TERMINATE)
+    system.executions.start(NODE, 1)
+    for _ in range(60):
+        system.clock.advance(minutes=1)
+        reconcile_once(system.ports)
+    assert len(system.groups.heartbeats) == 60 // -(-time_out // 120)  # passes in half of a time-out, rounded up
+
+
 def test_a_pass_that_dies_over_its_records_has_settled_the_hooks_before():
     """A zone that ends at once leaves hundreds of both: a hook that times out is lost, the rest is done next minute."""
     system = a_system(ids=(NODE, "i-0def"), hooks=[our_hook()])
