@@ -18,12 +18,14 @@ from constructs import Construct
 
 from infra.names import Names
 
-RECEIVES = 20  # nearly two hours, as fn interruption spaces retries; then the message goes to the dead-letter queue
+HIDDEN = 2  # times the consumer's timeout: a batch whose invocation dies comes back within half of a spot warning
+RECEIVES = 60  # an hour of dead invocations, two of failures as fn interruption spaces them; then to the dead letters
 
 
 class InterruptionQueue(Construct):
     """The three queues. `consumer_timeout`: timeout of the consuming function, in seconds. A message stays invisible
-    six times as long, as AWS recommends, so that a throttled batch is not delivered twice. `key`: the customer's.
+    twice as long. AWS recommends six times, so that Lambda can retry a throttled batch; these batches have reserved
+    concurrency (docs/designs/storms.md). `key`: the customer's.
     """
 
     def __init__(self, scope: Construct, consumer_timeout: int, names: Names, key: kms.IKey | None) -> None:
@@ -50,7 +52,7 @@ class InterruptionQueue(Construct):
             encryption=queue_encryption(self._key),
             encryption_master_key=self._key,
             enforce_ssl=True,
-            visibility_timeout=Duration.seconds(6 * consumer_timeout),
+            visibility_timeout=Duration.seconds(HIDDEN * consumer_timeout),
             retention_period=Duration.days(4),
             receive_message_wait_time=Duration.seconds(20),
             dead_letter_queue=sqs.DeadLetterQueue(queue=self.dead_letters, max_receive_count=RECEIVES),

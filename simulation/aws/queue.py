@@ -12,9 +12,9 @@ from simulation.timeline import Entry, Timeline
 
 BATCH = 100
 WINDOW = 1.0  # seconds that the event source collects
-RECEIVES = 20
+RECEIVES = 60
 FUNCTION_TIMEOUT = 30.0
-VISIBILITY = 6 * FUNCTION_TIMEOUT
+VISIBILITY = 2 * FUNCTION_TIMEOUT
 AT_ONCE = 10  # batches: MaximumConcurrency of the event source, as infra sets it
 STATE_CHANGES_AT_ONCE = 2
 READ_AT_ONCE = 5  # batches that Lambda reads when messages become available ("Using Lambda with Amazon SQS")

@@ -6,10 +6,13 @@ import pytest
 
 from infra.rules import OF_THE_ACCOUNT, RULES, execution_rule
 from leeward.interruption.parse import PARSERS
+from leeward.interruption.redelivery import delay_seconds
+from simulation.aws import queue as simulated
 from tests.events import event
 from tests.infra.conftest import SENDER, TOPIC
 from tests.infra.event_pattern import matches
 
+HOUR, SPOT_WARNING = 3600, 120  # seconds
 RULE = "AWS::Events::Rule"
 QUEUE = "AWS::SQS::Queue"
 INTERRUPTION = "leeward-interruption"
@@ -96,26 +99,39 @@ def test_every_rule_fills_its_queue_and_loses_nothing(template):
         assert rule["State"] == "ENABLED"
 
 
-def test_a_message_that_fails_twenty_times_goes_to_the_dead_letters_and_stays_two_weeks(template):
+def test_a_message_that_fails_for_an_hour_goes_to_the_dead_letters_and_stays_two_weeks(template):
     for queue in (INTERRUPTION, STATE_CHANGES):
-        redrive = template.named(QUEUE)[queue]["RedrivePolicy"]
+        settings = template.named(QUEUE)[queue]
+        redrive = settings["RedrivePolicy"]
         assert redrive["deadLetterTargetArn"].endswith(f":{DEAD_LETTERS}")
-        assert redrive["maxReceiveCount"] == 20
+        assert redrive["maxReceiveCount"] * settings["VisibilityTimeout"] >= HOUR, "where every invocation dies"
+        assert sum(map(delay_seconds, range(1, redrive["maxReceiveCount"]))) >= 2 * HOUR, "where every one fails"
     assert template.named(QUEUE)[DEAD_LETTERS]["MessageRetentionPeriod"] == 14 * 24 * 3600
 
 
 @pytest.mark.parametrize("queue", [INTERRUPTION, STATE_CHANGES])
-def test_a_batch_stays_invisible_six_times_as_long_as_the_function_may_take(template, queue):
+def test_a_batch_whose_invocation_dies_comes_back_while_a_spot_warning_leaves_time(template, queue):
+    """Lambda demands the function's own timeout at least; with twice that, no message of a slow batch is repeated."""
     timeout = template.named("AWS::Lambda::Function")["leeward-interruption"]["Timeout"]
-    assert template.named(QUEUE)[queue]["VisibilityTimeout"] >= 6 * timeout
+    assert 2 * timeout <= template.named(QUEUE)[queue]["VisibilityTimeout"] <= SPOT_WARNING / 2
 
 
-@pytest.mark.parametrize(("source", "at_once"), [(QUEUE_ARN, 10), (STATE_CHANGES_ARN, 2)])
+@pytest.mark.parametrize("queue", [INTERRUPTION, STATE_CHANGES])
+def test_the_simulated_queue_has_the_settings_of_the_template(template, queue):
+    settings, function = template.named(QUEUE)[queue], template.named("AWS::Lambda::Function")["leeward-interruption"]
+    found = (settings["VisibilityTimeout"], settings["RedrivePolicy"]["maxReceiveCount"], function["Timeout"])
+    assert found == (simulated.VISIBILITY, simulated.RECEIVES, simulated.FUNCTION_TIMEOUT)
+
+
+@pytest.mark.parametrize(
+    ("source", "at_once"),
+    [(QUEUE_ARN, simulated.AT_ONCE), (STATE_CHANGES_ARN, simulated.STATE_CHANGES_AT_ONCE)],
+)
 def test_batches_are_large_reported_record_by_record_and_bounded(template, source, at_once):
     mappings = template.resources("AWS::Lambda::EventSourceMapping").values()
     (mapping,) = (found for found in mappings if found["EventSourceArn"] == source)
     assert mapping["FunctionName"] == "leeward-interruption"
-    assert (mapping["BatchSize"], mapping["MaximumBatchingWindowInSeconds"]) == (100, 1)
+    assert (mapping["BatchSize"], mapping["MaximumBatchingWindowInSeconds"]) == (simulated.BATCH, simulated.WINDOW)
     assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
     assert mapping["ScalingConfig"] == {"MaximumConcurrency": at_once}
 

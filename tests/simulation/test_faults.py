@@ -201,6 +201,26 @@ def test_one_of_a_batch_fails_alone_and_a_killed_batch_comes_back_whole():
     assert (queue.depth, queue.handled) == (0, 2)
 
 
+def test_a_batch_that_dies_comes_back_before_a_hook_of_two_minutes_ends():
+    """A lifecycle action whose invocation hangs until its time-out is not lost for the reconciler alone to find."""
+    seen = []
+
+    def consume(batch):
+        seen.append(timeline.now() - START)
+        if len(seen) == 1:
+            invocations.sleep(3600)
+        return []
+
+    timeline = Timeline()
+    invocations = Invocations(timeline)
+    queue = Queue(timeline, invocations)
+    queue.consumer = consume
+    queue.send("{}")
+    timeline.run_until(START + 3600)
+    assert (len(seen), queue.handled) == (2, 1)
+    assert seen[1] < 90
+
+
 def test_redelivery_can_be_asked_for_sooner():
     seen = []
 

@@ -1,6 +1,6 @@
 """Redelivery of a failed record: soon, because a spot warning has two minutes, then with growing delays.
 
-The queue's own visibility time-out has to be six times the function's, which is longer than that."""
+The queue's own visibility time-out has to outlast the function, which is longer than that."""
 
 from collections.abc import Mapping
 
@@ -10,12 +10,12 @@ from leeward.interruption.decision import RecordOutcome
 from leeward.isolation import isolate_errors
 from leeward.ports import Ports
 
-LONGEST_SECONDS = 600
-TRIES = 3  # each has three of the SDK's: without the request a record returns minutes after a spot instance is gone
+LONGEST_SECONDS = 150
+TRIES = 3  # each has three of the SDK's: without the request a record returns a minute later
 
 
 def delay_seconds(receives: int) -> int:
-    """Return 1, 2, 4 ... seconds after the first, second, third delivery; twenty deliveries take nearly two hours."""
+    """Return 1, 2, 4 ... seconds after the first, second, third delivery; sixty deliveries take over two hours."""
     return min(1 << max(min(receives, 16) - 1, 0), LONGEST_SECONDS)
 
 

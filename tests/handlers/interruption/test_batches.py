@@ -206,7 +206,7 @@ class TestRedelivery:
         for queue.receives in (1, 2, 3, 9, 99):
             assert queue.deliver(spot()) == ["m0"]
             waits.append(queue.system.redelivery.delays["r0"])
-        assert waits == [1, 2, 4, 256, 600]
+        assert waits == [1, 2, 4, 150, 150]
 
     def test_each_queue_is_asked_for_its_own_messages(self, connect):
         queue = connect()
