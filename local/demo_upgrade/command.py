@@ -9,7 +9,7 @@ from local.stack import LocalStack, LocalStackError
 
 def start(stack: LocalStack, *more: str) -> Said:
     """Start the upgrade, or resume one that was stopped."""
-    return leeward(stack, "upgrade", "start", scene.GROUP, "--cluster", stack.cluster, *more, "-o", "json")
+    return leeward(stack, "upgrade", "start", scene.GROUP, "--cluster", stack.cluster, "--yes", *more, "-o", "json")
 
 
 def snapshot(stack: LocalStack, directory: Path) -> Path:

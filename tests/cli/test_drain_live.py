@@ -15,7 +15,7 @@ from tests.fakes.system import FakeSystem
 from tests.state_machines.walker import Walker
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
-LIVE = ("--cluster", "blue", "--now", "2026-05-01T12:00:00Z", "-o", "json")
+LIVE = ("--cluster", "blue", "--now", "2026-05-01T12:00:00Z", "-o", "json", "--yes")
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_a_group_that_is_gone_is_known_by_the_tags_of_its_instances(leeward, sys
 
 def test_a_second_drain_joins_the_first_and_there_is_one_execution(leeward, system):
     leeward("drain", "node-i-0a", *LIVE)
-    again = leeward("drain", "node-i-0a", "--cluster", "blue", "--now", "2026-05-01T12:01:00Z", "-o", "json")
+    again = leeward("drain", "node-i-0a", "--cluster", "blue", "--now", "2026-05-01T12:01:00Z", "-o", "json", "--yes")
     assert again.json["execution"] == "i-0a-1"
     assert len(system.claims.read("i-0a").causes) == 2
     assert system.executions.open == {"i-0a-1"}
@@ -77,7 +77,7 @@ def test_a_second_drain_joins_the_first_and_there_is_one_execution(leeward, syst
 def test_a_new_drain_after_one_that_ended_is_the_next_attempt(leeward, system):
     leeward("drain", "node-i-0a", *LIVE)
     system.executions.end("i-0a", 1)
-    again = leeward("drain", "node-i-0a", "--cluster", "blue", "--now", "2026-05-01T13:00:00Z", "-o", "json")
+    again = leeward("drain", "node-i-0a", "--cluster", "blue", "--now", "2026-05-01T13:00:00Z", "-o", "json", "--yes")
     assert again.json["execution"] == "i-0a-2"
 
 
@@ -137,7 +137,7 @@ class Story:
         self.steps.pop(0)()
 
 
-TABLE = ("--cluster", "blue", "--now", "2026-05-01T12:00:00Z")
+TABLE = ("--cluster", "blue", "--now", "2026-05-01T12:00:00Z", "--yes")
 
 
 def test_a_drain_is_followed_to_its_end(leeward, system):

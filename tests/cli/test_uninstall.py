@@ -65,7 +65,7 @@ def system(monkeypatch):
 @pytest.fixture
 def uninstall(leeward, system):
     def run(*arguments, code=0):
-        result = leeward("uninstall", "--cluster", CLUSTER, "-o", "json", *arguments)
+        result = leeward("uninstall", "--cluster", CLUSTER, "-o", "json", "--yes", *arguments)
         assert result.code == code, result.err
         jsonschema.validate(result.json, SCHEMA)
         return result.json
@@ -137,16 +137,16 @@ def test_where_the_stack_is_gone_already_nothing_is_at_work(uninstall, system):
 
 def test_a_permission_that_is_missing_is_named(leeward, system):
     system.claims.fail("open_instances", AccessDeniedError("not allowed to dynamodb:Query"))
-    result = leeward("uninstall", "--cluster", CLUSTER)
+    result = leeward("uninstall", "--cluster", CLUSTER, "--yes")
     assert (result.code, "dynamodb:Query" in result.err) == (1, True)
     assert well_known.FINALIZER in system.kubernetes.by_name[NODE].finalizers
 
 
 def test_the_table_names_what_came_off(leeward, system):
-    out = leeward("uninstall", "--cluster", CLUSTER).out
+    out = leeward("uninstall", "--cluster", CLUSTER, "--yes").out
     assert "taken off" in out
     assert "finalizer leeward.dev/termination" in out
-    assert "nothing of Leeward is there" in leeward("uninstall", "--cluster", CLUSTER).out
+    assert "nothing of Leeward is there" in leeward("uninstall", "--cluster", CLUSTER, "--yes").out
 
 
 def test_from_a_folder_it_is_only_reported(leeward, tmp_path):

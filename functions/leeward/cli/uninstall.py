@@ -12,6 +12,7 @@ from rich.console import Group as Rows
 from rich.console import RenderableType
 from rich.table import Table
 
+from leeward.cli.confirmation import add_yes, check_can_ask, confirm
 from leeward.cli.context import context_of
 from leeward.cli.output import emit
 from leeward.errors import AccessDeniedError, InvalidPolicyError, TerminalError
@@ -43,17 +44,30 @@ class Removal:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the dry run."""
+    """Add the dry run, and the consent."""
+    add_yes(parser)
     parser.add_argument("--dry-run", action="store_true", help="only print what would be removed")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Remove and report; return 1 where an object had to be left."""
+    dry_run = arguments.dry_run or arguments.snapshot is not None
+    if not dry_run and arguments.cluster is not None:
+        check_can_ask(arguments, "uninstall", "removes Leeward from nodes and groups (--dry-run shows what)")
     context = context_of(arguments, "uninstall")
-    dry_run = arguments.dry_run or context.folder is not None
+    if not dry_run and not arguments.yes:
+        confirm(arguments, effects_of(remove(context.ports, context.cluster, dry_run=True)))
     removal = remove(context.ports, context.cluster, dry_run=dry_run)
     emit(to_json(removal), arguments.output, lambda: _table(removal))
     return 1 if removal.left else 0
+
+
+def effects_of(removal: Removal) -> list[str]:
+    """Return what a removal will take off, a line each, and what it leaves."""
+    nodes = [f"remove from node {name}: {', '.join(what)}" for name, what in removal.nodes.items()]
+    hooks = [f"remove from group {group}: lifecycle hook {hook}" for group, hook in removal.hooks]
+    left = [f"leave {what}: {why}" for what, why in removal.left]
+    return [*nodes, *hooks, *left] or ["nothing of Leeward is there"]
 
 
 def to_json(removal: Removal) -> dict[str, Any]:

@@ -14,7 +14,9 @@ from rich.console import Group as Rows
 from rich.console import RenderableType
 from rich.table import Table
 
+from leeward.cli.confirmation import add_yes, check_can_ask, confirm
 from leeward.cli.context import context_of
+from leeward.cli.drain.effects import effect_of
 from leeward.cli.drain.live import DrainRequest, RefusedError, follow, node_of, print_progress, refusal_of, start
 from leeward.cli.drain.targets import DrainTarget, targets_of
 from leeward.cli.options import instant
@@ -38,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("node", metavar="NODE", nargs="?", help="name of the node")
     parser.add_argument("--group", metavar="GROUP", help="all nodes of this Auto Scaling group instead")
     _add_flag(parser, "--wait", "follow a live start to its end; Ctrl-C leaves it running (default: with -o table)")
+    add_yes(parser)
     _add_flag(parser, "--dry-run", "only show the plan", more_true=("client", "server"), more_false=("none",))
     parser.add_argument(
         "--deadline",
@@ -86,8 +89,10 @@ def run(arguments: argparse.Namespace) -> int:
     if (arguments.node is None) == (arguments.group is None):
         found = "neither NODE nor" if arguments.node is None else "both NODE and"
         raise InvalidInputError(f"drain: found {found} --group, expected one of them (see leeward drain --help)")
+    dry = arguments.dry_run or arguments.snapshot is not None
+    if not dry and arguments.cluster is not None:
+        check_can_ask(arguments, "drain", "terminates the instance (--dry-run shows the plan)")
     context = context_of(arguments, "drain")
-    dry = arguments.dry_run or context.folder is not None
     targets = targets_of(context, node=arguments.node, group=arguments.group)
     plans = [_plan(target, arguments) for target in targets]
     documents = [to_json(target, plan, arguments.now) for target, plan in zip(targets, plans, strict=True)]
@@ -98,6 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
         if reasons:
             raise RefusedError(f"refused: {'; '.join(reasons)}; nothing was started (--dry-run shows the plan)")
         return int(blocked)
+    confirm(arguments, [effect_of(target, plan) for target, plan in zip(targets, plans, strict=True)])
     for target, document in zip(targets, documents, strict=True):
         document["execution"] = start(target, context.ports, _request(arguments))
     _print(arguments, documents)

@@ -30,7 +30,7 @@ def test_a_drain_is_planned_live_then_done_and_then_drawn(stack, crew, leeward, 
     assert [pod["how"] for pod in plan["evict"]] == ["evict", "evict"]
     assert team.record(victim) is None
 
-    code, out, _ = leeward("drain", node)
+    code, out, _ = leeward("drain", node, "--yes")
     assert code == 0
     assert json.loads(out)["execution"] == f"{victim}-1"
     record = team.closed(victim)
@@ -68,7 +68,7 @@ def test_a_group_is_drained_past_its_budget_with_kubectls_flags_and_followed_to_
     code, out, err = leeward("blockers", team.node_name(first))
     (blocker, *_) = json.loads(out)["blockers"]
     assert (code, err, blocker["kind"], blocker["owner"]) == (0, "", "pdb-never", "Deployment/by-group")
-    flags = ("--disable-eviction", "--grace-period=1", "--wait")
+    flags = ("--disable-eviction", "--grace-period=1", "--wait", "--yes")
     code, out, err = leeward("drain", "--group", team.group, *flags)
     assert code == 0, err
     assert {plan["execution"] for plan in json.loads(out)} == {f"{name}-1" for name in team.instances}
@@ -105,7 +105,7 @@ def test_what_an_uninstall_would_take_off_is_reported_and_a_cluster_that_is_not_
     team = crew(1, name="kept", hook=True)
     node = team.node_name(team.instances[0])
     team.reconcile()
-    for options in (("--dry-run",), ()):
+    for options in (("--dry-run",), ("--yes",)):
         code, out, err = leeward("uninstall", *options)
         assert (code, err) == (1, "")
         reported = json.loads(out)

@@ -1,0 +1,28 @@
+"""Effect of a live drain on one node, in a line for the question before it."""
+
+from leeward.cli.drain.targets import DrainTarget
+from leeward.termination.drain_plan import DrainPlan, PodRemoval
+
+MOST_BLOCKED = 3  # pods named
+
+
+def effect_of(target: DrainTarget, plan: DrainPlan) -> str:
+    """Return what the drain will do to the node: its pods, its instance, and what blocks it now."""
+    evicted = sum(one.removal is not PodRemoval.DELETE for one in plan.evict)
+    deleted = len(plan.evict) - evicted
+    pods = [f"evict {_counted(evicted)}", *([f"delete {_counted(deleted)}"] if deleted else [])]
+    instance = f"instance {target.node.instance_id} of group {target.group}"
+    end = f"remove the Node ({instance} is gone)" if target.gone else f"TERMINATE {instance}"
+    return f"{target.node.name}: {', '.join(pods)}, then {end}{_blocked(plan)}"
+
+
+def _blocked(plan: DrainPlan) -> str:
+    held = [f"{one.pod.key} ({', '.join(one.blocked_by)})" for one in plan.evict if one.blocked_by]
+    if not held:
+        return ""
+    more = f" and {len(held) - MOST_BLOCKED} more" if len(held) > MOST_BLOCKED else ""
+    return f"; blocked now: {', '.join(held[:MOST_BLOCKED])}{more}"
+
+
+def _counted(pods: int) -> str:
+    return f"{pods} pod{'' if pods == 1 else 's'}"
