@@ -124,7 +124,10 @@ def test_a_broken_attachment_is_reported_with_its_place(leeward, tmp_path):
 
 def test_bad_input_is_reported_in_one_sentence(leeward):
     reported = leeward.refuses("blockers", "node-x", "--snapshot", FOLDER)
-    assert reported == f"{FOLDER}/nodes.json: items: found no node 'node-x', expected one of its nodes: node-a, node-b"
+    assert (
+        reported
+        == f"{FOLDER}/nodes.json: items: found no node 'node-x', expected one of its nodes: node-a, node-b; did you mean node-b?"
+    )
     reported = leeward.refuses("blockers")
     assert (
         reported == "blockers: found neither --cluster nor --snapshot, expected --cluster NAME (live) or --snapshot DIR"
@@ -198,7 +201,8 @@ def test_live_a_blocked_spot_drain_says_until_when(leeward, system):
 
 def test_live_an_unknown_node_is_reported_with_those_that_are_there(leeward, system):
     reported = leeward.refuses("blockers", "node-x", *LIVE)
-    assert reported == "cluster blue: nodes: found no node 'node-x', expected one of its nodes: node-i-0a, node-i-0b"
+    expected = "expected one of its nodes: node-i-0a, node-i-0b; did you mean node-i-0b?"
+    assert reported == f"cluster blue: nodes: found no node 'node-x', {expected}"
 
 
 def test_live_hooks_and_volumes_are_looked_up(leeward, system):

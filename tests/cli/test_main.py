@@ -9,6 +9,7 @@ import sys
 import pytest
 import yaml
 
+from leeward import __version__
 from leeward.cli import drift
 from leeward.cli.main import DEBUG, build_parser, parse_arguments
 from leeward.model.times import format_instant
@@ -48,18 +49,20 @@ def test_json_and_yaml_say_the_same(leeward):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "found nothing, expected COMMAND"),
+        (["-o", "json"], "found nothing, expected COMMAND"),
         (
             ["flood"],
             "argument COMMAND: found 'flood', expected one of "
-            "blockers, budget, doctor, drain, drift, explain-event, ips, place, plan, report, snapshot, template, "
-            "uninstall, "
-            "upgrade, zones",
+            "blockers, budget, doctor, drain, drift, explain-event, help, ips, place, plan, report, snapshot, "
+            "template, uninstall, upgrade, version, zones",
         ),
         (["drain", "n", "--bogus"], "found unknown arguments: --bogus, expected none"),
         (["drain", "n", "m"], "found unknown arguments: m, expected none"),
         (["drain", "n", "-o", "xml"], "drain: argument -o/--output: found 'xml', expected one of table, json, yaml"),
-        (["drain", "n", "--snap", "x"], "found unknown arguments: --snap x, expected none"),
+        (
+            ["drain", "n", "--snap", "x"],
+            "found unknown arguments: --snap x, expected none; did you mean --snapshot?",
+        ),
         (
             ["drain", "n", "--now", "noon"],
             "drain: argument --now: found 'noon', expected an RFC 3339 time such as 2024-05-01T12:00:00Z",
@@ -114,6 +117,32 @@ def test_help_is_no_error(capsys, arguments):
     assert "leeward" in capsys.readouterr().out
 
 
+def test_without_arguments_the_help_is_printed(leeward):
+    result = leeward()
+    assert (result.code, result.err) == (0, "")
+    assert "roll a group to a new template" in result.out
+    assert leeward("help").out == result.out
+
+
+@pytest.mark.parametrize("command", ["drain", "zones"])
+def test_help_shows_the_help_of_a_command(leeward, command):
+    result = leeward("help", command)
+    assert (result.code, result.err) == (0, "")
+    assert result.out.startswith(f"usage: leeward {command} ")
+
+
+@pytest.mark.parametrize(
+    ("command", "hint"), [("plna", "plan"), ("upgarde", "upgrade"), ("Doctor", "doctor"), ("blocker", "blockers")]
+)
+def test_an_unknown_command_names_the_nearest(leeward, command, hint):
+    assert f"; did you mean {hint}?" in leeward.refuses(command)
+    assert f"; did you mean {hint}?" in leeward.refuses("help", command)
+
+
+def test_the_version_is_a_command_and_an_option(leeward):
+    assert leeward("version").out == f"leeward {__version__}\n"
+
+
 def test_the_help_of_every_command_explains_every_option():
     commands = next(action for action in build_parser()._actions if action.choices and "drain" in action.choices)
     for name, parser in commands.choices.items():
@@ -126,7 +155,7 @@ def test_help_imports_no_command():
     imported = "import sys, leeward.cli.main as m; m.build_parser(['--help']); print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", imported], capture_output=True, text=True, check=True)
     modules = {name for name in run.stdout.split() if name.startswith("leeward.cli.")}
-    assert modules == {"leeward.cli.main", "leeward.cli.options", "leeward.cli.output"}
+    assert modules == {f"leeward.cli.{name}" for name in ("main", "nearest", "options", "output")}
     assert not {"rich", "yaml", "boto3"} & set(run.stdout.split())
 
 

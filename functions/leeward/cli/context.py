@@ -3,19 +3,21 @@
 Decides which of the two is meant, and how a missing object is named; the command is the same for both."""
 
 import argparse
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from leeward.adapters.folder.reader import Folder
+from leeward.cli.nearest import did_you_mean
+from leeward.cli.node_names import listed, node_among, plain
 from leeward.cli.output import tell
 from leeward.errors import InvalidInputError, LeewardError
 from leeward.model.facts import ClusterFacts
 from leeward.model.group import Group
 from leeward.model.launch import LaunchTemplateRef
+from leeward.model.node import Node
 from leeward.ports import Ports
 
 VERSIONS = "launch-template-versions"
-MOST_NAMES = 10  # that a message lists
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,22 +61,35 @@ class ClusterContext:
             raise self.unknown_group(name)
         return found
 
-    def unknown_node(self, name: str) -> InvalidInputError:
-        """Return the error for a node that the cluster does not have."""
-        where = f"cluster {self.cluster}: nodes" if self.folder is None else f"{self.folder.path('nodes')}: items"
-        known = self.ports.clusters.kubernetes(self.cluster).nodes()
-        names = _listed(node.name for node in known)
-        return InvalidInputError(f"{where}: found no node {name!r}, expected one of its nodes: {names}")
+    def node(self, reference: str) -> Node:
+        """Return the node of this name, `node/NAME`, short name or instance id. Raises InvalidInputError when there is
+        none, or when several have the short name.
+        """
+        kubernetes = self.ports.clusters.kubernetes(self.cluster)
+        named = kubernetes.node(plain(reference))
+        if named is not None:
+            return named
+        known = kubernetes.nodes()
+        node = node_among(known, reference)
+        if node is None:
+            where = f"cluster {self.cluster}: nodes" if self.folder is None else f"{self.folder.path('nodes')}: items"
+            names = [one.name for one in known]
+            raise InvalidInputError(
+                f"{where}: found no node {reference!r}, expected one of its nodes: {listed(names)}"
+                f"{did_you_mean(plain(reference), [*names, *(one.instance_id for one in known)])}"
+            )
+        return node
 
     def unknown_group(self, name: str) -> InvalidInputError:
         """Return the error for an Auto Scaling group that does not exist."""
+        names = [group.name for group in self.ports.groups.of_clusters([self.cluster])]
         if self.folder is None:
-            expected = "one of the Region's groups"
-            return InvalidInputError(f"AutoScalingGroups: found no group {name!r}, expected {expected}")
-        names = _listed(group.name for group in self.ports.groups.of_clusters([self.cluster]))
-        file = self.folder.path("auto-scaling-groups")
+            where, whose = f"cluster {self.cluster}: Auto Scaling groups", "the cluster's"
+        else:
+            where, whose = f"{self.folder.path('auto-scaling-groups')}: AutoScalingGroups", "its"
         return InvalidInputError(
-            f"{file}: AutoScalingGroups: found no group {name!r}, expected one of its groups: {names}"
+            f"{where}: found no group {name!r}, expected one of {whose} groups: {listed(names)}"
+            f"{did_you_mean(name, names)}"
         )
 
     def unknown_version(self, template: LaunchTemplateRef, version: str) -> InvalidInputError:
@@ -117,7 +132,3 @@ def context_of(arguments: argparse.Namespace, verb: str, say: Callable[[str], No
 
     ports = wiring.command_line_ports(arguments.cluster, arguments.region, arguments.account)
     return ClusterContext(ports=ports, cluster=arguments.cluster)
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(sorted(names)[:MOST_NAMES]) or "none at all"

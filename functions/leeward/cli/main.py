@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn, Protocol, cast
 
 from leeward import __version__
+from leeward.cli.nearest import did_you_mean
 from leeward.cli.options import account, cluster, instant, region, seed
 from leeward.cli.output import Output, tell, tolerate_any_terminal
 from leeward.errors import InvalidInputError, LeewardError
@@ -26,6 +27,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "drain": ("drain.command", "drain and terminate a node, or show how that would go"),
     "drift": ("drift", "show which nodes have drifted, and in what"),
     "explain-event": ("explain_event", "show what a queue message says, and what follows from it"),
+    "help": ("help", "show the help of a command"),
     "ips": ("ips", "count the addresses that a node takes from its subnet"),
     "place": ("place", "choose subnets for new nodes of a group"),
     "plan": ("plan", "show what would be consolidated, replaced or removed, and why"),
@@ -34,6 +36,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "template": ("template", "show what the next node of a group would be"),
     "uninstall": ("uninstall", "remove everything that Leeward has put on nodes and groups"),
     "upgrade": ("upgrade.command", "roll a group to a new template: plan, status, start"),
+    "version": ("version", "show the version of Leeward"),
     "zones": ("zones", "show the order of zones and why they differ"),
 }  # name -> (module of leeward.cli, help)
 DONE, REFUSED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -72,17 +75,26 @@ class Parser(argparse.ArgumentParser):
         verb = self.prog.removeprefix("leeward").strip()
         raise InvalidInputError(f"{verb}{': ' if verb else ''}{_reworded(message)} (see {self.prog} --help)")
 
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse all arguments; an unknown option is reported with the option most like it."""
+        parsed, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            hint = did_you_mean(unknown[0].partition("=")[0], _options(self)) if unknown[0].startswith("-") else ""
+            self.error(f"found unknown arguments: {' '.join(unknown)}, expected none{hint}")
+        return parsed
+
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
             allowed = ", ".join(str(choice) for choice in action.choices)
-            raise argparse.ArgumentError(action, f"found {value!r}, expected one of {allowed}")
+            hint = did_you_mean(str(value), map(str, action.choices))
+            raise argparse.ArgumentError(action, f"found {value!r}, expected one of {allowed}{hint}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     tolerate_any_terminal()
     try:
-        arguments = parse_arguments(sys.argv[1:] if argv is None else argv)
+        arguments = parse_arguments((sys.argv[1:] if argv is None else argv) or ["help"])
         code = int(arguments.run(arguments))
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, such as head, has closed the pipe
@@ -146,10 +158,17 @@ def build_parser(argv: Sequence[str] = tuple(COMMANDS)) -> Parser:
     return parser
 
 
+def _options(parser: argparse.ArgumentParser) -> set[str]:
+    """Return the options of the parser and of every parser below it."""
+    choices = [action.choices for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    below = [option for each in choices if each for one in each.values() for option in _options(one)]
+    shown = (action for action in parser._actions if action.help is not argparse.SUPPRESS)
+    return {*below, *(option for action in shown for option in action.option_strings)}
+
+
 def _reworded(message: str) -> str:
     """Reword argparse's own sentences as found and expected."""
     message = re.sub(r"ignored explicit argument ('.*')$", r"found \1, expected true or false", message)
-    message = re.sub(r"^unrecognized arguments: (.*)$", r"found unknown arguments: \1, expected none", message)
     message = re.sub(r": expected (one|at least one) argument$", r": found nothing, expected \1 value", message)
     return re.sub(r"^the following arguments are required: (.*)$", r"found nothing, expected \1", message)
 

@@ -24,15 +24,14 @@ hooks; the owner of each, until when it lasts, and the fix. It changes nothing."
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the node argument."""
-    parser.add_argument("node", metavar="NODE", nargs="?", help="name of the node (default: all nodes)")
+    parser.add_argument("node", metavar="NODE", nargs="?", help="name, short name or instance id (default: all nodes)")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Find and print the blockers; return 0, whatever the list holds. Raises InvalidInputError for an unknown node."""
     context = context_of(arguments, "blockers")
-    nodes = node_inputs_of(context.ports, context.cluster, arguments.node, arguments.now)
-    if arguments.node is not None and not nodes:
-        raise context.unknown_node(arguments.node)
+    name = None if arguments.node is None else context.node(arguments.node).name
+    nodes = node_inputs_of(context.ports, context.cluster, name, arguments.now)
     blocking = [blocker for node_inputs in nodes for blocker in blockers(node_inputs, arguments.now)]
     found = [blocker.to_json() for blocker in blocking]
     namespaces = kept_by_namespace(blocking, arguments.now)

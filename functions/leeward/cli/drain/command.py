@@ -37,7 +37,7 @@ Live and without --dry-run it starts the node's termination: drain, settle, term
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add kubectl's flags. An absent flag means that the policy decides."""
-    parser.add_argument("node", metavar="NODE", nargs="?", help="name of the node")
+    parser.add_argument("node", metavar="NODE", nargs="?", help="name, short name or instance id of the node")
     parser.add_argument("--group", metavar="GROUP", help="all nodes of this Auto Scaling group instead")
     _add_flag(parser, "--wait", "follow a live start to its end; Ctrl-C leaves it running (default: with -o table)")
     add_yes(parser)

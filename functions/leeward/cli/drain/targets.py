@@ -49,10 +49,7 @@ def targets_of(context: ClusterContext, *, node: str | None, group: str | None) 
     """Return the node, or all nodes of the group by name. Raises InvalidInputError for an unknown node or group."""
     kubernetes = context.ports.clusters.kubernetes(context.cluster)
     if node is not None:
-        found = kubernetes.node(node)
-        if found is None:
-            raise context.unknown_node(node)
-        return [_target(context, kubernetes, found)]
+        return [_target(context, kubernetes, context.node(node))]
     members = _members(context, kubernetes.nodes(), group or "")
     return [_target(context, kubernetes, member) for member in sorted(members, key=lambda member: member.name)]
 

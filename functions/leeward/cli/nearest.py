@@ -1,0 +1,14 @@
+"""Nearest known name for a typing error."""
+
+from collections.abc import Iterable
+
+ALIKE = 0.6  # of difflib's ratio; below it a hint misleads
+
+
+def did_you_mean(text: str, known: Iterable[str]) -> str:
+    """Return `; did you mean NAME?` with the known name most like the text, empty where none is."""
+    from difflib import get_close_matches  # late: only a mistake needs it
+
+    names = {name.lower(): name for name in known}
+    near = get_close_matches(text.lower(), names, n=1, cutoff=ALIKE)
+    return f"; did you mean {names[near[0]]}?" if near else ""
