@@ -206,7 +206,8 @@ def test_an_empty_folder_has_no_node(leeward, tmp_path):
         ),
         (
             ["node-a", "--snapshot", str(SMALL), "--cluster", "blue"],
-            f'{SMALL}/policy.yaml#2: metadata.name: found "prod", expected "blue", the cluster\'s name',
+            f"found --snapshot {SMALL} and --cluster blue, expected one of them: "
+            "a folder is read offline, a cluster live",
         ),
     ],
 )

@@ -86,7 +86,7 @@ def test_every_file_is_written_and_counted(snapshot):
 def test_offline_says_what_live_says(leeward, snapshot, verb):
     _, _, folder = snapshot()
     asked = (*verb, "--now", NOON, "-o", "json")
-    live, offline = leeward(*asked, *LIVE), leeward(*asked, *LIVE, "--snapshot", folder)
+    live, offline = leeward(*asked, *LIVE), leeward(*asked, "--snapshot", folder)
     assert (offline.code, offline.err) == (live.code, live.err)
     assert reported_of_the_cluster(offline.json) == reported_of_the_cluster(live.json)
 
@@ -99,7 +99,7 @@ def reported_of_the_cluster(document):
 def test_the_world_is_worth_comparing(leeward, snapshot):
     """Each of the answers compared above says something."""
     _, _, folder = snapshot()
-    ask = lambda *verb: leeward(*verb, "--snapshot", folder, *LIVE, "--now", NOON, "-o", "json").json  # noqa: E731
+    ask = lambda *verb: leeward(*verb, "--snapshot", folder, "--now", NOON, "-o", "json").json  # noqa: E731
     assert {one["reasons"][0]["field"] for one in ask("drift")["nodes"] if one["drifted"]} == {"ami"}
     assert {one["kind"] for one in ask("blockers")["blockers"]} >= {"pdb-never", "do-not-disrupt"}
     assert ask("plan", "--method", "unhealthy")["commands"][0]["nodes"] == ["n3"]

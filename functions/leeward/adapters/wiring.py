@@ -77,41 +77,56 @@ def lambda_ports() -> Ports:
     return build(settings, clients, clock, access=access, say=_log, event_lost=event_lost)
 
 
+def known_regions() -> frozenset[str]:
+    """Return the Regions of EC2 that botocore knows, of every partition."""
+    return AwsClients().known_regions()
+
+
 def command_line_ports(
-    cluster: str, region: str | None = None, account: str | None = None, deployment: str = ""
+    cluster: str,
+    region: str | None = None,
+    account: str | None = None,
+    deployment: str = "",
+    *,
+    profile: str | None = None,
 ) -> Ports:
-    """Build the ports of `leeward --cluster NAME`: the caller's own credentials, everything else by its fixed name,
-    that of the usual deployment without `deployment`.
+    """Build the ports of `leeward --cluster NAME`: the caller's own credentials (those of `profile` where it is named),
+    everything else by its fixed name, that of the usual deployment without `deployment`.
 
     Without `account` STS returns the caller's. Raises AccessDeniedError without credentials, InvalidInputError without
-    a Region.
+    a Region or for an unknown profile.
     """
-    clients = AwsClients(region)
+    clients = AwsClients(region, profile)
     return _command_line_ports(_caller_settings(cluster, account, clients, deployment), clients)
 
 
 def command_line_past(
-    cluster: str, region: str | None = None, account: str | None = None, deployment: str = ""
+    cluster: str,
+    region: str | None = None,
+    account: str | None = None,
+    deployment: str = "",
+    *,
+    profile: str | None = None,
 ) -> tuple[Ports, PastExecutions]:
     """Build the inputs of `leeward report`: the same ports, and the history of Step Functions. Raises as they do."""
-    clients = AwsClients(region)
+    clients = AwsClients(region, profile)
     settings = _caller_settings(cluster, account, clients, deployment)
     machines = settings.state_machine_arn.removesuffix(TERMINATION)
     past = lazy(adapters.past_executions_of, clients, machines)
     return _command_line_ports(settings, clients), past
 
 
-def command_line_raw(region: str | None = None) -> RawAws:
+def command_line_raw(region: str | None = None, *, profile: str | None = None) -> RawAws:
     """Build the reader of AWS for `leeward snapshot`, with the caller's own credentials."""
-    return lazy(adapters.raw_aws_of, AwsClients(region), POLICY_PREFIX)
+    return lazy(adapters.raw_aws_of, AwsClients(region, profile), POLICY_PREFIX)
 
 
-def command_line_deployment(region: str | None = None) -> Deployment:
+def command_line_deployment(region: str | None = None, *, profile: str | None = None) -> Deployment:
     """Build the reader of the deployment for `leeward doctor`, with the caller's own credentials."""
     from leeward.adapters.doctor.deployment import AwsDeployment  # late: no function has it
     from leeward.adapters.doctor.rbac import ClusterRbac
 
-    clients, clock = AwsClients(region), SystemClock()
+    clients, clock = AwsClients(region, profile), SystemClock()
     own = OwnCredentials(clients)
     return AwsDeployment(
         clients,

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from leeward.adapters.folder.reader import Folder
+from leeward.cli.live import live_ports
 from leeward.cli.nearest import did_you_mean
 from leeward.cli.node_names import listed, node_among, plain
 from leeward.cli.output import tell
@@ -128,7 +129,4 @@ def context_of(arguments: argparse.Namespace, verb: str, say: Callable[[str], No
         raise InvalidInputError(
             f"{verb}: found neither --cluster nor --snapshot, expected --cluster NAME (live) or --snapshot DIR"
         )
-    from leeward.adapters import wiring  # late: offline needs no AWS library
-
-    ports = wiring.command_line_ports(arguments.cluster, arguments.region, arguments.account)
-    return ClusterContext(ports=ports, cluster=arguments.cluster)
+    return ClusterContext(ports=live_ports(arguments), cluster=arguments.cluster)

@@ -11,6 +11,7 @@ from rich.console import Group as Rows
 from rich.console import RenderableType
 from rich.table import Table
 
+from leeward.cli.live import note_origin, profile_of
 from leeward.cli.output import emit
 from leeward.doctor.checks.account import without_credentials
 from leeward.doctor.diagnosis import diagnose, healthy
@@ -51,13 +52,15 @@ def _findings(arguments: argparse.Namespace) -> Sequence[Finding]:
     from leeward.adapters import wiring  # late: --help needs no AWS library
     from leeward.doctor.gather import gather
 
-    deployment = wiring.command_line_deployment(arguments.region)
+    profile = profile_of(arguments)
+    deployment = wiring.command_line_deployment(arguments.region, **profile)
     identity = read("sts:GetCallerIdentity", deployment.identity)
     if isinstance(identity, Unavailable):
         return without_credentials(identity)
+    note_origin(arguments, [(identity.account, identity.region)])
     facts = gather(
         deployment,
-        lambda cluster: wiring.command_line_ports(cluster, arguments.region, identity.account),
+        lambda cluster: wiring.command_line_ports(cluster, arguments.region, identity.account, **profile),
         identity,
         requested_cluster=arguments.cluster,
         now=arguments.now,

@@ -93,6 +93,7 @@ class Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     tolerate_any_terminal()
+    arguments = None
     try:
         arguments = parse_arguments((sys.argv[1:] if argv is None else argv) or ["help"])
         code = int(arguments.run(arguments))
@@ -103,14 +104,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001  (whatever a file holds, its reader gets one sentence)
-        return _report(error)
+        return _report(error, arguments)
     return code
 
 
-def _report(error: Exception) -> int:
+def _report(error: Exception, arguments: argparse.Namespace | None) -> int:
     """Print one sentence about the error and return the exit code. Raises an unexpected one where LEEWARD_DEBUG is
     set.
     """
+    if isinstance(error, LeewardError) and arguments is not None:
+        from leeward.cli.live import explained  # late: only a failure needs it
+
+        error = explained(error, arguments)
     match error:
         case InvalidInputError():
             tell(str(error))
@@ -134,6 +139,11 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     arguments = parser.parse_args(argv)
     arguments.now = arguments.now or datetime.now(UTC).replace(microsecond=0)
     arguments.output = arguments.output or arguments.usual_output
+    if arguments.snapshot is not None and arguments.cluster is not None:
+        raise InvalidInputError(
+            f"found --snapshot {arguments.snapshot} and --cluster {arguments.cluster}, expected one of them: "
+            "a folder is read offline, a cluster live"
+        )
     return arguments
 
 
@@ -153,7 +163,10 @@ def build_parser(argv: Sequence[str] = tuple(COMMANDS)) -> Parser:
             subparser.set_defaults(run=command.run)
             command.add_arguments(subparser)
             _add_general_options(subparser)
-    parser.set_defaults(cluster=None, snapshot=None, now=None, output=None, seed=0, account=None, region=None)
+    parser.set_defaults(
+        cluster=None, snapshot=None, now=None, output=None, seed=0, account=None, region=None, profile=None
+    )
+    parser.set_defaults(origin="")  # account and Region of a live command, known once it has asked
     parser.set_defaults(usual_output=Output.TABLE.value)  # a command may have another
     return parser
 
@@ -193,7 +206,8 @@ def _add_general_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--seed", metavar="N", type=seed, default=absent, help="decides what is random (default: 0)")
     group.add_argument("--account", metavar="ID", type=account, default=absent, help="AWS account, twelve digits")
-    group.add_argument("--region", metavar="NAME", type=region, default=absent, help="AWS region")
+    group.add_argument("--region", metavar="NAME", type=region, default=absent, help="AWS Region")
+    group.add_argument("--profile", metavar="NAME", default=absent, help="profile of your AWS configuration")
 
 
 if __name__ == "__main__":

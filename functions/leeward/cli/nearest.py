@@ -10,5 +10,6 @@ def did_you_mean(text: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches  # late: only a mistake needs it
 
     names = {name.lower(): name for name in known}
-    near = get_close_matches(text.lower(), names, n=1, cutoff=ALIKE)
+    near = get_close_matches(text.lower(), names, n=5, cutoff=ALIKE)
+    near.sort(key=lambda name: sorted(name) != sorted(text.lower()))  # swapped letters before others
     return f"; did you mean {names[near[0]]}?" if near else ""

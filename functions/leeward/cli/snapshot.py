@@ -17,6 +17,7 @@ from rich.table import Table
 from leeward.adapters.folder.files import FILES, POLICY_FILE
 from leeward.adapters.folder.writer import SnapshotFolder, UnusableFolderError
 from leeward.capture.documents import Capture
+from leeward.cli.live import live_ports, no_cluster, profile_of
 from leeward.cli.output import emit, tell
 from leeward.errors import InvalidInputError, LeewardError, ObjectGoneError
 
@@ -54,9 +55,9 @@ def run(arguments: argparse.Namespace) -> int:
     folder = SnapshotFolder(arguments.to)
     from leeward.adapters import wiring  # late: offline needs no AWS library
 
-    ports = wiring.command_line_ports(arguments.cluster, arguments.region, arguments.account)
-    capture = Capture(ports, wiring.command_line_raw(arguments.region), arguments.cluster, arguments.now)
-    _check_cluster(capture, arguments.cluster)
+    raw = wiring.command_line_raw(arguments.region, **profile_of(arguments))
+    capture = Capture(live_ports(arguments), raw, arguments.cluster, arguments.now)
+    _check_cluster(capture, arguments)
     taken = take(capture, folder, Progress(watched=sys.stderr.isatty()))
     emit(to_json(taken), arguments.output, lambda: _table(taken))
     return 1 if taken.missing else 0
@@ -105,14 +106,12 @@ def to_json(taken: Taken) -> dict[str, Any]:
     return {"to": str(taken.to), "files": taken.files, "missing": missing}
 
 
-def _check_cluster(capture: Capture, name: str) -> None:
+def _check_cluster(capture: Capture, arguments: argparse.Namespace) -> None:
     """Check that the cluster exists before any write. One that may not be described may exist nevertheless."""
     try:
         capture.document("cluster")
     except ObjectGoneError as error:
-        raise InvalidInputError(
-            f"--cluster: found no cluster {name!r} in this account and Region ({error}), expected the name of one"
-        ) from error
+        raise no_cluster(arguments, error) from error
     except LeewardError:
         return
 

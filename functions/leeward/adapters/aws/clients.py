@@ -25,10 +25,11 @@ POOL_CONNECTIONS = 16
 
 
 class AwsClients:
-    """Clients of the process's own credentials and one home Region. Safe to share between threads."""
+    """Clients of the process's own credentials, or of a profile, and one home Region. Safe to share between threads."""
 
-    def __init__(self, region: str | None = None) -> None:
+    def __init__(self, region: str | None = None, profile: str | None = None) -> None:
         self._region = region
+        self._profile = profile
         self._session: Any = None
         self._made: dict[tuple[str, str | None, bool], Any] = {}
         self._lock = threading.RLock()
@@ -37,14 +38,15 @@ class AwsClients:
     @property
     def region(self) -> str:
         """Home Region: the caller's, AWS_REGION as the AWS CLI has it, AWS_DEFAULT_REGION, the profile's. Raises
-        InvalidInputError if none of them is set.
+        InvalidInputError if none of them is set, or for an unknown profile.
         """
         with aws_call("botocore:Region", "the default profile"):
             named = self._region or os.environ.get("AWS_REGION")  # botocore reads AWS_DEFAULT_REGION alone
             region = named or self._loaded().get_config_variable("region")
         if not region:
             raise InvalidInputError(
-                "no AWS Region is set: found none in --region, AWS_REGION, AWS_DEFAULT_REGION or the profile"
+                "no AWS Region is set: found none in --region, AWS_REGION, AWS_DEFAULT_REGION or the profile, expected "
+                "one, such as --region us-east-1"
             )
         return str(region)
 
@@ -52,6 +54,15 @@ class AwsClients:
     def partition(self) -> str:
         """Partition of the home Region: `aws`, `aws-cn` ..."""
         return str(self._loaded().get_partition_for_region(self.region))
+
+    def known_regions(self) -> frozenset[str]:
+        """Return the Regions of EC2 that botocore lists, of every partition."""
+        session = self._loaded()
+        return frozenset(
+            region
+            for partition in session.get_available_partitions()
+            for region in session.get_available_regions("ec2", partition_name=partition)
+        )
 
     def credentials(self) -> Any:
         """Return botocore's frozen credentials (access_key, secret_key, token), or None where there are none."""
@@ -93,7 +104,13 @@ class AwsClients:
         """
         with self._lock:
             if self._session is None:
-                self._session = botocore.session.Session()
+                session = botocore.session.Session(profile=self._profile)
+                if self._profile is not None and self._profile not in session.available_profiles:
+                    known = ", ".join(sorted(session.available_profiles)) or "none at all"
+                    raise InvalidInputError(
+                        f"--profile: found {self._profile!r}, expected a profile of your AWS configuration: {known}"
+                    )
+                self._session = session
                 self._session.set_config_variable("sts_regional_endpoints", "regional")
             return self._session
 

@@ -150,7 +150,8 @@ def aws_call(call: str, on: str) -> Iterator[None]:
     try:
         yield
     except ClientError as error:
-        raise _of_answer(error, f"{call} on {on}: {code_of(error)}: {message_of(error)}") from error
+        said = message_of(error) or "no message came with it"
+        raise _of_answer(error, f"{call} on {on}: {code_of(error)}: {said}") from error
     except BotoCoreError as error:
         raise _of_transport(error, f"{call} on {on}: {error}") from error
 

@@ -8,6 +8,7 @@ from leeward.doctor.finding import About, Check, Finding
 from leeward.doctor.reading import Unavailable
 from leeward.model.concurrency import QUOTA, RAISE, STARTER, shortage
 
+LOG_IN = "log in (aws sso login, or set AWS_PROFILE or --profile) and name the Region (--region or AWS_REGION)"
 _ABOUT = About(Check.CREDENTIALS, "AWS credentials")
 
 
@@ -37,8 +38,7 @@ def concurrency(facts: Facts) -> Iterator[Finding]:
 
 def without_credentials(missing: Unavailable) -> tuple[Finding, ...]:
     """Return the only finding of a run without credentials, which can read nothing else."""
-    fix = "log in (aws sso login, or set AWS_PROFILE) and name the region (--region or AWS_REGION)"
-    return (_ABOUT.failed(missing.reason, fix),)
+    return (_ABOUT.failed(missing.reason, LOG_IN),)
 
 
 def nothing_deployed(identity: Identity) -> Finding:

@@ -21,8 +21,9 @@ def leeward(stack):
     stack.take_over_access_entries()
 
     def run(*arguments, stdin=None):
+        where = () if "--snapshot" in arguments else ("--cluster", stack.cluster)
         done = subprocess.run(
-            [sys.executable, "-m", "leeward.cli.main", *arguments, "--cluster", stack.cluster, "-o", "json"],
+            [sys.executable, "-m", "leeward.cli.main", *arguments, *where, "-o", "json"],
             env=stack.environment(),
             input=stdin,
             capture_output=True,
