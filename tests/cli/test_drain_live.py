@@ -205,6 +205,15 @@ def test_a_ctrl_c_leaves_the_drain_running(leeward, system):
     assert system.executions.open == {"i-0a-1"}
 
 
+def test_watch_follows_also_where_the_output_is_json(leeward, system):
+    def ctrl_c(_):
+        raise KeyboardInterrupt
+
+    system.clock.sleep = ctrl_c
+    result = leeward("drain", "node-i-0a", "--watch", *LIVE)
+    assert (result.code, result.json["execution"]) == (130, "i-0a-1")
+
+
 def test_who_does_not_want_to_wait_does_not(leeward, system):
     assert leeward("drain", "node-i-0a", "--wait=false", *TABLE).code == 0
     assert system.clock.slept == []

@@ -17,10 +17,11 @@ from rich.table import Table
 from leeward.cli.confirmation import add_yes, check_can_ask, confirm
 from leeward.cli.context import context_of
 from leeward.cli.drain.effects import effect_of
-from leeward.cli.drain.live import DrainRequest, RefusedError, follow, node_of, print_progress, refusal_of, start
+from leeward.cli.drain.live import DrainRequest, RefusedError, follow, node_of, refusal_of, start
 from leeward.cli.drain.targets import DrainTarget, targets_of
 from leeward.cli.options import instant
 from leeward.cli.output import Output, emit
+from leeward.cli.progress import Progress
 from leeward.errors import InvalidInputError
 from leeward.model.drain_options import BY_POLICY, NEVER, DrainOptions
 from leeward.model.times import format_instant
@@ -39,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add kubectl's flags. An absent flag means that the policy decides."""
     parser.add_argument("node", metavar="NODE", nargs="?", help="name, short name or instance id of the node")
     parser.add_argument("--group", metavar="GROUP", help="all nodes of this Auto Scaling group instead")
+    parser.add_argument("--watch", dest="wait", action="store_const", const=True, help="the same as --wait")
     _add_flag(parser, "--wait", "follow a live start to its end; Ctrl-C leaves it running (default: with -o table)")
     add_yes(parser)
     _add_flag(parser, "--dry-run", "only show the plan", more_true=("client", "server"), more_false=("none",))
@@ -109,7 +111,7 @@ def run(arguments: argparse.Namespace) -> int:
     _print(arguments, documents)
     followed = arguments.output == Output.TABLE.value if arguments.wait is None else arguments.wait
     return (
-        follow([node_of(target) for target in targets], context.ports.clock, context.ports.claims, print_progress)
+        follow([node_of(target) for target in targets], context.ports.clock, context.ports.claims, Progress())
         if followed
         else 0
     )

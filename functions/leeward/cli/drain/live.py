@@ -3,18 +3,17 @@
 Decides which nodes may be terminated; the state machine decides how. Following reads the table's records alone, and
 interrupting it stops no drain."""
 
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
 
 from leeward.cli.drain.targets import DrainTarget
+from leeward.cli.progress import Progress
 from leeward.errors import TerminalError
 from leeward.model.drain_options import DrainOptions
 from leeward.model.termination import Cause, CauseKind, Outcome, Status, TerminationRecord, execution_name
 from leeward.model.times import format_instant
-from leeward.model.visible import visible
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.records import Claims
@@ -33,7 +32,6 @@ PHASES: Mapping[str, str] = MappingProxyType(
     }
 )
 POLL_SECONDS = 2.0
-Say = Callable[[str], None]
 
 
 class RefusedError(TerminalError):
@@ -88,35 +86,27 @@ def start(target: DrainTarget, ports: Ports, request: DrainRequest) -> str:
     return execution_name(record.instance, record.attempt)
 
 
-def follow(nodes: Sequence[tuple[str, str]], clock: Clock, claims: Claims, say: Say) -> int:
-    """Print a line for every change of `nodes`, pairs (name, instance). Return 0 when every node is terminated, 1 when
+def follow(nodes: Sequence[tuple[str, str]], clock: Clock, claims: Claims, progress: Progress) -> int:
+    """Show every change of `nodes`, pairs (name, instance). Return 0 when every node is terminated, 1 when
     one was returned to service or could not be terminated by now, 130 after a Ctrl-C, which leaves everything running.
     """
-    known: dict[str, str] = {}
     left = dict(nodes)
     failed = False
     try:
         while True:
+            lines = {}
             for name, instance in list(left.items()):
-                line, ended = _look(claims.read(instance))
-                if known.get(name) != line:
-                    known[name] = line
-                    say(f"{format_instant(clock.now())} {name}: {line}")
+                lines[name], ended = _look(claims.read(instance))
                 if ended is not None:
                     del left[name]
                     failed = failed or not ended
+            progress.show(lines, clock.now())
             if not left:
                 return int(failed)
             clock.sleep(POLL_SECONDS)
     except KeyboardInterrupt:
-        say(f"not followed any more, and still under way: {', '.join(left)}")
+        progress.say(f"not followed any more, and still under way: {', '.join(left)}")
         return INTERRUPTED
-
-
-def print_progress(line: str) -> None:
-    """Print to standard error: standard output holds the plan."""
-    sys.stderr.write(f"{visible(line)}\n")
-    sys.stderr.flush()
 
 
 def _look(record: TerminationRecord | None) -> tuple[str, bool | None]:
