@@ -28,7 +28,8 @@ def system(monkeypatch):
 @pytest.fixture
 def say(leeward, system):
     def run(*arguments):
-        result = leeward("upgrade", *arguments, "--cluster", CLUSTER, "-o", "json")
+        consent = ("--yes",) if arguments[0] in {"start", "abort", "rollback"} else ()
+        result = leeward("upgrade", *arguments, *consent, "--cluster", CLUSTER, "-o", "json")
         assert result.code == 0, result.err
         return json.loads(result.out)
 
@@ -62,9 +63,9 @@ def test_a_start_begins_an_execution_with_what_was_asked(say, system):
 
 def test_a_start_of_several_groups_names_those_that_follow(say, leeward, system):
     system.groups.by_name["batch"] = replace(system.groups.by_name[GROUP], name="batch")
-    assert say("start", GROUP, "batch")["said"] == "started, then batch"
+    assert say("start", GROUP, "batch", "--override", "NotSelected")["said"] == "started, then batch"
     ((_, document),) = system.upgrade_executions.started
-    assert document == {"group": GROUP, "cluster": CLUSTER, "then": ["batch"]}
+    assert document == {"group": GROUP, "cluster": CLUSTER, "then": ["batch"], "override": ["NotSelected"]}
 
 
 def test_groups_that_follow_are_noted_where_the_first_runs_already(say, system):
@@ -77,9 +78,9 @@ def test_groups_that_follow_are_noted_where_the_first_runs_already(say, system):
 
 def test_a_group_twice_or_unknown_and_several_groups_for_a_wish_are_refused(leeward, system):
     for arguments, said in (
-        (("start", GROUP, GROUP), "each of them once"),
-        (("start", GROUP, "nobody"), "'nobody', which Auto Scaling does not know"),
-        (("pause", GROUP, "batch"), "expected one group"),
+        (("start", GROUP, GROUP, "--yes"), "each of them once"),
+        (("start", GROUP, "web-b", "--yes"), "found no group 'web-b', expected one of the cluster's groups: web-a"),
+        (("pause", GROUP, "batch"), "found unknown arguments: batch, expected none"),
     ):
         result = leeward("upgrade", *arguments, "--cluster", CLUSTER)
         assert (result.code, said in result.err) == (2, True)
@@ -87,7 +88,7 @@ def test_a_group_twice_or_unknown_and_several_groups_for_a_wish_are_refused(leew
 
 def test_a_parameter_that_leeward_may_not_read_is_refused_with_the_way_out(leeward, system):
     parameter = "/golden/images/web"
-    result = leeward("upgrade", "start", GROUP, "--ami", parameter, "--cluster", CLUSTER)
+    result = leeward("upgrade", "start", GROUP, "--ami", parameter, "--cluster", CLUSTER, "--yes")
     assert result.code == 2
     assert f"aws ssm get-parameter --name {parameter}" in result.err
     assert not system.upgrade_executions.started

@@ -162,7 +162,8 @@ def build_parser(argv: Sequence[str] = tuple(COMMANDS)) -> Parser:
             subparser.description = command.DESCRIPTION
             subparser.set_defaults(run=command.run)
             command.add_arguments(subparser)
-            _add_general_options(subparser)
+            for one in (subparser, *_below(subparser)):
+                _add_general_options(one)
     parser.set_defaults(
         cluster=None, snapshot=None, now=None, output=None, seed=0, account=None, region=None, profile=None
     )
@@ -171,10 +172,15 @@ def build_parser(argv: Sequence[str] = tuple(COMMANDS)) -> Parser:
     return parser
 
 
+def _below(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
+    """Return the parsers of the commands or actions below this one."""
+    choices = [action.choices for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    return [one for each in choices for one in dict(each or {}).values()]
+
+
 def _options(parser: argparse.ArgumentParser) -> set[str]:
     """Return the options of the parser and of every parser below it."""
-    choices = [action.choices for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
-    below = [option for each in choices if each for one in each.values() for option in _options(one)]
+    below = [option for one in _below(parser) for option in _options(one)]
     shown = (action for action in parser._actions if action.help is not argparse.SUPPRESS)
     return {*below, *(option for action in shown for option in action.option_strings)}
 

@@ -1,97 +1,134 @@
-"""`leeward upgrade`: the plan for rolling a group to a new template, and the status of an upgrade.
+"""`leeward upgrade ACTION GROUP`: plan, start, status and control of rolling a group to a new template.
 
 Decides which arguments an action takes; `leeward.upgrade` makes the plan and the status."""
 
 import argparse
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
 
+from leeward.cli.confirmation import add_yes, check_can_ask
 from leeward.cli.context import context_of
 from leeward.cli.upgrade.plan import plan
-from leeward.cli.upgrade.requests import LIVE
+from leeward.cli.upgrade.requests import control, start
 from leeward.cli.upgrade.status import status
+from leeward.cli.upgrade.values import code, image, kubernetes, version
 from leeward.errors import InvalidInputError
-from leeward.upgrade.preflight.findings import Code
 
-DESCRIPTION = """plan: the waves in which old nodes of an Auto Scaling group would drain, its sizes meanwhile, how long
-it takes, what it costs, and what stands in the way (blocker or warning, each with its fix).
-status: where the group stands: phase, gate, old and new nodes, what blocks the drains.
-start, pause, resume, abort, rollback (with --cluster): what runs, or shall run, in the deployment.
+DESCRIPTION = """Rolls an Auto Scaling group or a managed node group to a new template: plan shows how, start begins it,
+status shows where it stands; pause, resume, abort and rollback control it. leeward upgrade ACTION --help explains each.
 
 The target is the group's launch template as it stands, unless --ami, --launch-template-version or
 --kubernetes-version names another."""
+PLAN = """Shows the waves in which old nodes would drain, the group's sizes meanwhile, how long it takes, what it costs,
+and what blocks it (blocker or warning, each with its fix). Nothing is changed."""
+STATUS = """Shows where the upgrade stands: phase, gate, old and new nodes, what blocks the drains; for a failed or
+stopped one the error, its cause and the next command."""
+START = """Runs the pre-flight of leeward upgrade plan, asks, and begins the upgrade: exit code 1 with the findings
+where a blocker is found. An upgrade that an earlier start has left resumes; a running one is only named."""
+PAUSE = "Starts no further node; nodes that drain finish. A group that EKS rolls cannot be paused by it."
+RESUME = "Continues a paused or stopped upgrade."
+ABORT = """Ends the upgrade: nodes that drain finish, the other old nodes return to service, surplus new nodes are
+TERMINATED, and the group launches its earlier version again."""
+ROLLBACK = """Rolls the group back to its earlier template version: every node of the new version is drained and
+TERMINATED, also where the upgrade has ended."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """One action. `targets`: it takes a target; `asks`: what it does that needs a confirmation, empty where none."""
+
+    help: str
+    description: str
+    run: Callable[[argparse.Namespace], int]
+    targets: bool = False
+    asks: str = ""
+    watched: bool = False
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the action, the group, and the target."""
-    parser.add_argument("action", metavar="ACTION", choices=tuple(ACTIONS), help=", ".join(ACTIONS))
-    parser.add_argument("group", metavar="GROUP", help="name of the Auto Scaling group")
-    parser.add_argument("then", metavar="GROUP", nargs="*", help="start: groups that follow, one after the other")
-    parser.add_argument("--ami", metavar="ID|ALIAS", type=_image, help="an image, or the alias or SSM parameter of one")
-    parser.add_argument("--launch-template-version", metavar="V", type=_version, help="a number, $Latest or $Default")
-    parser.add_argument("--kubernetes-version", metavar="V", type=_kubernetes, help="such as 1.31")
+    """Add a parser for each action."""
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True, help=", ".join(ACTIONS))
+    for name, action in ACTIONS.items():
+        subparser = actions.add_parser(name, help=action.help, description=action.description)
+        subparser.set_defaults(action=name, then=[], asks=action.asks, yes=False, watch=False)
+        subparser.add_argument("group", metavar="GROUP", help="name of the Auto Scaling group")
+        if name == "start":
+            subparser.add_argument("then", metavar="GROUP", nargs="*", help="groups that follow, one after the other")
+        if action.targets:
+            _add_targets(subparser)
+        if name == "plan":
+            subparser.add_argument("--recorded", action="store_true", help="as pre-flight found it before the last run")
+        if action.watched:
+            subparser.add_argument(
+                "--watch",
+                "--wait",
+                dest="watch",
+                action="store_true",
+                help="follow it to its end; Ctrl-C leaves it running",
+            )
+        if action.asks:
+            add_yes(subparser)
+
+
+def _add_targets(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--ami", metavar="ID|ALIAS", type=image, help="an image, or the alias or SSM parameter of one")
+    parser.add_argument("--launch-template-version", metavar="V", type=version, help="a number, $Latest or $Default")
+    parser.add_argument("--kubernetes-version", metavar="V", type=kubernetes, help="such as 1.31")
     parser.add_argument("--force", action="store_true", help="pods that do not leave in time are deleted")
     parser.add_argument(
         "--override",
         metavar="CODE",
-        type=_code,
+        type=code,
         action="append",
         default=[],
         help="let blockers of this code pass; may be given again",
     )
-    parser.add_argument(
-        "--recorded", action="store_true", help="plan: as pre-flight found it before the upgrade that ran last"
-    )
-
-
-def _image(text: str) -> str:
-    if not re.fullmatch(r"ami-[0-9a-f]{8,17}|(?!ami-)[A-Za-z0-9_.@/:-]{1,200}", text):
-        raise argparse.ArgumentTypeError(
-            f"found {text!r}, expected an image id such as ami-0123456789abcdef0 or an alias"
-        )
-    return text
-
-
-def _version(text: str) -> str:
-    if not re.fullmatch(r"\$Latest|\$Default|[1-9]\d{0,8}", text, re.ASCII):
-        raise argparse.ArgumentTypeError(f"found {text!r}, expected a version number, $Latest or $Default")
-    return text
-
-
-def _kubernetes(text: str) -> str:
-    if not re.fullmatch(r"1\.\d{1,3}", text, re.ASCII):
-        raise argparse.ArgumentTypeError(f"found {text!r}, expected a Kubernetes version such as 1.31")
-    return text
-
-
-def _code(text: str) -> Code:
-    try:
-        return Code(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"found {text!r}, expected one of {', '.join(Code)}") from None
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the action. Raises InvalidInputError for several groups where one is meant."""
-    if arguments.then and arguments.action != "start":
-        found = " ".join((arguments.group, *arguments.then))
-        raise InvalidInputError(f"upgrade {arguments.action}: found {found}, expected one group")
-    return ACTIONS[arguments.action](arguments)
+    """Run the action."""
+    return ACTIONS[arguments.action].run(arguments)
 
 
-def _live(arguments: argparse.Namespace) -> int:
-    """Run a live action: only a running deployment can take a request."""
-    if arguments.snapshot is not None:
-        raise InvalidInputError(
-            f"upgrade {arguments.action}: found --snapshot, expected --cluster NAME: it is live alone"
-        )
-    if not arguments.cluster:
-        raise InvalidInputError(f"upgrade {arguments.action}: found no --cluster, expected --cluster NAME")
-    return LIVE[arguments.action](arguments, context_of(arguments, "upgrade").ports)
+def _live(act: Callable[..., int]) -> Callable[[argparse.Namespace], int]:
+    """Return the live action: only a running deployment can take a request."""
+
+    def checked(arguments: argparse.Namespace) -> int:
+        verb = f"upgrade {arguments.action}"
+        if arguments.snapshot is not None:
+            raise InvalidInputError(f"{verb}: found --snapshot, expected --cluster NAME: it is live alone")
+        if not arguments.cluster:
+            raise InvalidInputError(f"{verb}: found no --cluster, expected --cluster NAME")
+        if arguments.asks:
+            check_can_ask(arguments, verb, arguments.asks)
+        return act(arguments, context_of(arguments, verb))
+
+    return checked
 
 
-ACTIONS: Mapping[str, Callable[[argparse.Namespace], int]] = {
-    "plan": plan,
-    "status": status,
-    **dict.fromkeys(LIVE, _live),
+ACTIONS = {
+    "plan": Action(help="show how it would go, and what blocks it", description=PLAN, run=plan, targets=True),
+    "status": Action(help="show where it stands", description=STATUS, run=status, watched=True),
+    "start": Action(
+        help="run the pre-flight and begin",
+        description=START,
+        run=_live(start),
+        targets=True,
+        asks="replaces every old node of the group (leeward upgrade plan shows how)",
+        watched=True,
+    ),
+    "pause": Action(help="start no further node", description=PAUSE, run=_live(control)),
+    "resume": Action(help="continue", description=RESUME, run=_live(control)),
+    "abort": Action(
+        help="end it and return old nodes to service",
+        description=ABORT,
+        run=_live(control),
+        asks="terminates surplus new nodes",
+    ),
+    "rollback": Action(
+        help="roll the group back to its earlier version",
+        description=ROLLBACK,
+        run=_live(control),
+        asks="replaces every new node of the group by one of the earlier version",
+    ),
 }

@@ -38,7 +38,7 @@ def preflight_of(arguments: argparse.Namespace, context: ClusterContext) -> Pref
     """Gather the inputs from which a start with these arguments would be judged now. Raises InvalidInputError for more
     than one target, and for a group or a version that does not exist.
     """
-    _check_targets(arguments)
+    check_targets(arguments)
     check_prices(context)
     ports, group = context.ports, context.group(arguments.group)
     request = UpgradeRequest(
@@ -53,7 +53,8 @@ def preflight_of(arguments: argparse.Namespace, context: ClusterContext) -> Pref
     return replace(preflight, inputs=replace(preflight.inputs, no_policies=not context.has_policies))
 
 
-def _check_targets(arguments: argparse.Namespace) -> None:
+def check_targets(arguments: argparse.Namespace) -> None:
+    """Check that one target is named at most. Raises InvalidInputError."""
     given = [f"--{name.replace('_', '-')}" for name in _ASKED if getattr(arguments, name) is not None]
     if len(given) > 1:
         raise InvalidInputError(f"upgrade: found {' and '.join(given)}, expected one of them at most")

@@ -6,9 +6,12 @@ import argparse
 from dataclasses import replace
 
 from leeward.cli.context import context_of
-from leeward.cli.output import emit
+from leeward.cli.output import Output, emit
+from leeward.cli.upgrade.outcome import outcome_of
 from leeward.cli.upgrade.tables import status_table
+from leeward.errors import InvalidInputError
 from leeward.model.group import Group
+from leeward.model.visible import visible
 from leeward.policy.document import NodePolicy, Selector
 from leeward.ports import Ports
 from leeward.upgrade.lease import held, is_running
@@ -22,12 +25,23 @@ from leeward.workflow.executions import execution_name
 
 
 def status(arguments: argparse.Namespace) -> int:
-    """Print the status and return 0: the command only reports."""
+    """Print the status and return 0: the command only reports. With --watch follow it, and return 1 where it fails."""
     context = context_of(arguments, "upgrade", lambda _: None)  # a template that is judged by its tags changes no state
     context.group(arguments.group)
     found = group_status(arguments.group, context.cluster, context.ports)
-    emit(found.to_json(), arguments.output, lambda: status_table(arguments.group, found))
-    return 0
+    outcome = outcome_of(arguments.group, context, found)
+    known = outcome.to_json() if context.folder is None else {}
+    emit({**found.to_json(), **known}, arguments.output, lambda: status_table(arguments.group, found))
+    if arguments.output == Output.TABLE.value:
+        for line in outcome.lines():
+            print(visible(line))
+    if not arguments.watch:
+        return 0
+    if context.folder is not None:
+        raise InvalidInputError("upgrade status --watch: found --snapshot, expected --cluster NAME: it is live alone")
+    from leeward.cli.upgrade.following import follow  # late: that module imports this one
+
+    return follow(arguments.group, context)
 
 
 def group_status(name: str, cluster: str, ports: Ports) -> Status:

@@ -1,0 +1,47 @@
+"""Following of an upgrade to its end: a line for each change, redrawn on a terminal.
+
+Interrupting it stops no upgrade."""
+
+from leeward.cli.context import ClusterContext
+from leeward.cli.progress import Progress
+from leeward.cli.upgrade.outcome import outcome_of
+from leeward.cli.upgrade.status import group_status
+from leeward.errors import RetryableError
+from leeward.upgrade.status import Phase, Status
+
+INTERRUPTED = 130
+POLL_SECONDS = 5.0
+PATIENCE = 24  # looks at an upgrade whose execution has not begun yet
+OVER = frozenset({Phase.DONE, Phase.ABORTED, Phase.FAILED, Phase.STOPPED, Phase.NOT_STARTED})
+
+
+def follow(group: str, context: ClusterContext, progress: Progress | None = None) -> int:
+    """Print a line for every change of the group's upgrade. Return 0 when it is done or aborted, 1 when it has failed
+    or stopped, 130 after a Ctrl-C, which leaves it running. A call that fails for now is repeated.
+    """
+    ports, lines = context.ports, progress or Progress()
+    try:
+        while True:
+            try:
+                status = group_status(group, context.cluster, ports)
+            except RetryableError as error:
+                lines.show({group: f"not known now: {error}"}, ports.clock.now())
+            else:
+                lines.show({group: line_of(status)}, ports.clock.now())
+                if status.phase in OVER and not status.execution:
+                    outcome = outcome_of(group, context, status)
+                    for line in outcome.lines():
+                        lines.say(line)
+                    return int(status.phase not in {Phase.DONE, Phase.ABORTED, Phase.NOT_STARTED})
+            ports.clock.sleep(POLL_SECONDS)
+    except KeyboardInterrupt:
+        lines.say(f"not followed any more, and still under way: {group}")
+        return INTERRUPTED
+
+
+def line_of(status: Status) -> str:
+    """Return the status in a line, without times: it changes only with the upgrade."""
+    counts = f"{status.new} new, {status.old} old, {status.draining} draining, {status.failed} failed"
+    missing = "" if status.gate.open or status.phase in OVER else f"; gate: {status.gate.missing[0].message}"
+    blocked = ", ".join(dict.fromkeys(one.object for one in status.blockers))
+    return f"{status.phase.value}: {counts}{missing}{f'; blocked by {blocked}' if blocked else ''}"

@@ -1,0 +1,55 @@
+"""Outcome of an upgrade: its error, the cause, and the next command."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from leeward.cli.context import ClusterContext
+from leeward.upgrade.completion import ERRORS
+from leeward.upgrade.run import Next
+from leeward.upgrade.status import Phase, Status
+
+BLOCKED = ERRORS[Next.BLOCKED]
+_ACTION = {
+    Phase.NOT_STARTED: "plan",
+    Phase.PAUSED: "resume",
+    Phase.STOPPED: "start",
+    Phase.FAILED: "start",
+    Phase.DONE: "",
+    Phase.ABORTED: "",
+}  # the other phases are followed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """`error`: the field's name of the failure, `cause` in a sentence, `command` that comes next; None where none."""
+
+    error: str | None = None
+    cause: str | None = None
+    command: str | None = None
+
+    def to_json(self) -> dict[str, str | None]:
+        """Return the keys that `docs/schema/upgrade-status.json` adds for a live status."""
+        return {"error": self.error, "cause": self.cause, "next": self.command}
+
+    def lines(self) -> Iterator[str]:
+        """Yield a line for each that is known."""
+        for name, value in self.to_json().items():
+            if value is not None:
+                yield f"{name}: {value}"
+
+
+def outcome_of(group: str, context: ClusterContext, status: Status) -> Outcome:
+    """Return the outcome of the group's upgrade as its record has it; nothing for a folder."""
+    if context.folder is not None:
+        return Outcome()
+    record = context.ports.upgrades.read(group)
+    error, _, cause = record.error.partition(": ") if record is not None else ("", "", "")
+    action = _ACTION.get(status.phase, "status")
+    more = " --watch" if action == "status" else ""
+    if error == BLOCKED:
+        action, more = "plan", " --recorded"
+    command = f"leeward upgrade {action} {group} --cluster {context.cluster}{more}" if action else None
+    why = cause or (record.why if record is not None and status.phase is not Phase.DONE else "")
+    if status.phase not in {Phase.FAILED, Phase.STOPPED}:
+        error = ""
+    return Outcome(error=error or None, cause=why or None, command=command)
