@@ -1,8 +1,10 @@
 """Options, exit codes and messages, whatever the verb."""
 
+import argparse
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 
@@ -11,6 +13,7 @@ import yaml
 
 from leeward import __version__
 from leeward.cli import drift
+from leeward.cli.examples import EXAMPLES
 from leeward.cli.main import DEBUG, build_parser, parse_arguments
 from leeward.model.times import format_instant
 from tests.cli.command import NOON, SMALL
@@ -53,8 +56,8 @@ def test_json_and_yaml_say_the_same(leeward):
         (
             ["flood"],
             "argument COMMAND: found 'flood', expected one of "
-            "blockers, budget, doctor, drain, drift, explain-event, help, ips, place, plan, report, snapshot, "
-            "template, uninstall, upgrade, version, zones",
+            "blockers, budget, completion, doctor, drain, drift, explain-event, help, ips, place, plan, report, "
+            "snapshot, template, uninstall, upgrade, version, zones",
         ),
         (["drain", "n", "--bogus"], "found unknown arguments: --bogus, expected none"),
         (["drain", "n", "m"], "found unknown arguments: m, expected none"),
@@ -150,12 +153,34 @@ def test_the_help_of_every_command_explains_every_option():
         assert all(action.help for action in parser._actions), name
 
 
+def parsers(parser, path=""):
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, below in action.choices.items():
+                yield f"{path} {name}".strip(), below
+                yield from parsers(below, f"{path} {name}".strip())
+
+
+def test_the_help_of_every_command_has_examples_of_itself():
+    shown = {path: parser.format_help() for path, parser in parsers(build_parser())}
+    assert set(shown) == set(EXAMPLES)
+    assert [path for path, text in shown.items() if f"examples:\n  leeward {EXAMPLES[path][0]}\n" not in text] == []
+    assert [(path, one) for path, ones in EXAMPLES.items() for one in ones if not one.startswith(path)] == []
+
+
+@pytest.mark.parametrize("example", [example for examples in EXAMPLES.values() for example in examples])
+def test_an_example_parses(example):
+    words = shlex.split(example)
+    ends = next((place for place, word in enumerate(words) if word in {"<", ">"}), len(words))
+    assert callable(parse_arguments(words[:ends]).run)
+
+
 def test_help_imports_no_command():
     """Importing all of them takes half a second."""
     imported = "import sys, leeward.cli.main as m; m.build_parser(['--help']); print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", imported], capture_output=True, text=True, check=True)
     modules = {name for name in run.stdout.split() if name.startswith("leeward.cli.")}
-    assert modules == {f"leeward.cli.{name}" for name in ("main", "nearest", "options", "output")}
+    assert modules == {f"leeward.cli.{name}" for name in ("examples", "main", "nearest", "options", "output")}
     assert not {"rich", "yaml", "boto3"} & set(run.stdout.split())
 
 

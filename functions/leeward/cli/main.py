@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn, Protocol, cast
 
 from leeward import __version__
+from leeward.cli.examples import epilog_of
 from leeward.cli.nearest import did_you_mean
 from leeward.cli.options import account, cluster, instant, region, seed
 from leeward.cli.output import Output, tell, tolerate_any_terminal
@@ -23,6 +24,7 @@ from leeward.isolation import unexpected
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "blockers": ("blockers.command", "show what blocks a node, and until when"),
     "budget": ("budget", "show how many nodes may be disrupted now"),
+    "completion": ("completion", "print a completion script for bash, zsh or fish"),
     "doctor": ("doctor", "check the deployment and suggest fixes"),
     "drain": ("drain.command", "drain and terminate a node, or show how that would go"),
     "drift": ("drift", "show which nodes have drifted, and in what"),
@@ -164,6 +166,7 @@ def build_parser(argv: Sequence[str] = tuple(COMMANDS)) -> Parser:
             command.add_arguments(subparser)
             for one in (subparser, *_below(subparser)):
                 _add_general_options(one)
+                one.epilog = epilog_of(one.prog.removeprefix("leeward "))
     parser.set_defaults(
         cluster=None, snapshot=None, now=None, output=None, seed=0, account=None, region=None, profile=None
     )

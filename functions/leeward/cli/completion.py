@@ -1,0 +1,126 @@
+"""`leeward completion bash|zsh|fish`: a script that completes commands, actions, options and their values.
+
+Decides what is completed, from the parsers alone: names of nodes and groups are not looked up."""
+
+import argparse
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+DESCRIPTION = """Prints a completion script for a shell: commands, actions, options and the values of options that take
+one of a few. It is generated from the options of this version; run it again after an update."""
+FILES = ("--snapshot", "--to", "--record", "--validate")  # their values are paths
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """Completions after the words of a command. `next`: commands or actions with their help; `values` by option."""
+
+    next: Mapping[str, str]
+    options: Mapping[str, str]
+    values: Mapping[str, tuple[str, ...]]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the shell."""
+    parser.add_argument("shell", metavar="SHELL", choices=tuple(SCRIPTS), help=", ".join(SCRIPTS))
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the script and return 0."""
+    from leeward.cli.main import build_parser  # late: that module runs this one
+
+    print(SCRIPTS[arguments.shell](dict(words_of(build_parser()))), end="")
+    return 0
+
+
+def words_of(parser: argparse.ArgumentParser, path: str = "") -> Iterator[tuple[str, Words]]:
+    """Yield the completions of the parser and of every parser below it, by the words before: `upgrade start`."""
+    following: dict[str, str] = {}
+    below: list[tuple[str, argparse.ArgumentParser]] = []
+    options: dict[str, str] = {}
+    values: dict[str, tuple[str, ...]] = {}
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            following = {one.dest: one.help or "" for one in action._choices_actions}
+            below = list(action.choices.items())
+        elif action.help is not argparse.SUPPRESS:
+            options |= dict.fromkeys(action.option_strings, action.help or "")
+            if action.choices:
+                chosen = tuple(map(str, action.choices))
+                values |= dict.fromkeys(action.option_strings, chosen)
+                if not action.option_strings:
+                    following = dict.fromkeys(chosen, "")
+    yield path, Words(next=following, options=options, values=values)
+    for name, subparser in below:
+        yield from words_of(subparser, f"{path} {name}".strip())
+
+
+def bash(words: Mapping[str, Words]) -> str:
+    """Return the script for bash."""
+    rows = "\n".join(
+        f"        {shlex.quote(path)}) words={shlex.quote(' '.join([*one.next, *one.options]))} ;;"
+        for path, one in words.items()
+    )
+    values = "\n".join(
+        f"        {shlex.quote(f'{path} {option}'.strip())}) words={shlex.quote(' '.join(chosen))} ;;"
+        for path, one in words.items()
+        for option, chosen in one.values.items()
+    )
+    known = "|".join(shlex.quote(path) for path in words if path)
+    return f"""# leeward completion for bash: source it, or put it into /etc/bash_completion.d
+_leeward() {{
+    local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}} path="" words="" word
+    for word in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
+        case "${{path:+$path }}$word" in
+        {known}) path="${{path:+$path }}$word" ;;
+        esac
+    done
+    case "$previous" in
+    {"|".join(FILES)}) COMPREPLY=($(compgen -f -- "$current")); return ;;
+    esac
+    case "${{path:+$path }}$previous" in
+{values}
+    esac
+    if [[ -z $words ]]; then
+        case "$path" in
+{rows}
+        esac
+    fi
+    COMPREPLY=($(compgen -W "$words" -- "$current"))
+}}
+complete -o default -F _leeward leeward
+"""
+
+
+def zsh(words: Mapping[str, Words]) -> str:
+    """Return the script for zsh, which completes by the functions of bash."""
+    return f"#compdef leeward\nautoload -U +X bashcompinit && bashcompinit\n{bash(words)}"
+
+
+def fish(words: Mapping[str, Words]) -> str:
+    """Return the script for fish: one line for each word."""
+    lines = ["# leeward completion for fish", "complete -c leeward -f"]
+    for path, one in words.items():
+        named = path.split()
+        seen = "; and ".join(f"__fish_seen_subcommand_from {name}" for name in named)
+        unseen = f"not __fish_seen_subcommand_from {' '.join(one.next)}" if one.next else ""
+        for name, explanation in one.next.items():
+            when = "; and ".join(part for part in (seen, unseen) if part)
+            lines.append(f"complete -c leeward -n {_fish(when)} -a {name} -d {_fish(explanation)}")
+        for option, explanation in one.options.items():
+            flag = f"-l {option[2:]}" if option.startswith("--") else f"-s {option[1:]}"
+            taken = f" -x -a {_fish(' '.join(one.values[option]))}" if option in one.values else ""
+            files = " -r -F" if option in FILES else ""
+            when = f"-n {_fish(seen)} " if seen else ""
+            lines.append(f"complete -c leeward {when}{flag}{taken}{files} -d {_fish(explanation)}")
+    return "\n".join(lines) + "\n"
+
+
+def _fish(text: str) -> str:
+    """Return the text in fish's single quotes."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+SCRIPTS: Mapping[str, Callable[[Mapping[str, Words]], str]] = {"bash": bash, "zsh": zsh, "fish": fish}

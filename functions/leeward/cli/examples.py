@@ -1,0 +1,56 @@
+"""Examples that stand below the help of each command; a test parses every one."""
+
+from collections.abc import Mapping
+
+EXAMPLES: Mapping[str, tuple[str, ...]] = {
+    "blockers": ("blockers --cluster prod", "blockers ip-10-0-0-1 --cluster prod", "blockers --snapshot prod-state"),
+    "budget": ("budget --cluster prod",),
+    "completion": (
+        "completion bash > /etc/bash_completion.d/leeward",
+        "completion zsh > ~/.zsh/completions/_leeward",
+        "completion fish > ~/.config/fish/completions/leeward.fish",
+    ),
+    "doctor": ("doctor", "doctor --cluster prod -o json"),
+    "drain": (
+        "drain ip-10-0-0-1 --cluster prod --dry-run",
+        "drain i-0123456789abcdef0 --cluster prod --watch",
+        "drain --group web --cluster prod --yes --wait=false",
+    ),
+    "drift": ("drift --cluster prod", "drift --snapshot prod-state -o json"),
+    "explain-event": ("explain-event message.json", "explain-event - --cluster prod < message.json"),
+    "help": ("help drain", "help upgrade start"),
+    "ips": ("ips --instance-type m5.large --pods 20", "ips --instance-type m5.large --pods 20 --warm-ip-target 5"),
+    "place": ("place web --count 3 --pods 10 --cluster prod",),
+    "plan": ("plan --cluster prod", "plan --snapshot prod-state --method consolidation", "plan --validate plan.json"),
+    "report": (
+        "report i-0123456789abcdef0 --cluster prod --to report.html",
+        "report record.json --to report.html",
+    ),
+    "snapshot": ("snapshot --cluster prod --to prod-state",),
+    "template": ("template web --cluster prod", "template web --zone us-east-1a --snapshot prod-state"),
+    "uninstall": ("uninstall --cluster prod --dry-run", "uninstall --cluster prod --yes"),
+    "upgrade": ("upgrade plan web --cluster prod", "upgrade start web --cluster prod --watch"),
+    "upgrade plan": (
+        "upgrade plan web --cluster prod",
+        "upgrade plan web --ami al2023@latest --snapshot prod-state",
+        "upgrade plan web --cluster prod --recorded",
+    ),
+    "upgrade status": ("upgrade status web --cluster prod", "upgrade status web --cluster prod --watch"),
+    "upgrade start": (
+        "upgrade start web --cluster prod",
+        "upgrade start web batch --cluster prod --kubernetes-version 1.31 --watch",
+        "upgrade start web --cluster prod --yes --override PdbAllowsNoneNow",
+    ),
+    "upgrade pause": ("upgrade pause web --cluster prod",),
+    "upgrade resume": ("upgrade resume web --cluster prod",),
+    "upgrade abort": ("upgrade abort web --cluster prod",),
+    "upgrade rollback": ("upgrade rollback web --cluster prod",),
+    "version": ("version",),
+    "zones": ("zones --cluster prod", "zones --instance-type m5.large --pods 20 --snapshot prod-state"),
+}
+
+
+def epilog_of(command: str) -> str | None:
+    """Return the examples as they stand below the help of a command, such as `upgrade start`; None without any."""
+    examples = EXAMPLES.get(command)
+    return None if examples is None else "\n".join(["examples:", *(f"  leeward {example}" for example in examples)])
