@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+SHORTEST = 3  # beginning of a name that is taken for it
 ALIKE = 0.6  # of difflib's ratio; below it a hint misleads
 
 
@@ -10,6 +11,7 @@ def did_you_mean(text: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches  # late: only a mistake needs it
 
     names = {name.lower(): name for name in known}
-    near = get_close_matches(text.lower(), names, n=5, cutoff=ALIKE)
+    begun = [name for name in names if len(text) >= SHORTEST and name.startswith(text.lower())]
+    near = begun if len(begun) == 1 else get_close_matches(text.lower(), names, n=5, cutoff=ALIKE)
     near.sort(key=lambda name: sorted(name) != sorted(text.lower()))  # swapped letters before others
     return f"; did you mean {names[near[0]]}?" if near else ""

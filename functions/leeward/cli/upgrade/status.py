@@ -26,6 +26,8 @@ from leeward.workflow.executions import execution_name
 
 def status(arguments: argparse.Namespace) -> int:
     """Print the status and return 0: the command only reports. With --watch follow it, and return 1 where it fails."""
+    if arguments.watch and arguments.snapshot is not None:
+        raise InvalidInputError("upgrade status --watch: found --snapshot, expected --cluster NAME: it is live alone")
     context = context_of(arguments, "upgrade", lambda _: None)  # a template that is judged by its tags changes no state
     context.group(arguments.group)
     found = group_status(arguments.group, context.cluster, context.ports)
@@ -37,8 +39,6 @@ def status(arguments: argparse.Namespace) -> int:
             print(visible(line))
     if not arguments.watch:
         return 0
-    if context.folder is not None:
-        raise InvalidInputError("upgrade status --watch: found --snapshot, expected --cluster NAME: it is live alone")
     from leeward.cli.upgrade.following import follow  # late: that module imports this one
 
     return follow(arguments.group, context)
