@@ -95,7 +95,7 @@ def test_all_nodes_of_a_group_are_a_list(drain):
 
 
 def test_a_group_is_found_by_the_tags_of_its_instances_where_it_is_not_described(drain, tmp_path):
-    folder = a_snapshot(tmp_path, auto_scaling_groups=None)
+    folder = a_snapshot(tmp_path, auto_scaling_groups={"AutoScalingGroups": []})
     assert [document["node"] for document in drain("--group", "web-1", snapshot=folder).json] == ["node-a", "node-b"]
 
 
@@ -173,7 +173,8 @@ def test_a_time_that_cannot_be_reckoned_with_is_bad_input(leeward, tmp_path):
     assert reported.startswith("found a time or duration out of range")
 
 
-def test_an_empty_folder_has_no_node(leeward, tmp_path):
+def test_a_folder_without_nodes_has_no_node(leeward, tmp_path):
+    a_snapshot(tmp_path, nodes={"items": []})
     message = leeward.refuses("drain", "node-a", "--snapshot", tmp_path)
     assert message == f"{tmp_path}/nodes.json: items: found no node 'node-a', expected one of its nodes: none at all"
 

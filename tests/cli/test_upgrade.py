@@ -340,6 +340,5 @@ def test_maxima_outside_one_to_a_hundred_are_bad_input(refuses, update):
 
 def test_without_a_snapshot_it_says_what_it_wants(leeward):
     reported = leeward.refuses("upgrade", "plan", "web")
-    assert (
-        reported == "upgrade: found neither --cluster nor --snapshot, expected --cluster NAME (live) or --snapshot DIR"
-    )
+    expected = "found neither --cluster nor --snapshot, expected --cluster NAME (live) or --snapshot DIR"
+    assert reported == f"upgrade plan: {expected}"

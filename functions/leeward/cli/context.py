@@ -120,8 +120,10 @@ def context_of(arguments: argparse.Namespace, verb: str, say: Callable[[str], No
     """
     if arguments.snapshot is not None:
         from leeward.adapters.folder.wiring import folder_ports  # late: live needs no parsers of files
+        from leeward.cli.required_files import check_files
 
         folder = Folder(arguments.snapshot, arguments.cluster or "")
+        check_files(folder, verb)
         return ClusterContext(
             ports=folder_ports(folder, arguments.now, say or tell), cluster=arguments.cluster or "", folder=folder
         )

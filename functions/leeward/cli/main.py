@@ -138,7 +138,7 @@ def _report(error: Exception, arguments: argparse.Namespace | None) -> int:
 def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     """Parse the command's arguments; `now` is always an aware time. Raises InvalidInputError."""
     parser = build_parser(argv)
-    arguments = parser.parse_args(argv)
+    arguments: argparse.Namespace = parser.parse_args(argv)
     arguments.now = arguments.now or datetime.now(UTC).replace(microsecond=0)
     arguments.output = arguments.output or arguments.usual_output
     if arguments.snapshot is not None and arguments.cluster is not None:

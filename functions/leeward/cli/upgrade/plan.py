@@ -24,7 +24,7 @@ _ASKED = ("ami", "launch_template_version", "kubernetes_version")
 
 def plan(arguments: argparse.Namespace) -> int:
     """Print the plan; return 1 when a blocker is found that is not overridden."""
-    context = context_of(arguments, "upgrade")
+    context = context_of(arguments, "upgrade plan")
     if arguments.recorded:
         return _recorded(arguments, context)
     preflight = preflight_of(arguments, context)
