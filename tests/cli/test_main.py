@@ -7,6 +7,8 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 import yaml
@@ -140,6 +142,11 @@ def test_help_shows_the_help_of_a_command(leeward, command):
 def test_an_unknown_command_names_the_nearest(leeward, command, hint):
     assert f"; did you mean {hint}?" in leeward.refuses(command)
     assert f"; did you mean {hint}?" in leeward.refuses("help", command)
+
+
+def test_kubectl_finds_the_command_as_a_plugin():
+    scripts = tomllib.loads(Path("pyproject.toml").read_text())["project"]["scripts"]
+    assert scripts["kubectl-leeward"] == scripts["leeward"]
 
 
 def test_the_version_is_a_command_and_an_option(leeward):

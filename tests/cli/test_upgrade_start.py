@@ -159,6 +159,26 @@ def test_an_upgrade_is_followed_to_its_end_a_line_for_each_change(leeward, syste
     assert len(phases) == len(set(phases))
 
 
+def test_an_execution_that_shows_a_moment_after_its_start_is_followed(leeward, system):
+    """Step Functions lists it a little later; the failure before it is not the end of this one."""
+    a_record(system, error="PodEvictionFailure: node-a", ended=system.clock.now())
+    phases = []
+
+    def sleep(_):
+        phases.append(len(phases))
+        if len(phases) == 1:
+            a_record(system)
+            system.upgrade_executions.open.add(f"{GROUP}-1")
+        else:
+            system.upgrade_executions.open.clear()
+            record = system.upgrades.records[GROUP]
+            system.upgrades.write(replace(record, error="", ended=system.clock.now()))
+
+    system.clock.sleep = sleep
+    result = leeward(*STATUS, "--watch")
+    assert (result.code, result.err.count(f"{GROUP}: done")) == (0, 1)
+
+
 def test_a_failure_ends_the_following_with_its_cause_and_exit_1(leeward, system):
     a_record(system)
     system.upgrade_executions.open.add(f"{GROUP}-1")

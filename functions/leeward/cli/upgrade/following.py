@@ -11,7 +11,7 @@ from leeward.upgrade.status import Phase, Status
 
 INTERRUPTED = 130
 POLL_SECONDS = 5.0
-PATIENCE = 24  # looks at an upgrade whose execution has not begun yet
+LOOKS = 2  # that find it over: Step Functions shows a new execution a moment after its start
 OVER = frozenset({Phase.DONE, Phase.ABORTED, Phase.FAILED, Phase.STOPPED, Phase.NOT_STARTED})
 
 
@@ -19,7 +19,7 @@ def follow(group: str, context: ClusterContext, progress: Progress | None = None
     """Print a line for every change of the group's upgrade. Return 0 when it is done or aborted, 1 when it has failed
     or stopped, 130 after a Ctrl-C, which leaves it running. A call that fails for now is repeated.
     """
-    ports, lines = context.ports, progress or Progress()
+    ports, lines, over = context.ports, progress or Progress(), 0
     try:
         while True:
             try:
@@ -28,7 +28,8 @@ def follow(group: str, context: ClusterContext, progress: Progress | None = None
                 lines.show({group: f"not known now: {error}"}, ports.clock.now())
             else:
                 lines.show({group: line_of(status)}, ports.clock.now())
-                if status.phase in OVER and not status.execution:
+                over = over + 1 if status.phase in OVER and not status.execution else 0
+                if over == LOOKS:
                     outcome = outcome_of(group, context, status)
                     for line in outcome.lines():
                         lines.say(line)
