@@ -8,10 +8,11 @@ from leeward.scheduling.nodes import NodeTemplate
 from leeward.scheduling.outcome import NO_TIME, NewNode, Packing, Unplaced, no_new_node, unavailable
 from leeward.scheduling.pod_classes import Kind
 from leeward.scheduling.pods import PodSpec
-from leeward.scheduling.predicates import FreePorts, Never, OfNode, Room
+from leeward.scheduling.predicates import FreePorts, Never, NodeResourcesFit, OfNode
 from leeward.scheduling.world import World
 
-_LASTING = (Never, OfNode, FreePorts, Room)  # refused by these on one empty node: refused on every such node
+# refused by these on one empty node: refused on every such node
+_LASTING = (Never, OfNode, FreePorts, NodeResourcesFit)
 
 
 class Way(Enum):
@@ -145,7 +146,9 @@ class Packer:
         """Return whether an empty node refuses the kind for reasons that hold for every node of its template."""
         bit = self._world.fleet.bits[number]
         lasting = [rule for rule in kind.rules if isinstance(rule, _LASTING)]
-        return any(not rule.narrow(bit) or (isinstance(rule, Room) and not rule.fits(number)) for rule in lasting)
+        return any(
+            not rule.narrow(bit) or (isinstance(rule, NodeResourcesFit) and not rule.fits(number)) for rule in lasting
+        )
 
     def _choices(self) -> list[FreeSlot]:
         if self._at_most is not None and len(self._opened) >= self._at_most:

@@ -13,16 +13,16 @@ from leeward.scheduling.node_sets import Admission, NodeSet, Preferred, Question
 from leeward.scheduling.pod_affinity import PodGroup, PodTerm, SpreadConstraint
 from leeward.scheduling.pods import Identity, Needs, PodSpec
 from leeward.scheduling.predicates import (
-    Attachable,
     Away,
     Barred,
     FreePorts,
     Near,
     Never,
+    NodeResourcesFit,
+    NodeVolumeLimits,
     OfNode,
     PortsInUse,
     Preference,
-    Room,
     Rule,
     Spread,
 )
@@ -80,7 +80,7 @@ class _Watch(NamedTuple):
         groups = self.groups if self.either else self.groups[:1]
         return list(dict.fromkeys(group.selector.pair for group in groups))
 
-    def tell(self, profile: Profile) -> bool:
+    def register(self, profile: Profile) -> bool:
         """Register the counter with the profile if it applies to such pods; return whether it does."""
         identity = profile.identity
         if isinstance(self.counter, Tally) and identity.leaving:
@@ -134,7 +134,7 @@ class Kinds:
         if not kind.rules:
             kind.rules = tuple(self._rules(kind))
             kind.preferences = tuple(self._preferences(kind))
-            kind.rough = tuple(pair for rule in kind.rules if isinstance(rule, Room) for pair in rule.rough)
+            kind.rough = tuple(pair for rule in kind.rules if isinstance(rule, NodeResourcesFit) for pair in rule.rough)
         return kind
 
     def _rules(self, kind: Kind) -> list[Rule]:
@@ -148,9 +148,9 @@ class Kinds:
         rules: list[Rule] = [OfNode(self._set(Admission(tolerations=needs.tolerations, nodes=needs.nodes)))]
         if needs.ports:
             rules.append(FreePorts(self.ports, needs.ports))
-        rules.append(Room([(name, self.capacity(name), amount) for name, amount in needs.requests]))
+        rules.append(NodeResourcesFit([(name, self.capacity(name), amount) for name, amount in needs.requests]))
         if volumes.attached:
-            rules.append(Attachable([(d, self.capacity(ATTACHED + d), count) for d, count in volumes.attached]))
+            rules.append(NodeVolumeLimits([(d, self.capacity(ATTACHED + d), count) for d, count in volumes.attached]))
         if volumes.reach or volumes.zones:
             rules.append(OfNode(self._set(VolumeReach(reach=volumes.reach, zones=volumes.zones))))
         hard = [one for one in needs.spread if one.required]
@@ -251,7 +251,7 @@ class Kinds:
             self._watches.setdefault(pair, []).append(watch)
             among = self._carriers.get(pair, []) if pair else self._profiles.values()
             known.update((profile.identity, profile) for profile in among)
-        return [profile for profile in known.values() if watch.tell(profile)]
+        return [profile for profile in known.values() if watch.register(profile)]
 
     def _profile(self, identity: Identity) -> Profile:
         found = self._profiles.get(identity)
@@ -261,7 +261,7 @@ class Kinds:
                 self._carriers.setdefault(pair, []).append(found)
             watches = (watch for label in (None, *identity.labels) for watch in self._watches.get(label, ()))
             for watch in {id(watch): watch for watch in watches}.values():
-                watch.tell(found)
+                watch.register(found)
         return found
 
 

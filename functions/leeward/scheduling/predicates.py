@@ -109,8 +109,8 @@ class FreePorts:
         yield "node(s) didn't have free ports for the requested pod ports", refused.bit_count()
 
 
-class Room:
-    """Filter NodeResourcesFit: the free amount of each resource covers the pod's request.
+class NodeResourcesFit:
+    """Filter: the free amount of each resource covers the pod's request.
 
     Where an amount has no mask of its own `narrow` lets nodes through that have slightly less: `rough` are these
     amounts, each with the free amount by node.
@@ -134,16 +134,16 @@ class Room:
     def reasons(self, refused: int) -> Reasons:
         """Yield the reasons. A node may lack several resources; each is reported, as kube-scheduler does."""
         for name, capacity, amount in self._demands:
-            roomy = refused & capacity.at_least(amount)
-            short = (refused ^ roomy).bit_count()
+            fitting = refused & capacity.at_least(amount)
+            short = (refused ^ fitting).bit_count()
             if amount not in capacity.marks:
-                short += sum(capacity.free[number] < amount for number in numbers(roomy))
+                short += sum(capacity.free[number] < amount for number in numbers(fitting))
             if short:
                 yield "Too many pods" if name == PODS else f"Insufficient {name}", short
 
 
-class Attachable(Room):
-    """Filter NodeVolumeLimits: the volumes that a node's CSI drivers can still attach."""
+class NodeVolumeLimits(NodeResourcesFit):
+    """Filter: the volumes that a node's CSI drivers can still attach."""
 
     __slots__ = ()
 

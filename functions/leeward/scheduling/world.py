@@ -17,7 +17,7 @@ from leeward.scheduling.free_slots import FreeSlot, FreeSlots
 from leeward.scheduling.nodes import NodeSpec, NodeTemplate
 from leeward.scheduling.pod_classes import ATTACHED, Kind, Kinds, offered
 from leeward.scheduling.pods import PodSpec
-from leeward.scheduling.predicates import Room
+from leeward.scheduling.predicates import NodeResourcesFit
 
 TURN = 32  # pods between two looks at the clock
 LOOKED_AT = 100  # feasible nodes: kube-scheduler, too, scores all only in clusters of up to that many nodes
@@ -130,7 +130,7 @@ class World:
         return self._kinds.prepared(self._kinds.of(pod))
 
     def feasible(self, kind: Kind, among: int) -> int:
-        """Return the nodes that pass all filters, as a mask; rough where the kind is (see `Room`)."""
+        """Return the nodes that pass all filters, as a mask; rough where the kind is (see `NodeResourcesFit`)."""
         for rule in kind.rules:
             among = rule.narrow(among)
             if not among:
@@ -197,7 +197,7 @@ class World:
         found: Counter[str] = Counter()
         for rule in kind.rules:
             passed = rule.narrow(among)
-            if isinstance(rule, Room) and rule.rough:
+            if isinstance(rule, NodeResourcesFit) and rule.rough:
                 passed = sum(self.fleet.bits[number] for number in numbers(passed) if rule.fits(number))
             if passed != among:
                 for why, count in rule.reasons(among ^ passed):
