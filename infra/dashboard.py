@@ -39,7 +39,7 @@ NODES: Mapping[str, Mapping[str, str]] = {
         "ReplacementsNowhere": "replacements without a place",
     }
 }
-MENDED: Mapping[str, Mapping[str, str]] = {
+FIXED: Mapping[str, Mapping[str, str]] = {
     "reconcile": {
         "HooksAnsweredByReconciler": "hooks answered by the reconciler",
         "ExecutionsRestarted": "executions started again",
@@ -74,7 +74,7 @@ def operators_dashboard(
             [cloudwatch.TextWidget(markdown=_introduction(names), width=_HALF, height=4), _alarms(alarms)],
             [_waiting(queue), _oldest(queue), _dead(queue)],
             [_executions(termination), _durations(termination)],
-            [_own("Messages", MESSAGES), _own("Nodes", NODES), _own("Mended, and kept in place", MENDED)],
+            [_own("Messages", MESSAGES), _own("Nodes", NODES), _own("Fixed, and kept in place", FIXED)],
             [_functions("Errors and throttles", functions), _work("Time per call (p99)", functions)],
             [_failures(functions)],
         ],
@@ -129,7 +129,7 @@ def _executions(termination: Termination) -> cloudwatch.IWidget:
         machine.metric_succeeded(label="succeeded", period=_PERIOD),
         machine.metric_failed(label="failed", period=_PERIOD),
         machine.metric_timed_out(label="timed out", period=_PERIOD),
-        machine.metric_aborted(label="stopped by somebody", period=_PERIOD),
+        machine.metric_aborted(label="stopped", period=_PERIOD),
     ]
     return _graph("Terminations by how they ended", metrics, _HALF, "executions")
 
@@ -142,17 +142,17 @@ def _durations(termination: Termination) -> cloudwatch.IWidget:
     return _graph("From claim to gone", metrics, _HALF, "milliseconds")
 
 
-def _own(title: str, rooms: Mapping[str, Mapping[str, str]]) -> cloudwatch.IWidget:
+def _own(title: str, services: Mapping[str, Mapping[str, str]]) -> cloudwatch.IWidget:
     metrics = [
         cloudwatch.Metric(
             namespace=METRICS,
             metric_name=name,
-            dimensions_map={"service": room},
+            dimensions_map={"service": service},
             label=label,
             statistic="Sum",
             period=_PERIOD,
         )
-        for room, labels in rooms.items()
+        for service, labels in services.items()
         for name, label in labels.items()
     ]
     return _graph(title, metrics, _THIRD)

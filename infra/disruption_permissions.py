@@ -4,7 +4,7 @@ for their length.
 fn disruption-planner reads and records; only fn disrupt, which takes the steps of a run, may launch and change groups.
 """
 
-from infra.execution_permissions import LOOK_AT_ROUND, START_ROUND, START_TERMINATION
+from infra.execution_permissions import READ_DISRUPTION, START_DISRUPTION, START_TERMINATION
 from infra.launch_permissions import LAUNCH, RESOLVES_IMAGES
 from infra.permission import (
     LIST_ONLY,
@@ -53,8 +53,8 @@ DISRUPTION_PLANNER = (
     reads_one(Key.UPGRADE, Key.DISRUPTION),
     reads_many(Key.FACTS),
     puts(Key.DISRUPTION),
-    START_ROUND,
-    LOOK_AT_ROUND,
+    START_DISRUPTION,
+    READ_DISRUPTION,
 )
 """Rights of fn disruption-planner: it writes the record of a run and starts its execution."""
 
@@ -70,7 +70,7 @@ DISRUPT = (
         for action in ("LaunchInstances", "SuspendProcesses", "ResumeProcesses", "UpdateAutoScalingGroup")
     ),
     *LAUNCH,
-    LOOK_AT_ROUND,
+    READ_DISRUPTION,
     *START_TERMINATION,
 )
 """Rights of fn disrupt: the steps of disruption."""

@@ -19,16 +19,16 @@ START_TERMINATION = (
 
 LIST_TERMINATIONS = Permission(action="states:ListExecutions", on=Scope.STATE_MACHINE)
 
-START_ROUND = Permission(action="states:StartExecution", on=Scope.DISRUPTION_MACHINE)
-LOOK_AT_ROUND = Permission(
+START_DISRUPTION = Permission(action="states:StartExecution", on=Scope.DISRUPTION_MACHINE)
+READ_DISRUPTION = Permission(
     action="states:DescribeExecution",
     on=Scope.DISRUPTION_EXECUTIONS,
-    reason="executions of this state machine are named after clusters, or by whoever starts them by hand",
+    reason="executions of this state machine are named after clusters, or freely when they are started manually",
 )
 
 START_UPGRADE = Permission(action="states:StartExecution", on=Scope.UPGRADE_MACHINES)
-LOOK_AT_UPGRADE = Permission(
+READ_UPGRADE = Permission(
     action="states:DescribeExecution",
     on=Scope.UPGRADE_EXECUTIONS,
-    reason="executions of these state machines are named after groups, or by whoever starts them by hand",
+    reason="executions of these state machines are named after groups, or freely when they are started manually",
 )

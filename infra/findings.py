@@ -57,17 +57,17 @@ def _wildcards(policies: Iterable[PolicyPart], scopes: Scopes, function: str) ->
         for permission in part.permissions:
             for resource in scopes.resources(permission.on, function):
                 if "*" in resource:
-                    told = reasons.setdefault(_flat(Stack.of(part.owner).resolve(resource)), [])
-                    told.append(_reason(permission))
-        for resource, told in reasons.items():
+                    written = reasons.setdefault(_flat(Stack.of(part.owner).resolve(resource)), [])
+                    written.append(_reason(permission))
+        for resource, written in reasons.items():
             Validations.of(part.owner).acknowledge(
-                Acknowledgment(id=_finding(f"IAM5[Resource::{resource}]"), reason="; ".join(dict.fromkeys(told)))
+                Acknowledgment(id=_finding(f"IAM5[Resource::{resource}]"), reason="; ".join(dict.fromkeys(written)))
             )
 
 
 def _reason(permission: Permission) -> str:
-    told = f"{permission.action}: {permission.reason}"
-    return told if permission.reads else f"{told} (at worst, with foreign code, it {RISKS[permission.action]})"
+    reason = f"{permission.action}: {permission.reason}"
+    return reason if permission.reads else f"{reason} (at worst, with foreign code, it {RISKS[permission.action]})"
 
 
 def _finding(name: str) -> str:

@@ -47,7 +47,6 @@ class FunctionShape:
 
     name: str
     handler: str
-    room: str
     description: str
     timeout: int
     memory: int

@@ -34,7 +34,6 @@ def interruption_shape(settings: Settings) -> FunctionShape:
     return FunctionShape(
         name="interruption",
         handler="leeward.interruption.handler.handle",
-        room="interruption",
         description="Reads interruption messages, taints the nodes at once and starts their termination",
         timeout=TIMEOUT,
         memory=512,

@@ -29,7 +29,6 @@ from leeward.policy.document import Webhook
 SHAPE = FunctionShape(
     name="notifications",
     handler="leeward.notifications.handler.handle",
-    room="notifications",
     description="Puts an event on the bus for each turn that a termination takes",
     timeout=30,
     memory=256,
@@ -45,7 +44,7 @@ class Notifications(Construct):
     def __init__(
         self, scope: Construct, *, table: dynamodb.Table, surroundings: FunctionDefaults, alarms: Alarms
     ) -> None:
-        super().__init__(scope, "Telling")
+        super().__init__(scope, "Notifications")
         key = imported_key(self, surroundings.settings.kms_key)
         self.function = LeewardFunction(self, SHAPE, surroundings)
         self.undelivered = sqs.Queue(
@@ -142,7 +141,7 @@ def _rule(
         scope,
         f"Rule{cluster}",
         name=names.webhook_rule(cluster),
-        description=f"Terminations in cluster {cluster} are told to its webhook",
+        description=f"Terminations in cluster {cluster} are sent to its webhook",
         event_pattern={
             "source": [names.prefix],
             "detail-type": [turn.value for turn in EventType],

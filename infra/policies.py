@@ -8,12 +8,12 @@ from infra.settings import LARGEST_STANDARD_PARAMETER, Settings
 
 def policy_parameters(scope: Construct, settings: Settings) -> None:
     """Create one parameter per document; the advanced tier (which costs a little) only where the document needs it."""
-    room = Construct(scope, "Policies")
+    parameters = Construct(scope, "Policies")
     for cluster in settings.clusters:
         for document in cluster.documents:
             large = document.size > LARGEST_STANDARD_PARAMETER
             ssm.StringParameter(
-                room,
+                parameters,
                 f"{cluster.name}-{document.name}",
                 parameter_name=settings.names.parameter(cluster.name, document.name),
                 string_value=document.value,

@@ -95,7 +95,7 @@ def queue_encryption(key: kms.IKey | None) -> sqs.QueueEncryption:
 def _refuse_others(queue: sqs.Queue, admitted: dict[str, list[str]]) -> None:
     queue.add_to_resource_policy(
         iam.PolicyStatement(
-            sid="NobodyElse",
+            sid="RefuseOthers",
             effect=iam.Effect.DENY,
             principals=[iam.AnyPrincipal()],
             actions=["sqs:SendMessage"],

@@ -56,7 +56,7 @@ RULES = (
 
 STATE_CHANGE = EventRule(
     name="state-change",
-    description="An instance stops or terminates, whoever asked for it",
+    description="An instance stops or terminates, whatever the cause",
     pattern={
         "source": _EC2,
         "detail-type": ["EC2 Instance State-change Notification"],
@@ -80,7 +80,7 @@ def execution_rule(name: str, machine: str, *arns: str) -> EventRule:
     `machine`: their name in the description."""
     return EventRule(
         name=name,
-        description=f"An execution of {machine} failed, timed out or was stopped by somebody",
+        description=f"An execution of {machine} failed, timed out or was stopped",
         pattern={
             "source": ["aws.states"],
             "detail-type": ["Step Functions Execution Status Change"],

@@ -13,7 +13,6 @@ SILENT_FOR = 15  # minutes without one successful run
 SHAPE = FunctionShape(
     name="sync",
     handler="leeward.sync.handler.handle",
-    room="sync",
     description="Keeps terminate hooks on groups, subnet labels on nodes, and facts for placement in the table",
     timeout=120,
     memory=512,

@@ -27,7 +27,6 @@ RECONCILER_SILENT_FOR = 5  # minutes
 TERMINATE = FunctionShape(
     name="terminate",
     handler="leeward.termination.handler.terminate",
-    room="termination",
     description="Takes the steps of node-termination that speak to AWS alone",
     timeout=45,
     memory=256,
@@ -35,7 +34,6 @@ TERMINATE = FunctionShape(
 RECONCILER = FunctionShape(
     name="reconciler",
     handler="leeward.reconcile.handler.reconcile",
-    room="reconcile",
     description="Finishes what no Catch can, keeps finalizers, replaces unhealthy nodes",
     timeout=55,
     memory=512,
@@ -51,7 +49,6 @@ def drain_shape(concurrency: int | None) -> FunctionShape:
     return FunctionShape(
         name="drain",
         handler="leeward.termination.drain_handler.drain",
-        room="termination",
         description="Takes the steps of node-termination that speak to Kubernetes",
         timeout=55,
         memory=512,

@@ -37,7 +37,6 @@ TOO_LATE = 5  # minutes, for an event that could not be delivered: the minute re
 UPGRADE = FunctionShape(
     name="upgrade",
     handler="leeward.upgrade.handler.upgrade",
-    room="upgrade",
     description="Takes the steps of node-group-upgrade and of managed-node-group-upgrade",
     timeout=300,
     memory=1769,  # one vCPU: it plans over a whole cluster

@@ -115,7 +115,7 @@ def test_no_acknowledgement_mixes_a_change_with_reads(everything):
         assert len(kinds) == 1, (construct, rule, actions)
 
 
-def test_whoever_acknowledges_a_change_reads_the_worst_that_it_allows(everything):
+def test_the_acknowledgement_of_a_change_names_the_worst_that_it_allows(everything):
     changes = 0
     for construct, rule, reason in acknowledged(everything):
         actions = re.findall(r"(?:^|; )([a-z0-9-]+:(?!Describe|Get|List)[A-Z]\w+): ", reason)

@@ -1,4 +1,4 @@
-"""The policy that everybody starts from: careful, and right in what it only suggests."""
+"""The policy that a new cluster starts from: careful, and right in what it only suggests."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The disruption room as AWS gets it: when fn disruption-planner is called, and by whom."""
+"""The disruption functions as AWS gets it: when fn disruption-planner is called, and by whom."""
 
 import json
 

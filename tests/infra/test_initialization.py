@@ -14,7 +14,7 @@ from tests.infra.conftest import ROOT
 
 FUNCTION = "AWS::Lambda::Function"
 PREFIXES = {"elbv2": "elasticloadbalancing", "stepfunctions": "states"}  # where IAM's is not the SDK's name
-OF_TELLING = "leeward.notifications.handler.handle"  # a batch of the table's stream: one client, no ports
+OF_NOTIFICATIONS = "leeward.notifications.handler.handle"  # a batch of the table's stream: one client, no ports
 CREDENTIALS = {
     "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE",
     "AWS_SECRET_ACCESS_KEY": "not-a-secret",
@@ -42,7 +42,7 @@ def prepared(handler, environment):
 
 def test_every_function_that_has_ports_is_known(template):
     handlers = {function["Handler"] for function in template.resources(FUNCTION).values()}
-    assert set(NEEDS) == handlers - {OF_TELLING}
+    assert set(NEEDS) == handlers - {OF_NOTIFICATIONS}
 
 
 def test_no_function_prepares_a_service_that_it_may_not_call(template):

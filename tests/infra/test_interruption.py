@@ -23,12 +23,15 @@ STATE_CHANGES_ARN = f"arn:aws:sqs:us-east-1:111122223333:{STATE_CHANGES}"
 
 
 OF_ACCOUNT = {"leeward-state-change", "leeward-lifecycle-action"}  # of every instance and group, not of ours alone
-OF_ROUNDS, OF_UPGRADES = "leeward-disruption-status", "leeward-upgrade-status"  # call fn disruption-planner, fn upgrade
+OF_DISRUPTIONS, OF_UPGRADES = (
+    "leeward-disruption-status",
+    "leeward-upgrade-status",
+)  # call fn disruption-planner, fn upgrade
 
 
 def event_rules(template):
     rules = template.named(RULE).items()
-    return {name: rule for name, rule in rules if "EventPattern" in rule and name not in {OF_ROUNDS, OF_UPGRADES}}
+    return {name: rule for name, rule in rules if "EventPattern" in rule and name not in {OF_DISRUPTIONS, OF_UPGRADES}}
 
 
 def passing(template, body):
@@ -182,10 +185,10 @@ def refused(statement, sender):
     return all(sender.get(key) not in values for key, values in statement["Condition"]["ArnNotEquals"].items())
 
 
-def test_anybody_else_is_refused_even_with_rights_of_their_own(template, everything):
+def test_any_other_sender_is_refused_even_with_rights_of_their_own(template, everything):
     rule = "arn:aws:events:us-east-1:111122223333:rule/leeward-spot-interruption"
     for stack, senders in ((template, {}), (everything, {"aws:SourceArn": TOPIC})):
-        statement = by_sid(stack)["NobodyElse"]
+        statement = by_sid(stack)["RefuseOthers"]
         assert (statement["Effect"], statement["Principal"]) == ("Deny", {"AWS": "*"})
         assert statement["Action"] == "sqs:SendMessage"
         assert not refused(statement, {"aws:SourceArn": rule})
@@ -198,7 +201,7 @@ def test_anybody_else_is_refused_even_with_rights_of_their_own(template, everyth
 
 def test_nothing_but_its_rule_may_send_state_changes(everything):
     """Named topics and roles announce hooks, which belong to the interruption queue."""
-    statement = by_sid(everything, STATE_CHANGES)["NobodyElse"]
+    statement = by_sid(everything, STATE_CHANGES)["RefuseOthers"]
     assert (statement["Effect"], statement["Principal"]) == ("Deny", {"AWS": "*"})
     assert not refused(statement, {"aws:SourceArn": "arn:aws:events:us-east-1:111122223333:rule/leeward-state-change"})
     assert refused(statement, {"aws:SourceArn": TOPIC})

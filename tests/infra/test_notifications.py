@@ -136,7 +136,7 @@ def test_a_webhook_that_eventbridge_cannot_call_is_refused_at_synth(tmp_path):
         deployment(tmp_path, "http://hooks.example.com/T1")
 
 
-def test_the_table_tells_its_changes_and_the_function_reads_terminations_alone(template):
+def test_the_table_streams_its_changes_and_the_function_reads_terminations_alone(template):
     table = template.named("AWS::DynamoDB::Table")["leeward"]
     assert table["StreamSpecification"] == {"StreamViewType": "NEW_AND_OLD_IMAGES"}
     mappings = template.resources("AWS::Lambda::EventSourceMapping").values()

@@ -13,7 +13,7 @@ ALARM = "AWS::CloudWatch::Alarm"
 UPGRADES = "arn:aws:states:us-east-1:111122223333:stateMachine:leeward-node-group-upgrade"
 MANAGED = "arn:aws:states:us-east-1:111122223333:stateMachine:leeward-managed-node-group-upgrade"
 ROUNDS = "arn:aws:states:us-east-1:111122223333:stateMachine:leeward-disruption"
-ROOMS = Path("functions/leeward")
+PACKAGES = Path("functions/leeward")
 
 
 def alarms(template):
@@ -55,7 +55,7 @@ def dimensions(alarm):
         (
             "events-undelivered",
             "ApproximateNumberOfMessagesVisible",
-            {"QueueName": "TellingUndeliveredBD89FE6C.QueueName"},
+            {"QueueName": "NotificationsUndelivered3C0CB601.QueueName"},
             1,
             "notBreaching",
         ),
@@ -102,9 +102,9 @@ def board(template):
     return json.loads(template.one("AWS::CloudWatch::Dashboard")["DashboardBody"])
 
 
-def declared(room):
-    """Every name that the room's own modules declare as a constant."""
-    trees = [ast.parse(path.read_text()) for path in (ROOMS / room).glob("*.py")]
+def declared(package):
+    """Every name that the package's own modules declare as a constant."""
+    trees = [ast.parse(path.read_text()) for path in (PACKAGES / package).glob("*.py")]
     return {
         node.value.value
         for tree in trees
@@ -114,17 +114,17 @@ def declared(room):
 
 
 @pytest.mark.parametrize(
-    ("room", "name"),
+    ("package", "name"),
     [
-        (room, name)
-        for group in (dashboard.MESSAGES, dashboard.NODES, dashboard.MENDED)
-        for room, names in group.items()
+        (package, name)
+        for group in (dashboard.MESSAGES, dashboard.NODES, dashboard.FIXED)
+        for package, names in group.items()
         for name in names
     ],
 )
-def test_every_metric_on_the_dashboard_is_one_that_its_room_declares(template, room, name):
-    assert name in declared(room)
-    assert f'["Leeward","{name}","service","{room}"' in json.dumps(board(template), separators=(",", ":"))
+def test_every_metric_on_the_dashboard_is_one_that_its_package_declares(template, package, name):
+    assert name in declared(package)
+    assert f'["Leeward","{name}","service","{package}"' in json.dumps(board(template), separators=(",", ":"))
 
 
 def test_the_dashboard_covers_queue_executions_functions_and_alarms(template):

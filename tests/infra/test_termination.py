@@ -114,4 +114,4 @@ def test_where_a_cluster_keeps_an_audit_log_the_reconciler_is_called_for_deleted
     permissions = everything.resources("AWS::Lambda::Permission").values()
     (allowed,) = [one for one in permissions if one["Principal"] == "logs.amazonaws.com"]
     assert allowed["SourceArn"].endswith(":log-group:/aws/eks/blue/cluster:*")
-    assert not template.resources("AWS::Logs::SubscriptionFilter"), "only where somebody asks for it"
+    assert not template.resources("AWS::Logs::SubscriptionFilter"), "only where the settings ask for it"

@@ -1,4 +1,4 @@
-"""The upgrade room as AWS gets it: who calls its function."""
+"""The upgrade functions as AWS gets it: who calls its function."""
 
 import json
 
