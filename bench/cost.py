@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from bench.cost_bill import SQS_FREE, Bill
 from bench.cost_local import Local, measured
-from bench.cost_simulated import TOLD_OF, terminated
+from bench.cost_simulated import OF_TERMINATIONS, terminated
 
 DRAINS = {60: 0.001, 120: 0.001, 900: 0.003}  # seconds -> dollars
 IDLE = 0.50
@@ -24,7 +24,7 @@ GUESSED_MS = 300.0
 def run() -> bool:
     """Print the bills; return whether every target is met and both worlds agree."""
     local = measured(60) if os.environ.get("LOCAL") != "0" else None
-    handler_ms = dict(local.handler_ms) if local else dict.fromkeys((*TOLD_OF, "notifications"), GUESSED_MS)
+    handler_ms = dict(local.handler_ms) if local else dict.fromkeys((*OF_TERMINATIONS, "notifications"), GUESSED_MS)
     bills = {grace: terminated(grace, handler_ms) for grace in DRAINS}
     met = [_shown(f"{grace} s drain, virtual time", bill, DRAINS[grace]) for grace, bill in bills.items()]
     if local:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.cost_bill import Bill
-from bench.cost_simulated import GROUP, SETTLE, SHUTDOWN, TIME_OUT, TOLD_OF
+from bench.cost_simulated import GROUP, OF_TERMINATIONS, SETTLE, SHUTDOWN, TIME_OUT
 from bench.spot_path import until
 from leeward.doctor.expected import READ_QUEUES
 from local import fleet
@@ -118,7 +118,7 @@ def _node(
     stack: LocalStack, victim: str, began: int, calls: Mapping[str, Mapping[str, int]]
 ) -> tuple[Bill, Mapping[str, float]]:
     history = _history(stack, victim)
-    billed = {name: _billed(stack, name, began) for name in (*TOLD_OF, "notifications")}
+    billed = {name: _billed(stack, name, began) for name in (*OF_TERMINATIONS, "notifications")}
     table = _since(calls, stack.control("GET", "calls"))
     pauses = sum(event["type"] == "TaskScheduled" and "dynamodb" in json.dumps(event, default=str) for event in history)
     node = Bill(
@@ -153,7 +153,7 @@ def _billed(stack: LocalStack, function: str, began: int) -> list[int]:
 
 def _since(before: Mapping[str, Mapping[str, int]], after: Mapping[str, Mapping[str, int]]) -> Counter[str]:
     found: Counter[str] = Counter()
-    for name in (*TOLD_OF, "notifications"):
+    for name in (*OF_TERMINATIONS, "notifications"):
         function = f"leeward-{name}"
         found.update(after.get(function, {}))
         found.subtract(before.get(function, {}))

@@ -22,7 +22,7 @@ SETTLE = timedelta(seconds=60)
 TIME_OUT = timedelta(minutes=30)  # longer than the longest drain that is measured
 SHUTDOWN = 20.0  # seconds from shutting-down to terminated
 WINDOW = 1.0  # seconds in which changes of the table are gathered for fn notifications
-TOLD_OF = ("interruption", "terminate", "drain")  # functions whose work belongs to a termination
+OF_TERMINATIONS = ("interruption", "terminate", "drain")  # functions whose work belongs to a termination
 READS = frozenset({"read"})
 WRITES = frozenset({"claim", "begin_attempt", "note", "plan", "failed", "saw", "close", "hand_over_token"})
 
@@ -71,9 +71,9 @@ def terminated(grace: int, handler_ms: Mapping[str, float]) -> Bill:
 
 
 def _bill(count: Count, transitions: int, messages: int, handler_ms: Mapping[str, float]) -> Bill:
-    calls = Counter({name: count.calls[name] for name in TOLD_OF})
+    calls = Counter({name: count.calls[name] for name in OF_TERMINATIONS})
     milliseconds = Counter(
-        {name: int(count.seconds.get(name, 0.0) * 1000 + calls[name] * handler_ms[name]) for name in TOLD_OF}
+        {name: int(count.seconds.get(name, 0.0) * 1000 + calls[name] * handler_ms[name]) for name in OF_TERMINATIONS}
     )
     reported = [events for _, events in count.changes]
     calls["notifications"] = _batches([at for at, _ in count.changes])

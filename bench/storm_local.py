@@ -15,7 +15,7 @@ from local.stack import LocalStack
 COUNT = 50
 LONGEST = 1800  # seconds until all are terminated, on a machine with other load
 GLANCE = 2.0  # seconds between two reads: each of them is work for the same emulator
-TOLD_EVERY = 60.0
+REPORT_EVERY = 60.0
 
 
 def run(count: int = COUNT) -> bool:
@@ -78,7 +78,7 @@ def _until(left: Callable[[], int], what: str) -> None:
     while (more := left()) > 0:
         if time.monotonic() > deadline:
             raise TimeoutError(f"{more} {what} after {LONGEST} s")
-        if time.monotonic() - reported > TOLD_EVERY:
+        if time.monotonic() - reported > REPORT_EVERY:
             reported = time.monotonic()
             print(f"  ... {more} {what}", flush=True)
         time.sleep(GLANCE)

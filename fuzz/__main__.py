@@ -16,7 +16,7 @@ from fuzz.runner import Failure, Result, Runner
 from fuzz.target import Target
 from fuzz.targets import TARGETS
 
-TELL_EVERY = 10.0  # seconds
+REPORT_EVERY = 10.0  # seconds
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -48,7 +48,7 @@ def _run(target: Target[Any], options: argparse.Namespace) -> int:
     run = _Run(target.name, options.seed, before, goal, kept=not replay)
     runner = Runner(target, options.seed, each_second=run.went_on, on_failure=run.failed)
     result = runner.run(first, max(0, goal - first), options.seconds)
-    run.tell(result)
+    run.report(result)
     return still + result.failed
 
 
@@ -56,7 +56,7 @@ def _still_fails(target: Target[Any], path: Path) -> bool:
     """Return whether a kept input still fails; the file of one that passes is removed."""
     document = json.loads(path.read_text())
     kind, _, _ = Runner(target, document["seed"]).failure_of(document["value"])
-    print(f"  {path}: {f'still {kind}' if kind else 'mended'}", flush=True)
+    print(f"  {path}: {f'still {kind}' if kind else 'fixed'}", flush=True)
     if not kind:
         path.unlink()
     return bool(kind)
@@ -67,23 +67,23 @@ class _Run:
 
     def __init__(self, name: str, seed: int, before: Progress, goal: int, *, kept: bool) -> None:
         self._name, self._seed, self._before, self._goal, self._kept = name, seed, before, goal, kept
-        self._told = time.monotonic()
+        self._reported = time.monotonic()
 
     def went_on(self, result: Result) -> None:
         """Keep how far the run has come; a run that is killed goes on from there."""
         if self._kept:
             progress.save(self._name, self._seed, self._before.plus(result))
-        if time.monotonic() - self._told >= TELL_EVERY:
-            self.tell(result)
+        if time.monotonic() - self._reported >= REPORT_EVERY:
+            self.report(result)
 
     def failed(self, failure: Failure) -> None:
         """Keep the input and name its file."""
         path = progress.keep(self._name, self._seed, failure)
         print(f"  {self._name} {failure.number}: {failure.kind} ({path})", flush=True)
 
-    def tell(self, result: Result) -> None:
+    def report(self, result: Result) -> None:
         """Print the line."""
-        self._told = time.monotonic()
+        self._reported = time.monotonic()
         sum_ = self._before.plus(result)
         print(
             f"{self._name}: {sum_.inputs:,} inputs of {self._goal:,}, {result.failed:,} failed, {result.rate:,.0f}/s, "

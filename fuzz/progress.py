@@ -32,7 +32,7 @@ class Progress:
 
 
 def load(target: str, seed: int, folder: Path = FOLDER) -> Progress:
-    """Return how far the target has come; nothing where no file tells."""
+    """Return how far the target has come; zero without a file."""
     try:
         known = json.loads(_file(target, seed, folder).read_text())
     except FileNotFoundError:

@@ -73,13 +73,13 @@ class Runner:
     def run(self, first: int, count: int, seconds: float | None = None) -> Result:
         """Read the inputs first, first + 1, … until `count` are read or `seconds` of wall time are over."""
         result = Result()
-        began, cpu, told = time.monotonic(), time.process_time(), time.monotonic()
+        began, cpu, reported = time.monotonic(), time.process_time(), time.monotonic()
         with self._watchdog.on_guard():
             for number in range(first, first + count):
                 self._one(number, result)
                 result.inputs += 1
-                if number % 16 == 0 and (now := time.monotonic()) - told >= 1:
-                    told, result.cpu = now, time.process_time() - cpu
+                if number % 16 == 0 and (now := time.monotonic()) - reported >= 1:
+                    reported, result.cpu = now, time.process_time() - cpu
                     self._each_second(result)
                     if seconds is not None and now - began >= seconds:
                         break

@@ -25,7 +25,7 @@ SHORTENED = Path(".local/simulation")
 HOURS, PER_HOUR = 1.0, 30.0
 SPARSELY = 0.3  # arrivals in an hour of a world that lasts weeks
 DRAWN = "drawn"
-TELL_EVERY = 25  # seeds
+REPORT_EVERY = 25  # seeds
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,8 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if outcome.failed and options.shorten and not shortened and not options.replay:
             shortened = True
             _shorten(case, outcome, options.runs)
-        if number % TELL_EVERY == 0:
-            _tell(number, len(cases), outcomes, time.perf_counter() - begun)
+        if number % REPORT_EVERY == 0:
+            _report(number, len(cases), outcomes, time.perf_counter() - begun)
     print("\n".join(summary(outcomes, time.perf_counter() - begun)))
     return 1 if any(outcome.failed for outcome in outcomes) else 0
 
@@ -131,7 +131,7 @@ def _command(case: Case) -> str:
     return f"python -m simulation --seeds 1 --first-seed {case.seed}{hours}{per_hour}{nodes}{faults} --story"
 
 
-def _tell(done: int, all_: int, outcomes: Sequence[Outcome], seconds: float) -> None:
+def _report(done: int, all_: int, outcomes: Sequence[Outcome], seconds: float) -> None:
     broken = sum(len(outcome.violations) for outcome in outcomes)
     print(
         f"{done} of {all_} seeds, {done * 60 / seconds:.1f} a minute, {broken} violations", file=sys.stderr, flush=True

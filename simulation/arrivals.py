@@ -55,7 +55,7 @@ class Arrivals:
             "collision": self._collision,
             "nonsense": self._nonsense,
             "upgrade": self._upgraders.start,
-            "upgrade_told": self._upgraders.tell,
+            "upgrade_controlled": self._upgraders.control,
             "upgrade_stopped": self._upgraders.stop,
             "disruption_stopped": lambda pick: stop_disruption(scene, pick),
             "template_changed": lambda pick: change_template(scene, pick),

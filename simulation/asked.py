@@ -61,7 +61,7 @@ class AskedOf:
 
     def taken_at(self, instance: str, now: float) -> float | None:
         """Return the earliest moment for which EC2 has announced to take the instance; None without one. A maintenance
-        date counts while it stands, and `TOLD_AFTER` longer: the message that moved it may still be under way.
+        date counts while it stands, and `HANDLED_WITHIN` longer: the message that moved it may still be under way.
         """
         return min(self._dates(instance, now), default=None)
 
@@ -74,11 +74,11 @@ class AskedOf:
                 yield asked.takes
                 continue
             before = latest.get(asked.key)
-            if before is not None and before.takes is not None and now - asked.at < TOLD_AFTER:
+            if before is not None and before.takes is not None and now - asked.at < HANDLED_WITHIN:
                 yield before.takes
             latest[asked.key] = asked
         yield from (one.takes for one in latest.values() if one.takes is not None and now < one.takes + PASSED)
 
 
-TOLD_AFTER = 600.0  # seconds: until a message that was sent has been handled, with all its faults
+HANDLED_WITHIN = 600.0  # seconds: until a message that was sent has been handled, with all its faults
 PASSED = 60.0  # an instance that runs so long after its date was not taken

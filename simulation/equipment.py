@@ -197,13 +197,13 @@ class Equipment:
         raw["spec"]["taints"] = [*own, UNINITIALIZED]
         uid = cluster.create("nodes", raw)["metadata"]["uid"]
 
-        def tell() -> None:
+        def announce() -> None:
             there = cluster.store.find("nodes", spec.name)
             if there is not None and there["metadata"]["uid"] == uid:
                 left = [taint for taint in there["spec"].get("taints") or () if taint["key"] != UNINITIALIZED["key"]]
                 cluster.patch("nodes", spec.name, {"spec": {"providerID": provider, "taints": left or None}})
 
-        self._world.timeline.after(self._random.uniform(*PROVIDER_AFTER), tell, "cloud controller")
+        self._world.timeline.after(self._random.uniform(*PROVIDER_AFTER), announce, "cloud controller")
 
     def _free_name(self, member: SimInstance) -> str:
         used = {m.node for m in self._world.fleet.instances.values() if not m.gone and m is not member}

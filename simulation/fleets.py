@@ -49,7 +49,7 @@ class ArrivalKind(StrEnum):
     ZONE_OUTAGE = "zone_outage"
     COLLISION = "collision"
     UPGRADE = "upgrade"
-    UPGRADE_TOLD = "upgrade_told"
+    UPGRADE_CONTROLLED = "upgrade_controlled"
     UPGRADE_STOPPED = "upgrade_stopped"
     DISRUPTION_STOPPED = "disruption_stopped"
     TEMPLATE_CHANGED = "template_changed"
@@ -219,7 +219,7 @@ def upgrades(random: Random, hours: float, per_hour: float) -> tuple[Arrival, ..
         if now >= hours * 3600:
             break
         found.append(Arrival(at_seconds=round(now, 3), kind=ArrivalKind.UPGRADE, pick=random.getrandbits(31)))
-        for kind, often in ((ArrivalKind.UPGRADE_TOLD, 0.7), (ArrivalKind.UPGRADE_STOPPED, 0.3)):
+        for kind, often in ((ArrivalKind.UPGRADE_CONTROLLED, 0.7), (ArrivalKind.UPGRADE_STOPPED, 0.3)):
             if random.random() < often:
                 at = now + random.uniform(20, 1500)
                 if at < hours * 3600:

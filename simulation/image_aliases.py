@@ -1,8 +1,8 @@
 """Images behind SSM parameters: launch templates that name one (`resolve:ssm:…`), parameters that move, and a role
 that for some minutes may not read them.
 
-EC2 resolves the parameter at each launch, whoever may read it. Source: Amazon EC2 user guide, "Create a launch template
-that uses a Systems Manager parameter instead of an AMI ID"."""
+EC2 resolves the parameter at each launch, whether or not Leeward may read it. Source: Amazon EC2 user guide, "Create a
+launch template that uses a Systems Manager parameter instead of an AMI ID"."""
 
 from random import Random
 

@@ -28,7 +28,7 @@ NOTICE = 120.0  # seconds from a spot warning to the end
 IN_GOOD_TIME = 40.0  # a hook that began to hold the instance later than so long before the end may still wait
 UNMARKED = 20.0  # seconds that the node of a warned instance may be without our taint
 EVENT_CLOCKS = 30.0  # seconds by which the clock of a message's sender may be ahead
-TOLD_AFTER = 600.0  # seconds: until a message that was delivered has been acknowledged
+HANDLED_WITHIN = 600.0  # seconds: until a message that was delivered has been acknowledged
 MARKED_AGAIN = 120.0  # seconds in which a drain repeats its taint, once the API server answers again
 SETTLED = 120.0  # a node unavailable for less may have been unknown when the reconciler counted
 
@@ -103,7 +103,7 @@ class NodeRules:
         for instance in moved_near(self._news.of("moved", view.acknowledged), view.now):
             self._suspected.pop(instance, None)
         for instance, (at, text) in list(self._suspected.items()):
-            if view.now - at > TOLD_AFTER:
+            if view.now - at > HANDLED_WITHIN:
                 del self._suspected[instance]
                 if not self._asked_otherwise(instance, at):
                     yield text
@@ -229,7 +229,7 @@ class NodeRules:
         if end - self._held.get(instance, end) > IN_GOOD_TIME and not forced:
             yield f"{instance} is taken while a hook of ours waits"
         if pods := untouched(instance, end - NOTICE, view):
-            yield f"{instance} is taken, nobody has evicted {', '.join(pods)}"
+            yield f"{instance} is taken before eviction of {', '.join(pods)}"
 
     def _note_hold(self, instance: str, view: WorldView) -> None:
         if _held_by_us(instance, view):

@@ -78,7 +78,7 @@ class Operators:
     def terminate(self, pick: int) -> None:
         """Terminate an instance at EC2: the group notices by its health check."""
         if member := subject(self._scene, pick):
-            self._scene.say(f"somebody terminates {member.id} at EC2")
+            self._scene.say(f"another tool terminates {member.id} at EC2")
             self._scene.fleet.end_instance(member, direct=True)
 
     def resize(self, pick: int) -> None:

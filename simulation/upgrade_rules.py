@@ -159,7 +159,7 @@ def _kept(view: WorldView) -> Iterator[str]:
             and not group.startswith(well_known.OF_DISRUPTION)
             and (record is None or record.execution not in view.upgrading)
         ):
-            yield f"{name_of(node)} is kept from Cluster Autoscaler for the upgrade of {group}, which nobody works on"
+            yield f"{name_of(node)} is kept from Cluster Autoscaler for the upgrade of {group}, which has no execution"
 
 
 def _cordoned_for(node: Obj) -> str:

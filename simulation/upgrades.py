@@ -36,7 +36,7 @@ class Upgraders:
             self._scene.forced_upgrades.append((group.name, self._scene.timeline.now()))
         self._begin(group, asked, pick)
 
-    def tell(self, pick: int) -> None:
+    def control(self, pick: int) -> None:
         """Pause, resume, abort or roll back. A pause is always resumed in the end."""
         known = sorted(self._scene.system.upgrades.records.keys() & self._scene.fleet.groups.keys())
         group = self._scene.fleet.groups[known[pick % len(known)]] if known and pick % 11 else self._group(pick)

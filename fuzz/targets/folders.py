@@ -101,7 +101,7 @@ class Folders(Target[dict[str, Any]]):
 
 
 def _run(arguments: list[str]) -> tuple[int, str, str]:
-    """Return exit code, output and errors. Raises what `main` would have told in a sentence as a defect."""
+    """Return exit code, output and errors. Raise the errors that `main` reports in a sentence."""
     out, err = io.StringIO(), io.StringIO()
     before = os.environ.get(DEBUG)
     os.environ[DEBUG] = "1"

@@ -58,7 +58,7 @@ def _about_blocks(story: Story) -> list[Finding]:
         Finding(
             promise="the budget in the way was named while it blocked",
             good=named is not None and bool(named.pod) and story.seen.freed,
-            found=f"{named.pod} held by {named.object}" if named is not None else "nobody was named",
+            found=f"{named.pod} held by {named.object}" if named is not None else "no pod was named",
         ),
     ]
 

@@ -120,11 +120,11 @@ def _deeds(stack: LocalStack, seen: Watched, status: Status) -> Iterator[str]:
     if not seen.narrowed and status.new and status.phase not in ENDS:
         seen.narrowed = True
         scene.scale(stack, scene.TOO_FEW)
-        yield f"somebody scales {scene.BLOCKING} to {scene.TOO_FEW} replicas, which its budget wants: none may go"
+        yield f"an operator scales {scene.BLOCKING} to {scene.TOO_FEW} replicas, which its budget wants: none may go"
     if not seen.freed and seen.blocked is not None and seen.seconds - seen.blocked >= BLOCKED_SECONDS:
         seen.freed = True
         scene.scale(stack, scene.ENOUGH)
-        yield f"somebody scales {scene.BLOCKING} to {scene.ENOUGH}: one may go as soon as the third is Ready"
+        yield f"an operator scales {scene.BLOCKING} to {scene.ENOUGH}: one may go as soon as the third is Ready"
 
 
 def _kill(stack: LocalStack, seen: Watched, execution: str) -> str:

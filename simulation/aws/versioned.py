@@ -11,8 +11,8 @@ R = TypeVar("R", DisruptionRecord, UpgradeRecord)
 
 
 class VersionedRecords(Generic[R]):
-    """One record for each key. `key` and `same` name fields of the record: its key, and what tells one run or upgrade
-    of the key from the next. `wrote` receives every write, with the record before it.
+    """One record for each key. `key` and `same` name fields of the record: its key, and what distinguishes one run
+    or upgrade of the key from the next. `wrote` receives every write, with the record before it.
     """
 
     def __init__(self, *, key: str, same: str, wrote: Callable[[R | None, R], None]) -> None:

@@ -146,7 +146,7 @@ def test_an_alarm_whose_actions_are_switched_off_tells_nobody(aws, deployment):
     ]
     aws.expect("cloudwatch", "describe_alarms", {"AlarmNamePrefix": "leeward-"}, {"MetricAlarms": listed})
     found = deployment.alarms("leeward-")
-    assert {name: (alarm.state, alarm.tells) for name, alarm in found.items()} == {
+    assert {name: (alarm.state, alarm.notifies) for name, alarm in found.items()} == {
         "leeward-a": ("OK", True),
         "leeward-b": ("ALARM", False),
         "leeward-c": ("OK", False),

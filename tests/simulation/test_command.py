@@ -26,7 +26,7 @@ def test_the_sum_tells_speed_arrivals_faults_and_checks(capsys):
 
 
 def test_progress_goes_to_standard_error(capsys, monkeypatch):
-    monkeypatch.setattr(command, "TELL_EVERY", 1)
+    monkeypatch.setattr(command, "REPORT_EVERY", 1)
     command.main(["--seeds", "2", *SMALL, "--no-faults"])
     assert re.fullmatch(r"1 of 2 seeds, .* a minute, 0 violations\n2 of 2 seeds, .*\n", capsys.readouterr().err)
 

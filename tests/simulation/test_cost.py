@@ -6,9 +6,9 @@ import pytest
 
 from bench.cost import DRAINS, GUESSED_MS
 from bench.cost_bill import Bill
-from bench.cost_simulated import TOLD_OF, terminated
+from bench.cost_simulated import OF_TERMINATIONS, terminated
 
-HANDLER_MS = dict.fromkeys((*TOLD_OF, "notifications"), GUESSED_MS)
+HANDLER_MS = dict.fromkeys((*OF_TERMINATIONS, "notifications"), GUESSED_MS)
 
 
 @pytest.fixture(scope="module")

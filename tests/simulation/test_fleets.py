@@ -21,7 +21,7 @@ from simulation.fleets import (
     upgrades,
 )
 
-OF_UPGRADES = {ArrivalKind.UPGRADE, ArrivalKind.UPGRADE_TOLD, ArrivalKind.UPGRADE_STOPPED}
+OF_UPGRADES = {ArrivalKind.UPGRADE, ArrivalKind.UPGRADE_CONTROLLED, ArrivalKind.UPGRADE_STOPPED}
 OF_ROUNDS = {ArrivalKind.DISRUPTION_STOPPED, ArrivalKind.TEMPLATE_CHANGED}
 
 SEEDS = range(40)

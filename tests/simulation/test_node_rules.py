@@ -14,7 +14,7 @@ from simulation.aws import events
 from simulation.aws.books import Book
 from simulation.foreign_taints import OTHER_DEPLOYMENT
 from simulation.invariants import Rule
-from simulation.node_rules import CLAIMED_WITHIN, IN_GOOD_TIME, MARKED_AGAIN, NOTICE, SETTLED, TOLD_AFTER, UNMARKED
+from simulation.node_rules import CLAIMED_WITHIN, HANDLED_WITHIN, IN_GOOD_TIME, MARKED_AGAIN, NOTICE, SETTLED, UNMARKED
 from tests.fakes.builders import GROUP, ZONE, a_group, a_policy, policies
 from tests.fakes.clock import START
 from tests.simulation.view_stand_in import INSTANCE, NODE, TAINT, a_record, rules
@@ -91,13 +91,13 @@ def test_maintenance_far_ahead_may_take_one_node_of_ten_but_not_a_second_unless_
     world.books[GROUP] = Book(most=owed)
     world.taint()
     assert checker.after_event(world) == []
-    assert a_while(world, checker, TOLD_AFTER + 1) == []
+    assert a_while(world, checker, HANDLED_WITHIN + 1) == []
     world.api.untaint(world.api.node(NODE), TAINT)
     world.cluster.set_node_ready("node-i-1", "Unknown")
     assert a_while(world, checker, SETTLED + 1) == []
     world.taint()
     assert checker.after_event(world) == []
-    assert rules(a_while(world, checker, TOLD_AFTER + 1)) == found
+    assert rules(a_while(world, checker, HANDLED_WITHIN + 1)) == found
 
 
 @pytest.mark.parametrize(("zone", "found"), [(ZONE, [Rule.UNAVAILABLE]), ("us-east-1f", [])])
@@ -109,7 +109,7 @@ def test_maintenance_far_ahead_waits_for_the_budget_of_its_zone_and_of_no_other(
     assert a_while(world, checker, SETTLED + 1) == []
     world.taint()
     assert checker.after_event(world) == []
-    assert rules(a_while(world, checker, TOLD_AFTER + 1)) == found
+    assert rules(a_while(world, checker, HANDLED_WITHIN + 1)) == found
 
 
 @pytest.mark.parametrize(("seconds", "reported"), [(-5, []), (300, [Rule.UNAVAILABLE])])
@@ -121,7 +121,7 @@ def test_a_node_that_another_message_asks_for_waits_for_no_budget(world, checker
     world.taint()
     assert checker.after_event(world) == []
     world.ask(Kind.REBALANCE, at=world.now + seconds)
-    assert rules(a_while(world, checker, TOLD_AFTER + 1)) == reported
+    assert rules(a_while(world, checker, HANDLED_WITHIN + 1)) == reported
 
 
 def test_maintenance_that_has_been_moved_near_waits_for_no_budget(world, checker):
@@ -136,7 +136,7 @@ def test_maintenance_that_has_been_moved_near_waits_for_no_budget(world, checker
     nearer["detail"]["eventArn"] = "event-1"
     world.acknowledged.append(("m-1", json.dumps(nearer)))
     assert checker.after_event(world) == []
-    assert a_while(world, checker, TOLD_AFTER + 1) == []
+    assert a_while(world, checker, HANDLED_WITHIN + 1) == []
 
 
 def test_an_instance_that_is_let_go_with_pods_is_reported(world, checker):
@@ -345,7 +345,7 @@ def test_a_spot_instance_is_taken_with_pods_that_nobody_evicted(world, checker):
     world.pods("web-1")
     warned(world, checker)
     (found,) = a_while(world, checker, NOTICE)
-    assert (found.rule, found.text) == (Rule.DEADLINE, f"{INSTANCE} is taken, nobody has evicted default/web-1")
+    assert (found.rule, found.text) == (Rule.DEADLINE, f"{INSTANCE} is taken before eviction of default/web-1")
 
 
 def test_the_node_of_a_warned_instance_is_tainted_at_once_and_stays_so(world, checker):

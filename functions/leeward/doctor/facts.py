@@ -105,12 +105,12 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alarm:
-    """CloudWatch alarm. `tells`: it has an action, and actions are switched on."""
+    """CloudWatch alarm. `notifies`: it has an action, and actions are switched on."""
 
     state: str
     reason: str = ""
     description: str = ""
-    tells: bool = True
+    notifies: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,7 +33,7 @@ from leeward.policy.document import Rebalance
 from leeward.termination.decisions import FAR_AHEAD
 
 STRONGEST_FIRST = tuple(Action)
-MOST_TOLD = 20  # instances whose reasons the decision repeats; each one's own stands beside it
+MOST_REASONS = 20  # instances whose reasons the decision repeats; each one's own stands beside it
 STOPPING = frozenset({"stopping", "stopped"})
 
 
@@ -245,6 +245,6 @@ def _unavailable(message: NodeMessage, nodes: tuple[NodeDecision, ...], world: W
 
 def _summary(nodes: tuple[NodeDecision, ...]) -> str:
     """Return the reasons in one sentence: all of a few instances; a Health event may name thousands."""
-    told = [node.reason for node in nodes[:MOST_TOLD]]
-    rest = [f"and {len(nodes) - MOST_TOLD} instances more"] if len(nodes) > MOST_TOLD else []
-    return "; ".join([*told, *rest]) or "it names no instance"
+    reasons = [node.reason for node in nodes[:MOST_REASONS]]
+    rest = [f"and {len(nodes) - MOST_REASONS} instances more"] if len(nodes) > MOST_REASONS else []
+    return "; ".join([*reasons, *rest]) or "it names no instance"

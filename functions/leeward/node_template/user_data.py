@@ -22,7 +22,7 @@ from leeward.node_template.kubelet import Family, KubeletSettings
 LARGEST = 64 * 1024  # EC2 takes 16 KB; unpacked it may be more
 MOST_NODE_CONFIG = 16 * 1024  # characters of all NodeConfigs together: YAML takes 30 microseconds for each
 NODE_CONFIG_TYPE = "application/node.eks.aws"
-_NOT_TOLD = KubeletSettings()
+_UNKNOWN = KubeletSettings()
 
 
 @lru_cache(maxsize=128)
@@ -30,7 +30,7 @@ def kubelet_settings(encoded: str) -> KubeletSettings:
     """Parse base64 user data as a launch template keeps it. Never raises; `warnings` name what was skipped."""
     try:
         text = _decoded(encoded)
-        found, length = _NOT_TOLD, 0
+        found, length = _UNKNOWN, 0
         for kind, part in _parts(text):
             length += len(part) if _is_node_config(kind, part) else 0
             if length > MOST_NODE_CONFIG:
@@ -80,7 +80,7 @@ def _of_part(kind: str, text: str) -> KubeletSettings:
         return _of_node_config(text)
     if kind in {"", "text/plain"} and "[settings" in text and not text.startswith("#!"):
         return _of_toml(text)
-    return of_script(text) if kind in {"", "text/plain", "text/x-shellscript"} else _NOT_TOLD
+    return of_script(text) if kind in {"", "text/plain", "text/x-shellscript"} else _UNKNOWN
 
 
 def _of_node_config(text: str) -> KubeletSettings:

@@ -36,7 +36,7 @@ def handle(event: Mapping[str, Any], _context: object) -> dict[str, int]:
             found += events_of_change(change.before, change.after, change.at)
     for one in unreadable:
         telemetry.error("a record that cannot be read makes no event", {"key": one.key, "why": one.why})
-    bus().tell(found)
+    bus().publish(found)
     for made in found:
         telemetry.info(made.type.value, {"id": made.id, "instance": made.record.instance, "why": made.reason})
     telemetry.count({EVENTS_PUBLISHED: len(found), CHANGES_UNREADABLE: len(unreadable)})

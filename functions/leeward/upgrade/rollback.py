@@ -37,8 +37,8 @@ def undo(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     ledger = conclude(record, ends)
     if ledger.record != record:
         record = written(ledger.record, ports.upgrades)
-    record, untold = still_allowed(record, ledger.unclaimed, observation.preflight, ports)
-    request_terminations(record, untold, observation, ports)
+    record, unrequested = still_allowed(record, ledger.unclaimed, observation.preflight, ports)
+    request_terminations(record, unrequested, observation, ports)
     if record.previous is not None and not points_at(observation.group, record.previous, ports.templates):
         assert record.previous.template is not None  # what a rollback returns to has one
         ports.group_changes.point_at(observation.group, record.previous.template)

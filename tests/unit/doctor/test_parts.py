@@ -255,7 +255,7 @@ def test_an_alarm_without_data_does_not_ring_and_one_that_is_missing_does(patien
 
 
 def test_alarms_that_nobody_hears(patient):
-    patient.deployment.ringing = {name: Alarm(state="OK", tells=False) for name in expected.ALARMS}
+    patient.deployment.ringing = {name: Alarm(state="OK", notifies=False) for name in expected.ALARMS}
     found = patient.trouble(Check.ALARM_ACTIONS)
     assert (found.state, "alarmTopic" in found.fix) == (State.WARNING, True)
 

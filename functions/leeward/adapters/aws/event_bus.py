@@ -20,7 +20,7 @@ class EventBridgeBus:
         self._clients = clients
         self._source = source
 
-    def tell(self, events: Sequence[NodeTerminationEvent]) -> None:
+    def publish(self, events: Sequence[NodeTerminationEvent]) -> None:
         """Put all events. A repeat after a failure puts those that were taken a second time, under the same
         `detail.id`.
 

@@ -87,5 +87,5 @@ def _alarm(raw: Mapping[str, Any]) -> Alarm:
         state=raw.get("StateValue", ""),
         reason=raw.get("StateReason") or "",
         description=raw.get("AlarmDescription") or "",
-        tells=bool(raw.get("AlarmActions")) and raw.get("ActionsEnabled", True),
+        notifies=bool(raw.get("AlarmActions")) and raw.get("ActionsEnabled", True),
     )

@@ -15,8 +15,8 @@ from leeward.model.times import format_instant
 LOOPS = frozenset({"wait", "follow", "boot"})  # repeated while nothing changes
 _BLOCKED = frozenset({"blocked", "paused", "window", "bake", "eviction-failure", "give-up"})
 _FAULTS = frozenset({"failed", "creation-failure", "canary-failure", "update-failure"})
-_TOLD_BY_STEPS = frozenset({"DrainBlocked", "PodEvictionFailure", "TerminationCancelled"})
-_TOLD_BY_CAUSES = frozenset(
+_SHOWN_BY_STEPS = frozenset({"DrainBlocked", "PodEvictionFailure", "TerminationCancelled"})
+_SHOWN_BY_CAUSES = frozenset(
     {
         "SpotInterruption",
         "CapacityReservationInterruption",
@@ -130,13 +130,13 @@ def _events(facts: Facts) -> Iterator[Mark]:
         name = drawn.get(event.about)
         if name is None or event.at < facts.execution.started.replace(microsecond=0):
             continue
-        if event.reason in _TOLD_BY_STEPS and name in facts.stories:
+        if event.reason in _SHOWN_BY_STEPS and name in facts.stories:
             continue
         if event.reason.startswith("Awaiting") and name in facts.stories:
             continue
-        if event.reason in _TOLD_BY_CAUSES and name in facts.terminations:
+        if event.reason in _SHOWN_BY_CAUSES and name in facts.terminations:
             continue
-        kind = MarkKind.BLOCKED if event.reason in _TOLD_BY_STEPS else MarkKind.EVENT
+        kind = MarkKind.BLOCKED if event.reason in _SHOWN_BY_STEPS else MarkKind.EVENT
         at = max(event.at, facts.execution.started)  # Kubernetes cuts times to whole seconds
         yield Mark(at=at, kind=kind, node=event.about, text=cut_short(f"{event.reason}: {event.message}"))
 

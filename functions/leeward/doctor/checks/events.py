@@ -109,7 +109,7 @@ def actions(facts: Facts) -> Iterator[Finding]:
     if isinstance(facts.alarms, Unavailable) or not facts.alarms:
         return
     about = About(Check.ALARM_ACTIONS, "all alarms")
-    silent = [name for name in expected.ALARMS if name in facts.alarms and not facts.alarms[name].tells]
+    silent = [name for name in expected.ALARMS if name in facts.alarms and not facts.alarms[name].notifies]
     if silent:
         yield about.warning(
             f"{len(silent)} of {len(facts.alarms)} notify no topic",

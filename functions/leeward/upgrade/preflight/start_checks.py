@@ -86,8 +86,8 @@ def _of_nodes(preflight: Preflight) -> str:
 
 
 def check_images(preflight: Preflight) -> Iterator[Finding]:
-    """Yield the images of owners who are neither this account, AWS nor named by the policy: whoever may start an
-    upgrade names an image, and the image runs with the rights of the cluster's nodes.
+    """Yield the images of owners who are neither this account, AWS nor named by the policy: a principal that may
+    start an upgrade names an image, and the image runs with the rights of the cluster's nodes.
     """
     own, policy = preflight.inputs.accounts, preflight.policy
     for image in preflight.inputs.images if own else ():

@@ -81,21 +81,21 @@ def _by_disruption(cluster: str, disruptions: Disruptions) -> tuple[str, ...]:
 
 
 def still_allowed(
-    record: UpgradeRecord, untold: Collection[str], preflight: Preflight, ports: Ports
+    record: UpgradeRecord, unrequested: Collection[str], preflight: Preflight, ports: Ports
 ) -> tuple[UpgradeRecord, list[str]]:
     """Return the record and the old instances whose termination to request now, of those recorded as under way without
     a request yet. The others wait for a later turn, or are taken back and the record is written.
     """
     others = preflight.snapshot.groups.keys() - {record.group}
-    if not untold or not others or not upgrade_budgets(preflight.policy):
-        return record, list(untold)
+    if not unrequested or not others or not upgrade_budgets(preflight.policy):
+        return record, list(unrequested)
     going = terminating_elsewhere(record, others, ports)
     if _within(record, preflight, going.all):
-        return record, list(untold)
-    claims = ports.claims.read_all(untold)
-    begun = [old for old in untold if _is_begun(record, old, claims)]
+        return record, list(unrequested)
+    claims = ports.claims.read_all(unrequested)
+    begun = [old for old in unrequested if _is_begun(record, old, claims)]
     if not _within(record, preflight, going.before):
-        record = written(not_requested(record, [old for old in untold if old not in begun]), ports.upgrades)
+        record = written(not_requested(record, [old for old in unrequested if old not in begun]), ports.upgrades)
     return record, begun
 
 
