@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from math import ceil
 from random import Random
 
-from leeward.model.instance import instance_id_of
 from local.cluster.nodes import NodeSpec, node_object
 from local.cluster.objects import Obj, condition_of, controller_of, is_finished, name_of, node_of
 from local.cluster.patches import PatchType
@@ -16,6 +15,7 @@ from local.cluster.scheduling.feasibility import allocatable_of
 from local.cluster.store import Change, ChangeType, Key
 from simulation.aws.compute import IN_SERVICE, SimGroup, SimInstance
 from simulation.emptying import Emptying, Manner, has_to_leave
+from simulation.node_instances import instance_behind
 from simulation.owners import set_desired, terminate
 from simulation.plans import AutoscalerPlan, FleetPlan
 from simulation.scale_down import TO_BE_DELETED, nodes_needed, room_elsewhere, take, what_keeps
@@ -140,7 +140,7 @@ class ClusterAutoscaler:
 
     def _removable(self, name: str) -> SimInstance | None:
         node = self._scene.cluster.store.find("nodes", name) or {"spec": {}}
-        member = self._scene.fleet.instances.get(instance_id_of(node["spec"].get("providerID") or ""))
+        member = self._scene.fleet.instances.get(instance_behind(node))
         if member is None or member.lifecycle != IN_SERVICE or member.gone:
             return None
         group = self._scene.fleet.groups[member.group]

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 
 from leeward.model import well_known
-from leeward.model.instance import instance_id_of
 from local.cluster.objects import Obj, name_of
 from simulation.asked import AskedOf
 from simulation.disruption_rules import ROUNDS_EVENTUAL, of_open_disruptions, owed_by_disruption
@@ -16,6 +15,7 @@ from simulation.drained import left_behind
 from simulation.facts import FAR_AHEAD, group_of
 from simulation.foreign_taints import tainted_by_others
 from simulation.leaving_rules import exclusions, replicas
+from simulation.node_instances import instance_behind
 from simulation.rule import Rule
 from simulation.upgrade_rules import UPGRADES_EVENTUAL, owed_by_upgrade
 from simulation.view import WorldView
@@ -59,7 +59,7 @@ def _marks(view: WorldView) -> Iterator[str]:
     for node in filter(is_tainted, view.cluster.store.sorted("nodes")):
         if tainted_by_others(node):
             continue
-        instance = instance_id_of(node["spec"].get("providerID") or "")
+        instance = instance_behind(node)
         if instance not in view.open_since and instance not in of_open_disruptions(view):
             yield f"{name_of(node)} ({instance})"
 

@@ -7,12 +7,12 @@ from math import ceil
 
 from leeward.disruption.record import DisruptionRecord
 from leeward.model import well_known
-from leeward.model.instance import instance_id_of
 from leeward.policy.document import Budget, NodePolicy
 from leeward.policy.selection import policy_for
 from local.cluster.objects import Obj, name_of
 from local.cluster.store import Change, ChangeType
 from simulation.facts import always, maximum_kept
+from simulation.node_instances import instance_behind
 from simulation.rule import Rule
 from simulation.view import WorldView
 
@@ -68,12 +68,8 @@ def _zones_of(policy: NodePolicy, view: WorldView, lifecycle: str = "InService")
     chain = view.policies.policies
     mine = [group for name, group in view.groups.items() if policy_for(chain, name, group.tags) is policy]
     members = {one.id: one.zone for group in mine for one in group.instances if one.lifecycle.startswith(lifecycle)}
-    nodes = ((name_of(node), _instance(node)) for node in view.cluster.store.each("nodes"))
+    nodes = ((name_of(node), instance_behind(node)) for node in view.cluster.store.each("nodes"))
     return {name: members[instance] for name, instance in nodes if instance in members}
-
-
-def _instance(node: Obj) -> str:
-    return instance_id_of(node["spec"].get("providerID") or "")
 
 
 def _limit(budget: Budget, nodes: int) -> int:

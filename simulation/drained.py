@@ -4,11 +4,11 @@ over raw objects: a second opinion on the product's own."""
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from leeward.model.instance import instance_id_of
 from leeward.model.times import as_instant
 from leeward.policy.document import DrainPolicy
 from local.cluster.objects import Obj, controller_of, path_name
 from local.cluster.selectors import label_selector_matches
+from simulation.node_instances import instance_behind
 from simulation.view import WorldView
 
 CLOCKS = timedelta(seconds=2)  # by which those of two functions may differ
@@ -65,7 +65,7 @@ def _kept(pod: Obj, drain: DrainPolicy) -> bool:
 def node_behind(instance: str, view: WorldView) -> Obj | None:
     """Return the Node of the instance by its provider id: names are used again."""
     nodes = view.cluster.store.each("nodes")
-    return next((node for node in nodes if instance_id_of(node["spec"].get("providerID") or "") == instance), None)
+    return next((node for node in nodes if instance_behind(node) == instance), None)
 
 
 def _came_late(node: Obj, instance: str, view: WorldView) -> bool:

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from leeward.model.instance import instance_id_of
 from local.cluster.nodes import NodeSpec
 from simulation.aws.compute import SimInstance
+from simulation.node_instances import instance_behind
 from simulation.scene import Scene
 from simulation.timeline import Timeline
 
@@ -42,7 +42,7 @@ class Hosts:
     def _stands(self, member: SimInstance) -> bool:
         """Return whether the Node of that name is still the instance's: names of nodes may be used again."""
         node = self._scene_of(member).cluster.store.find("nodes", member.node)
-        return node is not None and instance_id_of(node["spec"].get("providerID") or "") in {"", member.id}
+        return node is not None and instance_behind(node) in {"", member.id}
 
     def _silent(self, member: SimInstance) -> None:
         if member.gone and self._stands(member):

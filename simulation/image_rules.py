@@ -9,13 +9,13 @@ from datetime import datetime
 
 from leeward.disruption.command import MethodName
 from leeward.model import well_known
-from leeward.model.instance import instance_id_of
 from leeward.policy.selection import policy_for
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from local.cluster.objects import Obj, annotations_of, name_of
 from local.cluster.store import Change, ChangeType
 from simulation.facts import News
 from simulation.image_aliases import PUBLIC, VERSION
+from simulation.node_instances import instance_behind
 from simulation.view import WorldView
 
 AMI = "ami"
@@ -68,7 +68,7 @@ class ImageRules:
         if old is None or old["spec"].get("taints") != node["spec"].get("taints"):
             self._changed[name] = self._now
         if _says_so(node) and (old is None or not _says_so(old)):
-            self._reported.append((name, _instance(node)))
+            self._reported.append((name, instance_behind(node)))
 
     def read(self, view: WorldView) -> None:
         """Look at the images, every few seconds, and whenever something about them was just said or decided."""
@@ -113,7 +113,7 @@ class ImageRules:
                     yield from self._moved(node, since, view)
 
     def _moved(self, node: Obj, since: float, view: WorldView) -> Iterator[str]:
-        instance = _instance(node)
+        instance = instance_behind(node)
         image, name = view.image(instance), view.launched_by(instance)
         launched = self._images.of(name, since)
         group = view.groups.get(name)
@@ -162,7 +162,3 @@ def _parameters(target: str) -> tuple[str, ...]:
 
 def _says_so(node: Obj) -> bool:
     return AMI in annotations_of(node).get(well_known.DRIFT_REASONS, "").split(",")
-
-
-def _instance(node: Obj) -> str:
-    return instance_id_of(node["spec"].get("providerID") or "")

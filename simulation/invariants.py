@@ -16,6 +16,7 @@ from simulation.hook_rules import HookRules
 from simulation.hook_view import HookCall
 from simulation.image_rules import ImageRules
 from simulation.leaving_rules import LeavingRules
+from simulation.maintenance_budget_rules import MaintenanceBudgets
 from simulation.managed_rules import ManagedRules
 from simulation.message_rules import MessageRules, warned_by
 from simulation.node_rules import NodeRules
@@ -45,7 +46,8 @@ class Checker:
         self._cluster: Cluster | None = None
         self._new = News().of
         self._times = DrainTimes()
-        self._nodes, self._messages = NodeRules(self._times), MessageRules()
+        self._budgets = MaintenanceBudgets(self._times)
+        self._nodes, self._messages = NodeRules(self._times, self._budgets), MessageRules()
         self._leaving, self._holding = LeavingRules(self._times), HookRules()
         self._launches_of: dict[str, str] = {}  # launch, of one period -> the instance that it brought
         self._launched_for: dict[str, str] = {}  # terminating instance -> its replacement
@@ -100,7 +102,7 @@ class Checker:
             (Rule.CORDON, self._nodes.cordons),
             (Rule.FOREIGN_CORDON, self._nodes.foreign_cordons),
             (Rule.FOREIGN_TAINT, self._foreign_taints.check),
-            (Rule.UNAVAILABLE, self._nodes.budgets),
+            (Rule.UNAVAILABLE, self._budgets.check),
             (Rule.DRAINED, self._nodes.let_go),
             (Rule.NOTICE, self._nodes.too_early),
             (Rule.UNTAINTED, self._nodes.untainted),

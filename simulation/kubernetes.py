@@ -8,7 +8,6 @@ same contract suite. It writes and never steps the model: the owner of the world
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
@@ -42,42 +41,12 @@ from local.cluster.selectors import matcher
 from simulation.journal import Journal
 from simulation.node_instances import NodeInstances
 from simulation.parsed import Parsed
+from simulation.removed_objects import Deletion, Eviction, Removal
 from simulation.workload_calls import NAME, SimWorkloads, request_about
 
 CONFLICTS = 5  # as the real client: of one change, each followed by a fresh read
 
 R = TypeVar("R")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deletion:
-    """Pod that was deleted without asking any budget; `instance` stands behind the node, empty without one. `own` and
-    `given`: seconds of grace that the pod asks for and that it got.
-    """
-
-    at: datetime
-    pod: str
-    instance: str
-    own: float = 0
-    given: float = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Eviction:
-    """Pod that was evicted through the Eviction API, as it was known; `instance` stands behind the node."""
-
-    at: datetime
-    pod: Pod
-    instance: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Removal:
-    """Node object that was removed."""
-
-    at: datetime
-    node: str
-    instance: str
 
 
 class SimKubernetes(SimWorkloads):

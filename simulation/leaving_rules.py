@@ -5,13 +5,13 @@ The rules read targets, attachments and replicas themselves and share no code wi
 from collections.abc import Iterator
 
 from leeward.model import well_known
-from leeward.model.instance import instance_id_of
 from local.cluster.objects import Obj, annotations_of, is_ready, name_of
 from local.cluster.selectors import label_selector_matches
 from local.cluster.volumes import claim_names
 from simulation.drain_times import CLOCKS, OUTLIVES, DrainTimes
 from simulation.facts import News
-from simulation.kubernetes import Eviction
+from simulation.node_instances import instance_behind
+from simulation.removed_objects import Eviction
 from simulation.view import WorldView
 
 
@@ -95,7 +95,7 @@ def replicas(view: WorldView) -> Iterator[str]:
 
 
 def _on_its_way(deployment: Obj, view: WorldView) -> bool:
-    leaving = [node for node in view.cluster.store.each("nodes") if _instance(node) in view.open_since]
+    leaving = [node for node in view.cluster.store.each("nodes") if instance_behind(node) in view.open_since]
     pods = [pod for node in leaving for pod in view.cluster.store.pods_on(name_of(node))]
     selector, space = deployment["spec"].get("selector"), deployment["metadata"]["namespace"]
     mine = (pod for pod in pods if pod["metadata"]["namespace"] == space)
@@ -107,7 +107,7 @@ def _left_attached(instance: str, view: WorldView) -> Iterator[str]:
     frees them.
     """
     store = view.cluster.store
-    nodes = [node for node in store.each("nodes") if _instance(node) == instance]
+    nodes = [node for node in store.each("nodes") if instance_behind(node) == instance]
     for node in filter(is_ready, nodes):
         used = {_volume(view, pod, claim) for pod in store.pods_on(name_of(node)) for claim in claim_names(pod)}
         for attachment in store.sorted("volumeattachments"):
@@ -119,7 +119,3 @@ def _left_attached(instance: str, view: WorldView) -> Iterator[str]:
 def _volume(view: WorldView, pod: Obj, claim: str) -> str:
     found = view.cluster.store.find("persistentvolumeclaims", claim, pod["metadata"]["namespace"])
     return str((found or {}).get("spec", {}).get("volumeName") or "")
-
-
-def _instance(node: Obj) -> str:
-    return instance_id_of(node["spec"].get("providerID") or "")

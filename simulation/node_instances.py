@@ -11,7 +11,7 @@ class NodeInstances:
     """Name of a Node -> id of the instance behind it, the latest one where the name was used again."""
 
     def __init__(self, cluster: Cluster) -> None:
-        self._of = {name_of(node): _instance(node) for node in cluster.store.each("nodes")}
+        self._of = {name_of(node): instance_behind(node) for node in cluster.store.each("nodes")}
         cluster.observe(self._watch)
 
     def of(self, node: str) -> str:
@@ -20,8 +20,9 @@ class NodeInstances:
 
     def _watch(self, change: Change) -> None:
         if change.resource == "nodes" and change.type is not ChangeType.DELETED:
-            self._of[name_of(change.obj)] = _instance(change.obj)
+            self._of[name_of(change.obj)] = instance_behind(change.obj)
 
 
-def _instance(node: Obj) -> str:
+def instance_behind(node: Obj) -> str:
+    """Return the id of the instance behind the Node, empty without one."""
     return instance_id_of((node.get("spec") or {}).get("providerID") or "")

@@ -1,24 +1,20 @@
-"""Rules that must hold for nodes and their pods: cordons, budgets of paced maintenance, drains before an instance is
-released.
+"""Rules that must hold for nodes and their pods: cordons, taints, drains before an instance is released.
 
 The rules read the raw objects of the cluster and share no code with the product's drains. They watch nodes, whose
 taints come and go between two events."""
 
 from collections.abc import Iterator
-from math import ceil
 
 from leeward.model import well_known
-from leeward.model.instance import instance_id_of
-from leeward.policy.document import Budget
 from local.cluster.objects import Obj, annotations_of, name_of
 from local.cluster.store import Change, ChangeType
-from simulation.asked import Kind
 from simulation.convergence import is_tainted
 from simulation.drain_times import OUTLIVES, DrainTimes
 from simulation.drained import left_behind, untouched
-from simulation.facts import News, always, group_of, is_paced, policy_of
+from simulation.facts import News, group_of, policy_of
 from simulation.foreign_taints import tainted_by_others
-from simulation.message_rules import moved_near
+from simulation.maintenance_budget_rules import MaintenanceBudgets
+from simulation.node_instances import instance_behind
 from simulation.timed_calls import LONGEST_CALL
 from simulation.view import WorldView
 
@@ -27,27 +23,20 @@ CLAIMED_WITHIN = 30.0  # seconds: the queue's window, a cold start and the calls
 NOTICE = 120.0  # seconds from a spot warning to the end
 IN_GOOD_TIME = 40.0  # a hook that began to hold the instance later than so long before the end may still wait
 UNMARKED = 20.0  # seconds that the node of a warned instance may be without our taint
-EVENT_CLOCKS = 30.0  # seconds by which the clock of a message's sender may be ahead
-HANDLED_WITHIN = 600.0  # seconds: until a message that was delivered has been acknowledged
 MARKED_AGAIN = 120.0  # seconds in which a drain repeats its taint, once the API server answers again
-SETTLED = 120.0  # a node unavailable for less may have been unknown when the reconciler counted
 
 
 class NodeRules:
     """Rules for nodes, one object for each run."""
 
-    def __init__(self, times: DrainTimes) -> None:
-        self._times = times
+    def __init__(self, times: DrainTimes, budgets: MaintenanceBudgets) -> None:
+        self._times, self._budgets = times, budgets
         self._news = News()
         self._bared: list[str] = []  # instances whose node has just lost our taint
-        self._now = 0.0
         self._cordoned: set[str] = set()  # nodes whose cordon came with our taint
         self._theirs: set[str] = set()  # nodes that were cordoned before our taint came
         self._left: list[str] = []
         self._lifted: list[str] = []
-        self._tainted: list[str] = []  # instances whose node has just been tainted
-        self._unavailable: dict[str, float] = {}  # instance -> since when
-        self._suspected: dict[str, tuple[float, str]] = {}
         self._warned: dict[str, float] = {}  # instance -> when EC2 takes it; those that still run
         self._is_tainted: dict[str, bool] = {}  # by instance, of nodes that are there
         self._outrun: dict[str, float] = {}  # instance whose taint a write older than its claim removed -> when
@@ -58,7 +47,7 @@ class NodeRules:
     def begin(self, view: WorldView) -> None:
         """Record the nodes that exist before the first event."""
         for node in view.cluster.store.each("nodes"):
-            self._is_tainted[_instance(node)] = is_tainted(node)
+            self._is_tainted[instance_behind(node)] = is_tainted(node)
 
     def watch(self, change: Change) -> None:
         """Observe a write; runs inside it, so it only reads."""
@@ -68,19 +57,18 @@ class NodeRules:
         if change.type is ChangeType.DELETED:
             self._cordoned.discard(name)
             self._theirs.discard(name)
-            self._unavailable.pop(_instance(new), None)
-            self._is_tainted.pop(_instance(new), None)
+            self._budgets.forget(instance_behind(new))
+            self._is_tainted.pop(instance_behind(new), None)
             return
-        self._note_availability(new)
-        if change.old is None and _instance(new) in self._warned:
+        self._budgets.note_availability(new)
+        if change.old is None and instance_behind(new) in self._warned:
             return  # it registers again: the drain has been there before
-        self._is_tainted[_instance(new)] = is_tainted(new)
+        self._is_tainted[instance_behind(new)] = is_tainted(new)
         if change.old is not None:
             self._compare(name, change.old, new)
 
-    def cordons(self, view: WorldView) -> Iterator[str]:
+    def cordons(self, _: WorldView) -> Iterator[str]:
         """Yield nodes that keep our cordon after our taint was removed."""
-        self._now = view.now
         found, self._left = self._left, []
         yield from found
 
@@ -88,47 +76,6 @@ class NodeRules:
         """Yield nodes whose cordon of others was removed."""
         found, self._lifted = self._lifted, []
         yield from found
-
-    def budgets(self, view: WorldView) -> Iterator[str]:
-        """Yield nodes tainted against their budgets. A node of maintenance far ahead is tainted only while its group's
-        budgets allow one more. It is reported some time later: the maintenance may just have been moved nearer, by a
-        message that is acknowledged after the taint. A manually started execution needs no budget, nor does an instance
-        that has ended in between.
-        """
-        tainted, self._tainted = self._tainted, []
-        for instance in tainted:
-            paced = is_paced(instance, self._times.asked, view) and not _may_pay(instance, view)
-            if view.running(instance) and paced and (text := self._too_many(instance, view)):
-                self._suspected[instance] = (view.now, text)
-        for instance in moved_near(self._news.of("moved", view.acknowledged), view.now):
-            self._suspected.pop(instance, None)
-        for instance, (at, text) in list(self._suspected.items()):
-            if view.now - at > HANDLED_WITHIN:
-                del self._suspected[instance]
-                if not self._asked_otherwise(instance, at):
-                    yield text
-
-    def _asked_otherwise(self, instance: str, at: float) -> bool:
-        """Return whether another message had asked for it: a node is tainted before the message is recorded."""
-        others = [one for one in self._times.asked.of(instance) if one.kind is not Kind.MAINTENANCE]
-        return any(one.at <= at + EVENT_CLOCKS for one in others)
-
-    def _too_many(self, instance: str, view: WorldView) -> str | None:
-        group = group_of(view, instance)
-        policy = policy_of(view, group)
-        if group is None or policy is None:
-            return None
-        zones = {member.id: member.zone for member in group.instances}
-        joined = [_instance(node) for node in view.cluster.store.each("nodes") if _instance(node) in zones]
-        busy = [name for name in zones if name in self._unavailable and self._counts(name, view)]
-        for budget in filter(always, policy.disruption.budgets):
-            if budget.zone in {None, zones[instance]}:
-                most = _limit(budget, sum(budget.zone in {None, zones[name]} for name in joined))
-                held = sum(budget.zone in {None, zones[name]} for name in busy)
-                if held > most:
-                    where = f"{group.name} in {budget.zone}" if budget.zone else group.name
-                    return f"{instance}: {held} nodes of {where} are unavailable, {most} may be"
-        return None
 
     def let_go(self, view: WorldView) -> Iterator[str]:
         """Yield instances ended with pods by our answer to the last hook, or by our TerminateInstance where no hook of
@@ -249,31 +196,16 @@ class NodeRules:
             self._bare[instance] = float("inf")
         return bare
 
-    def _counts(self, instance: str, view: WorldView) -> bool:
-        """Return whether the minute reconciler has to count an unavailable node: it knew of it, or tainted
-        it itself.
-        """
-        paced = is_paced(instance, self._times.asked, view)
-        return paced or view.now - self._unavailable[instance] > SETTLED
-
-    def _note_availability(self, node: Obj) -> None:
-        conditions = (node.get("status") or {}).get("conditions") or ()
-        ready = any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions)
-        if is_tainted(node) or not ready or "deletionTimestamp" in node["metadata"]:
-            self._unavailable.setdefault(_instance(node), self._now)
-        else:
-            self._unavailable.pop(_instance(node), None)
-
     def _compare(self, name: str, old: Obj, new: Obj) -> None:
         if tainted_by_others(old) or tainted_by_others(new):
             return
         comes, goes = is_tainted(new) and not is_tainted(old), is_tainted(old) and not is_tainted(new)
         if comes:
-            self._tainted.append(_instance(new))
+            self._budgets.note_taint(instance_behind(new))
             if well_known.CORDONED_FOR not in annotations_of(old):  # an upgrade's cordon outlives the taint
                 (self._theirs if _unschedulable(old) else self._cordoned).add(name)
         elif goes:
-            self._bared.append(_instance(new))
+            self._bared.append(instance_behind(new))
             if name in self._cordoned and _unschedulable(new):
                 self._left.append(name)
             if name in self._theirs and not _unschedulable(new):
@@ -283,26 +215,9 @@ class NodeRules:
             self._cordoned.discard(name)
 
 
-def _limit(budget: Budget, nodes: int) -> int:
-    return ceil(nodes * budget.nodes / 100) if budget.percent else budget.nodes
-
-
 def _held_by_us(instance: str, view: WorldView) -> bool:
     return any(held == instance and view.ours(hook, group) for group, hook, held in view.waiting)
 
 
-def _instance(node: Obj) -> str:
-    return instance_id_of(node["spec"].get("providerID") or "")
-
-
 def _unschedulable(node: Obj) -> bool:
     return bool(node["spec"].get("unschedulable"))
-
-
-def _may_pay(instance: str, view: WorldView) -> bool:
-    """Return whether its group owes for a launch of ours: the instance may be terminated as the offset, and that waits
-    for no budget.
-    """
-    group = group_of(view, instance)
-    book = None if group is None else view.books.get(group.name)
-    return book is not None and book.most > 0

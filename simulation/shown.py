@@ -16,8 +16,9 @@ from simulation.aws.queue import DeadLetter, Queue
 from simulation.aws.table import SimClaims
 from simulation.definitions import DISRUPTION_RUN, UPGRADES
 from simulation.faults import Crowd, Injector
-from simulation.kubernetes import Deletion, Eviction, Removal, SimKubernetes
+from simulation.kubernetes import SimKubernetes
 from simulation.machine import Execution
+from simulation.removed_objects import Deletion, Eviction, Removal
 from simulation.shown_aws import ShownAws
 from simulation.shown_hooks import ShownHooks
 from simulation.system import System

@@ -8,13 +8,13 @@ from datetime import datetime
 from leeward.errors import InvalidInputError
 from leeward.model import well_known
 from leeward.model.group import GroupInstance
-from leeward.model.instance import instance_id_of
 from leeward.policy.selection import policy_for
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.surge.sizes import parallelism
 from local.cluster.objects import Obj, annotations_of, controller_of, name_of
 from simulation.drained import node_behind
 from simulation.facts import maximum_kept
+from simulation.node_instances import instance_behind
 from simulation.rule import Rule
 from simulation.view import WorldView
 
@@ -144,7 +144,7 @@ def _cordons(view: WorldView) -> Iterator[str]:
     for node in view.cluster.store.sorted("nodes"):
         group = _cordoned_for(node)
         record = view.upgrades.get(group)
-        if instance_id_of(node["spec"].get("providerID") or "") in view.asked_by_us:
+        if instance_behind(node) in view.asked_by_us:
             continue  # termination is requested: it leaves once its pods do
         if group and (record is None or not record.resumable):
             yield f"{name_of(node)} is cordoned for the upgrade of {group}, which has ended"

@@ -15,7 +15,7 @@ from simulation.aws.queue import DeadLetter
 from simulation.aws_view import AwsView
 from simulation.faults import Crowd
 from simulation.hook_view import HookView
-from simulation.kubernetes import Deletion, Eviction, Removal
+from simulation.removed_objects import Deletion, Eviction, Removal
 
 
 class WorldView(AwsView, HookView, Protocol):

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from random import Random
 
 from leeward.model import well_known
-from leeward.model.instance import Instance, instance_id_of
+from leeward.model.instance import Instance
 from leeward.model.target import Health, Target, TargetKind
 from local.cluster.store import Change, ChangeType
+from simulation.node_instances import instance_behind
 from simulation.timeline import Timeline
 
 BALANCED = 0.3  # of the groups
@@ -45,7 +46,7 @@ class SimLoadBalancers:
         """Observe the cluster's nodes: record since when each instance has the label."""
         if change.resource != "nodes":
             return
-        instance = instance_id_of(change.obj["spec"].get("providerID") or "")
+        instance = instance_behind(change.obj)
         labelled = well_known.EXCLUDE_LABEL in (change.obj["metadata"].get("labels") or {})
         if labelled and change.type is not ChangeType.DELETED:
             self.excluded.setdefault(instance, self._timeline.now())

@@ -17,7 +17,7 @@ from simulation.convergence import RESTS
 from simulation.faults import Crowd
 from simulation.hook_rules import NEVER_JOINS
 from simulation.invariants import HANDING_OVER, Rule, Violation, check
-from simulation.kubernetes import Deletion, Removal
+from simulation.removed_objects import Deletion, Removal
 from tests.fakes.builders import GROUP, a_group, a_policy, policies
 from tests.fakes.clock import START
 from tests.simulation.view_stand_in import INSTANCE, NODE, TAINT, a_record, closed, rules

@@ -9,12 +9,13 @@ import pytest
 from leeward.model import well_known
 from leeward.policy.document import Budget, DisruptionPolicy, DrainPolicy
 from local.cluster.nodes import NodeSpec
-from simulation.asked import Kind
+from simulation.asked import HANDLED_WITHIN, Kind
 from simulation.aws import events
 from simulation.aws.books import Book
 from simulation.foreign_taints import OTHER_DEPLOYMENT
 from simulation.invariants import Rule
-from simulation.node_rules import CLAIMED_WITHIN, HANDLED_WITHIN, IN_GOOD_TIME, MARKED_AGAIN, NOTICE, SETTLED, UNMARKED
+from simulation.maintenance_budget_rules import SETTLED
+from simulation.node_rules import CLAIMED_WITHIN, IN_GOOD_TIME, MARKED_AGAIN, NOTICE, UNMARKED
 from tests.fakes.builders import GROUP, ZONE, a_group, a_policy, policies
 from tests.fakes.clock import START
 from tests.simulation.view_stand_in import INSTANCE, NODE, TAINT, a_record, rules
