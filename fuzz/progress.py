@@ -6,19 +6,14 @@ from dataclasses import asdict, dataclass, fields
 from hashlib import sha256
 from pathlib import Path
 
-from fuzz.runner import Failure, Result
+from fuzz.runner import Failure, Figures, Result
 
 FOLDER = Path("build/fuzz")
 
 
 @dataclass(slots=True, kw_only=True)
-class Progress:
-    """Sum of the runs of one target with one seed. Times are seconds of CPU."""
-
-    inputs: int = 0
-    cpu: float = 0.0
-    slowest: float = 0.0
-    slowest_number: int = 0
+class Progress(Figures):
+    """Sum of the runs of one target with one seed."""
 
     def plus(self, result: Result) -> "Progress":
         """Return the sum with one more run."""

@@ -31,14 +31,20 @@ class Failure:
 
 
 @dataclass(slots=True, kw_only=True)
-class Result:
-    """Result of a run. `failed` counts all failures, `failures` holds a few of each kind; times are seconds of CPU."""
+class Figures:
+    """Number of inputs that were read, and how long that took. Times are seconds of CPU."""
 
     inputs: int = 0
-    failed: int = 0
     cpu: float = 0.0
     slowest: float = 0.0
     slowest_number: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class Result(Figures):
+    """Result of a run. `failed` counts all failures, `failures` holds a few of each kind."""
+
+    failed: int = 0
     failures: list[Failure] = field(default_factory=list)
     kinds: dict[str, int] = field(default_factory=dict)
 
