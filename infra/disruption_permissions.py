@@ -6,18 +6,8 @@ fn disruption-planner reads and records; only fn disrupt, which takes the steps 
 
 from infra.execution_permissions import READ_DISRUPTION, START_DISRUPTION, START_TERMINATION
 from infra.launch_permissions import LAUNCH, RESOLVES_IMAGES
-from infra.permission import (
-    LIST_ONLY,
-    LISTS_OPEN,
-    ONLY_TAGGED,
-    Key,
-    Permission,
-    Scope,
-    changes,
-    puts,
-    reads_many,
-    reads_one,
-)
+from infra.permission import LIST_ONLY, ONLY_TAGGED, Key, Permission, Scope
+from infra.table_permissions import LISTS_OPEN, changes, puts, reads_many, reads_one
 
 _LOOKING = (
     *(

@@ -77,27 +77,3 @@ class Permission:
     def reads(self) -> bool:
         """Whether the action changes nothing, as its name says."""
         return self.action.partition(":")[2].startswith(("Describe", "Get", "List"))
-
-
-def reads_one(*keys: Key) -> Permission:
-    """Permission to read an item of the table."""
-    return Permission(action="dynamodb:GetItem", on=Scope.TABLE, keys=keys)
-
-
-def reads_many(*keys: Key) -> Permission:
-    """Permission to read items of the table together."""
-    return Permission(action="dynamodb:BatchGetItem", on=Scope.TABLE, keys=keys)
-
-
-def puts(*keys: Key) -> Permission:
-    """Permission to write a whole item of the table."""
-    return Permission(action="dynamodb:PutItem", on=Scope.TABLE, keys=keys)
-
-
-def changes(*keys: Key) -> Permission:
-    """Permission to change an item of the table."""
-    return Permission(action="dynamodb:UpdateItem", on=Scope.TABLE, keys=keys)
-
-
-LISTS_OPEN = Permission(action="dynamodb:Query", on=Scope.OPEN_INDEX)
-"""Permission to list the instances whose termination is open."""

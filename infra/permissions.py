@@ -17,18 +17,8 @@ from infra.execution_permissions import (
     START_UPGRADE,
 )
 from infra.launch_permissions import LAUNCH, ONLY_TAGGED_TEMPLATES, RESOLVES_IMAGES
-from infra.permission import (
-    LIST_ONLY,
-    LISTS_OPEN,
-    ONLY_TAGGED,
-    Key,
-    Permission,
-    Scope,
-    changes,
-    puts,
-    reads_many,
-    reads_one,
-)
+from infra.permission import LIST_ONLY, ONLY_TAGGED, Key, Permission, Scope
+from infra.table_permissions import LISTS_OPEN, changes, puts, reads_many, reads_one
 
 _READ_INSTANCES = Permission(action="ec2:DescribeInstances", on=Scope.ANYTHING, reason=LIST_ONLY)
 _READ_GROUPS = Permission(action="autoscaling:DescribeAutoScalingGroups", on=Scope.ANYTHING, reason=LIST_ONLY)

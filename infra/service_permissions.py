@@ -3,7 +3,8 @@
 Plain data as in `permissions.py`; almost all of it is used by AWS on our behalf.
 """
 
-from infra.permission import Key, Permission, Scope, changes
+from infra.permission import Key, Permission, Scope
+from infra.table_permissions import changes
 
 EVERY_FUNCTION = tuple(
     Permission(
