@@ -138,7 +138,7 @@ def test_rules_of_several_pages(aws, deployment):
     assert deployment.rules("leeward-") == {"leeward-a": True, "leeward-b": False}
 
 
-def test_an_alarm_whose_actions_are_switched_off_tells_nobody(aws, deployment):
+def test_an_alarm_whose_actions_are_switched_off_notifies_no_topic(aws, deployment):
     listed = [
         {"AlarmName": "leeward-a", "StateValue": "OK", "AlarmActions": ["arn:topic"], "ActionsEnabled": True},
         {"AlarmName": "leeward-b", "StateValue": "ALARM", "AlarmActions": ["arn:topic"], "ActionsEnabled": False},

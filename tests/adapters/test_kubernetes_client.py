@@ -42,7 +42,7 @@ def test_a_lasting_fault_is_an_unreachable_cluster(connect, fault):
     assert sum(cluster.clock.slept) < BUDGET.total_seconds()
 
 
-def test_nobody_listening_is_an_unreachable_cluster(connect):
+def test_a_port_without_a_listener_is_an_unreachable_cluster(connect):
     cluster = connect()
     cluster.server.close()
     with pytest.raises(ClusterUnreachableError):

@@ -46,7 +46,7 @@ class TestNodegroups:
         with pytest.raises(error, match=f"eks:DescribeNodegroup on blue/web: {code}: because"):
             EksNodegroups(aws.clients).describe("blue", "web")
 
-    def test_an_effect_that_nobody_knows_voids_the_answer(self, aws):
+    def test_an_unknown_effect_voids_the_answer(self, aws):
         taint = {"key": "a", "value": "b", "effect": "NEVER"}
         aws.expect("eks", "describe_nodegroup", WEB, {"nodegroup": {**WEB, "taints": [taint]}})
         with pytest.raises(InvalidInputError, match="eks:DescribeNodegroup on blue/web: taint a: found effect 'NEVER'"):

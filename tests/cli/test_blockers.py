@@ -284,7 +284,7 @@ def test_live_a_paused_upgrade_keeps_it_without_an_end(kept):
 
 
 @pytest.mark.parametrize("left", [{"runs": False}, {"ended": NOW}])
-def test_live_an_upgrade_that_nobody_works_on_keeps_it_until_the_next_sweep(kept, system, left):
+def test_live_an_upgrade_without_an_execution_keeps_it_until_the_next_reconciliation(kept, system, left):
     until, fix = kept(**left)
     assert until == format_instant(system.clock.now() + timedelta(minutes=1))
     assert "no execution works on that any more" in fix

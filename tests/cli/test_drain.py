@@ -75,7 +75,7 @@ def test_a_node_whose_instance_has_ended_is_removed(drain):
     assert drain("node-other").json["then"] == "remove-node"
 
 
-def test_without_instances_nobody_knows_that_an_instance_is_gone(drain, tmp_path):
+def test_without_instances_a_missing_instance_is_not_noticed(drain, tmp_path):
     assert drain("node-gone", snapshot=a_snapshot(tmp_path, instances=None)).json["then"] == "terminate"
 
 

@@ -126,7 +126,7 @@ def test_flags_that_leave_something_in_the_way_start_nothing(leeward, system):
 
 
 class Story:
-    """What happens while somebody follows: one step for every look."""
+    """What happens during --follow: one step for every look."""
 
     def __init__(self, system, *steps):
         self.steps, self._sleep = list(steps), system.clock.sleep

@@ -174,7 +174,7 @@ def test_a_launch_configuration_names_its_type(place):
     assert "(t3.small)" in found["subnets"][0]["why"]
 
 
-def test_a_group_whose_type_nobody_knows_is_placed_without_accounting(place):
+def test_a_group_of_an_unknown_type_is_placed_without_accounting(place):
     found = place(launch_template_versions={"LaunchTemplateVersions": []})
     assert counts(found) == {"subnet-c": 1}
     assert "the network limits of the node's instance type are not known" in found["subnets"][0]["why"]

@@ -163,7 +163,7 @@ def test_unhealthy_nodes_are_a_plan_of_their_own_and_no_method_of_a_round(ask, t
     assert ask("plan", "--validate", earlier, instance_status=status) == found
 
 
-def test_a_status_that_nobody_can_read_is_named(leeward, tmp_path):
+def test_an_unreadable_status_is_named(leeward, tmp_path):
     status = {"InstanceStatuses": [failing("n2", "lately")]}
     snapshot = a_disruption_snapshot(tmp_path, instance_status=status)
     result = leeward("plan", "--snapshot", snapshot, "--now", NOON, "--method", "unhealthy")

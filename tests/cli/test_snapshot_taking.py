@@ -1,4 +1,4 @@
-"""`leeward snapshot`: the folder answers what the cluster answered, holds nobody else's and no secret."""
+"""`leeward snapshot`: the folder answers what the cluster answered, holds no other owner's objects and no secret."""
 
 import json
 import stat
@@ -122,7 +122,7 @@ def test_what_is_of_other_clusters_stays_out(snapshot):
 
 
 def test_versions_are_those_that_groups_launch_and_those_that_members_came_from(snapshot):
-    """Version 1 of lt-web is nobody's; 2 is the members', 3 the default, 4 the latest."""
+    """Version 1 of lt-web is used by no instance; 2 is the members', 3 the default, 4 the latest."""
     _, _, folder = snapshot()
     versions = read_elements(folder, FILES["launch-template-versions"])
     found = [(one["LaunchTemplateId"], one["VersionNumber"]) for one in versions]

@@ -116,7 +116,7 @@ def test_a_cluster_that_is_not_paused_is_refused(uninstall, system):
     assert well_known.FINALIZER in system.kubernetes.by_name[NODE].finalizers
 
 
-def test_without_any_policy_nobody_would_put_it_back(uninstall, system):
+def test_without_any_policy_nothing_would_put_it_back(uninstall, system):
     del system.clusters.policies_of[CLUSTER]
     assert uninstall()["done"]
 

@@ -116,7 +116,7 @@ def test_a_start_after_a_failure_takes_the_next_free_name(say, system):
         ("resume", ControlRequest.RUN),
     ],
 )
-def test_a_wish_is_written_down_for_whoever_runs_it(say, system, action, control):
+def test_a_control_request_is_recorded_for_the_execution_that_runs_it(say, system, action, control):
     a_record(system)
     system.upgrade_executions.open.add(f"{GROUP}-1")
     assert say(action, GROUP) == say(action, GROUP), "said twice it is the same"
@@ -165,7 +165,7 @@ def test_after_an_upgrade_has_ended_the_next_one_is_starting_and_not_done(say, s
     assert (say("status", GROUP)["phase"], name) == ("starting", f"{GROUP}-2")
 
 
-def test_an_upgrade_that_nobody_runs_is_reported_as_stopped(say, system):
+def test_an_upgrade_without_an_execution_is_reported_as_stopped(say, system):
     a_record(system)
     found = say("status", GROUP)
     assert (found["phase"], found["execution"], found["eta"]) == ("stopped", None, None)

@@ -127,7 +127,7 @@ def test_an_image_of_a_foreign_owner_blocks_unless_it_is_overridden(plan, system
     assert ("ForeignImage" in found) == blocked
 
 
-def test_what_may_not_be_read_is_said_and_judged_by_nobody(plan, system):
+def test_what_may_not_be_read_is_reported_and_not_judged(plan, system):
     system.service_limits.fail("vcpus_left", AccessDeniedError("servicequotas:GetServiceQuota: not allowed"))
     (one,) = [one for one in plan()["findings"] if one["code"] == "NotJudged"]
     assert "servicequotas:GetServiceQuota" in one["message"]
@@ -152,8 +152,8 @@ def test_more_than_one_target_is_refused(leeward, system):
 
 
 def test_a_group_that_is_not_there_is_named(leeward, system):
-    result = leeward("upgrade", "plan", "nobody", "--cluster", CLUSTER)
-    assert (result.code, "'nobody'" in result.err) == (2, True)
+    result = leeward("upgrade", "plan", "absent", "--cluster", CLUSTER)
+    assert (result.code, "'absent'" in result.err) == (2, True)
 
 
 def begun(system, **asked):

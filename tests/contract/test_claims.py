@@ -109,7 +109,7 @@ FULL = a_cause(
 OTHER = a_cause("event-2", CauseKind.ASG_TERMINATE, at=LATER)
 
 
-def test_nobody_has_claimed_an_unknown_instance(claims):
+def test_an_unknown_instance_has_no_claim(claims):
     assert claims.read(INSTANCE) is None
     assert list(claims.open_instances()) == []
 
@@ -282,7 +282,7 @@ def test_closing_ends_the_claim(claims):
     assert list(claims.open_instances()) == []
 
 
-def test_a_record_that_somebody_joined_is_not_closed(claims):
+def test_a_record_that_a_cause_joined_is_not_closed(claims):
     claims.claim(a_subject(), FULL, NOW)
     claims.claim(a_subject(), OTHER, LATER)
     with pytest.raises(RecordChangedError):
@@ -459,9 +459,9 @@ def test_a_launch_plan_is_written_over(claims):
     assert claims.read(INSTANCE).plan == LaunchPlan(refused=("subnet-b: none",), nowhere="no zone is left")
 
 
-def test_nobody_plans_a_launch_without_a_record(claims):
+def test_a_launch_without_a_record_is_not_planned(claims):
     with pytest.raises(ObjectGoneError):
-        claims.plan("i-0unknown", LaunchPlan(nowhere="nobody asked"))
+        claims.plan("i-0unknown", LaunchPlan(nowhere="not asked"))
 
 
 def test_each_surge_is_written_alone_and_stays_through_attempts_and_when_the_record_is_opened_again(claims):
@@ -481,7 +481,7 @@ def test_each_surge_is_written_alone_and_stays_through_attempts_and_when_the_rec
         assert claims.read(INSTANCE).surges == {"shop/api": False}
 
 
-def test_nobody_raises_anything_without_a_record(claims):
+def test_nothing_is_raised_without_a_record(claims):
     with pytest.raises(ObjectGoneError):
         claims.surge("i-0unknown", "shop/web", True)
 

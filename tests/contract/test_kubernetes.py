@@ -363,7 +363,7 @@ def test_a_node_is_stripped_of_all_that_is_ours_and_of_nothing_else(cluster):
         assert bare.labels["team"] == "web"
 
 
-def test_what_somebody_else_keeps_from_cluster_autoscaler_outlives_the_stripping(cluster):
+def test_what_another_owner_keeps_from_cluster_autoscaler_outlives_the_stripping(cluster):
     theirs = {"cluster-autoscaler.kubernetes.io/scale-down-disabled": "true"}
     cluster.api.strip(
         cluster.api.annotate(cluster.api.node("node-a"), {**theirs, "leeward.dev/expired": "true"}), TAINT.value
@@ -371,12 +371,12 @@ def test_what_somebody_else_keeps_from_cluster_autoscaler_outlives_the_stripping
     assert cluster.api.node("node-a").annotations.items() >= theirs.items()
 
 
-def test_a_cordon_of_somebody_else_outlives_the_stripping(cluster):
-    theirs = cluster.api.taint(cluster.api.node("node-a"), Taint(key="somebody/else", effect="NoExecute"))
+def test_a_cordon_of_another_owner_outlives_the_stripping(cluster):
+    theirs = cluster.api.taint(cluster.api.node("node-a"), Taint(key="another/owner", effect="NoExecute"))
     cluster.api.strip(cluster.api.taint(theirs, TAINT), TAINT.value)
     node = cluster.api.node("node-a")
     assert (node.unschedulable, node.tainted) == (True, False)
-    assert "somebody/else" in {taint.key for taint in node.taints}
+    assert "another/owner" in {taint.key for taint in node.taints}
 
 
 def test_budgets_come_with_what_they_allow(cluster):
@@ -392,9 +392,9 @@ def test_a_tainted_node_is_cordoned_too_and_tainting_it_again_changes_nothing(cl
 
 def test_a_node_that_changed_since_it_was_read_is_tainted_all_the_same(cluster):
     stale = cluster.api.node("node-a")
-    cluster.api.taint(stale, Taint(key="somebody/else", effect="NoExecute"))
+    cluster.api.taint(stale, Taint(key="another/owner", effect="NoExecute"))
     cluster.api.taint(stale, TAINT)
-    assert {TAINT.key, "somebody/else"} <= {taint.key for taint in cluster.api.node("node-a").taints}
+    assert {TAINT.key, "another/owner"} <= {taint.key for taint in cluster.api.node("node-a").taints}
 
 
 def test_a_node_can_be_tainted_without_being_cordoned(cluster):
@@ -402,7 +402,7 @@ def test_a_node_can_be_tainted_without_being_cordoned(cluster):
 
 
 def test_untainting_puts_a_node_back_into_service(cluster):
-    other = Taint(key="somebody/else", effect="NoSchedule")
+    other = Taint(key="another/owner", effect="NoSchedule")
     cluster.api.taint(cluster.api.taint(cluster.api.node("node-a"), other, unschedulable=False), TAINT)
     for _ in range(2):
         node = cluster.api.untaint(cluster.api.node("node-a"), TAINT)
@@ -437,8 +437,8 @@ def test_a_node_that_has_changed_otherwise_since_it_was_read_is_given_back(clust
 
 
 def test_a_cordon_that_was_there_before_stays_when_the_mark_comes_off(cluster):
-    """An operator's: taking it away would put a node into service that somebody wants out of it."""
-    theirs = Taint(key="somebody/else", effect="NoExecute")
+    """An operator's: taking it away would put a node into service that its operator wants out of it."""
+    theirs = Taint(key="another/owner", effect="NoExecute")
     cluster.api.taint(cluster.api.node("node-a"), theirs)
     for _ in range(2):
         cluster.api.taint(cluster.api.node("node-a"), TAINT)

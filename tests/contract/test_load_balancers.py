@@ -177,7 +177,7 @@ def test_a_target_is_in_service_then_draining_then_gone(world):
 
 
 def test_an_instance_that_its_group_holds_no_longer_stays_a_target(world):
-    """Detaching takes away the group's tag; whoever registered the node goes by the node."""
+    """Detaching takes away the group's tag; the registration refers to the node."""
     tags = {key: value for key, value in world.instance.tags.items() if key != well_known.GROUP_TAG}
     detached = replace(world.instance, tags=tags)
     assert detached.group is None

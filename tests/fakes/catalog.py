@@ -10,7 +10,7 @@ from tests.fakes.calls import Calls
 
 
 class FakeCatalog(Calls):
-    """Empty until somebody keeps something."""
+    """Empty until something is kept."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -42,7 +42,7 @@ class FakeClaims(Calls):
             return self._table.claim(subject, cause, now)
 
     def begin_attempt(self, instance: str, after: int, *, taken: int = 0) -> TerminationRecord:
-        """Only whoever still sees `after` raises it."""
+        """Only a caller that still sees `after` raises it."""
         with self._lock:
             self._call("begin_attempt")
             return self._table.begin_attempt(instance, after, taken=taken)

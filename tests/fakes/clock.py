@@ -22,6 +22,6 @@ class FakeClock:
         self._now += timedelta(seconds=seconds)
 
     def advance(self, **span: float) -> datetime:
-        """`advance(minutes=2)`: jump without anybody having asked for it."""
+        """`advance(minutes=2)`: jump without a caller having asked for it."""
         self._now += timedelta(**span)
         return self._now

@@ -28,7 +28,7 @@ class FakeDisruptions(Calls):
         return self._table.read(cluster)
 
     def write(self, record: DisruptionRecord) -> DisruptionRecord | None:
-        """None when somebody was faster."""
+        """None when another writer was faster."""
         with self._lock:
             self._call("write")
             return self._table.write(record)

@@ -128,7 +128,7 @@ class FakeNodes(Calls):
             raise ClusterUnreachableError("the fake API is down")
 
     def _remove(self, node: str) -> None:
-        """Whoever has pods takes them along."""
+        """A workload that has pods takes them along."""
         del self.by_name[node]
 
     def _present(self, node: Node) -> Node:

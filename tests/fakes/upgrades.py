@@ -208,7 +208,7 @@ class FakeUpgrades(Calls):
         return self._table.read_all(groups)
 
     def write(self, record: UpgradeRecord) -> UpgradeRecord | None:
-        """None when somebody was faster."""
+        """None when another writer was faster."""
         with self._lock:
             self._call("write")
             return self._table.write(record)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 
 def processes_in(directory):
-    """Command lines, alive now, that name the folder in which somebody keeps everything of their own."""
+    """Command lines, alive now, that name the folder in which a run keeps everything of its own."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:

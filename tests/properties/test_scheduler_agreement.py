@@ -84,7 +84,7 @@ class Theirs:
             for raw in raws:
                 self.cluster.install({"kind": kind, **raw})
         for raw in scene.pods:
-            name = {} if scheduling else {"schedulerName": "nobody"}
+            name = {} if scheduling else {"schedulerName": "absent"}
             self.cluster.install({"kind": "Pod", **raw, "spec": {**raw["spec"], **name}})
 
     def _observe(self, change):

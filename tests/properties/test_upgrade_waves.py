@@ -151,7 +151,7 @@ def test_a_machine_that_ends_a_wave_before_the_next_walks_the_plan(fleet, limits
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(fleets, all_limits, orders, st.randoms(use_true_random=False))
 def test_a_machine_that_never_waits_for_a_wave_breaks_no_rule_and_comes_to_an_end(fleet, limits, order, chance):
-    """Nodes finish in any order, one at a time; whoever fits starts at once, beside those that still drain."""
+    """Nodes finish in any order, one at a time; each that fits starts at once, beside those that still drain."""
     nodes, rival = fleet
     by_name = {node.name: node for node in nodes}
     waves = plan_waves(nodes, limits, rival, order=order)

@@ -156,7 +156,7 @@ MANAGED: dict[str, Story] = {
     "robbed before note-failure": Story(plan=robbed("note-failure", _blocked), ends=AGAIN, hours=3),
     "full before EKS may start": Story(plan=full("start-managed", _held), ends=CONTINUED, hours=3),
     "full while EKS rolls": Story(plan=full("watch-managed", _managed), ends=CONTINUED, hours=2),
-    "full, and nobody can go on": Story(
+    "full, and no pod can go on": Story(
         plan=lambda patch: broken("continue", lambda: full("watch-managed", _managed)(patch))(patch),
         ends=MENDED,
         hours=4,

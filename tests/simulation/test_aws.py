@@ -88,7 +88,7 @@ def test_a_terminate_hook_holds_the_instance_until_it_is_answered_once():
     assert account.groups.completed == [("g", "leave", FIRST, True)]
 
 
-def test_a_hook_that_nobody_answers_times_out_and_heartbeats_put_that_off():
+def test_an_unanswered_hook_times_out_and_heartbeats_put_that_off():
     account = Account(hooks=[LEAVE])
     account.groups.terminate(instance=FIRST, decrement=False)
     account.pass_time(200)

@@ -81,7 +81,7 @@ def a_world():
     groups = (GroupPlan(name=GROUP, spot=False, size=1), GroupPlan(name="other", spot=False, size=2))
     fleet = Fleet(groups=groups, workloads=WORKLOADS, policies=replace(written, policies=(refusing,)))
     world = World(1, fleet, Faults.none(), ())
-    world.timeline.after(WARM_UP, lambda: world.cluster.create("pods", LONELY, "default"), "a pod of nobody")
+    world.timeline.after(WARM_UP, lambda: world.cluster.create("pods", LONELY, "default"), "a pod without a controller")
     for thing in STUCK:
         world.timeline.after(WARM_UP, partial(world.cluster.install, thing), "a volume that does not leave")
     return world
@@ -129,7 +129,7 @@ def test_before_the_drain_what_ends_by_itself_says_when(run):
     assert timedelta(hours=4) < before[train] - MIDNIGHT < timedelta(hours=4, minutes=1)  # its pod started then
 
 
-def test_during_the_drain_each_says_when_nobody_waits_any_longer_and_the_hook_when_it_runs_out(run):
+def test_during_the_drain_each_says_when_the_drain_no_longer_waits_and_the_hook_when_it_runs_out(run):
     world, _, during = run
     gives_up = world.records[INSTANCE].times["draining"] + TIME_OUT
     hook = {("lifecycle-hook", f"AutoScalingGroup/{GROUP}"): MIDNIGHT + timedelta(seconds=CHOSEN) + HOOK_WAITS}

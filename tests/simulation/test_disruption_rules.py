@@ -99,7 +99,7 @@ def test_a_node_that_is_unavailable_already_counts_and_one_that_is_cordoned_does
     assert broken(world) == []
 
 
-def test_a_round_that_nobody_works_on_is_found_unless_it_rests_after_a_failure():
+def test_a_run_without_an_execution_is_found_unless_it_cools_down_after_a_failure():
     world = a_world()
     world.disrupting = set()
     assert broken(world) == [Rule.DISRUPTION]

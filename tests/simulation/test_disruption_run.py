@@ -300,7 +300,7 @@ def test_a_spot_interruption_in_the_middle_leaves_the_sizes_as_they_were():
 
 @pytest.mark.parametrize(("after", "ends"), [(30, ["DisruptionGivenUp"]), (70, ["DisruptionDone"])])
 def test_an_upgrade_waits_until_the_round_that_holds_its_group_has_ended(after, ends):
-    """As long as no node was requested to terminate, the run gives way to the upgrade that somebody has asked for."""
+    """As long as no node was requested to terminate, the run gives way to the upgrade that an operator has started."""
     world = Disrupted().drifting()
     upgrades = world.world.system.machines[NODE_GROUP_UPGRADE]
     world.at(DECIDED + after, lambda: upgrades.start("upgrade", {"group": GROUP, "launchTemplateVersion": "2"})).run()

@@ -66,7 +66,7 @@ def test_in_a_paused_cluster_it_waits_but_not_for_an_instance_that_is_gone():
     clinic = Clinic(paused(WITH), groups=(GroupPlan(name=GROUP, size=9, maximum=9, spot=False),))
 
     def hold():
-        """As it was before somebody paused the cluster."""
+        """As it was before an operator paused the cluster."""
         for number in (4, 5):
             clinic.world.cluster.patch(
                 "nodes", clinic.instance(number).node, {"metadata": {"finalizers": [well_known.FINALIZER]}}
@@ -103,7 +103,7 @@ def test_killed_at_any_call_it_ends_in_the_same_state(after):
 
 
 def test_a_group_that_is_being_removed_is_drained_node_by_node():
-    """Whoever deletes a group sets its size to zero first: CloudFormation, Terraform, eksctl, EKS itself."""
+    """A tool that deletes a group sets its size to zero first: CloudFormation, Terraform, eksctl, EKS itself."""
     other = GroupPlan(name="other", size=3, maximum=12, spot=False)
     clinic = Clinic(WITH, groups=(GroupPlan(name=GROUP, size=9, maximum=12, spot=False), other))
     clinic.at(BEGIN, lambda: set_desired(clinic.world, clinic.world.fleet.groups[GROUP], 0, "its owner")).run(2)
@@ -115,8 +115,8 @@ def test_a_group_that_is_being_removed_is_drained_node_by_node():
 
 def test_once_its_policy_is_removed_the_group_keeps_its_nodes_and_nothing_of_ours():
     clinic = Clinic(WITH)
-    nobody = written(groups=("nobody",))
-    clinic.rewrite(nobody).run()
+    nothing = written(groups=("absent",))
+    clinic.rewrite(nothing).run()
     assert (clinic.ended(), clinic.sizes) == (set(), FULL)
     assert finalizers(clinic) == [[]] * 9
     assert list(clinic.world.fleet.groups[GROUP].hooks) == []
@@ -124,8 +124,8 @@ def test_once_its_policy_is_removed_the_group_keeps_its_nodes_and_nothing_of_our
 
 def test_a_drain_that_has_begun_goes_on_when_its_policy_is_removed():
     clinic = Clinic(WITH).delete_node(4)
-    nobody = written(groups=("nobody",))
-    clinic.rewrite(nobody, at=BEGIN + MINUTE + 5).run()
+    nothing = written(groups=("absent",))
+    clinic.rewrite(nothing, at=BEGIN + MINUTE + 5).run()
     assert clinic.ended() == {4}
     assert clinic.since_the_beginning(4, "drained") <= clinic.since_the_beginning(4, "terminating")
     assert not [node for node in clinic.world.cluster.list("nodes") if is_deleting(node)]

@@ -68,7 +68,7 @@ def test_a_fleet_has_three_to_six_zones_and_five_to_five_hundred_nodes_in_severa
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_spot_on_demand_and_a_group_of_nobody_with_a_foreign_hook_are_always_there(seed):
+def test_spot_on_demand_and_an_unselected_group_with_a_foreign_hook_are_always_there(seed):
     groups = fleet(seed).groups
     assert {group.spot for group in groups if group.selected} == {True, False}
     assert [group.foreign_hook for group in groups if not group.selected] == [True]

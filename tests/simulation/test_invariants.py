@@ -185,7 +185,7 @@ def test_the_launch_hook_of_an_instance_that_does_not_join_may_give_up(world, ch
     assert rules(checker.after_event(world)) == found
 
 
-def test_a_pod_is_never_deleted_on_a_node_that_nobody_terminates(world, checker):
+def test_a_pod_is_never_deleted_on_a_node_without_a_termination(world, checker):
     world.policies = policies(replace(a_policy(), drain=DrainPolicy(force=True)))
     world.deletions.append(Deletion(at=START, pod="default/web-1", instance=INSTANCE))
     assert rules(checker.after_event(world)) == [Rule.DELETION]
@@ -316,7 +316,7 @@ def test_no_message_is_left_at_the_end(world, checker, left):
     assert rules(checker.at_the_end(world)) == [Rule.MESSAGE]
 
 
-def test_an_open_record_that_nobody_works_on_is_reported_at_the_end(world, checker):
+def test_an_open_record_without_an_execution_is_reported_at_the_end(world, checker):
     world.records[INSTANCE] = a_record()
     world.clock.sleep(RESTS.total_seconds())
     assert rules(checker.at_the_end(world)) == [Rule.RECORD]

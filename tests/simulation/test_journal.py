@@ -1,4 +1,4 @@
-"""What happened, kept for as long as anybody looks back."""
+"""What happened, kept for as long as any reader looks back."""
 
 import pytest
 
@@ -26,7 +26,7 @@ def test_its_length_and_its_positions_count_what_is_forgotten_too():
     assert journal[5:] == []
 
 
-def test_whoever_has_not_looked_for_too_long_is_reported():
+def test_a_reader_that_has_not_looked_for_too_long_is_reported():
     journal = a_journal("abcde")
     with pytest.raises(IndexError, match="entry 1: found 2 to 4"):
         journal[1:]

@@ -131,7 +131,7 @@ def drained(world, checker, **how):
 
 
 class TestVolumes:
-    def test_an_instance_that_ends_with_a_volume_of_nobody_is_reported(self, world):
+    def test_an_instance_that_ends_with_an_unattached_volume_is_reported(self, world):
         checker = Checker()
         drained(world, checker)
         world.terminations.append(INSTANCE)
@@ -168,7 +168,7 @@ class TestAtTheEnd:
         assert rules(Checker().at_the_end(world)) == [Rule.EXCLUDED]
         assert list(exclusions(world)) == [NODE]
 
-    def test_a_label_of_somebody_else_is_theirs(self, world):
+    def test_a_label_of_another_owner_is_theirs(self, world):
         world.api.label(world.api.node(NODE), {well_known.EXCLUDE_LABEL: "mine"})
         assert list(exclusions(world)) == []
 

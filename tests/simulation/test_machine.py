@@ -113,7 +113,7 @@ def test_a_pause_whose_write_is_refused_ends_at_once():
     assert Bench(states, pause=error).run(n=1).cause == "joined"
 
 
-def test_nobody_catches_a_stop_or_the_time_out_of_the_whole_machine():
+def test_nothing_catches_a_stop_or_the_time_out_of_the_whole_machine():
     catch = [{"ErrorEquals": ["States.ALL"], "Output": {"why": "caught"}, "Next": "Broken"}]
     states = {"Do": task(Catch=catch), "Done": DONE, "Broken": BROKEN}
     stopped = Bench(states, None)

@@ -119,7 +119,7 @@ def test_arguments_without_a_value_are_an_error_of_the_task_also_on_a_retry():
     assert types(end).count("EvaluationFailed") == 3
 
 
-def test_what_a_catch_gets_wrong_nobody_catches():
+def test_what_a_catch_gets_wrong_nothing_catches():
     catch = [{"ErrorEquals": ["States.ALL"], "Output": "{% $nothing %}", "Next": "Do"}]
     end = Bench({"Do": task(Catch=catch), "Done": DONE}, Ended(error="Odd")).run(n=1)
     assert (end.status, end.error) == ("FAILED", "States.QueryEvaluationError")

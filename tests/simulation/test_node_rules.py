@@ -342,7 +342,7 @@ def warned(world, checker, *, tainted=True):
     assert checker.after_event(world) == []
 
 
-def test_a_spot_instance_is_taken_with_pods_that_nobody_evicted(world, checker):
+def test_a_spot_instance_is_taken_before_its_pods_are_evicted(world, checker):
     world.pods("web-1")
     warned(world, checker)
     (found,) = a_while(world, checker, NOTICE)

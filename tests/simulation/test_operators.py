@@ -119,7 +119,7 @@ def test_a_group_is_not_made_larger_than_it_may_be():
     assert world.groups["spot"].desired == len(world.groups["spot"].instances) == 6
 
 
-def test_a_detached_instance_is_nobodys_and_its_group_launches_another():
+def test_a_detached_instance_belongs_to_no_group_and_its_group_launches_another():
     world = a_world(an_arrival("operator_detach"))
     world.run(0.25, converge=600)
     member = world.fleet.instances[FIRST]

@@ -70,7 +70,7 @@ def test_a_warned_node_goes_through_its_phases_and_another_is_launched():
         assert node.spans[-1].end == record.end
 
 
-def test_a_cordoned_node_is_drawn_so_until_somebody_lifts_it():
+def test_a_cordoned_node_is_drawn_so_until_it_is_uncordoned():
     assert phases(lane(recorded("operator_cordon", hours=0.5), FIRST)) == [Phase.READY, Phase.CORDONED, Phase.READY]
 
 

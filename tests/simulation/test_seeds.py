@@ -44,7 +44,7 @@ def test_rounds_of_disruption_run_between_interruptions_and_upgrades(seed):
 
 
 @pytest.mark.parametrize("seed", range(800, 800 + max(SEEDS // 3, 1)))
-def test_rounds_run_where_owners_let_their_nodes_drift_and_nobody_upgrades(seed):
+def test_disruption_runs_occur_where_owners_let_their_nodes_drift_without_an_upgrade(seed):
     outcome = Case(seed=seed, hours=HOURS, per_hour=12.0, disruption=True).run()
     assert [str(violation) for violation in outcome.violations] == []
     assert outcome.unexpected == ()

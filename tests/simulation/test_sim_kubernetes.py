@@ -110,7 +110,7 @@ def test_every_list_is_consistent_and_a_removed_node_is_forgotten(api):
     assert [node.name for node in api.nodes()] == ["node-a"]
 
 
-def test_a_node_that_somebody_changes_at_every_try_is_given_up_as_throttled(api, model, disturb):
+def test_a_node_that_changes_at_every_try_is_given_up_as_throttled(api, model, disturb):
     node = api.node("node-a")
 
     def touch():

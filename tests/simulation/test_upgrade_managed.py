@@ -208,7 +208,7 @@ def test_eks_takes_no_more_at_once_than_the_policy_allows():
     assert "aws eks update-nodegroup-config" in world.record.error
 
 
-def test_an_update_that_somebody_else_has_started_blocks_it():
+def test_an_update_that_another_tool_has_started_blocks_it():
     world = Managed()
     theirs = world.world.system.managed_updates.start
     world.at(BEGIN - 60, lambda: theirs("blue", NODEGROUP, token="console")).start(launchTemplateVersion="2").run()

@@ -102,7 +102,7 @@ def test_a_cordon_without_an_upgrade_is_found():
     assert broken(world) == [Rule.LIFTED]
 
 
-def test_a_node_that_is_kept_from_cluster_autoscaler_for_nobody_is_found():
+def test_a_node_that_is_kept_from_cluster_autoscaler_without_an_upgrade_is_found():
     world, _ = a_world()
     world.upgrading = {"web-1"}
     world.cluster.patch("nodes", NODE, {"metadata": {"annotations": {well_known.KEPT_FOR: GROUP}}})

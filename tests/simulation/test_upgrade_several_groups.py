@@ -87,7 +87,7 @@ def test_a_group_that_is_upgraded_already_takes_the_list_over():
     ("asked", "said"),
     [
         ({"groups": ["app", "app"]}, "each of them once"),
-        ({"groups": ["app", "nobody"]}, "'nobody', which Auto Scaling does not know"),
+        ({"groups": ["app", "absent"]}, "'absent', which Auto Scaling does not know"),
         ({"groups": "app"}, "found group None"),
         ({"groups": ["app", 7]}, "expected a list of names"),
         ({"groups": ["app", "other"], "action": "pause"}, "expected it alone"),

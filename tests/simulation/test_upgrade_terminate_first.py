@@ -81,7 +81,7 @@ def test_an_abort_does_not_wait_for_what_the_hook_holds():
     assert "end when their pods leave" in " ".join(world.record.warnings)
 
 
-def test_nor_does_an_abort_wait_for_it_where_nobody_has_written_down_that_it_pays():
+def test_nor_does_an_abort_wait_for_it_where_no_record_says_that_it_is_the_offset():
     fleet = a_fleet(terminate="first", workloads=IMPOSSIBLE)
     world = Upgraded(fleet)
     groups = world.world.system.groups

@@ -82,7 +82,7 @@ def test_a_second_start_hands_over_to_the_first():
 
 def test_a_wrong_input_is_reported_and_nothing_is_written():
     world = Upgraded()
-    world.at(BEGIN, lambda: world.machine.start("first", {"group": "nobody"})).run()
+    world.at(BEGIN, lambda: world.machine.start("first", {"group": "absent"})).run()
     assert world.ended() == "LeaseNotAcquired"
     assert not world.world.upgrades
 

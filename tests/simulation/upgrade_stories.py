@@ -59,7 +59,7 @@ def _windows():
 
 
 def _pods_stay():
-    """Nobody minds the finding, and no pod may leave."""
+    """The finding is overridden, and no pod may leave."""
     world = an_upgrade(a_fleet(workloads=IMPOSSIBLE), override=["PdbNeverAllows"])
     return _allow(world, BEGIN + 6 * LONG).start("again", at=BEGIN + 6 * LONG + 60)
 
@@ -73,7 +73,7 @@ def _goes_bad():
 
 
 def _surplus():
-    """An old node is ended behind everybody's back: a new one is left over and has to go."""
+    """An old node is ended by another tool: a new one is left over and has to go."""
     world = an_upgrade()
     end = world.world.fleet.end_instance
     return world.at(BEGIN + 100, lambda: end(world.world.fleet.instances[FIRST], direct=True))
@@ -185,7 +185,7 @@ SELF_MANAGED: dict[str, Story] = {
         hours=2,
     ),
     "full at the gate": Story(plan=full("gate"), ends=CONTINUED),
-    "full, and nobody can go on": Story(
+    "full, and no pod can go on": Story(
         plan=lambda patch: broken("continue", lambda: full("gate")(patch))(patch), ends=MENDED, hours=3
     ),
     "full, and robbed": Story(

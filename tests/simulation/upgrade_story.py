@@ -107,7 +107,7 @@ def stop_in(patch, world, state, *, again_after=200.0, **asked):
 
 
 def robbed(step, world=an_upgrade):
-    """Somebody starts it again while it seems dead, just before a step: the first execution has lost its lease."""
+    """An operator starts it again while it seems dead, just before a step: the first execution has lost its lease."""
 
     def plan(patch):
         found = world()

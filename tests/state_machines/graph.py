@@ -59,7 +59,7 @@ class Graph:
         return _reached([self.definition["StartAt"]], {name: targets(state) for name, state in self.states.items()})
 
     def loops(self, without: Iterable[str]) -> list[str]:
-        """States that lead back to themselves when nobody may pass the states left out."""
+        """States that lead back to themselves without the states left out."""
         left_out = set(without)
         graph = {name: targets(state) for name, state in self.states.items() if name not in left_out}
         return [name for name in graph if name in _reached(graph[name], graph)]

@@ -29,7 +29,7 @@ def test_an_answer_that_fails_after_a_good_drain_is_given_again_and_the_heartbea
     assert system.kubernetes.done == ["evict shop/web-1"]
     assert ended(system) == (Status.CLOSED, Outcome.TERMINATED)
     beats = len(system.groups.heartbeats)
-    for _ in range(5):  # nobody keeps an answered hook waiting
+    for _ in range(5):  # an answered hook does not wait
         system.clock.advance(minutes=5)
         reconcile_once(system.ports)
     assert len(system.groups.heartbeats) == beats

@@ -75,7 +75,7 @@ class TestLoadBalancers:
         (message,) = reported(system, "AwaitingDeregistration")
         assert message == "target i-0abc:30080 of k8s-shop-web (healthy), until 2026-03-02T10:05:00Z"
 
-    def test_a_target_that_nobody_takes_out_holds_the_pods_for_the_policys_time_and_no_longer(self):
+    def test_a_target_that_is_not_deregistered_holds_the_pods_for_the_policys_time_and_no_longer(self):
         system = a_system(pods=[a_pod()], drain=DrainPolicy(deregistration_timeout=timedelta(minutes=2)))
         system.load_balancers.registered = [a_target()]
         claim(system, CauseKind.MANUAL)
@@ -136,7 +136,7 @@ class TestLoadBalancers:
         assert system.claims.records[I].times["evicting"] == START
 
     def test_an_address_that_is_still_draining_holds_the_empty_node(self):
-        """Nobody else may get the address while requests are sent to it."""
+        """No other pod may get the address while requests are sent to it."""
         system = a_system(pods=[a_pod()], drain=QUICK)
         change_instance(system, networks=("10.0.1.0/28",))
         gone_at = START + timedelta(seconds=90)
@@ -197,7 +197,7 @@ class TestLoadBalancers:
         assert system.claims.records[I].times["evicting"] == START
         assert "DescribeTargetGroups" in reported(system, "DeregistrationNotAwaited")[0]
 
-    def test_without_a_time_out_nobody_is_asked(self):
+    def test_without_a_time_out_nothing_is_asked(self):
         system = a_system(pods=[a_pod()], drain=DrainPolicy(deregistration_timeout=timedelta(0)))
         claim(system, CauseKind.MANUAL)
         Walker(system).run(I)
@@ -212,7 +212,7 @@ class TestLoadBalancers:
         assert well_known.EXCLUDE_LABEL not in node.labels
         assert well_known.EXCLUDED_BY_DRAIN not in node.annotations
 
-    def test_a_label_of_somebody_else_stays(self):
+    def test_a_label_of_another_owner_stays(self):
         system = a_system(pods=[a_pod()], budgets=[a_budget(0)])
         node = system.kubernetes.by_name[NODE]
         system.kubernetes.put_node(replace(node, labels={**node.labels, well_known.EXCLUDE_LABEL: "kops"}))
@@ -280,7 +280,7 @@ class TestVolumes:
         assert system.claims.records[I].times["terminating"] == START
 
     def test_a_node_whose_kubelet_is_silent_is_not_waited_for(self):
-        """Nobody unmounts them there: they are free soonest when the instance has ended."""
+        """No kubelet unmounts them there: they are free soonest when the instance has ended."""
         system = a_system(drain=QUICK)
         attach(system)
         system.kubernetes.put_node(replace(system.kubernetes.by_name[NODE], ready=False))
@@ -501,7 +501,7 @@ class TestSingleReplicas:
         assert system.kubernetes.done == ["scale shop/web 2", "scale shop/web 1"]
         assert system.claims.records[I].surges == {}
 
-    def test_somebody_who_puts_it_back_at_once_is_not_fought(self):
+    def test_an_owner_that_puts_it_back_at_once_is_not_fought(self):
         """GitOps: an operator that owns the replicas."""
         system = a_surging_system()
         scale = system.kubernetes.scale
@@ -532,7 +532,7 @@ class TestSingleReplicas:
         assert each_second(system, look).run(I).ended == "Terminated"
         assert system.kubernetes.done == ["scale shop/web 2", "evict shop/web-1", "scale shop/web 1"]
 
-    def test_replicas_that_somebody_has_changed_since_stay_as_they_are(self):
+    def test_replicas_that_an_owner_has_changed_since_stay_as_they_are(self):
         system = a_surging_system()
         claim(system, CauseKind.MANUAL)
 

@@ -120,7 +120,7 @@ def test_a_decrement_whose_answer_was_lost_is_recognised_and_paid_once():
     assert settled(system.claims.records[I]) == [I]
 
 
-def test_somebody_who_shrank_the_group_meanwhile_is_not_charged_twice():
+def test_an_owner_that_shrank_the_group_in_between_is_not_charged_twice():
     system = a_fleet(pods=[a_pod()])
     spot(system)
 

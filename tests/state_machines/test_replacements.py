@@ -274,7 +274,7 @@ def test_killed_between_two_zones_the_first_zone_is_not_tried_again(lost):
 
 
 def test_a_launch_that_was_made_before_the_instance_ended_is_still_followed_up():
-    """Killed between launch and note; nobody would pay for what nobody remembers."""
+    """Killed between launch and note; nothing would offset what no record names."""
     system = a_system(a_pod())
     original = system.claims.note
 

@@ -26,7 +26,7 @@ def scaled_in(*, group=RETAINS, hooks=(), allowed=0):
 
 
 def abandon(system, hook):
-    """Whoever owns the hook gives up, or its time is over."""
+    """The owner of the hook gives up, or its time is over."""
     system.groups.complete(group=GROUP, hook=hook, instance=I, result=HookResult.ABANDON)
 
 

@@ -22,7 +22,7 @@ def test_a_step_may_take_as_long_as_its_function(graph):
 
 
 @machines
-def test_a_record_that_somebody_else_has_changed_is_read_again(graph):
+def test_a_record_that_another_execution_has_changed_is_read_again(graph):
     for task in graph.tasks.values():
         assert "RecordChangedError" in {error for retry in task["Retry"] for error in retry["ErrorEquals"]}
 

@@ -351,12 +351,12 @@ def test_an_instance_detached_from_its_group_meanwhile_is_spared():
     system = a_system(pods=[])
     claim(system, CauseKind.MANUAL)
 
-    def somebody_detaches_it(state, _):
+    def an_operator_detaches_it(state, _):
         if state == "Settle":
             group = system.groups.by_name[GROUP]
             system.groups.by_name[GROUP] = replace(group, instances=())
 
-    walk = Walker(system, before=somebody_detaches_it).run(I)
+    walk = Walker(system, before=an_operator_detaches_it).run(I)
     assert walk.ended == "Cancelled"
     assert ended(system) == (Status.CLOSED, Outcome.RETURNED_TO_SERVICE)
     assert [event.reason for event in system.kubernetes.events] == ["TerminationCancelled"]
@@ -386,7 +386,7 @@ def test_a_group_that_launch_instances_does_not_serve_replaces_the_instance_itse
 
 
 def test_nothing_is_launched_for_an_instance_that_ended_meanwhile():
-    """Nobody would pay for it: the group replaces what ended by itself."""
+    """Nothing would offset it: the group replaces what ended by itself."""
     system = a_system(pods=[])
     spot(system)
 

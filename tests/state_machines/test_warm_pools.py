@@ -85,7 +85,7 @@ def test_a_stop_event_alone_does_not_terminate_an_instance_of_the_pool():
 
 
 def started_anew(system):
-    """Its group has stopped it and, a minute later, started it again: nobody saw it stopped."""
+    """Its group has stopped it and, a minute later, started it again: no scan saw it stopped."""
     system.clock.advance(minutes=1)
     found = system.instances.known[I]
     system.instances.put(replace(found, state="running", launched=system.clock.now()))

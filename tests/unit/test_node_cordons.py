@@ -17,7 +17,7 @@ def test_it_is_lifted_without_a_trace():
     assert cordoned(held, "web", exclude=True) == held
 
 
-def test_a_cordon_and_a_label_of_somebody_else_stay():
+def test_a_cordon_and_a_label_of_another_owner_stay():
     node = replace(a_node(), unschedulable=True, labels={well_known.EXCLUDE_LABEL: "mine"})
     held = cordoned(node, "web", exclude=True)
     assert held == node
@@ -53,14 +53,14 @@ def test_a_node_that_was_only_tainted_is_excluded_later_all_the_same():
     assert untainted(leaving, TAINT) == a_node()
 
 
-def test_a_label_of_somebody_else_or_of_an_upgrade_stays_when_the_mark_comes_off():
+def test_a_label_of_another_owner_or_of_an_upgrade_stays_when_the_taint_comes_off():
     theirs = replace(a_node(), labels={well_known.EXCLUDE_LABEL: "mine"})
     assert untainted(tainted(theirs, TAINT, cordon=True, exclude=True), TAINT) == theirs
     held = cordoned(a_node(), "web", exclude=True)
     assert untainted(tainted(held, TAINT, cordon=True, exclude=True), TAINT) == held
 
 
-def test_a_label_of_ours_comes_off_though_somebody_has_taken_the_taint_away():
+def test_a_label_of_ours_comes_off_though_another_tool_has_removed_the_taint():
     leaving = tainted(a_node(), TAINT, cordon=True, exclude=True)
     tampered = replace(leaving, taints=(), unschedulable=False)
     assert untainted(tampered, TAINT) == a_node()

@@ -42,7 +42,7 @@ def test_a_heartbeat_is_taken_only_for_an_instance_that_waits(world):
     went(world, instance, *HELD)
 
 
-def test_a_hook_that_nobody_answers_times_out(world):
+def test_an_unanswered_hook_times_out(world):
     _, instance = held(world, seconds=world.short)
     went(world, instance, *LET_GO)
 

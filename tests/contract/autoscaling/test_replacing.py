@@ -28,7 +28,7 @@ def test_a_group_with_capacity_rebalance_launches_first_and_then_ends_the_instan
     world = predictable_world
     group = world.group(rebalance=True)
     put_hook(world, group)
-    put_hook(world, group, "prepare", launching=True)  # while it holds the new one, somebody can look at the old one
+    put_hook(world, group, "prepare", launching=True)  # while it holds the new one, the old one can be inspected
     (risky,) = members(world, group)
     world.recommend_rebalance(risky)
     fresh = newcomer(world, group, risky)

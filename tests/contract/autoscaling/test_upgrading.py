@@ -113,7 +113,7 @@ def test_nothing_is_launched_while_launch_is_suspended(world):
     assert described(world, group).suspended == ()
 
 
-def test_nobody_leaves_a_group_that_is_too_large_while_terminate_is_suspended(world):
+def test_no_instance_leaves_a_group_that_is_too_large_while_terminate_is_suspended(world):
     group = world.group(size=2)
     world.changes.suspend(group, "Terminate")
     world.resize(group, 1)

@@ -1,7 +1,7 @@
 """What becomes of calls while all of the local stack's function processes are busy.
 
-A task that gives up waiting calls again: were its first call to wait on, a storm would end up running calls that nobody
-listens to any more. Lambda itself keeps no call waiting, it throttles."""
+A task that gives up waiting calls again: were its first call to wait on, a storm would end up running calls without a
+caller. Lambda itself keeps no call waiting, it throttles."""
 
 import json
 import subprocess

@@ -178,7 +178,7 @@ def test_ministack_has_no_access_entries_in_cloudformation_and_no_public_paramet
 
 
 @mock_aws
-def test_moto_tells_of_status_checks_that_pass_to_whoever_asks_for_those_that_fail():
+def test_moto_returns_status_checks_that_pass_to_a_filter_for_those_that_fail():
     ec2 = client("ec2")
     ec2.run_instances(ImageId="ami-12c6146b", MinCount=1, MaxCount=1)
     failing = [{"Name": "system-status.status", "Values": ["impaired"]}]

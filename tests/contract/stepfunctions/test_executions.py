@@ -131,7 +131,7 @@ def test_a_pause_can_be_failed_by_its_token(world):
     assert end.history[2:7] == (*SUBMITTED, "TaskFailed", "TaskStateExited Pause")
 
 
-def test_a_pause_that_nobody_answers_times_out_and_its_token_is_void(world):
+def test_an_unanswered_pause_times_out_and_its_token_is_void(world):
     machine, _, token = paused(world, pause(TimeoutSeconds=15, Catch=caught("States.Timeout")))
     end = world.end(machine, "one")
     assert end.output == {"error": "States.Timeout"}

@@ -33,7 +33,7 @@ class GroupWorld(Protocol):
         ...
 
     def resize(self, group: str, desired: int) -> None:
-        """SetDesiredCapacity by somebody else."""
+        """SetDesiredCapacity by another owner."""
         ...
 
     def keep_at_least(self, group: str, minimum: int) -> None:

@@ -1,6 +1,6 @@
 """EC2 and Auto Scaling behind AWS's own API: the local AWS of this repository, or an account named by the environment.
 
-The product's adapters make the calls that the product makes, boto3 the calls of everybody else."""
+The product's adapters make the calls that the product makes, boto3 the calls of all others."""
 
 import json
 import time

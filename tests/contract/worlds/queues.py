@@ -2,7 +2,7 @@
 
 What the function does with a message stands in its body: `good`; `bad` fails always; `once`, `soon` and `late` fail the
 first time; `crash` brings the whole invocation down. As the product does, it asks for each message that failed to be
-delivered again after some seconds, so that nobody waits for the queue's own visibility time-out."""
+delivered again after some seconds, so that no test waits for the queue's own visibility time-out."""
 
 import io
 import json

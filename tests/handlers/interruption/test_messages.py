@@ -94,7 +94,7 @@ class TestJoining:
         assert queue.system.executions.woken == ["pause-1"]
         assert queue.system.executions.open == {"i-0abc-1"}
 
-    def test_a_duplicate_adds_nothing_and_wakes_nobody(self, connect):
+    def test_a_duplicate_adds_nothing_and_wakes_no_execution(self, connect):
         queue = connect()
         queue.deliver(event("spot_interruption"))
         queue.system.claims.hand_over_token("i-0abc", version=1, token="pause-1")
@@ -247,7 +247,7 @@ class TestHooks:
         assert queue.system.groups.asked["hooks"] == 0
         assert queue.system.kubernetes.asked["nodes"] == 0
 
-    def test_an_answer_that_nobody_waits_for_is_done_with_a_word_in_the_log(self, connect):
+    def test_an_answer_without_a_waiting_hook_is_done_with_a_word_in_the_log(self, connect):
         queue = connect(instances=[], groups=[a_group(GROUP)], nodes=[])
         assert queue.deliver(event("asg_terminate")) == []
         assert "was not waiting any more" in queue.log[0]["warnings"][0]
@@ -307,7 +307,7 @@ class TestExecutionsThatEndedBadly:
         queue.deliver(event("execution_aborted", detail__name="i-0abc-3"))
         assert queue.system.groups.heartbeats == [(GROUP, well_known.TERMINATE_HOOK, "i-0abc")]
 
-    def test_a_record_that_is_closed_or_absent_needs_nobody(self, connect):
+    def test_a_record_that_is_closed_or_absent_starts_no_execution(self, connect):
         queue = connect()
         assert queue.deliver(event("execution_aborted")) == []
         self._open(queue)
@@ -318,7 +318,7 @@ class TestExecutionsThatEndedBadly:
 
 
 @pytest.mark.parametrize("name", ["unknown", "test_notification"])
-def test_what_concerns_nobody_is_done_without_looking_anything_up(connect, name):
+def test_an_irrelevant_message_is_done_without_looking_anything_up(connect, name):
     queue = connect()
     assert queue.deliver(event(name)) == []
     system = queue.system

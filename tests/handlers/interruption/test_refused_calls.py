@@ -1,4 +1,4 @@
-"""A call that AWS refuses for good, again and again: the message waits for whoever mends the permission."""
+"""A call that AWS refuses for good, again and again: the message waits until the permission is fixed."""
 
 from pathlib import Path
 

@@ -67,7 +67,7 @@ def test_a_cause_that_joins_is_reported_alone(bus):
     assert handler.handle({"Records": [change]}, None) == {"events": 1}
 
 
-def test_what_is_no_termination_and_what_time_to_live_took_tells_nothing(bus):
+def test_what_is_no_termination_and_what_time_to_live_deleted_sends_nothing(bus):
     gone = written(None, before=new_record(a_subject(), SPOT, NOW, deployment=""))
     other = written({"pk": "facts#blue", "body": "x"}, key="facts#blue")
     assert handler.handle({"Records": [gone, other]}, None) == {"events": 0}

@@ -214,7 +214,7 @@ def test_a_queue_is_read_in_large_batches_and_poison_goes_to_the_dead_letter_que
             sqs, queue = boto3.client("sqs"), os.environ["QUEUE"]
             sqs.send_message(QueueUrl=os.environ["ANSWERS"], MessageBody=str(len(event["Records"])))
             failed = [record for record in event["Records"] if record["body"] == "poison"]
-            for record in failed:  # so that nobody waits for the visibility to time out
+            for record in failed:  # so that no test waits for the visibility to time out
                 sqs.change_message_visibility(
                     QueueUrl=queue, ReceiptHandle=record["receiptHandle"], VisibilityTimeout=1
                 )

@@ -1,4 +1,4 @@
-"""Lifecycle hooks hold instances until everybody has answered, and time decides for those who do not."""
+"""Lifecycle hooks hold instances until every hook is answered, and time decides for those who do not."""
 
 import time
 
@@ -49,7 +49,7 @@ def about(instance, kind):
     return lambda event: (event["detail-type"], event["detail"].get("EC2InstanceId")) == (kind, instance)
 
 
-def test_a_terminate_hook_holds_the_instance_and_tells_everybody(a_group, a_queue, put_hook, answer, asg, aws):
+def test_a_terminate_hook_holds_the_instance_and_notifies_every_target(a_group, a_queue, put_hook, answer, asg, aws):
     events, target = a_queue("aws.autoscaling"), a_queue()
     group = a_group()
     put_hook(group, NotificationTargetARN=target.arn, NotificationMetadata="m", RoleARN="arn:aws:iam::0:role/r")

@@ -1,4 +1,4 @@
-"""Prices that somebody has set are what the real adapter reads."""
+"""Prices that a test has set are what the real adapter reads."""
 
 from datetime import UTC, datetime
 from urllib.error import HTTPError

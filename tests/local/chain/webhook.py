@@ -1,4 +1,4 @@
-"""A webhook of somebody's: an HTTP server that keeps what it is sent, and can be out of order for a while."""
+"""A user's webhook: an HTTP server that keeps what it is sent, and can be out of order for a while."""
 
 import json
 import threading

@@ -152,7 +152,7 @@ def sts_url():
 
 
 def a_real_token() -> str:
-    """As botocore signs it, with credentials of nobody."""
+    """As botocore signs it, with credentials of no principal."""
     session = boto3.Session("AKIAEXAMPLE", "secret", "session", "us-east-1")
     signer = RequestSigner(ServiceId("STS"), "us-east-1", "sts", "v4", session.get_credentials(), session.events)
     url = "https://sts.us-east-1.amazonaws.com/?Action=GetCallerIdentity&Version=2011-06-15"
@@ -217,7 +217,7 @@ def test_verbs_names_subresources_and_groups_are_distinguished(limited):
     assert limited.json("GET", "/apis/apps/v1/deployments")[0] == 200
 
 
-def test_discovery_is_open_to_whoever_is_known_and_health_to_everybody(served, limited):
+def test_discovery_is_open_to_known_principals_and_health_to_all(served, limited):
     stranger = served.client(None)
     assert limited.json("GET", "/api/v1")[0] == 200
     assert stranger.request("GET", "/readyz").status == 200

@@ -136,7 +136,7 @@ def test_preferences_decide_between_nodes_that_fit(lab):
 
 
 def test_no_node_is_refused_for_a_preference(lab):
-    preference = {"weight": 100, "podAffinityTerm": term("nobody", ZONE)}
+    preference = {"weight": 100, "podAffinityTerm": term("absent", ZONE)}
     lab.create("pods", a_pod("friend", affinity={"podAffinity": {_PREFERRED: [preference]}}))
     assert node_of(lab, "friend") is not None
 

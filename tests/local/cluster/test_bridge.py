@@ -174,7 +174,7 @@ def test_a_stopped_instance_keeps_its_node_and_comes_back_ready(bridged):
     assert is_ready(bridged.node())
 
 
-def test_a_node_that_somebody_deleted_does_not_come_back_and_its_end_is_quiet(bridged):
+def test_a_deleted_node_does_not_come_back_and_its_end_is_quiet(bridged):
     instance_id = bridged.aws.launch()
     bridged.live(20)
     bridged.cluster.delete("nodes", NAME)

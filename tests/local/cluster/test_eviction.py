@@ -84,7 +84,7 @@ def test_evicting_a_pod_that_is_already_leaving_is_accepted_again(lab):
 
 
 def test_a_missing_pod_is_404(lab):
-    assert refusal(lab, "nobody").code == 404
+    assert refusal(lab, "absent").code == 404
 
 
 def test_a_pending_pod_needs_no_budget():

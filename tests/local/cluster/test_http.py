@@ -57,7 +57,7 @@ def test_resource_version_zero_ignores_the_limit_as_the_watch_cache_does(served)
 
 
 @pytest.mark.parametrize("query", ["fieldSelector=spec.colour%3Dred", "labelSelector=a%3D%3D%3Db", "limit=many"])
-def test_selectors_that_nobody_understands_are_400(served, query):
+def test_unknown_selectors_are_400(served, query):
     status, body = served.admin.json("GET", f"{PODS}?{query}")
     assert (status, body["kind"], body["reason"]) == (400, "Status", "BadRequest")
 
@@ -118,9 +118,9 @@ def test_a_stateful_set_is_scaled_by_its_subresource(served):
 
 
 def test_a_missing_object_is_a_status_and_a_missing_path_is_plain_text(served):
-    status, body = served.admin.json("GET", PODS + "/nobody")
-    assert (status, body["message"]) == (404, 'pods "nobody" not found')
-    assert body["details"] == {"name": "nobody", "kind": "pods"}
+    status, body = served.admin.json("GET", PODS + "/absent")
+    assert (status, body["message"]) == (404, 'pods "absent" not found')
+    assert body["details"] == {"name": "absent", "kind": "pods"}
     for path in ("/apis/nothing/v1/things", "/elsewhere"):
         answer = served.admin.request("GET", path)
         assert (answer.status, answer.data) == (404, b"404 page not found\n")

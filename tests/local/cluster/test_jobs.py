@@ -46,7 +46,7 @@ def test_so_many_completions_run_so_many_at_a_time(lab):
     assert is_over(lab, "Complete")
 
 
-def test_a_work_queue_starts_nobody_new_once_a_pod_has_succeeded(lab):
+def test_a_work_queue_starts_no_new_pod_once_a_pod_has_succeeded(lab):
     lab.create("jobs", a_job(seconds=10, spec={"parallelism": 3}))
     lab.run(60)
     assert (status(lab)["succeeded"], len(lab.pods("sums"))) == (3, 3)

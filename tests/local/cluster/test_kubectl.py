@@ -90,8 +90,8 @@ def looks(run: Scenario) -> None:
     assert "SuccessfulCreate" in kubectl.ok("get", "events", "--sort-by=.metadata.creationTimestamp")
     assert kubectl.ok("auth", "can-i", "create", "pods/eviction").strip().endswith("yes")
     assert "poddisruptionbudgets" in kubectl.ok("api-resources")
-    missing = kubectl.run("get", "pod", "nobody")
-    assert (missing.code, 'pods "nobody" not found' in missing.text) == (1, True)
+    missing = kubectl.run("get", "pod", "absent")
+    assert (missing.code, 'pods "absent" not found' in missing.text) == (1, True)
 
 
 def edits(run: Scenario) -> None:

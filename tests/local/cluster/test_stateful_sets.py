@@ -134,7 +134,7 @@ def test_a_finished_pod_is_deleted_and_started_anew(lab):
     assert lab.pod("db-0")["status"]["phase"] == "Running"
 
 
-def test_a_name_that_somebody_else_holds_is_left_alone(lab):
+def test_a_name_that_another_owner_holds_is_left_alone(lab):
     lab.create("pods", {"metadata": {"name": "db-0"}, "spec": {"containers": [{"name": "c", "image": "i"}]}})
     lab.create("statefulsets", a_stateful_set(volumes=0))
     lab.run(10)

@@ -133,7 +133,7 @@ def test_a_volume_stays_for_a_pod_that_comes_back_to_the_same_node():
 
 
 @pytest.mark.parametrize(("silent", "seconds"), [(False, 5), (True, 360)])
-def test_a_volume_that_nobody_has_unmounted_leaves_after_six_minutes(silent, seconds):
+def test_a_volume_that_is_not_unmounted_leaves_after_six_minutes(silent, seconds):
     lab = database(nodes=1)
     lab.cluster.scale("statefulsets", "db", {"spec": {"replicas": 0}})
     if silent:
@@ -146,7 +146,7 @@ def test_a_volume_that_nobody_has_unmounted_leaves_after_six_minutes(silent, sec
 
 
 def test_a_volume_of_a_node_out_of_service_is_taken_at_once_and_its_pod_comes_back_elsewhere():
-    """Non-graceful node shutdown: the taint says that nobody can unmount it any more."""
+    """Non-graceful node shutdown: the taint says that no kubelet can unmount it any more."""
     lab = database()
     home = node_of(lab.pod("db-0"))
     zone = labels_of(lab.cluster.get("nodes", home))[ZONE]

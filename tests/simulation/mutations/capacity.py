@@ -98,7 +98,7 @@ def _name_each_time(shop: Workshop) -> None:
         return any(names)
 
     def claim(original, run, call, ports):
-        """Whoever comes is believed to hold the claim."""
+        """Every caller is believed to hold the claim."""
         record = ports.claims.read(run.instance)
         name = call.get("execution") if record is None else execution_name(run.instance, record.attempt)
         return original(run, {**call, "execution": name}, ports)

@@ -19,7 +19,7 @@ OF_DRAINS = (
         tests=("tests/state_machines/test_partial_failure.py",),
     ),
     Planted(
-        name="a second replica stays until the node is empty, whoever ended its pod",
+        name="a second replica stays until the node is empty, whatever ended its pod",
         story="puts back what an eviction of the step itself has made superfluous",
         edits=(
             edit(
@@ -120,7 +120,7 @@ OF_DRAINS = (
     ),
     Planted(
         name="the end of an instance that came back from its warm pool is awaited",
-        story="waits until EC2 says that the instance ends, which it did and nobody saw",
+        story="waits until EC2 says that the instance ends, which it did unnoticed",
         edits=(edit("leeward.termination.hook_completion._came_back", "launched > begun", "False"),),
         tests=("tests/state_machines/test_warm_pools.py",),
     ),

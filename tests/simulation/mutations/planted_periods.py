@@ -15,7 +15,7 @@ OF_PERIODS = (
     ),
     Planted(
         name="an instance that returns to its warm pool twice is adopted once",
-        story="names the cause of a hook that nobody holds by the hook and the instance alone",
+        story="names the cause of a hook without a holder by the hook and the instance alone",
         edits=(edit("leeward.reconcile.hooks._cause", "#{instance}#{attempt}", "#{instance}"),),
         tests=("tests/unit/reconcile/test_reconciler.py",),
     ),

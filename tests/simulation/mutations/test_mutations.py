@@ -9,18 +9,18 @@ from tests.simulation.mutations.every import EVERY, chosen, chosen_planted
 from tests.simulation.mutations.plant import caught_by
 from tests.simulation.mutations.planted import PLANTED
 
-NOBODY = Mutation(name="nothing is broken", story="", breaks=lambda _: None, rules=frozenset(Rule))
+UNBROKEN = Mutation(name="nothing is broken", story="", breaks=lambda _: None, rules=frozenset(Rule))
 
 
 @pytest.mark.parametrize("mutation", chosen(), ids=lambda mutation: mutation.name)
 def test_a_choice_of_broken_builds_is_caught(mutation):
-    assert caught(mutation) is not None, f"an engineer {mutation.story}, and nobody notices"
+    assert caught(mutation) is not None, f"an engineer {mutation.story}, and no rule notices"
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("mutation", EVERY, ids=lambda mutation: mutation.name)
 def test_every_broken_build_is_caught(mutation):
-    assert caught(mutation) is not None, f"an engineer {mutation.story}, and nobody notices"
+    assert caught(mutation) is not None, f"an engineer {mutation.story}, and no rule notices"
 
 
 @pytest.mark.parametrize("build", chosen_planted(), ids=lambda build: build.name)
@@ -63,7 +63,7 @@ def test_an_edited_function_is_other_code_wherever_it_is_known_and_comes_back(mo
 
 
 def test_the_sound_build_is_not_caught():
-    assert caught(NOBODY, seeds=2) is None
+    assert caught(UNBROKEN, seeds=2) is None
 
 
 def test_what_a_build_replaces_is_replaced_wherever_it_is_known_and_comes_back(monkeypatch):

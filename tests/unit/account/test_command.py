@@ -81,7 +81,7 @@ def test_without_a_cluster_it_asks_which(capsys):
     assert "which cluster? --cluster NAME" in capsys.readouterr().err
 
 
-def test_a_run_that_nobody_knows_cannot_be_removed(capsys, tmp_path, monkeypatch):
+def test_an_unknown_run_cannot_be_removed(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr("account_test.run.FOLDER", tmp_path)
-    assert command.main(["--remove", "0nobody"]) == 2
+    assert command.main(["--remove", "0absent"]) == 2
     assert "found no journal" in capsys.readouterr().err

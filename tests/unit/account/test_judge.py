@@ -63,7 +63,7 @@ BROKEN = [
     ("once each", changed(executions={f"{OLD}-1": "FAILED"})),
     ("once each", changed(executions={})),
     ("no message left", changed(queue_depth=1)),
-    ("no message left", changed(dead_letters=[("bad", "what nobody sent")])),
+    ("no message left", changed(dead_letters=[("bad", "an unsent message")])),
     ("no message left", changed(nonsense="nonsense")),
     ("no message left", changed(nonsense="nonsense", dead_letters=[("", "nonsense")])),
     ("sized", changed(after=Sizes(minimum=0, desired=1, maximum=3))),

@@ -149,7 +149,7 @@ def test_the_journal_is_written_before_the_thing_is_made_and_read_back_whole(jou
 def test_a_journal_that_is_not_there_or_none_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr("account_test.run.FOLDER", tmp_path)
     with pytest.raises(AccountTestError, match="found no journal"):
-        Journal.load("nobody")
+        Journal.load("absent")
     (tmp_path / "half.json").write_text(json.dumps({"run": {}}))
     with pytest.raises(AccountTestError, match="expected the journal of a run"):
         Journal.load("half")

@@ -95,7 +95,7 @@ class TestBudgets:
             {"max_unavailable": "1%", "expected_pods": 3},  # rounded up: one
             {"min_available": 2, "expected_pods": 3},
             {"min_available": "66%", "expected_pods": 3},
-            {"min_available": 3},  # nobody says how many there are
+            {"min_available": 3},  # the total is unknown
         ],
     )
     def test_one_that_can_allow_when_its_pods_are_healthy(self, bound):
@@ -231,7 +231,7 @@ class TestOptOuts:
     )
     @pytest.mark.parametrize("value", ["true", "false", "1h", "61m", "0", "x"])
     @pytest.mark.parametrize("started", [NOW - 60 * MINUTE, None])
-    def test_whoever_takes_candidates_says_the_same(self, key, value, started):
+    def test_the_disruption_planner_says_the_same(self, key, value, started):
         pod = replace(a_pod(annotations={key: value}), started=started)
         assert bool(found(pod)) == bool(why_pod_stays(pod, NOW))
 
@@ -315,7 +315,7 @@ class TestProtectionOwners:
         assert "leeward upgrade status web" in fix
         assert "resume" not in fix
 
-    def test_one_that_nobody_works_on_is_swept_and_may_be_taken_off_by_hand(self):
+    def test_one_without_an_execution_is_reconciled_and_may_be_taken_off_manually(self):
         until, fix = self.kept(execution="", until=NOW + MINUTE)
         assert until == NOW + MINUTE
         assert fix.endswith(f"manually: kubectl annotate node {NODE.name} {SCALE_DOWN_DISABLED}- {KEPT_FOR}-")
@@ -344,7 +344,7 @@ class TestProtectionOwners:
         assert blocker.until == known.get("until")
         assert fix in blocker.fix
 
-    def test_what_somebody_else_has_put_on_is_the_groups(self):
+    def test_what_another_owner_has_put_on_is_the_groups(self):
         theirs = replace(NODE, annotations={SCALE_DOWN_DISABLED: "true"})
         (blocker,) = found(node=theirs, group=GROUP)
         assert blocker.owner == f"AutoScalingGroup/{GROUP}"
@@ -371,7 +371,7 @@ class TestVolumes:
         assert found(user, attachments=[an_attachment()]) == ()
         assert kinds(replace(user, phase="Succeeded"), attachments=[an_attachment()]) == [Kind.VOLUME_ATTACHED]
 
-    def test_one_that_nobody_can_assign_is_not_held_against_a_node_whose_pods_have_volumes(self):
+    def test_one_without_an_owner_is_not_held_against_a_node_whose_pods_have_volumes(self):
         assert found(a_pod(claims=("data",)), attachments=[an_attachment()], claims={}) == ()
         assert kinds(a_pod(), attachments=[an_attachment()], claims={}) == [Kind.VOLUME_ATTACHED]
 
@@ -410,7 +410,7 @@ class TestHooks:
         record = a_record(cause, heartbeats={"leeward-terminate": NOW})
         assert self.waiting(record)[0].until == NOW + timedelta(seconds=10)
 
-    def test_where_nobody_has_reported_when_it_began_its_end_is_said_to_be_the_latest(self):
+    def test_where_its_begin_is_unknown_its_end_is_said_to_be_the_latest(self):
         assert "at the latest" in found(hooks=self.waiting())[0].fix
 
     def test_an_instance_that_does_not_wait_is_held_by_no_hook(self):

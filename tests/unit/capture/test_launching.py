@@ -88,7 +88,7 @@ class TestTypes:
         assert types(a_group(Tags=tags), nodegroups=[nodegroup]) == ("m6i.large",)
 
 
-def test_a_node_group_with_a_taint_that_nobody_knows_is_passed_over():
+def test_a_node_group_with_an_unknown_taint_is_passed_over():
     odd = {"nodegroup": {"nodegroupName": "odd", "taints": [{"key": "k", "effect": "SOMETIMES"}]}}
     fine = {"nodegroup": {"nodegroupName": "fine"}}
     assert [one.name for one in described([odd, fine])] == ["fine"]

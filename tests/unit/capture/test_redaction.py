@@ -64,7 +64,7 @@ def test_every_annotation_that_decisions_read_of_a_pod_is_kept():
     assert kept(Listed.PODS, "v1", "Pod", raw)["metadata"]["annotations"] == notes
 
 
-def test_nobody_else_reads_annotations_of_pods():
+def test_no_other_package_reads_annotations_of_pods():
     """Who begins to read another one names it in READ_OF_PODS, or offline commands would not see it."""
     known = {"disruption/do_not_disrupt.py", "disruption/candidates.py", "model/pod.py", "scheduling/pods.py"}
     of_nodes = {"model/node.py", "cli/report/facts.py"}

@@ -106,7 +106,7 @@ def test_what_was_launched_for_a_command_that_fell_is_surplus_and_is_asked_to_go
 
 def test_a_new_node_stays_when_at_least_one_node_went_for_it():
     record = a_requested_disruption()
-    assert record.surplus() == ()  # nobody knows yet
+    assert record.surplus() == ()  # not known yet
     assert replace(record, ends={"i-1": GONE, "i-2": STAYED}).surplus() == ()
     assert replace(record, ends={"i-1": STAYED, "i-2": STAYED}).surplus() == ("i-9",)
 

@@ -202,7 +202,7 @@ def member(lifecycle):
     return (GroupInstance(id=NODE, zone=ZONE, lifecycle=lifecycle),)
 
 
-def test_an_instance_that_our_hook_holds_and_nobody_leads_out(patient):
+def test_an_instance_that_our_hook_holds_without_a_termination(patient):
     patient.has_group(instances=member("Terminating:Wait"))
     found = patient.trouble(Check.LIFECYCLE)
     assert (found.object, found.state) == (f"instance {NODE}", State.WARNING)
@@ -217,7 +217,7 @@ def test_one_that_a_termination_of_ours_leads_out_is_in_order(patient):
     assert patient.troubles() == []
 
 
-def test_one_that_somebody_elses_launch_hook_holds(patient):
+def test_one_that_another_owners_launch_hook_holds(patient):
     theirs = LifecycleHook(name="bake", group=GROUP, transition=LAUNCHING)
     patient.system.groups.hooks_of[GROUP].append(theirs)
     patient.has_group(instances=member("Pending:Wait"))

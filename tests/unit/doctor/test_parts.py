@@ -236,7 +236,7 @@ def test_dead_letters_are_counted_and_the_way_to_look_at_them_is_reported(patien
     assert "aws sqs receive-message --queue-url https://sqs." in found.fix
 
 
-def test_events_that_were_asked_to_nobody_concern_no_node(patient):
+def test_events_that_name_no_node_concern_none(patient):
     patient.deployment.queues[expected.UNDELIVERED] = a_queue(expected.UNDELIVERED, messages=1)
     assert patient.trouble(Check.DEAD_LETTERS).state is State.WARNING
 
@@ -254,7 +254,7 @@ def test_an_alarm_without_data_does_not_ring_and_one_that_is_missing_does(patien
     assert patient.trouble(Check.ALARM).object == "alarm leeward-queue-age"
 
 
-def test_alarms_that_nobody_hears(patient):
+def test_alarms_without_actions(patient):
     patient.deployment.ringing = {name: Alarm(state="OK", notifies=False) for name in expected.ALARMS}
     found = patient.trouble(Check.ALARM_ACTIONS)
     assert (found.state, "alarmTopic" in found.fix) == (State.WARNING, True)

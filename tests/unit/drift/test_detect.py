@@ -54,7 +54,7 @@ def test_another_image_behind_the_template_is_dynamic_drift_that_a_new_node_mend
 
 
 @pytest.mark.parametrize("image", ["", "resolve:ssm:/aws/service/eks/image"])
-def test_an_image_that_nobody_has_resolved_is_no_drift(image):
+def test_an_unresolved_image_is_no_drift(image):
     assert not drift(launched({"image": "ami-1"}, image=image)).drifted
 
 

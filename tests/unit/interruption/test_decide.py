@@ -194,7 +194,7 @@ class TestWhatIsNotOurs:
         assert decision.action is Action.NONE
         assert "no Auto Scaling group" in decision.reason
 
-    def test_an_instance_that_nobody_knows(self):
+    def test_an_unknown_instance(self):
         decision = decided("spot_interruption", a_world(instance=False, node=False))
         assert (decision.action, decision.outcome) == (Action.NONE, RecordOutcome.DONE)
         assert "EC2 does not know it" in decision.reason

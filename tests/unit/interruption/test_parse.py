@@ -225,7 +225,7 @@ class TestExecutionsOfOurs:
         ],
         ids=str,
     )
-    def test_any_other_needs_nobody(self, change):
+    def test_any_other_starts_no_execution(self, change):
         message = parsed("execution_aborted", **change)
         assert message.kind is Kind.NOOP
 

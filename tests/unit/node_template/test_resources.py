@@ -172,5 +172,5 @@ def test_local_disks_made_into_one_are_the_storage():
     assert capacity(launch=a_launch("i3.large", config))["ephemeral-storage"] == str(475 * 10**9)
 
 
-def test_a_type_that_nobody_knows_offers_nothing_so_that_nothing_is_thought_to_fit():
+def test_an_unknown_type_offers_nothing_so_that_nothing_is_thought_to_fit():
     assert capacity(launch=a_launch("m9.large")) == {}

@@ -257,7 +257,7 @@ class TestNonsense:
 class TestWithheld:
     """Flags replace EKS' own values whole, kubelet's config joins them key by key."""
 
-    CAPACITY = {CPU: 2000, MEMORY: 7577 * MIB, EPHEMERAL_STORAGE: 20 * GIB}  # noqa: RUF012 — nobody changes it
+    CAPACITY = {CPU: 2000, MEMORY: 7577 * MIB, EPHEMERAL_STORAGE: 20 * GIB}  # noqa: RUF012 — it is never changed
 
     def of(self, text):
         return withheld(read(text), self.CAPACITY, vcpus=2, pods=29)

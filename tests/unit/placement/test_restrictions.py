@@ -73,7 +73,7 @@ def test_only_empty_terms_match_no_node_at_all():
     assert allowed(of_pod("shop/db-0", affinity([]))) == []
 
 
-def test_preferred_affinity_binds_nobody():
+def test_preferred_affinity_binds_no_pod():
     preferred = [
         {"weight": 1, "preference": {"matchExpressions": [preference("leeward.dev/subnet-id", "In", "subnet-b")]}}
     ]
@@ -94,7 +94,7 @@ def test_an_old_volume_is_bound_by_its_label():
     assert allowed(of_volume("shop/db-0", {"metadata": {"name": "pv-1", "labels": label}})) == ["subnet-a"]
 
 
-def test_a_volume_without_a_zone_binds_nobody():
+def test_a_volume_without_a_zone_binds_no_pod():
     assert of_volume("shop/db-0", {"metadata": {"name": "nfs"}, "spec": {}}) == ()
 
 

@@ -80,7 +80,7 @@ def test_without_accounting_a_subnet_only_has_to_hold_the_instance():
     assert found["us-east-1b"].standing is Standing.NO_IPS
 
 
-def test_a_zone_that_nobody_allows_says_who_forbids_it():
+def test_a_zone_that_is_not_allowed_says_what_forbids_it():
     found = judged(a_scene(A, B, restrictions=(only_zones("volume pv-1 of pod shop/db-0", ["us-east-1b"]),)))
     assert found["us-east-1a"].standing is Standing.NOT_ALLOWED
     assert found["us-east-1a"].why == "not allowed by volume pv-1 of pod shop/db-0"

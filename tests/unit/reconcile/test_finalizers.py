@@ -64,12 +64,12 @@ class TestWhoGetsIt:
         assert finalizers(system) == HELD
         assert reconcile_once(system.ports).finalizers_added == []
 
-    def test_nobody_by_default(self):
+    def test_no_node_by_default(self):
         system = a_system(policy=WITHOUT, held=False)
         assert reconcile_once(system.ports).finalizers_added == []
         assert finalizers(system) == ()
 
-    def test_nobody_in_a_paused_cluster(self):
+    def test_no_node_in_a_paused_cluster(self):
         system = a_system(held=False, paused=True)
         assert reconcile_once(system.ports).finalizers_added == []
 
@@ -117,7 +117,7 @@ class TestWhoLosesIt:
             reconcile_once(system.ports)
         assert finalizers(system) == ()
 
-    def test_nobody_whose_kubelet_reports_and_ec2_is_not_even_asked(self):
+    def test_no_node_whose_kubelet_reports_and_ec2_is_not_even_asked(self):
         system = a_system()
         reconcile_once(system.ports)
         asked = system.instances.asked["describe"]  # for the labels of new nodes
@@ -125,18 +125,18 @@ class TestWhoLosesIt:
         assert finalizers(system) == HELD
         assert system.instances.asked["describe"] == asked
 
-    def test_nobody_whose_instance_merely_stops(self):
+    def test_no_node_whose_instance_only_stops(self):
         system = a_system()
         ends(system, state="stopping")
         reconcile_once(system.ports)
         assert finalizers(system) == HELD
 
-    def test_everybody_once_the_policy_does_not_ask_for_it_any_more(self):
+    def test_every_node_once_the_policy_does_not_ask_for_it_any_more(self):
         system = a_system(policy=WITHOUT)
         assert sorted(reconcile_once(system.ports).finalizers_removed) == [NODE, f"node-{OTHER}"]
         assert finalizers(system) == ()
 
-    def test_everybody_once_no_policy_selects_the_group_any_more(self):
+    def test_every_node_once_no_policy_selects_the_group_any_more(self):
         system = a_system(policy=a_policy("other", "batch-*"))
         assert len(reconcile_once(system.ports).finalizers_removed) == 2
 
@@ -146,7 +146,7 @@ class TestWhoLosesIt:
         reconcile_once(system.ports)
         assert finalizers(system) == ("other.dev/backup",)
 
-    def test_nobody_whose_deletion_is_being_carried_out_though_the_policy_is_gone(self):
+    def test_no_node_whose_deletion_is_being_carried_out_though_the_policy_is_gone(self):
         system = a_system()
         delete_node(system)
         reconcile_once(system.ports)
@@ -154,7 +154,7 @@ class TestWhoLosesIt:
         assert NODE not in reconcile_once(system.ports).finalizers_removed
         assert finalizers(system) == HELD
 
-    def test_nobody_while_the_api_server_is_away(self):
+    def test_no_node_while_the_api_server_is_away(self):
         system = a_system(policy=WITHOUT)
         system.kubernetes.down = True
         found = reconcile_once(system.ports)
@@ -223,7 +223,7 @@ class TestADeletedNode:
             delete_node(system, name)
         assert sorted(reconcile_once(system.ports).deleted) == [I, OTHER]
 
-    def test_of_an_instance_that_its_group_retains_waits_for_somebody_to_drain_it(self):
+    def test_of_an_instance_that_its_group_retains_waits_for_an_operator_to_drain_it(self):
         system = a_system()
         delete_node(system)
         system.groups.set_lifecycle(GROUP, I, "Terminating:Retained")

@@ -89,7 +89,7 @@ def test_an_instance_held_by_a_hook_of_ours_whose_event_was_lost_is_claimed_and_
     assert reconcile_once(system.ports).claimed == [NODE]
     record = system.claims.records[NODE]
     assert record.causes[0].kind is CauseKind.ASG_TERMINATE
-    assert system.groups.heartbeats == [(GROUP, "leeward-terminate", NODE)]  # nobody knows how long it has waited
+    assert system.groups.heartbeats == [(GROUP, "leeward-terminate", NODE)]  # it is unknown how long it has waited
     assert system.executions.open == {"i-0abc-1"}
     assert reconcile_once(system.ports).claimed == []
 
@@ -172,8 +172,8 @@ def test_a_taint_without_a_termination_is_removed_at_the_second_observation():
     assert not system.kubernetes.by_name["node-i-0abc"].tainted
 
 
-def test_a_label_of_ours_comes_off_though_somebody_has_taken_the_taint_away():
-    """Nobody would see why the node gets no requests any more."""
+def test_a_label_of_ours_comes_off_though_another_tool_has_removed_the_taint():
+    """Nothing would show why the node gets no requests any more."""
     system = a_system(tainted=True)
     left = system.kubernetes.taint(system.kubernetes.by_name["node-i-0abc"], TAINT, exclude=True)
     system.kubernetes.put_node(replace(left, taints=(), unschedulable=False))
@@ -282,7 +282,7 @@ def test_an_execution_that_cannot_be_started_does_not_keep_the_others_from_it():
     assert [len(found.errors), len(found.restarted)] == [1, 1]
 
 
-def test_while_records_cannot_be_read_nobody_takes_what_is_under_way_for_left_over():
+def test_while_records_cannot_be_read_nothing_under_way_is_taken_for_left_over():
     system = a_system(hooks=[our_hook()], tainted=True)
     system.groups.begin_terminating(GROUP, NODE)
     claim(system)

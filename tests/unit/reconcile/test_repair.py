@@ -64,7 +64,7 @@ def test_a_schedule_that_fires_twice_is_no_second_observation():
     assert reconcile_once(system.ports).repaired == [ILL]
 
 
-def test_whoever_looks_at_the_node_reads_why():
+def test_the_events_of_the_node_say_why():
     system = a_system(silent(ILL))
     reconcilers(system)
     (event,) = system.kubernetes.events
@@ -139,7 +139,7 @@ def test_an_api_server_that_does_not_answer_ends_nothing():
 
 
 def test_after_an_outage_its_word_is_first_checked_again():
-    """While it was away nobody heard the kubelets: what it says first may be older than its trouble."""
+    """While it was away no kubelet reported: what it says first may be older than its trouble."""
     system = a_system()
     system.kubernetes.down = True
     reconcilers(system, 40)
@@ -176,7 +176,7 @@ def test_status_checks_that_cannot_be_read_hold_up_nothing_else():
     ],
     ids=["paused", "switched off", "not selected"],
 )
-def test_nobody_is_even_asked_where_nothing_may_be_replaced(policy, settings):
+def test_nothing_is_even_asked_where_nothing_may_be_replaced(policy, settings):
     system = a_system(silent(ILL), policy=policy, **settings)
     assert [found.repaired for found in reconcilers(system, 3)] == [[], [], []]
     assert system.instances.asked["impaired"] == 0

@@ -51,7 +51,7 @@ class TestEvidence:
         found = of(a_cluster(5, failing=[impaired("a1", 1)]))
         assert (found.act, found.until) == (Act.WAIT, NOON + minutes(1))
 
-    def test_a_failure_of_which_nobody_tells_the_beginning_ends_nothing(self):
+    def test_a_failure_of_an_unknown_beginning_ends_nothing(self):
         found = of(a_cluster(5, failing=[impaired("a1", None)]))
         assert (found.act, found.until) == (Act.WAIT, None)
 
@@ -134,7 +134,7 @@ class TestWhoIsLeftAlone:
     @pytest.mark.parametrize(
         "taint", ["ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted", "leeward.dev/disrupted"]
     )
-    def test_nodes_that_somebody_is_taking_away(self, taint):
+    def test_nodes_that_another_controller_removes(self, taint):
         mark = Taint(key=taint, effect="NoSchedule")
         nodes = [a_node("a1", ill=60, taints=(mark,)), *(a_node(f"b{n}") for n in range(5))]
         assert reported(a_state(nodes)) == (Act.LEFT, f"it is terminating already (taint {taint})")
@@ -247,7 +247,7 @@ class TestCircuitBreaker:
     def test_the_only_node_of_a_zone_is_no_zone(self):
         assert acting(a_cluster(3, ill={"a1": 60})) == {"a1"}
 
-    def test_a_zone_is_dark_over_all_groups_and_whoever_looks_after_them(self):
+    def test_a_zone_is_dark_over_all_groups_whether_selected_or_not(self):
         ours = [a_node("a1", ill=60), *(a_node(f"b{n}", zone="us-east-1b") for n in range(9))]
         others = a_node("k1", ill=60, labels={**ours[0].labels, "karpenter.sh/nodepool": "x"})
         assert acting(a_state([*ours, others], groups={"web": a_group("web", ours)})) == set()

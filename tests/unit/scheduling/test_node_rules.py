@@ -29,12 +29,12 @@ def test_a_pod_without_room_stays_pending_node_resources_fit():
     assert why_not([a_node("n1", cpu="4")], pods) == "0/1 nodes are available: 1 Insufficient cpu."
 
 
-def test_a_more_important_pod_puts_nobody_out_no_preemption():
+def test_a_more_important_pod_evicts_none_no_preemption():
     pods = [a_pod("there", node="n1", cpu="4", priority=0), a_pod("p1", cpu="1", priority=1_000_000)]
     assert why_not([a_node("n1", cpu="4")], pods) == "0/1 nodes are available: 1 Insufficient cpu."
 
 
-def test_a_gated_pod_is_not_placed_and_holds_nobody_up_scheduling_gates():
+def test_a_gated_pod_is_not_placed_and_delays_no_other_scheduling_gates():
     gated = a_pod("gated", schedulingGates=[{"name": "quota"}, {"name": "example.com/license"}], **near(a_term()))
     result = packed([a_node("n1")], [gated, a_pod("p1")])
     assert result.placements == {"default/p1": "n1"}

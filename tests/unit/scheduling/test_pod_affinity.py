@@ -64,7 +64,7 @@ def test_existing_pods_keep_others_away_though_these_would_not_mind():
     assert why == "0/1 nodes are available: 1 node(s) didn't satisfy existing pods anti-affinity rules."
 
 
-def test_a_pod_that_has_left_keeps_nobody_away_any_more():
+def test_a_pod_that_has_left_keeps_no_pod_away_any_more():
     nodes = [a_node("a1", labels={"pool": "x"}), a_node("a2"), a_node("b1", zone="b", cpu="2", labels={"pool": "x"})]
     loner = a_pod("loner", app="db", node="a1", cpu="2", nodeSelector={"pool": "x"}, **away(a_term(ZONE, "web")))
     world = a_world(nodes, [loner, a_pod("p1")])

@@ -50,5 +50,5 @@ def test_the_type_with_the_fewest_stands_for_the_group():
     assert limits("medium", "large", known=[a_type("large", max_volumes=12)], seen=seen) == {EBS: 8}
 
 
-def test_of_a_type_that_nobody_knows_nothing_is_reported():
+def test_of_an_unknown_type_nothing_is_reported():
     assert limits("medium") == {}

@@ -109,7 +109,7 @@ def test_a_cluster_that_does_not_answer_stops_neither_hooks_nor_subnets():
     assert synced.warnings == ["blue: nodes: the fake API is down"]
 
 
-def test_types_once_known_stay_while_nobody_can_say_which_are_in_use():
+def test_types_once_known_stay_while_it_is_unknown_which_are_in_use():
     """Found by the simulation: an API server that was away for one run left no type's limits, and no zone was full."""
     system = a_system()
     sync_once(system.ports)
@@ -169,7 +169,7 @@ def test_a_node_that_has_its_labels_is_not_touched_again_and_ec2_is_not_asked():
     assert system.instances.asked["describe"] == 0
 
 
-def test_a_subnet_label_that_somebody_else_has_set_stays():
+def test_a_subnet_label_that_another_owner_has_set_stays():
     node = a_node("i-0a")
     node = replace(node, labels={**node.labels, "topology.cast.ai/subnet-id": "theirs"})
     system = a_system(nodes=[node])

@@ -61,7 +61,7 @@ def test_a_named_deployment_and_the_usual_one_leave_each_others_hooks_alone():
 
 
 def test_a_foreign_hook_of_our_name_is_not_overwritten():
-    foreign = a_hook("leeward-terminate", metadata="somebody else's")
+    foreign = a_hook("leeward-terminate", metadata="another owner's")
     system = a_system(foreign)
     assert sync_once(system.ports).hooks == []
     assert system.groups.hooks_of[GROUP] == [foreign]
@@ -89,7 +89,7 @@ def test_the_time_out_of_our_hook_lets_a_group_wait_for_as_long_as_heartbeats_ar
         assert min(48 * 3600, 100 * hook.heartbeat_timeout) >= until
 
 
-def test_a_group_that_retains_instances_keeps_those_that_nobody_answers_for():
+def test_a_group_that_retains_instances_keeps_those_without_an_answer():
     """Its instance lifecycle policy acts on abandoned hooks alone: the default result has to be ABANDON there."""
     retaining = replace(a_group(GROUP, "i-0abc"), retains=True)
     system = a_system(our_hook(heartbeat_timeout=PUT_BY_SYNC), groups=[retaining])
@@ -130,14 +130,14 @@ def test_but_not_while_it_holds_an_instance_that_a_run_is_draining():
 
 
 def test_a_hook_of_our_name_that_is_not_ours_never_comes_off():
-    foreign = a_hook("leeward-terminate", metadata="somebody else's")
+    foreign = a_hook("leeward-terminate", metadata="another owner's")
     system = a_system(foreign, policy=a_policy("other", "batch-*"))
     assert sync_once(system.ports).hooks_taken_off == []
     assert system.groups.hooks_of[GROUP] == [foreign]
 
 
 def test_the_hook_of_a_selected_group_stays_though_interruption_handling_is_off():
-    """Its instances would wait for nobody: it is answered at once there."""
+    """Its instances would wait for no answer: it is answered at once there."""
     assert sync_once(a_system(our_hook(heartbeat_timeout=PUT_BY_SYNC), interruption=False).ports).hooks_taken_off == []
 
 

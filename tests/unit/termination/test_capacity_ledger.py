@@ -102,7 +102,7 @@ def test_a_group_that_has_said_nothing_about_the_instance_leaves_it_open():
     ("cause", "expected"),
     [(SCALED_IN, True), (SCALED_OUT, False), (BALANCED, False), (TERMINATED_WITH_DECREMENT, False)],
 )
-def test_a_smaller_desired_size_is_somebodys_wish_and_a_decrement_of_ours_is_not(cause, expected):
+def test_a_smaller_desired_size_is_an_owners_intent_and_a_decrement_of_ours_is_not(cause, expected):
     assert capacity_ledger.shrunk_since([an_activity(cause)], START) is expected
 
 

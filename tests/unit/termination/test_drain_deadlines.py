@@ -159,7 +159,7 @@ class TestPodsThatWouldComeBack:
         found = plan(daemon, options=DrainOptions(ignore_daemon_sets=False))
         assert [one.protection for one in found.refuse] == [Protection.DAEMON_SET]
 
-    def test_one_that_nobody_starts_again_leaves_though_it_tolerates_everything(self):
+    def test_one_without_a_controller_leaves_though_it_tolerates_everything(self):
         """kubectl drain --force: without a controller, or of a DaemonSet that does not exist."""
         for owner in (None, replace(DAEMON_SET, name="removed")):
             assert only(plan(a_pod("alone", owner=owner, tolerations=EVERYTHING))).removal is PodRemoval.EVICT

@@ -173,7 +173,7 @@ def test_a_kubernetes_api_that_throttles_is_waited_for(stack, crew):
     assert throttled["hits"] == 6
 
 
-def test_nonsense_of_every_shape_holds_up_nobody(stack, crew):
+def test_nonsense_of_every_shape_delays_no_message(stack, crew):
     """Two hundred malformed messages around one warning: the warning is dealt with, every other is dead-lettered."""
     team = crew(1, spot=True)
     victim = team.instances[0]

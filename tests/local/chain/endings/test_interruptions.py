@@ -99,7 +99,7 @@ def test_a_rebalance_recommendation_replaces_first_and_then_drains_where_the_gro
 
 
 def test_a_launch_that_the_old_instances_end_does_not_pay_for_is_paid_by_the_youngest_member(stack, crew):
-    """Somebody ends it at EC2 while it drains: the group replaces it, and would stay one too large."""
+    """Another tool terminates it at EC2 while it drains: the group replaces it, and would stay one too large."""
     team = crew(2, spot=True)
     victim, other = team.instances
     team.run_pods(fleet.deployment("owed", 1, grace=1), fleet.budget("owed", maxUnavailable=0), instance=victim)

@@ -1,4 +1,4 @@
-"""Events of our own: on the bus for whoever listens, and at the webhook that the cluster's settings name."""
+"""Events of our own: on the bus for every rule, and at the webhook that the cluster's settings name."""
 
 import json
 
@@ -15,12 +15,12 @@ BLOCKED, FINISHED = "Node Termination Blocked", "Node Termination Finished"
 
 @pytest.fixture
 def bus(stack):
-    """A queue of somebody who listens to us on the default bus."""
+    """A listener's queue on the default bus."""
     sqs, events = stack.client("sqs"), stack.client("events")
-    url = sqs.create_queue(QueueName="somebody")["QueueUrl"]
-    arn = f"arn:aws:sqs:{stack.region}:{stack.account}:somebody"
-    events.put_rule(Name="somebody", EventPattern=json.dumps({"source": ["leeward"]}))
-    events.put_targets(Rule="somebody", Targets=[{"Id": "queue", "Arn": arn}])
+    url = sqs.create_queue(QueueName="listener")["QueueUrl"]
+    arn = f"arn:aws:sqs:{stack.region}:{stack.account}:listener"
+    events.put_rule(Name="listener", EventPattern=json.dumps({"source": ["leeward"]}))
+    events.put_targets(Rule="listener", Targets=[{"Id": "queue", "Arn": arn}])
 
     def read():
         found = []
@@ -31,8 +31,8 @@ def bus(stack):
         return found
 
     yield read
-    events.remove_targets(Rule="somebody", Ids=["queue"])
-    events.delete_rule(Name="somebody")
+    events.remove_targets(Rule="listener", Ids=["queue"])
+    events.delete_rule(Name="listener")
     sqs.delete_queue(QueueUrl=url)
 
 

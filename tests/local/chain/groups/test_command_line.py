@@ -89,7 +89,7 @@ def test_a_message_is_explained_live(stack, crew, leeward):
     assert document["unavailable"]["capacityType"] == "spot"
 
 
-def test_somebody_without_access_gets_one_sentence(stack, crew, leeward):
+def test_a_user_without_access_gets_one_sentence(stack, crew, leeward):
     team = crew(1)
     arn = stack.client("sts").get_caller_identity()["Arn"]
     stack.client("eks").delete_access_entry(clusterName=stack.cluster, principalArn=arn)
@@ -129,7 +129,7 @@ def reported_of_the_cluster(text):
 
 
 def test_a_snapshot_answers_offline_what_the_cluster_answers_live(stack, crew, leeward, tmp_path):
-    """One node is behind its group's image, one pod's budget lets nobody go, and its password stays at home."""
+    """One node is behind its group's image, one pod's budget allows no eviction, and its password is redacted."""
     team = crew(2, hook=True)
     workload = fleet.deployment("written", 2, grace=1)
     workload["spec"]["template"]["spec"]["containers"][0]["env"] = [{"name": "PASSWORD", "value": "not-for-files"}]

@@ -87,7 +87,7 @@ def test_a_round_whose_execution_is_stopped_is_ended_and_nothing_of_it_is_left(s
     (execution,) = decided(stack, team)
     team.until(lambda: bool(disruption_of(stack).launched), "a launch")
     arn = f"arn:aws:states:{stack.region}:{stack.account}:execution:leeward-disruption:{execution}"
-    stack.client("stepfunctions").stop_execution(executionArn=arn, cause="somebody stops it")
+    stack.client("stepfunctions").stop_execution(executionArn=arn, cause="an operator stops it")
 
     record = closed_disruption(stack, team, meanwhile=team.reconcile)
     assert record.outcome is DisruptionOutcome.GIVEN_UP, record

@@ -1,4 +1,4 @@
-"""A node group upgrade on the deployed stack, started as somebody does it in the console."""
+"""A node group upgrade on the deployed stack, started as in the console."""
 
 import json
 from collections import Counter

@@ -59,14 +59,14 @@ def test_every_mark_stands_in_exactly_one_lane():
     marks = [
         a_mark(node="node-a", workload="web", text="both"),
         a_mark(workload="web", text="workload"),
-        a_mark(text="nobody"),
+        a_mark(text="absent"),
         a_mark(node="stranger", text="unknown node"),
         a_mark(workload="stranger", text="unknown workload"),
     ]
     found = lanes(a_record(nodes=[a_node()], workloads=[a_workload()], marks=marks))
     assert [n.mark.text for n in found.zones[0].nodes[0][1]] == ["both"]
     assert [n.mark.text for n in found.workloads[0][1]] == ["workload"]
-    assert [n.mark.text for n in found.run] == ["nobody", "unknown node", "unknown workload"]
+    assert [n.mark.text for n in found.run] == ["absent", "unknown node", "unknown workload"]
 
 
 def test_of_two_nodes_with_one_name_the_mark_is_the_one_that_was_there():
