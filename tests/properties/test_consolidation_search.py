@@ -9,7 +9,7 @@ from leeward.disruption.methods import consolidation, multi_node_consolidation
 from leeward.disruption.methods.consolidation import Consolidation
 from leeward.disruption.planning_state import PlanningState
 from leeward.disruption.removal import on_free_capacity, with_new_nodes
-from leeward.disruption.savings import saved, why_not_worth
+from leeward.disruption.savings import reason_not_worth, saved
 from leeward.disruption.targets import targets, why_no_spot
 from tests.unit.disruption.fleet import ZONES, a_fleet
 
@@ -36,23 +36,23 @@ def half_empty_fleet(seed):
 
 def best_of_all_sets(found):
     method = Consolidation()
-    known = [one for one in found.candidates.values() if not method.why_not(found, one)]
+    known = [one for one in found.candidates.values() if not method.reason_to_keep(found, one)]
     groups = targets(found.snapshot, priced=True)[0]
     best = 0.0
     for size in range(1, len(known) + 1):
         for nodes in itertools.combinations(known, size):
-            if not on_free_capacity(found, nodes).why and not why_not_worth(nodes, 0.0):
+            if not on_free_capacity(found, nodes).why and not reason_not_worth(nodes, 0.0):
                 best = max(best, saved(nodes, 0.0))
             best = max([best, *(replaced(found, nodes, one, best) for one in groups)])
     return best
 
 
 def replaced(found, nodes, target, best):
-    hopeless = why_not_worth(nodes, target.cheapest) or saved(nodes, target.cheapest) <= best
+    hopeless = reason_not_worth(nodes, target.cheapest) or saved(nodes, target.cheapest) <= best
     if hopeless or any(why_no_spot(one, target) for one in nodes):
         return 0.0
     removal = with_new_nodes(found, nodes, target)
-    worth = not removal.why and removal.new_nodes and not why_not_worth(nodes, removal.price)
+    worth = not removal.why and removal.new_nodes and not reason_not_worth(nodes, removal.price)
     return saved(nodes, removal.price) if worth else 0.0
 
 

@@ -197,11 +197,11 @@ def test_the_search_for_several_nodes_saves_at_least_what_the_longest_prefix_sav
     snapshot = fleet.snapshot()
     found, method = PlanningState(snapshot), Consolidation()
     ordered = sorted(
-        (one for one in found.candidates.values() if not method.why_not(found, one)), key=lambda one: one.rank
+        (one for one in found.candidates.values() if not method.reason_to_keep(found, one)), key=lambda one: one.rank
     )
     spending, prefix, best = found.usage.copy(), [], 0.0
     for candidate in ordered:
-        if spending.why_not(candidate, Reason.UNDERUTILIZED):
+        if spending.reason_to_keep(candidate, Reason.UNDERUTILIZED):
             continue
         spending.take(candidate)
         prefix.append(candidate)
@@ -209,7 +209,7 @@ def test_the_search_for_several_nodes_saves_at_least_what_the_longest_prefix_sav
         saved = sum(one.price for one in prefix)
         if len(prefix) > 1 and possible and saved >= threshold(prefix):
             best = max(best, saved)
-    ready = [one for one in ordered if not found.usage.why_not(one, Reason.UNDERUTILIZED)]
+    ready = [one for one in ordered if not found.usage.reason_to_keep(one, Reason.UNDERUTILIZED)]
     reconcile = SingleNodeConsolidation(found, targets(snapshot, priced=True))
     sets = multi_node_proposals(found, ready, reconcile.deletions(ready), reconcile.targets)
     assert (sets[0].worth[0] if sets else 0.0) >= best - 1e-6

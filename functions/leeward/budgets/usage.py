@@ -41,7 +41,7 @@ class BudgetUsage:
         """Return a copy for a trial."""
         return BudgetUsage(self._left, self._slack)
 
-    def why_not(self, node: Disruptable, reason: Reason) -> str:
+    def reason_to_keep(self, node: Disruptable, reason: Reason) -> str:
         """Return which budget forbids the node now, empty when none does."""
         policy = node.policy.name
         for zone, where in ((None, ""), (node.zone, f" in {node.zone}")):
@@ -61,7 +61,7 @@ class BudgetUsage:
             if key[0] == node.policy.name and key[2] in {None, node.zone} and left is not None:
                 self._left[key] = max(left - 1, 0)
 
-    def why_not_smaller(self, node: Disruptable) -> str:
+    def reason_not_to_shrink(self, node: Disruptable) -> str:
         """Return why the node's group may not lose a node, empty when it may."""
         if self._slack.get(node.group.name, 0) > 0:
             return ""

@@ -72,7 +72,7 @@ def candidates(snapshot: ClusterSnapshot) -> tuple[Mapping[str, Candidate], Mapp
     reasons: dict[str, str] = {}
     for node in sorted(snapshot.nodes, key=lambda node: node.name):
         group, policy = snapshot.group_of(node), snapshot.policy_of_node(node)
-        reason, blocked_by = _why_not_ours(snapshot, node) or _why_not_now(snapshot, node), ""
+        reason, blocked_by = _reason_not_ours(snapshot, node) or _reason_not_now(snapshot, node), ""
         if not reason:
             reason, blocked_by = _why_pods_stay(snapshot, node, index)
             reason = reason or _why_unmovable(specs.get(node.name, ()))
@@ -84,7 +84,7 @@ def candidates(snapshot: ClusterSnapshot) -> tuple[Mapping[str, Candidate], Mapp
     return candidates_by_name, reasons
 
 
-def _why_not_ours(snapshot: ClusterSnapshot, node: Node) -> str:
+def _reason_not_ours(snapshot: ClusterSnapshot, node: Node) -> str:
     other_owner = foreign(node)
     if other_owner:
         return other_owner
@@ -94,7 +94,7 @@ def _why_not_ours(snapshot: ClusterSnapshot, node: Node) -> str:
     return "" if snapshot.policy_of(group) is not None else f"no policy selects its group {group.name}"
 
 
-def _why_not_now(snapshot: ClusterSnapshot, node: Node) -> str:
+def _reason_not_now(snapshot: ClusterSnapshot, node: Node) -> str:
     group, policy = snapshot.group_of(node), snapshot.policy_of_node(node)
     if group is None or policy is None:
         return ""

@@ -34,7 +34,7 @@ class PlanningState:
     def __init__(self, snapshot: ClusterSnapshot, time: SearchTime | None = None) -> None:
         self.snapshot = snapshot
         self.time = time or SearchTime()
-        state, self.why_not = candidates(snapshot)
+        state, self.reasons_to_keep = candidates(snapshot)
         self.candidates: Mapping[str, Candidate] = state
         self.usage = BudgetUsage.of(snapshot)
 

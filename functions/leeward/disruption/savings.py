@@ -30,7 +30,7 @@ def threshold(candidates: Sequence[Candidate]) -> float:
     return round(max(per_hour, now * percent / 100), CENT_PARTS)
 
 
-def why_not_worth(candidates: Sequence[Candidate], new_price: float) -> str:
+def reason_not_worth(candidates: Sequence[Candidate], new_price: float) -> str:
     """Return why a consolidation is not worth it, empty when it is. Where a price is not known a plain deletion is
     still accepted, because it always saves something.
     """

@@ -55,7 +55,7 @@ def targets(snapshot: ClusterSnapshot, *, priced: bool) -> tuple[tuple[Target, .
     closed = closed_zones(snapshot.nodes)
     for name, launchable in sorted(snapshot.launchables.items()):
         policy = snapshot.policy_of(snapshot.groups.get(name))
-        reason = _why_not(snapshot, launchable, policy, priced=priced)
+        reason = _reason_unusable(snapshot, launchable, policy, priced=priced)
         if reason:
             why[name] = reason
         else:
@@ -63,7 +63,9 @@ def targets(snapshot: ClusterSnapshot, *, priced: bool) -> tuple[tuple[Target, .
     return tuple(sorted(usable, key=lambda target: (target.cheapest, target.group))), why
 
 
-def _why_not(snapshot: ClusterSnapshot, launchable: Launchable, policy: NodePolicy | None, *, priced: bool) -> str:
+def _reason_unusable(
+    snapshot: ClusterSnapshot, launchable: Launchable, policy: NodePolicy | None, *, priced: bool
+) -> str:
     group = snapshot.groups[launchable.group]
     if group.name in snapshot.blocked_groups or not launchable.zones:
         return snapshot.blocked_groups.get(group.name, "no subnet of it is known")

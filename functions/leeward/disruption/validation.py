@@ -25,7 +25,7 @@ from leeward.disruption.removal import (
     replacements,
     with_new_nodes,
 )
-from leeward.disruption.savings import saved, why_not_worth
+from leeward.disruption.savings import reason_not_worth, saved
 from leeward.disruption.targets import Target, targets
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.time_budget import SearchTime, TimeBudget
@@ -76,7 +76,7 @@ class _Check:
 
     def command(self, command: Command) -> tuple[Command | None, str]:
         """Return the command as it would be now, else None and why."""
-        alone = {name: self._why_not_node(name) for name in command.nodes}
+        alone = {name: self._reason_not_node(name) for name in command.nodes}
         if self._method.name is MethodName.EMPTINESS:
             command = replace(command, nodes=tuple(name for name in command.nodes if not alone[name]))
             alone_why = "; ".join(why for why in alone.values() if why)
@@ -88,17 +88,19 @@ class _Check:
         nodes = [self._state.candidates[name] for name in command.nodes]
         return self._sized(command, nodes)
 
-    def _why_not_node(self, name: str) -> str:
+    def _reason_not_node(self, name: str) -> str:
         candidate = self._state.candidates.get(name)
         if candidate is None:
-            return self._state.why_not.get(name, "the node is not there any more")
-        return self._method.why_not(self._state, candidate) or self._usage.why_not(candidate, self._method.reason)
+            return self._state.reasons_to_keep.get(name, "the node is not there any more")
+        return self._method.reason_to_keep(self._state, candidate) or self._usage.reason_to_keep(
+            candidate, self._method.reason
+        )
 
     def _sized(self, command: Command, nodes: Sequence[Candidate]) -> tuple[Command | None, str]:
         """Check budgets and sizes for all nodes together, then capacity, then price."""
         trial = self._usage.copy()
         for candidate in nodes:
-            why = trial.why_not(candidate, self._method.reason)
+            why = trial.reason_to_keep(candidate, self._method.reason)
             if why:
                 return None, why
             trial.take(candidate)
@@ -116,7 +118,7 @@ class _Check:
         why = removal.why
         price = sum(one.price or 0.0 for one in coming)
         if not why and self._method.name is MethodName.CONSOLIDATION:
-            why = why_not_worth(nodes, price)
+            why = reason_not_worth(nodes, price)
         if why:
             return None, why
         apply(self._state, nodes, removal)
@@ -136,7 +138,7 @@ class _Check:
         """
         planned = command.replacements[0]
         target, several = self._targets.get(planned.group), len(command.replacements) > 1
-        why = self._why_not_launched(planned, target, nodes)
+        why = self._reason_not_launched(planned, target, nodes)
         if why or target is None:
             return (), Removal(why=why)
         if several:
@@ -148,7 +150,7 @@ class _Check:
             return (), Removal(why=f"the pods do not fit on a new node of {planned.group} any more")
         return (replacement(target, zones),), tried[zones[0]]
 
-    def _why_not_launched(self, planned: Replacement, target: Target | None, nodes: Sequence[Candidate]) -> str:
+    def _reason_not_launched(self, planned: Replacement, target: Target | None, nodes: Sequence[Candidate]) -> str:
         if target is None:
             return f"group {planned.group} is no target any more"
         launchable = target.launchable

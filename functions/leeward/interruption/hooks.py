@@ -23,7 +23,7 @@ class HookVerdict:
 def hook_verdict(action: HookAction, place: Place, node: NodeDecision, world: World) -> HookVerdict:
     """Return the answer to the action, once the action on the node is decided."""
     if not answers(action, place, world):
-        return HookVerdict(why=_why_not_ours(action, place))
+        return HookVerdict(why=_reason_not_ours(action, place))
     if action.without_pods:
         return _now(action, HookResult.CONTINUE, "an instance between EC2 and a warm pool runs no pods")
     if action.terminating:
@@ -89,6 +89,6 @@ def _now(action: HookAction, result: HookResult, why: str) -> HookVerdict:
     return HookVerdict(why=f"hook {action.hook} is answered {result.value} at once: {why}", answer=answer)
 
 
-def _why_not_ours(action: HookAction, place: Place) -> str:
+def _reason_not_ours(action: HookAction, place: Place) -> str:
     whose = "another team's" if place.policy else "of a group that no policy selects"
     return f"hook {action.hook} is {whose}: it is never answered by us"

@@ -73,7 +73,7 @@ def duration_text(span: timedelta) -> str:
 def _verdict(node: Node, state: ClusterState, breaker: CircuitBreaker, now: datetime) -> Verdict:
     group = state.group_of(node)
     policy = state.policy_of(group)
-    others = next(_why_not_ours(node, group, policy), "")
+    others = next(_reason_not_ours(node, group, policy), "")
     if others or group is None or policy is None:
         return Verdict(act=Act.LEFT, reason=others)
     left = next(_why_left(node, policy, state), "")
@@ -90,7 +90,7 @@ def _verdict(node: Node, state: ClusterState, breaker: CircuitBreaker, now: date
     return _waiting(condition, now) or _guarded(node, policy, condition, state, breaker, now)
 
 
-def _why_not_ours(node: Node, group: Group | None, policy: NodePolicy | None) -> Iterator[str]:
+def _reason_not_ours(node: Node, group: Group | None, policy: NodePolicy | None) -> Iterator[str]:
     if others := foreign(node):
         yield others
     if group is None:

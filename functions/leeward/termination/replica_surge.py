@@ -27,7 +27,7 @@ SCALE_BACK_ATTEMPTS = 5  # each after a fresh read; a conflict with another writ
 DENIAL_RETRY_SECONDS = 2.0  # an API server that has just started denies everything for about a second
 
 
-def why_not(pod: Pod, deployment: Deployment, autoscaled: frozenset[str]) -> str | None:
+def reason_not_surged(pod: Pod, deployment: Deployment, autoscaled: frozenset[str]) -> str | None:
     """Return why the Deployment whose only pod this is gets no second replica; None if it can have one.
 
     `autoscaled`: names of the Deployments of the namespace that a HorizontalPodAutoscaler scales.
@@ -55,7 +55,7 @@ def surged(lone: Iterable[Pod], kubernetes: Workloads) -> frozenset[str]:
             deployment = kubernetes.deployment_of(pod)
             if deployment is None or deployment.replicas != ONE:
                 continue
-            if why_not(pod, deployment, kubernetes.autoscaled(pod.namespace)) is None:
+            if reason_not_surged(pod, deployment, kubernetes.autoscaled(pod.namespace)) is None:
                 surged_pods.add(pod.key)
     return frozenset(surged_pods)
 
@@ -149,7 +149,7 @@ class ReplicaSurge:
             return self._wait(pod, deployment)
         if deployment.replicas != ONE:
             return None
-        reason = why_not(pod, deployment, self._kubernetes.autoscaled(pod.namespace))
+        reason = reason_not_surged(pod, deployment, self._kubernetes.autoscaled(pod.namespace))
         if self._ports.clock.now() >= self._until:
             reason = reason or "there is no time left for a second one"
         if reason:

@@ -102,7 +102,7 @@ class Lab:
         """Where each pod is."""
         return {name_of(pod): pod["spec"].get("nodeName") for pod in self.cluster.list("pods", labels=f"app={app}")}
 
-    def why_not(self, name: str) -> str:
+    def unschedulable_message(self, name: str) -> str:
         """What the scheduler says about a pod that it cannot place."""
         self.run()
         condition = next(

@@ -32,7 +32,7 @@ def node_of(lab: Lab, name: str, namespace: str = "default") -> str | None:
 
 def test_a_pod_goes_where_its_company_is_and_waits_where_there_is_none(lab):
     lab.create("pods", a_pod("guest", app="guest", affinity=near(term("web", ZONE))))
-    assert "3 node(s) didn't match pod affinity rules" in lab.why_not("guest")
+    assert "3 node(s) didn't match pod affinity rules" in lab.unschedulable_message("guest")
     on(lab, "host", "n1")
     assert node_of(lab, "guest") == "n1"
 
@@ -70,7 +70,7 @@ def test_pods_already_there_keep_others_out_even_those_that_ask_for_nothing(lab)
     for index in range(2):
         lab.create("pods", a_pod(f"p{index}", nodeSelector={ZONE: "us-east-1a"}))
     lab.create("pods", a_pod("other", app="other", nodeSelector={ZONE: "us-east-1a"}))
-    assert "1 node(s) didn't satisfy existing pods anti-affinity rules" in lab.why_not("p0")
+    assert "1 node(s) didn't satisfy existing pods anti-affinity rules" in lab.unschedulable_message("p0")
     assert node_of(lab, "other") == "n0"
     lab.cluster.delete("pods", "shy")
     lab.run(31)
@@ -197,7 +197,7 @@ def test_a_host_port_is_taken_once_on_each_node(containers, fits):
     assert node_of(lab, "holder") == "n0"
     assert (node_of(lab, "late") == "n0") is fits
     if not fits:
-        assert "didn't have free ports for the requested pod ports" in lab.why_not("late")
+        assert "didn't have free ports for the requested pod ports" in lab.unschedulable_message("late")
         lab.cluster.delete("pods", "holder")
         lab.run(31)
         assert node_of(lab, "late") == "n0"

@@ -13,7 +13,7 @@ def node_of(lab: Lab, name: str) -> str | None:
     return lab.pod(name)["spec"].get("nodeName")
 
 
-def why_not(lab: Lab, name: str) -> str:
+def unschedulable_message(lab: Lab, name: str) -> str:
     lab.run()
     condition = next(c for c in lab.pod(name)["status"]["conditions"] if c["type"] == "PodScheduled")
     assert condition["status"] == "False"
@@ -26,17 +26,17 @@ def test_cpu_memory_and_pod_count_are_never_overcommitted():
     for index in range(3):
         lab.create("pods", a_pod(f"p{index}", cpu="400m"))
     assert [node_of(lab, f"p{index}") for index in range(3)] == ["small", "small", None]
-    assert why_not(lab, "p2") == "0/1 nodes are available: 1 Insufficient cpu."
+    assert unschedulable_message(lab, "p2") == "0/1 nodes are available: 1 Insufficient cpu."
     lab.create("pods", a_pod("tiny", cpu="10m"))
     lab.create("pods", a_pod("late", cpu="10m"))
     assert node_of(lab, "tiny") == "small"
-    assert "Too many pods" in why_not(lab, "late")
+    assert "Too many pods" in unschedulable_message(lab, "late")
 
 
 def test_a_pod_that_waits_is_placed_when_a_node_comes_or_a_pod_goes():
     lab = Lab()
     lab.create("pods", a_pod("first", cpu="1500m"))
-    assert why_not(lab, "first") == "no nodes available to schedule pods"
+    assert unschedulable_message(lab, "first") == "no nodes available to schedule pods"
     lab.add_node("n0")
     lab.create("pods", a_pod("second", cpu="1500m"))
     assert (node_of(lab, "first"), node_of(lab, "second")) == ("n0", None)
@@ -61,7 +61,7 @@ def test_cordoned_and_tainted_nodes_take_nothing_new(lab):
     lab.run(2)
     assert {pod["spec"]["nodeName"] for pod in lab.cluster.list("pods")} == {"n2"}
     lab.create("pods", a_pod("picky", nodeSelector={ZONE: "us-east-1b"}))
-    assert "1 node(s) had untolerated taint {leeward.dev/disrupted: }" in why_not(lab, "picky")
+    assert "1 node(s) had untolerated taint {leeward.dev/disrupted: }" in unschedulable_message(lab, "picky")
 
 
 def test_a_tolerating_pod_may_go_to_a_tainted_node(lab):
@@ -83,7 +83,7 @@ def test_node_selector_and_affinity_choose_the_zone(lab):
     lab.create("pods", a_pod("affine", affinity={"nodeAffinity": required}))
     lab.create("pods", a_pod("nowhere", nodeSelector={ZONE: "us-east-1z"}))
     assert (node_of(lab, "selected"), node_of(lab, "affine")) == ("n2", "n1")
-    assert "didn't match Pod's node affinity/selector" in why_not(lab, "nowhere")
+    assert "didn't match Pod's node affinity/selector" in unschedulable_message(lab, "nowhere")
 
 
 def test_a_volume_ties_its_pod_to_the_zone(lab):
@@ -96,13 +96,13 @@ def test_a_volume_ties_its_pod_to_the_zone(lab):
     assert node_of(lab, "db") == "n1"
     lab.cluster.patch("nodes", "n1", {"spec": {"unschedulable": True}})
     lab.create("pods", a_pod("db2", volumes=claim))
-    assert "2 node(s) had volume node affinity conflict" in why_not(lab, "db2")
+    assert "2 node(s) had volume node affinity conflict" in unschedulable_message(lab, "db2")
 
 
 def test_a_missing_claim_keeps_the_pod_waiting_until_it_is_there(lab):
     claim = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
     lab.create("pods", a_pod("db", volumes=claim))
-    assert 'persistentvolumeclaim "data" not found' in why_not(lab, "db")
+    assert 'persistentvolumeclaim "data" not found' in unschedulable_message(lab, "db")
     lab.create("persistentvolumeclaims", {"metadata": {"name": "data"}, "spec": {}})
     assert node_of(lab, "db") is not None
 
@@ -135,7 +135,7 @@ def test_anti_affinity_keeps_pods_of_one_kind_apart_also_against_newcomers(lab):
     nodes = [pod["spec"].get("nodeName") for pod in lab.cluster.list("pods")]
     assert sorted(filter(None, nodes)) == ["n0", "n1", "n2"]
     lab.create("pods", a_pod("plain"))
-    assert "didn't satisfy existing pods anti-affinity rules" in why_not(lab, "plain")
+    assert "didn't satisfy existing pods anti-affinity rules" in unschedulable_message(lab, "plain")
 
 
 def test_the_more_important_pod_is_placed_first():

@@ -42,7 +42,7 @@ def test_a_zone_without_room_holds_the_others_back_up_to_the_skew(lab):
     lab.cluster.patch("nodes", "n2", {"spec": {"unschedulable": True}})
     assert spread(lab, 9, rule(skew=2)) == {"a": 2, "b": 2, "c": 0}
     pending = next(name for name, node in lab.nodes_of().items() if node is None)
-    assert "2 node(s) didn't match pod topology spread constraints" in lab.why_not(pending)
+    assert "2 node(s) didn't match pod topology spread constraints" in lab.unschedulable_message(pending)
 
 
 def test_a_pod_that_waits_is_placed_when_the_emptiest_zone_fills_up(lab):
@@ -80,7 +80,7 @@ def test_too_few_domains_count_as_an_empty_one(lab, domains, placed):
 def test_a_node_without_the_label_is_no_place_for_the_pod():
     lab = Lab(nodes=1)
     lab.create("pods", a_pod("web", topologySpreadConstraints=[rule("rack")]))
-    assert "missing required label" in lab.why_not("web")
+    assert "missing required label" in lab.unschedulable_message("web")
 
 
 def test_only_nodes_with_the_keys_of_all_rules_count():

@@ -50,7 +50,7 @@ def test_a_pod_with_a_volume_comes_back_in_its_zone_only(lab):
     lab.cluster.patch("nodes", home, {"spec": {"unschedulable": True}})
     lab.cluster.evict("db-0")
     lab.run(40)
-    assert "2 node(s) had volume node affinity conflict" in lab.why_not("db-0")
+    assert "2 node(s) had volume node affinity conflict" in lab.unschedulable_message("db-0")
     zone = labels_of(lab.cluster.get("nodes", home))[ZONE]
     lab.add_node("n9", zone=zone)
     lab.run(10)
@@ -64,7 +64,7 @@ def test_a_class_that_binds_at_once_needs_no_pod_and_no_class_keeps_the_pod_wait
     lab.create("pods", a_pod("db", volumes=mounting("loose")))
     lab.run()
     assert lab.cluster.get("persistentvolumeclaims", "data")["status"]["phase"] == "Bound"
-    assert "pod has unbound immediate PersistentVolumeClaims" in lab.why_not("db")
+    assert "pod has unbound immediate PersistentVolumeClaims" in lab.unschedulable_message("db")
 
 
 def test_a_class_that_binds_at_once_waits_for_the_first_node():

@@ -25,7 +25,7 @@ OF_MANAGED_GROUPS = (
         story="raises MaxSize for the replacement, and knows no group that belongs to EKS",
         breaks=edited(
             edit("leeward.disruption.steps._prepare_groups", " if groups[n].nodegroup is None", ""),
-            edit("leeward.disruption.targets._why_not", "group.nodegroup and launchable.left == 0", "False"),
+            edit("leeward.disruption.targets._reason_unusable", "group.nodegroup and launchable.left == 0", "False"),
         ),
         rules=frozenset({Rule.MANAGED}),
         scenario=ROUNDS_AT_THE_LIMIT,

@@ -43,7 +43,7 @@ OF_PLANNING = (
     Planted(
         name="consolidation ignores minimumSavings",
         story="takes every cent",
-        edits=(edit("leeward.disruption.savings.why_not_worth", "if savings < least:", "if False:"),),
+        edits=(edit("leeward.disruption.savings.reason_not_worth", "if savings < least:", "if False:"),),
         tests=("tests/unit/disruption/test_consolidation.py", "tests/unit/disruption/test_methods.py"),
     ),
     Planted(

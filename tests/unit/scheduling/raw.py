@@ -122,7 +122,7 @@ def went(nodes, pods, **more):
     return {pod.partition("/")[2]: node for pod, node in packed(nodes, pods, **more).placements.items()}
 
 
-def why_not(nodes, pods, **more):
+def fit_error(nodes, pods, **more):
     """The reason of the only pod without a place."""
     (only,) = packed(nodes, pods, **more).unplaced
     return only.why

@@ -12,11 +12,11 @@ from tests.unit.scheduling.raw import (
     a_taint,
     a_template,
     a_term,
+    fit_error,
     near,
     on_nodes,
     packed,
     went,
-    why_not,
 )
 
 
@@ -26,12 +26,12 @@ def test_a_pod_with_room_is_placed():
 
 def test_a_pod_without_room_stays_pending_node_resources_fit():
     pods = [a_pod("there", node="n1", cpu="3500m"), a_pod("p1", cpu="1")]
-    assert why_not([a_node("n1", cpu="4")], pods) == "0/1 nodes are available: 1 Insufficient cpu."
+    assert fit_error([a_node("n1", cpu="4")], pods) == "0/1 nodes are available: 1 Insufficient cpu."
 
 
 def test_a_more_important_pod_evicts_none_no_preemption():
     pods = [a_pod("there", node="n1", cpu="4", priority=0), a_pod("p1", cpu="1", priority=1_000_000)]
-    assert why_not([a_node("n1", cpu="4")], pods) == "0/1 nodes are available: 1 Insufficient cpu."
+    assert fit_error([a_node("n1", cpu="4")], pods) == "0/1 nodes are available: 1 Insufficient cpu."
 
 
 def test_a_gated_pod_is_not_placed_and_delays_no_other_scheduling_gates():
@@ -55,13 +55,13 @@ def test_sidecars_and_overhead_take_room_on_the_node_node_resources_fit():
 
 
 def test_each_resource_that_is_short_is_reported_node_resources_fit():
-    why = why_not([a_node("n1", cpu="1", memory="1Gi")], [a_pod(cpu="2", memory="2Gi")])
+    why = fit_error([a_node("n1", cpu="1", memory="1Gi")], [a_pod(cpu="2", memory="2Gi")])
     assert why == "0/1 nodes are available: 1 Insufficient cpu, 1 Insufficient memory."
 
 
 def test_a_node_with_all_its_places_taken_has_too_many_pods_node_resources_fit():
     pods = [a_pod("there", node="n1"), a_pod("p1")]
-    assert why_not([a_node("n1", pods="1")], pods) == "0/1 nodes are available: 1 Too many pods."
+    assert fit_error([a_node("n1", pods="1")], pods) == "0/1 nodes are available: 1 Too many pods."
 
 
 def test_a_resource_that_a_node_does_not_offer_is_short_node_resources_fit():
@@ -69,7 +69,7 @@ def test_a_resource_that_a_node_does_not_offer_is_short_node_resources_fit():
     pod["spec"]["containers"][0]["resources"]["requests"]["nvidia.com/gpu"] = "1"
     nodes = [a_node("n1"), a_node("n2", **{"nvidia.com/gpu": "1"})]
     assert went(nodes, [pod]) == {"p1": "n2"}
-    assert why_not(nodes[:1], [pod]) == "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."
+    assert fit_error(nodes[:1], [pod]) == "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."
 
 
 def test_a_pod_that_asks_for_nothing_fits_on_an_overcommitted_node_node_resources_fit():
@@ -86,7 +86,7 @@ def test_finished_pods_hold_nothing():
 def test_a_pod_that_is_being_deleted_still_holds_its_room():
     leaving = a_pod("old", node="n1", cpu="4")
     leaving["metadata"]["deletionTimestamp"] = "2026-03-01T08:00:00Z"
-    assert "Insufficient cpu" in why_not([a_node("n1")], [leaving, a_pod("p1")])
+    assert "Insufficient cpu" in fit_error([a_node("n1")], [leaving, a_pod("p1")])
 
 
 def test_a_pod_that_names_its_node_is_there_whether_it_fits_or_not_node_name():
@@ -96,7 +96,7 @@ def test_a_pod_that_names_its_node_is_there_whether_it_fits_or_not_node_name():
 
 
 def test_a_cordoned_node_takes_no_pods_node_unschedulable():
-    why = why_not([a_node("n1", cordoned=True)], [a_pod()])
+    why = fit_error([a_node("n1", cordoned=True)], [a_pod()])
     assert why == "0/1 nodes are available: 1 node(s) were unschedulable."
 
 
@@ -107,7 +107,7 @@ def test_a_cordon_is_tolerated_like_its_taint_node_unschedulable():
 
 @pytest.mark.parametrize("effect", ["NoSchedule", "NoExecute"])
 def test_an_untolerated_taint_is_named_taint_toleration(effect):
-    why = why_not([a_node("n1", taints=[a_taint(effect=effect)])], [a_pod()])
+    why = fit_error([a_node("n1", taints=[a_taint(effect=effect)])], [a_pod()])
     assert why == "0/1 nodes are available: 1 node(s) had untolerated taint {dedicated: x}."
 
 
@@ -133,7 +133,7 @@ def test_a_soft_taint_is_avoided_and_taken_when_nothing_else_is_left_taint_toler
 def test_the_node_selector_needs_every_label_node_affinity():
     nodes = [a_node("n1", labels={"disk": "ssd"}), a_node("n2", labels={"disk": "ssd", "gen": "5"})]
     assert went(nodes, [a_pod(nodeSelector={"disk": "ssd", "gen": "5"})]) == {"p1": "n2"}
-    why = why_not(nodes, [a_pod(nodeSelector={"disk": "hdd"})])
+    why = fit_error(nodes, [a_pod(nodeSelector={"disk": "hdd"})])
     assert why == "0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector."
 
 
@@ -210,9 +210,9 @@ def test_a_host_port_that_is_taken_clashes_by_port_protocol_and_address_node_por
 def test_reasons_are_counted_by_node_as_kube_scheduler_does():
     nodes = [a_node(f"small{i}", cpu="500m") for i in range(3)]
     nodes += [a_node(f"gpu{i}", taints=[a_taint("gpu", "yes")]) for i in range(9)]
-    why = why_not(nodes, [a_pod()])
+    why = fit_error(nodes, [a_pod()])
     assert why == "0/12 nodes are available: 3 Insufficient cpu, 9 node(s) had untolerated taint {gpu: yes}."
 
 
 def test_without_nodes_the_reason_says_so():
-    assert why_not([], [a_pod()]) == "no nodes available to schedule pods"
+    assert fit_error([], [a_pod()]) == "no nodes available to schedule pods"

@@ -21,10 +21,10 @@ from tests.unit.scheduling.raw import (
     a_volume,
     a_world,
     away,
+    fit_error,
     packed,
     spread,
     went,
-    why_not,
     with_claims,
 )
 
@@ -176,7 +176,7 @@ def test_daemon_pods_tolerate_what_their_controller_adds():
 
 def test_the_reason_names_what_a_new_node_would_lack():
     templates = [a_template("small", cpu="1"), a_template("gpu", cpu="16", price=0.2, taints=[a_taint("gpu", "yes")])]
-    assert why_not([a_node("n1", cpu="1")], [a_pod(cpu="2")], templates=templates) == (
+    assert fit_error([a_node("n1", cpu="1")], [a_pod(cpu="2")], templates=templates) == (
         "0/1 nodes are available: 1 Insufficient cpu. A new node of small in a: Insufficient cpu. "
         "A new node of gpu in a: node(s) had untolerated taint {gpu: yes}."
     )
@@ -224,7 +224,7 @@ def test_more_different_requests_than_have_masks_of_their_own_are_still_exact():
     pods = [a_pod(f"p{i:03}", cpu=f"{1000 + i}m", memory="1Mi") for i in range(300)]
     nodes = [a_node(f"n{i:03}", cpu=f"{1000 + i}m") for i in range(300)]
     assert went(nodes, pods) == {f"p{i:03}": f"n{i:03}" for i in range(300)}
-    assert why_not([a_node("n1", cpu="1998m")], [a_pod("p", cpu="1999m")]).endswith("1 Insufficient cpu.")
+    assert fit_error([a_node("n1", cpu="1998m")], [a_pod("p", cpu="1999m")]).endswith("1 Insufficient cpu.")
 
 
 def test_the_nodes_that_lack_a_resource_are_counted_exactly_among_many_different_requests():

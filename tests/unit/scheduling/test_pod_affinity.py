@@ -3,7 +3,7 @@
 import pytest
 
 from leeward.scheduling.packing import attempt
-from tests.unit.scheduling.raw import HOST, PREFERRED, ZONE, a_node, a_pod, a_term, a_world, away, near, went, why_not
+from tests.unit.scheduling.raw import HOST, PREFERRED, ZONE, a_node, a_pod, a_term, a_world, away, fit_error, near, went
 
 TWO_ZONES = [a_node("a1", zone="a"), a_node("b1", zone="b")]
 
@@ -19,7 +19,7 @@ def test_a_pod_goes_to_the_domain_of_the_pods_it_wants_to_be_near():
 
 
 def test_without_such_pods_affinity_cannot_be_met():
-    why = why_not(TWO_ZONES, [a_pod(**near(a_term(ZONE, "db")))])
+    why = fit_error(TWO_ZONES, [a_pod(**near(a_term(ZONE, "db")))])
     assert why == "0/2 nodes are available: 2 node(s) didn't match pod affinity rules."
 
 
@@ -30,7 +30,7 @@ def test_the_first_of_pods_that_want_to_be_near_each_other_may_go_anywhere():
 
 def test_the_first_one_still_needs_the_label_of_the_topology():
     pod = a_pod(**near(a_term("rack")))
-    assert "pod affinity rules" in why_not(TWO_ZONES, [pod])
+    assert "pod affinity rules" in fit_error(TWO_ZONES, [pod])
     assert went([*TWO_ZONES, a_node("racked", labels={"rack": "1"})], [pod]) == {"p1": "racked"}
 
 
@@ -43,7 +43,7 @@ def test_a_pod_counts_for_affinity_only_if_it_meets_all_terms():
     terms = (a_term(ZONE, "db"), {"topologyKey": ZONE, "labelSelector": {"matchLabels": {"tier": "gold"}}})
     half = [a_pod("db", app="db", node="a1"), a_pod("gold", app="x", node="a1", labels={"tier": "gold"})]
     whole = a_pod("both", app="db", node="b1", labels={"tier": "gold"})
-    assert "pod affinity rules" in why_not(TWO_ZONES, [*half, a_pod("p1", **near(*terms))])
+    assert "pod affinity rules" in fit_error(TWO_ZONES, [*half, a_pod("p1", **near(*terms))])
     assert went(TWO_ZONES, [*half, whole, a_pod("p1", **near(*terms))]) == {"p1": "b1"}
 
 
@@ -54,13 +54,13 @@ def test_a_pod_that_is_being_deleted_still_counts_for_affinity():
 def test_anti_affinity_keeps_pods_out_of_each_others_domain():
     pods = [a_pod(name, cpu="1", **away(a_term(HOST))) for name in ("p1", "p2", "p3")]
     assert went(TWO_ZONES, pods) == {"p1": "a1", "p2": "b1"}
-    assert why_not(TWO_ZONES, pods) == ("0/2 nodes are available: 2 node(s) didn't match pod anti-affinity rules.")
+    assert fit_error(TWO_ZONES, pods) == ("0/2 nodes are available: 2 node(s) didn't match pod anti-affinity rules.")
 
 
 def test_existing_pods_keep_others_away_though_these_would_not_mind():
     loner = a_pod("loner", app="db", node="a1", **away(a_term(ZONE, "web")))
     assert went(TWO_ZONES, [loner, a_pod("p1")]) == {"p1": "b1"}
-    why = why_not(TWO_ZONES[:1], [loner, a_pod("p1")])
+    why = fit_error(TWO_ZONES[:1], [loner, a_pod("p1")])
     assert why == "0/1 nodes are available: 1 node(s) didn't satisfy existing pods anti-affinity rules."
 
 

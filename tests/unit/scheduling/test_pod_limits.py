@@ -15,10 +15,10 @@ from tests.unit.scheduling.raw import (
     a_term,
     a_world,
     away,
+    fit_error,
     near,
     on_nodes,
     went,
-    why_not,
 )
 
 LIMIT = pod_limits.POD_AFFINITY_TERMS
@@ -82,21 +82,21 @@ def test_a_pod_at_a_limit_is_placed_and_one_beyond_it_is_not(name):
     limit, made = LISTS[name]
     assert went([a_node()], [a_pod(**made(limit))]) == {"p1": "n1"}
     why = f"a pod with {limit + 1:,} {name}, more than the {limit:,} that planning reads"
-    assert why_not([a_node()], [a_pod(**made(limit + 1))]) == f"0/1 nodes are available: 1 {why}."
+    assert fit_error([a_node()], [a_pod(**made(limit + 1))]) == f"0/1 nodes are available: 1 {why}."
 
 
 @pytest.mark.parametrize("made", [near, away], ids=["affinity", "anti-affinity"])
 def test_required_and_preferred_terms_count_together(made):
     affinity = {**preferred(1)["affinity"], **made(*terms(LIMIT))["affinity"]}
     affinity["podAntiAffinity"] = {**preferred(1)["affinity"]["podAntiAffinity"], **affinity["podAntiAffinity"]}
-    assert "33 pod affinity terms" in why_not([a_node()], [a_pod(affinity=affinity)])
+    assert "33 pod affinity terms" in fit_error([a_node()], [a_pod(affinity=affinity)])
 
 
 def test_the_lines_of_every_selector_count_together():
     term = {"topologyKey": HOST, "labelSelector": {"matchExpressions": [a_line("k", "Exists")] * 400}}
     spread = {**constraints(1)["topologySpreadConstraints"][0], "labelSelector": term["labelSelector"]}
     pod = a_pod(**away(term), topologySpreadConstraints=[spread])
-    assert "800 label requirements" in why_not([a_node()], [pod])
+    assert "800 label requirements" in fit_error([a_node()], [pod])
 
 
 def test_its_requests_still_take_their_place():
@@ -108,7 +108,7 @@ def test_its_requests_still_take_their_place():
 def test_its_node_takes_no_pod_where_it_may_keep_others_away():
     beyond = a_pod("old", node="n1", **away(*terms(LIMIT + 1)))
     why = "0/1 nodes are available: 1 node(s) had a pod beyond the limits of planning."
-    assert why_not([a_node()], [beyond, a_pod()]) == why
+    assert fit_error([a_node()], [beyond, a_pod()]) == why
 
 
 @pytest.mark.parametrize("made", [lambda: near(*terms(LIMIT + 1)), lambda: tolerations(65)], ids=["near", "tolerant"])

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from tests.unit.scheduling.raw import HOST, ZONE, a_line, a_node, a_pod, a_taint, on_nodes, spread, went, why_not
+from tests.unit.scheduling.raw import HOST, ZONE, a_line, a_node, a_pod, a_taint, fit_error, on_nodes, spread, went
 
 ABC = [a_node(f"{zone}1", zone=zone) for zone in "abc"]
 
@@ -28,13 +28,13 @@ def test_a_larger_skew_lets_zones_fill_up_first():
 def test_a_full_zone_holds_the_others_back():
     nodes = [*ABC[:2], a_node("c1", zone="c", cpu="0")]
     assert per_node(nodes, web(4, **spread())) == {"a1": 1, "b1": 1}
-    assert why_not(nodes, web(3, **spread())) == (
+    assert fit_error(nodes, web(3, **spread())) == (
         "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) didn't match pod topology spread constraints."
     )
 
 
 def test_a_node_without_the_label_is_distinguished():
-    assert why_not([a_node("n1")], web(1, **spread("rack"))) == (
+    assert fit_error([a_node("n1")], web(1, **spread("rack"))) == (
         "0/1 nodes are available: 1 node(s) didn't match pod topology spread constraints (missing required label)."
     )
 

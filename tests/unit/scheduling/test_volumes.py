@@ -11,8 +11,8 @@ from tests.unit.scheduling.raw import (
     a_node,
     a_pod,
     a_volume,
+    fit_error,
     went,
-    why_not,
     with_claims,
 )
 
@@ -26,7 +26,7 @@ def bound(volume):
 
 def test_a_bound_claim_ties_the_pod_to_its_volumes_zone_volume_binding():
     assert went(AB, [POD], storage=bound(a_volume(zone="b"))) == {"p1": "b1"}
-    why = why_not(AB[:1], [POD], storage=bound(a_volume(zone="b")))
+    why = fit_error(AB[:1], [POD], storage=bound(a_volume(zone="b")))
     assert why == "0/1 nodes are available: 1 node(s) had volume node affinity conflict."
 
 
@@ -34,7 +34,7 @@ def test_a_bound_claim_ties_the_pod_to_its_volumes_zone_volume_binding():
 def test_the_zone_label_of_a_volume_ties_the_pod_too_volume_zone(label):
     storage = bound(a_volume(labels={label: "b"}))
     assert went(AB, [POD], storage=storage) == {"p1": "b1"}
-    assert why_not(AB[:1], [POD], storage=storage) == (
+    assert fit_error(AB[:1], [POD], storage=storage) == (
         "0/1 nodes are available: 1 node(s) had no available volume zone."
     )
 
@@ -56,9 +56,9 @@ def test_a_claim_that_waits_for_its_pod_may_come_up_where_its_class_allows_volum
 
 
 def test_a_claim_that_is_missing_or_not_bound_stops_the_pod_volume_binding():
-    assert why_not(AB, [POD]) == '0/2 nodes are available: 2 persistentvolumeclaim "data" not found.'
+    assert fit_error(AB, [POD]) == '0/2 nodes are available: 2 persistentvolumeclaim "data" not found.'
     immediate = {"claims": [a_claim()], "classes": [a_class(mode="Immediate")]}
-    assert why_not(AB, [POD], storage=immediate) == (
+    assert fit_error(AB, [POD], storage=immediate) == (
         "0/2 nodes are available: 2 pod has unbound immediate PersistentVolumeClaims."
     )
 
@@ -77,7 +77,7 @@ def test_a_node_attaches_no_more_volumes_than_its_driver_can_node_volume_limits(
     }
     assert went(AB, pods, storage=storage, csi={"a1": a_csi_node(2), "b1": a_csi_node(2)}) == {"p1": "a1"}
     assert went(AB, pods, storage=storage, csi={"a1": a_csi_node(1), "b1": a_csi_node(1)}) == {"p1": "b1"}
-    assert why_not(AB[:1], pods, storage=storage, csi={"a1": a_csi_node(1)}) == (
+    assert fit_error(AB[:1], pods, storage=storage, csi={"a1": a_csi_node(1)}) == (
         "0/1 nodes are available: 1 node(s) exceed max volume count."
     )
 

@@ -150,7 +150,7 @@ def _apply(later: PlanningState, step: Proposal) -> bool:
 def _remove_empty(later: PlanningState, candidate: Candidate) -> bool:
     """Remove the node if it is still empty and its group may shrink; return whether it was removed."""
     world, usage = later.world, later.usage
-    if not all(pod.stays for pod in world.pods_on(candidate.name)) or usage.why_not_smaller(candidate):
+    if not all(pod.stays for pod in world.pods_on(candidate.name)) or usage.reason_not_to_shrink(candidate):
         return False
     world.remove(candidate.name)
     world.forget(candidate.name)

@@ -36,7 +36,7 @@ class Consolidation:
     name = MethodName.CONSOLIDATION
     reason = Reason.UNDERUTILIZED
 
-    def why_not(self, state: PlanningState, candidate: Candidate) -> str:
+    def reason_to_keep(self, state: PlanningState, candidate: Candidate) -> str:
         """Return why not: switched off, blocked by a pod, empty, kept, about to get pods, or not quiet long enough."""
         landing = state.arrivals.get(candidate.name, "")
         return (
@@ -45,7 +45,7 @@ class Consolidation:
             or ("" if candidate.workload else "it is empty: the emptiness method decides about it")
             or why_node_is_kept(candidate.node)
             or (f"pod {landing} has no node and will land there" if landing else "")
-            or _why_not_quiet(state, candidate)
+            or _reason_not_quiet(state, candidate)
         )
 
     def decide(self, state: PlanningState) -> Outcome:
@@ -53,7 +53,7 @@ class Consolidation:
         ordered, verdicts = considered(self, state)
         ready: list[Candidate] = []
         for candidate in ordered:
-            why = state.usage.why_not(candidate, self.reason)
+            why = state.usage.reason_to_keep(candidate, self.reason)
             if why:
                 verdicts[candidate.name] = Verdict(candidate=True, reason=why)
             else:
@@ -95,7 +95,7 @@ def _chosen(
     if not is_exhaustive(ready):
         return Chosen(proposal=best)
     emptiness = Emptiness()
-    empty = [one for one in state.candidates.values() if not emptiness.why_not(state, one)]
+    empty = [one for one in state.candidates.values() if not emptiness.reason_to_keep(state, one)]
     sequences = CommandSequences(state, ready, empty, single_node.targets[:MOST_TARGETS])
     others = sorted((one for one in known if one is not best), key=lambda one: one.worth, reverse=True)
     return sequences.choose(best, others[:RUNNERS_UP])
@@ -169,7 +169,7 @@ def _why_off(state: PlanningState, candidate: Candidate) -> str:
     return f"policy {candidate.policy.name} says consolidateAfter Never" if rules.consolidate_after is None else ""
 
 
-def _why_not_quiet(state: PlanningState, candidate: Candidate) -> str:
+def _reason_not_quiet(state: PlanningState, candidate: Candidate) -> str:
     """Return how long the node has still to be quiet, empty when it has been. The time counts from the newest start of
     a pod there, else from the node's creation; daemon and static pods come and go with the node and do not count, as in
     Karpenter (pkg/controllers/nodeclaim/podevents).

@@ -19,7 +19,7 @@ class Drift:
     name = MethodName.DRIFT
     reason = Reason.DRIFTED
 
-    def why_not(self, state: PlanningState, candidate: Candidate) -> str:
+    def reason_to_keep(self, state: PlanningState, candidate: Candidate) -> str:
         """Return why not: switched off, not drifted, or only an upgrade can fix it."""
         if not state.snapshot.policies.settings.drift:
             return "drift is switched off for the cluster"

@@ -28,15 +28,15 @@ class Emptiness:
     name = MethodName.EMPTINESS
     reason = Reason.EMPTY
 
-    def why_not(self, state: PlanningState, candidate: Candidate) -> str:
+    def reason_to_keep(self, state: PlanningState, candidate: Candidate) -> str:
         """Return why not: off, blocked by a pod, not empty, kept, not empty long enough, or its group cannot shrink."""
         return (
             why_off(state.snapshot, candidate.policy)
             or candidate.blocked_by
-            or why_not_empty(state, candidate)
+            or reason_not_empty(state, candidate)
             or _why_kept(candidate)
-            or _why_not_yet(candidate, state.snapshot.now)
-            or state.usage.why_not_smaller(candidate)
+            or _reason_to_wait(candidate, state.snapshot.now)
+            or state.usage.reason_not_to_shrink(candidate)
         )
 
     def decide(self, state: PlanningState) -> Outcome:
@@ -44,7 +44,7 @@ class Emptiness:
         empty, verdicts = considered(self, state)
         usage, removed = state.usage.copy(), list[Candidate]()
         for candidate in sorted(empty, key=lambda one: (-(one.price or 0.0), one.rank)):
-            why = usage.why_not_smaller(candidate) or usage.why_not(candidate, self.reason)
+            why = usage.reason_not_to_shrink(candidate) or usage.reason_to_keep(candidate, self.reason)
             if not why:
                 usage.take(candidate)
                 usage.resize(candidate.group.name, -1)
@@ -80,7 +80,7 @@ def why_off(snapshot: ClusterSnapshot, policy: NodePolicy) -> str:
     return ""
 
 
-def why_not_empty(state: PlanningState, candidate: Candidate) -> str:
+def reason_not_empty(state: PlanningState, candidate: Candidate) -> str:
     """Return which pod runs there, or has no node and will land there; empty when there is none."""
     if candidate.workload:
         return f"it is not empty: pod {candidate.workload} runs there"
@@ -105,7 +105,7 @@ def _why_kept(candidate: Candidate) -> str:
     return why_node_is_kept(candidate.node) if underutilized or scale_down else ""
 
 
-def _why_not_yet(candidate: Candidate, now: datetime) -> str:
+def _reason_to_wait(candidate: Candidate, now: datetime) -> str:
     """Return how long the node has still to be empty; empty when it has been. It starts now without the annotation."""
     since = empty_since(candidate.node)
     waits = candidate.policy.disruption.consolidate_after or timedelta()

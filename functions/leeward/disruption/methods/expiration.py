@@ -23,7 +23,7 @@ class Expiration:
     name = MethodName.EXPIRATION
     reason = Reason.EXPIRED
 
-    def why_not(self, state: PlanningState, candidate: Candidate) -> str:
+    def reason_to_keep(self, state: PlanningState, candidate: Candidate) -> str:
         """Return why not: switched off, or not old enough."""
         forever = why_kept_forever(state.snapshot, candidate.node, candidate.policy)
         left = timedelta() if forever else _expires(candidate) - state.snapshot.now

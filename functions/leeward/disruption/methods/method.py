@@ -25,7 +25,7 @@ class Method(Protocol):
         """Reason whose budgets the method spends."""
         ...
 
-    def why_not(self, state: PlanningState, candidate: Candidate) -> str:
+    def reason_to_keep(self, state: PlanningState, candidate: Candidate) -> str:
         """Return why the method skips the candidate, empty when it considers it."""
         ...
 
@@ -36,10 +36,10 @@ class Method(Protocol):
 
 def considered(method: Method, state: PlanningState) -> tuple[list[Candidate], dict[str, Verdict]]:
     """Return the considered candidates, the cheapest to disrupt first, and the verdicts on all other nodes."""
-    verdicts = {node: Verdict(candidate=False, reason=why) for node, why in state.why_not.items()}
+    verdicts = {node: Verdict(candidate=False, reason=why) for node, why in state.reasons_to_keep.items()}
     taken: list[Candidate] = []
     for candidate in state.candidates.values():
-        why = method.why_not(state, candidate)
+        why = method.reason_to_keep(state, candidate)
         if why:
             verdicts[candidate.name] = Verdict(candidate=False, reason=why)
         else:

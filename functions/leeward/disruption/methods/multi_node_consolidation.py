@@ -17,7 +17,7 @@ from leeward.disruption.candidates import Candidate
 from leeward.disruption.methods.proposals import Miss, Proposal, delete_proposal, replace_proposal, suits, with_zones
 from leeward.disruption.planning_state import PlanningState
 from leeward.disruption.removal import Removal, accepted
-from leeward.disruption.savings import price_of_all, why_not_worth
+from leeward.disruption.savings import price_of_all, reason_not_worth
 from leeward.disruption.targets import Target
 from leeward.policy.document import Reason
 from leeward.scheduling.outcome import NewNode
@@ -129,7 +129,7 @@ class _GreedySearch:
 
     def take(self, candidate: Candidate) -> None:
         """Try one more node; nothing changes where it does not fit."""
-        if self._usage.why_not(candidate, Reason.UNDERUTILIZED) or self._usage.why_not_smaller(candidate):
+        if self._usage.reason_to_keep(candidate, Reason.UNDERUTILIZED) or self._usage.reason_not_to_shrink(candidate):
             return
         if self._target is not None and not suits(candidate, self._target):
             return
@@ -150,11 +150,11 @@ class _GreedySearch:
         """Return the nodes taken as a proposal, where that is allowed and worth it."""
         nodes = tuple(self.taken)
         if not self._new:
-            allowed = nodes and self._state.usage.may_shrink(nodes) and not why_not_worth(nodes, 0.0)
+            allowed = nodes and self._state.usage.may_shrink(nodes) and not reason_not_worth(nodes, 0.0)
             return Proposal(nodes=nodes, placements=self._placements) if allowed else None
         target = self._target
         price = sum(one.price for one in self._new)
-        if target is None or not target.can_launch(nodes) or why_not_worth(nodes, price):
+        if target is None or not target.can_launch(nodes) or reason_not_worth(nodes, price):
             return None
         removal = accepted(self._state, Removal(placements=self._placements, new_nodes=self._new), target)
         return None if removal.why else with_zones(self._state, nodes, target, removal)
@@ -198,7 +198,7 @@ def affordable(state: PlanningState, ordered: Iterable[Candidate]) -> list[Candi
     """Return the candidates that budgets allow all together."""
     usage, taken = state.usage.copy(), list[Candidate]()
     for candidate in ordered:
-        if not usage.why_not(candidate, Reason.UNDERUTILIZED):
+        if not usage.reason_to_keep(candidate, Reason.UNDERUTILIZED):
             usage.take(candidate)
             taken.append(candidate)
     return taken

@@ -7,7 +7,7 @@ from enum import Enum
 from leeward.disruption.candidates import Candidate
 from leeward.disruption.planning_state import PlanningState
 from leeward.disruption.removal import Removal, in_zone, on_free_capacity, with_new_nodes
-from leeward.disruption.savings import saved, why_not_worth
+from leeward.disruption.savings import reason_not_worth, saved
 from leeward.disruption.targets import Target, why_no_spot
 from leeward.scheduling.outcome import NO_TIME
 
@@ -40,7 +40,7 @@ class Miss(Enum):
 
 def delete_proposal(state: PlanningState, nodes: Sequence[Candidate]) -> Proposal | Miss:
     """Try the set on free capacity alone."""
-    if not state.more() or not state.usage.may_shrink(nodes) or why_not_worth(nodes, 0.0):
+    if not state.more() or not state.usage.may_shrink(nodes) or reason_not_worth(nodes, 0.0):
         return Miss.NOT_NOW
     removal = on_free_capacity(state, nodes)
     if removal.why:
@@ -50,12 +50,12 @@ def delete_proposal(state: PlanningState, nodes: Sequence[Candidate]) -> Proposa
 
 def replace_proposal(state: PlanningState, target: Target, nodes: Sequence[Candidate]) -> Proposal | Miss:
     """Try the set with one new node of the target, which has to be needed."""
-    if not state.more() or not _is_allowed(state, nodes, target) or why_not_worth(nodes, target.cheapest):
+    if not state.more() or not _is_allowed(state, nodes, target) or reason_not_worth(nodes, target.cheapest):
         return Miss.NOT_NOW
     removal = with_new_nodes(state, nodes, target)
     if removal.why:
         return _miss(removal)
-    if not removal.new_nodes or why_not_worth(nodes, removal.price):
+    if not removal.new_nodes or reason_not_worth(nodes, removal.price):
         return Miss.NOT_NOW
     return with_zones(state, nodes, target, removal)
 
@@ -68,7 +68,7 @@ def with_spare(state: PlanningState, deletion: Proposal, target: Target) -> Prop
     """Return a deletion, with a new node of the target for later commands; None where that is not worth it."""
     offerings = target.template.offerings
     price = max((one.price for one in offerings), default=0.0)
-    if not offerings or not _is_allowed(state, deletion.nodes, target) or why_not_worth(deletion.nodes, price):
+    if not offerings or not _is_allowed(state, deletion.nodes, target) or reason_not_worth(deletion.nodes, price):
         return None
     zones = tuple(one.zone for one in offerings)
     return replace(deletion, target=target, zones=zones, price=price, spare=True)
@@ -94,7 +94,7 @@ def with_zones(state: PlanningState, nodes: Sequence[Candidate], target: Target,
     zones = tuple(
         zone
         for zone, price in prices.items()
-        if zone == chosen or (not why_not_worth(nodes, price) and not in_zone(state, nodes, target, zone).why)
+        if zone == chosen or (not reason_not_worth(nodes, price) and not in_zone(state, nodes, target, zone).why)
     )
     price = max(prices[zone] for zone in zones)
     return Proposal(nodes=tuple(nodes), placements=removal.placements, target=target, zones=zones, price=price)

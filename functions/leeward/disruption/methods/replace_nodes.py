@@ -62,13 +62,13 @@ class _Commands:
     def take(self, candidate: Candidate) -> str:
         """Decide about one node, and return the sentence of its verdict."""
         said = self._said(self._state, candidate)
-        why = self._usage.why_not(candidate, self._method.reason)
+        why = self._usage.reason_to_keep(candidate, self._method.reason)
         if not why and not self._state.more():
             why = NO_TIME
         return f"{said}; {why}" if why else f"{said}; {self._command_for(candidate, said)}"
 
     def _command_for(self, candidate: Candidate, said: str) -> str:
-        if not why_node_is_kept(candidate.node) and not self._usage.why_not_smaller(candidate):
+        if not why_node_is_kept(candidate.node) and not self._usage.reason_not_to_shrink(candidate):
             removal = on_free_capacity(self._state, [candidate])
             if not removal.why:
                 return self._deleted(candidate, removal, said)

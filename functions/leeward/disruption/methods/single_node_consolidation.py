@@ -7,7 +7,7 @@ from leeward.disruption.methods.method import NO_TIME
 from leeward.disruption.methods.proposals import Proposal, with_zones
 from leeward.disruption.planning_state import PlanningState
 from leeward.disruption.removal import Removal, on_free_capacity, with_new_nodes
-from leeward.disruption.savings import dollars, why_not_worth
+from leeward.disruption.savings import dollars, reason_not_worth
 from leeward.disruption.targets import Target, why_no_spot
 
 
@@ -40,7 +40,7 @@ class SingleNodeConsolidation:
         usage = self._state.usage
         blocked = ""
         if not removal.why:
-            blocked = usage.why_not_smaller(candidate) or why_not_worth([candidate], 0.0)
+            blocked = usage.reason_not_to_shrink(candidate) or reason_not_worth([candidate], 0.0)
             if not blocked:
                 return Proposal(nodes=(candidate,), placements=removal.placements)
         replaced = self._replaced(candidate)
@@ -58,7 +58,7 @@ class SingleNodeConsolidation:
             return "its price is not known, so nothing is known to be cheaper"
         refusals: list[str] = []
         for target in self.targets:
-            why = self._why_not_by(candidate, target)
+            why = self._reason_against(candidate, target)
             if not why and not self._state.more():
                 return NO_TIME
             proposal = why or self._by(candidate, target)
@@ -67,9 +67,9 @@ class SingleNodeConsolidation:
             refusals.append(proposal)
         return refusals[0] if refusals else self._nothing_to_launch()
 
-    def _why_not_by(self, candidate: Candidate, target: Target) -> str:
+    def _reason_against(self, candidate: Candidate, target: Target) -> str:
         """Return why the target is not possible, as far as that is known without a try."""
-        expensive = why_not_worth([candidate], target.cheapest)
+        expensive = reason_not_worth([candidate], target.cheapest)
         if expensive:
             cheapest = dollars(target.cheapest)
             return f"{expensive} ({target.group} costs {cheapest} or more an hour, the node {_price(candidate)})"
@@ -79,7 +79,7 @@ class SingleNodeConsolidation:
         if not target.can_launch([candidate]):
             return f"group {target.group} is at its MaxSize"
         if not self._state.usage.may_shrink([candidate], grows=target.group):
-            return self._state.usage.why_not_smaller(candidate)
+            return self._state.usage.reason_not_to_shrink(candidate)
         return ""
 
     def _by(self, candidate: Candidate, target: Target) -> Proposal | str:
@@ -90,7 +90,7 @@ class SingleNodeConsolidation:
             return f"with a new node of {target.group} too: {removal.why}"
         if not removal.new_nodes:
             return f"a new node of {target.group} would not be needed"
-        expensive = why_not_worth([candidate], removal.price)
+        expensive = reason_not_worth([candidate], removal.price)
         if expensive:
             return f"{expensive} ({target.group} in {removal.new_nodes[0].zone} is {dollars(removal.price)})"
         return with_zones(self._state, (candidate,), target, removal)
