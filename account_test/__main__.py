@@ -23,7 +23,7 @@ from account_test.session import perform, say
 DESCRIPTION = """Proves on your own AWS account what Leeward's local stack cannot prove, and removes what it made.
 
 It deploys a second Leeward under a name of its own beside test groups in your cluster, asks IAM and Step Functions for
-their own judgement of what is deployed, and plays on real instances: a termination by hand, a scale-in, a spot
+their own judgement of what is deployed, and plays on real instances: a manual termination, a scale-in, a spot
 interruption by AWS FIS, a self-managed and a managed upgrade, a consolidation, another team's lifecycle hook. It
 judges the promises of `make demo`, names what AWS did differently from our model, and writes a table, results.json, a
 Markdown block for docs/account-results.md and an HTML report into .local/account-test/RUN-ID/."""

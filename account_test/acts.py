@@ -30,7 +30,7 @@ FOREIGN_HOOK = "another-team"
 HELD_SECONDS = 45
 
 
-def terminate_by_hand(context: Context, seen: Recording) -> None:
+def terminate_manually(context: Context, seen: Recording) -> None:
     """Start node-termination with {"instance": "i-..."}, as docs/deploy.md says. The queue also gets a malformed
     message.
     """
@@ -38,7 +38,7 @@ def terminate_by_hand(context: Context, seen: Recording) -> None:
     seen.victims = (victim,)
     context.aws("stepfunctions").start_execution(
         stateMachineArn=context.run.machine(naming.TERMINATION),
-        name=f"{victim}-by-hand",
+        name=f"{victim}-manual",
         input=json.dumps({"instance": victim}),
     )
     if context.base.get("sender"):

@@ -67,9 +67,9 @@ ON_A_NODE = (judge.budgets_held, judge.pods_left_first, judge.nothing_tainted, j
 PLAYS = (
     Play(
         name="manual termination",
-        proves="a run started by hand drains its node; the group replaces it",
+        proves="a manually started run drains its node; the group replaces it",
         plan=GroupPlan(part="ours-manual", size=2),
-        act=acts.terminate_by_hand,
+        act=acts.terminate_manually,
         over=closed(1, 2),
         promises=(judge.ended, judge.gone(), *ON_A_NODE, judge.sized(2), judge.every_pod_runs(2)),
     ),

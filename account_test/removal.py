@@ -213,13 +213,13 @@ def remove_all(journal: Journal, remover: Remover, say: Say) -> list[Left]:
                 else:
                     left.append(Left(made=made, reason=reason, command=remover.command(made)))
         except RemovalInterruptedError:
-            tell(
+            report(
                 [Left(made=made, reason="not removed", command=remover.command(made)) for made in journal.left],
                 journal.run.id,
                 say,
             )
             raise
-    tell(left, journal.run.id, say)
+    report(left, journal.run.id, say)
     return left
 
 
@@ -234,7 +234,7 @@ def _try(remover: Remover, made: Made) -> str | None:
     return None
 
 
-def tell(left: list[Left], run: str, say: Say) -> None:
+def report(left: list[Left], run: str, say: Say) -> None:
     """Print what is left, the reason, and the command to type."""
     for one in left:
         say(f"LEFT: {one.made}: {one.reason}\n      {one.command}")

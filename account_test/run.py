@@ -21,7 +21,7 @@ It creates, all tagged {tag}={run} where AWS has tags for it:
     {subnets}; a launch template for each, a node role with its access entry and instance profile
   * a namespace {namespace} with a few small pods, which run on the test's own nodes alone (they are tainted), and the
     ClusterRoles of manifests/cluster-role.yaml where the cluster does not have them
-  * a queue and a rule that listen to the events of EC2 and Auto Scaling; a function that tells the runtime's SDK
+  * a queue and a rule that listen to the events of EC2 and Auto Scaling; a function that reports the runtime's SDK
   * an experiment template of AWS FIS and its role, which interrupts one spot instance of the test
 
 It costs about $1: two small instances at a time for an hour, some cents of Lambda, Step Functions, FIS and alarms.

@@ -69,7 +69,7 @@ def take(context: Context, results: list[Result], wanted: Sequence[Step]) -> Non
             results.append(result)
             say(f"{step.name}: {result.outcome.value} after {result.seconds:.0f} s: {result.sentence}")
     finally:
-        tell(context, recordings, results)
+        publish(context, recordings, results)
 
 
 def _deployed(context: Context, _: list[Recording]) -> Result:
@@ -81,7 +81,7 @@ def _deployed(context: Context, _: list[Recording]) -> Result:
     return check(context, DEPLOYMENT, DEPLOYS)
 
 
-def tell(context: Context, recordings: Sequence[Recording], results: Sequence[Result]) -> None:
+def publish(context: Context, recordings: Sequence[Recording], results: Sequence[Result]) -> None:
     """Print the table, and write the files beside the journal. The results are kept if the report cannot be drawn."""
     folder, at = context.run.folder, datetime.now(UTC)
     folder.mkdir(parents=True, exist_ok=True)

@@ -26,14 +26,14 @@ CPUS, MEMORIES = ("100m", "250m", "400m", "150m", "300m"), ("256Mi", "512Mi", "1
 PODS_A_NODE, REPLICAS = 20, 20
 SIZES = (1_000, 10_000, 100_000)
 PODS_A_SECOND = 20_000
-SWEEPS = {1_000: 5.0, 5_000: 60.0}  # nodes -> seconds
+PASSES = {1_000: 5.0, 5_000: 60.0}  # nodes -> seconds
 MOST_MEMORY = 512  # MB
 NEAR_LINEAR = 2.0  # a pod may take that much longer among 100,000 than among 1,000
 
 
 def run() -> bool:
     """Print both tables; return whether every target is met."""
-    met = [_placing(), *(_sweep(nodes, seconds) for nodes, seconds in SWEEPS.items())]
+    met = [_placing(), *(_pass(nodes, seconds) for nodes, seconds in PASSES.items())]
     print(f"peak memory of the process {_peak()} MB (target {MOST_MEMORY} MB)")
     return all(met) and _peak() <= MOST_MEMORY
 
@@ -68,7 +68,7 @@ def _place(size: int, *, different: bool = False) -> float:
     return best
 
 
-def _sweep(count: int, target: float) -> bool:
+def _pass(count: int, target: float) -> bool:
     """Empty every node once: remove it, place its pods on the others, put it back; with free capacity and without.
     Return whether the target is met.
     """

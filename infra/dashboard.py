@@ -33,7 +33,7 @@ NODES: Mapping[str, Mapping[str, str]] = {
     "termination": {
         "NodesTerminated": "nodes terminated",
         "DrainsBlocked": "looks at a drain that a PodDisruptionBudget blocked",
-        "PodEvictionFailures": "nodes given back: pods did not leave in time",
+        "PodEvictionFailures": "nodes returned to service: pods did not leave in time",
         "StepsFailed": "steps that used up their retries",
         "ReplacementsElsewhere": "replacements in another zone",
         "ReplacementsNowhere": "replacements without a place",

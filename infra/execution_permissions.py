@@ -1,4 +1,4 @@
-"""Permissions to start executions of the state machines, and to look at them."""
+"""Permissions to start executions of the state machines, and to read them."""
 
 from infra.permission import Permission, Scope
 

@@ -105,7 +105,7 @@ def _watch(queue: InterruptionQueue, alarms: Alarms) -> None:
         "dead-letters",
         queue.dead_letters.metric_approximate_number_of_messages_visible(statistic="Maximum", period=minute),
         Threshold(at_least=1),
-        "Messages that Leeward could not read or handle: look at them (attribute reason), mend the cause, redrive.",
+        "Messages that Leeward could not read or handle: look at them (attribute reason), fix the cause, redrive.",
     )
     alarms.add(
         "queue-age",

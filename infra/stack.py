@@ -96,10 +96,10 @@ class LeewardStack(Stack):
             ("QueueArn", queue.queue.queue_arn, "NotificationTargetARN for lifecycle hooks that notify us directly"),
             ("QueueUrl", queue.queue.queue_url, "The interruption queue"),
             ("DeadLetterQueueUrl", queue.dead_letters.queue_url, "What could not be read or handled"),
-            ("StateMachineArn", self.termination.machine.arn, 'Start by hand: {"instance": "i-…"}'),
-            ("UpgradeMachineArn", self.upgrade.machine.arn, 'Start by hand: {"group": "NAME"}'),
-            ("ManagedUpgradeMachineArn", self.upgrade.managed_machine.arn, 'Start by hand: {"group": "NAME"}'),
-            ("DisruptionMachineArn", self.disruption.machine.arn, 'Start by hand: {"cluster": "NAME"}'),
+            ("StateMachineArn", self.termination.machine.arn, 'Start manually: {"instance": "i-…"}'),
+            ("UpgradeMachineArn", self.upgrade.machine.arn, 'Start manually: {"group": "NAME"}'),
+            ("ManagedUpgradeMachineArn", self.upgrade.managed_machine.arn, 'Start manually: {"group": "NAME"}'),
+            ("DisruptionMachineArn", self.disruption.machine.arn, 'Start manually: {"cluster": "NAME"}'),
             ("DashboardName", dashboard, "In CloudWatch"),
         ):
             CfnOutput(self, name, value=value, description=description)

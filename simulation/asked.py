@@ -15,7 +15,7 @@ class Kind(StrEnum):
     RESERVATION = "capacity reservation"  # is taken back, and the instance with it
     REBALANCE = "rebalance"
     MAINTENANCE = "maintenance"
-    BY_HAND = "by hand"
+    MANUAL = "manual"
     ILL = "ill"  # its kubelet has fallen silent
 
 

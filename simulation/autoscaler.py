@@ -18,7 +18,7 @@ from simulation.emptying import Emptying, Manner, has_to_leave
 from simulation.node_instances import instance_behind
 from simulation.owners import set_desired, terminate
 from simulation.plans import AutoscalerPlan, FleetPlan
-from simulation.scale_down import TO_BE_DELETED, nodes_needed, room_elsewhere, take, what_keeps
+from simulation.scale_down import TO_BE_DELETED, fit_elsewhere, nodes_needed, take, what_keeps
 from simulation.scene import Scene, api_answers
 from simulation.timeline import Streams
 
@@ -56,7 +56,7 @@ class ClusterAutoscaler:
         if change.resource == "nodes":
             self._changed[name_of(change.obj)] = None
         elif change.resource == "pods":
-            if not deleted and _has_no_room(change.obj):
+            if not deleted and _is_unschedulable(change.obj):
                 self._waiting[change.key] = None
             else:
                 self._waiting.pop(change.key, None)
@@ -150,7 +150,7 @@ class ClusterAutoscaler:
         others = [n for n in self._scene.cluster.store.sorted("nodes") if name_of(n) not in {name, *self._removing}]
         if what_keeps(self._scene.cluster, node):
             return None
-        return member if room_elsewhere(has_to_leave(self._scene.cluster, name), others, self._free) else None
+        return member if fit_elsewhere(has_to_leave(self._scene.cluster, name), others, self._free) else None
 
     def _remove(self, name: str, member: SimInstance) -> None:
         self._scene.say(f"{WHO} removes {name}")
@@ -175,7 +175,7 @@ class ClusterAutoscaler:
         self._scene.cluster.patch("nodes", name, {"spec": {"taints": taints}}, kind=PatchType.MERGE)
 
 
-def _has_no_room(pod: Obj) -> bool:
+def _is_unschedulable(pod: Obj) -> bool:
     condition = condition_of(pod, "PodScheduled") or {}
     return node_of(pod) is None and condition.get("reason") == "Unschedulable" and not is_finished(pod)
 

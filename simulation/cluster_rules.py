@@ -115,8 +115,8 @@ class ClusterRules:
                 continue
             self._opened[instance] = at
             name = view.launched_by(instance)
-            by_hand = instance in view.started_by_hand or name in view.upgrades
-            if name in view.groups and not (by_hand or _selects(view, name)):
+            manual = instance in view.started_manually or name in view.upgrades
+            if name in view.groups and not (manual or _selects(view, name)):
                 yield f"a termination of {instance} was opened, and no policy of the cluster selects {name}"
 
     def _bare(self, view: ClusterView) -> Iterator[str]:

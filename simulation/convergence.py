@@ -10,7 +10,7 @@ from datetime import timedelta
 from leeward.model import well_known
 from local.cluster.objects import Obj, name_of
 from simulation.asked import AskedOf
-from simulation.disruption_rules import ROUNDS_EVENTUAL, of_open_disruptions, owed_by_disruption
+from simulation.disruption_rules import DISRUPTIONS_EVENTUAL, of_open_disruptions, owed_by_disruption
 from simulation.drained import left_behind
 from simulation.facts import FAR_AHEAD, group_of
 from simulation.foreign_taints import tainted_by_others
@@ -21,7 +21,7 @@ from simulation.upgrade_rules import UPGRADES_EVENTUAL, owed_by_upgrade
 from simulation.view import WorldView
 
 LEAVING = ("Terminating", "Terminated", "Detach", "Warmed:Terminating")
-RESTS = timedelta(minutes=20)  # between two attempts: 15 minutes at most, then a minute reconciler's run or two
+COOLDOWN = timedelta(minutes=20)  # between two attempts: 15 minutes at most, then a minute reconciler's run or two
 STUCK_AFTER = timedelta(hours=2)  # longer than any drain, settling and termination together
 INSTANCE = re.compile(r"i-[0-9a-f]+")
 LAUNCH = re.compile(r"(?P<instance>i-[0-9a-f]+)(-(?P<period>[0-9]{1,4})(?=-))?")  # a subnet follows the period
@@ -98,7 +98,7 @@ def _records(view: WorldView) -> Iterator[str]:
         rests = view.now - max(view.rested_since(instance) or 0, opened)
         held = instance in view.asked_by_us and bool(left_behind(instance, view))
         at_work = begun is not None and (held or view.now - begun < STUCK_AFTER.total_seconds())
-        resting = begun is None and rests < RESTS.total_seconds()
+        resting = begun is None and rests < COOLDOWN.total_seconds()
         if not (at_work or resting or _is_ahead(asked.taken_at(instance, view.now), view)):
             what = "its execution is stuck" if begun is not None else f"nothing has run for {rests:.0f} s"
             yield f"{instance} is open: {what}"
@@ -130,12 +130,12 @@ def _debts(view: WorldView) -> Iterator[str]:
         group = view.groups[name]
         owed = owing[name] + owed_by_upgrade(name, view) + owed_by_disruption(name, view)
         if book.least > owed and group.desired > group.minimum:
-            yield f"{name}: {book.least} launches are neither paid for nor forgiven, {owed} of them still owed"
+            yield f"{name}: {book.least} launches are neither offset nor written off, {owed} of them still open"
 
 
 EVENTUAL: tuple[tuple[Rule, Callable[[WorldView], Iterator[str]]], ...] = (
     *UPGRADES_EVENTUAL,
-    *ROUNDS_EVENTUAL,
+    *DISRUPTIONS_EVENTUAL,
     (Rule.STALE_TAINT, _marks),
     (Rule.GONE, _gone),
     (Rule.HOOK, _hooks),

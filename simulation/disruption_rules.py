@@ -133,7 +133,7 @@ def _kept(view: WorldView) -> Iterator[str]:
             yield f"{name_of(node)} is kept from Cluster Autoscaler for {kept_for}, which has ended"
 
 
-ROUNDS_EVENTUAL: tuple[tuple[Rule, Callable[[WorldView], Iterator[str]]], ...] = (
+DISRUPTIONS_EVENTUAL: tuple[tuple[Rule, Callable[[WorldView], Iterator[str]]], ...] = (
     (Rule.DISRUPTION, _disruptions),
     (Rule.RESTORED, _restored),
     (Rule.LIFTED, _kept),

@@ -59,7 +59,7 @@ class DrainTimes:
         end = begun + drain.timeout.total_seconds()
         return end if grace is None else max(end, view.open_since.get(instance, begun) + grace.total_seconds())
 
-    def may_let_go(self, instance: str, view: WorldView) -> bool:
+    def may_release(self, instance: str, view: WorldView) -> bool:
         """Return whether an instance may be released with pods on it that could still leave: EC2 takes it now, or the
         drain's time is over. Not the latter where EC2 takes it later, where we have requested its termination ourselves
         so that a hook of ours holds it, or where the policy forces: then it is held until no pod is left that force

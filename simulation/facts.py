@@ -62,6 +62,6 @@ def is_paced(instance: str, asked: AskedOf, view: WorldView) -> bool:
     """Return whether the only request about the instance is maintenance far ahead, as far as the world shows."""
     requests = asked.of(instance)
     far = [one.takes for one in requests if one.kind is Kind.MAINTENANCE and one.takes is not None]
-    if not far or len(far) < len(requests) or instance in view.started_by_hand or not view.serves(instance):
+    if not far or len(far) < len(requests) or instance in view.started_manually or not view.serves(instance):
         return False
     return min(far) - view.now > FAR_AHEAD.total_seconds()

@@ -8,9 +8,9 @@ from simulation.view import WorldView
 
 NEVER_JOINS = 900.0  # seconds past its own time-out for which a launch hook may be kept waiting for a Node
 BOOTS_WITHIN = 900.0  # seconds after its launch: an instance whose Node is not there then does not join any more
-SWEEPS = 130.0  # seconds: a heartbeat that would have ended so long before was the last, where one reconciler run fails
+RECONCILED = 130.0  # seconds: a heartbeat that ended so long before was the last, where one reconciler run fails
 
-OUTLASTS_SWEEPS = 300.0  # seconds: a shorter hook that only the reconciler can know ends where one or two runs fail
+OUTLASTS_RECONCILER = 300.0  # seconds: a shorter hook that only the reconciler can know ends where one or two runs fail
 REACTS_WITHIN = 60.0  # seconds from the first event about an instance to its first heartbeat
 
 
@@ -44,7 +44,7 @@ class HookRules:
         API server that does not answer says nothing about the Node.
         """
         for _, hook, instance, by_us in self._new("heartbeats", view.heartbeats):
-            if not by_us or (hook, instance) in self._reported or view.joined(instance) or view.troubled(SWEEPS):
+            if not by_us or (hook, instance) in self._reported or view.joined(instance) or view.troubled(RECONCILED):
                 continue
             for hold in view.holds(instance):
                 if hold.hook == hook and hold.launching and view.now - hold.since > hold.timeout + NEVER_JOINS:
@@ -54,10 +54,10 @@ class HookRules:
 
 def _never_joined(instance: str, view: WorldView) -> bool:
     launched = view.launched(instance)
-    return launched is not None and not view.joined(instance) and view.now >= launched + BOOTS_WITHIN - SWEEPS
+    return launched is not None and not view.joined(instance) and view.now >= launched + BOOTS_WITHIN - RECONCILED
 
 
 def _unheard(group: str, hook: str, instance: str, view: WorldView) -> bool:
     """Return whether a short hook's events were lost or late, and no other event had named the instance in time."""
     first = min(view.event_came(group, hook, instance), view.open_since.get(instance, inf))
-    return view.time_out(group, hook) < OUTLASTS_SWEEPS and first > view.now - REACTS_WITHIN
+    return view.time_out(group, hook) < OUTLASTS_RECONCILER and first > view.now - REACTS_WITHIN

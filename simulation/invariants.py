@@ -103,7 +103,7 @@ class Checker:
             (Rule.FOREIGN_CORDON, self._nodes.foreign_cordons),
             (Rule.FOREIGN_TAINT, self._foreign_taints.check),
             (Rule.UNAVAILABLE, self._budgets.check),
-            (Rule.DRAINED, self._nodes.let_go),
+            (Rule.DRAINED, self._nodes.released),
             (Rule.NOTICE, self._nodes.too_early),
             (Rule.UNTAINTED, self._nodes.untainted),
             (Rule.HEARTBEAT, self._holding.misdirected),
@@ -160,7 +160,7 @@ class Checker:
     def _decrements(self, view: WorldView) -> Iterator[str]:
         for instance in self._new("decrements", view.decrements):
             if instance in self._paid:
-                yield f"{instance} was paid for twice"
+                yield f"{instance} was offset twice"
             self._paid.add(instance)
         for name, book in view.books.items():
             if book.overpaid > self._overpaid.get(name, 0):

@@ -22,8 +22,8 @@ GIVES_BACK = "ReturnNodeToService"  # the state of node-termination that puts a 
 CLAIMED_WITHIN = 30.0  # seconds: the queue's window, a cold start and the calls to AWS
 NOTICE = 120.0  # seconds from a spot warning to the end
 IN_GOOD_TIME = 40.0  # a hook that began to hold the instance later than so long before the end may still wait
-UNMARKED = 20.0  # seconds that the node of a warned instance may be without our taint
-MARKED_AGAIN = 120.0  # seconds in which a drain repeats its taint, once the API server answers again
+UNTAINTED = 20.0  # seconds that the node of a warned instance may be without our taint
+TAINTED_AGAIN = 120.0  # seconds in which a drain repeats its taint, once the API server answers again
 
 
 class NodeRules:
@@ -77,11 +77,11 @@ class NodeRules:
         found, self._lifted = self._lifted, []
         yield from found
 
-    def let_go(self, view: WorldView) -> Iterator[str]:
+    def released(self, view: WorldView) -> Iterator[str]:
         """Yield instances ended with pods by our answer to the last hook, or by our TerminateInstance where no hook of
         ours holds it.
         """
-        for instance, pods in self._killed("let go", view):
+        for instance, pods in self._killed("released", view):
             if not self._times.announced(instance, view):
                 yield f"{instance} with {', '.join(pods)}"
 
@@ -90,7 +90,7 @@ class NodeRules:
         for instance, pods in self._killed("too early", view):
             taken = self._times.asked.taken_at(instance, view.now)
             if taken is not None and view.now < taken:
-                yield f"{instance} is let go {taken - view.now:.0f} s before EC2 takes it, with {', '.join(pods)}"
+                yield f"{instance} is released {taken - view.now:.0f} s before EC2 takes it, with {', '.join(pods)}"
 
     def untainted(self, view: WorldView) -> Iterator[str]:
         """Yield nodes that lost our taint while a termination is open. A termination that returns its node to service
@@ -117,9 +117,9 @@ class NodeRules:
             )
             if self._is_tainted.get(instance, True) or not at_work:
                 del self._outrun[instance]
-            elif view.now - at > MARKED_AGAIN and not view.troubled(MARKED_AGAIN):
+            elif view.now - at > TAINTED_AGAIN and not view.troubled(TAINTED_AGAIN):
                 del self._outrun[instance]
-                yield f"{instance} has lost its mark to a write older than its claim, and no drain has repeated it"
+                yield f"{instance} has lost its taint to a write older than its claim, and no drain has repeated it"
 
     def claims(self, view: WorldView) -> Iterator[str]:
         """Yield warned instances without a timely claim: where only the Kubernetes API has trouble, the claim does not
@@ -142,7 +142,7 @@ class NodeRules:
         gone = [instance for group, hook, instance, by_us in answered if by_us and view.ends(hook, group)]
         gone += self._news.of(f"asked {name}", view.terminations)
         for instance in gone:
-            if not view.running(instance) or _held_by_us(instance, view) or self._times.may_let_go(instance, view):
+            if not view.running(instance) or _held_by_us(instance, view) or self._times.may_release(instance, view):
                 continue
             if pods := left_behind(instance, view):
                 yield instance, pods
@@ -159,7 +159,7 @@ class NodeRules:
         for instance, end in list(self._warned.items()):
             self._note_hold(instance, view)
             if view.running(instance) and self._is_bare(instance, view.now):
-                yield f"{instance} will be taken, and its node has carried no mark for {UNMARKED:.0f} s"
+                yield f"{instance} will be taken, and its node has carried no taint for {UNTAINTED:.0f} s"
             if view.now >= end:
                 yield from self._judge(instance, end, view)
             if view.now >= end or not view.running(instance):
@@ -191,7 +191,7 @@ class NodeRules:
         if self._is_tainted.get(instance, True):
             self._bare.pop(instance, None)
             return False
-        bare = now - self._bare.setdefault(instance, now) > UNMARKED
+        bare = now - self._bare.setdefault(instance, now) > UNTAINTED
         if bare:
             self._bare[instance] = float("inf")
         return bare

@@ -42,7 +42,7 @@ class Operators:
         if member is not None and self._scene.cluster.store.find("nodes", member.node) is not None:
             self._scene.say(f"{WHO} deletes {member.node}")
             now = self._scene.timeline.now()
-            self._scene.asked.append(Asked(at=now, instance=member.id, kind=Kind.BY_HAND))
+            self._scene.asked.append(Asked(at=now, instance=member.id, kind=Kind.MANUAL))
             self._scene.cluster.delete("nodes", member.node)
             again = member
             self._scene.timeline.after(KUBELET_RESTARTS, lambda: self._scene.rejoin(again), "kubelet restarts")
@@ -103,9 +103,9 @@ class Operators:
         """
         member = None if pick % 16 == 0 else subject(self._scene, pick)
         instance = "i-0123456789abcdef0" if member is None else member.id
-        name = f"{instance}-1" if pick % 4 == 1 else f"by-hand-{pick}"
+        name = f"{instance}-1" if pick % 4 == 1 else f"manual-{pick}"
         self._scene.say(f"{WHO} starts execution {name} for {instance}")
-        self._scene.started_by_hand.add(instance)
+        self._scene.started_manually.add(instance)
         if self._scene.flags and member is not None:
             name = self._with_flags(member, FLAGS[pick % len(FLAGS)])
         self._scene.system.machine.start(name, {"instance": instance})
@@ -114,7 +114,7 @@ class Operators:
         """Write what `leeward drain` writes before it starts an execution; return the execution's name."""
         now, group = self._scene.timeline.instant(), self._scene.fleet.groups[member.group]
         deletes = options.disable_eviction
-        self._scene.asked.append(Asked(at=now.timestamp(), instance=member.id, kind=Kind.BY_HAND, deletes=deletes))
+        self._scene.asked.append(Asked(at=now.timestamp(), instance=member.id, kind=Kind.MANUAL, deletes=deletes))
         subject = Subject(
             instance=member.id,
             cluster=self._scene.cluster_name,

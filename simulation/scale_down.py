@@ -29,7 +29,7 @@ SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 
 
 def what_keeps(cluster: Cluster, node: Obj) -> str:
-    """Return why the node may not be removed, empty when it may; `room_elsewhere` checks whether its pods fit
+    """Return why the node may not be removed, empty when it may; `fit_elsewhere` checks whether its pods fit
     elsewhere.
     """
     if annotations_of(node).get(DISABLED) == "true":
@@ -69,7 +69,7 @@ def _selects(budget: Obj, pod: Obj) -> bool:
     return namespace_of(budget) == namespace_of(pod) and label_selector_matches(selector, labels_of(pod))
 
 
-def room_elsewhere(pods: Iterable[Obj], nodes: Iterable[Obj], free: Mapping[str, Mapping[str, int]]) -> bool:
+def fit_elsewhere(pods: Iterable[Obj], nodes: Iterable[Obj], free: Mapping[str, Mapping[str, int]]) -> bool:
     """Return whether each pod fits on one of the nodes with what is left there (thousandths of each resource), all
     together.
 

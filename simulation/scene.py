@@ -29,7 +29,7 @@ class Scene(Protocol):
     queue: Queue
     system: System
     injector: Injector
-    started_by_hand: set[str]
+    started_manually: set[str]
     flags: bool
     days_ahead: float | None
     forced_upgrades: list[tuple[str, float]]

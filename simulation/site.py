@@ -48,7 +48,7 @@ class Site(Shown):
         self.fleet = cast(SimFleet, self._part)
         self.timeline, self.queue, self.state_changes = world.timeline, world.queue, world.state_changes
         self.claims, self.system, self.asked = world.claims, world.system, world.asked
-        self.started_by_hand, self.forced_upgrades = world.started_by_hand, world.forced_upgrades
+        self.started_manually, self.forced_upgrades = world.started_manually, world.forced_upgrades
         self.say, self.rejoin = world.say, world.rejoin
         self.register: Callable[[NodeSpec], object] = cluster.add_node
         self.policies: ClusterPolicies = plan.policies
@@ -195,7 +195,7 @@ class Site(Shown):
     @property
     def reconciled(self) -> float:
         """Start of the last run by the schedule."""
-        return self.system.swept
+        return self.system.reconciled
 
     @property
     def asked_by_reconciler(self) -> float:

@@ -99,7 +99,7 @@ class System:
         self.sparse = False  # a world that lasts weeks
         self.restless: Callable[[], bool] = lambda: False  # true while something else is under way
         self._last_run: dict[str, float] = {}
-        self.swept = 0.0  # when the minute reconciler began its last run
+        self.reconciled = 0.0  # when the minute reconciler began its last run
         self._running: Counter[str] = Counter()
         self.calls: Counter[str] = Counter()
         self.throttles: Counter[str] = Counter()
@@ -162,7 +162,7 @@ class System:
 
     def _sweep(self) -> None:
         if self._is_due("reconciler", SWEEP_IDLE):
-            self.swept = self._timeline.now()
+            self.reconciled = self._timeline.now()
             self._run("reconciler", lambda: functions.reconcile(self.ports, self.each))
 
     def _sync(self) -> None:

@@ -123,9 +123,9 @@ def owed_by_upgrade(group: str, view: WorldView) -> int:
     record = view.upgrades.get(group)
     if record is None:
         return 0
-    forgiven = record.launched if record.others_scaled is not None else 0
+    written_off = record.launched if record.others_scaled is not None else 0
     held = record.alive + record.raised if record.resumable else 0
-    return held + forgiven
+    return held + written_off
 
 
 def _restored(view: WorldView) -> Iterator[str]:

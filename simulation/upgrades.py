@@ -70,7 +70,7 @@ class Upgraders:
     def _begin(self, group: SimGroup, asked: dict[str, Any], pick: int) -> None:
         record = self._scene.system.upgrades.records.get(group.name)
         attempt = record.attempt + 1 if record is not None else 1
-        name = execution_name(group.name, attempt) if pick >> 3 & 1 else f"by-hand-{pick}-{asked.get('action', '')}"
+        name = execution_name(group.name, attempt) if pick >> 3 & 1 else f"manual-{pick}-{asked.get('action', '')}"
         self._scene.say(f"{WHO} starts {name}: {asked}")
         latest, now = len(own_template(self._scene, group).images), self._scene.timeline.now()
         order = Ordered(at=now, group=group.name, asked=asked, latest=latest)

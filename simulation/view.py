@@ -213,7 +213,7 @@ class WorldView(AwsView, HookView, Protocol):
         ...
 
     @property
-    def started_by_hand(self) -> Set[str]:
+    def started_manually(self) -> Set[str]:
         """Instances for which an operator has started an execution."""
         ...
 

@@ -84,7 +84,7 @@ class World(Shown):
         self.cluster = Cluster(clock=self.timeline.now, seed=seed, settings=CLUSTER)
         self.claims = SimClaims(deployment=DEPLOYMENT)
         self.asked, self.warned = Journal[Asked](), Journal[tuple[str, float]]()
-        self.started_by_hand: set[str] = set()
+        self.started_manually: set[str] = set()
         self.forced_upgrades: list[tuple[str, float]] = []  # group, when
         self.queue = Queue(self.timeline, self.invocations)
         self.state_changes = Queue(

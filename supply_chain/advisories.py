@@ -95,7 +95,7 @@ def _npm(package: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _shown(lock: Path) -> str:
-    """Return the lock's name, with its folder where that tells two apart."""
+    """Return the lock's name, with its folder where that distinguishes two."""
     return ASSET if lock.parent.name == "functions" else lock.name
 
 

@@ -29,7 +29,7 @@ def run(stack: LocalStack, cast: scene.Cast, seed: int | None = None) -> bool:
     """Run the whole demo on a started stack; return whether every promise was kept."""
     stage(stack, cast)
     before, began = scene.before(stack), datetime.now(UTC)
-    at_first, mended = preflight(stack, before.image) if cast.in_the_way else ([], [])
+    at_first, fixed = preflight(stack, before.image) if cast.in_the_way else ([], [])
     answer = command.start(stack, "--ami", before.image).document
     say(f"leeward upgrade start {scene.GROUP} --ami {before.image}: {answer['said']} ({answer['execution']})")
     seen = watch.watch(stack, console, answer["execution"], cast=cast, seed=seed)
@@ -37,7 +37,7 @@ def run(stack: LocalStack, cast: scene.Cast, seed: int | None = None) -> bool:
         f"{seen.ended.value if seen.ended else 'running'} after {seen.seconds:.0f} s; first estimate: {_estimate(seen)}"
     )
     say(f"the state machine: {'; '.join(scene.upgrades(stack))}")
-    story = judge.Story(cast=cast, before=before, seen=seen, at_first=at_first, mended=mended)
+    story = judge.Story(cast=cast, before=before, seen=seen, at_first=at_first, fixed=fixed)
     wait_until(lambda: scene.running(stack) == 0, SETTLE_SECONDS, "the end of every execution")
     findings = judge.judge(stack, story)
     console.print(view.findings_table(findings))
@@ -63,12 +63,12 @@ def stage(stack: LocalStack, cast: scene.Cast) -> None:
 def preflight(stack: LocalStack, image: str) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     """Return the blockers at first, and those that are left after their fix is applied."""
     at_first = plan(stack, image, shown=True)
-    say(f"mended as the finding says: maxUnavailable 1 on pdb {scene.IMPOSSIBLE}; pre-flight once more")
-    scene.mend(stack)
+    say(f"fixed as the finding says: maxUnavailable 1 on pdb {scene.IMPOSSIBLE}; pre-flight once more")
+    scene.fix(stack)
     wait_until(lambda: not plan(stack, image), SETTLE_SECONDS, "a budget that can be satisfied")
-    mended = plan(stack, image)
-    say(f"{len(mended)} blockers are left")
-    return at_first, mended
+    fixed = plan(stack, image)
+    say(f"{len(fixed)} blockers are left")
+    return at_first, fixed
 
 
 def plan(stack: LocalStack, image: str, *, shown: bool = False) -> list[tuple[str, str]]:

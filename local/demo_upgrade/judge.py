@@ -21,7 +21,7 @@ TAINT = "leeward.dev/disrupted="
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """State before, and observations. `at_first`, `mended`: pre-flight's blockers before and after the fix, code and
+    """State before, and observations. `at_first`, `fixed`: pre-flight's blockers before and after the fix, code and
     object.
     """
 
@@ -29,7 +29,7 @@ class Story:
     before: scene.Before
     seen: Watched
     at_first: Sequence[tuple[str, str]]
-    mended: Sequence[tuple[str, str]]
+    fixed: Sequence[tuple[str, str]]
 
 
 def judge(stack: LocalStack, story: Story) -> list[Finding]:
@@ -51,9 +51,9 @@ def _about_blocks(story: Story) -> list[Finding]:
     named = story.seen.named
     return [
         Finding(
-            promise="pre-flight reported the impossible budget, and no blocker once it was mended",
-            good=list(story.at_first) == impossible and not story.mended,
-            found=f"{reported}; then {len(story.mended)}",
+            promise="pre-flight reported the impossible budget, and no blocker once it was fixed",
+            good=list(story.at_first) == impossible and not story.fixed,
+            found=f"{reported}; then {len(story.fixed)}",
         ),
         Finding(
             promise="the budget in the way was named while it blocked",

@@ -122,7 +122,7 @@ def before(stack: LocalStack) -> Before:
     )
 
 
-def mend(stack: LocalStack) -> None:
+def fix(stack: LocalStack) -> None:
     """Apply the fix of the finding: the impossible budget allows one eviction at a time."""
     stack.kubectl("patch", "pdb", IMPOSSIBLE, "--type=merge", "-p", '{"spec": {"maxUnavailable": 1}}')
 

@@ -50,14 +50,14 @@ def raw_group(name, **tags):
 
 
 @pytest.mark.parametrize(("trigger", "retains"), [("retain", True), ("terminate", False), (None, False)])
-def test_a_group_tells_whether_it_retains_what_a_hook_was_abandoned_for(trigger, retains):
+def test_a_group_shows_whether_it_retains_what_a_hook_was_abandoned_for(trigger, retains):
     triggers = {"TerminateHookAbandon": trigger} if trigger else {}
     raw = raw_group("web-a") | {"InstanceLifecyclePolicy": {"RetentionTriggers": triggers}}
     assert Group.from_json(raw).retains is retains
     assert not Group.from_json(raw_group("web-a")).retains
 
 
-def test_a_hook_tells_its_default_answer_which_is_abandon_at_auto_scaling():
+def test_a_hook_shows_its_default_answer_which_is_abandon_at_auto_scaling():
     raw = {"LifecycleHookName": "h", "AutoScalingGroupName": "web-a"}
     assert LifecycleHook.from_json(raw).default is HookResult.ABANDON
     assert LifecycleHook.from_json(raw | {"DefaultResult": "CONTINUE"}).default is HookResult.CONTINUE

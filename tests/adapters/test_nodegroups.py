@@ -164,7 +164,7 @@ def ours(local_aws, aws_environment, monkeypatch):
 @pytest.mark.local
 class TestOnLocalAws:
     def group(self, local_aws, cluster):
-        """As Auto Scaling tells of it, with a tag that names one of the labels too."""
+        """As Auto Scaling describes it, with a tag that names one of the labels too."""
         described = local_aws.client("eks").describe_nodegroup(clusterName=cluster, nodegroupName="web")["nodegroup"]
         name = described["resources"]["autoScalingGroups"][0]["name"]
         asg = local_aws.client("autoscaling")

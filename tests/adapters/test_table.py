@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from leeward.adapters.aws.claims import ROUNDS, DynamoClaims
+from leeward.adapters.aws.claims import ATTEMPTS, DynamoClaims
 from leeward.adapters.aws.record_items import new_record
 from leeward.adapters.aws.table import Table, from_wire, to_wire
 from leeward.errors import AwsUnavailableError, ThrottledError
@@ -60,7 +60,7 @@ def test_races_lost_without_end_are_for_later():
     table, clock = LostPut(new_record(a_subject(), FULL, NOW, deployment="a")), FakeClock()
     with pytest.raises(AwsUnavailableError, match=INSTANCE):
         DynamoClaims(table, clock, DEPLOYMENT).claim(a_subject(), OTHER, NOW)
-    assert table.updates == ROUNDS
+    assert table.updates == ATTEMPTS
     assert sum(clock.slept) < 2
 
 

@@ -138,5 +138,5 @@ def test_the_remote_calls_of_an_invocation_end_before_lambda_ends_it(function_en
     assert wiring.lambda_ports().budget is None
 
 
-def test_an_invocation_by_hand_has_no_limit(function_environment):
+def test_a_manual_invocation_has_no_limit(function_environment):
     assert wiring.invocation_ports(None) is wiring.lambda_ports()

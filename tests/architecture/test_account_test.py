@@ -27,7 +27,7 @@ def test_only_the_local_stage_knows_the_local_stack():
     assert offenders == []
 
 
-def test_what_judges_and_tells_asks_nothing_of_aws_or_the_clock():
+def test_what_judges_and_reports_asks_nothing_of_aws_or_the_clock():
     offenders = [
         f"{path}: {name}"
         for path in MODULES

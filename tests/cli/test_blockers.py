@@ -132,7 +132,7 @@ def test_bad_input_is_reported_in_one_sentence(leeward):
     )
 
 
-def test_without_instances_the_listing_of_a_group_tells_whose_a_node_is(blockers, tmp_path):
+def test_without_instances_the_listing_of_a_group_shows_whose_a_node_is(blockers, tmp_path):
     """The hook of a terminating instance is found by its group, which selects the policy as well."""
     shutil.copytree(FOLDER, tmp_path, dirs_exist_ok=True)
     (tmp_path / "instances.json").unlink()
@@ -248,7 +248,7 @@ def kept(leeward, system):
         replace(a_node("i-0b"), annotations={well_known.SCALE_DOWN_DISABLED: "true", well_known.KEPT_FOR: "web-a"})
     )
 
-    def tell(*, runs=True, **changes):
+    def ask(*, runs=True, **changes):
         record = UpgradeRecord(
             group="web-a",
             cluster=CLUSTER,
@@ -267,7 +267,7 @@ def kept(leeward, system):
         assert (found["kind"], found["owner"]) == ("node-scale-down-disabled", "Upgrade/web-a")
         return found["until"], found["fix"]
 
-    return tell
+    return ask
 
 
 def test_live_a_node_that_an_upgrade_keeps_says_which_execution_and_until_when(kept, system):

@@ -33,7 +33,7 @@ def test_the_schema_is_one():
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
 
-def test_a_drain_tells_what_leaves_what_stays_and_what_refuses(drain):
+def test_a_drain_shows_what_leaves_what_stays_and_what_refuses(drain):
     result = drain("node-a")
     assert result.code == 1
     assert result.json == {
@@ -274,7 +274,7 @@ def test_volumes_are_reported_with_their_pods_and_whether_the_drain_waits(drain,
     ]
 
 
-def test_claims_alone_tell_whose_a_volume_is(drain, tmp_path):
+def test_claims_alone_show_whose_a_volume_is(drain, tmp_path):
     claim = {"kind": "PersistentVolumeClaim", "metadata": {"namespace": "shop", "name": "data"}}
     folder = a_snapshot(
         tmp_path,

@@ -161,12 +161,12 @@ def test_a_drain_is_followed_to_its_end(leeward, system):
     ]
 
 
-def test_a_node_that_is_given_back_is_reported_with_its_reason_and_exit_1(leeward, system):
-    def given_back():
+def test_a_node_that_is_returned_is_reported_with_its_reason_and_exit_1(leeward, system):
+    def returned():
         system.claims.failed("i-0a", "PodEvictionFailure: shop/web")
         system.claims.close("i-0a", version=1, outcome=Outcome.RETURNED_TO_SERVICE, now=NOW)
 
-    Story(system, given_back)
+    Story(system, returned)
     result = leeward("drain", "node-i-0a", *TABLE)
     assert result.code == 1
     assert "in service again: PodEvictionFailure: shop/web" in result.err

@@ -283,8 +283,8 @@ class TestLive:
     def test_the_execution_is_the_attempt_that_the_table_holds(self, explain, system):
         options = ["--cluster", "blue"]
         explain(event("spot_interruption"), options=options)
-        by_hand = Cause(id="by-hand", kind=CauseKind.MANUAL, at=system.clock.now())
-        system.claims.claim(a_subject(), by_hand, system.clock.now())
+        manual = Cause(id="manual", kind=CauseKind.MANUAL, at=system.clock.now())
+        system.claims.claim(a_subject(), manual, system.clock.now())
         system.claims.begin_attempt("i-0abc", 1)
         assert explain(event("spot_interruption"), options=options)["execution"] == {"i-0abc": "i-0abc-2"}
 

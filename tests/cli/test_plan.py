@@ -73,7 +73,7 @@ def test_without_prices_deletions_are_planned_and_their_savings_are_not_known(as
     assert (command["decision"], command["savingsPerHour"]) == ("delete", None)
 
 
-def test_the_table_tells_savings_and_reasons(leeward, tmp_path):
+def test_the_table_shows_savings_and_reasons(leeward, tmp_path):
     reported = leeward("plan", "--snapshot", a_disruption_snapshot(tmp_path), "--now", NOON).out
     assert "next run, by consolidation: saves $0.48 an hour" in reported
     assert "1 of batch (m5.large) in us-east-1a" in reported
@@ -192,7 +192,7 @@ def test_the_budget_table_says_no_limit(leeward, tmp_path):
     assert "Underutilized" in reported
 
 
-def test_drift_tells_all_fields_with_have_and_want(ask):
+def test_drift_shows_all_fields_with_have_and_want(ask):
     templates = [a_template("lt-web", "m5.xlarge", image="ami-2"), a_template("lt-batch", "m5.large")]
     instances = [an_instance("n1"), an_instance("n2", ImageId="ami-2"), an_instance("n3", SubnetId="subnet-z")]
     found = ask(

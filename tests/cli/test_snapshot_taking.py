@@ -239,11 +239,11 @@ def test_what_may_not_be_read_is_named_with_its_call_and_the_others_come(snapsho
     assert "Traceback" not in err
 
 
-def test_without_the_groups_the_nodes_still_tell_of_their_instances(snapshot, world):
+def test_without_the_groups_the_nodes_still_name_their_instances(snapshot, world):
     world.aws.fail("groups_tagged", AccessDeniedError("autoscaling:DescribeAutoScalingGroups on blue: denied"))
     reported, err, _ = snapshot(code=1)
     assert reported["files"]["instances.json"] == 4
-    assert "instances.json lacks what only auto-scaling-groups.json tells of" in err
+    assert "instances.json lacks what only auto-scaling-groups.json contains" in err
 
 
 def test_a_list_that_is_not_allowed_is_left_out_and_the_others_come(snapshot, world):

@@ -245,7 +245,7 @@ class TestSources:
         node = folder.node("--instance-type", "m6g.xlarge", **files)
         assert (node["status"]["capacity"]["pods"], labels(node)["kubernetes.io/arch"]) == ("21", "arm64")
 
-    def test_zones_that_the_group_does_not_tell_are_its_subnets(self, folder):
+    def test_zones_that_the_group_does_not_show_are_its_subnets(self, folder):
         subnets = [
             {"SubnetId": f"subnet-{letter}", "AvailabilityZone": f"us-east-1{letter}", "AvailableIpAddressCount": 9}
             for letter in "ab"
@@ -274,7 +274,7 @@ class TestSources:
         assert node["status"]["allocatable"] == {"cpu": "1930m", "ephemeral-storage": "17Gi", "pods": "29"}
         assert "kubernetes.io/arch" not in labels(node)
 
-    def test_without_the_launch_template_the_groups_own_instances_tell_the_type(self, folder):
+    def test_without_the_launch_template_the_groups_own_instances_show_the_type(self, folder):
         instance = {"InstanceId": "i-1", "InstanceType": "t3.nano", "State": {"Name": "running"}}
         files = {
             "group": a_group(Instances=[{"InstanceId": "i-1"}]),

@@ -158,7 +158,7 @@ def test_a_group_that_is_not_there_is_named(leeward, system):
 
 def begun(system, **asked):
     """The first two steps of the machine."""
-    call = {"run": {"group": GROUP, **asked}, "execution": "by-hand"}
+    call = {"run": {"group": GROUP, **asked}, "execution": "manual"}
     run = take_lease(Run(group=GROUP, execution="", next=Next.CHECK), call, system.ports)
     return STEPS["check"](run, {}, system.ports)
 
@@ -171,7 +171,7 @@ def test_the_machine_finds_what_the_command_finds_and_keeps_it(plan, leeward, sy
     assert "InstanceRefreshRunning (group web-a)" in blocked.why
     system.service_limits.model.running.clear()
     assert plan("--recorded", code=1) == now
-    assert "for execution by-hand" in leeward("upgrade", "plan", GROUP, "--cluster", CLUSTER, "--recorded").out
+    assert "for execution manual" in leeward("upgrade", "plan", GROUP, "--cluster", CLUSTER, "--recorded").out
 
 
 def test_what_was_overridden_then_has_passed(plan, system):

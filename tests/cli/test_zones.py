@@ -41,7 +41,7 @@ def test_cores_may_be_fractions(zones):
     assert zones(nodes=items(a_node("n1", "us-east-1a", cpu="1930m")))[-1]["cores"] == 1.93
 
 
-def test_a_node_that_tells_no_capacity_counts_with_its_types_cores(zones):
+def test_a_node_that_shows_no_capacity_counts_with_its_types_cores(zones):
     silent = a_node("n1", "us-east-1a", kind="m5.xlarge")
     silent["status"] = {}
     assert zones(nodes=items(silent))[-1]["cores"] == 4

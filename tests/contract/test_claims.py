@@ -312,7 +312,7 @@ def test_a_known_cause_finds_the_closed_record(claims):
 
 
 def test_a_new_cause_opens_a_closed_record_for_a_new_period(claims):
-    """What was said in an earlier period tells duplicates, and decides nothing."""
+    """An event of an earlier period identifies duplicates, and decides nothing."""
     claims.claim(a_subject(), FULL, NOW)
     claims.note(INSTANCE, times={"drained": NOW}, heartbeats={"h": NOW}, offsets={a_surge("i-0other"): by("i-0third")})
     claims.note_attempt(INSTANCE, 1, blocked_by=["x"], evicted=4)

@@ -430,7 +430,7 @@ def test_a_node_keeps_its_mark_where_a_drain_has_begun_since_it_was_read(cluster
     assert not cluster.api.untaint(node, TAINT).taken_out
 
 
-def test_a_node_that_has_changed_otherwise_since_it_was_read_is_given_back(cluster):
+def test_a_node_that_has_changed_otherwise_since_it_was_read_is_returned(cluster):
     read = cluster.api.taint(cluster.api.node("node-a"), TAINT)
     cluster.api.label(cluster.api.node("node-a"), {"team": "shop"})
     assert not cluster.api.untaint(read, TAINT).tainted

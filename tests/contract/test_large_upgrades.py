@@ -37,7 +37,7 @@ def upgrades(monkeypatch):
         yield DynamoUpgrades(Table(AwsClients("us-east-1"), "leeward"))
 
 
-def given_back(record, instance):
+def returned(record, instance):
     cause = Cause(id=cause_id(record, instance), kind=CauseKind.UPGRADE, at=NOW)
     return TerminationRecord(
         subject=a_subject(instance),
@@ -57,7 +57,7 @@ def with_every_drain_failed():
         for first in range(0, NODES, TOGETHER):
             going = IDS[first : first + TOGETHER]
             record = replace(record, under_way={one: tag_for(record, number) for number, one in enumerate(going)})
-            record = conclude(record, {one: given_back(record, one) for one in going}).record
+            record = conclude(record, {one: returned(record, one) for one in going}).record
     return record
 
 

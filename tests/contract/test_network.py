@@ -1,4 +1,4 @@
-"""What every `ports.compute.Network` does, and what `ports.compute.LaunchSources` tells of types: EC2 as the emulator
+"""What every `ports.compute.Network` does, and what `ports.compute.LaunchSources` returns of types: EC2 as the emulator
 answers, the simulated fleet, and the fake of the unit tests."""
 
 from random import Random

@@ -23,7 +23,7 @@ from tests.fakes.groups import FakeGroups
 
 
 class FakeGroupChanges(Calls):
-    """Changes what `FakeGroups` tells; launching what is missing is `groups.refill`'s, as ever."""
+    """Changes what `FakeGroups` returns; launching what is missing is `groups.refill`'s, as ever."""
 
     def __init__(self, groups: FakeGroups) -> None:
         super().__init__()

@@ -8,7 +8,7 @@ from tests.events import event
 from tests.infra.event_pattern import matches
 
 DISRUPTION_PLANNER = "arn:aws:lambda:us-east-1:111122223333:function:leeward-disruption-planner"
-ROUNDS = "arn:aws:states:us-east-1:111122223333:stateMachine:leeward-disruption"
+DISRUPTIONS = "arn:aws:states:us-east-1:111122223333:stateMachine:leeward-disruption"
 
 
 def test_it_decides_every_five_minutes_in_the_cloud_and_in_the_simulation(template):
@@ -22,7 +22,7 @@ def test_a_dead_round_calls_it_and_one_that_ended_well_does_not(template):
     rule = template.named("AWS::Events::Rule")["leeward-disruption-status"]
     assert [target["Arn"] for target in rule["Targets"]] == [DISRUPTION_PLANNER]
     for status, called in (("FAILED", True), ("TIMED_OUT", True), ("ABORTED", True), ("SUCCEEDED", False)):
-        body = event("execution_aborted", detail__status=status, detail__stateMachineArn=ROUNDS)
+        body = event("execution_aborted", detail__status=status, detail__stateMachineArn=DISRUPTIONS)
         assert matches(rule["EventPattern"], json.loads(body)) is called
 
 

@@ -12,7 +12,7 @@ from tests.infra.conftest import EVERYTHING
 ALARM = "AWS::CloudWatch::Alarm"
 UPGRADES = "arn:aws:states:us-east-1:111122223333:stateMachine:leeward-node-group-upgrade"
 MANAGED = "arn:aws:states:us-east-1:111122223333:stateMachine:leeward-managed-node-group-upgrade"
-ROUNDS = "arn:aws:states:us-east-1:111122223333:stateMachine:leeward-disruption"
+DISRUPTIONS = "arn:aws:states:us-east-1:111122223333:stateMachine:leeward-disruption"
 PACKAGES = Path("functions/leeward")
 
 
@@ -47,8 +47,8 @@ def dimensions(alarm):
         ("upgrade-timed-out", "ExecutionsTimedOut", {"StateMachineArn": UPGRADES}, 1, "notBreaching"),
         ("managed-upgrade-failed", "ExecutionsFailed", {"StateMachineArn": MANAGED}, 1, "notBreaching"),
         ("managed-upgrade-timed-out", "ExecutionsTimedOut", {"StateMachineArn": MANAGED}, 1, "notBreaching"),
-        ("disruption-failed", "ExecutionsFailed", {"StateMachineArn": ROUNDS}, 1, "notBreaching"),
-        ("disruption-timed-out", "ExecutionsTimedOut", {"StateMachineArn": ROUNDS}, 1, "notBreaching"),
+        ("disruption-failed", "ExecutionsFailed", {"StateMachineArn": DISRUPTIONS}, 1, "notBreaching"),
+        ("disruption-timed-out", "ExecutionsTimedOut", {"StateMachineArn": DISRUPTIONS}, 1, "notBreaching"),
         ("disruption-planner-stopped", "Errors", {"FunctionName": "leeward-disruption-planner"}, 1, "missing"),
         ("reconciler-stopped", "Errors", {"FunctionName": "leeward-reconciler"}, 1, "missing"),
         ("sync-stopped", "Errors", {"FunctionName": "leeward-sync"}, 1, "missing"),

@@ -102,7 +102,7 @@ def test_the_browser_has_every_lane_span_mark_and_row(chromium):
     assert {phase.value for phase in Phase} <= labels
 
 
-def test_hovering_tells_the_facts(chromium):
+def test_hovering_shows_the_facts(chromium):
     if chromium is None:
         return
     titles = [element["text"] for element in dom_of(chromium, a_full_record()).tags("title")]

@@ -1,4 +1,4 @@
-"""A small fleet by hand, so that these tests know what is in it."""
+"""A small fleet made manually, so that these tests know what is in it."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta

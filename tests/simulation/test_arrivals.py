@@ -104,7 +104,7 @@ def test_maintenance_is_announced_twice_as_one_event_with_another_date(monkeypat
     assert json.dumps(health[0]["affectedEntities"]) == json.dumps(health[1]["affectedEntities"])
 
 
-def test_a_warning_a_scale_in_and_a_drain_by_hand_meet_on_one_instance():
+def test_a_warning_a_scale_in_and_a_manual_drain_meet_on_one_instance():
     world = a_world(an_arrival("collision", pick=2**3))
     outcome = world.run(0.2, converge=HOUR)
     story = "\n".join(outcome.story)

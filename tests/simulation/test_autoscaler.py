@@ -145,7 +145,7 @@ def test_a_node_with_scale_down_disabled_is_kept():
     assert "removes" not in run(world)
 
 
-def test_a_pod_without_room_elsewhere_keeps_its_node():
+def test_a_pod_without_fit_elsewhere_keeps_its_node():
     assert "removes" in run(a_world(deployment(replicas=1), size=2, maximum=2, zones=("us-east-1a",)))
     assert "removes" not in run(a_world(deployment(replicas=1), size=1, maximum=1))
 

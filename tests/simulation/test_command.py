@@ -18,7 +18,7 @@ def _in_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.setattr(command, "SHORTENED", tmp_path / "shortened")
 
 
-def test_the_sum_tells_speed_arrivals_faults_and_checks(capsys):
+def test_the_sum_shows_speed_arrivals_faults_and_checks(capsys):
     assert command.main(["--seeds", "2", *SMALL, "--no-faults"]) == 0
     said = capsys.readouterr().out
     for line in ("seeds: 2, ", "virtual days: ", "arrivals: ", "faults: 0", "invariant checks: ", "violations: 0"):

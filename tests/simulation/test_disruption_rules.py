@@ -114,7 +114,7 @@ def test_a_round_that_does_not_come_to_its_end_is_found():
     assert broken(world) == [Rule.DISRUPTION]
 
 
-def test_what_an_ended_round_has_not_given_back_is_found():
+def test_what_an_ended_round_has_not_returned_is_found():
     world = a_world()
     group = world.groups[GROUP]
     world.groups[GROUP] = replace(group, suspended=("AZRebalance",))
@@ -136,7 +136,7 @@ def test_a_mark_is_the_rounds_as_long_as_it_is_open():
     assert broken(world) == [Rule.STALE_TAINT]
 
 
-def test_a_round_may_shrink_a_group_by_the_nodes_it_tells_and_no_further():
+def test_a_round_may_shrink_a_group_by_the_nodes_it_shows_and_no_further():
     book = Book()
     record = a_world().disruptions["blue"]
     books = DisruptionBooks({GROUP: book})

@@ -347,17 +347,17 @@ def test_a_paused_cluster_is_not_even_looked_at():
     assert not any("drift-reasons" in key for notes in annotations(world) for key in notes)
 
 
-def test_a_round_started_by_hand_finds_out_by_itself_what_there_is_to_do():
+def test_a_round_started_manually_finds_out_by_itself_what_there_is_to_do():
     world = Disrupted().drifting()
-    world.at(DECIDED - 40, lambda: world.machine.start("by-hand", {"cluster": "blue"})).run(0.3)
-    assert "RequestTerminations" in world.states["by-hand"]
+    world.at(DECIDED - 40, lambda: world.machine.start("manual", {"cluster": "blue"})).run(0.3)
+    assert "RequestTerminations" in world.states["manual"]
     assert world.record.number >= 1
 
 
-def test_a_start_by_hand_with_nothing_to_do_says_so():
+def test_a_manual_start_with_nothing_to_do_says_so():
     world = Disrupted()
-    world.at(DECIDED - 40, lambda: world.machine.start("by-hand", {"cluster": "blue"})).run(0.2)
-    assert "execution by-hand: SUCCEEDED NothingToDo" in world.story
+    world.at(DECIDED - 40, lambda: world.machine.start("manual", {"cluster": "blue"})).run(0.2)
+    assert "execution manual: SUCCEEDED NothingToDo" in world.story
 
 
 @pytest.mark.parametrize(
@@ -370,8 +370,8 @@ def test_a_start_by_hand_with_nothing_to_do_says_so():
 )
 def test_a_wrong_input_is_reported(given, reported):
     world = Disrupted()
-    world.at(DECIDED - 40, lambda: world.machine.start("by-hand", given)).run(0.2)
-    assert f"execution by-hand: FAILED LeaseNotAcquired {reported}" in world.story
+    world.at(DECIDED - 40, lambda: world.machine.start("manual", given)).run(0.2)
+    assert f"execution manual: FAILED LeaseNotAcquired {reported}" in world.story
 
 
 def test_a_second_execution_hands_over_to_the_first():

@@ -239,11 +239,11 @@ def environments(injector, timeline, invocations, *bodies):
     """What the clocks of invocations of one function say, against the true time in seconds."""
     clock, off = SimClock(timeline, invocations, injector.clock_skew), []
 
-    def tell():
+    def send():
         off.append((clock.now() - timeline.instant()).total_seconds())
 
-    for body in bodies or (tell,):
-        invocations.start(lambda body=body: (tell(), body()), lambda _ended: None, name="drain look", timeout=60)
+    for body in bodies or (send,):
+        invocations.start(lambda body=body: (send(), body()), lambda _ended: None, name="drain look", timeout=60)
         timeline.run_until(timeline.now() + 1)
     return off
 

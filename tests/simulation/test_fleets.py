@@ -22,7 +22,7 @@ from simulation.fleets import (
 )
 
 OF_UPGRADES = {ArrivalKind.UPGRADE, ArrivalKind.UPGRADE_CONTROLLED, ArrivalKind.UPGRADE_STOPPED}
-OF_ROUNDS = {ArrivalKind.DISRUPTION_STOPPED, ArrivalKind.TEMPLATE_CHANGED}
+OF_DISRUPTIONS = {ArrivalKind.DISRUPTION_STOPPED, ArrivalKind.TEMPLATE_CHANGED}
 
 SEEDS = range(40)
 HOUR = 3600
@@ -230,7 +230,7 @@ def test_arrivals_come_in_order_within_the_hours_about_as_often_as_asked():
 
 def test_every_kind_arrives_and_spot_warnings_most():
     kinds = Counter(arrival.kind for arrival in arrivals(fleet(1), Random(1), 10, 200))
-    assert set(kinds) == set(ArrivalKind) - OF_UPGRADES - OF_ROUNDS
+    assert set(kinds) == set(ArrivalKind) - OF_UPGRADES - OF_DISRUPTIONS
     assert kinds.most_common(1)[0][0] is ArrivalKind.SPOT_WARNING
 
 

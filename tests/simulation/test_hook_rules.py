@@ -6,14 +6,14 @@ from datetime import timedelta
 import pytest
 
 from leeward.policy.document import DrainPolicy
-from simulation.hook_rules import BOOTS_WITHIN, SWEEPS
+from simulation.hook_rules import BOOTS_WITHIN, RECONCILED
 from simulation.invariants import Rule
 from tests.fakes.builders import GROUP, a_policy, policies
 from tests.fakes.clock import START
 from tests.simulation.view_stand_in import INSTANCE, a_record, rules
 
 HOOK = "leeward-terminate"
-LATE = BOOTS_WITHIN - SWEEPS
+LATE = BOOTS_WITHIN - RECONCILED
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def test_a_node_that_is_replaced_for_drift_without_any_is_found(method, found):
     assert watched.broken() == found
 
 
-def test_drift_that_a_run_without_an_error_does_not_tell_is_found():
+def test_drift_that_a_run_without_an_error_does_not_show_is_found():
     watched = Watched().launches(NEW)
     assert watched.later() == []
     assert watched.decide() == [Rule.DRIFT_SEEN]
@@ -128,7 +128,7 @@ def test_drift_that_is_reported_is_not_missed():
         "terminating",
     ],
 )
-def test_drift_that_a_run_could_not_see_or_need_not_tell_is_excused(excuse):
+def test_drift_that_a_run_could_not_see_or_need_not_show_is_excused(excuse):
     watched = Watched().launches(NEW)
     watched.later()
     excuse(watched)

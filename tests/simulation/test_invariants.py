@@ -13,7 +13,7 @@ from leeward.ports.kubernetes import EvictionRefusedError
 from local.cluster.history import Cause as Loss
 from simulation.asked import Kind
 from simulation.aws.books import Book
-from simulation.convergence import RESTS
+from simulation.convergence import COOLDOWN
 from simulation.faults import Crowd
 from simulation.hook_rules import NEVER_JOINS
 from simulation.invariants import HANDING_OVER, Rule, Violation, check
@@ -153,8 +153,8 @@ def test_another_teams_hook_is_a_deadline_only_where_it_ends_the_instance(world,
     assert rules(checker.after_event(world)) == found
 
 
-def test_a_drain_by_hand_deletes_for_the_termination_that_it_began_and_for_no_later_one(world, checker):
-    world.ask(Kind.BY_HAND, deletes=True)
+def test_a_manual_drain_deletes_for_the_termination_that_it_began_and_for_no_later_one(world, checker):
+    world.ask(Kind.MANUAL, deletes=True)
     world.records[INSTANCE] = a_record()
     first, second = world.pods("web-1", "web-2")
     world.api.delete_pod(first)
@@ -257,7 +257,7 @@ def test_the_desired_size_is_not_lowered_for_an_instance_that_nothing_was_launch
 
 
 def test_two_executions_of_one_instance_may_overlap_only_while_one_hands_over(world, checker):
-    world.open_executions |= {"i-a-1", "i-a-2", "i-b-1", "by-hand"}
+    world.open_executions |= {"i-a-1", "i-a-2", "i-b-1", "manual"}
     assert checker.after_event(world) == []
     world.clock.sleep(HANDING_OVER + 1)
     assert rules(checker.after_event(world)) == [Rule.EXECUTION]
@@ -282,7 +282,7 @@ def test_the_node_of_a_running_instance_is_not_removed(world, checker):
     assert checker.after_event(world) == []
 
 
-def test_a_node_that_is_given_back_whole_breaks_nothing(world, checker):
+def test_a_node_that_is_returned_whole_breaks_nothing(world, checker):
     world.taint()
     world.api.untaint(world.api.node(NODE), TAINT)
     assert checker.at_the_end(world) == []
@@ -318,13 +318,13 @@ def test_no_message_is_left_at_the_end(world, checker, left):
 
 def test_an_open_record_without_an_execution_is_reported_at_the_end(world, checker):
     world.records[INSTANCE] = a_record()
-    world.clock.sleep(RESTS.total_seconds())
+    world.clock.sleep(COOLDOWN.total_seconds())
     assert rules(checker.at_the_end(world)) == [Rule.RECORD]
 
 
 def test_an_open_record_may_rest_between_two_executions(world, checker):
     world.records[INSTANCE] = a_record(at=START - timedelta(hours=5))
-    world.rested[INSTANCE] = world.now - RESTS.total_seconds() + 1
+    world.rested[INSTANCE] = world.now - COOLDOWN.total_seconds() + 1
     assert checker.at_the_end(world) == []
     world.clock.sleep(1)
     assert rules(checker.at_the_end(world)) == [Rule.RECORD]

@@ -134,16 +134,16 @@ def test_nested_branches_end_with_the_execution():
 def test_variables_are_assigned_together_and_read_everywhere_after():
     states = {
         "First": {"Type": "Pass", "Assign": {"a": 1, "b": 2}, "Next": "Swap"},
-        "Swap": {"Type": "Pass", "Assign": {"a": "{% $b %}", "b": "{% $a %}"}, "Next": "Tell"},
-        "Tell": {"Type": "Succeed", "Output": {"a": "{% $a %}", "sum": "{% $a * 10 + $b %}"}},
+        "Swap": {"Type": "Pass", "Assign": {"a": "{% $b %}", "b": "{% $a %}"}, "Next": "Report"},
+        "Report": {"Type": "Succeed", "Output": {"a": "{% $a %}", "sum": "{% $a * 10 + $b %}"}},
     }
     assert Bench(states).run().output == {"a": 2, "sum": 21}
 
 
 def test_a_branch_reads_the_variables_outside_and_keeps_its_own():
     inside = {
-        "Own": {"Type": "Pass", "Assign": {"own": "{% $outer + $states.input %}"}, "Next": "Tell"},
-        "Tell": {"Type": "Succeed", "Output": "{% $own %}"},
+        "Own": {"Type": "Pass", "Assign": {"own": "{% $outer + $states.input %}"}, "Next": "Report"},
+        "Report": {"Type": "Succeed", "Output": "{% $own %}"},
     }
     states = {
         "Set": {"Type": "Pass", "Assign": {"outer": 10}, "Next": "Each"},
@@ -167,11 +167,11 @@ def test_choices_and_catchers_assign_too():
                     "ErrorEquals": ["Odd"],
                     "Assign": {"error": "{% $states.errorOutput.Error %}"},
                     "Output": {"why": "{% $way %}"},
-                    "Next": "Tell",
+                    "Next": "Report",
                 }
             ]
         ),
-        "Tell": {"Type": "Succeed", "Output": "{% $states.input.why & ', ' & $error %}"},
+        "Report": {"Type": "Succeed", "Output": "{% $states.input.why & ', ' & $error %}"},
     }
     assert Bench(states, Ended(error="Odd")).run(n=1).output == "left, Odd"
     assert Bench(states, Ended(error="Odd")).run(n=2).output == "straight on, Odd"

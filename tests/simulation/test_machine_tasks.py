@@ -54,9 +54,9 @@ def test_a_function_that_fails_fails_the_task_that_waits():
 def test_a_task_that_waits_can_be_failed_by_its_token_once():
     bench = Bench({"Do": for_token(Catch=CATCH), "Done": DONE, "Broken": BROKEN}, Ended(result=1))
     answers = []
-    bench.at(10, lambda: answers.append(bench.account.fail(token_of(bench), "Odd", "by hand")))
+    bench.at(10, lambda: answers.append(bench.account.fail(token_of(bench), "Odd", "manual")))
     bench.at(10, lambda: answers.append(bench.account.succeed(token_of(bench))))
-    assert bench.run().cause == "Odd|by hand"
+    assert bench.run().cause == "Odd|manual"
     assert answers == [True, False]
 
 

@@ -15,7 +15,7 @@ from simulation.aws.books import Book
 from simulation.foreign_taints import OTHER_DEPLOYMENT
 from simulation.invariants import Rule
 from simulation.maintenance_budget_rules import SETTLED
-from simulation.node_rules import CLAIMED_WITHIN, IN_GOOD_TIME, MARKED_AGAIN, NOTICE, UNMARKED
+from simulation.node_rules import CLAIMED_WITHIN, IN_GOOD_TIME, NOTICE, TAINTED_AGAIN, UNTAINTED
 from tests.fakes.builders import GROUP, ZONE, a_group, a_policy, policies
 from tests.fakes.clock import START
 from tests.simulation.view_stand_in import INSTANCE, NODE, TAINT, a_record, rules
@@ -210,7 +210,7 @@ def test_a_spot_instance_is_not_let_go_earlier_whatever_deadline_the_product_bel
     answer(world)
     (found,) = checker.after_event(world)
     assert rules([found]) == [Rule.NOTICE]
-    assert found.text == f"{INSTANCE} is let go 60 s before EC2 takes it, with default/web-1"
+    assert found.text == f"{INSTANCE} is released 60 s before EC2 takes it, with default/web-1"
 
 
 def test_a_warning_that_was_handled_keeps_a_blocked_node_past_its_time_out(world, checker):
@@ -297,7 +297,7 @@ def test_a_mark_that_an_older_write_has_taken_is_repeated_by_the_drain(world, ch
     world.work()
     world.api.untaint(world.api.node(NODE), TAINT)
     assert checker.after_event(world) == []
-    assert a_while(world, checker, MARKED_AGAIN + 1) == []
+    assert a_while(world, checker, TAINTED_AGAIN + 1) == []
     world.api_in_trouble = False
     if again:
         world.taint()
@@ -351,14 +351,14 @@ def test_a_spot_instance_is_taken_before_its_pods_are_evicted(world, checker):
 
 def test_the_node_of_a_warned_instance_is_tainted_at_once_and_stays_so(world, checker):
     warned(world, checker, tainted=False)
-    assert a_while(world, checker, UNMARKED) == []
+    assert a_while(world, checker, UNTAINTED) == []
     assert rules(a_while(world, checker, 1)) == [Rule.DEADLINE]
-    assert a_while(world, checker, UNMARKED) == []
+    assert a_while(world, checker, UNTAINTED) == []
     world.taint()
     assert checker.after_event(world) == []
     world.api.untaint(world.api.node(NODE), TAINT)
     assert checker.after_event(world) == []
-    assert rules(a_while(world, checker, UNMARKED + 1)) == [Rule.DEADLINE]
+    assert rules(a_while(world, checker, UNTAINTED + 1)) == [Rule.DEADLINE]
 
 
 def test_a_spot_instance_is_taken_while_our_hook_waits(world, checker):

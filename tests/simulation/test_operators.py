@@ -47,7 +47,7 @@ def bare_pod():
     }
 
 
-def test_a_drain_by_hand_empties_the_node_and_the_cordon_comes_off_later():
+def test_a_manual_drain_empties_the_node_and_the_cordon_comes_off_later():
     world = a_world(an_arrival("operator_drain"))
     pods, seen = [], world.seen
 
@@ -67,7 +67,7 @@ def test_a_drain_by_hand_empties_the_node_and_the_cordon_comes_off_later():
     assert world.cluster.history.violations() == []
 
 
-def test_a_drain_by_hand_without_force_leaves_a_node_with_a_bare_pod_cordoned_and_full():
+def test_a_manual_drain_without_force_leaves_a_node_with_a_bare_pod_cordoned_and_full():
     world = a_world(an_arrival("operator_drain", pick=0), workloads=(bare_pod(),), groups=(GroupPlan(size=1),))
     story = run(world)
     assert f"kubectl drain refuses {NODE}: a pod has no controller" in story
@@ -75,20 +75,20 @@ def test_a_drain_by_hand_without_force_leaves_a_node_with_a_bare_pod_cordoned_an
     assert node_of(world.cluster.get("pods", "alone", "default")) == NODE
 
 
-def test_a_drain_by_hand_with_force_takes_a_bare_pod_along():
+def test_a_manual_drain_with_force_takes_a_bare_pod_along():
     world = a_world(an_arrival("operator_drain", pick=FORCE), workloads=(bare_pod(),), groups=(GroupPlan(size=1),))
     assert f"kubectl drain has emptied {NODE}" in run(world)
     assert world.cluster.store.find("pods", "alone", "default") is None
 
 
-def test_a_drain_by_hand_gives_up_where_two_budgets_select_a_pod():
+def test_a_manual_drain_gives_up_where_two_budgets_select_a_pod():
     twice = (deployment(replicas=6), budget(), {**budget(), "metadata": {"name": "second", "namespace": "default"}})
     story = run(a_world(an_arrival("operator_drain"), workloads=twice))
     assert f"kubectl drain gives up on {NODE}" in story
     assert "has emptied" not in story
 
 
-def test_a_drain_by_hand_waits_for_a_budget_as_long_as_its_patience():
+def test_a_manual_drain_waits_for_a_budget_as_long_as_its_patience():
     story = run(a_world(an_arrival("operator_drain"), workloads=(deployment(replicas=6), budget(unavailable=0))))
     drained, gave_up = (next(line for line in story.splitlines() if word in line) for word in ("drains", "gives up"))
     assert (drained[:11], gave_up[:11]) == ("02 00:04:00", "02 00:14:00")
@@ -138,7 +138,7 @@ def test_a_detached_instance_ends_when_its_owner_has_seen_enough():
     assert world.groups["spot"].desired == 2
 
 
-def test_an_execution_started_by_hand_under_any_name_ends_the_node():
+def test_an_execution_started_manually_under_any_name_ends_the_node():
     for pick in (PICKS | 3, PICKS | 1):  # a name of its own; the name that the product would take
         world = a_world(an_arrival("operator_start_execution", pick=pick))
         run(world)
@@ -149,12 +149,12 @@ def test_an_execution_started_by_hand_under_any_name_ends_the_node():
 
 
 @pytest.mark.parametrize("flags", [False, True])
-def test_an_execution_started_by_hand_for_an_instance_that_does_not_exist_fails_and_changes_nothing(flags):
+def test_an_execution_started_manually_for_an_instance_that_does_not_exist_fails_and_changes_nothing(flags):
     world = a_world(an_arrival("operator_start_execution", pick=0))
     world.flags = flags
     story = run(world)
-    assert "starts execution by-hand-0 for i-0123456789abcdef0" in story
-    assert "execution by-hand-0: FAILED" in story
+    assert "starts execution manual-0 for i-0123456789abcdef0" in story
+    assert "execution manual-0: FAILED" in story
     assert world.records == {}
     assert len(world.groups["spot"].instances) == 3
 

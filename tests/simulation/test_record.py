@@ -82,7 +82,7 @@ def test_a_workload_has_its_size_its_minimum_and_every_pod_that_was_missed():
     assert not web.under
 
 
-def test_marks_tell_what_came_and_what_was_decided_at_the_node_that_it_is_about():
+def test_marks_show_what_came_and_what_was_decided_at_the_node_that_it_is_about():
     marks = [mark for mark in recorded().marks if mark.node == f"node-{FIRST}"]
     assert marks[0].kind is MarkKind.EVENT
     assert marks[0].text == f"event EC2 Spot Instance Interruption Warning: {FIRST}"

@@ -27,7 +27,7 @@ def test_its_hook_is_answered_before_ec2_takes_it():
     assert world.records[FIRST].outcome is Outcome.TERMINATED
 
 
-def test_a_warning_that_joins_a_blocked_drain_keeps_the_node_from_being_given_back():
+def test_a_warning_that_joins_a_blocked_drain_keeps_the_node_from_being_returned():
     world = after(Arrival(at_seconds=60, kind="rebalance"), WARNING)
     record = world.records[FIRST]
     assert (record.status, record.outcome, record.attempt) == (Status.CLOSED, Outcome.TERMINATED, 1)

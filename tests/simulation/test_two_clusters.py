@@ -1,4 +1,4 @@
-"""Worlds in which one deployment serves two clusters: what each of them is, and how rules tell them apart."""
+"""Worlds in which one deployment serves two clusters: what each of them is, and how rules distinguish them."""
 
 from dataclasses import replace
 
@@ -217,18 +217,18 @@ def hook_on(group):
     return LifecycleHook(name="", group=group.name, transition=TERMINATING, heartbeat_timeout=300)
 
 
-@pytest.mark.parametrize("by_hand", [False, True])
+@pytest.mark.parametrize("manual", [False, True])
 def test_a_termination_in_a_group_that_no_policy_selects_is_noticed_unless_an_operator_asked_for_it(
-    world, rules, by_hand
+    world, rules, manual
 ):
     green, now = world.sites[1], world.timeline.instant()
     for selected in (True, False):
         member = serving(green, selected=selected)
-        if by_hand:
-            world.started_by_hand.add(member.id)
+        if manual:
+            world.started_manually.add(member.id)
         cause = Cause(id=f"spot#{member.id}", kind=CauseKind.SPOT_INTERRUPTION, at=now)
         world.claims.claim(replace(a_subject(member.id), group=member.group), cause, now)
-        assert broken(rules) == ([] if selected or by_hand else [Rule.SELECTED])
+        assert broken(rules) == ([] if selected or manual else [Rule.SELECTED])
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_a_warned_node_without_a_taint_is_noticed_where_its_own_api_answers(worl
 @pytest.mark.parametrize(("away", "found"), [("", [Rule.MINUTE]), ("green", [Rule.MINUTE]), ("blue", [])])
 def test_an_api_that_the_reconciler_does_not_reach_is_noticed_where_it_answers(world, rules, away, found):
     world.timeline.run_until(world.now + 30)
-    world.system.swept = world.now
+    world.system.reconciled = world.now
     world.sites[1].kubernetes.listed["reconciler"] = world.now
     for site in world.sites:
         if site.cluster_name == away:

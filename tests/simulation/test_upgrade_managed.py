@@ -29,7 +29,7 @@ def forcing(fleet):
 
 
 def status(world):
-    """As `leeward upgrade status` tells it now."""
+    """As `leeward upgrade status` shows it now."""
     observation = observe(world.record, world.world.system.ports)
     return status_of(observation.preflight, world.record)
 

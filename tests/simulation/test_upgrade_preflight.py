@@ -24,8 +24,8 @@ def labelled(world, label):
 
 
 def test_pods_that_nothing_can_host_on_the_new_template_stop_it():
-    world = Upgraded(a_fleet(workloads=(bound("web", "by-hand"),)))
-    world.at(30, lambda: labelled(world, "by-hand")).start(launchTemplateVersion="2").run()
+    world = Upgraded(a_fleet(workloads=(bound("web", "manual"),)))
+    world.at(30, lambda: labelled(world, "manual")).start(launchTemplateVersion="2").run()
     assert (world.ended(), unchanged(world)) == ("PreflightBlocked", True)
     assert "PodsFitNowhere (pod default/web-" in world.why()
 

@@ -87,7 +87,7 @@ def test_an_instance_that_served_when_the_last_upgrade_ended_is_found_whatever_a
     assert broken(world, checker) == [Rule.TARGET]
 
 
-def test_what_was_not_given_back_is_found():
+def test_what_was_not_returned_is_found():
     world, _ = a_world()
     assert broken(world) == []
     world.groups[GROUP] = replace(world.groups[GROUP], suspended=("AZRebalance",))
@@ -122,7 +122,7 @@ def test_an_upgrade_that_gets_nowhere_is_found():
 
 def test_more_nodes_at_once_than_allowed_are_found():
     world, _ = a_world(under_way={"i-a": "1", "i-b": "2"})
-    world.cluster.add_node(NodeSpec(name="node-a-again", instance_id="i-b"))  # names tell nothing of instances
+    world.cluster.add_node(NodeSpec(name="node-a-again", instance_id="i-b"))  # names say nothing of instances
     for node in ("node-a", "node-a-again"):
         spec = {"nodeName": node, "containers": [{"name": "app", "image": "app"}]}
         world.cluster.create("pods", {"metadata": {"name": f"pod-of-{node}"}, "spec": spec}, "default")

@@ -18,7 +18,7 @@ STORIES = {
 
 @cache
 def reported(machine, name):
-    return upgrade_story.tell(STORIES[machine][name])
+    return upgrade_story.play(STORIES[machine][name])
 
 
 @pytest.mark.parametrize(("machine", "name"), [(machine, name) for machine in STORIES for name in STORIES[machine]])

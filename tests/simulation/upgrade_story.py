@@ -30,7 +30,7 @@ class Story:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
+class Played:
     """What became of it."""
 
     world: Upgraded
@@ -41,7 +41,7 @@ class Told:
         return {name: entered(execution)[-1] for name, execution in self.world.everywhere.items()}
 
 
-def tell(story: Story) -> Told:
+def play(story: Story) -> Played:
     """Run it. A state is left by a choice's condition (the default's is empty), any other by its next state."""
     with pytest.MonkeyPatch.context() as patch:
         ways = _choices_made(patch)
@@ -49,7 +49,7 @@ def tell(story: Story) -> Told:
     for execution in world.everywhere.values():
         states = entered(execution)
         ways |= set(pairwise(states))
-    return Told(world=world, ways=frozenset(ways))
+    return Played(world=world, ways=frozenset(ways))
 
 
 def _choices_made(patch: pytest.MonkeyPatch) -> set[Way]:

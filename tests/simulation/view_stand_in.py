@@ -1,4 +1,4 @@
-"""A world at rest by hand, as the invariants look at it: a test changes one thing."""
+"""An idle world made manually, as the invariants look at it: a test changes one thing."""
 
 from dataclasses import dataclass, field
 from math import inf
@@ -42,7 +42,7 @@ class World:
     reused: set = field(default_factory=set)
     tainted_by_others: set = field(default_factory=set)
     terminations: list = field(default_factory=list)
-    started_by_hand: set = field(default_factory=set)
+    started_manually: set = field(default_factory=set)
     strays: list = field(default_factory=list)
     books: dict = field(default_factory=dict)
     faultless: bool = True

@@ -47,7 +47,7 @@ def test_a_detached_instance_keeps_its_pods_and_its_node_serves_again(kind):
     assert system.clock.now() < DETACHED + MAX_AGE + timedelta(minutes=2)  # no message tells of it
 
 
-def test_a_drain_by_hand_goes_on_after_the_instance_was_detached():
+def test_a_manual_drain_goes_on_after_the_instance_was_detached():
     system = a_system(pods=[a_pod()], budgets=[a_budget(0)])
     claim(system, CauseKind.MANUAL)
     opens = (START + timedelta(minutes=4), lambda: system.kubernetes.set_allowed("shop/web", 1))

@@ -203,7 +203,7 @@ class TestLoadBalancers:
         Walker(system).run(I)
         assert system.load_balancers.asked["targets"] == 0
 
-    def test_a_node_that_is_given_back_serves_load_balancers_again(self):
+    def test_a_node_that_is_returned_serves_load_balancers_again(self):
         """The Node Termination Handler's label stayed for ever: its check was the wrong way round."""
         system = a_system(pods=[a_pod()], budgets=[a_budget(0)])
         claim(system, CauseKind.MANUAL)
@@ -415,7 +415,7 @@ class TestSingleReplicas:
         assert system.kubernetes.done == ["scale shop/web 2", "evict shop/web-1", "scale shop/web 1"]
         assert START + timedelta(minutes=7, seconds=30) <= system.claims.records[I].times["drained"]
 
-    def test_a_node_that_is_given_back_leaves_no_second_one_behind(self):
+    def test_a_node_that_is_returned_leaves_no_second_one_behind(self):
         system = a_surging_system(budgets=[a_budget(0)])
         claim(system, CauseKind.MANUAL)
         assert each_second(system, ready_after(system, 10)).run(I).ended == "PodEvictionFailure"

@@ -44,7 +44,7 @@ def ends_the_instance(system, *, at="Drain", cause="taken out of service in resp
 
 def drain_the_others(system):
     """A person drains every member that stays: their records are open."""
-    cause = Cause(id="by-hand", kind=CauseKind.MANUAL, at=system.clock.now())
+    cause = Cause(id="manual", kind=CauseKind.MANUAL, at=system.clock.now())
     for member in system.groups.by_name[GROUP].instances:
         if member.id != I:
             system.claims.claim(a_subject(member.id), cause, system.clock.now())
@@ -259,7 +259,7 @@ def test_asked_twice_to_pass_an_offset_on_the_same_instance_is_chosen():
     assert ended(system) == (Status.CLOSED, Outcome.TERMINATED)
 
 
-def test_a_rebalanced_node_that_cannot_be_drained_is_given_back_and_the_newcomer_goes_again():
+def test_a_rebalanced_node_that_cannot_be_drained_is_returned_and_the_newcomer_goes_again():
     system = a_fleet(pods=[a_pod()], budgets=[a_budget(0)])
     before = size(system)
     claim(system, CauseKind.REBALANCE_RECOMMENDATION)

@@ -96,7 +96,7 @@ def test_a_dead_webhook_does_not_keep_a_scale_in_from_its_time_out():
     assert LINE in failure.message
 
 
-def test_a_drain_that_a_dead_webhook_blocks_is_given_back_naming_the_webhook():
+def test_a_drain_that_a_dead_webhook_blocks_is_returned_naming_the_webhook():
     system = a_guarded_system()
     claim(system, CauseKind.MANUAL)
     assert Walker(system).run(I).ended == "PodEvictionFailure"

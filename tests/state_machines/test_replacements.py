@@ -522,7 +522,7 @@ def test_who_loses_the_race_for_a_promise_places_anew():
 
 
 def test_addresses_are_counted_for_the_greediest_type_that_the_groups_template_allows():
-    """The group names no type itself: only its template, as fn sync has written it down, tells that a bigger node may
+    """The group names no type itself: only its template, as fn sync has recorded it, says that a bigger node may
     come, which takes 30 addresses an interface.
     """
     system = a_system(a_pod(), free=(45, 45, 200))

@@ -83,7 +83,7 @@ def test_what_another_team_has_not_finished_keeps_the_instance_although_we_have(
     assert system.instances.known[I].state == "running"
 
 
-def test_by_hand_a_retained_instance_is_drained_and_ended_without_decrement():
+def test_manually_a_retained_instance_is_drained_and_ended_without_decrement():
     """It does not count for the group's size any more."""
     system = a_system(pods=[a_pod()], drain=SHORT, group=RETAINS)
     system.groups.set_lifecycle(GROUP, I, "Terminating:Retained")

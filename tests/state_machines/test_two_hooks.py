@@ -106,7 +106,7 @@ def test_a_step_that_hangs_until_its_function_ends_does_not_outlast_a_hook_of_a_
 
 @pytest.mark.parametrize("left", ["leeward-terminate", "short"])
 def test_the_hook_that_still_waits_is_the_one_that_is_heartbeaten(left):
-    """The other one was answered by hand."""
+    """The other one was answered manually."""
     system = a_held_system(BOTH)
     other = next(hook.name for hook in BOTH if hook.name != left)
     system.groups.complete(group=GROUP, hook=other, instance=I, result=HookResult.CONTINUE)

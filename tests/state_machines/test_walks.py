@@ -316,18 +316,18 @@ def test_a_step_that_keeps_failing_leaves_an_open_record_that_says_when_to_try_a
     assert record.times["retry"] > system.clock.now()
 
 
-def test_started_by_hand_it_claims_starts_the_named_execution_and_hands_over():
+def test_started_manually_it_claims_starts_the_named_execution_and_hands_over():
     system = a_system(pods=[a_pod()])
-    walk = Walker(system).run(I, by_hand="console-run")
+    walk = Walker(system).run(I, manual="console-run")
     assert walk.ended == "Delegated"
     assert system.executions.open == {f"{I}-1"}
     assert system.claims.records[I].causes[0].kind is CauseKind.MANUAL
     assert Walker(system).run(I).ended == "Terminated"
-    assert system.groups.launches == []  # the group replaces a node drained by hand
+    assert system.groups.launches == []  # the group replaces a node drained manually
 
 
-def test_nonsense_by_hand_fails_with_a_sentence():
-    walk = Walker(a_system()).run("i-unknown", by_hand="console-run")
+def test_manual_nonsense_fails_with_a_sentence():
+    walk = Walker(a_system()).run("i-unknown", manual="console-run")
     assert walk.ended == "NodeTerminationFailure"
     assert "i-unknown" in walk.cause
 
@@ -424,7 +424,7 @@ def test_a_hook_that_joins_while_the_node_is_removed_is_answered():
     assert [hook for _, hook, _, _ in system.groups.answered] == ["leeward-terminate"]
 
 
-def test_a_hook_that_joins_while_a_node_with_maintenance_ahead_is_given_back_is_drained_for_and_answered():
+def test_a_hook_that_joins_while_a_node_with_maintenance_ahead_is_returned_is_drained_for_and_answered():
     system = a_system(hooks=[our_hook()], pods=[a_pod()], budgets=[a_budget(0)])
     claim(system, CauseKind.SCHEDULED_CHANGE, deadline=START + timedelta(days=2))
 

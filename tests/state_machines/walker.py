@@ -49,10 +49,10 @@ class Walker:
     before: Callable[[str, Any], None] = lambda _state, _input: None
     killed: list[str] = field(default_factory=list)
 
-    def run(self, instance: str, attempt: int = 1, *, by_hand: str = "") -> Walk:
+    def run(self, instance: str, attempt: int = 1, *, manual: str = "") -> Walk:
         """From StartAt to an end, in virtual time; at most LONGEST transitions."""
-        name = by_hand or execution_name(instance, attempt)
-        data: Any = {"instance": instance} if by_hand else {"instance": instance, "attempt": attempt, "v": 1}
+        name = manual or execution_name(instance, attempt)
+        data: Any = {"instance": instance} if manual else {"instance": instance, "attempt": attempt, "v": 1}
         walk, state = Walk(), DEFINITION["StartAt"]
         for _ in range(LONGEST):
             walk.states.append(state)

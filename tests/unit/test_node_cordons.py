@@ -24,21 +24,21 @@ def test_a_cordon_and_a_label_of_another_owner_stay():
     assert uncordoned(held) == node
 
 
-def test_a_node_that_is_given_back_stays_cordoned_for_the_upgrade():
+def test_a_node_that_is_returned_stays_cordoned_for_the_upgrade():
     held = cordoned(a_node(), "web")
     back = untainted(tainted(held, TAINT, cordon=True), TAINT)
     assert back == held
     assert uncordoned(back) == a_node()
 
 
-def test_a_node_on_its_way_out_serves_again_only_when_it_is_given_back():
+def test_a_node_on_its_way_out_serves_again_only_when_it_is_returned():
     leaving = tainted(cordoned(a_node(), "web"), TAINT, cordon=True)
     lifted = uncordoned(leaving)
     assert lifted.unschedulable
     assert not untainted(lifted, TAINT).unschedulable
 
 
-def test_a_node_on_its_way_out_is_no_target_of_load_balancers_and_is_one_again_when_it_is_given_back():
+def test_a_node_on_its_way_out_is_no_target_of_load_balancers_and_is_one_again_when_it_is_returned():
     """The Node Termination Handler never took its label off again: its comparison was the wrong way round."""
     leaving = tainted(a_node(), TAINT, cordon=True, exclude=True)
     assert leaving.labels[well_known.EXCLUDE_LABEL] == "true"

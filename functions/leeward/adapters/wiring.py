@@ -213,7 +213,7 @@ def _print(sentence: str) -> None:
 
 def _role_of(access: KubernetesAccess, clients: AwsClients, clock: Clock) -> Callable[[ServedCluster], Access]:
     """Return the choice of a cluster's credentials. Sessions carry the function's name, so that the cluster's audit log
-    tells the functions of one role from each other.
+    distinguishes the functions of one role.
     """
     session = os.environ.get("AWS_LAMBDA_FUNCTION_NAME", SESSION_NAME)
 

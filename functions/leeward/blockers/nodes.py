@@ -83,7 +83,7 @@ def _attached(held: HeldVolume, inputs: NodeInputs, time_out: timedelta, now: da
         until=since + time_out,
         fix=(
             f"{volume} {stage}{whom}{says}: kubectl describe volumeattachment {attachment.name} and the log of the CSI "
-            f"controller tell why; where the instance is gone for good, kubectl taint node {inputs.node.name} "
+            f"controller say why; where the instance is gone for good, kubectl taint node {inputs.node.name} "
             "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute lets it go; a drain waits no longer than "
             "drain.volumeDetachTimeout"
         ),
@@ -153,7 +153,7 @@ def _of_upgrade(owner: ProtectionOwner) -> str:
     """Return one clause with its command."""
     group, look = owner.name, f"leeward upgrade status {owner.name}"
     if owner.execution is None:
-        return f"it comes off when that has ended; {look} --cluster NAME tells when that should be"
+        return f"it comes off when that has ended; {look} --cluster NAME shows when that should be"
     where = f"execution {owner.execution} is {owner.phase}"
     if owner.until is not None:
         return f"{where}, and it comes off when that has ended, by estimate then ({look})"
@@ -164,7 +164,7 @@ def _of_upgrade(owner: ProtectionOwner) -> str:
 
 def _of_disruption(owner: ProtectionOwner) -> str:
     if owner.execution is None:
-        return "it comes off when that has ended; leeward blockers --cluster NAME tells what it waits for"
+        return "it comes off when that has ended; leeward blockers --cluster NAME shows what it waits for"
     where = f"execution {owner.execution}"
     if not owner.terminating:
         return f"{where} waits for the new nodes to be Ready; it comes off when that has ended"

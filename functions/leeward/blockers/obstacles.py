@@ -72,7 +72,7 @@ def _fix_for(pod: Pod, obstacle: Obstacle) -> str:
             )
         case Stage.SERVER:
             return (
-                f"its {name} does not go through ({said}): {commands.describe(pod)} and the API server's log tell why; "
+                f"its {name} does not go through ({said}): {commands.describe(pod)} and the API server's log say why; "
                 "the drain asks again by itself"
             )
         case never:

@@ -141,7 +141,7 @@ class Capture:
         if len(failures) > 1:
             raise next(iter(failures.values()))
         self.warnings += [
-            f"instances.json lacks what only {name}.json tells of, which is left out" for name in failures
+            f"instances.json lacks what only {name}.json contains, which is left out" for name in failures
         ]
         return {"Reservations": list(self._aws.reservations(sorted(ids)))}
 

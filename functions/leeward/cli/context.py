@@ -52,7 +52,7 @@ class ClusterContext:
 
     @property
     def has_policies(self) -> bool:
-        """False for a folder without policy.yaml: nothing is selected, because nothing tells what is."""
+        """False for a folder without policy.yaml: nothing is selected, because no policy says what is."""
         return self.folder is None or self.folder.has_policies
 
     def group(self, name: str) -> Group:

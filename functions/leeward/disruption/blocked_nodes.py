@@ -2,7 +2,7 @@
 
 A node counts once its policy has wanted it gone (expired, drifted and replaceable) or a pod's grace has been over for
 `BLOCKED_LONG`, while one of its pods opts out of disruption, is beyond the limits of planning, or is held by a
-finalizer. Budgets are left out: `leeward blockers` tells about them, and they usually pass."""
+finalizer. Budgets are left out: `leeward blockers` shows them, and they usually pass."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta

@@ -37,8 +37,8 @@ def end(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun
     record = roll_back(read(run, ports.disruptions), ports)
     gone = sum(one == GONE for one in record.ends.values())
     stayed = [name for name, instance in record.to_terminate.items() if record.ends.get(instance) == STAYED]
-    given_back = f"; {', '.join(stayed)} stayed, their pods did not leave or others ended them" if stayed else ""
-    why = f"{record.method.value}: {gone} nodes gone, {len(record.launched)} launched{given_back}"
+    returned = f"; {', '.join(stayed)} stayed, their pods did not leave or others ended them" if stayed else ""
+    why = f"{record.method.value}: {gone} nodes gone, {len(record.launched)} launched{returned}"
     if record.outstanding():
         groups = ", ".join(sorted(set(record.outstanding().values())))
         why = f"{why}; {groups} has not launched what its raised desired size asks for: look at its scaling activities"

@@ -27,11 +27,11 @@ def with_records(snapshot: ClusterSnapshot, upgrades: Upgrades, record: Disrupti
     blocked, terminating = _upgrades(
         (name for name, group in snapshot.groups.items() if snapshot.policy_of(group)), upgrades
     )
-    rests = record.cooldowns if record is not None else {}
+    cooldowns = record.cooldowns if record is not None else {}
     under_way = (_open_run(record),) if record is not None and record.open else ()
     return replace(
         snapshot,
-        last_disruptions=rests,
+        last_disruptions=cooldowns,
         blocked_groups=blocked,
         terminating=terminating,
         warnings=(*snapshot.warnings, *under_way),

@@ -34,7 +34,7 @@ FIRST_LOOK, BOOT_PAUSE = 30, 15  # seconds until the first check for a new node,
 LONGEST_PAUSE = 60  # between two checks: the longer it has taken, the longer
 DRAIN_PAUSE = 30  # seconds between two checks of terminations
 FRESH = timedelta(minutes=1)  # validity of a validation: budgets, pods and nodes change in minutes
-SETTLES = 15  # seconds between the decision and the first action (Karpenter, validation of a command)
+STABILIZATION = 15  # seconds between the decision and the first action (Karpenter, validation of a command)
 
 
 def take_disruption(run: DisruptionRun, call: Mapping[str, Any], ports: Ports) -> DisruptionRun:
@@ -60,7 +60,7 @@ def take_disruption(run: DisruptionRun, call: Mapping[str, Any], ports: Ports) -
         return replace(
             run, next=Next.GIVE_UP, why=record.why or "its execution ended before it requested a termination"
         )
-    return replace(run, next=Next.VALIDATE, pause=SETTLES, why=record.summary)
+    return replace(run, next=Next.VALIDATE, pause=STABILIZATION, why=record.summary)
 
 
 def validate(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun:

@@ -73,7 +73,7 @@ def _billionths(text: str) -> int | None:
 
 
 def _scaled(digits: str, places: int, factor: int) -> int:
-    """Return `digits` * 10^places * factor, rounded up. Of many digits the last ones only tell that there are some."""
+    """Return `digits` * 10^places * factor, rounded up. Of many digits the last ones only say that there are some."""
     cut = digits[_EXACT:]
     number = int(digits[:_EXACT] + ("1" if cut.strip("0") else "0") * bool(cut)) * factor
     places += max(0, len(cut) - 1)

@@ -42,7 +42,7 @@ def choices(
     minima = None if types else _minima(group, settings)
     types = types or (nodegroup.instance_types if nodegroup else ()) or tuple(sorted(running))
     if not types:
-        warnings.append(f"nothing tells which instance type {group.name} launches")
+        warnings.append(f"it is unknown which instance type {group.name} launches")
     return Choices(
         types=types,
         zones=group.zones,

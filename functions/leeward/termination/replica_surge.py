@@ -159,8 +159,8 @@ class ReplicaSurge:
         return self._raise(deployment)
 
     def _raise(self, deployment: Deployment) -> str:
-        """Raise the replicas. The record is written before and after, to tell a repeated call from a change by another
-        writer.
+        """Raise the replicas. The record is written before and after, to distinguish a repeated call from a change by
+        another writer.
         """
         self._write(deployment.key, False)
         if self._kubernetes.scale(deployment, ONE + 1):

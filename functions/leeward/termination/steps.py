@@ -61,8 +61,8 @@ def claim(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     """
     name = str(call.get("execution") or "")
     record = ports.claims.read(run.instance)
-    by_hand = run.attempt == 0
-    if record is None or (by_hand and name != execution_name(record.instance, record.attempt)):
+    manual = run.attempt == 0
+    if record is None or (manual and name != execution_name(record.instance, record.attempt)):
         record = _claim_manually(run.instance, name, ports)
     if record.status is Status.CLOSED:
         return _hand_over(run, record)

@@ -135,7 +135,7 @@ def _absence(member: Member, *, by_eks: bool) -> Absence | None:
 def _member(instance: GroupInstance, node: Node | None, target: Target) -> Member:
     wanted = target.of(instance.type)
     known = _by_record(instance, wanted) or _by_labels(node, target)
-    age, why = known or (Age.OLD, "nothing tells that it was launched from the target's version")
+    age, why = known or (Age.OLD, "nothing shows that it was launched from the target's version")
     return Member(instance=instance, node=node, age=age, why=why)
 
 

@@ -50,7 +50,7 @@ class Executions:
         machine._fail_execution = self._fail(machine._fail_execution)
         machine._stop_execution = self._locked(machine._stop_execution)
         machine._add_event = history.complete(machine._add_event, self._lock)
-        machine._emit_execution_status_event = self._tell
+        machine._emit_execution_status_event = self._emit
         timeline.every(_CHECK_SECONDS, self._time_out)
 
     def _start(self, original: Callable[[Mapping[str, Any]], Any]) -> Callable[[Mapping[str, Any]], Any]:
@@ -125,9 +125,9 @@ class Executions:
                     continue
                 execution.update(status="TIMED_OUT", stopDate=now_iso(), error="States.Timeout", cause=None)
                 machine._add_event(execution, "ExecutionTimedOut", {"executionTimedOutEventDetails": {}})
-                self._tell(execution)
+                self._emit(execution)
 
-    def _tell(self, execution: Mapping[str, Any]) -> None:
+    def _emit(self, execution: Mapping[str, Any]) -> None:
         if execution.get("sync"):
             return
         region, account = execution["executionArn"].split(":")[3:5]

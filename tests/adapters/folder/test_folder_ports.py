@@ -155,7 +155,7 @@ def test_no_termination_upgrade_and_run_is_recorded(ports):
 @pytest.mark.parametrize(
     ("asked", "numbered"), [("$Latest", "2"), ("$Default", "1"), ("1", "1"), ("7", "7"), ("$Latest of another", "")]
 )
-def test_a_version_of_a_launch_template_has_its_number_where_the_file_tells_it(ports, asked, numbered):
+def test_a_version_of_a_launch_template_has_its_number_where_the_file_shows_it(ports, asked, numbered):
     versions = [
         {"LaunchTemplateId": "lt-1", "LaunchTemplateName": "web", "VersionNumber": 1, "DefaultVersion": True},
         {"LaunchTemplateId": "lt-1", "LaunchTemplateName": "web", "VersionNumber": 2, "DefaultVersion": False},
@@ -195,7 +195,7 @@ def test_hooks_are_those_of_the_group(ports):
     assert [hook.name for hook in ports(lifecycle_hooks={"LifecycleHooks": hooks}).groups.hooks("api")] == ["api"]
 
 
-def test_a_volume_has_the_claim_that_either_file_tells(ports):
+def test_a_volume_has_the_claim_that_either_file_shows(ports):
     claim = {"metadata": {"name": "data", "namespace": "shop"}, "spec": {"volumeName": "pv-1"}}
     bound = {"metadata": {"name": "pv-2"}, "spec": {"claimRef": {"name": "logs", "namespace": "shop"}}}
     volumes = ports(pvs=items(bound), pvcs=items(claim)).clusters.kubernetes("blue").volumes()

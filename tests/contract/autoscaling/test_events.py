@@ -7,7 +7,7 @@ LAUNCH, TERMINATE = "EC2 Instance-launch Lifecycle Action", "EC2 Instance-termin
 
 
 def words(event):
-    """What tells one event from another."""
+    """What distinguishes one event from another."""
     detail = event["detail"]
     return detail["state"] if "state" in detail else (event["detail-type"], detail["LifecycleHookName"])
 
@@ -30,7 +30,7 @@ def test_a_termination_through_a_hook_is_reported_in_order(world):
     assert reported == [(TERMINATE, "drain"), "shutting-down", "terminated"]
 
 
-def test_each_hook_tells_of_its_own_wait(world):
+def test_each_hook_shows_its_own_wait(world):
     group = world.group()
     for hook in ("first", "second"):
         put_hook(world, group, hook)

@@ -69,7 +69,7 @@ def test_moto_has_no_lifecycle_actions_and_no_launch_instances(moto):
         asg.launch_instances(AutoScalingGroupName="web", RequestedCapacity=1, ClientToken="t", SubnetIds=[subnet])
 
 
-def test_moto_hooks_hold_nothing_and_the_address_is_not_given_back(moto):
+def test_moto_hooks_hold_nothing_and_the_address_is_not_returned(moto):
     asg, ec2, subnet = moto
     asg.put_lifecycle_hook(AutoScalingGroupName="web", LifecycleHookName="h", LifecycleTransition=TERMINATING)
     instance = group_of(asg)["Instances"][0]["InstanceId"]

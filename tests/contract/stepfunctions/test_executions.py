@@ -184,7 +184,7 @@ def test_choices_waits_and_passes_are_entered_and_left(world):
     assert end.history == (START, *walked, *DONE_EVENTS)
 
 
-def test_a_map_gives_its_outputs_in_order_and_tells_of_each_iteration(world):
+def test_a_map_gives_its_outputs_in_order_and_shows_each_iteration(world):
     twice = {"Twice": {"Type": "Pass", "Output": "{% $states.input * 2 %}", "End": True}}
     end = run(world, {"Each": each(twice), "Done": DONE}, {"items": [3, 1]})
     assert end.output == [6, 2]

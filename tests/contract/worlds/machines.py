@@ -59,7 +59,7 @@ class MachineWorld(Protocol):
 
 def reported(types: list[tuple[str, str]]) -> tuple[str, ...]:
     """Of (type, state name): entered and exited states by name, everything else by its type. Which states were under
-    way when an execution was stopped or ran out of time is left out: the emulator does not tell it.
+    way when an execution was stopped or ran out of time is left out: the emulator does not report it.
     """
     after = [kind for kind, _ in types[1:]] + [""]
     kept = [

@@ -141,7 +141,7 @@ class TestJoining:
         assert queue.system.executions.open == {"i-0abc-2"}
         assert queue.system.claims.records["i-0abc"].attempt == 2
 
-    def test_a_late_duplicate_of_a_node_that_was_given_back_leaves_it_in_service(self, connect):
+    def test_a_late_duplicate_of_a_node_that_was_returned_leaves_it_in_service(self, connect):
         queue = connect()
         queue.deliver(event("rebalance_recommendation"))
         queue.system.kubernetes.untaint(node_of(queue), disruption_taint(DEPLOYMENT))

@@ -91,7 +91,7 @@ def slow_to_shut_down(aws):
     aws.control("PUT", "pace", {"boot": 0.2, "shutdown": 1.0})
 
 
-def test_an_instance_shuts_down_before_it_is_terminated_and_events_tell(a_group, a_queue, slow_to_shut_down):
+def test_an_instance_shuts_down_before_it_is_terminated_and_events_are_sent(a_group, a_queue, slow_to_shut_down):
     queue = a_queue("aws.ec2")
     group = a_group()
     instance = group.in_service(1)[0]

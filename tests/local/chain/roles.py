@@ -33,7 +33,7 @@ RARELY = {
         (function, "states:SendTaskSuccess"): "a cause that joins a termination while its execution pauses"
         for function in ("terminate", "reconciler", "upgrade", "disrupt")
     },
-    ("terminate", "states:DescribeExecution"): "a run by hand whose execution's name is taken",
+    ("terminate", "states:DescribeExecution"): "a manual run whose execution's name is taken",
     (
         "reconciler",
         "dynamodb:UpdateItem",

@@ -47,7 +47,7 @@ class Kubectl:
 
     @property
     def minor(self) -> int:
-        """The 32 of v1.32.4; 0 when the binary does not tell."""
+        """The 32 of v1.32.4; 0 when the binary does not say."""
         found = re.search(r"v1\.(\d+)", version_of(self.binary))
         return int(found.group(1)) if found else 0
 

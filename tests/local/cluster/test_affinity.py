@@ -20,7 +20,7 @@ def apart(*terms: dict) -> dict:
 
 
 def on(lab: Lab, name: str, node: str, app: str = "web", namespace: str | None = None, **more) -> None:
-    """A pod that is bound to a node by hand."""
+    """A pod that is bound to a node manually."""
     lab.create("pods", a_pod(name, app=app, schedulerName="own", **more), namespace)
     lab.cluster.bind(name, node, namespace or "default")
 
@@ -108,7 +108,7 @@ def test_a_term_speaks_of_its_own_namespace_unless_it_names_or_selects_others(la
     assert node_of(lab, "guest") == ("n2" if sees else None)
 
 
-def test_match_label_keys_tell_revisions_apart(lab):
+def test_match_label_keys_distinguish_revisions(lab):
     def revision(name: str, number: str) -> dict:
         pod = a_pod(name, affinity=apart(term("web", matchLabelKeys=["pod-template-hash"])))
         pod["metadata"]["labels"]["pod-template-hash"] = number

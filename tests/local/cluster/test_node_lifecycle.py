@@ -84,7 +84,7 @@ def test_daemon_pods_survive_a_silent_node(lab):
     assert len(lab.pods("agent")) == 3
 
 
-def test_the_history_tells_a_nodes_life_in_order(lab):
+def test_the_history_shows_a_nodes_life_in_order(lab):
     lab.cluster.patch("nodes", "n0", {"spec": {"taints": [{"key": "a", "effect": "NoSchedule"}]}})
     lab.cluster.set_node_ready("n0", "Unknown")
     lab.cluster.delete("nodes", "n0")

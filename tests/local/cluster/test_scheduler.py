@@ -147,7 +147,7 @@ def test_the_more_important_pod_is_placed_first():
     assert (node_of(lab, "top"), node_of(lab, "low")) == ("n0", None)
 
 
-def test_binding_by_hand_works_once(lab):
+def test_manual_binding_works_once(lab):
     lab.create("pods", a_pod("mine", schedulerName="own"))
     assert node_of(lab, "mine") is None
     lab.cluster.bind("mine", "n1")

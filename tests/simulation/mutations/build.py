@@ -61,10 +61,12 @@ CROWDED = Scenario(name="crowded, the Kubernetes API often away", per_hour=240, 
 
 ROLLING = Scenario(name="upgrades", per_hour=20, upgrades=12)
 ROLLING_HARSH = Scenario(name="upgrades, calls fail often", per_hour=20, upgrades=12, faults=_HARSH)
-ROUNDS = Scenario(name="disruption runs", per_hour=20, disruption=True, hours=1)
-ROUNDS_HARSH = Scenario(name="disruption runs, calls fail often", per_hour=20, disruption=True, hours=1, faults=_HARSH)
-ROUNDS_OF_ZONES = replace(
-    ROUNDS, name="disruption runs, budgets of zones", nodes=30, faults=Faults.none(), features=(Feature.BUDGETS,)
+DISRUPTIONS = Scenario(name="disruption runs", per_hour=20, disruption=True, hours=1)
+DISRUPTIONS_HARSH = Scenario(
+    name="disruption runs, calls fail often", per_hour=20, disruption=True, hours=1, faults=_HARSH
+)
+DISRUPTIONS_OF_ZONES = replace(
+    DISRUPTIONS, name="disruption runs, budgets of zones", nodes=30, faults=Faults.none(), features=(Feature.BUDGETS,)
 )
 
 

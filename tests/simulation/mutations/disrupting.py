@@ -1,7 +1,7 @@
 """Broken builds: disruption runs. Those that no seed can reach are in `planted.py`."""
 
 from simulation.rule import Rule
-from tests.simulation.mutations.build import ROUNDS, ROUNDS_HARSH, ROUNDS_OF_ZONES, Mutation
+from tests.simulation.mutations.build import DISRUPTIONS, DISRUPTIONS_HARSH, DISRUPTIONS_OF_ZONES, Mutation
 from tests.simulation.mutations.editing import edit, edited
 
 BUDGETS, DISRUPTION = "leeward.budgets", "leeward.disruption"
@@ -18,14 +18,14 @@ OF_DISRUPTION = (
             )
         ),
         rules=frozenset({Rule.SPENT}),
-        scenario=ROUNDS,
+        scenario=DISRUPTIONS,
     ),
     Mutation(
         name="nodes that are being disrupted do not count against the budgets",
         story="counts what is left to allow and not what is under way",
         breaks=edited(edit(f"{BUDGETS}.disruption_budgets.allowance", "min(limits) - disrupting", "min(limits)")),
         rules=frozenset({Rule.SPENT}),
-        scenario=ROUNDS,
+        scenario=DISRUPTIONS,
     ),
     Mutation(
         name="disruption runs pass over the budgets of a zone",
@@ -38,7 +38,7 @@ OF_DISRUPTION = (
             )
         ),
         rules=frozenset({Rule.SPENT}),
-        scenario=ROUNDS_OF_ZONES,
+        scenario=DISRUPTIONS_OF_ZONES,
     ),
     Mutation(
         name="MaxSize is not put back after a disruption run",
@@ -51,7 +51,7 @@ OF_DISRUPTION = (
             )
         ),
         rules=frozenset({Rule.RESTORED}),
-        scenario=ROUNDS,
+        scenario=DISRUPTIONS,
     ),
     Mutation(
         name="AZRebalance stays suspended after a disruption run",
@@ -60,21 +60,21 @@ OF_DISRUPTION = (
             edit(f"{DISRUPTION}.completion.restore_groups", "ports.group_changes.resume(name, REBALANCE)", "pass")
         ),
         rules=frozenset({Rule.RESTORED}),
-        scenario=ROUNDS,
+        scenario=DISRUPTIONS,
     ),
     Mutation(
         name="a stopped disruption run is never taken up again",
         story="relies on the execution that was started",
         breaks=edited(edit(f"{DISRUPTION}.lease.restart", "return start(record, ports)", "return None")),
         rules=frozenset({Rule.DISRUPTION, Rule.STALE_TAINT}),
-        scenario=ROUNDS_HARSH,
+        scenario=DISRUPTIONS_HARSH,
     ),
     Mutation(
         name="replacements of dropped commands stay",
         story="launches first and forgets the launch when the command is dropped",
         breaks=edited(edit(f"{DISRUPTION}.completion.roll_back", "surplus = record.surplus()", "surplus = ()")),
         rules=frozenset({Rule.DEBT, Rule.SIZE}),
-        scenario=ROUNDS,
+        scenario=DISRUPTIONS,
     ),
     Mutation(
         name="nodes of dropped commands keep the taint",
@@ -88,7 +88,7 @@ OF_DISRUPTION = (
             edit(f"{DISRUPTION}.reconciler.reconcile_disruption", "if record.open:", "if True:"),
         ),
         rules=frozenset({Rule.STALE_TAINT}),
-        scenario=ROUNDS,
+        scenario=DISRUPTIONS,
     ),
     Mutation(
         name="a node of a disruption run is terminated before its replacement is launched",
@@ -101,7 +101,7 @@ OF_DISRUPTION = (
             )
         ),
         rules=frozenset({Rule.DEBT, Rule.SIZE, Rule.DISRUPTION}),
-        scenario=ROUNDS,
+        scenario=DISRUPTIONS,
     ),
     Mutation(
         name="a disruption run launches again when it is repeated",
@@ -114,6 +114,6 @@ OF_DISRUPTION = (
             )
         ),
         rules=frozenset({Rule.SIZE, Rule.DEBT, Rule.LAUNCH, Rule.LEAK}),
-        scenario=ROUNDS_HARSH,
+        scenario=DISRUPTIONS_HARSH,
     ),
 )

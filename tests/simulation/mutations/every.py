@@ -13,13 +13,13 @@ from tests.simulation.mutations.imaging import OF_ALIASES
 from tests.simulation.mutations.managing import OF_MANAGED_GROUPS
 from tests.simulation.mutations.plant import Planted
 from tests.simulation.mutations.planted import PLANTED
-from tests.simulation.mutations.sweeping import OF_SWEEPS
+from tests.simulation.mutations.reconciling import OF_RECONCILER
 from tests.simulation.mutations.upgrading import OF_UPGRADES
 
 EVERY: tuple[Mutation, ...] = (
     *OF_DRAINS,
     *OF_CAPACITY,
-    *OF_SWEEPS,
+    *OF_RECONCILER,
     *OF_UPGRADES,
     *OF_DISRUPTION,
     *OF_MANAGED_GROUPS,

@@ -8,7 +8,7 @@ from tests.simulation.mutations.editing import edit, edited
 UPGRADE = "leeward.upgrade"
 ROLLED = with_features(Feature.MANAGED, hours=1, per_hour=10, upgrades=12)
 AT_THE_LIMIT = with_features(Feature.MANAGED, Feature.MAX_SIZE)
-ROUNDS_AT_THE_LIMIT = with_features(
+DISRUPTIONS_AT_THE_LIMIT = with_features(
     Feature.MANAGED, Feature.MAX_SIZE, Feature.MIN_SIZE, hours=1, per_hour=10, disruption=True
 )
 
@@ -28,7 +28,7 @@ OF_MANAGED_GROUPS = (
             edit("leeward.disruption.targets._reason_unusable", "group.nodegroup and launchable.left == 0", "False"),
         ),
         rules=frozenset({Rule.MANAGED}),
-        scenario=ROUNDS_AT_THE_LIMIT,
+        scenario=DISRUPTIONS_AT_THE_LIMIT,
     ),
     Mutation(
         name="EKS is asked by force from the start",

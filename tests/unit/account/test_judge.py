@@ -100,9 +100,9 @@ def test_nonsense_with_its_reason_and_letters_of_earlier_plays_are_no_strangers(
 
 
 def test_a_run_that_a_person_named_hands_over_to_the_instances_own():
-    runs = {f"{OLD}-1": "SUCCEEDED", f"{OLD}-by-hand": "SUCCEEDED"}
+    runs = {f"{OLD}-1": "SUCCEEDED", f"{OLD}-manual": "SUCCEEDED"}
     assert judge.once_each(changed(executions=runs)).kept
-    assert not judge.once_each(changed(executions={**runs, f"{OLD}-by-hand": "FAILED"})).kept
+    assert not judge.once_each(changed(executions={**runs, f"{OLD}-manual": "FAILED"})).kept
 
 
 def test_an_upgrade_is_judged_by_members_and_versions():

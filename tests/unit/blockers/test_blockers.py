@@ -320,7 +320,7 @@ class TestProtectionOwners:
         assert until == NOW + MINUTE
         assert fix.endswith(f"manually: kubectl annotate node {NODE.name} {SCALE_DOWN_DISABLED}- {KEPT_FOR}-")
 
-    def test_of_one_that_is_only_known_by_name_the_command_tells_more(self):
+    def test_of_one_that_is_only_known_by_name_the_command_shows_more(self):
         until, fix = self.kept()
         assert until is None
         assert "leeward upgrade status web --cluster NAME" in fix
@@ -333,7 +333,7 @@ class TestProtectionOwners:
                 {"execution": "blue-7-1", "terminating": ("node-a", "node-b")},
                 "waits until node-a, node-b are gone (leeward blockers node-a, leeward blockers node-b says what holds",
             ),
-            ({}, "leeward blockers --cluster NAME tells what it waits for"),
+            ({}, "leeward blockers --cluster NAME shows what it waits for"),
             ({"execution": "", "until": NOW + MINUTE}, "the minute reconciler removes it"),
         ],
     )

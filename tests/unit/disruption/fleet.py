@@ -1,4 +1,4 @@
-"""Clusters with defaults, raw as Kubernetes and AWS tell them: `a_fleet().node("n1").pod("web-1", "n1").snapshot()`."""
+"""Clusters with defaults, raw as Kubernetes and AWS do: `a_fleet().node("n1").pod("web-1", "n1").snapshot()`."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

@@ -23,7 +23,7 @@ def changes(fleet):
 
 
 def carried(fleet, node="n1"):
-    """The node's annotations once all that is asked for is written, by keys of ours that tell a state."""
+    """The node's annotations once all that is asked for is written, by keys of ours that name a state."""
     client = FakeKubernetes(fleet.snapshot().nodes)
     write_annotations(changes(fleet).values(), client)
     found = client.node(node).annotations

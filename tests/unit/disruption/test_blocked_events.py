@@ -49,7 +49,7 @@ def test_every_node_gets_one_event_within_a_quarter_of_an_hour():
     assert sorted(names) == [f"n{number:03d}" for number in range(9)]
 
 
-def test_in_a_large_cluster_a_decision_tells_some_of_the_nodes_only():
+def test_in_a_large_cluster_a_decision_shows_some_of_the_nodes_only():
     assert 20 < len(reported(full(250))) < 90
 
 

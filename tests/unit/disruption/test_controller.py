@@ -98,7 +98,7 @@ def test_a_run_is_not_restarted_before_the_retry_time_of_its_failure(system):
     assert reconcile_disruption("blue", system.ports)[1] == "blue-3-2"
 
 
-def test_what_could_not_be_given_back_is_given_back_by_the_sweeper(system):
+def test_what_could_not_be_returned_is_returned_by_the_sweeper(system):
     record = a_disruption(cluster="blue", groups=("web-a",), suspended=("web-a",), raised={"web-a": 2})
     system.disruptions.write(record.closed(DisruptionOutcome.DONE, "done", system.clock.now()))
     system.group_changes.suspend("web-a", "AZRebalance")

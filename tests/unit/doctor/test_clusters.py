@@ -79,7 +79,7 @@ def test_the_config_map_stands_in_for_an_access_entry(patient, mode, mapped, fin
 
 
 def test_a_public_api_server_that_does_not_answer(patient):
-    """It is asked once, not once for each thing that it would tell."""
+    """It is asked once, not once for each thing that it would report."""
     patient.rbac.fail("version", ClusterUnreachableError("blue: get version (/version): timed out"))
     states = {found.check: found.state for found in patient.troubles()}
     assert states == {

@@ -145,11 +145,11 @@ def test_annotations_of_the_policy_are_never_mended_by_a_launch():
     ],
     ids=["label", "annotation", "taint", "requirement"],
 )
-def test_what_was_put_right_by_hand_would_be_missing_on_a_new_node(policy):
+def test_what_was_corrected_manually_would_be_missing_on_a_new_node(policy):
     taints = [{"key": "team", "effect": "NoSchedule"}]
-    by_hand = {"labels": {"team": "a"}, "annotations": {"team": "a"}, "taints": taints}
+    manual = {"labels": {"team": "a"}, "annotations": {"team": "a"}, "taints": taints}
     fleet = wanting(**policy).group("web", launch=LaunchSettings(image="ami-2"))
-    found = drift(fleet.node("n1", instance={"image": "ami-1"}, **by_hand))
+    found = drift(fleet.node("n1", instance={"image": "ami-1"}, **manual))
     assert ([reason.field for reason in found.reasons], found.remedy) == ([Field.AMI], Remedy.UPGRADE)
 
 

@@ -219,7 +219,7 @@ class TestExecutionsOfOurs:
         "change",
         [
             {"detail__status": "SUCCEEDED"},
-            {"detail__name": "by-hand"},
+            {"detail__name": "manual"},
             {"detail__name": "i-0abc-x"},
             {"detail__stateMachineArn": "arn:aws:states:us-east-1:111122223333:stateMachine:other"},
         ],

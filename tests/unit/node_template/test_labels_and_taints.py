@@ -85,7 +85,7 @@ class TestLabels:
     def test_without_a_custom_template_no_source_template_is_named(self):
         assert "eks.amazonaws.com/sourceLaunchTemplateId" not in labels(nodegroup=a_nodegroup())
 
-    def test_when_describe_nodegroup_is_silent_the_group_itself_still_tells_what_eks_puts_on(self):
+    def test_when_describe_nodegroup_is_silent_the_group_itself_still_shows_what_eks_puts_on(self):
         group = a_group(managed=True, MixedInstancesPolicy=a_mixed_policy({"InstanceType": "m5.large"}))
         found = labels(group=group)
         assert {key: value for key, value in found.items() if key.startswith("eks.")} == {
@@ -254,4 +254,4 @@ class TestTheObject:
         node = expected_node(Sources(group=group, choices=choices(group, None, known={})))
         assert node.capacity == {}
         assert "the launch template of eks-web-1 is not known: EKS' defaults are taken" in node.warnings
-        assert "nothing tells which instance type eks-web-1 launches" in node.warnings
+        assert "it is unknown which instance type eks-web-1 launches" in node.warnings

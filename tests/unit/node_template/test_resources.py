@@ -1,4 +1,4 @@
-"""Capacity and allocatable of real instance types (as DescribeInstanceTypes tells them) against EKS' own figures.
+"""Capacity and allocatable of real instance types (as DescribeInstanceTypes returns them) against EKS' own figures.
 
 Max pods: amazon-eks-ami, templates/shared/runtime/eni-max-pods.txt. Kube-reserved: nodeadm's config.go, worked out by
 hand. Memory: Karpenter's vmMemoryOverheadPercent of 7.5 %."""

@@ -85,11 +85,11 @@ def test_a_terminated_instance_is_finished_with_its_outcome_and_what_replaced_it
     assert (detail["outcome"], detail["replacements"], detail["podsEvicted"]) == ("terminated", ["i-0new"], 4)
 
 
-def test_a_node_that_was_given_back_is_failed_and_one_that_was_spared_is_finished():
+def test_a_node_that_was_returned_is_failed_and_one_that_was_spared_is_finished():
     record = a_record(times=("draining",))
-    given_back = replace(record, status=Status.CLOSED, outcome=Outcome.RETURNED_TO_SERVICE)
-    assert turns(record, given_back) == [EventType.FINISHED]
-    (reported,) = events_of_change(record, replace(given_back, failure="PodEvictionFailure: shop/web-1"), NOW)
+    returned = replace(record, status=Status.CLOSED, outcome=Outcome.RETURNED_TO_SERVICE)
+    assert turns(record, returned) == [EventType.FINISHED]
+    (reported,) = events_of_change(record, replace(returned, failure="PodEvictionFailure: shop/web-1"), NOW)
     assert (reported.type, reported.reason) == (EventType.FAILED, "PodEvictionFailure: shop/web-1")
 
 

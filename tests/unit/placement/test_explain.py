@@ -41,7 +41,7 @@ def test_many_large_nodes_are_counted():
 def test_a_node_is_large_from_twice_the_typical_node_on():
     facts = ZoneFacts(zone="us-east-1a", nodes={"twice": 4000, "less": 3999})
     assert large_nodes(facts, 2000) == ["twice"]
-    assert large_nodes(facts, 0) == []  # no node tells its cores: none can be called large
+    assert large_nodes(facts, 0) == []  # no node reports its cores: none can be called large
 
 
 def test_the_typical_node_is_the_median_one():

@@ -16,7 +16,7 @@ def read(**checks):
     return Impairment.from_json({"InstanceId": "i-0abc", **checks})
 
 
-def test_checks_that_pass_or_tell_nothing_are_no_impairment():
+def test_checks_that_pass_or_return_nothing_are_no_impairment():
     assert read(InstanceStatus=status("ok"), SystemStatus=status("initializing")) is None
     assert read(InstanceStatus=status("insufficient-data"), AttachedEbsStatus=status("not-applicable")) is None
     assert read() is None

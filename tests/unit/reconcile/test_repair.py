@@ -196,7 +196,7 @@ def test_those_that_are_being_replaced_count_for_the_guard():
     assert [found.repaired for found in reconcilers(system, 3)] == [[], [], []]
 
 
-def test_a_node_that_was_given_back_rests_for_an_hour_and_is_then_claimed_anew():
+def test_a_node_that_was_returned_rests_for_an_hour_and_is_then_claimed_anew():
     system = a_system(silent(ILL))
     reconcilers(system)
     system.executions.end(ILL, 1)

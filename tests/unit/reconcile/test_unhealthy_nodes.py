@@ -232,7 +232,7 @@ class TestCircuitBreaker:
         either = policies(generous, strict)
         assert acting(a_state([*web, *batch], groups=groups, policies=either)) == {"a0", "a1"}
 
-    def test_a_node_whose_zone_nothing_tells_counts_in_the_cluster_alone(self):
+    def test_a_node_whose_zone_nothing_shows_counts_in_the_cluster_alone(self):
         lost = [a_node(f"a{n}", ill=60, labels={}) for n in range(2)]
         healthy = [a_node(f"b{n}", zone="us-east-1b") for n in range(8)]
         known = a_state(healthy, groups={"web": a_group("web", [*lost, *healthy])})

@@ -45,7 +45,7 @@ def test_higher_priority_then_larger_pods_are_placed_first():
     assert went([a_node("n1", cpu="4")], [a_pod("small", cpu="1", priority=10), large]) == {"small": "n1"}
 
 
-def test_a_removed_nodes_pods_find_room_elsewhere_and_the_world_stays_as_it_was():
+def test_a_removed_nodes_pods_find_fit_elsewhere_and_the_world_stays_as_it_was():
     nodes = [a_node("n1"), a_node("n2")]
     world = a_world(nodes, [a_pod("p1", node="n1"), a_pod("p2", node="n2")])
     assert attempt(world, ["n1"]).placements == {"default/p1": "n2"}

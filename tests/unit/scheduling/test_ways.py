@@ -98,7 +98,7 @@ def test_with_too_few_new_nodes_the_oldest_pods_get_them():
 
 
 def test_new_nodes_of_a_try_that_did_not_win_are_there_again():
-    """All-or-nothing fails in both ways; what the first had opened is what the result tells."""
+    """All-or-nothing fails in both ways; what the first had opened is what the result shows."""
     pods = [aged(a_pod(f"p{i}", cpu="4", **spread(ZONE, minDomains=3)), i) for i in range(3)]
     world = a_world([], pods)
     result = pack(world, world.pending, templates=[a_template(zones="ab")], whole=True)

@@ -57,7 +57,7 @@ def test_types_that_only_the_node_group_names_have_limits_and_prices_too():
     assert facts_of(system).prices.on_demand == {"m5.large": 0.096}
 
 
-def test_with_the_permission_denied_the_tags_alone_tell_and_it_is_said_once_not_each_run():
+def test_with_the_permission_denied_the_tags_alone_are_used_and_it_is_said_once_not_each_run():
     system = a_system()
     system.nodegroups.fail("describe", AccessDeniedError("eks:DescribeNodegroup on blue/web"))
     for _ in range(3):

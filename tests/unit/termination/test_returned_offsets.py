@@ -31,7 +31,7 @@ def situation(system):
     return survey(read(OLD, system.ports.claims), system.ports)
 
 
-def test_a_node_that_is_given_back_returns_the_request_and_no_other_is_asked(system):
+def test_a_node_that_is_returned_returns_the_request_and_no_other_is_asked(system):
     assert settle(situation(system), system.ports) is None
     assert system.claims.records[OLD].offsets == {SURGE: NoOffset.RETURNED}
     assert NEW not in system.claims.records

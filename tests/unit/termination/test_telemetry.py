@@ -33,7 +33,7 @@ def test_a_notice_is_a_warning_in_the_log_and_counted(counted, monkeypatch, kind
     assert lines == [("why", {"step": "replace", "instance": "i-0abc", "notice": kind.value})]
 
 
-def test_a_step_without_anything_to_tell_counts_nothing(counted):
+def test_a_step_without_anything_to_show_counts_nothing(counted):
     telemetry.stepped("replace", a_run())
     assert counted == {}
 

@@ -59,7 +59,7 @@ def step(system, name, run=RUN, **call):
     return STEPS[name](run, {"step": name, **call}, system.ports)
 
 
-def given_back(system):
+def returned(system):
     """MaxSize as before, AZRebalance resumed and what others have suspended left alone."""
     there = group(system)
     return (there.maximum, there.suspended) == (10, ("ReplaceUnhealthy",))
@@ -68,7 +68,7 @@ def given_back(system):
 def test_a_completed_upgrade_puts_maxsize_back_resumes_azrebalance_and_uncordons():
     system = rolling(finished=1)
     assert step(system, "restore").next is Next.UPGRADED
-    assert given_back(system)
+    assert returned(system)
     assert not system.kubernetes.by_name[f"node-{OLD}"].unschedulable
     done = record(system)
     assert (done.ended, done.error, done.resumable) == (system.clock.now(), "", False)
@@ -80,7 +80,7 @@ def test_a_failed_upgrade_puts_maxsize_back_and_keeps_a_record_that_can_be_resum
     system = rolling()
     failed = replace(RUN, next=how, why="the node says so")
     assert step(system, "note-failure", failed).next is how
-    assert given_back(system)
+    assert returned(system)
     kept = record(system)
     assert kept.resumable
     assert kept.error == f"{FAILURES[how]}: the node says so"
@@ -91,7 +91,7 @@ def test_a_step_that_raised_ends_the_upgrade_with_its_error_and_cause():
     failed = step(system, "note-failure", error="ClusterUnreachableError", cause="list nodes: timed out")
     assert failed.next is Next.FAILED
     assert record(system).error.endswith("ClusterUnreachableError: list nodes: timed out")
-    assert given_back(system)
+    assert returned(system)
 
 
 def test_maxsize_stays_where_another_controller_has_set_a_larger_one():
@@ -111,7 +111,7 @@ def test_maxsize_stays_until_the_desired_size_fits_below_it_and_the_reconciler_r
     change(system, desired=10)
     system.upgrade_executions.open.clear()
     assert reconcile_upgrades([group(system)], system.ports) == [GROUP]
-    assert given_back(system)
+    assert returned(system)
 
 
 def owing():
@@ -129,14 +129,14 @@ def test_the_reconciler_restores_maxsize_in_a_group_that_no_policy_selects():
     system = owing()
     system.clusters.policies_of["blue"] = policies(a_policy("other", "batch-*"))
     assert GROUP in reconcile_once(system.ports).restored
-    assert given_back(system)
+    assert returned(system)
 
 
 def test_where_records_cannot_be_read_together_each_is_read():
     system = owing()
     system.upgrades.fail("read_all", AwsUnavailableError("503"))
     assert reconcile_upgrades([group(system)], system.ports) == [GROUP]
-    assert given_back(system)
+    assert returned(system)
 
 
 def test_a_maxsize_that_was_never_raised_is_not_written():
@@ -172,7 +172,7 @@ def test_an_abort_points_the_group_back_uncordons_old_nodes_and_restores():
     assert group(system).launch.template == V1
     assert not system.kubernetes.by_name[f"node-{OLD}"].unschedulable
     assert step(system, "restore").next is Next.ABORTED
-    assert given_back(system)
+    assert returned(system)
 
 
 def test_a_rollback_exchanges_the_targets_once():

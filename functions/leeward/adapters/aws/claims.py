@@ -33,7 +33,7 @@ from leeward.model.times import format_instant
 if TYPE_CHECKING:
     from leeward.ports.clock import Clock
 
-ROUNDS = 8  # lost races and repeated reads, before the caller has to retry
+ATTEMPTS = 8  # lost races and repeated reads, before the caller has to retry
 KEPT = timedelta(days=7)  # a closed record, for later questions about what happened
 PAUSE_SECONDS = 0.05
 OVERWRITTEN_TIMES = {"retry", "moved"}
@@ -66,13 +66,13 @@ class DynamoClaims:
         it twice) and a plan or replacement whose launch is still to be offset. Raises AwsUnavailableError after too
         many lost races.
         """
-        for lost in range(ROUNDS):
+        for lost in range(ATTEMPTS):
             if lost:
                 self._clock.sleep(PAUSE_SECONDS * lost)
             record = self._claim_once(subject, cause, now)
             if record is not None:
                 return record
-        raise AwsUnavailableError(f"dynamodb:UpdateItem on {record_key(subject.instance)}: lost {ROUNDS} races")
+        raise AwsUnavailableError(f"dynamodb:UpdateItem on {record_key(subject.instance)}: lost {ATTEMPTS} races")
 
     def begin_attempt(self, instance: str, after: int, *, taken: int = 0) -> TerminationRecord:
         """Begin the attempt after `after`; a repeat finds it already begun. Raises ObjectGoneError without a record."""

@@ -106,7 +106,7 @@ class FolderTemplates(Refusing):
         self._folder = folder
 
     def numbered(self, template: LaunchTemplateRef) -> LaunchTemplateRef:
-        """Return the reference with its number and id; with an empty version where the file does not tell what
+        """Return the reference with its number and id; with an empty version where the file does not say what
         `$Latest` or `$Default` means.
         """
         launch = among_versions(template, self._folder.elements("launch-template-versions"))

@@ -99,7 +99,7 @@ class FolderKubernetes(Refusing):
         return next((raw for raw in self._folder.elements("daemonsets") if _key(raw) == DAEMON_SET), assumed)
 
     def volumes(self) -> Sequence[Mapping[str, Any]]:
-        """Return all PersistentVolumes, each with its claim, also where pvcs.json alone tells it."""
+        """Return all PersistentVolumes, each with its claim, also where pvcs.json alone names it."""
         return self._volumes
 
     def read(self, what: Listed, parse: Callable[[Mapping[str, Any]], T]) -> Sequence[T]:

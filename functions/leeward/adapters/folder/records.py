@@ -1,7 +1,7 @@
 """Records of a deployment, of which a snapshot folder holds none, and the clock of a folder.
 
 Decides which reads answer "nothing is recorded" (as where Leeward is not installed) and which refuse: what a command
-would tell wrongly from an empty answer."""
+would confuse with an empty answer."""
 
 from __future__ import annotations
 

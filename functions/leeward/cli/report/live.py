@@ -290,5 +290,5 @@ def _not_there(name: str, machines: Iterable[Machine]) -> str:
     return (
         f"found neither a file nor an execution {name!r} of {named}, expected one that runs or ended in the last "
         f"{KEPT_DAYS} days, after which Step Functions forgets it: aws stepfunctions list-executions "
-        "--state-machine-arn ARN tells which there are"
+        "--state-machine-arn ARN lists them"
     )

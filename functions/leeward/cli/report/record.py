@@ -117,7 +117,7 @@ class Mark:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
     """One run from `start` to `end`. Marks are in the order of time; the page numbers them so. `about`: what was run
-    and how it ended; `notes`: sentences on what the record cannot tell, and why.
+    and how it ended; `notes`: sentences on what the record does not show, and why.
     """
 
     source: Source

@@ -119,7 +119,7 @@ def _requested(group: str, action: str, upgrades: Upgrades) -> UpgradeRecord:
             return written(wanted, upgrades)
         except RecordChangedError:
             continue
-    raise RecordChangedError(f"upgrade of {group}: others wrote {RACES} times meanwhile; say it again")
+    raise RecordChangedError(f"upgrade of {group}: others wrote {RACES} times in between; repeat the request")
 
 
 def _begin(

@@ -40,7 +40,7 @@ def why_kept_forever(snapshot: ClusterSnapshot, node: Node, policy: NodePolicy) 
         return "expiration is switched off for the cluster"
     if policy.disruption.expire_after is None:
         return f"nodes of policy {policy.name} do not expire (expireAfter Never)"
-    return "nothing tells when the node was created" if node.created == _UNKNOWN else ""
+    return "it is unknown when the node was created" if node.created == _UNKNOWN else ""
 
 
 def expires(node: Node, after: timedelta) -> datetime:

@@ -192,12 +192,12 @@ def test_nonsense_ends_at_once_in_the_dead_letter_queue_with_its_reason(stack, c
     assert "JSON" in reason
 
 
-def test_a_run_started_by_hand_drains_and_the_group_replaces_the_node(stack, crew):
+def test_a_run_started_manually_drains_and_the_group_replaces_the_node(stack, crew):
     team = crew(1)
     victim = team.instances[0]
     machine = f"arn:aws:states:{stack.region}:{stack.account}:stateMachine:leeward-node-termination"
     client = stack.client("stepfunctions")
-    run = client.start_execution(stateMachineArn=machine, name="by-hand", input=json.dumps({"instance": victim}))
+    run = client.start_execution(stateMachineArn=machine, name="manual", input=json.dumps({"instance": victim}))
     record = team.closed(victim)
     # EC2's word of the end that we asked for joins where it comes before the record is closed
     assert set(record.causes) - {"state_change"} == {"manual"}
@@ -205,7 +205,7 @@ def test_a_run_started_by_hand_drains_and_the_group_replaces_the_node(stack, cre
     team.until(lambda: ledger.group_size(stack, team.group) == (1, 1), "the group at its size")
 
 
-def test_nonsense_by_hand_fails_with_a_sentence(stack, crew):
+def test_manual_nonsense_fails_with_a_sentence(stack, crew):
     machine = f"arn:aws:states:{stack.region}:{stack.account}:stateMachine:leeward-node-termination"
     client = stack.client("stepfunctions")
     run = client.start_execution(stateMachineArn=machine, name="nonsense", input=json.dumps({"node": "x"}))

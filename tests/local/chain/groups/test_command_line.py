@@ -15,7 +15,7 @@ pytestmark = pytest.mark.local
 LOOKING = ("plan", "plan --method consolidation", "drift", "budget", "blockers", "zones")
 
 SCHEMA = Draft202012Validator(json.loads(Path("docs/schema/run-record.json").read_text()))
-TOLD = "leeward-node-termination: succeeded with Terminated"
+CAUSE = "leeward-node-termination: succeeded with Terminated"
 
 
 def test_a_drain_is_planned_live_then_done_and_then_drawn(stack, crew, leeward, tmp_path):
@@ -43,7 +43,7 @@ def test_a_drain_is_planned_live_then_done_and_then_drawn(stack, crew, leeward, 
     document = json.loads(kept.read_text())
     SCHEMA.validate(document)
     (lane,) = document["nodes"]
-    assert (lane["name"], lane["group"], document["about"]) == (node, team.group, f"{victim}-1 of {TOLD}")
+    assert (lane["name"], lane["group"], document["about"]) == (node, team.group, f"{victim}-1 of {CAUSE}")
     begins = {span["phase"]: span["from"] for span in lane["spans"]}
     of_phase = {"cordoned": "tainted", "draining": "draining", "settling": "drained", "terminated": "terminated"}
     reported = {phase: format_instant(record.times[name]) for phase, name in of_phase.items()}

@@ -94,8 +94,8 @@ def test_a_healthy_deployment_has_nothing_to_mend_and_what_is_broken_is_named_wi
 
     forget_what_is_cached(stack, "leeward-sync")
     called(stack, "sync")
-    code, mended = doctor()
-    assert (code, failed(mended)) == (0, {})
+    code, fixed = doctor()
+    assert (code, failed(fixed)) == (0, {})
 
 
 def test_a_cluster_role_that_lacks_a_rule_names_it(stack, crew, as_deployed, doctor):

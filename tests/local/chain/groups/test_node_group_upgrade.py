@@ -75,7 +75,7 @@ def test_a_group_is_rolled_to_another_image_and_keeps_its_sizes(stack, rolled):
     pin(stack, group)
     before = group_of(stack, group)
     image = another_image(stack, group)
-    outcome = ended(stack, rolled, start(stack, f"{group}-by-hand", group=group, ami=image))
+    outcome = ended(stack, rolled, start(stack, f"{group}-manual", group=group, ami=image))
     assert outcome["status"] == "SUCCEEDED", outcome
     after = group_of(stack, group)
     members = {member["InstanceId"]: member for member in after["Instances"]}

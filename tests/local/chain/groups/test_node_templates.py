@@ -50,7 +50,7 @@ def template(stack, group):
     return ClusterFacts.from_sheets(sheets).templates[group]
 
 
-def test_the_node_of_a_group_at_zero_is_known_and_with_the_permission_denied_as_far_as_its_tags_tell(stack, group):
+def test_the_node_of_a_group_at_zero_is_known_and_with_the_permission_denied_as_far_as_its_tags_say(stack, group):
     called(stack, "sync")
     known = template(stack, group)
     node = known.node

@@ -37,7 +37,7 @@ from tests.unit.cli.report.execution import (
 )
 
 SCHEMA = json.loads(Path("docs/schema/run-record.json").read_text())
-TOLD = CauseKind.UPGRADE
+CAUSE = CauseKind.UPGRADE
 UPGRADING = an_execution(Machine.UPGRADE, f"{GROUP}-1", stopped=300)
 
 
@@ -212,12 +212,12 @@ class TestATermination:
 
 
 class TestEvents:
-    def test_what_the_steps_tell_more_exactly_is_left_out(self):
+    def test_what_the_steps_show_more_exactly_is_left_out(self):
         reported = [an_event(10, f"node-{OLD}"), an_event(11, f"node-{OLD}", "NoReplacement", "no subnet")]
         events = texts(drawn(facts_of(records=[a_termination()], events=reported)), MarkKind.EVENT)
         assert events == ["manual: leeward drain", "NoReplacement: no subnet"]
 
-    def test_without_a_history_an_event_tells_who_blocked(self):
+    def test_without_a_history_an_event_shows_who_blocked(self):
         reported = [an_event(10, f"node-{OLD}"), an_event(10, "node-else"), an_event(-99, f"node-{OLD}")]
         record = drawn(facts_of(records=[a_termination()], stories={}, events=reported))
         assert texts(record, MarkKind.BLOCKED) == ["DrainBlocked: cannot drain yet"]
@@ -252,7 +252,7 @@ class TestEvents:
 
 
 def reported_by_upgrade(instance, number=1, **more):
-    cause = Cause(id=f"upgrade#{GROUP}#20260302T100000.{number}", kind=TOLD, at=at(50), reason=f"upgrade of {GROUP}")
+    cause = Cause(id=f"upgrade#{GROUP}#20260302T100000.{number}", kind=CAUSE, at=at(50), reason=f"upgrade of {GROUP}")
     return a_termination(instance, causes=[cause], **more)
 
 
@@ -351,7 +351,7 @@ class TestAnUpgrade:
         record = drawn(an_upgrade_of_two(records=[reported_by_upgrade(OLD)], stories={}, activities={GROUP: gone}))
         assert spans(record, OTHER) == [("terminated", 160, 300)]
 
-    def test_a_failed_one_tells_the_launches_that_failed_once_for_each_reason(self):
+    def test_a_failed_one_shows_the_launches_that_failed_once_for_each_reason(self):
         failed = an_execution(
             Machine.UPGRADE,
             f"{GROUP}-1",

@@ -152,5 +152,5 @@ def test_a_hundred_nodes_stand_by_zone_in_low_lanes():
     ("seconds", "words"),
     [(0, "0.0 s"), (9.94, "9.9 s"), (59.4, "59 s"), (65, "1 min 05 s"), (7_260, "2 h 01 min"), (90_000, "1 d 01 h")],
 )
-def test_lengths_are_reported_as_people_tell_them(seconds, words):
+def test_lengths_are_reported_as_people_say_them(seconds, words):
     assert length(at(seconds) - at(0)) == words

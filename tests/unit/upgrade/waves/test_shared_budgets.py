@@ -54,9 +54,9 @@ def theirs(system, began, *, works=True):
 
 def decided(system, record, *budgets):
     """(to request, under way, offsets)."""
-    done, tell = still_allowed(record, ["i-o1"], shared(*budgets), system.ports)
+    done, requested = still_allowed(record, ["i-o1"], shared(*budgets), system.ports)
     assert system.upgrades.read("web") == done
-    return tell, list(done.under_way), {new: surge.offset_by for new, surge in done.ahead.items()}
+    return requested, list(done.under_way), {new: surge.offset_by for new, surge in done.ahead.items()}
 
 
 def test_where_no_other_node_drains_the_termination_is_requested(system):
@@ -96,8 +96,8 @@ def test_without_a_budget_for_upgrades_no_other_record_is_read(system):
     theirs(system, EARLIER)
     record = ours(system)
     system.upgrades.fail("read", RuntimeError("asked"))
-    done, tell = still_allowed(record, ["i-o1"], shared(Budget(nodes=1, percent=False)), system.ports)
-    assert (tell, done) == (["i-o1"], record)
+    done, requested = still_allowed(record, ["i-o1"], shared(Budget(nodes=1, percent=False)), system.ports)
+    assert (requested, done) == (["i-o1"], record)
 
 
 def test_an_upgrade_without_an_execution_counts_only_requested_terminations(system):

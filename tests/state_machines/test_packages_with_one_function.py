@@ -5,7 +5,7 @@ import re
 import pytest
 
 from leeward.disruption import run as disruption_run
-from leeward.disruption import steps as round_steps
+from leeward.disruption import steps as disruption_steps
 from leeward.upgrade import run as upgrade_run
 from leeward.upgrade import steps as upgrade_steps
 from leeward.upgrade.managed import steps as managed_steps
@@ -29,7 +29,7 @@ def test_a_record_that_another_execution_has_changed_is_read_again(graph):
 
 @pytest.mark.parametrize(
     ("graph", "steps"),
-    [(DISRUPTION, round_steps.STEPS), (UPGRADE, upgrade_steps.STEPS), (MANAGED, managed_steps.STEPS)],
+    [(DISRUPTION, disruption_steps.STEPS), (UPGRADE, upgrade_steps.STEPS), (MANAGED, managed_steps.STEPS)],
 )
 def test_the_states_take_every_step_and_no_other(graph, steps):
     assert {task["Arguments"]["Payload"]["step"] for task in graph.tasks.values()} == set(steps)

@@ -46,7 +46,7 @@ def _no_budget(shop: Workshop) -> None:
     shop.replace(f"{EXECUTIONS}.budget_left", budget_left)
 
 
-OF_SWEEPS = (
+OF_RECONCILER = (
     Mutation(
         name="a malformed message fails its batch for ever",
         story="lets the parser's error fly",
@@ -93,7 +93,7 @@ OF_SWEEPS = (
     ),
     Mutation(
         name="stopped executions are never started again",
-        story="relies on the event that tells of their end",
+        story="relies on the event that announces their end",
         breaks=_never_revives,
         rules=frozenset({Rule.RECORD}),
     ),
