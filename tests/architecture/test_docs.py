@@ -1,6 +1,7 @@
 """What the documentation names exists, and what operators can see is documented."""
 
 import importlib
+import importlib.util
 import re
 from pathlib import Path
 
@@ -91,3 +92,21 @@ def test_every_file_of_the_walks_through_the_code_exists():
 def test_a_walk_has_ten_steps_at_most():
     walks = Path("docs/architecture.md").read_text().partition("## Where to begin reading")[2].partition("\n## ")[0]
     assert max(int(number) for number in re.findall(r"(?m)^(\d+)\. ", walks)) <= 10
+
+
+def test_every_file_and_folder_that_the_architecture_names_exists():
+    page = Path("docs/architecture.md").read_text()
+    names = sorted(
+        {name for name in re.findall(r"`([\w./-]+)`", page) if "/" in name.strip("/") or name.endswith(".py")}
+    )
+    known = {path.name for folder in ("functions", "infra", "simulation") for path in Path(folder).rglob("*")}
+    missing = [name for name in names if "/" not in name and name not in known]
+    roots = [Path(), Path("docs"), Path("functions"), Path("functions/leeward")]
+    missing += [name for name in names if "/" in name and not any((root / name).exists() for root in roots)]
+    assert names
+    assert missing == []
+
+
+def test_every_dotted_name_of_the_architecture_exists():
+    names = re.findall(r"`(leeward(?:\.\w+)+)`", Path("docs/architecture.md").read_text())
+    assert [name for name in names if importlib.util.find_spec(name) is None] == []

@@ -166,7 +166,7 @@ def test_offline_a_drain_is_always_a_dry_run(drain):
     assert same.count(same[0]) == 4
 
 
-def test_a_time_that_cannot_be_reckoned_with_is_bad_input(leeward, tmp_path):
+def test_a_time_that_is_out_of_range_is_bad_input(leeward, tmp_path):
     policy = (SMALL / "policy.yaml").read_text().replace("unmanagedPods: refuse", "terminationGracePeriod: 10m")
     folder = a_snapshot(tmp_path, policy=policy)
     reported = leeward.refuses("drain", "node-a", "--snapshot", folder, "--deadline", "0001-01-01T00:00:00Z")

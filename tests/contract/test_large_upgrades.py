@@ -51,7 +51,7 @@ def returned(record, instance):
 
 
 def with_every_drain_failed():
-    """Each of the nodes was tried as often as one start tries it, and was given back."""
+    """Each of the nodes was tried as often as one start tries it, and was returned."""
     record = a_record(failed=(), desired=NODES, maximum=NODES + TOGETHER)
     for _ in range(TRIES):
         for first in range(0, NODES, TOGETHER):

@@ -1,4 +1,4 @@
-"""A spot instance whose pods cannot leave: let go in time, never given back before EC2 takes it."""
+"""A spot instance whose pods cannot leave: released in time, never returned to service before EC2 takes it."""
 
 from dataclasses import replace
 

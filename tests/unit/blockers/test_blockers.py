@@ -302,7 +302,7 @@ class TestProtectionOwners:
         until, fix = self.kept(execution="web-3", phase="scaling-up", until=ends)
         assert until == ends
         assert "execution web-3 is scaling-up" in fix
-        assert "kubectl" not in fix  # taken off by hand it would be put on again
+        assert "kubectl" not in fix  # taken off manually it would be put on again
 
     def test_one_that_is_paused_has_no_end_and_says_how_it_gets_one(self):
         until, fix = self.kept(execution="web-3", phase="paused")

@@ -67,7 +67,7 @@ def test_the_pods_have_to_fit_on_every_type_that_the_group_may_launch():
     assert "Insufficient cpu" in reason(fleet, "n1")
 
 
-def test_the_dearest_type_is_the_price():
+def test_the_most_expensive_type_is_the_price():
     fleet = a_fleet().group("web", "medium").group("batch", "small", "large").node("n1").pod("a", "n1")
     assert "can't replace with a cheaper node" in reason(fleet, "n1")
 

@@ -55,7 +55,7 @@ class TestEvidence:
         found = of(a_cluster(5, failing=[impaired("a1", None)]))
         assert (found.act, found.until) == (Act.WAIT, None)
 
-    def test_of_two_ailments_the_one_that_is_due_first_counts(self):
+    def test_of_two_unhealthy_conditions_the_one_that_is_due_first_counts(self):
         both = a_cluster(5, ill={"a1": 10}, failing=[impaired("a1", 3)])
         assert reported(both) == (Act.REPLACE, "impaired (EC2's system status check fails) for 3 min")
 

@@ -1,4 +1,4 @@
-"""How an upgrade ends: sizes, zone balancing and cordons are given back, and the record says how it went."""
+"""How an upgrade ends: sizes, zone balancing and cordons are restored, and the record says how it went."""
 
 from dataclasses import replace
 
