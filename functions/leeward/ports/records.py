@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from leeward.disruption.record import DisruptionRecord
     from leeward.model.facts import FactKind, Sheet
+    from leeward.model.pause import PauseRecord
     from leeward.model.reservation import IpReservation, Pool, Reservations
     from leeward.model.seen import Seen
     from leeward.model.surge_instance import Settlement, SurgeInstance
@@ -142,6 +143,20 @@ class Disruptions(Protocol):
     def write(self, record: DisruptionRecord) -> DisruptionRecord | None:
         """Return the record with version + 1, written if the version that it carries is still the newest of the same
         run (0: there is no record, or the last one has ended); None when another writer was faster.
+        """
+        ...
+
+
+class PauseSwitches(Protocol):
+    """The table's switches of `leeward pause`, one for each cluster. Writes are conditional: the loser reads again."""
+
+    def read(self, cluster: str) -> PauseRecord:
+        """Return the cluster's record, strongly consistent; one of version 0 where there is none."""
+        ...
+
+    def write(self, record: PauseRecord) -> PauseRecord | None:
+        """Return the record with version + 1, written if the version that it carries is still the newest; None when
+        another writer was faster.
         """
         ...
 

@@ -1,0 +1,91 @@
+"""`ports.records.PauseSwitches` on DynamoDB: one item a cluster, `pause#CLUSTER`, written at the version that was
+read."""
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from leeward.adapters.aws.table import Item, Table
+from leeward.errors import ObjectGoneError
+from leeward.model.pause import Pause, PauseRecord, PauseScope
+from leeward.model.times import format_instant, parse_instant
+
+PAUSE = "pause"  # first part of an item's key
+
+
+class DynamoPauses:
+    """Pauses in the table `leeward`. Items stay: a version that begins again would be met twice."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def read(self, cluster: str) -> PauseRecord:
+        """Read the item with one GetItem, strongly consistent. A table that does not exist holds no pause."""
+        try:
+            item = self._table.get(_key(cluster))
+        except ObjectGoneError:
+            item = None
+        return pause_record(item) if item is not None else PauseRecord(cluster=cluster)
+
+    def write(self, record: PauseRecord) -> PauseRecord | None:
+        """Write the item with one conditional PutItem. A writer whose answer got lost recognizes its own mark when
+        botocore repeats the write.
+        """
+        written, mark = replace(record, version=record.version + 1), uuid.uuid4().hex
+        condition, values = "attribute_not_exists(pk)", dict[str, Any]()
+        if record.version:
+            condition, values = "#version = :version", {":version": record.version}
+        done, there = self._table.put({**pause_item(written), "mark": mark}, condition=condition, values=values)
+        return written if done or (there is not None and there.get("mark") == mark) else None
+
+
+def pause_record(item: Mapping[str, Any]) -> PauseRecord:
+    """Return the record in an item."""
+    return PauseRecord(
+        cluster=str(item["pk"]).removeprefix(f"{PAUSE}#"),
+        version=int(item["version"]),
+        pauses=tuple(_pause(raw) for raw in item["pauses"]),
+        by=str(item["by"]),
+        why=str(item["why"]),
+    )
+
+
+def _key(cluster: str) -> str:
+    return f"{PAUSE}#{cluster}"
+
+
+def pause_item(record: PauseRecord) -> Item:
+    """Return the item of a record, without the mark of its writer."""
+    return {
+        "pk": _key(record.cluster),
+        "version": record.version,
+        "pauses": [_raw(pause) for pause in record.pauses],
+        "by": record.by,
+        "why": record.why,
+    }
+
+
+def _raw(pause: Pause) -> Item:
+    raw: Item = {
+        "group": pause.group,
+        "by": pause.by,
+        "why": pause.why,
+        "since": format_instant(pause.since),
+        "announced": format_instant(pause.announced),
+        "scope": pause.scope.value,
+    }
+    return {**raw, "until": format_instant(pause.until)} if pause.until is not None else raw
+
+
+def _pause(raw: Mapping[str, Any]) -> Pause:
+    until = raw.get("until")
+    return Pause(
+        group=raw["group"],
+        by=raw["by"],
+        why=raw["why"],
+        since=parse_instant(raw["since"]),
+        announced=parse_instant(raw["announced"]),
+        scope=PauseScope(raw["scope"]),
+        until=parse_instant(until) if until else None,
+    )
