@@ -47,7 +47,7 @@ def maximum_kept(view: WorldView, group: Group) -> bool:
 def policy_of(view: WorldView, group: Group | None) -> NodePolicy | None:
     """Return the policy by which the product acts on the group; None where it leaves it alone."""
     policies = view.policies
-    if group is None or policies.settings.paused or not policies.settings.interruption:
+    if group is None or policies.pauses.everything(group.name) or not policies.settings.interruption:
         return None
     policy = policy_for(policies.policies, group.name, group.tags)
     return policy if policy is not None and policy.interruption.enabled else None

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from leeward.node_template.cache import NodegroupCache
+from leeward.policy.document import ClusterPolicies
 from leeward.ports import Ports
 from leeward.ports.eks import Nodegroups
 from leeward.ports.executions import NamedExecutions
@@ -28,7 +29,13 @@ def ports_of(
 ) -> Ports:
     """Return the ports of the system's functions; calls of each pass the gate."""
     clusters, fleet = system.clusters, system.fleet
-    local = {"names": clusters.names, "kubernetes": clusters.kubernetes, "policies": clusters.policies}
+
+    def policies(cluster: str) -> ClusterPolicies:
+        """Record the read of the switch that may be behind it; no fault is drawn for a cache."""
+        gate.called.add((gate.caller().rpartition("-")[0], "clusters", "policies"))
+        return clusters.policies(cluster)
+
+    local = {"names": clusters.names, "kubernetes": clusters.kubernetes, "policies": policies}
 
     def gated(port: object, name: str) -> Any:
         return FaultyPort(port, name, gate)
@@ -64,6 +71,7 @@ def ports_of(
         maxima=gated(system.maxima, "maxima"),
         disruptions=gated(system.disruptions, "disruptions"),
         disruption_executions=executions(DISRUPTION_RUN, "run executions"),
+        pauses=gated(system.pauses, "pauses"),
         deployment=events.DEPLOYMENT,
         queue_arns=frozenset({events.QUEUE_ARN}),
         origins=frozenset({(events.ACCOUNT, events.REGION)}),

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, cast
 
 from leeward import errors
+from leeward.adapters.pauses import KnownPauses
 from leeward.errors import RecordChangedError
 from leeward.isolation import Executor, in_turn
 from leeward.policy.document import ClusterPolicies
@@ -25,6 +26,7 @@ from simulation.aws.disruptions import SimDisruptions
 from simulation.aws.fleet import SimFleet
 from simulation.aws.managed import SimManagedUpdates
 from simulation.aws.maxima import SimMaxima
+from simulation.aws.pauses import SimPauses
 from simulation.aws.ports import SimGroups
 from simulation.aws.queue import Queue, Queued
 from simulation.aws.service_limits import SimServiceLimits
@@ -90,7 +92,9 @@ class System:
         self.states = StepFunctions()
         self.machines = {name: self._machine(name, found, parts) for name, found in definitions().items()}
         self.machine = self.machines[NODE_TERMINATION]
-        self.clusters = SimClusters()
+        self.pauses = SimPauses()
+        clock = SimClock(parts.timeline, parts.invocations)
+        self.clusters = SimClusters(lambda: KnownPauses(self.pauses.read, clock), parts.invocations.environment)
         self.each: Executor = in_turn  # of what functions do for several records, nodes or clusters at a time
         self.unexpected: list[str] = []
         self.last_ended: dict[str, float] = {}  # instance -> when the last execution about it did

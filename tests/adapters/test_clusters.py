@@ -8,8 +8,10 @@ import pytest
 from leeward.adapters.aws.clusters import EksClusters, EksKubeConfig
 from leeward.adapters.aws.policies import ParameterStorePolicies
 from leeward.adapters.kubernetes.client import Endpoint
+from leeward.adapters.pauses import KnownPauses
 from leeward.adapters.settings import ServedCluster
 from leeward.errors import ClusterUnreachableError, InvalidPolicyError, ObjectGoneError
+from leeward.model.pause import PauseRecord
 from tests.fakes.clock import FakeClock
 
 
@@ -92,7 +94,8 @@ class TestClusters:
         clock = FakeClock()
         served = [ServedCluster(name="blue"), ServedCluster(name="green")]
         policies = ParameterStorePolicies(aws.clients, clock, "/leeward")
-        clusters = EksClusters(aws.clients, clock, served, policies, access=lambda _: None, event_lost=print)
+        pauses = KnownPauses(lambda cluster: PauseRecord(cluster=cluster), clock)
+        clusters = EksClusters(aws.clients, clock, served, policies, pauses, access=lambda _: None, event_lost=print)
         aws.expect("ssm", "get_parameters_by_path", {"Path": "/leeward/green/policies"}, {"Parameters": []})
         assert clusters.names() == ("blue", "green")
         assert clusters.policies("green").settings.name == "green"

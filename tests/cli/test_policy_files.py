@@ -13,7 +13,7 @@ metadata: {{name: {name}}}
 spec:
   selector: {{groups: ["{name}-*"]}}
 """
-SETTINGS = "apiVersion: leeward.dev/v1\nkind: ClusterSettings\nmetadata: {name: prod}\nspec: {paused: true}\n"
+SETTINGS = "apiVersion: leeward.dev/v1\nkind: ClusterSettings\nmetadata: {name: prod}\nspec: {drift: false}\n"
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def folder(tmp_path):
 def test_a_globs_files_come_in_alphabetical_order_and_each_once(folder):
     loaded = load_policies(["policies/*.yaml", "policies/20-web.yaml"], "prod", root=folder)
     assert [policy.name for policy in loaded.policies] == ["api", "web"]
-    assert loaded.settings.paused
+    assert not loaded.settings.drift
 
 
 def test_paths_keep_the_order_in_which_they_are_named(folder):

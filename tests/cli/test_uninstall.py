@@ -36,7 +36,7 @@ TAINT = disruption_taint(DEPLOYMENT)
 THEIRS = {"leeward.dev/do-not-disrupt": "true", "team": "web"}
 
 
-def a_system(paused=True):
+def a_system(paused="all"):
     """A node with all that we put on nodes, one with nothing, a group with our hook and another team's."""
     node = replace(
         a_node(I),

@@ -1,12 +1,15 @@
 """Nouns with defaults: `a_node(ready=False)` says only what the test is about."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 from leeward.model import well_known
 from leeward.model.group import TERMINATING, Group, GroupInstance, LifecycleHook
 from leeward.model.instance import CapacityType, Instance
 from leeward.model.node import Node, Taint
+from leeward.model.pause import NOT_PAUSED, Pause, Pauses, PauseScope
 from leeward.model.subnet import Subnet
 from leeward.model.termination import Subject
 from leeward.policy.document import (
@@ -119,11 +122,23 @@ def a_policy(
     )
 
 
-def policies(
-    *of: NodePolicy, cluster: str = CLUSTER, paused: bool = False, interruption: bool = True
-) -> ClusterPolicies:
-    settings = ClusterSettings(name=cluster, paused=paused, interruption=interruption)
-    return ClusterPolicies(settings=settings, policies=of or (a_policy(),))
+def policies(*of: NodePolicy, cluster: str = CLUSTER, paused: str = "", interruption: bool = True) -> ClusterPolicies:
+    """`paused`: the scope of a pause of the whole cluster, empty for none."""
+    settings = ClusterSettings(name=cluster, interruption=interruption)
+    pauses = Pauses(cluster=cluster, pauses=(a_pause(scope=PauseScope(paused)),)) if paused else NOT_PAUSED
+    return ClusterPolicies(settings=settings, policies=of or (a_policy(),), pauses=pauses)
+
+
+def a_pause(**more: Any) -> Pause:
+    """A pause of a whole cluster for a game day."""
+    by, since = "arn:aws:iam::111122223333:user/ana", datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
+    return Pause(**{"by": by, "why": "game day", "since": since, "announced": since, **more})
+
+
+def pausing(written: ClusterPolicies, scope: str = "voluntary", group: str = "") -> ClusterPolicies:
+    """The same policies with the cluster, or one group, paused."""
+    pauses = Pauses(cluster=written.settings.name, pauses=(a_pause(scope=PauseScope(scope), group=group),))
+    return replace(written, pauses=pauses)
 
 
 def a_subject(instance: str = "i-0abc", *, node: str | None = "node-i-0abc", group: str | None = GROUP) -> Subject:

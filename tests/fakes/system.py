@@ -23,6 +23,7 @@ from tests.fakes.load_balancers import FakeLoadBalancers
 from tests.fakes.maxima import FakeMaxima
 from tests.fakes.network import FakeLaunchSources, FakeNetwork, FakePriceList
 from tests.fakes.nodegroups import FakeNodegroups
+from tests.fakes.pauses import FakePauses
 from tests.fakes.redelivery import FakeRedelivery
 from tests.fakes.upgrades import (
     FakeAlarms,
@@ -78,6 +79,7 @@ class FakeSystem:
         self.managed_upgrade_executions = FakeNamedExecutions()
         self.disruptions = FakeDisruptions()
         self.disruption_executions = FakeNamedExecutions()
+        self.pauses = FakePauses()
         self.ports = Ports(
             clock=self.clock,
             clusters=self.clusters,
@@ -104,6 +106,7 @@ class FakeSystem:
             managed_upgrade_executions=self.managed_upgrade_executions,
             disruptions=self.disruptions,
             disruption_executions=self.disruption_executions,
+            pauses=self.pauses,
             deployment=deployment,
             queue_arns=frozenset({QUEUE_ARN}),
             origins=origins,

@@ -1,11 +1,11 @@
 """Worlds in which nodes fall ill, and what came of it."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 from leeward.policy.document import ClusterPolicies, ClusterSettings, DrainPolicy, NodePolicy, RepairPolicy, Selector
 from simulation.fault_rates import Faults
 from simulation.world import World
+from tests.fakes.builders import pausing
 from tests.simulation.fleet_stand_in import SMALL, Fleet, GroupPlan
 
 GROUP = "web"
@@ -113,5 +113,5 @@ class Clinic:
 
 
 def paused(policies):
-    """The same with the cluster paused."""
-    return replace(policies, settings=replace(policies.settings, paused=True))
+    """The same with the cluster paused, interruption handling as well."""
+    return pausing(policies, "all")

@@ -1,5 +1,6 @@
 """disruption over its own steps, and the terminations that it starts: every way through the state machine."""
 
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,7 @@ from leeward.policy.document import Budget
 from simulation import functions
 from simulation.definitions import NODE_GROUP_UPGRADE
 from simulation.fault_rates import Faults
+from tests.fakes.builders import pausing
 from tests.simulation.disruption_stand_in import (
     DECIDED,
     FIRST,
@@ -341,8 +343,7 @@ def test_an_upgrade_that_begins_before_the_round_has_touched_anything_is_first()
 
 def test_a_paused_cluster_is_not_even_looked_at():
     fleet = a_fleet()
-    object.__setattr__(fleet.policies.settings, "paused", True)
-    world = Disrupted(fleet).drifting().run(0.3)
+    world = Disrupted(replace(fleet, policies=pausing(fleet.policies))).drifting().run(0.3)
     assert world.world.system.disruptions.records == {}
     assert not any("drift-reasons" in key for notes in annotations(world) for key in notes)
 

@@ -9,6 +9,7 @@ from leeward.model import well_known
 from leeward.policy.document import InterruptionPolicy
 from simulation.fault_rates import Faults
 from simulation.world import World
+from tests.fakes.builders import pausing
 from tests.simulation.disruption_stand_in import WASTE, Disrupted, a_fleet, a_wasteful_fleet
 from tests.simulation.fleet_stand_in import SMALL, Arrival, deployment, policies
 
@@ -60,9 +61,10 @@ def test_with_interruption_handling_off_a_warning_is_left_to_ec2(whose):
     if whose == "policy":
         off = tuple(replace(one, interruption=InterruptionPolicy(enabled=False)) for one in written.policies)
         written = replace(written, policies=off)
+    elif whose == "paused":
+        written = pausing(written, "all")
     else:
-        switch = {"paused": True} if whose == "paused" else {"interruption": False}
-        written = replace(written, settings=replace(written.settings, **switch))
+        written = replace(written, settings=replace(written.settings, interruption=False))
     arrivals = (Arrival(at_seconds=60, kind="spot_warning"),)
     world = World(1, replace(SMALL, policies=written, workloads=(deployment(),)), Faults.none(), arrivals)
     marks = []

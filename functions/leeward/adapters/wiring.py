@@ -20,12 +20,14 @@ from leeward.adapters.aws.errors import aws_call
 from leeward.adapters.aws.executions import StepFunctionsExecutions, StepFunctionsNamedExecutions
 from leeward.adapters.aws.groups import AutoScalingGroups
 from leeward.adapters.aws.instances import Ec2Instances, Ec2Network
+from leeward.adapters.aws.pauses import DynamoPauses
 from leeward.adapters.aws.policies import ParameterStorePolicies
 from leeward.adapters.aws.queues import SqsDeadLetters, SqsRedelivery
 from leeward.adapters.aws.table import Table
 from leeward.adapters.clock import SystemClock
 from leeward.adapters.kubernetes.telemetry import event_lost
 from leeward.adapters.lazy import lazy
+from leeward.adapters.pauses import KnownPauses
 from leeward.adapters.settings import KubernetesAccess, ServedCluster, Settings
 from leeward.model.deployment_names import (
     DISRUPTION,
@@ -165,9 +167,11 @@ def build(
     """
     policies = ParameterStorePolicies(clients, clock, settings.policy_prefix)
     table = Table(clients, settings.table_name)
+    pauses = DynamoPauses(table)
+    known_pauses = KnownPauses(pauses.read, clock)
     return Ports(
         clock=clock,
-        clusters=EksClusters(clients, clock, settings.clusters, policies, access, event_lost),
+        clusters=EksClusters(clients, clock, settings.clusters, policies, known_pauses, access, event_lost),
         instances=Ec2Instances(clients),
         network=Ec2Network(clients),
         price_list=lazy(adapters.price_list_of, clients),
@@ -191,6 +195,7 @@ def build(
         managed_upgrade_executions=_executions_of(MANAGED_UPGRADE, settings, clients),
         disruptions=lazy(adapters.disruptions_of, table),
         disruption_executions=_executions_of(DISRUPTION, settings, clients),
+        pauses=pauses,
         deployment=settings.deployment,
         queue_arns=settings.queue_arns,
         hook_mark=settings.hook_mark,

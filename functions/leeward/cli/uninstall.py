@@ -25,10 +25,10 @@ from leeward.ports import Ports
 from leeward.ports.kubernetes import Clusters
 
 DESCRIPTION = """Removes everything that Leeward has put on the cluster: taints, cordons, labels, annotations and
-finalizers of nodes, lifecycle hooks of groups. Pause the cluster before (spec.paused of ClusterSettings, deployed a
-minute ago), or all of it would come back. Nodes and groups with a termination, an upgrade or a run under way are left
+finalizers of nodes, lifecycle hooks of groups. Pause the cluster a minute before (leeward pause --all), or
+all of it would come back. Nodes and groups with a termination, an upgrade or a run under way are left
 and named. It can be run again at any time. With --dry-run, and always with --snapshot, it only prints the plan."""
-NOT_PAUSED = "it is not paused: everything would come back within minutes (spec.paused of its ClusterSettings)"
+NOT_PAUSED = "it is not paused: everything would come back within minutes (leeward pause --all --cluster {})"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -127,7 +127,7 @@ def _keep(removal: Removal, nodes: Mapping[str, Node], groups: Iterable[Group], 
     ]
     if not _paused(ports.clusters, cluster) and (removal.nodes or removal.hooks):
         removal.done = False
-        removal.left.append((f"cluster {cluster}", NOT_PAUSED))
+        removal.left.append((f"cluster {cluster}", NOT_PAUSED.format(cluster)))
     _leave(removal, nodes, dict(_at_work(ports, cluster, groups)))
 
 
@@ -156,9 +156,11 @@ def _on_groups(groups: Iterable[Group], hooks: Mapping[str, Sequence[LifecycleHo
 
 
 def _paused(clusters: Clusters, cluster: str) -> bool:
-    """Return whether the cluster is paused. One without settings (any more) is: Leeward does not act on it."""
+    """Return whether the cluster is paused with --all. One without settings (any more) is: Leeward does not act on
+    it.
+    """
     try:
-        return clusters.policies(cluster).settings.paused
+        return bool(clusters.policies(cluster).pauses.everything())
     except InvalidPolicyError:
         return True
 

@@ -98,8 +98,8 @@ def _reason_not_now(snapshot: ClusterSnapshot, node: Node) -> str:
     group, policy = snapshot.group_of(node), snapshot.policy_of_node(node)
     if group is None or policy is None:
         return ""
-    if snapshot.policies.settings.paused:
-        return "the cluster is paused"
+    if paused := snapshot.policies.pauses.voluntary(group.name):
+        return paused
     opted_out = f"policy {policy.name} says doNotDisrupt" if policy.disruption.do_not_disrupt else ""
     return (
         why_disrupted(node)

@@ -101,7 +101,7 @@ class _Planner:
         return result
 
     def _decide(self, cluster: str, ports: Ports, result: PlannerResult) -> None:
-        if ports.clusters.policies(cluster).settings.paused:
+        if ports.clusters.policies(cluster).pauses.voluntary():
             result.paused.append(cluster)
             return
         record = ports.disruptions.read(cluster)
@@ -141,7 +141,7 @@ def _note_node(result: PlannerResult, cluster: str, node: str, error: LeewardErr
 
 def claim_disruption(cluster: str, ports: Ports) -> DisruptionRecord | None:
     """Decide now and claim the run; None where there is nothing to do, or another execution was faster."""
-    if ports.clusters.policies(cluster).settings.paused:
+    if ports.clusters.policies(cluster).pauses.voluntary():
         return None
     record = ports.disruptions.read(cluster)
     snapshot = observe(cluster, ports, record)

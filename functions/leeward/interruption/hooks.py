@@ -75,8 +75,8 @@ def switched_off(place: Place) -> str | None:
     """Return the switch that disables interruption handling for the group, None if none does (docs/features.md,
     K16).
     """
-    if place.policies and place.policies.settings.paused:
-        return f"cluster {place.cluster} is paused"
+    if place.policies and (paused := place.policies.pauses.everything(place.group_name or "")):
+        return paused
     if place.policies and not place.policies.settings.interruption:
         return f"cluster {place.cluster} has interruption handling off"
     if place.policy and not place.policy.interruption.enabled:

@@ -8,6 +8,8 @@ from datetime import timedelta
 from enum import StrEnum
 from math import ceil
 
+from leeward.model.pause import NOT_PAUSED, Pauses
+
 SHORTEST_TIMEOUT = 300  # seconds: the drain heartbeats at half of it; a lost event costs a reconciler run, not the pods
 MOST_TIMEOUTS = 100  # Auto Scaling ends a hook after so many time-outs, and after 48 hours
 
@@ -228,7 +230,6 @@ class ClusterSettings:
     """Switches of one cluster; they win over every policy."""
 
     name: str
-    paused: bool = False
     interruption: bool = True
     drift: bool = True
     consolidation: bool = True
@@ -240,7 +241,8 @@ class ClusterSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterPolicies:
-    """Settings and policies of one cluster, policies in their order."""
+    """Settings and policies of one cluster, policies in their order, and the pauses in force there."""
 
     settings: ClusterSettings
     policies: tuple[NodePolicy, ...] = ()
+    pauses: Pauses = NOT_PAUSED

@@ -85,7 +85,6 @@ def _cluster_settings(metadata: Section, spec: Section) -> ClusterSettings:
     default = ClusterSettings(name="")
     return ClusterSettings(
         name=_name(metadata, CLUSTER_NAME, "the cluster's name"),
-        paused=spec.boolean("paused", default.paused),
         interruption=spec.boolean("interruption", default.interruption),
         drift=spec.boolean("drift", default.drift),
         consolidation=spec.boolean("consolidation", default.consolidation),

@@ -109,7 +109,6 @@ def _policy_spec(policy: NodePolicy) -> dict[str, Any]:
 
 def _settings_spec(settings: ClusterSettings) -> dict[str, Any]:
     return {
-        "paused": settings.paused,
         "interruption": settings.interruption,
         "drift": settings.drift,
         "consolidation": settings.consolidation,

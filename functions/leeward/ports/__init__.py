@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from leeward.ports.load_balancers import LoadBalancers
     from leeward.ports.monitoring import Alarms, ServiceLimits
     from leeward.ports.queues import DeadLetters, Redelivery
-    from leeward.ports.records import Catalog, Claims, Disruptions, Upgrades
+    from leeward.ports.records import Catalog, Claims, Disruptions, PauseSwitches, Upgrades
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +59,7 @@ class Ports:
     managed_upgrade_executions: NamedExecutions
     disruptions: Disruptions
     disruption_executions: NamedExecutions
+    pauses: PauseSwitches
     deployment: str
     queue_arns: frozenset[str] = frozenset()
     hook_mark: str = well_known.HOOK_MARK

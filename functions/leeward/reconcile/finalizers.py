@@ -78,12 +78,11 @@ def is_wanted(node: Node, state: ClusterState) -> bool:
 
 
 def nodes_to_protect(state: ClusterState) -> tuple[Node, ...]:
-    """Return the Nodes that are to get it; none in a paused cluster, none that is being deleted or is already tainted
-    for termination.
+    """Return the Nodes that are to get it; none while interruption handling is paused, none that is being deleted or is
+    already tainted for termination.
     """
-    if state.policies.settings.paused:
-        return ()
-    return tuple(n for n in state.nodes if not (carries(n) or n.deleting or n.tainted) and is_wanted(n, state))
+    free = (node for node in state.nodes if not (carries(node) or node.deleting or node.tainted))
+    return tuple(node for node in free if is_wanted(node, state) and not _is_paused(node, state))
 
 
 def nodes_to_release(state: ClusterState) -> tuple[Node, ...]:
@@ -96,11 +95,14 @@ def deletions(state: ClusterState) -> tuple[Node, ...]:
     """Return the Nodes that were deleted and that our finalizer keeps: they are drained and their instances ended.
     Nodes whose group retains the instance are left out: another team may need it, and `leeward drain` ends it.
     """
-    if state.policies.settings.paused:
-        return ()
-    deleted = (node for node in state.nodes if node.deleting and carries(node))
+    deleted = (n for n in state.nodes if n.deleting and carries(n) and not _is_paused(n, state))
     ours = (node for node in deleted if node.instance_id not in state.claimed and is_wanted(node, state))
     return tuple(node for node in ours if not _is_retained(node, state))
+
+
+def _is_paused(node: Node, state: ClusterState) -> bool:
+    group = state.group_of(node)
+    return bool(state.policies.pauses.everything(group.name if group is not None else ""))
 
 
 def _is_retained(node: Node, state: ClusterState) -> bool:

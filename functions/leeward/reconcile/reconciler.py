@@ -21,6 +21,7 @@ from leeward.reconcile.finalizers import keep_finalizers, release_nodes_without_
 from leeward.reconcile.hooks import settle_hooks
 from leeward.reconcile.launches import answer_switched_off_launches, settle_launches
 from leeward.reconcile.maximum_sizes import put_back_maximum_sizes
+from leeward.reconcile.pauses import keep_pauses
 from leeward.reconcile.records import open_records
 from leeward.reconcile.repair import replace_unhealthy
 from leeward.reconcile.result import ReconcileResult
@@ -42,8 +43,9 @@ def _restore_after_upgrades(state: ClusterState, ports: Ports, result: Reconcile
 
 
 def _label(state: ClusterState, ports: Ports, result: ReconcileResult) -> None:
-    if not state.policies.settings.paused:
-        result.labelled += label_nodes(state.cluster, state.selected, state.nodes, ports, result.note)
+    groups = [group for group in state.selected if not state.policies.pauses.everything(group.name)]
+    if groups:
+        result.labelled += label_nodes(state.cluster, groups, state.nodes, ports, result.note)
 
 
 def _unprotect_from_scale_down(state: ClusterState, ports: Ports, result: ReconcileResult) -> None:
@@ -64,6 +66,7 @@ WHILE_NODES_ARE_READ: Mapping[str, Pass] = {
 WITHOUT_NODES: Mapping[str, Pass] = {
     "upgrades": _restore_after_upgrades,
     "maximum sizes": put_back_maximum_sizes,
+    "pauses": keep_pauses,
 }
 # Only with an API server that answers: without one no node is ended.
 OVER_NODES: Mapping[str, Pass] = {

@@ -28,7 +28,7 @@ EVENT = "UnhealthyNode"  # reason of the Event on the Node
 
 def replace_unhealthy(state: ClusterState, ports: Ports, result: ReconcileResult) -> None:
     """Claim and start, one after the other: each repair that is begun counts for the guards of the next pass."""
-    if state.policies.settings.paused or not _repairs_any(state):
+    if state.policies.pauses.voluntary() or not _repairs_any(state):
         return
     state = _with_health(state, ports.instances)
     judged = verdicts(state, ports.clock.now())

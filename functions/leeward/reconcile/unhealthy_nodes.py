@@ -76,7 +76,7 @@ def _verdict(node: Node, state: ClusterState, breaker: CircuitBreaker, now: date
     others = next(_reason_not_ours(node, group, policy), "")
     if others or group is None or policy is None:
         return Verdict(act=Act.LEFT, reason=others)
-    left = next(_why_left(node, policy, state), "")
+    left = next(_why_left(node, group, policy, state), "")
     if left:
         return Verdict(act=Act.LEFT, reason=left)
     if state.has_ended(node):
@@ -99,9 +99,9 @@ def _reason_not_ours(node: Node, group: Group | None, policy: NodePolicy | None)
         yield f"no policy selects its group {group.name}"
 
 
-def _why_left(node: Node, policy: NodePolicy, state: ClusterState) -> Iterator[str]:
-    if state.policies.settings.paused:
-        yield "the cluster is paused"
+def _why_left(node: Node, group: Group, policy: NodePolicy, state: ClusterState) -> Iterator[str]:
+    if paused := state.policies.pauses.voluntary(group.name):
+        yield paused
     if not policy.repair.enabled:
         yield f"policy {policy.name} says repair.enabled: false"
     if node.instance_id in state.claimed:

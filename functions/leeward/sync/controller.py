@@ -110,9 +110,11 @@ def _label(
     ports: Ports,
     synced: Synced,
 ) -> None:
-    if policies.settings.paused:
-        return
-    selected = [group for group in groups if policy_for(policies.policies, group.name, group.tags) is not None]
+    selected = [
+        group
+        for group in groups
+        if not policies.pauses.everything(group.name) and policy_for(policies.policies, group.name, group.tags)
+    ]
 
     def note(node: str, error: LeewardError) -> None:
         _note(synced.warnings, f"{cluster}: labels of {node}", error)

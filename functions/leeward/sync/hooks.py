@@ -18,14 +18,14 @@ def missing_hook(
     """Return the hook to put on the group, None if nothing is to be done.
 
     A group that no policy selects is left alone, and so is one with interruption handling off. A group whose policy
-    names an existing terminate hook, or whose hook notifies our queue, needs no further hook. No hook is put in a
-    paused cluster. A hook of our name without our `mark` belongs to another owner, perhaps another deployment, and is
-    not overwritten.
+    names an existing terminate hook, or whose hook notifies our queue, needs no further hook. No hook is put while
+    interruption handling is paused. A hook of our name without our `mark` belongs to another owner, perhaps another
+    deployment, and is not overwritten.
     """
     policy = policy_for(policies.policies, group.name, group.tags)
     if policy is None or not policy.interruption.enabled or not policies.settings.interruption:
         return None
-    if policies.settings.paused:
+    if policies.pauses.everything(group.name):
         return None
     terminating = [hook for hook in hooks if hook.transition == TERMINATING]
     wanted = _wanted(group, policy.interruption.heartbeat, mark)

@@ -69,11 +69,13 @@ def permission(
     *,
     finished: int,
     alarms: Sequence[str] = (),
+    paused: str = "",
 ) -> Permission:
-    """Decide the next move. The operator's control request comes first, then the cluster's switch, the canary's alarms,
+    """Decide the next move. The operator's control request comes first, then the pause switch, the canary's alarms,
     freeze and windows, the canary.
 
-    `finished`: old nodes that are gone; `alarms`: names of the canary's CloudWatch alarms in state ALARM now. Windows
+    `finished`: old nodes that are gone; `alarms`: names of the canary's CloudWatch alarms in state ALARM now; `paused`:
+    why the pause switch stops upgrades of the group, empty if it does not. Windows
     and freezes hold neither an abort nor a rollback: these end what has begun.
     """
     match record.control:
@@ -84,6 +86,8 @@ def permission(
         case ControlRequest.PAUSE:
             return Permission(move=Move.HOLD, hold=Hold.PAUSED, why="paused by the operator")
         case ControlRequest.RUN:
+            if paused:
+                return Permission(move=Move.HOLD, hold=Hold.PAUSED, why=paused)
             return _running(record, update, settings, now, finished, alarms)
 
 
@@ -95,8 +99,6 @@ def _running(
     finished: int,
     alarms: Sequence[str],
 ) -> Permission:
-    if settings.paused:
-        return Permission(move=Move.HOLD, hold=Hold.PAUSED, why=f"cluster {settings.name} is paused by its settings")
     canary = _canary(record, update, now, finished, alarms)
     if canary is not None and canary.move is Move.FAIL:
         return canary

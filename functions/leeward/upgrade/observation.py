@@ -30,11 +30,14 @@ from leeward.upgrade.waves.shared_budgets import others_of, terminating_elsewher
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """One observation. `instances`: the group's members as EC2 sees them."""
+    """One observation. `instances`: the group's members as EC2 sees them; `paused`: why the pause switch stops upgrades
+    of the group, empty if it does not.
+    """
 
     preflight: Preflight
     instances: Mapping[str, Instance]
     settings: ClusterSettings
+    paused: str = ""
 
     @property
     def group(self) -> Group:
@@ -87,7 +90,12 @@ def observe(record: UpgradeRecord, ports: Ports, inputs: PreflightInputs | None 
     given = inputs or PreflightInputs(force=record.request.force, selected=policy is not None)
     preflight = Preflight.of(snapshot, group, chosen, record.target, given, only_ready=True)
     preflight = replace(preflight, time=SearchTime(ports.budget).part(FOR_SEARCH))
-    return Observation(preflight=_running(preflight, record), instances=instances, settings=policies.settings)
+    return Observation(
+        preflight=_running(preflight, record),
+        instances=instances,
+        settings=policies.settings,
+        paused=policies.pauses.voluntary(group.name),
+    )
 
 
 def _running(preflight: Preflight, record: UpgradeRecord) -> Preflight:

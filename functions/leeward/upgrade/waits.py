@@ -49,6 +49,7 @@ def allowed(record: UpgradeRecord, observation: Observation, ports: Ports) -> Pe
         ports.clock.now(),
         finished=record.finished,
         alarms=alarms,
+        paused=observation.paused,
     )
 
 

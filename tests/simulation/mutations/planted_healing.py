@@ -39,7 +39,13 @@ OF_REPAIR = (
     Planted(
         name="repair acts in a paused cluster",
         story="asks the policy and not the pause switch",
-        edits=(edit(f"{RECONCILE}.unhealthy_nodes._why_left", "if state.policies.settings.paused:", "if False:"),),
+        edits=(
+            edit(
+                f"{RECONCILE}.unhealthy_nodes._why_left",
+                "if paused := state.policies.pauses.voluntary(group.name):",
+                "if paused := '':",
+            ),
+        ),
         tests=("tests/unit/reconcile/test_unhealthy_nodes.py",),
     ),
     Planted(
@@ -144,7 +150,7 @@ OF_SYNC = (
     Planted(
         name="sync puts its hook on groups of a paused cluster",
         story="asks the policy and not the pause switch",
-        edits=(edit("leeward.sync.hooks.missing_hook", "if policies.settings.paused:", "if False:"),),
+        edits=(edit("leeward.sync.hooks.missing_hook", "if policies.pauses.everything(group.name):", "if False:"),),
         tests=("tests/unit/sync/test_hooks.py",),
     ),
     Planted(

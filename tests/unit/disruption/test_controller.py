@@ -13,7 +13,7 @@ from leeward.ports.kubernetes import Listed
 from leeward.scheduling.world import World
 from tests.cli.snapshots.disruption import a_node as a_raw_node
 from tests.cli.snapshots.disruption import a_pod as a_raw_pod
-from tests.fakes.builders import a_group, a_policy, an_instance, policies
+from tests.fakes.builders import a_group, a_policy, an_instance, pausing, policies
 from tests.fakes.disruptions import a_disruption
 from tests.fakes.system import FakeSystem
 
@@ -109,8 +109,7 @@ def test_what_could_not_be_returned_is_returned_by_the_sweeper(system):
 
 
 def test_a_paused_cluster_is_not_looked_at(system):
-    written = system.clusters.policies("blue")
-    object.__setattr__(written.settings, "paused", True)
+    system.clusters.policies_of["blue"] = pausing(system.clusters.policies("blue"))
     assert decide_once(system.ports).paused == ["blue"]
 
 

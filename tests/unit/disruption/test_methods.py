@@ -8,6 +8,7 @@ from leeward.disruption.command import Decision, MethodName
 from leeward.disruption.methods import ORDER
 from leeward.disruption.plan import plan_disruption
 from leeward.model.launch import LaunchSettings
+from tests.fakes.builders import pausing
 from tests.unit.disruption.fleet import ZONES, a_budget, a_fleet, a_policy, rules
 
 EMPTINESS, EXPIRATION, DRIFT = MethodName.EMPTINESS, MethodName.EXPIRATION, MethodName.DRIFT
@@ -202,6 +203,13 @@ def test_every_node_has_a_verdict_of_every_method_in_their_order():
 
 
 def test_a_paused_cluster_does_nothing():
-    fleet = a_fleet(WEEK, paused=True).node("n1")
+    fleet = a_fleet(WEEK).having(policies=pausing(a_fleet(WEEK).snapshot().policies)).node("n1")
     assert nodes_of(fleet) == []
-    assert {verdict.reason for verdict in plan(fleet).verdicts["n1"].values()} == {"the cluster is paused"}
+    reasons = {verdict.reason for verdict in plan(fleet).verdicts["n1"].values()}
+    assert reasons == {"cluster blue is paused: game day"}
+
+
+def test_a_pause_of_another_group_stops_nothing():
+    written = a_fleet(WEEK).snapshot().policies
+    fleet = a_fleet(WEEK).having(policies=pausing(written, group="other")).node("n1")
+    assert nodes_of(fleet) == nodes_of(a_fleet(WEEK).node("n1")) != []

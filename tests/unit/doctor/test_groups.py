@@ -11,8 +11,20 @@ from leeward.model import well_known
 from leeward.model.group import LAUNCHING, GroupInstance, HookResult, LifecycleHook
 from leeward.model.launch import LaunchSource, LaunchTemplateRef, Override
 from leeward.model.launch_refusal import RefusalCause, fix_for
+from leeward.model.pause import Pauses
 from leeward.model.termination import Cause, CauseKind, Replacement
-from tests.fakes.builders import CLUSTER, GROUP, PUT_BY_SYNC, ZONE, a_group, a_policy, a_subject, our_hook, policies
+from tests.fakes.builders import (
+    CLUSTER,
+    GROUP,
+    PUT_BY_SYNC,
+    ZONE,
+    a_group,
+    a_policy,
+    a_subject,
+    our_hook,
+    pausing,
+    policies,
+)
 from tests.fakes.clock import START
 from tests.fakes.disruptions import a_disruption
 from tests.fakes.refusals import REFUSALS
@@ -59,11 +71,27 @@ def test_a_policy_behind_one_that_takes_its_groups_is_reported_so():
     )
 
 
-@pytest.mark.parametrize("switch", [{"paused": True}, {"interruption": False}])
+@pytest.mark.parametrize("switch", [{"paused": "all"}, {"interruption": False}])
 def test_what_is_switched_off_is_a_warning_and_no_hook_is_missed(switch):
     patient = Patient(written=policies(a_policy(), **switch))
     patient.system.groups.hooks_of.clear()
     assert patient.trouble(Check.SWITCHES).state is State.WARNING
+
+
+def test_a_pause_says_who_why_since_and_until_when():
+    patient = Patient(written=pausing(policies(a_policy()), group=GROUP))
+    found = patient.trouble(Check.SWITCHES)
+    assert (found.object, found.state) == (f"group {GROUP}", State.WARNING)
+    assert found.found == (
+        "paused by arn:aws:iam::111122223333:user/ana since 2026-03-02T09:00:00Z without an end, "
+        "no disruption, repair or upgrade begins: game day"
+    )
+    assert f"leeward resume --cluster {CLUSTER} --group {GROUP}" in found.fix
+
+
+def test_a_switch_that_cannot_be_read_has_failed():
+    written = replace(policies(a_policy()), pauses=Pauses(cluster=CLUSTER, unreadable="AccessDeniedError: denied"))
+    assert Patient(written=written).trouble(Check.SWITCHES).state is State.FAILED
 
 
 def test_a_group_without_our_hook(patient):

@@ -18,7 +18,7 @@ from leeward.model.message import Kind
 from leeward.model.termination import CauseKind
 from leeward.policy.document import Rebalance
 from tests.events import event
-from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, a_policy, an_instance, our_hook, policies
+from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, a_policy, an_instance, our_hook, pausing, policies
 
 NOW = datetime(2026, 3, 2, 10, 0, 5, tzinfo=UTC)
 AT = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
@@ -217,7 +217,7 @@ class TestWhatIsNotOurs:
 
 
 SWITCHED_OFF = [
-    policies(paused=True),
+    policies(paused="all"),
     policies(interruption=False),
     policies(a_policy(enabled=False)),
 ]
@@ -230,6 +230,15 @@ class TestSwitches:
         decision = decided(name, a_world(written=written))
         assert (decision.action, decision.outcome) == (Action.NONE, RecordOutcome.DONE)
         assert "off" in decision.reason or "paused" in decision.reason
+
+    @pytest.mark.parametrize("name", DRAINING)
+    def test_a_pause_of_voluntary_work_leaves_interruption_handling_on(self, name):
+        assert decided(name, a_world(written=policies(paused="voluntary"))).action is Action.DRAIN
+
+    @pytest.mark.parametrize(("group", "action"), [(GROUP, Action.NONE), ("web-b", Action.DRAIN)])
+    def test_a_pause_of_a_group_covers_that_group_alone(self, group, action):
+        written = pausing(policies(), "all", group)
+        assert decided("spot_interruption", a_world(written=written)).action is action
 
     @pytest.mark.parametrize("written", SWITCHED_OFF)
     def test_but_our_hook_is_answered_so_that_nothing_hangs(self, written):

@@ -166,7 +166,6 @@ def cluster_settings():
     return st.builds(
         ClusterSettings,
         name=st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,12}", fullmatch=True),
-        paused=st.booleans(),
         interruption=st.booleans(),
         drift=st.booleans(),
         consolidation=st.booleans(),

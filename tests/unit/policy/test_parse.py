@@ -159,7 +159,6 @@ def test_a_budgets_window_has_a_time_zone():
 
 def test_a_clusters_settings_are_read_wherever_they_stand():
     written = some_settings(
-        paused=True,
         drift=False,
         webhook={"url": "https://hooks.example.com/x"},
         freeze=[{"schedule": "@yearly", "duration": "24h"}],
@@ -167,7 +166,6 @@ def test_a_clusters_settings_are_read_wherever_they_stand():
     parsed = parse(a_policy(), written, a_policy("api"))
     assert parsed.settings == ClusterSettings(
         name="prod",
-        paused=True,
         drift=False,
         webhook=Webhook(url="https://hooks.example.com/x"),
         freeze=(Window(schedule="@yearly", duration=timedelta(hours=24)),),
@@ -504,13 +502,13 @@ def test_all_problems_of_all_documents_are_reported_at_once():
     lines = problems(
         a_policy(finalizer=1, drain={"timeout": "x"}),
         {"apiVersion": API, "kind": "Deployment"},
-        some_settings(paused="no", speed=1, webhook={"url": "ftp://x"}, freeze=[{}]),
+        some_settings(emptiness="no", speed=1, webhook={"url": "ftp://x"}, freeze=[{}]),
     )
     assert [line.split(": found")[0] for line in lines] == [
         "p.yaml#1: spec.drain.timeout",
         "p.yaml#1: spec.finalizer",
         "p.yaml#2: kind",
-        "p.yaml#3: spec.paused",
+        "p.yaml#3: spec.emptiness",
         "p.yaml#3: spec.freeze[0].schedule",
         "p.yaml#3: spec.freeze[0].duration",
         "p.yaml#3: spec.webhook.url",

@@ -64,7 +64,10 @@ def test_the_schema_refuses_what_the_parser_refuses(spec):
     assert not VALIDATOR.is_valid(a_policy(**spec))
 
 
-@pytest.mark.parametrize("document", [some_settings(speed=1), some_settings(paused=1), {**a_policy(), "kind": "Pod"}])
+@pytest.mark.parametrize(
+    "document",
+    [some_settings(speed=1), some_settings(drift=1), some_settings(paused=True), {**a_policy(), "kind": "Pod"}],
+)
 def test_the_schema_refuses_wrong_documents(document):
     assert not VALIDATOR.is_valid(document)
 

@@ -56,7 +56,7 @@ def test_parameters_are_numbered_in_order_with_the_settings_first():
     written = parse(
         a_policy("web"),
         a_policy("api"),
-        {**a_policy("x"), "kind": "ClusterSettings", "metadata": {"name": "prod"}, "spec": {"paused": True}},
+        {**a_policy("x"), "kind": "ClusterSettings", "metadata": {"name": "prod"}, "spec": {"drift": False}},
     )
     names = [name for name, _ in parameters(written)]
     assert names == ["00-prod", "01-web", "02-api"]

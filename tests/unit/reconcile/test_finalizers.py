@@ -70,7 +70,7 @@ class TestWhoGetsIt:
         assert finalizers(system) == ()
 
     def test_no_node_in_a_paused_cluster(self):
-        system = a_system(held=False, paused=True)
+        system = a_system(held=False, paused="all")
         assert reconcile_once(system.ports).finalizers_added == []
 
     def test_no_node_that_is_on_its_way_out(self):
@@ -88,7 +88,7 @@ class TestWhoGetsIt:
 
 
 class TestWhoLosesIt:
-    @pytest.mark.parametrize("paused", [False, True])
+    @pytest.mark.parametrize("paused", ["", "voluntary", "all"])
     @pytest.mark.parametrize("policy", [WITH, WITHOUT])
     def test_a_node_whose_instance_is_gone_also_in_a_paused_cluster(self, policy, paused):
         system = a_system(policy=policy, paused=paused)
@@ -110,7 +110,7 @@ class TestWhoLosesIt:
         assert NODE not in system.kubernetes.by_name
 
     def test_before_all_else(self):
-        system = a_system(paused=True)
+        system = a_system(paused="all")
         ends(system)
         system.claims.fail("open_instances", AwsUnavailableError("the table is away"))
         with pytest.raises(AwsUnavailableError):
@@ -172,7 +172,7 @@ class TestADeletedNode:
         assert reconcile_once(system.ports).deleted == []
 
     def test_waits_in_a_paused_cluster(self):
-        system = a_system(paused=True)
+        system = a_system(paused="all")
         delete_node(system)
         assert reconcile_once(system.ports).deleted == []
         assert NODE in system.kubernetes.by_name

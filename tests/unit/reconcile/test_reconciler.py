@@ -117,7 +117,9 @@ def test_an_instance_that_came_back_from_its_warm_pool_is_drained_again_whatever
     assert system.groups.answered == []
 
 
-@pytest.mark.parametrize("switch", [{"paused": True}, {"interruption": False}, {}], ids=["paused", "cluster", "policy"])
+@pytest.mark.parametrize(
+    "switch", [{"paused": "all"}, {"interruption": False}, {}], ids=["paused", "cluster", "policy"]
+)
 def test_with_interruption_handling_off_a_hook_of_ours_is_answered_and_nothing_is_drained(switch):
     policy = a_policy(enabled=bool(switch))
     system = a_system(hooks=[our_hook()], policy=policy, **switch)
@@ -127,8 +129,26 @@ def test_with_interruption_handling_off_a_hook_of_ours_is_answered_and_nothing_i
     assert NODE not in system.claims.records
 
 
+def test_under_a_pause_of_voluntary_work_an_instance_in_our_hook_is_drained():
+    system = a_system(hooks=[our_hook()], paused="voluntary")
+    system.groups.begin_terminating(GROUP, NODE)
+    assert reconcile_once(system.ports).claimed == [NODE]
+    assert system.groups.answered == []
+
+
+def test_under_any_pause_the_hook_of_a_drain_under_way_is_heartbeaten():
+    system = a_system(hooks=[our_hook()], paused="all")
+    system.groups.begin_terminating(GROUP, NODE)
+    claim(system, CauseKind.ASG_TERMINATE)
+    system.executions.end(NODE, 1)
+    system.claims.note(NODE, times={"retry": START + timedelta(minutes=10)})
+    system.clock.advance(minutes=4)
+    reconcile_once(system.ports)
+    assert system.groups.heartbeats == [(GROUP, "leeward-terminate", NODE)]
+
+
 def test_but_a_drain_that_has_begun_is_brought_to_its_end():
-    system = a_system(hooks=[our_hook()], paused=True)
+    system = a_system(hooks=[our_hook()], paused="all")
     system.groups.begin_terminating(GROUP, NODE)
     claim(system, CauseKind.ASG_TERMINATE)
     assert reconcile_once(system.ports).restarted == [NODE]

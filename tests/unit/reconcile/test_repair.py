@@ -170,7 +170,7 @@ def test_status_checks_that_cannot_be_read_hold_up_nothing_else():
 @pytest.mark.parametrize(
     ("policy", "settings"),
     [
-        (a_policy(), {"paused": True}),
+        (a_policy(), {"paused": "voluntary"}),
         (replace(a_policy(), repair=RepairPolicy(enabled=False)), {}),
         (a_policy("other", "batch-*"), {}),
     ],

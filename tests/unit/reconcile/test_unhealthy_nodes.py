@@ -10,6 +10,7 @@ from leeward.model.group import Group
 from leeward.model.node import Taint
 from leeward.policy.document import NodePolicy, RepairPolicy, Selector
 from leeward.reconcile.unhealthy_nodes import Act, verdicts
+from tests.fakes.builders import pausing
 from tests.unit.reconcile.health import NOON, a_cluster, a_group, a_node, a_state, impaired, minutes, policies
 
 
@@ -119,10 +120,16 @@ class TestWhoIsLeftAlone:
         )
 
     def test_a_paused_cluster(self):
-        assert reported(a_cluster(5, ill={"a1": 60}, policies=policies(paused=True))) == (
+        assert reported(a_cluster(5, ill={"a1": 60}, policies=pausing(policies()))) == (
             Act.LEFT,
-            "the cluster is paused",
+            "cluster blue is paused: game day",
         )
+
+    def test_a_paused_group_and_no_other(self):
+        paused = a_cluster(5, ill={"a1": 60}, policies=pausing(policies(), group="web"))
+        assert reported(paused) == (Act.LEFT, "group web is paused: game day")
+        other = a_cluster(5, ill={"a1": 60}, policies=pausing(policies(), group="batch"))
+        assert reported(other) == reported(a_cluster(5, ill={"a1": 60}, policies=policies()))
 
     def test_repair_that_is_switched_off(self):
         off = policies(repair=RepairPolicy(enabled=False))

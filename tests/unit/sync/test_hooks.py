@@ -108,11 +108,16 @@ def test_with_interruption_handling_off_no_hook_is_put():
 
 
 def test_in_a_paused_cluster_no_hook_is_put_and_no_node_labelled():
-    system = a_system(paused=True)
+    system = a_system(paused="all")
     system.kubernetes.put_node(a_node("i-0abc"))
     system.instances.put(an_instance("i-0abc"))
     outcome = sync_once(system.ports)
     assert (outcome.hooks, outcome.labelled) == ([], [])
+
+
+def test_a_pause_of_voluntary_work_takes_no_hook_away():
+    system = a_system(paused="voluntary")
+    assert sync_once(system.ports).hooks == [GROUP]
 
 
 def test_our_hook_comes_off_a_group_that_no_policy_selects_any_more():

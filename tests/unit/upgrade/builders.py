@@ -16,6 +16,7 @@ from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.surge.sizes import Strategy
 from leeward.upgrade.waves.model import ClusterConstraints, WaveNode
 from tests.fakes import builders
+from tests.fakes.builders import pausing
 
 NOON = datetime(2024, 5, 6, 12, tzinfo=UTC)
 OLD, NEW = "1", "2"
@@ -122,6 +123,7 @@ def an_upgrade(
     group=None,
     policy=None,
     settings=None,
+    paused=None,
     hooks=(HOOK,),
     inputs=None,
     target=None,
@@ -133,10 +135,11 @@ def an_upgrade(
     ]
     found = a_group(*joined, *(an_instance(name, zone) for name, zone in unjoined), **(group or {}))
     chosen = policy or a_policy()
+    written = ClusterPolicies(settings=settings or ClusterSettings(name="blue"), policies=(chosen,))
     snapshot = ClusterSnapshot(
         cluster="blue",
         now=NOON,
-        policies=ClusterPolicies(settings=settings or ClusterSettings(name="blue"), policies=(chosen,)),
+        policies=written if paused is None else pausing(written, group=paused),
         node_list=Known(nodes),
         groups={"web": found},
         hooks={"web": hooks},

@@ -28,9 +28,9 @@ RECORD = UpgradeRecord(
 CANARY = UpdatePolicy(canary=Canary(nodes=2, bake=timedelta(minutes=10), alarms=("web-5xx",)))
 
 
-def may(record=RECORD, update=None, settings=None, now=NOON, finished=0, alarms=()):
+def may(record=RECORD, update=None, settings=None, now=NOON, finished=0, alarms=(), paused=""):
     cluster = settings or ClusterSettings(name="blue")
-    return permission(record, update or UpdatePolicy(), cluster, now, finished=finished, alarms=alarms)
+    return permission(record, update or UpdatePolicy(), cluster, now, finished=finished, alarms=alarms, paused=paused)
 
 
 def test_nothing_holds_an_upgrade_without_control_requests_windows_and_canary():
@@ -45,7 +45,8 @@ def test_a_pause_starts_nothing_new_until_it_is_resumed():
 
 
 def test_a_paused_cluster_holds_every_upgrade():
-    assert may(settings=ClusterSettings(name="blue", paused=True)).hold is Hold.PAUSED
+    found = may(paused="cluster blue is paused: game day")
+    assert (found.hold, found.why) == (Hold.PAUSED, "cluster blue is paused: game day")
 
 
 def test_outside_its_windows_it_holds_and_says_when_they_open():
@@ -60,9 +61,10 @@ def test_a_freeze_wins_over_an_open_window():
 
 
 def test_windows_and_freezes_hold_neither_an_abort_nor_a_rollback():
-    frozen = ClusterSettings(name="blue", freeze=(MAY,), paused=True)
-    assert may(replace(RECORD, control=ControlRequest.ABORT), settings=frozen).move is Move.UNDO
-    assert may(replace(RECORD, control=ControlRequest.ROLLBACK), settings=frozen).move is Move.ROLL_BACK
+    frozen = ClusterSettings(name="blue", freeze=(MAY,))
+    abort, back = (replace(RECORD, control=one) for one in (ControlRequest.ABORT, ControlRequest.ROLLBACK))
+    assert may(abort, settings=frozen, paused="cluster blue is paused").move is Move.UNDO
+    assert may(back, settings=frozen, paused="cluster blue is paused").move is Move.ROLL_BACK
 
 
 def test_windows_follow_their_own_time_zone():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from leeward.adapters.aws.access import Access
@@ -16,6 +17,7 @@ from leeward.adapters.aws.policies import ParameterStorePolicies
 from leeward.adapters.kubernetes.api import ClusterApi
 from leeward.adapters.kubernetes.client import ClusterClient, Endpoint
 from leeward.adapters.kubernetes.token import TokenSource
+from leeward.adapters.pauses import KnownPauses
 from leeward.adapters.settings import ServedCluster
 from leeward.errors import ClusterUnreachableError, InvalidInputError
 from leeward.policy.document import ClusterPolicies
@@ -77,6 +79,7 @@ class EksClusters:
         clock: Clock,
         served: Sequence[ServedCluster],
         policies: ParameterStorePolicies,
+        pauses: KnownPauses,
         access: Callable[[ServedCluster], Access],
         event_lost: Callable[[str], None],
     ) -> None:
@@ -84,6 +87,7 @@ class EksClusters:
         self._clock = clock
         self._served = {cluster.name: cluster for cluster in served}
         self._policies = policies
+        self._pauses = pauses
         self._access = access
         self._event_lost = event_lost
         self._apis: dict[str, ClusterApi] = {}
@@ -93,8 +97,9 @@ class EksClusters:
         return tuple(self._served)
 
     def policies(self, cluster: str) -> ClusterPolicies:
-        """Return the cluster's policies, cached for 60 s."""
-        return self._policies.of_cluster(self._known(cluster).name)
+        """Return the cluster's policies and pauses, neither older than 60 s."""
+        policies = self._policies.of_cluster(self._known(cluster).name)
+        return replace(policies, pauses=self._pauses.of_cluster(cluster))
 
     def kubernetes(self, cluster: str, *, within: TimeBudget | None = None) -> Kubernetes:
         """Return the API of the cluster, one client per cluster and process, which keeps its connections.

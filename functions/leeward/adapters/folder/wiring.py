@@ -62,6 +62,7 @@ def folder_ports(folder: Folder, now: datetime, say: Callable[[str], None]) -> P
         managed_upgrade_executions=_absent(EXECUTIONS),
         disruptions=disruptions,
         disruption_executions=_absent(EXECUTIONS),
+        pauses=_absent("it has no pauses"),
         deployment="",
         origins=_origins(folder),
     )

@@ -86,8 +86,8 @@ class _Case:
     @property
     def switched_off(self) -> bool:
         """True if fn sync creates none on purpose."""
-        settings = self.policies.settings
-        return settings.paused or not settings.interruption or not self.policy.interruption.enabled
+        paused = self.policies.pauses.everything(self.group.name)
+        return bool(paused) or not self.policies.settings.interruption or not self.policy.interruption.enabled
 
 
 def _hook(about: About, cluster: InspectedCluster, case: _Case) -> Finding:

@@ -7,6 +7,8 @@ from leeward.doctor.finding import About, Check, Finding
 from leeward.doctor.reading import Cause, Unavailable
 from leeward.model.group import Group
 from leeward.model.instance import cluster_of
+from leeward.model.pause import Pause, PauseScope
+from leeward.model.times import format_instant
 from leeward.policy.document import ClusterPolicies
 from leeward.policy.selection import policy_for, selects
 
@@ -32,15 +34,32 @@ def switches(cluster: InspectedCluster) -> Iterator[Finding]:
     if isinstance(cluster.policies, Unavailable):
         return
     about, settings = About(Check.SWITCHES, f"cluster {cluster.name}"), cluster.policies.settings
-    back = "{} in its ClusterSettings and cdk deploy, when that is over"
-    if settings.paused:
-        yield about.warning("it is paused: nothing is begun there", back.format("paused: false"))
+    pauses = cluster.policies.pauses
+    for pause in pauses.pauses:
+        yield _paused(cluster.name, pause)
+    if pauses.unreadable:
+        yield about.failed(
+            f"the pause switch cannot be read, so nothing voluntary begins: {pauses.unreadable}",
+            "allow dynamodb:GetItem on pause#* of the table",
+        )
     if not settings.interruption:
         yield about.warning(
-            "interruption is off: nodes that are taken back are not drained", back.format("interruption: true")
+            "interruption is off: nodes that are taken back are not drained",
+            "interruption: true in its ClusterSettings and cdk deploy, when that is over",
         )
-    if not settings.paused and settings.interruption:
+    if not pauses.pauses and not pauses.unreadable and settings.interruption:
         yield about.ok("not paused")
+
+
+def _paused(cluster: str, pause: Pause) -> Finding:
+    """Report who has paused the cluster or the group, why, since and until when, and the command that ends it."""
+    about = About(Check.SWITCHES, f"group {pause.group}" if pause.group else f"cluster {cluster}")
+    stops = "nothing is begun, interruptions are not handled"
+    if pause.scope is PauseScope.VOLUNTARY:
+        stops = "no disruption, repair or upgrade begins"
+    found = f"paused by {pause.by} since {format_instant(pause.since)} {pause.end}, {stops}: {pause.why}"
+    group = f" --group {pause.group}" if pause.group else ""
+    return about.warning(found, f"leeward resume --cluster {cluster}{group} --why TEXT when that is over")
 
 
 def selection(facts: Facts, cluster: InspectedCluster) -> Iterator[Finding]:

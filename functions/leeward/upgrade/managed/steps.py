@@ -107,9 +107,10 @@ def _hold(record: UpgradeRecord, ports: Ports) -> Permission | None:
     if record.rolling_back:
         return None
     policy = policy_of(record.cluster, described(record.group, ports.groups), ports.clusters)
-    settings = ports.clusters.policies(record.cluster).settings
+    policies = ports.clusters.policies(record.cluster)
+    paused = policies.pauses.voluntary(record.group)
     update = replace(policy.update if policy is not None else UpdatePolicy(), canary=Canary())
-    decision = permission(record, update, settings, ports.clock.now(), finished=0)
+    decision = permission(record, update, policies.settings, ports.clock.now(), finished=0, paused=paused)
     return decision if decision.move is Move.HOLD else None
 
 

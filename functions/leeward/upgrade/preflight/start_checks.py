@@ -101,9 +101,9 @@ def check_images(preflight: Preflight) -> Iterator[Finding]:
 def check_schedule(preflight: Preflight) -> Iterator[Finding]:
     """Yield the findings. A closed window is a warning: the run waits for it."""
     settings, update, now = preflight.snapshot.policies.settings, preflight.policy.update, preflight.snapshot.now
-    if settings.paused:
-        message, fix = "the cluster's settings say paused: nothing is started", "set paused to false in ClusterSettings"
-        yield blocker(Code.CLUSTER_PAUSED, f"cluster {settings.name}", message, fix)
+    if paused := preflight.snapshot.policies.pauses.voluntary(preflight.group.name):
+        fix = f"leeward resume --cluster {preflight.snapshot.cluster} when that is over"
+        yield blocker(Code.CLUSTER_PAUSED, f"group {preflight.group.name}", f"{paused}: nothing is started", fix)
     until = opens(update.windows, settings.freeze, now)
     when = f"it can continue at {format_instant(until)}" if until else "there is no moment within a year when it could"
     if any_active(settings.freeze, now):

@@ -334,8 +334,9 @@ def test_a_closed_window_and_a_freeze_are_warnings_that_say_when_it_continues():
 
 
 def test_a_paused_cluster_is_a_blocker():
-    settings = ClusterSettings(name="blue", paused=True)
-    assert codes_of(check_schedule, settings=settings) == [(Code.CLUSTER_PAUSED, BLOCKER)]
+    assert codes_of(check_schedule, paused="") == [(Code.CLUSTER_PAUSED, BLOCKER)]
+    assert codes_of(check_schedule, paused="web") == [(Code.CLUSTER_PAUSED, BLOCKER)]
+    assert codes_of(check_schedule, paused="batch") == []
 
 
 def with_budget(**fields):
