@@ -24,6 +24,7 @@ from infra.queue import queue_encryption
 from infra.scopes import Scopes
 from infra.webhooks import webhook_destinations
 from leeward.notifications.events import EventType
+from leeward.notifications.pause_events import PauseEventType
 from leeward.policy.document import Webhook
 
 SHAPE = FunctionShape(
@@ -35,7 +36,7 @@ SHAPE = FunctionShape(
 )
 BATCH = 100
 GIVEN_UP_AFTER = 6 * 3600  # seconds: by then an event is obsolete
-_TERMINATIONS = {"dynamodb": {"Keys": {"pk": {"S": [{"prefix": "termination#"}]}}}}
+_ANNOUNCED = {"dynamodb": {"Keys": {"pk": {"S": [{"prefix": "termination#"}, {"prefix": "pause#"}]}}}}
 
 
 class Notifications(Construct):
@@ -85,7 +86,7 @@ class Notifications(Construct):
             bisect_batch_on_function_error=True,
             maximum_record_age_in_seconds=GIVEN_UP_AFTER,
             filter_criteria=lambda_.CfnEventSourceMapping.FilterCriteriaProperty(
-                filters=[lambda_.CfnEventSourceMapping.FilterProperty(pattern=json.dumps(_TERMINATIONS))]
+                filters=[lambda_.CfnEventSourceMapping.FilterProperty(pattern=json.dumps(_ANNOUNCED))]
             ),
             destination_config=lambda_.CfnEventSourceMapping.DestinationConfigProperty(
                 on_failure=lambda_.CfnEventSourceMapping.OnFailureProperty(destination=self.undelivered.queue_arn)
@@ -141,10 +142,10 @@ def _rule(
         scope,
         f"Rule{cluster}",
         name=names.webhook_rule(cluster),
-        description=f"Terminations in cluster {cluster} are sent to its webhook",
+        description=f"Terminations and pauses in cluster {cluster} are sent to its webhook",
         event_pattern={
             "source": [names.prefix],
-            "detail-type": [turn.value for turn in EventType],
+            "detail-type": [turn.value for turn in (*EventType, *PauseEventType)],
             "detail": {"cluster": [cluster]},
         },
         state="ENABLED",

@@ -17,6 +17,7 @@ class Key(StrEnum):
     MAXIMUM = "maximum#*"  # raised maximum size, by group
     UPGRADE = "upgrade#*"  # record of an upgrade with its lease and control requests, by group
     PLAN = "plan#*"  # result of its pre-flight checks
+    PAUSE = "pause#*"  # switch of `leeward pause`, by cluster
     DISRUPTION = "disruption#*"  # record of a disruption run, by cluster
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from leeward.errors import InvalidInputError
 from leeward.notifications.events import EventType
+from leeward.notifications.pause_events import PauseEventType
 from tests.infra.conftest import NODES, synthesize
 from tests.infra.event_pattern import matches
 
@@ -42,7 +43,7 @@ def event(cluster, turn=EventType.DETECTED, source="leeward"):
     return {"source": source, "detail-type": turn.value, "detail": {"cluster": cluster}}
 
 
-@pytest.mark.parametrize("turn", EventType)
+@pytest.mark.parametrize("turn", [*EventType, *PauseEventType])
 def test_every_event_of_the_cluster_goes_to_its_webhook_and_no_other(reported, turn):
     rule = reported.named("AWS::Events::Rule")["leeward-blue-notifications"]
     assert matches(rule["EventPattern"], event("blue", turn))
@@ -136,13 +137,15 @@ def test_a_webhook_that_eventbridge_cannot_call_is_refused_at_synth(tmp_path):
         deployment(tmp_path, "http://hooks.example.com/T1")
 
 
-def test_the_table_streams_its_changes_and_the_function_reads_terminations_alone(template):
+def test_the_table_streams_its_changes_and_the_function_reads_terminations_and_pauses_alone(template):
     table = template.named("AWS::DynamoDB::Table")["leeward"]
     assert table["StreamSpecification"] == {"StreamViewType": "NEW_AND_OLD_IMAGES"}
     mappings = template.resources("AWS::Lambda::EventSourceMapping").values()
     (mapping,) = [m for m in mappings if m["FunctionName"] == "leeward-notifications"]
     (filter_,) = mapping["FilterCriteria"]["Filters"]
-    assert json.loads(filter_["Pattern"]) == {"dynamodb": {"Keys": {"pk": {"S": [{"prefix": "termination#"}]}}}}
+    assert json.loads(filter_["Pattern"]) == {
+        "dynamodb": {"Keys": {"pk": {"S": [{"prefix": "termination#"}, {"prefix": "pause#"}]}}}
+    }
     assert mapping["StartingPosition"] == "TRIM_HORIZON"
     assert mapping["BisectBatchOnFunctionError"] is True
     assert mapping["DestinationConfig"] == {"OnFailure": {"Destination": QUEUE}}

@@ -22,6 +22,7 @@ RARELY_IN_THE_TABLE = {
     ("disrupt", "dynamodb:GetItem", "termination"): "a command that is rolled back",
     ("disrupt", "dynamodb:GetItem", "reservations"): "a command that launches replacements",
     ("reconciler", "dynamodb:PutItem", "once"): "an unhealthy node or a stale taint, seen for the first time",
+    ("reconciler", "dynamodb:PutItem", "pause"): "a pause without an end, once a day, and one that has ended",
     ("reconciler", "dynamodb:PutItem", "disruption"): "a run that died while its groups were changed",
     **{
         ("terminate", f"dynamodb:{action}", key): "a replacement in a group that was at MaxSize"

@@ -42,6 +42,11 @@ class NodeTerminationEvent:
     causes: tuple[Cause, ...]
     reason: str
 
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """Its instance."""
+        return (self.record.instance,)
+
     def detail(self) -> dict[str, Any]:
         """Return the event's `detail`, and the webhook's body: plain JSON without secrets."""
         record, subject = self.record, self.record.subject

@@ -5,11 +5,13 @@ import pytest
 from botocore.stub import ANY, Stubber
 
 from leeward.adapters.aws.event_bus import EventBridgeBus
+from leeward.adapters.aws.pauses import pause_item
 from leeward.adapters.aws.record_items import new_record
 from leeward.adapters.aws.table import to_wire
 from leeward.errors import AccessDeniedError, AwsUnavailableError
+from leeward.model.pause import PauseRecord
 from leeward.notifications import handler
-from tests.fakes.builders import a_subject
+from tests.fakes.builders import a_pause, a_subject
 from tests.unit.notifications.test_events import HOOK, NOW, SPOT
 
 
@@ -98,3 +100,10 @@ def test_more_than_ten_events_go_in_tens(bus):
         for n in range(12)
     ]
     assert handler.handle({"Records": records}, None) == {"events": 12}
+
+
+def test_a_pause_is_an_event_as_well(bus):
+    record = PauseRecord(cluster="blue", version=1).paused(a_pause())
+    item = {**pause_item(record), "mark": "x"}
+    bus.add_response("put_events", TAKEN, {"Entries": [{**entry("Pause Announced"), "Resources": ["blue"]}]})
+    assert handler.handle({"Records": [written(item, key="pause#blue")]}, None) == {"events": 1}

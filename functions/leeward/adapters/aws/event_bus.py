@@ -8,7 +8,9 @@ from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.errors import aws_call
 from leeward.errors import AccessDeniedError, AwsUnavailableError
 from leeward.notifications.events import SOURCE, NodeTerminationEvent
+from leeward.notifications.pause_events import PauseEvent
 
+Event = NodeTerminationEvent | PauseEvent
 AT_ONCE = 10  # entries that PutEvents takes
 REFUSED_FOR_GOOD = frozenset({"NotAuthorizedForSourceException", "AccessDeniedException"})
 
@@ -20,7 +22,7 @@ class EventBridgeBus:
         self._clients = clients
         self._source = source
 
-    def publish(self, events: Sequence[NodeTerminationEvent]) -> None:
+    def publish(self, events: Sequence[Event]) -> None:
         """Put all events. A repeat after a failure puts those that were taken a second time, under the same
         `detail.id`.
 
@@ -41,11 +43,11 @@ class EventBridgeBus:
         raise AwsUnavailableError(words)
 
 
-def _entry(event: NodeTerminationEvent, source: str) -> dict[str, Any]:
+def _entry(event: Event, source: str) -> dict[str, Any]:
     return {
         "Source": source,
         "DetailType": event.type.value,
         "Time": event.at,
         "Detail": json.dumps(event.detail(), separators=(",", ":")),
-        "Resources": [event.record.instance],
+        "Resources": list(event.resources),
     }

@@ -1,4 +1,4 @@
-"""Stream of the table as Lambda delivers it: the changes that each write made to a termination record.
+"""Stream of the table as Lambda delivers it: the changes of each write to a termination record or a pause switch.
 
 Items of other kinds are skipped here as well as by the event source mapping's filter, so that a change of the filter
 cannot make the function fail."""
@@ -9,10 +9,12 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+from leeward.adapters.aws.pauses import PAUSE, pause_record
 from leeward.adapters.aws.record_items import TERMINATION, record_of
 from leeward.adapters.aws.table import from_wire
 from leeward.errors import LeewardError
 from leeward.isolation import attempt
+from leeward.model.pause import PauseRecord
 from leeward.model.termination import TerminationRecord
 
 
@@ -26,14 +28,26 @@ class RecordChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PauseChange:
+    """Pause switch of a cluster before and after one write; `before` None: it is new. `at`: when it was written."""
+
+    before: PauseRecord | None
+    after: PauseRecord
+    at: datetime
+
+
+Change = RecordChange | PauseChange
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadableChange:
-    """Item that looks like a termination record and is none; `why` names what is wrong."""
+    """Item that looks like a termination record or a switch and is none; `why` names what is wrong."""
 
     key: str
     why: str
 
 
-def record_changes(event: Mapping[str, Any]) -> Iterator[RecordChange | UnreadableChange]:
+def record_changes(event: Mapping[str, Any]) -> Iterator[Change | UnreadableChange]:
     """Yield the changes in the stream's order. A record that time to live has deleted yields nothing."""
     for raw in event["Records"]:
         found = attempt(partial(_change, raw))
@@ -43,25 +57,27 @@ def record_changes(event: Mapping[str, Any]) -> Iterator[RecordChange | Unreadab
             yield found
 
 
-def _change(raw: Mapping[str, Any]) -> RecordChange | None:
+def _change(raw: Mapping[str, Any]) -> Change | None:
     change = raw["dynamodb"]
     key, after = change["Keys"]["pk"]["S"], change.get("NewImage")
-    if not key.startswith(f"{TERMINATION}#") or not after:
+    if not key.startswith((f"{TERMINATION}#", f"{PAUSE}#")) or not after:
         return None
     at = datetime.fromtimestamp(float(change["ApproximateCreationDateTime"]), UTC)
-    before = _record(change["OldImage"]) if change.get("OldImage") else None
-    return RecordChange(before=before, after=_record(after), at=at)
+    new, old = _plain(after), _plain(change["OldImage"]) if change.get("OldImage") else None
+    if key.startswith(f"{PAUSE}#"):
+        return PauseChange(before=pause_record(old) if old else None, after=pause_record(new), at=at)
+    return RecordChange(before=record_of(old) if old else None, after=record_of(new), at=at)
 
 
 def _key(raw: Mapping[str, Any]) -> str:
     return str(((raw.get("dynamodb") or {}).get("Keys") or {}).get("pk", {}).get("S", "?"))
 
 
-def changes_of(event: Mapping[str, Any]) -> tuple[list[RecordChange], list[UnreadableChange]]:
+def changes_of(event: Mapping[str, Any]) -> tuple[list[Change], list[UnreadableChange]]:
     """Return the changes that can be read, and those that cannot."""
-    found: Iterable[RecordChange | UnreadableChange] = tuple(record_changes(event))
-    return [c for c in found if isinstance(c, RecordChange)], [c for c in found if isinstance(c, UnreadableChange)]
+    found: Iterable[Change | UnreadableChange] = tuple(record_changes(event))
+    return [c for c in found if isinstance(c, Change)], [c for c in found if isinstance(c, UnreadableChange)]
 
 
-def _record(image: Mapping[str, Any]) -> TerminationRecord:
-    return record_of({name: from_wire(value) for name, value in image.items()})
+def _plain(image: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: from_wire(value) for name, value in image.items()}
