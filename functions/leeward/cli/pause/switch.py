@@ -1,0 +1,151 @@
+"""The switch that `leeward pause` and `leeward resume` write: of which clusters, by whom, and the result.
+
+Decides nothing about what a pause covers (`leeward.model.pause`)."""
+
+import argparse
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from leeward.cli.output import emit
+from leeward.doctor.gather import clusters_of, environment
+from leeward.doctor.reading import Read
+from leeward.errors import InvalidInputError, LeewardError, RecordChangedError
+from leeward.isolation import attempt
+from leeward.model.instance import cluster_of
+from leeward.model.pause import Pause, PauseRecord, PauseScope
+from leeward.model.times import format_instant
+from leeward.ports.autoscaling import Groups
+from leeward.ports.doctor import Deployment
+from leeward.ports.records import PauseSwitches
+
+TRIES = 5  # other operators and the reconciler write the same item
+LONGEST_WHY = 300  # characters: it stands in every event and in each reason why nothing begins
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Who calls, and the switches of the clusters that are meant."""
+
+    arn: str
+    switches: Mapping[str, PauseSwitches]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of both commands."""
+    parser.add_argument("--group", metavar="GROUP", default="", help="only this Auto Scaling group")
+    parser.add_argument("--why", metavar="TEXT", required=True, type=_why, help="the reason, for others to read")
+
+
+def caller_of(arguments: argparse.Namespace, verb: str) -> Caller:
+    """Return the caller and the clusters: the one that is named, the one of the group, or all of the deployment. Raises
+    InvalidInputError for a snapshot, for a group of no cluster that is meant, or if no cluster is known.
+    """
+    from leeward.adapters import wiring  # late: --help needs no AWS library
+
+    if arguments.snapshot is not None:
+        raise InvalidInputError(
+            f"{verb}: found --snapshot, expected --cluster NAME or no cluster at all: a deployment is paused live"
+        )
+    deployment = wiring.command_line_deployment(arguments.region)
+    identity = deployment.identity()
+    names = (arguments.cluster,) if arguments.cluster else _served(deployment, verb)
+    ports = {name: wiring.command_line_ports(name, arguments.region, identity.account) for name in names}
+    if arguments.group:
+        name = _cluster_of(arguments.group, names, ports[names[0]].groups)
+        return Caller(arn=identity.arn, switches={name: ports[name].pauses})
+    return Caller(arn=identity.arn, switches={name: each.pauses for name, each in ports.items()})
+
+
+def change(
+    caller: Caller, changed: Callable[[PauseRecord], PauseRecord]
+) -> tuple[dict[str, PauseRecord], dict[str, PauseRecord]]:
+    """Write each switch, and return the records before and after by cluster. `changed` of an equal record writes
+    nothing. Raises RecordChangedError if other writers are always faster.
+    """
+    before, after = dict[str, PauseRecord](), dict[str, PauseRecord]()
+    for cluster, switches in caller.switches.items():
+        before[cluster], after[cluster] = _write(cluster, switches, changed)
+    return before, after
+
+
+def report(
+    arguments: argparse.Namespace, changed: Sequence[tuple[str, Pause]], after: Mapping[str, PauseRecord], verb: str
+) -> None:
+    """Print the pauses that were changed and those that are in force now. `verb`: paused or resumed."""
+    in_force = [
+        (cluster, pause)
+        for cluster, record in after.items()
+        for pause in record.pauses
+        if pause.in_force(arguments.now)
+    ]
+    document = {verb: [to_json(*pair) for pair in changed], "inForce": [to_json(*pair) for pair in in_force]}
+    emit(document, arguments.output, lambda: "\n".join(_lines(changed, in_force, verb)))
+
+
+def to_json(cluster: str, pause: Pause) -> dict[str, Any]:
+    """Return a pause as `docs/schema/pause.json` describes it."""
+    return {
+        "cluster": cluster,
+        "group": pause.group or None,
+        "scope": pause.scope.value,
+        "by": pause.by,
+        "why": pause.why,
+        "since": format_instant(pause.since),
+        "until": format_instant(pause.until) if pause.until is not None else None,
+    }
+
+
+def _lines(changed: Sequence[tuple[str, Pause]], in_force: Sequence[tuple[str, Pause]], verb: str) -> Sequence[str]:
+    lines = [f"{verb}: {_named(*pair)}" for pair in changed] or [f"{verb}: nothing, no such pause was in force"]
+    return [*lines, *(f"still paused: {_named(*pair)}" for pair in in_force if verb == "resumed")]
+
+
+def _named(cluster: str, pause: Pause) -> str:
+    group = f", group {pause.group}" if pause.group else ""
+    scope = "disruption, repair and upgrades" if pause.scope is PauseScope.VOLUNTARY else "everything"
+    return f"cluster {cluster}{group}: {scope}, {pause.end}, by {pause.by}: {pause.why}"
+
+
+def _write(
+    cluster: str, switches: PauseSwitches, changed: Callable[[PauseRecord], PauseRecord]
+) -> tuple[PauseRecord, PauseRecord]:
+    for _ in range(TRIES):
+        before = switches.read(cluster)
+        wanted = changed(before)
+        written = before if wanted == before else switches.write(wanted)
+        if written is not None:
+            return before, written
+    raise RecordChangedError(f"cluster {cluster}: its pause switch changed at each of {TRIES} tries: try again")
+
+
+def _served(deployment: Deployment, verb: str) -> tuple[str, ...]:
+    from leeward.doctor import expected
+
+    def function(name: str) -> Read[Any]:
+        answer = attempt(lambda: deployment.function(name))
+        return None if isinstance(answer, LeewardError) else answer
+
+    served = clusters_of(environment(map(function, expected.FUNCTIONS)))
+    if not served:
+        raise InvalidInputError(
+            f"{verb}: found no function of the deployment that names its clusters, expected one; or name --cluster"
+        )
+    return tuple(cluster.name for cluster in served)
+
+
+def _cluster_of(group: str, clusters: Sequence[str], groups: Groups) -> str:
+    described = groups.describe([group]).get(group)
+    cluster = cluster_of(described.tags, clusters) if described is not None else None
+    if cluster is None:
+        raise InvalidInputError(
+            f"--group: found {group!r}, expected an Auto Scaling group with a tag of cluster {' or '.join(clusters)}"
+        )
+    return cluster
+
+
+def _why(text: str) -> str:
+    if not text.strip() or len(text) > LONGEST_WHY or re.search(r"[\x00-\x1f\x7f]", text):
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected one line of at most {LONGEST_WHY} characters")
+    return text.strip()
