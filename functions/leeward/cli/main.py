@@ -34,6 +34,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "pause": ("pause.pause", "stop disruption, repair and upgrades of a cluster or a group"),
     "place": ("place", "choose subnets for new nodes of a group"),
     "plan": ("plan", "show what would be consolidated, replaced or removed, and why"),
+    "policy": ("policy", "check policy files, or compare them with what is in force"),
     "report": ("report.command", "draw an execution, or the record of a run, as an HTML page"),
     "resume": ("pause.resume", "end a pause"),
     "snapshot": ("snapshot", "write a snapshot of a cluster, for working offline"),

@@ -1,0 +1,101 @@
+"""`leeward policy validate|diff FILE…`: check policy files offline, and compare them with the policies in force.
+
+Decides how problems and differences are printed; `leeward.policy` decides what a document may contain."""
+
+import argparse
+from collections.abc import Callable, Sequence
+from difflib import unified_diff
+from functools import partial
+from typing import Any, TypeVar
+
+import yaml
+
+from leeward.adapters.folder.policy_files import find_files, read_documents
+from leeward.cli.context import context_of
+from leeward.cli.output import emit, tell
+from leeward.errors import InvalidPolicyError
+from leeward.policy.document import ClusterPolicies, ClusterSettings
+from leeward.policy.parse import parse_documents
+from leeward.policy.write import parameters, to_json
+
+T = TypeVar("T")
+VALID, DIFFERENT, INVALID = 0, 1, 2  # exit codes
+WIDTH = 120  # columns of the YAML that is compared
+DESCRIPTION = """Checks policy files, or compares them with what is in force.
+
+validate  reads the files offline and prints every mistake of all of them at once, with file, path, what was found and
+          what was expected; exit code 2 if there is one. With --cluster it also checks the name in ClusterSettings.
+diff      prints a unified diff between the policies in force (--cluster NAME, or those of --snapshot DIR) and the
+          files, both as normalised YAML with every default written out; exit code 1 if they differ.
+
+FILE may be a path or a glob, as in cdk.json; the order counts, because the first policy that selects a group wins.
+
+  leeward policy validate policies/*.yaml
+  leeward policy diff policies/*.yaml --cluster blue"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the action and the files."""
+    parser.add_argument("action", metavar="validate|diff", choices=("validate", "diff"), help="what to do")
+    parser.add_argument("files", metavar="FILE", nargs="+", help="YAML files of policies, or globs")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Check the files, then compare them if that is asked for; return the exit code."""
+    context = context_of(arguments, "policy diff") if arguments.action == "diff" else None
+    policies, problems = load(arguments.files, arguments.cluster or "")
+    if policies is None:
+        for problem in problems:
+            tell(problem)
+        return INVALID
+    if context is None:
+        documents = [{"kind": raw["kind"], "name": raw["metadata"]["name"]} for raw in _raw(policies)]
+        lines = [f"valid: {document['kind']} {document['name']}" for document in documents]
+        emit({"documents": documents}, arguments.output, lambda: "\n".join(lines))
+        return VALID
+    difference = diff(context.ports.clusters.policies(context.cluster), policies)
+    text = difference or "the files say what is in force"
+    emit({"differs": bool(difference), "diff": difference}, arguments.output, lambda: text.rstrip("\n"))
+    return DIFFERENT if difference else VALID
+
+
+def load(files: Sequence[str], cluster: str) -> tuple[ClusterPolicies | None, list[str]]:
+    """Return the policies in the order of the files, and every problem of all files, one line each. None: the files
+    cannot be used. `cluster` may be empty: then its name is not checked.
+    """
+    problems: list[str] = []
+    paths = [path for name in files for path in _collect(partial(find_files, [name]), problems) or ()]
+    documents: list[tuple[str, Any]] = []
+    for path in dict.fromkeys(paths):
+        documents += _collect(partial(read_documents, path), problems) or ()
+    policies = _collect(partial(parse_documents, documents, cluster=cluster), problems)
+    if policies is not None:
+        _collect(partial(parameters, policies), problems)
+    return (None if problems else policies), problems
+
+
+def diff(in_force: ClusterPolicies, wanted: ClusterPolicies) -> str:
+    """Return the unified diff of the two as normalised YAML, empty if they mean the same."""
+    before, after = (normalised(policies).splitlines(keepends=True) for policies in (in_force, wanted))
+    return "".join(unified_diff(before, after, "in force", "files"))
+
+
+def normalised(policies: ClusterPolicies) -> str:
+    """Return every document as YAML with all defaults, settings first, policies in the order in which they are
+    tried.
+    """
+    return yaml.safe_dump_all(_raw(policies), sort_keys=False, allow_unicode=True, width=WIDTH, explicit_start=True)
+
+
+def _raw(policies: ClusterPolicies) -> list[dict[str, Any]]:
+    settings = policies.settings
+    named = [] if settings == ClusterSettings(name=settings.name) else [settings]
+    return [to_json(document) for document in (*named, *policies.policies)]
+
+
+def _collect(read: Callable[[], T], problems: list[str]) -> T | None:
+    try:
+        return read()
+    except InvalidPolicyError as error:
+        problems += str(error).splitlines()
+        return None
