@@ -26,7 +26,7 @@ LONGEST_WHY = 300  # characters: it stands in every event and in each reason why
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Who calls, and the switches of the clusters that are meant."""
+    """ARN of the caller, and the switches of the clusters that are meant."""
 
     arn: str
     switches: Mapping[str, PauseSwitches]
