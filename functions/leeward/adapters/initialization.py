@@ -13,6 +13,7 @@ from leeward.errors import LeewardError
 
 _AWS = "leeward.adapters.aws"
 _CLUSTERS = ("eks", "sts", "ssm")  # find a cluster's API server, enter it, read its policies
+_POLICIES = ("leeward.policy.parse", "leeward.adapters.pauses", f"{_AWS}.pauses")  # read together
 _RECORDS = ("autoscaling", "dynamodb", "ec2")
 
 
@@ -25,15 +26,11 @@ class Need:
 
 
 NEEDS: Mapping[str, Need] = {
-    "leeward.interruption.handler.handle": Need(
-        modules=("leeward.policy.parse",), services=(*_RECORDS, *_CLUSTERS, "stepfunctions")
-    ),
-    "leeward.termination.handler.terminate": Need(
-        modules=("leeward.policy.parse",), services=(*_RECORDS, "ssm", "stepfunctions")
-    ),
+    "leeward.interruption.handler.handle": Need(modules=_POLICIES, services=(*_RECORDS, *_CLUSTERS, "stepfunctions")),
+    "leeward.termination.handler.terminate": Need(modules=_POLICIES, services=(*_RECORDS, "ssm", "stepfunctions")),
     "leeward.termination.drain_handler.drain": Need(
         modules=(
-            "leeward.policy.parse",
+            *_POLICIES,
             "leeward.termination.replacing",
             f"{_AWS}.catalog",
             f"{_AWS}.load_balancers",
@@ -42,7 +39,7 @@ NEEDS: Mapping[str, Need] = {
     ),
     "leeward.reconcile.handler.reconcile": Need(
         modules=(
-            "leeward.policy.parse",
+            *_POLICIES,
             "leeward.upgrade.lease",
             "leeward.upgrade.reconciler",
             "leeward.disruption.reconciler",
@@ -54,7 +51,7 @@ NEEDS: Mapping[str, Need] = {
     ),
     "leeward.sync.handler.handle": Need(
         modules=(
-            "leeward.policy.parse",
+            *_POLICIES,
             "leeward.sync.templates",
             f"{_AWS}.catalog",
             f"{_AWS}.launch_templates",
@@ -64,7 +61,7 @@ NEEDS: Mapping[str, Need] = {
     ),
     "leeward.upgrade.handler.upgrade": Need(
         modules=(
-            "leeward.policy.parse",
+            *_POLICIES,
             "leeward.upgrade.managed.steps",
             "leeward.upgrade.steps",
             f"{_AWS}.catalog",
@@ -76,7 +73,7 @@ NEEDS: Mapping[str, Need] = {
     ),
     "leeward.disruption.handler.plan_disruptions": Need(
         modules=(
-            "leeward.policy.parse",
+            *_POLICIES,
             "leeward.disruption.controller",
             f"{_AWS}.catalog",
             f"{_AWS}.workflow_records",
@@ -84,7 +81,7 @@ NEEDS: Mapping[str, Need] = {
         services=(*_RECORDS, *_CLUSTERS, "stepfunctions"),
     ),
     "leeward.disruption.handler.disrupt": Need(
-        modules=("leeward.policy.parse", "leeward.disruption.steps", f"{_AWS}.catalog", f"{_AWS}.workflow_records"),
+        modules=(*_POLICIES, "leeward.disruption.steps", f"{_AWS}.catalog", f"{_AWS}.workflow_records"),
         services=(*_RECORDS, *_CLUSTERS, "stepfunctions"),
     ),
 }

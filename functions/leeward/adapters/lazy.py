@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 if TYPE_CHECKING:
     from leeward.adapters.aws.clients import AwsClients
     from leeward.adapters.aws.table import Table
+    from leeward.adapters.pauses import KnownPauses
     from leeward.ports.autoscaling import GroupChanges, Maxima
     from leeward.ports.clock import Clock
     from leeward.ports.compute import LaunchSources, PriceList, Templates
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from leeward.ports.load_balancers import LoadBalancers
     from leeward.ports.monitoring import Alarms, ServiceLimits
     from leeward.ports.raw import RawAws
-    from leeward.ports.records import Catalog, Disruptions, Upgrades
+    from leeward.ports.records import Catalog, Disruptions, PauseSwitches, Upgrades
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -141,6 +142,20 @@ def disruptions_of(table: Table) -> Disruptions:
     from leeward.adapters.aws.workflow_records import DynamoDisruptions
 
     return DynamoDisruptions(table)
+
+
+def pauses_of(table: Table) -> PauseSwitches:
+    """Build the store of pauses."""
+    from leeward.adapters.aws.pauses import DynamoPauses
+
+    return DynamoPauses(table)
+
+
+def known_pauses_of(pauses: PauseSwitches, clock: Clock) -> KnownPauses:
+    """Build the cache of the pause switches."""
+    from leeward.adapters.pauses import KnownPauses
+
+    return KnownPauses(pauses.read, clock)
 
 
 def past_executions_of(clients: AwsClients, machines: str) -> PastExecutions:

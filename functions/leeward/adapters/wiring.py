@@ -20,14 +20,12 @@ from leeward.adapters.aws.errors import aws_call
 from leeward.adapters.aws.executions import StepFunctionsExecutions, StepFunctionsNamedExecutions
 from leeward.adapters.aws.groups import AutoScalingGroups
 from leeward.adapters.aws.instances import Ec2Instances, Ec2Network
-from leeward.adapters.aws.pauses import DynamoPauses
 from leeward.adapters.aws.policies import ParameterStorePolicies
 from leeward.adapters.aws.queues import SqsDeadLetters, SqsRedelivery
 from leeward.adapters.aws.table import Table
 from leeward.adapters.clock import SystemClock
 from leeward.adapters.kubernetes.telemetry import event_lost
 from leeward.adapters.lazy import lazy
-from leeward.adapters.pauses import KnownPauses
 from leeward.adapters.settings import KubernetesAccess, ServedCluster, Settings
 from leeward.model.deployment_names import (
     DISRUPTION,
@@ -167,8 +165,8 @@ def build(
     """
     policies = ParameterStorePolicies(clients, clock, settings.policy_prefix)
     table = Table(clients, settings.table_name)
-    pauses = DynamoPauses(table)
-    known_pauses = KnownPauses(pauses.read, clock)
+    pauses = lazy(adapters.pauses_of, table)
+    known_pauses = lazy(adapters.known_pauses_of, pauses, clock)
     return Ports(
         clock=clock,
         clusters=EksClusters(clients, clock, settings.clusters, policies, known_pauses, access, event_lost),

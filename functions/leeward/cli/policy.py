@@ -89,8 +89,8 @@ def normalised(policies: ClusterPolicies) -> str:
 
 def _raw(policies: ClusterPolicies) -> list[dict[str, Any]]:
     settings = policies.settings
-    named = [] if settings == ClusterSettings(name=settings.name) else [settings]
-    return [to_json(document) for document in (*named, *policies.policies)]
+    named = [] if settings == ClusterSettings(name=settings.name) else [to_json(settings)]
+    return [*named, *(to_json(policy) for policy in policies.policies)]
 
 
 def _collect(read: Callable[[], T], problems: list[str]) -> T | None:

@@ -17,7 +17,6 @@ from leeward.adapters.aws.policies import ParameterStorePolicies
 from leeward.adapters.kubernetes.api import ClusterApi
 from leeward.adapters.kubernetes.client import ClusterClient, Endpoint
 from leeward.adapters.kubernetes.token import TokenSource
-from leeward.adapters.pauses import KnownPauses
 from leeward.adapters.settings import ServedCluster
 from leeward.errors import ClusterUnreachableError, InvalidInputError
 from leeward.policy.document import ClusterPolicies
@@ -25,6 +24,7 @@ from leeward.ports.kubernetes import Kubernetes
 from leeward.time_budget import TimeBudget
 
 if TYPE_CHECKING:
+    from leeward.adapters.pauses import KnownPauses
     from leeward.ports.clock import Clock
 
 
