@@ -26,7 +26,7 @@ def system(monkeypatch):
         groups=[a_group(GROUP, I)],
         hooks=[our_hook()],
         nodes=[replace(a_node(I), finalizers=(well_known.FINALIZER,))],
-        written=policies(a_policy(), paused=True),
+        written=policies(a_policy(), paused="all"),
     )
     pod = Pod(namespace="shop", name="web", uid="web", node=NODE, phase="Running")
     found.kubernetes.by_key[pod.key] = pod

@@ -20,12 +20,18 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "explain-event": ("explain-event message.json", "explain-event - --cluster prod < message.json"),
     "help": ("help drain", "help upgrade start"),
     "ips": ("ips --instance-type m5.large --pods 20", "ips --instance-type m5.large --pods 20 --warm-ip-target 5"),
+    "pause": (
+        'pause --cluster prod --for 2h --why "release of the shop"',
+        'pause --cluster prod --group web --why "node image under test"',
+    ),
     "place": ("place web --count 3 --pods 10 --cluster prod",),
     "plan": ("plan --cluster prod", "plan --snapshot prod-state --method consolidation", "plan --validate plan.json"),
+    "policy": ("policy validate policies/*.yaml", "policy diff policies/prod.yaml --cluster prod"),
     "report": (
         "report i-0123456789abcdef0 --cluster prod --to report.html",
         "report record.json --to report.html",
     ),
+    "resume": ('resume --cluster prod --why "release is out"',),
     "snapshot": ("snapshot --cluster prod --to prod-state",),
     "template": ("template web --cluster prod", "template web --zone us-east-1a --snapshot prod-state"),
     "uninstall": ("uninstall --cluster prod --dry-run", "uninstall --cluster prod --yes"),
