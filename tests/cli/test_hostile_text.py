@@ -3,9 +3,11 @@
 import json
 
 import pytest
+import yaml
 
 from leeward.adapters.kubernetes import bodies
 from leeward.cli.output import emit, tell
+from leeward.cli.tables import Table
 from leeward.model.node import Node
 from leeward.model.visible import visible
 from tests.adapters.kubernetes_objects import raw_node
@@ -43,16 +45,32 @@ def test_a_hostile_node_name_reaches_no_terminal_raw(leeward, tmp_path, verb, ou
 
 
 def test_a_message_and_a_table_are_spelled_out(capsys):
-    from rich.table import Table
-
-    table = Table("name", title=BACKWARDS)
-    table.add_row(f"{TITLE}{RED}")
-    emit({}, "table", lambda: table)
+    table = Table(("NAME",), title=BACKWARDS)
+    table.add(f"{TITLE}{RED}")
+    emit({}, "table", lambda: [table, f"a sentence{RED}"])
     tell(f"webhook says {RED}")
     reported = capsys.readouterr()
-    assert r"\x1b]0;PWNED\x1b[31mRED" in reported.out  # rich leaves the bell out
+    assert r"\x1b]0;PWNED\x07\x1b[31mRED" in reported.out
+    assert r"a sentence\x1b[31mRED" in reported.out
     assert reported.err == "leeward: webhook says \\x1b[31mRED\n"
     assert not [one for one in ACTS if one in reported.out + reported.err]
+
+
+@pytest.mark.parametrize("output", ["json", "yaml"])
+@pytest.mark.parametrize("character", ["\x85", "\x9b", "\x7f", "\u202e", "\u2028"])
+def test_a_pods_name_is_escaped_for_programs_and_stays_the_same(leeward, tmp_path, output, character):
+    pods = json.loads((SMALL / "pods.json").read_text())
+    name = f"web{character}1"
+    next(pod for pod in pods["items"] if pod["metadata"]["name"] == "web-1")["metadata"]["name"] = name
+    printed = leeward("drain", "node-a", "--snapshot", a_snapshot(tmp_path, pods=pods), "-o", output).out
+    assert character not in printed
+    document = json.loads(printed) if output == "json" else yaml.safe_load(printed)
+    assert f"shop/{name}" in {entry["pod"] for entry in document["evict"]}
+
+
+def test_a_name_beyond_ascii_is_readable_in_yaml(capsys):
+    emit({"name": "Zürich"}, "yaml", lambda: "")
+    assert capsys.readouterr().out == "name: Zürich\n"
 
 
 def test_an_event_is_spelled_out():

@@ -63,7 +63,10 @@ def test_json_and_yaml_say_the_same(leeward):
         ),
         (["drain", "n", "--bogus"], "found unknown arguments: --bogus, expected none"),
         (["drain", "n", "m"], "found unknown arguments: m, expected none"),
-        (["drain", "n", "-o", "xml"], "drain: argument -o/--output: found 'xml', expected one of table, json, yaml"),
+        (
+            ["drain", "n", "-o", "xml"],
+            "drain: argument -o/--output: found 'xml', expected one of table, wide, name, json, yaml",
+        ),
         (
             ["drain", "n", "--snap", "x"],
             "found unknown arguments: --snap x, expected none; did you mean --snapshot?",

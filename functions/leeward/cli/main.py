@@ -17,7 +17,7 @@ from leeward import __version__
 from leeward.cli.examples import epilog_of
 from leeward.cli.nearest import did_you_mean
 from leeward.cli.options import account, cluster, instant, region, seed
-from leeward.cli.output import Output, tell, tolerate_any_terminal
+from leeward.cli.output import Output, View, tell, tolerate_any_terminal
 from leeward.errors import InvalidInputError, LeewardError
 from leeward.isolation import unexpected
 
@@ -149,7 +149,17 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
             f"found --snapshot {arguments.snapshot} and --cluster {arguments.cluster}, expected one of them: "
             "a folder is read offline, a cluster live"
         )
+    arguments.view = _view(arguments)
     return arguments
+
+
+def _view(arguments: argparse.Namespace) -> View:
+    """Return how tables are printed. Raises InvalidInputError for options of tables with JSON or YAML."""
+    view = View(Output(arguments.output), headers=not arguments.no_headers, sort_by=arguments.sort_by)
+    given = "--sort-by" if view.sort_by else "" if view.headers else "--no-headers"
+    if given and view.output in {Output.JSON, Output.YAML}:
+        raise InvalidInputError(f"found {given} with -o {view.output.value}, expected -o table, wide or name")
+    return view
 
 
 def build_parser(argv: Sequence[str] = tuple(COMMANDS)) -> Parser:
@@ -174,6 +184,7 @@ def build_parser(argv: Sequence[str] = tuple(COMMANDS)) -> Parser:
         cluster=None, snapshot=None, now=None, output=None, seed=0, account=None, region=None, profile=None
     )
     parser.set_defaults(origin="")  # account and Region of a live command, known once it has asked
+    parser.set_defaults(no_headers=False, sort_by="")
     parser.set_defaults(usual_output=Output.TABLE.value)  # a command may have another
     return parser
 
@@ -214,7 +225,11 @@ def _add_general_options(parser: argparse.ArgumentParser) -> None:
         "--output",
         choices=[output.value for output in Output],
         default=absent,
-        help="default: table, of template: yaml",
+        help="default: table, of template: yaml; wide: more columns, name: only names",
+    )
+    group.add_argument("--no-headers", action="store_true", default=absent, help="tables: only their rows")
+    group.add_argument(
+        "--sort-by", metavar="COLUMN", default=absent, help="tables: rows by this column, such as NODE or price"
     )
     group.add_argument("--seed", metavar="N", type=seed, default=absent, help="decides what is random (default: 0)")
     group.add_argument("--account", metavar="ID", type=account, default=absent, help="AWS account, twelve digits")

@@ -1,58 +1,85 @@
-"""Output formats of the command line: a table for people, JSON or YAML for programs.
+"""Output formats of the command line: plain tables for people, JSON or YAML for programs.
 
-Decides nothing about the result; each command brings its own table."""
+Decides how a result is written; each command brings its own tables (`leeward.cli.tables`)."""
 
 from __future__ import annotations
 
 import io
 import json
+import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from leeward.errors import InvalidInputError
 from leeward.model.visible import visible
 
 if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, RenderableType
-    from rich.segment import Segment
+    from leeward.cli.tables import Report
 
-PLAIN_WIDTH = 200  # columns of a table that goes into a file or a pipe
+YAML_WIDTH = 200  # columns
 
 
 class Output(StrEnum):
     """Closed set of values of `-o`."""
 
     TABLE = "table"
+    WIDE = "wide"
+    NAME = "name"
     JSON = "json"
     YAML = "yaml"
 
+    @property
+    def for_people(self) -> bool:
+        """True for tables: progress may follow them."""
+        return self in {Output.TABLE, Output.WIDE}
 
-def emit(document: Any, output: Output | str, table: Callable[[], RenderableType]) -> None:
-    """Write the result to standard output. `table` is called only if the output is a table."""
-    match Output(output):
+
+class View(NamedTuple):
+    """Options of the tables of a command: `-o`, `--no-headers` and `--sort-by`."""
+
+    output: Output
+    headers: bool = True
+    sort_by: str = ""
+
+    def check(self, columns: Iterable[str]) -> None:
+        """Check the column of --sort-by. Commands that change something call it first. Raises InvalidInputError."""
+        known = sorted(column.lower() for column in columns)
+        if self.sort_by and self.sort_by.lower() not in known:
+            raise InvalidInputError(f"--sort-by: found {self.sort_by!r}, expected one of {', '.join(known)}")
+
+
+def emit(document: Any, view: View | str, report: Callable[[], Report]) -> None:
+    """Write the result to standard output. `report` is called only if the output is a table. Raises InvalidInputError
+    for a column of --sort-by that no table has.
+    """
+    view = View(Output(view)) if isinstance(view, str) else view
+    match view.output:
         case Output.JSON:
             print(json.dumps(document, indent=2))
         case Output.YAML:
-            import yaml  # late: JSON and --help need neither YAML nor tables
+            print(_yaml(document), end="")
+        case _:
+            from leeward.cli.tables import render  # late: --help needs no tables
 
-            print(yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=PLAIN_WIDTH), end="")
-        case Output.TABLE:
-            from rich.console import Console
-
-            width = None if sys.stdout.isatty() else PLAIN_WIDTH
-            Console(file=sys.stdout, width=width, markup=False, emoji=False, highlight=False).print(_Visible(table()))
+            for line in render(report(), view, coloured=_coloured()):
+                print(line)
 
 
-class _Visible:
-    """Renderable whose texts cannot act on the terminal; rich's own styles still do."""
+def _yaml(document: Any) -> str:
+    """Return the document as YAML. Characters that act on a terminal are escaped, which YAML does only where it escapes
+    everything beyond ASCII.
+    """
+    import yaml  # late: JSON and --help need no YAML
 
-    def __init__(self, inner: RenderableType) -> None:
-        self._inner = inner
+    text = str(yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=YAML_WIDTH))
+    return text if visible(text) == text else str(yaml.safe_dump(document, sort_keys=False, width=YAML_WIDTH))
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
-        for segment in console.render(self._inner, options):
-            yield segment if segment.control else segment._replace(text=visible(segment.text))
+
+def _coloured() -> bool:
+    """Return whether standard output takes colours: a terminal, without NO_COLOR (no-color.org)."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def tell(sentence: str) -> None:
