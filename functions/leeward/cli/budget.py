@@ -6,13 +6,10 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from rich.console import Group as Rows
-from rich.console import RenderableType
-from rich.table import Table
-
 from leeward.budgets.counts import Allowance, all_allowances
 from leeward.cli.cluster_state import cluster_of
 from leeward.cli.output import emit
+from leeward.cli.tables import Table
 
 DESCRIPTION = """Shows how many more nodes may be disrupted at this moment, for each policy and reason, already less
 those that are being disrupted: deleting, NotReady, or tainted for their termination. Nodes that are only cordoned do
@@ -28,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Count and print the allowed disruptions."""
     _, snapshot = cluster_of(arguments, "budget")
     found = all_allowances(snapshot)
-    emit(to_json(found), arguments.output, lambda: _table(found, snapshot.warnings))
+    emit(to_json(found), arguments.view, lambda: _report(found, snapshot.warnings))
     return 0
 
 
@@ -49,11 +46,13 @@ def to_json(found: Sequence[Allowance]) -> dict[str, Any]:
     }
 
 
-def _table(found: Sequence[Allowance], warnings: Sequence[str]) -> RenderableType:
-    table = Table(title="nodes that may be disrupted now", title_justify="left", title_style="bold")
-    for column in ("policy", "reason", "zone", "allowed", "disrupting", "nodes"):
-        table.add_column(column, overflow="fold")
+def _report(found: Sequence[Allowance], warnings: Sequence[str]) -> list[Table | str]:
+    table = Table(
+        ("POLICY", "REASON", "ZONE", "ALLOWED", "DISRUPTING", "NODES"),
+        kind="policy",
+        empty="no policy selects a group: there is no budget",
+    )
     for one in found:
-        allowed = "no limit" if one.allowed is None else "0 (freeze)" if one.frozen else str(one.allowed)
-        table.add_row(one.policy, one.reason.value, one.zone or "all", allowed, str(one.disrupting), str(one.total))
-    return Rows(table, *warnings)
+        allowed = "no limit" if one.allowed is None else "0 (freeze)" if one.frozen else one.allowed
+        table.add(one.policy, one.reason.value, one.zone or "all", allowed, one.disrupting, one.total)
+    return [table, *warnings]

@@ -3,19 +3,17 @@
 Decides how the checks are requested and printed; `leeward.doctor` decides what is in order."""
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import Any
 
-from rich.console import Group as Rows
-from rich.console import RenderableType
-from rich.table import Table
-
+from leeward.cli.fixes import commands_in
 from leeward.cli.live import note_origin, profile_of
 from leeward.cli.output import emit
+from leeward.cli.tables import Table
 from leeward.doctor.checks.account import without_credentials
 from leeward.doctor.diagnosis import diagnose, healthy
-from leeward.doctor.finding import PART_OF, Check, Finding, Part, State
+from leeward.doctor.finding import PART_OF, Finding, Part, State
 from leeward.doctor.reading import Unavailable, read
 from leeward.errors import InvalidInputError
 
@@ -23,7 +21,8 @@ DESCRIPTION = """Checks every part of the deployment (functions, state machines,
 runs, clusters, policies, groups) and prints whether it is in order, what was found, and the fix. It changes nothing.
 Without --cluster it checks all clusters that the deployment serves. A part that may not be read is unknown, and the
 permission is named. Exit code 1 when something has failed; warnings and unknowns are not."""
-_STYLES = {State.OK: "green", State.WARNING: "yellow", State.FAILED: "bold red", State.UNKNOWN: "cyan"}
+_STYLES = {State.OK: "green", State.WARNING: "yellow", State.FAILED: "red", State.UNKNOWN: "cyan"}
+_WORST_FIRST = (State.FAILED, State.WARNING, State.UNKNOWN, State.OK)
 _NAMED = 3  # objects named in a line of objects that are in order
 
 
@@ -39,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
             "doctor: found --snapshot, expected --cluster NAME or no cluster at all: a deployment is looked at live"
         )
     findings = _findings(arguments)
-    emit(to_json(findings), arguments.output, lambda: _table(findings))
+    emit(to_json(findings), arguments.view, lambda: _report(findings))
     return 0 if healthy(findings) else 1
 
 
@@ -68,32 +67,38 @@ def _findings(arguments: argparse.Namespace) -> Sequence[Finding]:
     return diagnose(facts)
 
 
-def _table(findings: Sequence[Finding]) -> RenderableType:
+def _report(findings: Sequence[Finding]) -> list[Table | str]:
     parts = [part for part in Part if any(PART_OF[found.check] is part for found in findings)]
-    blocks = [_block(part, [found for found in findings if PART_OF[found.check] is part]) for part in parts]
-    return Rows(*blocks, _summary(findings))
+    table = Table(("PART", "STATE", "CHECK", "FOUND"), kind="check")
+    for part in parts:
+        _add_part(table, part, [found for found in findings if PART_OF[found.check] is part])
+    return [table, *_fixes(findings), "", _summary(findings)]
 
 
-def _block(part: Part, findings: Sequence[Finding]) -> RenderableType:
-    """Build one table: one line for each check that is in order, one line for each other finding, with its fix."""
-    table = Table(
-        title=part.value, title_justify="left", title_style="bold", show_header=False, box=None, pad_edge=False
-    )
-    table.add_column(width=max(map(len, State)), no_wrap=True)
-    table.add_column(width=max(map(len, Check)), no_wrap=True)
-    table.add_column(overflow="fold")
+def _add_part(table: Table, part: Part, findings: Sequence[Finding]) -> None:
+    """Add one row for each check that is in order, and one for each other finding."""
     for check in dict.fromkeys(found.check for found in findings):
         mine = [found for found in findings if found.check is check]
         fine = [found for found in mine if found.state is State.OK]
         if fine:
-            table.add_row(State.OK.value, check.value, _short(fine), style=_STYLES[State.OK])
+            table.add(part.value, State.OK.value, check.value, _short(fine), names=(check,), style=_STYLES[State.OK])
         for found in mine:
             if found.state is not State.OK:
-                table.add_row(
-                    found.state.value, check.value, f"{found.object}: {found.found}", style=_STYLES[found.state]
-                )
-                table.add_row("", "", f"  {found.fix}")
-    return table
+                cells = (part.value, found.state.value, check.value, f"{found.object}: {found.found}")
+                table.add(*cells, names=(check,), style=_STYLES[found.state])
+
+
+def _fixes(findings: Sequence[Finding]) -> Iterator[str]:
+    """Yield the fix of each finding, the worst first: the same fix once, with its commands on lines of their own."""
+    troubles = [found for state in _WORST_FIRST for found in findings if found.state is state and found.fix]
+    objects: dict[str, list[str]] = {}
+    for found in troubles:
+        objects.setdefault(found.fix or "", []).append(found.object)
+    for fix, named in objects.items():
+        more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+        yield ""
+        yield f"fix {', '.join(named[:_NAMED])}{more}: {fix}"
+        yield from (f"  {command}" for command in dict.fromkeys(commands_in(fix)))
 
 
 def _short(fine: Sequence[Finding]) -> str:
@@ -108,5 +113,4 @@ def _short(fine: Sequence[Finding]) -> str:
 
 def _summary(findings: Sequence[Finding]) -> str:
     counts = {state: sum(found.state is state for found in findings) for state in State}
-    worst_first = (State.FAILED, State.WARNING, State.UNKNOWN, State.OK)
-    return ", ".join(f"{counts[state]} {state.value}" for state in worst_first if counts[state])
+    return ", ".join(f"{counts[state]} {state.value}" for state in _WORST_FIRST if counts[state])

@@ -7,14 +7,13 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from rich.console import Group as Rows
-from rich.console import RenderableType
-from rich.table import Table
-
 from leeward.cli.cluster_state import cluster_of
+from leeward.cli.node_filter import NodeFilter, add_node_filters, node_filter
 from leeward.cli.output import emit
+from leeward.cli.tables import Table, count_of
 from leeward.drift.detect import Drifted, all_drift
 from leeward.model.times import format_instant
+from leeward.snapshot.cluster import ClusterSnapshot
 
 DESCRIPTION = """Shows every node with all differences from what its group would launch now and from what its policy
 asks of nodes. The remedy is replace where a new node of the group would be in order, upgrade where a new one would
@@ -22,24 +21,37 @@ drift as well, and none where nothing has drifted or drift is switched off."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add nothing: the command has the general options alone."""
-    del parser
+    """Add the filters."""
+    add_node_filters(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Compare and print; return 0, whatever the report finds."""
-    _, snapshot = cluster_of(arguments, "drift")
-    found = all_drift(snapshot)
-    emit(to_json(found), arguments.output, lambda: _table(found, snapshot.warnings))
+    context, snapshot = cluster_of(arguments, "drift")
+    listed = node_filter(arguments, context)
+    found = [one for one in all_drift(snapshot) if _includes(listed, snapshot, one.node)]
+    emit(to_json(found, snapshot), arguments.view, lambda: _report(found, snapshot))
     return 0
 
 
-def to_json(found: Sequence[Drifted]) -> dict[str, Any]:
+def _includes(listed: NodeFilter, snapshot: ClusterSnapshot, name: str) -> bool:
+    node = snapshot.node(name)
+    return node is not None and listed.includes(node.labels, _group(snapshot, name))
+
+
+def _group(snapshot: ClusterSnapshot, name: str) -> str | None:
+    node = snapshot.node(name)
+    group = snapshot.group_of(node) if node is not None else None
+    return group.name if group is not None else None
+
+
+def to_json(found: Sequence[Drifted], snapshot: ClusterSnapshot) -> dict[str, Any]:
     """Return the document that docs/command-line.md and `docs/schema/drift.json` describe."""
     return {
         "nodes": [
             {
                 "node": one.node,
+                "group": _group(snapshot, one.node),
                 "drifted": one.drifted,
                 "since": format_instant(one.since) if one.since else None,
                 "remedy": one.remedy.value,
@@ -53,17 +65,16 @@ def to_json(found: Sequence[Drifted]) -> dict[str, Any]:
     }
 
 
-def _table(found: Sequence[Drifted], warnings: Sequence[str]) -> RenderableType:
+def _report(found: Sequence[Drifted], snapshot: ClusterSnapshot) -> list[Table | str]:
     drifted = [one for one in found if one.drifted]
-    title = f"{len(drifted)} of {len(found)} nodes have drifted"
-    if not drifted:
-        return Rows(title, *warnings)
-    table = Table(title=title, title_justify="left", title_style="bold")
-    for column in ("node", "since", "remedy", "field", "class", "have", "want"):
-        table.add_column(column, overflow="fold")
+    table = Table(
+        ("NODE", "GROUP", "SINCE", "REMEDY", "FIELD", "CLASS", "HAVE", "WANT"),
+        wide=frozenset({"CLASS"}),
+        kind="node",
+    )
     for one in drifted:
-        since = format_instant(one.since) if one.since else ""
-        for place, why in enumerate(one.reasons):
-            head = ("", "", "") if place else (one.node, since, one.remedy.value)
-            table.add_row(*head, why.field.value, why.kind.value, why.have, why.want)
-    return Rows(table, *warnings)
+        since = format_instant(one.since) if one.since else None
+        for why in one.reasons:
+            group = _group(snapshot, one.node)
+            table.add(one.node, group, since, one.remedy.value, why.field.value, why.kind.value, why.have, why.want)
+    return [f"{len(drifted)} of {count_of(len(found), 'node')} drifted", table, *snapshot.warnings]

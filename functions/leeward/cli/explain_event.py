@@ -10,11 +10,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from rich.console import RenderableType
-from rich.table import Table
-
 from leeward.cli.context import ClusterContext, context_of
 from leeward.cli.output import emit
+from leeward.cli.tables import Table
 from leeward.errors import InvalidInputError, LeewardError
 from leeward.interruption.decide import decide, malformed
 from leeward.interruption.decision import Action, Decision, HookAnswer, RecordOutcome
@@ -46,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print one object for one body, an array for several. Return 0 always: a malformed body is a result too."""
     bodies = [_read(name) for name in arguments.files]
     documents = _explain(bodies, arguments)
-    emit(documents[0] if len(documents) == 1 else documents, arguments.output, lambda: _table(documents))
+    emit(documents[0] if len(documents) == 1 else documents, arguments.view, lambda: _table(documents))
     return 0
 
 
@@ -194,17 +192,23 @@ def _hook(answer: HookAnswer | None) -> dict[str, str] | None:
     }
 
 
-def _table(documents: Sequence[Mapping[str, Any]]) -> RenderableType:
-    table = Table("kind", "instances", "action", "deadline", "hook", "outcome", "reason")
+def _table(documents: Sequence[Mapping[str, Any]]) -> Table:
+    table = Table(
+        ("KIND", "INSTANCE", "ACTION", "AT", "DEADLINE", "HOOK", "OUTCOME", "REASON"),
+        wide=frozenset({"AT", "HOOK"}),
+        kind="instance",
+    )
     for document in documents:
         hook = document["hook"]
-        table.add_row(
-            document["kind"] or "-",
-            ", ".join(document["instances"]) or "-",
+        table.add(
+            document["kind"],
+            ",".join(document["instances"]),
             document["action"],
-            document["deadline"] or "-",
-            f"{hook['LifecycleHookName']}: {hook['LifecycleActionResult']}" if hook else "-",
+            document["at"],
+            document["deadline"],
+            f"{hook['LifecycleHookName']}={hook['LifecycleActionResult']}" if hook else None,
             document["outcome"],
             document["reason"],
+            names=document["instances"],
         )
     return table

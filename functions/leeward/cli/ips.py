@@ -7,11 +7,10 @@ import argparse
 import re
 from typing import Any
 
-from rich.table import Table
-
 from leeward.adapters.folder.compute import built_in
 from leeward.cli.context import ClusterContext, context_of
 from leeward.cli.output import emit
+from leeward.cli.tables import Table
 from leeward.errors import InvalidInputError
 from leeward.model.instance_type import InstanceType
 from leeward.placement.accounting import Accounting, accounting_of
@@ -65,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings = CniSettings.from_variables({**variables, **given})
     held = node_ips(settings, kind, arguments.pods, arguments.host_network_pods)
     document = to_json(held, accounting_of(settings))
-    emit(document, arguments.output, lambda: _table(arguments.instance_type, document))
+    emit(document, arguments.view, lambda: _report(arguments.instance_type, document))
     return 0
 
 
@@ -112,12 +111,37 @@ def _why(held: NodeIps, accounting: Accounting) -> str:
     return f"{accounting.why}: {enis}, and {held.secondary_ips} are for pods{rest}"
 
 
-def _table(name: str, document: dict[str, Any]) -> Table:
+def _report(name: str, document: dict[str, Any]) -> list[Table | str]:
     table = Table(
-        title=f"{name}: {document['subnetIps']} addresses of its subnet", title_justify="left", title_style="bold"
+        (
+            "TYPE",
+            "PODS-MAX",
+            "ENIS",
+            "ENIS-MAX",
+            "IPS-PER-ENI",
+            "IPS-SECONDARY",
+            "IPS-UNUSED",
+            "IPS-SUBNET",
+            "UNSERVED",
+        ),
+        wide=frozenset({"ENIS-MAX", "IPS-PER-ENI"}),
+        kind="instancetype",
     )
-    table.add_column("what")
-    table.add_column("figure", overflow="fold")
-    for key, value in document.items():
-        table.add_row(key, ", ".join(map(str, value)) if isinstance(value, list) else str(value))
-    return table
+    table.add(
+        name,
+        document["maxPods"],
+        document["enis"],
+        document["maxEnis"],
+        ",".join(map(str, document["ipsPerEni"])),
+        document["secondaryIps"],
+        document["unusedIps"],
+        document["subnetIps"],
+        document["unservablePods"],
+    )
+    title = f"{name}: {count_of_ips(document['subnetIps'])} of its subnet, accounting {document['accounting']}"
+    return [title, table, document["why"]]
+
+
+def count_of_ips(number: int) -> str:
+    """Return `1 address`, `12 addresses`."""
+    return f"{number} address{'' if number == 1 else 'es'}"

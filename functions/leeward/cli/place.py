@@ -7,14 +7,11 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from rich.console import Group as Rows
-from rich.console import RenderableType
-from rich.table import Table
-
 from leeward.cli.context import context_of
 from leeward.cli.ips import count
 from leeward.cli.output import emit
 from leeward.cli.placement_inputs import Inputs, placement_of_group
+from leeward.cli.tables import Table, count_of
 from leeward.placement.subnets import place
 from leeward.placement.verdict import Choice, Placement
 
@@ -53,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     placement = place(scene, arguments.count, random.Random(arguments.seed))
     document = to_json(placement) | inputs.ages()
     ages = inputs.describe_ages(arguments.now)
-    emit(document, arguments.output, lambda: _table(arguments.group, document, placement, ages))
+    emit(document, arguments.view, lambda: _report(arguments.group, document, placement, ages))
     return int(not placement.choices)
 
 
@@ -79,14 +76,11 @@ def to_json(placement: Placement) -> dict[str, Any]:
     }
 
 
-def _table(group: str, document: dict[str, Any], placement: Placement, ages: Sequence[str]) -> RenderableType:
-    placed = f"{len(placement.choices)} of {placement.wanted}"
-    table = Table(title=f"{group}: {placed} nodes placed", title_justify="left", title_style="bold")
-    for column in ("subnet", "zone", "nodes", "free IPs", "why"):
-        table.add_column(column, overflow="fold")
+def _report(group: str, document: dict[str, Any], placement: Placement, ages: Sequence[str]) -> list[Table | str]:
+    title = f"{group}: {len(placement.choices)} of {count_of(placement.wanted, 'node')} placed"
+    table = Table(("SUBNET", "ZONE", "NODES", "FREE-IPS", "WHY"), kind="subnet")
     for entry in document["subnets"]:
-        table.add_row(entry["subnet"], entry["zone"], str(entry["count"]), str(entry["freeIps"]), entry["why"])
+        table.add(entry["subnet"], entry["zone"], entry["count"], entry["freeIps"], entry["why"])
     for entry in document["refused"]:
-        table.add_row("", entry["zone"], "0", "", entry["why"])
-    refusal = () if placement.complete else (placement.sentence,)
-    return Rows(table, *refusal, *ages)
+        table.add(None, entry["zone"], 0, None, entry["why"], names=())
+    return [title, table, *(() if placement.complete else (placement.sentence,)), *ages]

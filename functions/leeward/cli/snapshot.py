@@ -10,18 +10,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rich.console import Group as Rows
-from rich.console import RenderableType
-from rich.table import Table
-
 from leeward.adapters.folder.files import FILES, POLICY_FILE
 from leeward.adapters.folder.writer import SnapshotFolder, UnusableFolderError
 from leeward.capture.documents import Capture
 from leeward.cli.live import live_ports, no_cluster, profile_of
 from leeward.cli.output import emit, tell
+from leeward.cli.tables import Table
 from leeward.errors import InvalidInputError, LeewardError, ObjectGoneError
 
 LONG_SECONDS = 5.0  # then every file is reported as it is written, also without a terminal
+COLUMNS = ("FILE", "ELEMENTS")
 POLICIES_COMMAND = "aws ssm get-parameters-by-path"
 DESCRIPTION = """Writes the state of a cluster as the raw output of kubectl and aws: one file a command, only what
 belongs to the cluster, with the policies that are deployed for it. All commands work on the folder with --snapshot
@@ -52,6 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise InvalidInputError("snapshot: found --snapshot, expected --cluster NAME: it is live alone")
     if arguments.cluster is None:
         raise InvalidInputError("snapshot: found no --cluster, expected --cluster NAME")
+    arguments.view.check(COLUMNS)
     folder = SnapshotFolder(arguments.to)
     from leeward.adapters import wiring  # late: offline needs no AWS library
 
@@ -59,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     capture = Capture(live_ports(arguments), raw, arguments.cluster, arguments.now)
     _check_cluster(capture, arguments)
     taken = take(capture, folder, Progress(watched=sys.stderr.isatty()))
-    emit(to_json(taken), arguments.output, lambda: _table(taken))
+    emit(to_json(taken), arguments.view, lambda: _report(taken))
     return 1 if taken.missing else 0
 
 
@@ -155,11 +154,9 @@ def _strangers(capture: Capture) -> list[str]:
         return []
 
 
-def _table(taken: Taken) -> RenderableType:
-    table = Table(title=f"written to {taken.to}", title_justify="left", title_style="bold")
-    table.add_column("file", overflow="fold")
-    table.add_column("elements", justify="right")
+def _report(taken: Taken) -> list[Table | str]:
+    table = Table(COLUMNS, kind="file")
     for name, count in taken.files.items():
-        table.add_row(name, str(count))
+        table.add(name, count)
     left = [f"left out: {name}: {why}" for name, why in taken.missing.items()]
-    return Rows(table, *left)
+    return [f"written to {taken.to}", table, *left]

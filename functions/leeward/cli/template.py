@@ -7,12 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rich.console import Group as Rows
-from rich.console import RenderableType
-from rich.table import Table
-
 from leeward.cli.context import ClusterContext, context_of
 from leeward.cli.output import Output, emit, tell
+from leeward.cli.tables import Table
 from leeward.errors import InvalidInputError
 from leeward.node_template.build import Sources, expected_node, unknown_type
 from leeward.node_template.gathering import look_up, sources_of
@@ -50,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     for warning in node.warnings:
         tell(warning)
     document = node.to_json()
-    emit(document, arguments.output, lambda: _table(inputs, document))
+    emit(document, arguments.view, lambda: _report(inputs, document))
     return 1 if unknown_type(inputs.sources) else 0
 
 
@@ -84,17 +81,16 @@ def _check(what: str, asked: str | None, allowed: tuple[str, ...]) -> None:
         raise InvalidInputError(f"template: found {what} {asked!r}, expected one of the group's: {shown}")
 
 
-def _table(inputs: TemplateInputs, document: Mapping[str, Any]) -> RenderableType:
+def _report(inputs: TemplateInputs, document: Mapping[str, Any]) -> list[Table | str]:
     status, spec = document["status"], document["spec"]
-    amounts = Table(title=f"the next node of {inputs.sources.group.name}", title_justify="left", title_style="bold")
-    for column in ("resource", "capacity", "allocatable"):
-        amounts.add_column(column)
+    title = f"the next node of {inputs.sources.group.name}"
+    amounts = Table(("RESOURCE", "CAPACITY", "ALLOCATABLE"), title=title, kind="resource")
     for name, value in status["capacity"].items():
-        amounts.add_row(name, value, status["allocatable"].get(name, ""))
-    taints = Table("taint", "value", "effect")
+        amounts.add(name, value, status["allocatable"].get(name))
+    taints = Table(("TAINT", "VALUE", "EFFECT"), kind="taint")
     for taint in spec.get("taints", ()):
-        taints.add_row(taint["key"], taint.get("value", ""), taint["effect"])
-    labels = Table("label", "value")
+        taints.add(taint["key"], taint.get("value"), taint["effect"])
+    labels = Table(("LABEL", "VALUE"), kind="label")
     for key, value in document["metadata"]["labels"].items():
-        labels.add_row(key, value)
-    return Rows(amounts, *((taints,) if spec.get("taints") else ()), labels)
+        labels.add(key, value)
+    return [amounts, taints, labels]

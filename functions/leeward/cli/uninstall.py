@@ -8,13 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rich.console import Group as Rows
-from rich.console import RenderableType
-from rich.table import Table
-
 from leeward.cli.confirmation import add_yes, check_can_ask, confirm
 from leeward.cli.context import context_of
 from leeward.cli.output import emit
+from leeward.cli.tables import Table
 from leeward.errors import AccessDeniedError, InvalidPolicyError, TerminalError
 from leeward.model import well_known
 from leeward.model.group import Group, LifecycleHook
@@ -28,6 +25,7 @@ DESCRIPTION = """Removes everything that Leeward has put on the cluster: taints,
 finalizers of nodes, lifecycle hooks of groups. Pause the cluster a minute before (leeward pause --all), or
 all of it would come back. Nodes and groups with a termination, an upgrade or a run under way are left
 and named. It can be run again at any time. With --dry-run, and always with --snapshot, it only prints the plan."""
+COLUMNS = ("OBJECT", "REMOVED")
 NOT_PAUSED = "it is not paused: everything would come back within minutes (leeward pause --all --cluster {})"
 
 
@@ -52,13 +50,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Remove and report; return 1 where an object had to be left."""
     dry_run = arguments.dry_run or arguments.snapshot is not None
+    arguments.view.check(COLUMNS)
     if not dry_run and arguments.cluster is not None:
         check_can_ask(arguments, "uninstall", "removes Leeward from nodes and groups (--dry-run shows what)")
     context = context_of(arguments, "uninstall")
     if not dry_run and not arguments.yes:
         confirm(arguments, effects_of(remove(context.ports, context.cluster, dry_run=True)))
     removal = remove(context.ports, context.cluster, dry_run=dry_run)
-    emit(to_json(removal), arguments.output, lambda: _table(removal))
+    emit(to_json(removal), arguments.view, lambda: _report(removal))
     return 1 if removal.left else 0
 
 
@@ -80,18 +79,17 @@ def to_json(removal: Removal) -> dict[str, Any]:
     }
 
 
-def _table(removal: Removal) -> RenderableType:
-    title = "taken off" if removal.done else "would be taken off"
-    table = Table(title=title, title_justify="left", title_style="bold")
-    for column in ("where", "what"):
-        table.add_column(column, overflow="fold")
+def _report(removal: Removal) -> list[Table | str]:
+    title = "removed" if removal.done else "would be removed"
+    table = Table(COLUMNS, title=title, empty="nothing of Leeward is there")
     for name, what in removal.nodes.items():
-        table.add_row(f"node {name}", ", ".join(what))
+        for one in what:
+            table.add(f"node/{name}", one)
     for group, hook in removal.hooks:
-        table.add_row(f"group {group}", f"lifecycle hook {hook}")
-    nothing = not (removal.nodes or removal.hooks)
-    left = [f"left: {what}: {why}" for what, why in removal.left]
-    return Rows("nothing of Leeward is there" if nothing else table, *left)
+        table.add(f"autoscalinggroup/{group}", f"lifecycle hook {hook}")
+    if not table.rows:
+        table.title = ""
+    return [table, *(f"left: {what}: {why}" for what, why in removal.left)]
 
 
 def remove(ports: Ports, cluster: str, *, dry_run: bool) -> Removal:

@@ -7,14 +7,11 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.console import Group as Rows
-from rich.console import RenderableType
-from rich.table import Table
-
 from leeward.cli.context import context_of
 from leeward.cli.ips import count
 from leeward.cli.output import emit
 from leeward.cli.placement_inputs import Inputs, facts_by_zone, placement_of_cluster
+from leeward.cli.tables import Table
 from leeward.placement.explain import ZoneFacts, explain_zone, imbalance, typical_node
 from leeward.placement.verdict import ZoneVerdict
 from leeward.placement.zones import judge_zones
@@ -40,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     verdicts = judge_zones(scene, random.Random(arguments.seed))
     document = to_json(verdicts, facts) | inputs.ages()
     sentences = (*imbalance(verdicts, facts), *inputs.describe_ages(arguments.now))
-    emit(document, arguments.output, lambda: _table(document, sentences))
+    emit(document, arguments.view, lambda: _report(document, sentences))
     return 0
 
 
@@ -66,10 +63,8 @@ def _cores(millicores: int) -> float:
     return millicores // 1000 if millicores % 1000 == 0 else millicores / 1000
 
 
-def _table(document: dict[str, Any], sentences: Sequence[str]) -> RenderableType:
-    table = Table(title="zones, in the order of the next node", title_justify="left", title_style="bold")
-    for column in ("zone", "cores", "free IPs", "verdict", "why"):
-        table.add_column(column, overflow="fold")
+def _report(document: dict[str, Any], sentences: Sequence[str]) -> list[Table | str]:
+    table = Table(("ZONE", "CORES", "FREE-IPS", "VERDICT", "WHY"), kind="zone")
     for zone in document["zones"]:
-        table.add_row(zone["zone"], f"{zone['cores']:g}", str(zone["freeIps"]), zone["verdict"], zone["why"])
-    return Rows(table, *sentences)
+        table.add(zone["zone"], f"{zone['cores']:g}", zone["freeIps"], zone["verdict"], zone["why"])
+    return [table, *sentences]

@@ -10,18 +10,15 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from rich.console import Group as Rows
-from rich.console import RenderableType
-from rich.table import Table
-
 from leeward.cli.confirmation import add_yes, check_can_ask, confirm
 from leeward.cli.context import context_of
 from leeward.cli.drain.effects import effect_of
 from leeward.cli.drain.live import DrainRequest, RefusedError, follow, node_of, refusal_of, start
 from leeward.cli.drain.targets import DrainTarget, targets_of
 from leeward.cli.options import instant
-from leeward.cli.output import Output, emit
+from leeward.cli.output import emit
 from leeward.cli.progress import Progress
+from leeward.cli.tables import Table
 from leeward.errors import InvalidInputError
 from leeward.model.drain_options import BY_POLICY, NEVER, DrainOptions
 from leeward.model.times import format_instant
@@ -31,6 +28,7 @@ from leeward.termination.lone_pods import with_surges
 from leeward.termination.volumes import drain_volumes
 
 TRUE, FALSE = ("true", "t", "1", "True", "TRUE", "T"), ("false", "f", "0", "False", "FALSE", "F")  # pflag's words
+COLUMNS = ("NODE", "POD", "ACTION", "WAVE", "GRACE", "WHY")
 DESCRIPTION = """Shows how the pods of a node (or of all nodes of an Auto Scaling group) leave it: which are evicted,
 wave by wave, what blocks them, which stay, and which forbid the drain. With --snapshot it never does more than that.
 Live and without --dry-run it starts the node's termination: drain, settle, terminate, answer lifecycle hooks."""
@@ -92,6 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
         found = "neither NODE nor" if arguments.node is None else "both NODE and"
         raise InvalidInputError(f"drain: found {found} --group, expected one of them (see leeward drain --help)")
     dry = arguments.dry_run or arguments.snapshot is not None
+    arguments.view.check(COLUMNS)
     if not dry and arguments.cluster is not None:
         check_can_ask(arguments, "drain", "terminates the instance (--dry-run shows the plan)")
     context = context_of(arguments, "drain")
@@ -109,7 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
     for target, document in zip(targets, documents, strict=True):
         document["execution"] = start(target, context.ports, _request(arguments))
     _print(arguments, documents)
-    followed = arguments.output == Output.TABLE.value if arguments.wait is None else arguments.wait
+    followed = arguments.view.output.for_people if arguments.wait is None else arguments.wait
     return (
         follow([node_of(target) for target in targets], context.ports.clock, context.ports.claims, Progress())
         if followed
@@ -208,29 +207,31 @@ def _instant(moment: datetime | None) -> str | None:
 
 def _print(arguments: argparse.Namespace, documents: list[dict[str, Any]]) -> None:
     result = documents if arguments.group is not None else documents[0]
-    emit(
-        result,
-        arguments.output,
-        lambda: Rows(*(_table(document) for document in documents)) if documents else "no nodes",
-    )
+    emit(result, arguments.view, lambda: _report(documents))
 
 
-def _table(document: dict[str, Any]) -> RenderableType:
-    deadline = f", deadline {document['deadline']}" if document["deadline"] else ""
-    execution = f", started {document['execution']}" if "execution" in document else ""
-    title = f"{document['node']}: then {document['then']}{deadline}{execution}"
-    table = Table(title=title, title_justify="left", title_style="bold")
-    for column in ("pod", "what", "wave", "grace", "why"):
-        table.add_column(column, overflow="fold")
+def _report(documents: list[dict[str, Any]]) -> list[Table | str]:
+    """Build a line for each node, then one table of all pods."""
+    table = Table(COLUMNS, kind="node", empty="" if documents else "no nodes")
+    lines = []
+    for document in documents:
+        deadline = f", deadline {document['deadline']}" if document["deadline"] else ""
+        execution = f", started {document['execution']}" if "execution" in document else ""
+        lines.append(f"{document['node']}: then {document['then']}{deadline}{execution}")
+        _add_rows(table, document)
+    return [*lines, table]
+
+
+def _add_rows(table: Table, document: dict[str, Any]) -> None:
+    node = document["node"]
     for eviction in document["evict"]:
-        grace = "its own" if eviction["graceSeconds"] is None else f"{eviction['graceSeconds']} s"
+        grace = "its own" if eviction["graceSeconds"] is None else f"{eviction['graceSeconds']}s"
         notes = ["after a second replica is ready"] if eviction["how"] == PodRemoval.SURGE else []
         notes += [f"blocked by {', '.join(eviction['blockedBy'])}"] if eviction["blockedBy"] else []
-        table.add_row(eviction["pod"], eviction["how"], str(eviction["wave"]), grace, ", ".join(notes))
+        table.add(node, eviction["pod"], eviction["how"], eviction["wave"], grace, ", ".join(notes))
     for what in ("refuse", "leave"):
         for entry in document[what]:
-            table.add_row(entry["pod"], what, "", "", entry["why"])
+            table.add(node, entry["pod"], what, None, None, entry["why"])
     for volume in document["volumes"]:
         waits = "waited for" if volume["wait"] else "not waited for"
-        table.add_row(volume["pod"] or "", "volume", "", "", f"{volume['attachment']}: {waits}")
-    return table
+        table.add(node, volume["pod"], "volume", None, None, f"{volume['attachment']}: {waits}")

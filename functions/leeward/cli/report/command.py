@@ -37,12 +37,12 @@ def run(arguments: argparse.Namespace) -> int:
         _write("--record", arguments.record, json.dumps(record.to_json(), indent=1) + "\n")
     _write("--to", arguments.to, page(record))
     written = [path for path in targets.values() if path is not None]
-    if arguments.output == Output.TABLE.value:
-        print("\n".join(map(str, written)))  # as they are: a table would fold or cut them
+    if arguments.view.output not in {Output.JSON, Output.YAML}:
+        print("\n".join(map(str, written)))  # as they are: a table would spell out some characters
     else:
         figures = {"nodes": len(record.nodes), "workloads": len(record.workloads), "marks": len(record.marks)}
         beside = {} if arguments.record is None else {"record": str(arguments.record)}
-        emit({"report": str(arguments.to), **beside, **figures}, arguments.output, str)
+        emit({"report": str(arguments.to), **beside, **figures}, arguments.view, str)
     return 0
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from leeward.cli.cluster_state import check_prices
 from leeward.cli.context import ClusterContext, context_of
 from leeward.cli.output import emit
-from leeward.cli.upgrade.tables import plan_table, recorded_table
+from leeward.cli.upgrade.tables import plan_report, recorded_report
 from leeward.errors import InvalidInputError
 from leeward.model.group import Group
 from leeward.policy.document import NodePolicy, Selector
@@ -30,7 +30,7 @@ def plan(arguments: argparse.Namespace) -> int:
     preflight = preflight_of(arguments, context)
     made = plan_upgrade(preflight, seed=arguments.seed)
     overridden = frozenset(arguments.override)
-    emit(made.to_json(), arguments.output, lambda: plan_table(made, preflight, overridden))
+    emit(made.to_json(), arguments.view, lambda: plan_report(made, preflight, overridden))
     return int(bool(blocking(made.findings, overridden)))
 
 
@@ -85,5 +85,5 @@ def _recorded(arguments: argparse.Namespace, context: ClusterContext) -> int:
             f"upgrade plan --recorded: found no upgrade of {arguments.group}, expected one that has begun"
         )
     made, overridden = Plan.from_json(found["plan"]), frozenset(Code(one) for one in found["overridden"])
-    emit(made.to_json(), arguments.output, lambda: recorded_table(made, overridden, found["execution"], found["at"]))
+    emit(made.to_json(), arguments.view, lambda: recorded_report(made, overridden, found["execution"], found["at"]))
     return int(bool(blocking(made.findings, overridden)))

@@ -160,5 +160,5 @@ def _asked(arguments: argparse.Namespace) -> dict[str, Any]:
 def _print_result(arguments: argparse.Namespace, execution: str, said: str) -> int:
     document = {"group": arguments.group, "execution": execution or None, "said": said}
     named = f" (execution {execution})" if execution else ""
-    emit(document, arguments.output, lambda: f"{arguments.group}: {said}{named}")
+    emit(document, arguments.view, lambda: f"{arguments.group}: {said}{named}")
     return 0

@@ -6,9 +6,9 @@ import argparse
 from dataclasses import replace
 
 from leeward.cli.context import context_of
-from leeward.cli.output import Output, emit
+from leeward.cli.output import emit
 from leeward.cli.upgrade.outcome import outcome_of
-from leeward.cli.upgrade.tables import status_table
+from leeward.cli.upgrade.tables import status_report
 from leeward.errors import InvalidInputError
 from leeward.model.group import Group
 from leeward.model.visible import visible
@@ -33,8 +33,8 @@ def status(arguments: argparse.Namespace) -> int:
     found = group_status(arguments.group, context.cluster, context.ports)
     outcome = outcome_of(arguments.group, context, found)
     known = outcome.to_json() if context.folder is None else {}
-    emit({**found.to_json(), **known}, arguments.output, lambda: status_table(arguments.group, found))
-    if arguments.output == Output.TABLE.value:
+    emit({**found.to_json(), **known}, arguments.view, lambda: status_report(arguments.group, found))
+    if arguments.view.output.for_people:
         for line in outcome.lines():
             print(visible(line))
     if not arguments.watch:

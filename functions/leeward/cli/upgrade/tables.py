@@ -2,12 +2,12 @@
 
 Decides nothing: the tables show what the JSON says."""
 
+from collections.abc import Iterator
 from datetime import timedelta
 
-from rich.console import Group as Rows
-from rich.console import RenderableType
-from rich.table import Table
-
+from leeward.cli.blockers.tables import blocker_tables
+from leeward.cli.fixes import fix_lines
+from leeward.cli.tables import Table, count_of, fields
 from leeward.model.times import format_instant
 from leeward.policy.durations import format_duration
 from leeward.upgrade.preflight.findings import Code, Finding, Severity
@@ -15,34 +15,35 @@ from leeward.upgrade.preflight.model import Preflight
 from leeward.upgrade.preflight.plan import Plan
 from leeward.upgrade.status import Status
 
-MOST_WAVES, MOST_NAMES = 20, 8  # of a large plan; the JSON has all of it
+
+def plan_report(plan: Plan, preflight: Preflight, overridden: frozenset[Code]) -> list[Table | str]:
+    """Build the plan: a summary of a few lines, the nodes in their waves, then the findings with their fixes."""
+    return [*_summary(plan, preflight), _waves(plan), *_findings(plan, overridden)]
 
 
-def plan_table(plan: Plan, preflight: Preflight, overridden: frozenset[Code]) -> RenderableType:
-    """Build the plan: a summary of a few lines, the waves, then the findings."""
-    return Rows(_summary(plan, preflight), *_waves(plan), *_findings(plan, overridden))
-
-
-def recorded_table(plan: Plan, overridden: frozenset[Code], execution: str, at: str) -> RenderableType:
+def recorded_report(plan: Plan, overridden: frozenset[Code], execution: str, at: str) -> list[Table | str]:
     """Build the same for an upgrade that has begun: when the plan was made, and for which execution."""
     head = f"upgrade of {plan.group}, as pre-flight found it at {at} for execution {execution}"
-    return Rows(head, *_waves(plan), *_findings(plan, overridden))
+    return [head, _waves(plan), *_findings(plan, overridden)]
 
 
-def _summary(plan: Plan, preflight: Preflight) -> RenderableType:
-    old = len(preflight.old)
-    table = Table(title=f"upgrade of {plan.group}: {_nodes(old)} to replace", title_justify="left", title_style="bold")
-    table.add_column("what")
-    table.add_column("value", overflow="fold")
+def _summary(plan: Plan, preflight: Preflight) -> list[str]:
     desired, most = plan.sizes.desired, plan.sizes.maximum
-    table.add_row("target", preflight.target.template.label if preflight.target.template else _asked(preflight))
-    table.add_row("strategy", f"{plan.strategy.value}, at most {_nodes(plan.parallel)} unavailable at once")
-    table.add_row("surge", f"{_nodes(preflight.extra)} come first (the most that is allowed: {plan.surge})")
-    table.add_row("desired size", f"{desired.before} → {desired.during} at most → {desired.after}")
-    table.add_row("maximum size", f"{most.before} → {most.during} at most → {most.after}")
-    table.add_row("takes about", format_duration(timedelta(seconds=plan.seconds)))
-    table.add_row("surge costs", "no price is known" if plan.cost is None else f"at most ${plan.cost:.2f}")
-    return table
+    target = preflight.target.template
+    return [
+        f"upgrade of {plan.group}: {count_of(len(preflight.old), 'node')} to replace",
+        *fields(
+            {
+                "Target": target.label if target else _asked(preflight),
+                "Strategy": f"{plan.strategy.value}, at most {count_of(plan.parallel, 'node')} unavailable at once",
+                "Surge": f"{count_of(preflight.extra, 'node')} launched first (the most that is allowed: {plan.surge})",
+                "Desired size": f"{desired.before} -> {desired.during} at most -> {desired.after}",
+                "Maximum size": f"{most.before} -> {most.during} at most -> {most.after}",
+                "Takes about": format_duration(timedelta(seconds=plan.seconds)),
+                "Surge costs": "no price is known" if plan.cost is None else f"at most ${plan.cost:.2f}",
+            }
+        ),
+    ]
 
 
 def _asked(preflight: Preflight) -> str:
@@ -51,35 +52,33 @@ def _asked(preflight: Preflight) -> str:
     return f"{asked}, in a new launch template version"
 
 
-def _waves(plan: Plan) -> tuple[RenderableType, ...]:
-    if not plan.waves:
-        return ()
-    table = Table("wave", "nodes", "names")
-    for number, wave in enumerate(plan.waves[:MOST_WAVES], 1):
-        table.add_row(str(number), str(len(wave)), _some(wave))
-    left = plan.waves[MOST_WAVES:]
-    if left:
-        table.add_row("…", str(sum(len(wave) for wave in left)), f"in {len(left)} more waves")
-    return (table,)
+def _waves(plan: Plan) -> Table:
+    table = Table(("NODE", "WAVE"), kind="node")
+    for number, wave in enumerate(plan.waves, 1):
+        for node in wave:
+            table.add(node, number)
+    return table
 
 
-def _some(names: tuple[str, ...]) -> str:
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return ", ".join(names[:MOST_NAMES]) + more
-
-
-def _findings(plan: Plan, overridden: frozenset[Code]) -> tuple[RenderableType, ...]:
+def _findings(plan: Plan, overridden: frozenset[Code]) -> Iterator[Table | str]:
+    """Yield the findings, the fix of each, and the verdict."""
     if not plan.findings:
-        return ("Nothing stands in the way.",)
-    table = Table("finding", "object", "what", "fix")
+        yield "Nothing blocks it."
+        return
+    table = Table(("SEVERITY", "CODE", "OBJECT", "FINDING"), kind="finding")
     for finding in plan.findings:
-        table.add_row(_kind(finding, overridden), finding.object, finding.message, finding.fix)
-    return (table, _verdict(plan, overridden))
+        table.add(_severity(finding, overridden), finding.code.value, finding.object, finding.message)
+    yield table
+    for finding in plan.findings:
+        yield ""
+        yield from fix_lines(f"fix {finding.code.value}, {finding.object}", finding.fix)
+    yield ""
+    yield _verdict(plan, overridden)
 
 
-def _kind(finding: Finding, overridden: frozenset[Code]) -> str:
+def _severity(finding: Finding, overridden: frozenset[Code]) -> str:
     passed = finding.severity is Severity.BLOCKER and finding.code in overridden
-    return f"{finding.severity.value}{' (overridden)' if passed else ''}: {finding.code.value}"
+    return f"{finding.severity.value}{' (overridden)' if passed else ''}"
 
 
 def _verdict(plan: Plan, overridden: frozenset[Code]) -> str:
@@ -89,26 +88,17 @@ def _verdict(plan: Plan, overridden: frozenset[Code]) -> str:
     return f"Blocked by {', '.join(codes)}: fix it, or let it pass with --override CODE."
 
 
-def _nodes(count: int) -> str:
-    return f"{count} node{'' if count == 1 else 's'}"
-
-
-def status_table(group: str, status: Status) -> RenderableType:
-    """Build one line for each known fact, then the blockers."""
-    table = Table(title=f"{group}: {status.phase.value}", title_justify="left", title_style="bold")
-    table.add_column("what")
-    table.add_column("value", overflow="fold")
-    if status.execution is not None:
-        table.add_row("execution", status.execution or "none runs")
-    table.add_row("nodes", f"{status.new} new, {status.old} old, {status.draining} draining, {status.failed} failed")
-    table.add_row("gate", "open" if status.gate.open else "closed")
-    for missing in status.gate.missing:
-        table.add_row("", missing.message)
-    table.add_row("done at about", format_instant(status.eta) if status.eta is not None else "not known")
-    if not status.blockers:
-        return table
-    blocks = Table("node", "pod", "blocked by", "until", "fix")
-    for one in status.blockers:
-        until = format_instant(one.until) if one.until is not None else "no end is known"
-        blocks.add_row(one.node, one.pod or "", one.object, until, one.fix)
-    return Rows(table, blocks)
+def status_report(group: str, status: Status) -> list[Table | str]:
+    """Build one line for each known fact, then the blockers, a row for each cause."""
+    known = {} if status.execution is None else {"Execution": status.execution or "none runs"}
+    counts = f"{status.new} new, {status.old} old, {status.draining} draining, {status.failed} failed"
+    lines = fields(
+        {
+            **known,
+            "Nodes": counts,
+            "Gate": "open" if status.gate.open else "closed",
+            "Done at about": format_instant(status.eta) if status.eta is not None else "not known",
+        }
+    )
+    missing = [f"  missing: {one.message}" for one in status.gate.missing]
+    return [f"{group}: {status.phase.value}", *lines, *missing, *blocker_tables(status.blockers)]
