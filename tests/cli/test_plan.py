@@ -44,7 +44,13 @@ def test_three_half_empty_nodes_become_one_cheaper_node(ask):
     assert found["method"] == "consolidation"
     assert (command["decision"], command["nodes"]) == ("replace", ["n1", "n2", "n3"])
     assert command["replacements"] == [
-        {"group": "batch", "instanceTypes": ["m5.large"], "zones": ["us-east-1a"], "capacityType": "on-demand"}
+        {
+            "group": "batch",
+            "instanceTypes": ["m5.large"],
+            "zones": ["us-east-1a"],
+            "capacityType": "on-demand",
+            "pricePerHour": 0.096,
+        }
     ]
     assert command["savingsPerHour"] == pytest.approx(0.48)
     assert command["disruptionCost"] == 3
@@ -75,8 +81,104 @@ def test_without_prices_deletions_are_planned_and_their_savings_are_not_known(as
 
 def test_the_table_shows_savings_and_reasons(leeward, tmp_path):
     reported = leeward("plan", "--snapshot", a_disruption_snapshot(tmp_path), "--now", NOON).out
-    assert "next run, by consolidation: saves $0.48 an hour" in reported
-    assert "1 of batch (m5.large) in us-east-1a" in reported
+    assert "after consolidation: 1 node, $70.08 a month ($350.40 less)" in reported
+    assert "batch(m5.large)" in reported
+    assert "launched in us-east-1a" in reported
+
+
+def test_the_summary_counts_nodes_and_dollars_a_month(ask):
+    summary = ask("plan")["summary"]
+    assert summary["nodes"] == {"now": 3, "after": 1}
+    assert summary["pricePerMonth"] == {"now": pytest.approx(3 * 0.192 * 730), "after": pytest.approx(0.096 * 730)}
+    assert ask("plan", prices={"on-demand": {}})["summary"]["pricePerMonth"] == {"now": None, "after": None}
+
+
+def test_the_summary_groups_the_nodes_that_one_budget_blocks(leeward, ask, tmp_path):
+    pods = [a_pod(f"p{number}", f"n{number}", labels={"app": "api"}) for number in (1, 2, 3)]
+    budget = {
+        "metadata": {"namespace": "shop", "name": "api"},
+        "spec": {"selector": {"matchLabels": {"app": "api"}}},
+        "status": {"disruptionsAllowed": 0},
+    }
+    files = {"pods": items(*pods), "pdbs": items(budget)}
+    (cause,) = ask("plan", **files)["summary"]["notConsidered"]
+    assert (cause["object"], cause["nodes"]) == ("pdb shop/api", ["n1", "n2", "n3"])
+    reported = leeward("plan", "--snapshot", a_disruption_snapshot(tmp_path, **files), "--now", NOON).out
+    assert "3 nodes blocked by pdb shop/api\n" in reported
+    assert "prevents pod evictions" not in reported
+
+
+def test_every_node_has_group_type_zone_price_and_use(ask):
+    node = ask("plan")["nodes"][0]
+    node.pop("verdicts")
+    assert node == {
+        "node": "n1",
+        "group": "web",
+        "instanceType": "m5.xlarge",
+        "zone": "us-east-1a",
+        "capacityType": "on-demand",
+        "pricePerHour": 0.192,
+        "cpu": {"requested": 0.5, "allocatable": 3.92},
+        "memory": {"requested": 2**30, "allocatable": 14 * 2**30},
+    }
+
+
+def test_pods_are_shown_where_they_go(leeward, ask, tmp_path):
+    (command,) = ask("plan")["commands"]
+    assert [entry["pod"] for entry in command["placements"]] == ["shop/p0", "shop/p1", "shop/p2"]
+    snapshot = a_disruption_snapshot(tmp_path)
+    assert "shop/p0" in leeward("plan", "--snapshot", snapshot, "--now", NOON, "--pods").out
+    assert "shop/p0" not in leeward("plan", "--snapshot", snapshot, "--now", NOON).out
+
+
+def test_verdicts_are_shown_on_request(leeward, tmp_path):
+    plan = ("plan", "--snapshot", a_disruption_snapshot(tmp_path), "--now", NOON)
+    assert "do not expire" not in leeward(*plan).out
+    assert "nodes of policy all do not expire" in leeward(*plan, "--verbose").out
+
+
+@pytest.mark.parametrize(
+    ("method", "rules"),
+    [
+        ("consolidation", "consolidationPolicy: Never, drift: false"),
+        ("consolidation", "consolidateAfter: Never, drift: false"),
+        ("drift", "consolidationPolicy: Never, drift: false"),
+        ("expiration", "consolidationPolicy: Never, drift: false"),
+    ],
+)
+def test_a_method_that_is_off_is_planned_as_if_it_were_on(ask, method, rules):
+    files = {"policy": POLICY.replace("consolidateAfter: 0s", rules)}
+    if method == "drift":
+        templates = [a_template("lt-web", "m5.xlarge", image="ami-2"), a_template("lt-batch", "m5.large")]
+        files["launch_template_versions"] = {"LaunchTemplateVersions": templates}
+    if method == "expiration":
+        created = "2024-03-01T08:00:00Z"
+        files["nodes"] = items(*(a_node(name, creationTimestamp=created) for name in ("n1", "n2", "n3")))
+    assert ask("plan", **files)["commands"] == []
+    found = ask("plan", "--what-if", method, **files)
+    assert found["method"] == method
+    assert found["commands"]
+
+
+def test_filters_choose_the_nodes_that_are_listed(ask):
+    def names(document):
+        return [entry["node"] for entry in document["nodes"]]
+
+    labels = a_node("n1")["metadata"]["labels"]
+    nodes = items(a_node("n1", labels=labels | {"team": "web"}), a_node("n2"), a_node("n3"))
+    for verb in ("plan", "drift"):
+        assert names(ask(verb, "--group", "web", nodes=nodes)) == ["n1", "n2", "n3"]
+        assert names(ask(verb, "--group", "batch", nodes=nodes)) == []
+        assert names(ask(verb, "-l", "team=web", nodes=nodes)) == ["n1"]
+        assert names(ask(verb, "-l", "!team", "--group", "web", nodes=nodes)) == ["n2", "n3"]
+    assert ask("plan", "-l", "team=web", nodes=nodes)["summary"]["nodes"]["now"] == 1
+    assert ask("plan", "--group", "batch", nodes=nodes)["commands"] == []
+
+
+def test_a_group_that_does_not_exist_is_bad_input(leeward, tmp_path):
+    snapshot = a_disruption_snapshot(tmp_path)
+    for verb in ("plan", "drift", "blockers"):
+        assert "found no group 'wbe'" in leeward.refuses(verb, "--snapshot", snapshot, "--group", "wbe")
 
 
 def test_without_a_policy_the_table_says_that_nothing_is_selected(leeward, tmp_path):
@@ -91,7 +193,8 @@ def test_without_a_policy_the_table_says_that_nothing_is_selected(leeward, tmp_p
 def test_an_earlier_plan_is_checked_again(leeward, ask, tmp_path):
     earlier = tmp_path / "plan.json"
     earlier.write_text(json.dumps(ask("plan")))
-    assert ask("plan", "--validate", earlier)["commands"] == json.loads(earlier.read_text())["commands"]
+    (command,) = json.loads(earlier.read_text())["commands"]
+    assert ask("plan", "--validate", earlier)["commands"] == [command | {"placements": []}]
     grown = items(a_pod("p0", "n1", cpu="1500m"), a_pod("p1", "n2", cpu="1500m"), a_pod("p2", "n3", cpu="1500m"))
     later = ask("plan", "--validate", earlier, pods=grown)
     assert (later["method"], later["commands"]) == ("consolidation", [])
@@ -160,7 +263,8 @@ def test_unhealthy_nodes_are_a_plan_of_their_own_and_no_method_of_a_round(ask, t
     earlier = tmp_path / "plan.json"
     earlier.write_text(json.dumps(found))
     assert ask("plan", "--validate", earlier, instance_status=well)["commands"] == []
-    assert ask("plan", "--validate", earlier, instance_status=status) == found
+    again = ask("plan", "--validate", earlier, instance_status=status)
+    assert (again["commands"], again["nodes"]) == (found["commands"], found["nodes"])
 
 
 def test_an_unreadable_status_is_named(leeward, tmp_path):
@@ -203,12 +307,13 @@ def test_drift_shows_all_fields_with_have_and_want(ask):
     n1, n2, n3 = found["nodes"]
     assert n1 == {
         "node": "n1",
+        "group": "web",
         "drifted": True,
         "since": NOON,
         "remedy": "replace",
         "reasons": [{"field": "ami", "class": "dynamic", "have": "ami-1", "want": "ami-2"}],
     }
-    assert n2 == {"node": "n2", "drifted": False, "since": None, "remedy": "none", "reasons": []}
+    assert n2 == {"node": "n2", "group": "web", "drifted": False, "since": None, "remedy": "none", "reasons": []}
     assert [one["field"] for one in n3["reasons"]] == ["ami", "subnets"]
 
 
@@ -256,4 +361,4 @@ def test_static_fields_are_read_from_the_version_that_a_node_came_from(ask):
 
 def test_the_drift_table_counts(leeward, tmp_path):
     reported = leeward("drift", "--snapshot", a_disruption_snapshot(tmp_path), "--now", NOON).out
-    assert reported.startswith("0 of 3 nodes have drifted")
+    assert reported.startswith("0 of 3 nodes drifted")

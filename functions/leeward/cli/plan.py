@@ -3,144 +3,88 @@
 Decides how a plan is read and printed; `leeward.disruption` makes it."""
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rich.console import Group as Rows
-from rich.console import RenderableType
-from rich.table import Table
-
 from leeward.adapters.folder.files import load_json
 from leeward.adapters.folder.schema import SchemaError, check_of
 from leeward.cli.cluster_state import cluster_of
+from leeward.cli.node_filter import add_node_filters, node_filter
 from leeward.cli.output import emit
-from leeward.disruption.command import Command, Decision, MethodName, Plan, Replacement, Verdict
+from leeward.cli.plan_document import to_json
+from leeward.cli.plan_tables import plan_report
+from leeward.cli.what_if import WhatIf, switched_on
+from leeward.disruption.command import Command, Decision, MethodName, Plan, Replacement
 from leeward.disruption.plan import plan_disruption
-from leeward.disruption.savings import dollars
 from leeward.disruption.validation import validate
 from leeward.errors import InvalidInputError
 from leeward.model.instance import CapacityType
+from leeward.model.node import Node
+from leeward.ports import Ports
 from leeward.reconcile.repair_plan import repair_plan
+from leeward.snapshot.cluster import ClusterSnapshot
 
 _PRINTED_BY = "leeward plan -o json"
-DESCRIPTION = """Shows the next run of voluntary disruption: which nodes would go, what is launched before, what that
-saves an hour, and for every other node why it stays. One method acts in a run, the first that has something to do:
-expiration, drift, emptiness, consolidation. With --method unhealthy it shows the nodes that the minute reconciler would
-replace because they are NotReady or their instance is impaired. Nothing is changed. With --validate an earlier plan
-(the JSON of this command) is checked again: what still holds is printed."""
+DESCRIPTION = """Shows the next run of voluntary disruption: how many nodes there are and what they cost now and then,
+which nodes are blocked and by what, and one row for each command with the nodes that are removed and what is launched
+before. One method acts in a run, the first that has something to do: expiration, drift, emptiness, consolidation. With
+--what-if a method is planned as if the policies had switched it on. With --method unhealthy it shows the nodes that
+the minute reconciler would replace because they are NotReady or their instance is impaired. Nothing is changed. With
+--validate an earlier plan (the JSON of this command) is checked again: what still holds is printed."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add one method, or an earlier plan."""
+    """Add one method, a method to switch on, an earlier plan, the filters, and what is shown."""
     parser.add_argument("--method", choices=[name.value for name in MethodName], help="this method alone")
+    parser.add_argument(
+        "--what-if", choices=[method.value for method in WhatIf], help="as if the policies had switched it on"
+    )
     parser.add_argument("--validate", metavar="PLAN.json", type=Path, help="check an earlier plan again")
+    parser.add_argument("--pods", action="store_true", help="show where each pod goes")
+    parser.add_argument("--verbose", action="store_true", help="show for every node why it stays")
+    add_node_filters(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Plan or check, and print."""
     earlier = read_plan(arguments.validate) if arguments.validate is not None else None
-    only = MethodName(arguments.method) if arguments.method else None
-    method = earlier.method if earlier is not None else only
     context, snapshot = cluster_of(arguments, "plan")
-    if method is MethodName.UNHEALTHY:
-        plan = repair_plan(snapshot, context.ports.instances.impaired())
-        if earlier is not None:
-            known = {command.nodes for command in earlier.commands}
-            plan = replace(plan, commands=tuple(one for one in plan.commands if one.nodes in known))
-    elif earlier is not None:
-        plan = validate(snapshot, earlier.method, earlier.commands)
-    else:
-        plan = plan_disruption(snapshot, only=only)
-    emit(to_json(plan), arguments.output, lambda: _tables(plan, arguments.method))
+    listed = node_filter(arguments, context)
+    if arguments.what_if is not None:
+        snapshot = switched_on(snapshot, WhatIf(arguments.what_if))
+    only = MethodName(arguments.method) if arguments.method else None
+    plan = _plan(snapshot, context.ports, only, earlier)
+    names = {node.name for node in snapshot.nodes if listed.includes(node.labels, _group(snapshot, node))}
+    document = to_json(plan, snapshot, listed=names, asked=only)
+    emit(
+        document,
+        arguments.view,
+        lambda: plan_report(
+            document, pods=arguments.pods, verbose=arguments.verbose, asked=arguments.method, warnings=plan.warnings
+        ),
+    )
     return 0
 
 
-def to_json(plan: Plan) -> dict[str, Any]:
-    """Return the document that docs/command-line.md and `docs/schema/plan.json` describe."""
-    return {
-        "method": plan.method.value if plan.method else None,
-        "commands": [_command(command) for command in plan.commands],
-        "nodes": [
-            {
-                "node": node,
-                "verdicts": [
-                    {"method": name.value, "candidate": verdict.candidate, "reason": verdict.reason}
-                    for name, verdict in verdicts.items()
-                ],
-            }
-            for node, verdicts in plan.verdicts.items()
-        ],
-    }
+def _plan(snapshot: ClusterSnapshot, ports: Ports, only: MethodName | None, earlier: Plan | None) -> Plan:
+    """Make the plan of one method or of all, or what still holds of an earlier plan."""
+    method = earlier.method if earlier is not None else only
+    if method is MethodName.UNHEALTHY:
+        plan = repair_plan(snapshot, ports.instances.impaired())
+        if earlier is None:
+            return plan
+        known = {command.nodes for command in earlier.commands}
+        return replace(plan, commands=tuple(one for one in plan.commands if one.nodes in known))
+    if earlier is not None:
+        return validate(snapshot, earlier.method, earlier.commands)
+    return plan_disruption(snapshot, only=only)
 
 
-def _command(command: Command) -> dict[str, Any]:
-    return {
-        "decision": command.decision.value,
-        "nodes": list(command.nodes),
-        "replacements": [
-            {
-                "group": one.group,
-                "instanceTypes": list(one.types),
-                "zones": list(one.zones),
-                "capacityType": one.capacity.value if one.capacity else None,
-            }
-            for one in command.replacements
-        ],
-        "savingsPerHour": command.savings,
-        "disruptionCost": round(command.cost, 6),
-        "reason": command.reason,
-    }
-
-
-def _tables(plan: Plan, asked: str | None) -> RenderableType:
-    stay = Table(title="why nodes stay, or go", title_justify="left", title_style="bold")
-    for column in ("node", "method", "considered", "what was found"):
-        stay.add_column(column, overflow="fold")
-    for node, verdicts in plan.verdicts.items():
-        asked_for = {name: one for name, one in verdicts.items() if asked in {None, name.value}}
-        for place, (names, verdict) in enumerate(_alike(asked_for)):
-            stay.add_row("" if place else node, names, "yes" if verdict.candidate else "no", verdict.reason)
-    return Rows(_commands(plan), "", stay, *plan.warnings)
-
-
-def _alike(verdicts: Mapping[MethodName, Verdict]) -> Iterator[tuple[str, Verdict]]:
-    """Yield the verdict of each method; a verdict that all methods share is yielded once."""
-    if len(verdicts) > 1 and len(set(verdicts.values())) == 1:
-        yield "all", next(iter(verdicts.values()))
-        return
-    yield from ((name.value, verdict) for name, verdict in verdicts.items())
-
-
-def _commands(plan: Plan) -> RenderableType:
-    if not plan.commands:
-        return f"nothing to do{f' by {plan.method.value}' if plan.method else ''}"
-    total = [command.savings for command in plan.commands if command.savings is not None]
-    saves = f": saves {dollars(sum(total))} an hour" if sum(total) > 0 else ""
-    table = Table(
-        title=f"next run, by {plan.method.value if plan.method else ''}{saves}",
-        title_justify="left",
-        title_style="bold",
-    )
-    for column in ("decision", "nodes", "launched before", "saves an hour", "disruption cost", "why"):
-        table.add_column(column, overflow="fold")
-    for command in plan.commands:
-        savings = "not known" if command.savings is None else dollars(command.savings)
-        new = _replacements(command)
-        nodes = ", ".join(command.nodes)
-        table.add_row(command.decision.value, nodes, new, savings, f"{command.cost:.1f}", command.reason)
-    return table
-
-
-def _replacements(command: Command) -> str:
-    return "; ".join(
-        f"1 of {one.group} ({_some(one.types)}) in {' or '.join(one.zones)}" for one in command.replacements
-    )
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names) if len(names) <= 3 else f"{names[0]} and {len(names) - 1} other types"
+def _group(snapshot: ClusterSnapshot, node: Node) -> str | None:
+    group = snapshot.group_of(node)
+    return group.name if group is not None else None
 
 
 def read_plan(path: Path) -> Plan:
