@@ -8,13 +8,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from random import Random
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, Group
 from rich.live import Live
+from rich.text import Text
 
 from leeward.adapters.wiring import command_line_ports
 from leeward.blockers.blocker import Blocker
+from leeward.cli.output import Output, View
+from leeward.cli.tables import render
 from leeward.cli.upgrade.status import group_status
-from leeward.cli.upgrade.tables import status_table
+from leeward.cli.upgrade.tables import status_report
 from leeward.errors import LeewardError
 from leeward.ports import Ports
 from leeward.upgrade.preflight.findings import Code
@@ -185,5 +188,5 @@ class _Table:
 
     def __call__(self, status: Status) -> None:
         left = f"about {seconds_left(status)} s left" if status.eta is not None else "no estimate"
-        shown: RenderableType = status_table(scene.GROUP, status)
+        shown = Text("\n".join(render(status_report(scene.GROUP, status), View(Output.TABLE))))
         self._live.update(Group(shown, f"{left}, seen at {time.strftime('%H:%M:%S')}"))

@@ -89,7 +89,7 @@ def _not_considered(
         verdict = verdicts[name].get(method)
         if verdict is not None and not verdict.candidate:
             blocking = object_of(verdict.reason)
-            cause = {"object": blocking, "reason": verdict.reason, "nodes": []}
+            cause: dict[str, Any] = {"object": blocking, "reason": verdict.reason, "nodes": []}
             causes.setdefault(blocking or verdict.reason, cause)["nodes"].append(name)
     return sorted(causes.values(), key=lambda cause: (-len(cause["nodes"]), cause["object"] or cause["reason"]))
 
