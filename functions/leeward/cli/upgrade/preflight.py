@@ -7,7 +7,7 @@ from copy import copy
 from datetime import timedelta
 
 from leeward.cli.context import ClusterContext
-from leeward.cli.output import Output, emit, tell
+from leeward.cli.output import emit, tell
 from leeward.cli.upgrade.plan import preflight_of
 from leeward.policy.durations import format_duration
 from leeward.upgrade.preflight.findings import blocking
@@ -41,8 +41,8 @@ def print_blocked(arguments: argparse.Namespace, plans: list[Plan]) -> int:
         "said": said,
         "findings": [one for plan in plans for one in plan.to_json()["findings"]],
     }
-    if arguments.output != Output.TABLE.value:
-        emit(document, arguments.output, str)
+    if not arguments.view.output.for_people:
+        emit(document, arguments.view, str)
         return REFUSED
     for group, finding in found:
         tell(f"{group}: {finding.code.value}: {finding.object}: {finding.message}; fix: {finding.fix}")
