@@ -24,15 +24,6 @@ RARELY_IN_THE_TABLE = {
     ("reconciler", "dynamodb:PutItem", "once"): "an unhealthy node or a stale taint, seen for the first time",
     ("reconciler", "dynamodb:PutItem", "pause"): "a pause without an end, once a day, and one that has ended",
     ("reconciler", "dynamodb:PutItem", "disruption"): "a run that died while its groups were changed",
-    **{
-        ("terminate", f"dynamodb:{action}", key): "a replacement in a group that was at MaxSize"
-        for action, key in (
-            ("BatchGetItem", "termination"),
-            ("GetItem", "upgrade"),
-            ("GetItem", "disruption"),
-            ("PutItem", "maximum"),
-        )
-    },
 }
 STARTS = {"executions.start": "states:StartExecution", "executions.wake": "states:SendTaskSuccess"}
 PORTS = frozenset(method.partition(".")[0] for method in METHODS)
