@@ -56,6 +56,18 @@ def test_without_a_cluster_every_cluster_of_the_deployment_is_paused(command, sy
     assert (written.why, written.until is not None) == ("game day", True)
 
 
+@pytest.mark.parametrize("verb", ["pause", "resume"])
+def test_a_named_profile_and_region_are_those_of_every_call(command, monkeypatch, system, deployment, verb):
+    asked = []
+    reads = {"command_line_deployment": deployment, "command_line_ports": system.ports}
+    for name, found in reads.items():
+        monkeypatch.setattr(wiring, name, lambda *given, found=found, **named: asked.append((given, named)) or found)
+    command(verb, "--why", "game day", "--profile", "ops", "--region", "eu-west-1")
+    (own, named), (ports, also) = asked
+    assert (own[0], ports[:2]) == ("eu-west-1", (CLUSTER, "eu-west-1"))
+    assert named == also == {"profile": "ops"}
+
+
 def test_a_group_is_paused_alone_and_its_cluster_found_by_its_tag(command, system):
     answer = command("pause", "--group", GROUP, "--all", "--why", "flaky image")
     assert [(one["group"], one["scope"], one["until"]) for one in answer["inForce"]] == [(GROUP, "all", None)]

@@ -23,6 +23,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "pause": (
         'pause --cluster prod --for 2h --why "release of the shop"',
         'pause --cluster prod --group web --why "node image under test"',
+        'pause --cluster prod --all --why "before leeward uninstall"',
     ),
     "place": ("place web --count 3 --pods 10 --cluster prod",),
     "plan": ("plan --cluster prod", "plan --snapshot prod-state --method consolidation", "plan --validate plan.json"),

@@ -28,10 +28,7 @@ validate  reads the files offline and prints every mistake of all of them at onc
 diff      prints a unified diff between the policies in force (--cluster NAME, or those of --snapshot DIR) and the
           files, both as normalised YAML with every default written out; exit code 1 if they differ.
 
-FILE may be a path or a glob, as in cdk.json; the order counts, because the first policy that selects a group wins.
-
-  leeward policy validate policies/*.yaml
-  leeward policy diff policies/*.yaml --cluster blue"""
+FILE may be a path or a glob, as in cdk.json; the order counts, because the first policy that selects a group wins."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -11,11 +11,7 @@ LONGEST = timedelta(days=366)
 DESCRIPTION = """Stops disruption, repair and upgrades of a cluster or of one of its groups within 60 s, without a
 deployment. With --all interruptions are not handled either, while hooks are still heartbeaten and answered. Nodes that
 are draining finish. Without --cluster every cluster of the deployment is paused. A pause without --for is announced
-again every day; `leeward doctor` shows who has paused what, why, since when and until when.
-
-  leeward pause --for 2h --why "game day"
-  leeward pause --cluster blue --group web --why "flaky image, see OPS-7"
-  leeward pause --cluster blue --all --why "before leeward uninstall" """
+again every day; `leeward doctor` shows each pause with caller, reason, start and end."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

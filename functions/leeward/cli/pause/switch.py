@@ -1,4 +1,4 @@
-"""The switch that `leeward pause` and `leeward resume` write: of which clusters, by whom, and the result.
+"""Pause switch as `leeward pause` and `leeward resume` write it: clusters, caller, and the result.
 
 Decides nothing about what a pause covers (`leeward.model.pause`)."""
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from leeward.cli.live import note_origin, profile_of
 from leeward.cli.output import emit
 from leeward.doctor.gather import clusters_of, environment
 from leeward.doctor.reading import Read
@@ -48,10 +49,12 @@ def caller_of(arguments: argparse.Namespace, verb: str) -> Caller:
         raise InvalidInputError(
             f"{verb}: found --snapshot, expected --cluster NAME or no cluster at all: a deployment is paused live"
         )
-    deployment = wiring.command_line_deployment(arguments.region)
+    profile = profile_of(arguments)
+    deployment = wiring.command_line_deployment(arguments.region, **profile)
     identity = deployment.identity()
     names = (arguments.cluster,) if arguments.cluster else _served(deployment, verb)
-    ports = {name: wiring.command_line_ports(name, arguments.region, identity.account) for name in names}
+    ports = {name: wiring.command_line_ports(name, arguments.region, identity.account, **profile) for name in names}
+    note_origin(arguments, ports[names[0]].origins)
     if arguments.group:
         name = _cluster_of(arguments.group, names, ports[names[0]].groups)
         return Caller(arn=identity.arn, switches={name: ports[name].pauses})
