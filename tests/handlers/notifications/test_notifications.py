@@ -104,6 +104,6 @@ def test_more_than_ten_events_go_in_tens(bus):
 
 def test_a_pause_is_an_event_as_well(bus):
     record = PauseRecord(cluster="blue", version=1).paused(a_pause())
-    item = {**pause_item(record), "mark": "x"}
+    item = {**pause_item(record), "writer": "x"}
     bus.add_response("put_events", TAKEN, {"Entries": [{**entry("Pause Announced"), "Resources": ["blue"]}]})
     assert handler.handle({"Records": [written(item, key="pause#blue")]}, None) == {"events": 1}

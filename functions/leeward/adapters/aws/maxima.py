@@ -1,6 +1,5 @@
 """`ports.autoscaling.Maxima` on DynamoDB: one item a group, `maximum#GROUP`, written at the version that was read."""
 
-import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -29,15 +28,9 @@ class DynamoMaxima:
         return {item.group: item for item in items}
 
     def write(self, item: RaisedMaximum) -> RaisedMaximum | None:
-        """Write the item with one conditional PutItem. A writer whose answer got lost recognizes its own mark when
-        botocore repeats the write.
-        """
-        written, mark = replace(item, version=item.version + 1), uuid.uuid4().hex
-        condition, values = "attribute_not_exists(pk)", dict[str, Any]()
-        if item.version:
-            condition, values = "#version = :version", {":version": item.version}
-        done, there = self._table.put({**_item(written), "by": mark}, condition=condition, values=values)
-        return written if done or (there is not None and there.get("by") == mark) else None
+        """Write the item with one conditional PutItem."""
+        written = replace(item, version=item.version + 1)
+        return written if self._table.put_kept(_item(written)) else None
 
 
 def _key(group: str) -> str:

@@ -1,7 +1,6 @@
 """`ports.records.PauseSwitches` on DynamoDB: one item a cluster, `pause#CLUSTER`, written at the version that was
 read."""
 
-import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -29,15 +28,9 @@ class DynamoPauses:
         return pause_record(item) if item is not None else PauseRecord(cluster=cluster)
 
     def write(self, record: PauseRecord) -> PauseRecord | None:
-        """Write the item with one conditional PutItem. A writer whose answer got lost recognizes its own mark when
-        botocore repeats the write.
-        """
-        written, mark = replace(record, version=record.version + 1), uuid.uuid4().hex
-        condition, values = "attribute_not_exists(pk)", dict[str, Any]()
-        if record.version:
-            condition, values = "#version = :version", {":version": record.version}
-        done, there = self._table.put({**pause_item(written), "mark": mark}, condition=condition, values=values)
-        return written if done or (there is not None and there.get("mark") == mark) else None
+        """Write the item with one conditional PutItem."""
+        written = replace(record, version=record.version + 1)
+        return written if self._table.put_kept(pause_item(written)) else None
 
 
 def pause_record(item: Mapping[str, Any]) -> PauseRecord:
@@ -56,7 +49,7 @@ def _key(cluster: str) -> str:
 
 
 def pause_item(record: PauseRecord) -> Item:
-    """Return the item of a record, without the mark of its writer."""
+    """Return the item of a record, without the mark of the write."""
     return {
         "pk": _key(record.cluster),
         "version": record.version,

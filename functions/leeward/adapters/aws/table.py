@@ -89,6 +89,16 @@ class Table:
         done, there = self.put({"by": mark, **item}, condition=condition, values=values)
         return done or (there is not None and there.get("by") == mark)
 
+    def put_kept(self, item: Item) -> bool:
+        """Write an item that is never deleted at the version after the one that was read, in its attribute `version`;
+        return whether it is there. As `put_version` does, a repeated write recognizes its own mark, `writer`.
+        """
+        mark, read = uuid.uuid4().hex, item["version"] - 1
+        condition = "#version = :version" if read else "attribute_not_exists(pk)"
+        values = {":version": read} if read else None
+        done, there = self.put({**item, "writer": mark}, condition=condition, values=values)
+        return done or (there is not None and there.get("writer") == mark)
+
     def update(
         self,
         pk: str,
