@@ -70,7 +70,7 @@ class _Run:
         self._reported = time.monotonic()
 
     def went_on(self, result: Result) -> None:
-        """Keep how far the run has come; a run that is killed goes on from there."""
+        """Record the progress of the run; a run that is killed resumes there."""
         if self._kept:
             progress.save(self._name, self._seed, self._before.plus(result))
         if time.monotonic() - self._reported >= REPORT_EVERY:

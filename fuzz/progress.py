@@ -1,4 +1,4 @@
-"""How far each target has come with a seed, and the inputs that failed: files of a folder that git ignores."""
+"""Progress of each target with a seed, and the inputs that failed: files of a folder that git ignores."""
 
 import json
 import re
@@ -27,7 +27,7 @@ class Progress(Figures):
 
 
 def load(target: str, seed: int, folder: Path = FOLDER) -> Progress:
-    """Return how far the target has come; zero without a file."""
+    """Return the progress of the target; zero without a file."""
     try:
         known = json.loads(_file(target, seed, folder).read_text())
     except FileNotFoundError:
@@ -36,7 +36,7 @@ def load(target: str, seed: int, folder: Path = FOLDER) -> Progress:
 
 
 def save(target: str, seed: int, progress: Progress, folder: Path = FOLDER) -> None:
-    """Write how far the target has come, whole or not at all."""
+    """Write the progress of the target, whole or not at all."""
     file = _file(target, seed, folder)
     file.parent.mkdir(parents=True, exist_ok=True)
     unfinished = file.with_suffix(".part")

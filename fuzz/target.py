@@ -1,4 +1,4 @@
-"""What a target is: where its inputs come from, and what each of them is held against."""
+"""Target of the fuzzer: the source of its inputs and the check of each of them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator

@@ -72,7 +72,7 @@ LIFECYCLE_ACTION = EventRule(
     },
 )
 OF_THE_ACCOUNT = (STATE_CHANGE, LIFECYCLE_ACTION)
-"""Of every instance and group of the account, however many other teams have: EventBridge knows no tags."""
+"""Events of every instance and group of the account, those of other teams too: EventBridge knows no tags."""
 
 
 def execution_rule(name: str, machine: str, *arns: str) -> EventRule:

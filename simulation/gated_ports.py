@@ -28,14 +28,7 @@ def ports_of(
     system: "System", gate: Injector, invocations: Invocations, timeline: Timeline, said: Callable[[str], None]
 ) -> Ports:
     """Return the ports of the system's functions; calls of each pass the gate."""
-    clusters, fleet = system.clusters, system.fleet
-
-    def policies(cluster: str) -> ClusterPolicies:
-        """Record the read of the switch that may be behind it; no fault is drawn for a cache."""
-        gate.called.add((gate.caller().rpartition("-")[0], "clusters", "policies"))
-        return clusters.policies(cluster)
-
-    local = {"names": clusters.names, "kubernetes": clusters.kubernetes, "policies": policies}
+    fleet = system.fleet
 
     def gated(port: object, name: str) -> Any:
         return FaultyPort(port, name, gate)
@@ -47,7 +40,7 @@ def ports_of(
     launches = SimLaunchSources(fleet, lambda: system.templates.readable)
     return Ports(
         clock=SimClock(timeline, invocations, gate.clock_skew),
-        clusters=cast(Clusters, FaultyPort(clusters, "clusters", gate, local)),
+        clusters=_clusters(system, gate),
         instances=gated(SimInstances(fleet), "instances"),
         network=gated(SimNetwork(fleet, gate), "network"),
         price_list=gated(SimPriceList(), "price list"),
@@ -76,6 +69,18 @@ def ports_of(
         queue_arns=frozenset({events.QUEUE_ARN}),
         origins=frozenset({(events.ACCOUNT, events.REGION)}),
     )
+
+
+def _clusters(system: "System", gate: Injector) -> Clusters:
+    clusters = system.clusters
+
+    def policies(cluster: str) -> ClusterPolicies:
+        """Record the read of the switch that may be behind it; no fault is drawn for a cache."""
+        gate.called.add((gate.caller().rpartition("-")[0], "clusters", "policies"))
+        return clusters.policies(cluster)
+
+    local = {"names": clusters.names, "kubernetes": clusters.kubernetes, "policies": policies}
+    return cast(Clusters, FaultyPort(clusters, "clusters", gate, local))
 
 
 def _known_nodegroups(

@@ -1,5 +1,5 @@
 """Nodes that the pods of each namespace keep by their own fields: opt-outs, finalizers, lists beyond the limits of
-planning. The author of a pod decides these, so the namespace shows whom to ask."""
+planning. Pods carry these, so the namespace names the owner."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

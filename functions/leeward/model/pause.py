@@ -1,4 +1,4 @@
-"""The switch of `leeward pause`: which clusters and groups are paused, by whom, why and until when.
+"""Pause switch: paused clusters and groups, with caller, reason and end.
 
 Decides what a pause covers. A pause of the scope `voluntary` keeps disruption, repair and upgrades from beginning
 anything; the scope `all` switches interruption handling off as well. Nodes that are draining finish under both."""

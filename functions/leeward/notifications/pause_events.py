@@ -1,4 +1,4 @@
-"""Events of a change of the pause switch, of two types: a pause has begun or goes on without an end, a pause has ended.
+"""Events of a change of the pause switch: a pause has begun or continues without an end, or it has ended.
 
 Decides which events a change causes and what they contain, as `notifications.events` does for terminations."""
 
