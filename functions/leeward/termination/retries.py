@@ -65,8 +65,7 @@ class Retries:
         """Note a failure; the pause before the next try doubles."""
         known = self._failures.get(eviction.pod.uid)
         tries = known.tries + 1 if known else 1
-        pause = min(FIRST_PAUSE * 2 ** (tries - 1), LONGEST_PAUSE)
-        self._failures[eviction.pod.uid] = _Failure(tries=tries, again=now + pause, why=why)
+        self._failures[eviction.pod.uid] = _Failure(tries=tries, again=now + _pause(tries), why=why)
 
     def refused(
         self,
@@ -84,7 +83,7 @@ class Retries:
         for key in (*named, eviction.pod.uid):
             known = self._refused.get(key)
             tries = known.tries + 1 if known else 1
-            pause = min(FIRST_PAUSE * 2 ** (tries - 1), LONGEST_PAUSE)
+            pause = _pause(tries)
             if release is not None and now + pause >= release - LAST_SECONDS:
                 pause = FIRST_PAUSE
             self._refused[key] = _Refused(tries=tries, again=now + pause)
@@ -126,3 +125,10 @@ class Retries:
         """Return whether more tries within this step would only burn time."""
         failure = self._failures.get(eviction.pod.uid)
         return failure is None or failure.tries >= TRIES or eviction.pod.key in self.earlier
+
+
+def _pause(tries: int) -> timedelta:
+    """Return the pause after so many tries. The exponent is bounded: pods of one budget add up their tries, and a
+    power of all of them is more than a timedelta holds.
+    """
+    return min(FIRST_PAUSE * 2 ** min(tries - 1, LONGEST_PAUSE // FIRST_PAUSE), LONGEST_PAUSE)

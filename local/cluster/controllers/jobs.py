@@ -105,7 +105,7 @@ class Jobs:
             elif not _is_ignored(job, pod):
                 status["failed"] = status.get("failed", 0) + 1
                 tally.in_a_row += 1
-                pause = min(_FIRST_PAUSE * 2.0 ** (tally.in_a_row - 1), _LONGEST_PAUSE)
+                pause = min(_FIRST_PAUSE * 2.0 ** min(tally.in_a_row - 1, 10), _LONGEST_PAUSE)
                 tally.not_before = self._world.now() + pause
         tally.ended.clear()
 

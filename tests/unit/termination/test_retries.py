@@ -71,3 +71,12 @@ def test_a_pod_that_is_not_ready_waits_for_its_own_refusals_alone():
     assert not paused(retries, 0.5, broken)
     refused(retries, 0.5, broken)
     assert paused(retries, 1, broken)
+
+
+def test_many_pods_of_one_budget_that_are_refused_keep_its_pause_at_eight_seconds():
+    broken = [replace(eviction(f"web-{n}"), pod=replace(a_pod(f"web-{n}"), ready=False)) for n in range(500)]
+    retries = Retries()
+    for one in broken:
+        refused(retries, 0, one)
+    assert paused(retries, 7)
+    assert not paused(retries, 8)
