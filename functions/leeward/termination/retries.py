@@ -131,4 +131,4 @@ def _pause(tries: int) -> timedelta:
     """Return the pause after so many tries. The exponent is bounded: pods of one budget add up their tries, and a
     power of all of them is more than a timedelta holds.
     """
-    return min(FIRST_PAUSE * 2 ** min(tries - 1, LONGEST_PAUSE // FIRST_PAUSE), LONGEST_PAUSE)
+    return min(FIRST_PAUSE * (1 << min(tries - 1, LONGEST_PAUSE // FIRST_PAUSE)), LONGEST_PAUSE)
