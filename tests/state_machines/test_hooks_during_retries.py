@@ -7,9 +7,13 @@ from itertools import pairwise
 import pytest
 
 from leeward.errors import ClusterUnreachableError
+from leeward.model.group import HookResult
 from leeward.model.termination import CauseKind
 from tests.fakes.builders import GROUP, our_hook
+from tests.fakes.clock import START
+from tests.state_machines.test_detach_deadlines import THEIRS, Happens
 from tests.state_machines.test_joining_causes import join
+from tests.state_machines.test_periods import scale_in
 from tests.state_machines.test_walks import I, a_budget, a_pod, a_system, claim, ec2_says
 from tests.state_machines.walker import Walker
 
@@ -49,6 +53,16 @@ def test_the_hook_of_an_ended_instance_is_answered_while_its_node_cannot_be_remo
     assert answered[0] - outage.held < timedelta(seconds=35)
     assert system.clock.now() - outage.began >= OUTAGE
     assert I not in {node.instance_id for node in system.kubernetes.by_name.values()}
+
+
+def test_an_instance_that_ends_while_another_teams_hook_holds_it_is_finished_once_ours_is_answered():
+    """EC2 can end an instance that a hook still holds; Auto Scaling reports Terminating:Wait until that hook ends."""
+    system = a_system(hooks=[MINUTE_HOOK, THEIRS])
+    scale_in(system)
+    ends = (START + timedelta(minutes=2), lambda: ec2_says(system, "shutting-down"))
+    assert Walker(system, before=Happens(system, ends)).run(I).ended == "Terminated"
+    assert system.groups.answered == [(GROUP, MINUTE_HOOK.name, I, HookResult.CONTINUE)]
+    assert system.clock.now() <= START + timedelta(minutes=2, seconds=30)
 
 
 @pytest.mark.parametrize(

@@ -46,8 +46,9 @@ def remove_node(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Delete the Node object, and our finalizer if it carries it, only once EC2 reports that the instance has ended and
     its volumes are free. Raises ClusterUnreachableError, so that the state machine retries for a while. A hook of ours
     that joins meanwhile is answered first: the group launches no other instance until then, and its own time-out may be
-    shorter than the retries. The run keeps the version at which its hooks were answered, so that a hook that joins last
-    causes one more pass.
+    shorter than the retries. All hooks begin together: once ours are answered, only another team's can hold the ended
+    instance, for as long as it likes, and nothing waits for it. The run keeps the version at which its hooks were
+    answered, so that a hook that joins last causes one more pass.
     """
     situation = survey(read(run.instance, ports.claims), ports, Need.WORK)
     record = situation.record
@@ -56,8 +57,8 @@ def remove_node(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         return replace(run, next=Next.FINISH, why=why)
     if not situation.ended:
         return replace(run, next=Next.WAIT, pause=decisions.SHORTEST_PAUSE, why=f"EC2 says {situation.state}")
-    if situation.ours_hold:
-        return replace(run, next=Next.WAIT, pause=decisions.SHORTEST_PAUSE, why="a hook of ours holds it again")
+    if situation.ours_hold and "answered" not in record.times:
+        return replace(run, next=Next.WAIT, pause=decisions.SHORTEST_PAUSE, why="a hook of ours holds it")
     kubernetes = ports.clusters.kubernetes(record.subject.cluster)
     node = find_node(record, kubernetes)
     if record.surges:

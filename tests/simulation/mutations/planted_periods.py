@@ -239,7 +239,19 @@ OF_STEPS = (
     Planted(
         name="the Node is removed before a hook that joined is answered",
         story="answers hooks before the Node is removed, never again while it is",
-        edits=(edit("leeward.termination.node_removal.remove_node", "if situation.ours_hold:", "if False:"),),
+        edits=(edit("leeward.termination.node_removal.remove_node", "if situation.ours_hold and", "if False and"),),
+        tests=("tests/state_machines/test_hooks_during_retries.py",),
+    ),
+    Planted(
+        name="the Node of an ended instance stays until another team's hook ends",
+        story="takes the hold of any hook for one of ours that is not answered yet",
+        edits=(
+            edit(
+                "leeward.termination.node_removal.remove_node",
+                ' and "answered" not in record.times',
+                " and record.times",
+            ),
+        ),
         tests=("tests/state_machines/test_hooks_during_retries.py",),
     ),
     Planted(
