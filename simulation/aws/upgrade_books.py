@@ -11,10 +11,18 @@ class UpgradeBooks:
 
     def __init__(self, books: Mapping[str, Book]) -> None:
         self._books = books
+        self._written_off: dict[str, int] = {}  # by group: launches of its present upgrade
 
     def wrote(self, before: UpgradeRecord | None, after: UpgradeRecord) -> None:
-        """Keep launches written off that the sizes of others have made theirs, when a later upgrade's record comes."""
-        if before is None or before.began == after.began or before.others_scaled is None:
+        """Keep launches written off that the sizes of others have made theirs: when a later upgrade's record comes, and
+        when a rollback measures the sizes again, which are those of others by then.
+        """
+        if before is None:
             return
-        book = self._books[after.group]
-        book.least = max(book.least - before.launched, 0)
+        another = before.began != after.began
+        if before.others_scaled is not None and (another or after.others_scaled is None):
+            book, known = self._books[after.group], self._written_off.get(after.group, 0)
+            book.least = max(book.least - (before.launched - known), 0)
+            self._written_off[after.group] = before.launched
+        if another:
+            self._written_off.pop(after.group, None)

@@ -137,3 +137,17 @@ def test_what_others_scaling_has_forgiven_stays_forgiven_when_a_later_upgrade_co
     after = replace(before, began=began + timedelta(hours=1)) if later else replace(before, version=2)
     UpgradeBooks({GROUP: book}).wrote(before, after)
     assert (book.least, book.most) == (least, 1)
+
+
+def test_what_others_scaling_has_forgiven_stays_forgiven_when_a_rollback_measures_the_sizes_again():
+    world, began = a_world(launched=2)
+    scaled = replace(world.upgrades[GROUP], others_scaled=began)
+    again = replace(scaled, others_scaled=None, launched=6)
+    book = Book(least=6, most=6)
+    books = UpgradeBooks({GROUP: book})
+    books.wrote(scaled, replace(scaled, others_scaled=None))
+    assert book.least == 4
+    later = replace(again, others_scaled=began)
+    books.wrote(again, later)
+    books.wrote(later, replace(later, began=began + timedelta(hours=1)))
+    assert (book.least, book.most) == (0, 6)
