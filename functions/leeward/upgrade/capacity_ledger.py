@@ -161,9 +161,9 @@ def _failed(record: UpgradeRecord, old: str, why: str) -> UpgradeRecord:
 
 
 def not_requested(record: UpgradeRecord, old: Iterable[str]) -> UpgradeRecord:
-    """Keep them in service for now: their termination has not been requested yet."""
+    """Keep them in service for now: their termination has not been requested yet. Their tags are not used again."""
     for one in old:
-        record = _left(record, one)
+        record = _left(replace(record, taken_back=record.taken_back + 1), one)
     return record
 
 

@@ -126,7 +126,7 @@ def _canary(
         until = record.canary_done + canary.bake
         why = f"the canary is watched for {format_duration(canary.bake)}, until {format_instant(until)}"
         return Permission(move=Move.HOLD, hold=Hold.CANARY, until=until, why=why)
-    left = canary.nodes - record.started
+    left = canary.nodes - (record.started - record.taken_back)
     if left > 0:
         return Permission(move=Move.GO, at_most=left, why=f"canary: {finished} of {canary.nodes} nodes finished")
     return Permission(move=Move.HOLD, hold=Hold.CANARY, why=f"canary: {finished} of {canary.nodes} nodes finished")

@@ -65,9 +65,10 @@ class SurgeNode:
 class UpgradeRecord:
     """One upgrade of one group. `desired`, `maximum`: the sizes before. `launched`: new nodes launched ahead, `gone`:
     old ones terminated with decrement, `finished`: old ones that are gone in whatever way, `started`: old ones whose
-    drain has begun, `failed`: ids of old instances (names of nodes do as well) whose drain has failed, once for each
-    failure of this start, `reasons` why. `previous`: what a rollback returns to; `rolling_back`: that is under way.
-    `canary_done`: when the last canary node was finished. `prepared`: the target is known, its version made.
+    drain has begun, `taken_back`: those of them whose termination was not requested after all, `failed`: ids of old
+    instances (names of nodes do as well) whose drain has failed, once for each failure of this start, `reasons` why.
+    `previous`: what a rollback returns to; `rolling_back`: that is under way. `canary_done`: when the last canary node
+    was finished. `prepared`: the target is known, its version made.
 
     `surge`: the most new nodes that are not offset; `zones`: members in each zone at the start. `execution` holds the
     lease, the `attempt`th of this upgrade. `suspended`: Leeward has suspended AZRebalance; `raised_maximum`: it has
@@ -104,6 +105,7 @@ class UpgradeRecord:
     gone: int = 0
     finished: int = 0
     started: int = 0
+    taken_back: int = 0
     failed: tuple[str, ...] = ()
     reasons: Mapping[str, str] = field(default_factory=dict)
     cordoned: bool = False

@@ -29,6 +29,7 @@ from leeward.upgrade.termination_requests import request_force, request_terminat
 from leeward.upgrade.waits import allowed, with_canary
 from leeward.upgrade.waves.drain_selection import starts
 from leeward.upgrade.waves.early_starts import PodCapacity
+from leeward.upgrade.waves.recorded_starts import without_misfits
 from leeward.upgrade.waves.shared_budgets import still_allowed
 from leeward.workflow.scale_down_protection import protect
 
@@ -53,7 +54,8 @@ def take_turn(before: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
     observation = observe(before, ports)
     ends = ports.claims.read_all(before.under_way)
     ledger = conclude(before, ends)
-    record = _resized(adopted(_without_gone(ledger, observation), observation), observation, ports)
+    record = without_misfits(_without_gone(ledger, observation), ledger.unclaimed, ends, observation.preflight)
+    record = _resized(adopted(record, observation), observation, ports)
     record = with_canary(record, observation, ports.clock.now())
     permission = allowed(record, observation, ports)
     unclaimed = [old for old in ledger.unclaimed if old in record.under_way]

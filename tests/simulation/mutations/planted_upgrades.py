@@ -175,6 +175,24 @@ OF_UPGRADE_EDGES = (
         tests=("tests/unit/upgrade/surge/test_orders.py",),
     ),
     Planted(
+        name="nodes that a killed step has chosen are drained together, whatever runs on them by now",
+        story="takes the limits of the moment of choice for those of the request",
+        edits=(
+            edit(
+                f"{UPGRADE}.waves.recorded_starts.without_misfits",
+                "if not left or within_limits(record, preflight):",
+                "if left or not left:",
+            ),
+        ),
+        tests=("tests/unit/upgrade/test_rollout.py",),
+    ),
+    Planted(
+        name="a canary counts nodes that were taken back",
+        story="counts whatever was once chosen",
+        edits=(edit(f"{UPGRADE}.control._canary", "(record.started - record.taken_back)", "record.started"),),
+        tests=("tests/unit/upgrade/test_control.py",),
+    ),
+    Planted(
         name="a node that a killed step has chosen is never drained",
         story="believes that what is written down has been done",
         edits=(

@@ -97,6 +97,10 @@ def test_a_canary_starts_its_nodes_and_no_more():
     assert may(replace(RECORD, started=2), CANARY, finished=1).hold is Hold.CANARY
 
 
+def test_a_node_that_was_taken_back_before_its_request_is_none_of_the_canary():
+    assert may(replace(RECORD, started=2, taken_back=1), CANARY).at_most == 1
+
+
 def test_a_canary_is_watched_for_its_bake_and_then_the_rest_drains():
     done = replace(RECORD, started=2, canary_done=NOON)
     assert may(done, CANARY, now=NOON + timedelta(minutes=9)).until == NOON + timedelta(minutes=10)

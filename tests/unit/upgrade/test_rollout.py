@@ -10,10 +10,10 @@ from leeward.model.termination import Cause, CauseKind
 from leeward.upgrade.record import SurgeNode
 from leeward.upgrade.run import Next
 from leeward.upgrade.steps import STEPS
-from tests.fakes.builders import GROUP, a_subject
+from tests.fakes.builders import GROUP, ZONE, a_node, a_subject, an_instance
 from tests.fakes.clock import START
 from tests.fakes.ledger import a_surge, by
-from tests.unit.upgrade.test_waits import NEW, OLD, RUN, a_rolling_group, draining
+from tests.unit.upgrade.test_waits import NEW, OLD, RUN, a_pod, a_rolling_group, draining
 
 CAUSE = Cause(id="event-1", kind=CauseKind.SPOT_INTERRUPTION, at=START)
 TAKEN = "instance i-0ccc was taken out of service in response to a user request, shrinking the capacity from 3 to 2."
@@ -37,6 +37,42 @@ def test_a_node_that_ended_before_it_was_claimed_is_gone():
     STEPS["drain"](RUN, {}, system.ports)
     assert not system.claims.records
     assert system.upgrades.records["web-a"].finished == 1
+
+
+def two_recorded(pods):
+    """Two old nodes that a killed step recorded under maxUnavailable 1: their instances were booting then."""
+    system = a_rolling_group()
+    second = "i-0ccc"
+    found = system.groups.by_name[GROUP]
+    old = next(one for one in found.instances if one.id == OLD)
+    system.groups.by_name[GROUP] = replace(found, instances=(*found.instances, replace(old, id=second)))
+    system.instances.put(an_instance(second))
+    system.kubernetes.put_node(a_node(second))
+    for number in range(pods):
+        system.kubernetes.put_pod(a_pod(f"late-{number}", f"node-{second}"))
+    ahead = {NEW: SurgeNode(zone=ZONE)}
+    draining(system, desired=2, under_way={OLD: "t.1", second: "t.2"}, started=2, launched=1, ahead=ahead)
+    return system
+
+
+def test_recorded_nodes_that_hold_pods_by_now_do_not_exceed_max_unavailable():
+    system = two_recorded(pods=1)
+    STEPS["drain"](RUN, {}, system.ports)
+    record = system.upgrades.records[GROUP]
+    assert len(record.under_way) <= 1
+    assert len(system.claims.records) <= 1
+    assert record.taken_back == 2
+
+
+def test_a_recorded_node_that_is_empty_goes_beside_one_that_drains():
+    system = two_recorded(pods=0)
+    STEPS["drain"](RUN, {}, system.ports)
+    record = system.upgrades.records[GROUP]
+    assert (set(record.under_way), set(system.claims.records), record.taken_back) == (
+        {OLD, "i-0ccc"},
+        {OLD, "i-0ccc"},
+        0,
+    )
 
 
 def launched_late(taken_after, *, paid=False, **given):

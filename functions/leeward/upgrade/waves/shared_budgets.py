@@ -90,23 +90,23 @@ def still_allowed(
     if not unrequested or not others or not upgrade_budgets(preflight.policy):
         return record, list(unrequested)
     going = terminating_elsewhere(record, others, ports)
-    if _within(record, preflight, going.all):
+    if within_limits(record, preflight, going.all):
         return record, list(unrequested)
     claims = ports.claims.read_all(unrequested)
-    begun = [old for old in unrequested if _is_begun(record, old, claims)]
-    if not _within(record, preflight, going.before):
+    begun = [old for old in unrequested if is_begun(record, old, claims)]
+    if not within_limits(record, preflight, going.before):
         record = written(not_requested(record, [old for old in unrequested if old not in begun]), ports.upgrades)
     return record, begun
 
 
-def _is_begun(record: UpgradeRecord, old: str, claims: Mapping[str, TerminationRecord]) -> bool:
+def is_begun(record: UpgradeRecord, old: str, claims: Mapping[str, TerminationRecord]) -> bool:
     """Return whether a step that died has requested this termination in part: that cannot be taken back."""
     claim = claims.get(old)
     return claim is not None and claim.knows(cause_id(record, old))
 
 
-def _within(record: UpgradeRecord, preflight: Preflight, going: frozenset[str]) -> bool:
-    """Return whether all nodes under way are no more than the budgets allow beside these."""
+def within_limits(record: UpgradeRecord, preflight: Preflight, going: frozenset[str] = frozenset()) -> bool:
+    """Return whether all nodes under way are no more than the limits allow beside these of other groups."""
     limits = preflight.limits_with(going)
     zones = [one.zone for one in busy_nodes(preflight, record)]
     crowded = any(zones.count(zone) > most for zone, most in limits.per_zone.items())
