@@ -20,7 +20,8 @@ from leeward.disruption.run import DisruptionRun, Next
 from leeward.disruption.scale_down_protection import unprotect_launched
 from leeward.disruption.terminations import return_to_service
 from leeward.model.instance import CapacityType, Instance
-from leeward.model.termination import Subject
+from leeward.model.surge_instance import Offset
+from leeward.model.termination import Subject, TerminationRecord
 from leeward.ports import Ports
 from leeward.termination import capacity_ledger
 from leeward.termination.execution import is_open, request
@@ -136,15 +137,25 @@ def _request(record: DisruptionRecord, ports: Ports) -> None:
 
 
 def _undone(surplus: Collection[str], record: DisruptionRecord, ports: Ports) -> frozenset[str]:
-    """Return new instances that have ended and by whose end their group reports that it shrank: they need no offset."""
+    """Return new instances that have ended and by whose end their group reports that it shrank: they need no offset. A
+    decrement that has offset the launch made for the new instance's own termination undoes nothing of the run's.
+    """
     instances = ports.instances.describe(surplus)
     ended = [new for new in surplus if new not in instances or instances[new].ended]
     groups = {new: record.launched[new].group for new in ended}
     since = record.began - capacity_ledger.MARGIN
     said = {group: ports.groups.activities(group, since) for group in sorted(set(groups.values()))}
-    return frozenset(
-        new for new in ended if capacity_ledger.ending(new, said[groups[new]]) is capacity_ledger.Ending.SHRUNK
-    )
+    shrunk = [new for new in ended if capacity_ledger.ending(new, said[groups[new]]) is capacity_ledger.Ending.SHRUNK]
+    terminations = ports.claims.read_all(shrunk) if shrunk else {}
+    return frozenset(new for new in shrunk if not _offsets_another(terminations.get(new), new))
+
+
+def _offsets_another(termination: TerminationRecord | None, new: str) -> bool:
+    """Return whether the decrement of this instance is, or will be, the offset of another launch than its own."""
+    if termination is None:
+        return False
+    settled = [entry for entry, one in termination.offsets.items() if one == Offset(instance=new)]
+    return any(entry != capacity_ledger.ahead(new) for entry in (*settled, *capacity_ledger.to_offset(termination)))
 
 
 def _offset(new: str, record: DisruptionRecord, taken: Collection[str | None], ports: Ports) -> str:

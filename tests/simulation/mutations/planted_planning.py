@@ -29,6 +29,18 @@ OF_PLANNING = (
         tests=("tests/unit/disruption/test_rollback.py",),
     ),
     Planted(
+        name="a decrement for another launch undoes that of a disruption run",
+        story="does not ask what the decrement was for",
+        edits=(
+            edit(
+                "leeward.disruption.completion._undone",
+                "if not _offsets_another(terminations.get(new), new)",
+                "if terminations is not None",
+            ),
+        ),
+        tests=("tests/unit/disruption/test_rollback.py",),
+    ),
+    Planted(
         name="nodes of a disruption run serve again before one is claimed for a launch",
         story="returns nodes to service first, because that is easy",
         edits=(

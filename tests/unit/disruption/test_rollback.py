@@ -11,9 +11,11 @@ from leeward.disruption.lease import written
 from leeward.disruption.record import DisruptionRecord, SurgeNode
 from leeward.model.instance import CapacityType
 from leeward.model.node import disruption_taint
-from leeward.model.termination import CauseKind
-from leeward.termination import execution
-from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, an_instance
+from leeward.model.surge_instance import Offset
+from leeward.model.termination import Cause, CauseKind
+from leeward.model.termination import Replacement as Launched
+from leeward.termination import capacity_ledger, execution
+from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, a_subject, an_instance
 from tests.fakes.system import FakeSystem
 
 OLD, NEW, SECOND, OTHER = "i-0abc", "i-0def", "i-0dee", "i-0aaa"
@@ -90,6 +92,22 @@ def test_no_node_offsets_a_new_node_that_left_its_group_with_decrement(system):
     ended(system, NEW)
     record = roll_back(a_record(system), system.ports)
     assert (record.launched[NEW].undone, offsets(record), record.surplus(), asked(system)) == (True, [None], (), [])
+
+
+@pytest.mark.parametrize("settled", [True, False])
+def test_a_decrement_that_offsets_the_new_node_s_own_replacement_undoes_no_launch_of_the_run(system, settled):
+    """A spot warning for the new node: its termination has launched another and shrunk the group by one."""
+    now = system.clock.now()
+    warning = Cause(id="event-1", kind=CauseKind.SPOT_INTERRUPTION, at=now)
+    system.claims.claim(a_subject(NEW), warning, now)
+    system.claims.note(NEW, replacement=Launched(launched=(SECOND,)))
+    if settled:
+        system.claims.note(NEW, offsets={capacity_ledger.ahead(SECOND): Offset(instance=NEW)})
+    system.groups.terminate(instance=NEW, decrement=True)
+    ended(system, NEW)
+    record = roll_back(a_record(system), system.ports)
+    assert not record.launched[NEW].undone
+    assert offsets(record)[0] in {OLD, OTHER, SECOND}
 
 
 def test_a_member_offsets_a_new_node_that_its_group_has_replaced(system):
