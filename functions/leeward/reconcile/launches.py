@@ -20,6 +20,7 @@ from leeward.retry import retry
 LAUNCH_WAIT = "Pending:Wait"
 AGAIN_AFTER = 2.0  # seconds
 BOOTS_WITHIN = timedelta(minutes=15)  # as in termination.placement_inputs and upgrades: a later boot is not expected
+LOST_PASSES = timedelta(minutes=3)  # two passes that fail, and the one that is due: the hook outlasts them
 
 
 def settle_launches(state: ClusterState, ports: Ports, result: ReconcileResult) -> None:
@@ -99,10 +100,11 @@ def _booting(
 
 
 def _may_boot(hook: LifecycleHook, instance: Instance | None, state: ClusterState, now: datetime) -> bool:
-    """Return whether one more heartbeat ends within the time that a boot may take. A hook with a longer time-out of its
-    own is not heartbeaten at all: its owner has set how long a boot may take. An API server that does not answer says
-    nothing about the node, and must not end it.
+    """Return whether the hook may run out within the time that a boot may take, should the next two passes fail. A hook
+    with a longer time-out of its own is not heartbeaten at all: its owner has set how long a boot may take. An API
+    server that does not answer says nothing about the node, and must not end it.
     """
     if not isinstance(state.node_list, Known) or instance is None:
         return True
-    return now + timedelta(seconds=hook.heartbeat_timeout) < instance.launched + BOOTS_WITHIN
+    waits = timedelta(seconds=hook.heartbeat_timeout)
+    return waits < BOOTS_WITHIN and now + waits < instance.launched + BOOTS_WITHIN + LOST_PASSES

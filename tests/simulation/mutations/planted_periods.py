@@ -260,11 +260,17 @@ OF_STEPS = (
         edits=(
             edit(
                 "leeward.reconcile.launches._may_boot",
-                "now + timedelta(seconds=hook.heartbeat_timeout) < instance.launched + BOOTS_WITHIN",
+                "now + waits < instance.launched + BOOTS_WITHIN + LOST_PASSES",
                 "True",
             ),
         ),
         tests=("tests/unit/reconcile", "tests/state_machines/test_two_hooks.py"),
+    ),
+    Planted(
+        name="a launch hook ends before fifteen minutes where two passes fail",
+        story="heartbeats no further than the time that a boot may take",
+        edits=(edit("leeward.reconcile.launches._may_boot", "BOOTS_WITHIN + LOST_PASSES", "BOOTS_WITHIN"),),
+        tests=("tests/unit/reconcile/test_reconciler.py",),
     ),
     Planted(
         name="a cause that joins a drain asks for no replacement",
