@@ -85,16 +85,18 @@ def _named(version: str, update: SimUpdate, orders: list[Ordered], view: WorldVi
 
 def _not_done(group: Group, view: WorldView) -> Iterator[str]:
     """Yield what is missing: EKS' end of the last update, or nodes of another version. While another update runs the
-    group launches another version already.
+    group launches another version already. A node that was in Standby while EKS replaced the others, or came out of a
+    warm pool, is none that EKS had to replace.
     """
     updates = [one for one in view.updates.values() if one.nodegroup[1] == group.nodegroup]
     mine = [one for one in updates if not one.by_others]
     if not mine or mine[-1].state is not ManagedState.SUCCESSFUL:
         yield f"{group.name}: EKS' update is {mine[-1].state.value if mine else 'missing'}"
     elif updates[-1] is mine[-1]:
-        wanted = group.launch.template
+        wanted, back = group.launch.template, view.back_in_service
+        left_out = {*view.reused, *(one for one, at in back.items() if at >= mine[-1].began)}
         for member in group.instances:
-            if wanted is not None and _serves(member) and member.template != wanted and member.id not in view.reused:
+            if wanted is not None and _serves(member) and member.template != wanted and member.id not in left_out:
                 yield f"{group.name}: {member.id} is of another version than {wanted.version}"
 
 

@@ -209,6 +209,11 @@ class Shown(ShownAws, ShownHooks):
         """Instances started out of warm pools."""
         return self.fleet.warm_pools.reused
 
+    @property
+    def back_in_service(self) -> Mapping[str, float]:
+        """Instances that have come back from Standby, and when."""
+        return self.fleet.detachment.back_in_service
+
     def joined(self, instance: str) -> bool:
         """Return whether its Node has joined, true also where EC2 does not know the instance any more."""
         there = self.fleet.instances.get(instance)

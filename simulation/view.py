@@ -159,6 +159,11 @@ class WorldView(AwsView, HookView, Protocol):
         ...
 
     @property
+    def back_in_service(self) -> Mapping[str, float]:
+        """Instances that have come back from Standby, each with the time in seconds since 1970."""
+        ...
+
+    @property
     def tainted_by_others(self) -> Set[str]:
         """Nodes on which another deployment works now, and has put its taint."""
         ...

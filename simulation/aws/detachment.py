@@ -16,6 +16,7 @@ class Detachment:
 
     def __init__(self, fleet: "SimFleet", timeline: Timeline, to: Listeners) -> None:
         self._fleet, self._timeline, self._to = fleet, timeline, to
+        self.back_in_service: dict[str, float] = {}  # instance -> when it came back from Standby
 
     def detach(self, member: SimInstance, *, decrement: bool) -> None:
         """Run DetachInstances: the instance runs on in no group and loses the group's tag.
@@ -49,5 +50,6 @@ class Detachment:
             group = self._fleet.groups[member.group]
             group.desired = min(group.desired + 1, max(group.maximum, group.desired))
             member.lifecycle = IN_SERVICE
+            self.back_in_service[member.id] = self._timeline.now()
             self._fleet.reconcile_soon(group)
             self._to.changed()

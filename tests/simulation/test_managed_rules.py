@@ -115,3 +115,15 @@ def test_an_upgrade_that_says_failed_or_aborted_claims_nothing(more):
 
 def test_an_upgrade_that_is_done_breaks_nothing():
     assert broken(ended(updated(a_world()))) == []
+
+
+def test_a_node_that_was_in_standby_during_the_update_is_none_of_it():
+    world = ended(ordered(updated(a_world("1"), None, "2", began=100.0), launchTemplateVersion="2"))
+    world.back_in_service = {INSTANCE: 200.0}
+    assert broken(world) == []
+
+
+def test_a_node_that_was_back_from_standby_before_the_update_belongs_to_it():
+    world = ended(ordered(updated(a_world("1"), None, "2", began=100.0), launchTemplateVersion="2"))
+    world.back_in_service = {INSTANCE: 50.0}
+    assert broken(world) == [Rule.MANAGED_DONE]

@@ -40,6 +40,7 @@ class World:
     dead_letters: list = field(default_factory=list)
     warned: list = field(default_factory=list)
     reused: set = field(default_factory=set)
+    back_in_service: dict = field(default_factory=dict)
     tainted_by_others: set = field(default_factory=set)
     terminations: list = field(default_factory=list)
     started_manually: set = field(default_factory=set)
