@@ -16,6 +16,8 @@ kind: NodePolicy
 metadata: {name: web-all}
 spec:
   selector: {groups: ["web-*"]}
+  disruption: {}
+  repair: {}
 """
 SETTINGS = "apiVersion: leeward.dev/v1\nkind: ClusterSettings\nmetadata: {name: blue}\nspec: {drift: false}\n"
 

@@ -23,7 +23,9 @@ class WhatIf(StrEnum):
 
 
 def switched_on(snapshot: ClusterSnapshot, method: WhatIf) -> ClusterSnapshot:
-    """Return the snapshot with the method switched on for the cluster and in every policy."""
+    """Return the snapshot with the method switched on for the cluster and in every policy, those without a disruption
+    section included.
+    """
     settings = snapshot.policies.settings
     match method:
         case WhatIf.CONSOLIDATION:
@@ -37,7 +39,7 @@ def switched_on(snapshot: ClusterSnapshot, method: WhatIf) -> ClusterSnapshot:
 
 
 def _with(policy: NodePolicy, method: WhatIf) -> NodePolicy:
-    rules = policy.disruption
+    rules = replace(policy.disruption, present=True)
     match method:
         case WhatIf.CONSOLIDATION:
             after = DisruptionPolicy().consolidate_after if rules.consolidate_after is None else rules.consolidate_after

@@ -9,6 +9,7 @@ from functools import partial
 from zlib import crc32
 
 from leeward.disruption.command import MethodName, Plan
+from leeward.disruption.methods.emptiness import NEVER
 from leeward.errors import LeewardError, ObjectGoneError
 from leeward.isolation import isolate_errors, reraise
 from leeward.model.node import Node
@@ -29,19 +30,25 @@ def write_blocked_events(
     clusters: Clusters,
     note: Callable[[str, LeewardError], object] = reraise,
 ) -> int:
-    """Return the number of Events requested. Nodes of groups that no policy selects, and terminating nodes, get none.
+    """Return the number of Events requested. Terminating nodes get none, nor do nodes of groups that no policy selects or
+    whose policy switches nothing on; `Unconsolidatable` is said only where the policy consolidates.
     `note` receives each node whose Event could not be written and the error; without it the first error is raised.
     """
     kubernetes = clusters.kubernetes(snapshot.cluster)
     disrupted = {name for command in plan.commands for name in command.nodes}
     written = 0
     for node in sorted(snapshot.nodes, key=lambda node: node.name):
-        if node.name in disrupted or node.tainted or snapshot.policy_of_node(node) is None or not _turn(snapshot, node):
+        policy = snapshot.policy_of_node(node)
+        if node.name in disrupted or node.tainted or policy is None or not policy.disruption.present:
+            continue
+        if not _turn(snapshot, node):
+            continue
+        reason, message = blocked_event(plan, node.name)
+        if reason == UNCONSOLIDATABLE and policy.disruption.consolidation_policy == NEVER:
             continue
         if not more():
             break
         with isolate_errors(partial(note, node.name)), suppress(ObjectGoneError):
-            reason, message = blocked_event(plan, node.name)
             kubernetes.event(node, reason=reason, message=message, warning=False, now=snapshot.now)
             written += 1
     return written

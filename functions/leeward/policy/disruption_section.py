@@ -6,7 +6,7 @@ import re
 from datetime import timedelta
 from typing import Any
 
-from leeward.policy.document import Budget, DisruptionPolicy, Reason, Window
+from leeward.policy.document import NO_DISRUPTION, Budget, DisruptionPolicy, Reason, Window
 from leeward.policy.fields import NEVER, Section, whole_number
 from leeward.policy.schedule import parse_schedule, zone
 
@@ -17,7 +17,9 @@ _SECOND = timedelta(seconds=1)
 
 
 def disruption(spec: Section) -> DisruptionPolicy:
-    """Read `spec.disruption`, with Karpenter's older names in seconds."""
+    """Read `spec.disruption`, with Karpenter's older names in seconds. Without the section nothing is disrupted."""
+    if not spec.has("disruption"):
+        return NO_DISRUPTION
     default = DisruptionPolicy()
     with spec.section("disruption") as section:
         policy = section.word("consolidationPolicy", default.consolidation_policy, CONSOLIDATION_POLICIES)

@@ -158,8 +158,11 @@ class DesiredNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DisruptionPolicy:
-    """Voluntary disruption. `savings_per_hour` in dollars, `savings_percent` 0-100."""
+    """Voluntary disruption. `present`: False where the document has no such section, which switches all of it on;
+    `savings_per_hour` in dollars, `savings_percent` 0-100.
+    """
 
+    present: bool = True
     consolidation_policy: str = "WhenEmptyOrUnderutilized"  # WhenEmpty | WhenEmptyOrUnderutilized | Never
     consolidate_after: timedelta | None = timedelta(minutes=5)
     expire_after: timedelta | None = None
@@ -173,15 +176,23 @@ class DisruptionPolicy:
     do_not_disrupt: bool = False
 
 
+NO_DISRUPTION = DisruptionPolicy(present=False, consolidation_policy="Never", drift=False)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairPolicy:
-    """Repair of unhealthy nodes; `max_unhealthy`: nodes, or percent of the nodes, of the zone and of the cluster."""
+    """Repair of unhealthy nodes. `enabled`: False where the document has no such section; `max_unhealthy`: nodes, or
+    percent of the nodes, of the zone and of the cluster.
+    """
 
     enabled: bool = True
     not_ready_after: timedelta = timedelta(minutes=30)
     impaired_after: timedelta = timedelta(minutes=2)
     max_unhealthy: int = 20
     max_unhealthy_percent: bool = True
+
+
+NO_REPAIR = RepairPolicy(enabled=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

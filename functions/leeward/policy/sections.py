@@ -9,6 +9,7 @@ from typing import Any
 
 from leeward.policy.disruption_section import COUNT_OR_SHARE, count_or_share, windows
 from leeward.policy.document import (
+    NO_REPAIR,
     Canary,
     DesiredNode,
     DesiredTaint,
@@ -212,13 +213,14 @@ def _taints(node_section: Section, key: str) -> tuple[DesiredTaint, ...]:
 
 
 def repair(spec: Section) -> RepairPolicy:
-    """Read `spec.repair`."""
+    """Read `spec.repair`. Without the section nothing is repaired."""
+    if not spec.has("repair"):
+        return NO_REPAIR
     default = RepairPolicy()
     with spec.section("repair") as section:
         share = (default.max_unhealthy, default.max_unhealthy_percent)
         nodes, percent = section.read("maxUnhealthy", share, count_or_share, COUNT_OR_SHARE)
         return RepairPolicy(
-            enabled=section.boolean("enabled", default.enabled),
             not_ready_after=section.duration("notReadyAfter", default.not_ready_after),
             impaired_after=section.duration("impairedAfter", default.impaired_after),
             max_unhealthy=nodes,

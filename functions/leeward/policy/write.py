@@ -15,6 +15,7 @@ from leeward.policy.document import (
     DesiredTaint,
     DisruptionPolicy,
     NodePolicy,
+    RepairPolicy,
     Requirement,
     Selector,
     Webhook,
@@ -25,6 +26,7 @@ from leeward.policy.fields import NEVER
 from leeward.policy.parse import API_VERSION, CLUSTER_SETTINGS, NODE_POLICY
 
 LARGEST = 8_192  # bytes; a Systems Manager parameter of the advanced tier holds no more (4,096 in the standard tier)
+OPT_IN = ("disruption", "repair")  # sections that act by being there, empty ones too
 MOST = 99  # documents of one cluster: their order is two digits
 
 
@@ -42,7 +44,8 @@ def canonical(document: NodePolicy | ClusterSettings) -> str:
     else:
         default = to_json(ClusterSettings(name=""))
     whole = to_json(document)
-    short = {**whole, "spec": _without_defaults(whole["spec"], default["spec"])}
+    switched_on: dict[str, Any] = {key: {} for key in OPT_IN if key in whole["spec"]}
+    short = {**whole, "spec": {**switched_on, **_without_defaults(whole["spec"], default["spec"])}}
     return json.dumps(short, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
@@ -94,14 +97,9 @@ def _policy_spec(policy: NodePolicy) -> dict[str, Any]:
             "taints": [_taint(taint) for taint in policy.node.taints],
             "startupTaints": [_taint(taint) for taint in policy.node.startup_taints],
         },
-        "disruption": _disruption(policy.disruption),
+        **({"disruption": _disruption(policy.disruption)} if policy.disruption.present else {}),
         "finalizer": policy.finalizer,
-        "repair": {
-            "enabled": policy.repair.enabled,
-            "notReadyAfter": format_duration(policy.repair.not_ready_after),
-            "impairedAfter": format_duration(policy.repair.impaired_after),
-            "maxUnhealthy": _count_or_share(policy.repair.max_unhealthy, percent=policy.repair.max_unhealthy_percent),
-        },
+        **({"repair": _repair(policy.repair)} if policy.repair.enabled else {}),
         "placement": {"cni": dict(policy.cni)},
         "template": {"precedence": policy.template.precedence, "ttl": format_duration(policy.template.ttl)},
     }
@@ -193,6 +191,14 @@ def _disruption(section: DisruptionPolicy) -> dict[str, Any]:
         "spotToSpot": {"enabled": section.spot_to_spot, "minimumTypes": section.spot_to_spot_minimum_types},
         "budgets": [_budget(budget) for budget in section.budgets],
         "doNotDisrupt": section.do_not_disrupt,
+    }
+
+
+def _repair(section: RepairPolicy) -> dict[str, Any]:
+    return {
+        "notReadyAfter": format_duration(section.not_ready_after),
+        "impairedAfter": format_duration(section.impaired_after),
+        "maxUnhealthy": _count_or_share(section.max_unhealthy, percent=section.max_unhealthy_percent),
     }
 
 

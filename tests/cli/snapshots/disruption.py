@@ -11,6 +11,7 @@ metadata: {name: all}
 spec:
   selector: {groups: ["web", "batch"]}
   disruption: {budgets: [{nodes: "100%"}], consolidateAfter: 0s}
+  repair: {}
 """
 PRICES = {
     "on-demand": {"m5.large": 0.096, "m5.xlarge": 0.192},

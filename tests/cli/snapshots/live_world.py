@@ -40,6 +40,7 @@ POLICIES = [
         "spec": {
             "selector": {"groups": ["web", "batch", "eks-*"]},
             "disruption": {"budgets": [{"nodes": "100%"}], "consolidateAfter": "0s"},
+            "repair": {},
         },
     },
 ]

@@ -126,6 +126,28 @@ OF_PLANNING = (
         tests=("tests/unit/placement/test_zones.py",),
     ),
     Planted(
+        name="a policy without a disruption section has the section's defaults",
+        story="takes what is absent for what is empty",
+        edits=(edit("leeward.policy.disruption_section.disruption", 'if not spec.has("disruption"):', "if False:"),),
+        tests=("tests/unit/policy/test_parse.py",),
+    ),
+    Planted(
+        name="a policy without a repair section repairs",
+        story="takes what is absent for what is empty",
+        edits=(edit("leeward.policy.sections.repair", 'if not spec.has("repair"):', "if False:"),),
+        tests=("tests/unit/policy/test_parse.py",),
+    ),
+    Planted(
+        name="a node that its policy does not consolidate is called unconsolidatable",
+        story="writes an Event for whatever has a verdict",
+        edits=(
+            edit(
+                "leeward.disruption.blocked_events.write_blocked_events", "reason == UNCONSOLIDATABLE and", "False and"
+            ),
+        ),
+        tests=("tests/unit/disruption/test_blocked_events.py",),
+    ),
+    Planted(
         name="every zone is open to replacements",
         story="looks at the nodes of a zone and not whether they take pods",
         edits=(edit("leeward.placement.scene.closed_zones", "if not open_to_pods", "if False"),),

@@ -5,8 +5,9 @@ from datetime import timedelta
 from leeward.disruption.blocked_events import DISRUPTION_BLOCKED, UNCONSOLIDATABLE, blocked_event, write_blocked_events
 from leeward.disruption.plan import plan_disruption
 from leeward.disruption.planning_state import always
+from leeward.policy.document import NO_DISRUPTION
 from tests.fakes.system import FakeSystem
-from tests.unit.disruption.fleet import NOON, a_fleet
+from tests.unit.disruption.fleet import NOON, a_fleet, a_policy, rules
 
 
 def reported(fleet, now=NOON, more=always):
@@ -21,9 +22,9 @@ def reported(fleet, now=NOON, more=always):
     return found
 
 
-def full(count):
+def full(count, *policies):
     """Nodes of which none can be spared."""
-    fleet = a_fleet()
+    fleet = a_fleet(*policies)
     for number in range(count):
         fleet.node(f"n{number:03d}").pod(f"a{number}", f"n{number:03d}", cpu="1900m")
     return fleet
@@ -62,3 +63,16 @@ def test_nodes_of_groups_without_a_policy_and_terminating_nodes_get_no_event():
     fleet = a_fleet().node("gone", taints=tainted)
     times = [NOON + timedelta(minutes=5 * turn) for turn in range(3)]
     assert [reported(fleet, now) for now in times] == [[], [], []]
+
+
+def reported_in_a_quarter_of_an_hour(policy):
+    return [event for turn in range(3) for event in reported(full(2, policy), NOON + timedelta(minutes=5 * turn))]
+
+
+def test_nodes_of_a_policy_without_a_disruption_section_get_no_event():
+    assert reported_in_a_quarter_of_an_hour(a_policy(disruption=NO_DISRUPTION)) == []
+
+
+def test_nodes_that_their_policy_does_not_consolidate_are_not_called_unconsolidatable():
+    never = a_policy(disruption=rules(consolidation_policy="Never", drift=False, expire_after=timedelta(days=900)))
+    assert UNCONSOLIDATABLE not in {reason for _, reason in reported_in_a_quarter_of_an_hour(never)}

@@ -8,6 +8,7 @@ from leeward.disruption.command import Decision, MethodName
 from leeward.disruption.methods import ORDER
 from leeward.disruption.plan import plan_disruption
 from leeward.model.launch import LaunchSettings
+from leeward.policy.document import NO_DISRUPTION
 from tests.fakes.builders import pausing
 from tests.unit.disruption.fleet import ZONES, a_budget, a_fleet, a_policy, rules
 
@@ -213,3 +214,15 @@ def test_a_pause_of_another_group_stops_nothing():
     written = a_fleet(WEEK).snapshot().policies
     fleet = a_fleet(WEEK).having(policies=pausing(written, group="other")).node("n1")
     assert nodes_of(fleet) == nodes_of(a_fleet(WEEK).node("n1")) != []
+
+
+# without a disruption section
+
+
+def test_nothing_is_planned_for_a_policy_without_a_disruption_section():
+    """Nodes that are empty, drifted and years old stay, and each method says why."""
+    fleet = a_fleet(a_policy(disruption=NO_DISRUPTION)).node("n1", annotations=SINCE).node("n2", annotations=SINCE)
+    found = plan(fleet)
+    assert found.commands == ()
+    reasons = {verdict.reason for verdicts in found.verdicts.values() for verdict in verdicts.values()}
+    assert reasons == {"policy web has no disruption section"}

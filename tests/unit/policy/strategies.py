@@ -5,6 +5,8 @@ from datetime import timedelta
 from hypothesis import strategies as st
 
 from leeward.policy.document import (
+    NO_DISRUPTION,
+    NO_REPAIR,
     Budget,
     Canary,
     ClusterSettings,
@@ -96,9 +98,10 @@ def updates(draw):
 @st.composite
 def repairs(draw):
     nodes, percent = draw(shares)
-    flag, ready, impaired = draw(st.tuples(st.booleans(), durations(), durations()))
+    present, ready, impaired = draw(st.tuples(st.booleans(), durations(), durations()))
+    if not present:
+        return NO_REPAIR
     return RepairPolicy(
-        enabled=flag,
         not_ready_after=ready,
         impaired_after=impaired,
         max_unhealthy=nodes,
@@ -141,7 +144,7 @@ disruptions = st.builds(
     spot_to_spot_minimum_types=st.integers(1, 99),
     budgets=st.lists(budgets(), max_size=3).map(tuple),
     do_not_disrupt=st.booleans(),
-)
+) | st.just(NO_DISRUPTION)
 
 
 def node_policies():

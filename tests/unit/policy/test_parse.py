@@ -6,14 +6,18 @@ from hypothesis import strategies as st
 
 from leeward.errors import InvalidPolicyError
 from leeward.policy.document import (
+    NO_DISRUPTION,
+    NO_REPAIR,
     Budget,
     Canary,
     ClusterPolicies,
     ClusterSettings,
     DesiredNode,
     DesiredTaint,
+    DisruptionPolicy,
     NodePolicy,
     Rebalance,
+    RepairPolicy,
     Requirement,
     Selector,
     Webhook,
@@ -37,8 +41,21 @@ def problem(**spec):
     return lines[0].removeprefix("p.yaml#1: spec.")
 
 
-def test_a_policy_that_says_nothing_has_every_default():
-    assert parse(a_policy()).policies == (NodePolicy(name="web", selector=Selector(groups=("web-*",))),)
+def test_a_policy_that_says_nothing_has_every_default_and_disrupts_and_repairs_nothing():
+    plain = NodePolicy(name="web", selector=Selector(groups=("web-*",)), disruption=NO_DISRUPTION, repair=NO_REPAIR)
+    assert parse(a_policy()).policies == (plain,)
+    rules = plain.disruption
+    assert (rules.present, rules.consolidation_policy, rules.drift, rules.expire_after) == (False, "Never", False, None)
+    assert not plain.repair.enabled
+
+
+def test_an_empty_section_switches_its_defaults_on():
+    policy = parse_one(disruption={}, repair={})
+    assert (policy.disruption, policy.repair) == (DisruptionPolicy(), RepairPolicy())
+
+
+def test_repair_is_switched_off_by_leaving_the_section_out():
+    assert problem(repair={"enabled": False}).startswith("repair.enabled: ")
 
 
 def test_null_counts_as_absent():
@@ -99,7 +116,7 @@ def test_every_key_can_be_set():
             "doNotDisrupt": True,
         },
         finalizer=True,
-        repair={"enabled": False, "notReadyAfter": "1m", "impairedAfter": "3m", "maxUnhealthy": 2},
+        repair={"notReadyAfter": "1m", "impairedAfter": "3m", "maxUnhealthy": 2},
         placement={"cni": {"WARM_IP_TARGET": 5, "ENABLE_POD_ENI": True, "MAX_ENI": "nonsense"}},
         template={"precedence": "eks-api", "ttl": "5m"},
     )

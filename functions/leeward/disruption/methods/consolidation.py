@@ -11,7 +11,7 @@ from leeward.disruption.command import Command, Decision, MethodName, Outcome, R
 from leeward.disruption.do_not_disrupt import why_node_is_kept
 from leeward.disruption.methods.command_sequences import Chosen, CommandSequences
 from leeward.disruption.methods.emptiness import UNDERUTILIZED, Emptiness
-from leeward.disruption.methods.method import NO_TIME, considered, in_order
+from leeward.disruption.methods.method import NO_TIME, considered, in_order, no_section
 from leeward.disruption.methods.multi_node_consolidation import (
     MOST_TARGETS,
     RUNNERS_UP,
@@ -164,6 +164,8 @@ def _why_off(state: PlanningState, candidate: Candidate) -> str:
     rules = candidate.policy.disruption
     if not state.snapshot.policies.settings.consolidation:
         return "consolidation is switched off for the cluster"
+    if not rules.present:
+        return no_section(candidate.policy)
     if rules.consolidation_policy != UNDERUTILIZED:
         return f"policy {candidate.policy.name} says consolidationPolicy {rules.consolidation_policy}"
     return f"policy {candidate.policy.name} says consolidateAfter Never" if rules.consolidate_after is None else ""

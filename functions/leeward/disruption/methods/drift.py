@@ -7,6 +7,7 @@ from datetime import datetime
 
 from leeward.disruption.candidates import Candidate
 from leeward.disruption.command import MethodName, Outcome
+from leeward.disruption.methods.method import no_section
 from leeward.disruption.methods.replace_nodes import replace_in_turn
 from leeward.disruption.planning_state import PlanningState
 from leeward.drift.detect import Remedy
@@ -23,6 +24,8 @@ class Drift:
         """Return why not: switched off, not drifted, or only an upgrade can fix it."""
         if not state.snapshot.policies.settings.drift:
             return "drift is switched off for the cluster"
+        if not candidate.policy.disruption.present:
+            return no_section(candidate.policy)
         if not candidate.policy.disruption.drift:
             return f"policy {candidate.policy.name} says drift: false"
         drifted = state.drift[candidate.name]

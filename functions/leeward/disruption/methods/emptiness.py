@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from leeward.disruption.candidates import Candidate
 from leeward.disruption.command import Command, Decision, MethodName, Outcome, Verdict
 from leeward.disruption.do_not_disrupt import TRUE, why_node_is_kept
-from leeward.disruption.methods.method import considered, in_order
+from leeward.disruption.methods.method import considered, in_order, no_section
 from leeward.disruption.planning_state import PlanningState
 from leeward.disruption.savings import saved
 from leeward.model import well_known
@@ -73,6 +73,8 @@ def why_off(snapshot: ClusterSnapshot, policy: NodePolicy) -> str:
     rules = policy.disruption
     if not snapshot.policies.settings.emptiness:
         return "emptiness is switched off for the cluster"
+    if not rules.present:
+        return no_section(policy)
     if rules.consolidation_policy == NEVER:
         return f"policy {policy.name} says consolidationPolicy Never"
     if rules.consolidate_after is None:

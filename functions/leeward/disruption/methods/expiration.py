@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from leeward.disruption.candidates import Candidate
 from leeward.disruption.command import MethodName, Outcome
+from leeward.disruption.methods.method import no_section
 from leeward.disruption.methods.replace_nodes import replace_in_turn
 from leeward.disruption.planning_state import PlanningState
 from leeward.model.node import Node
@@ -38,6 +39,8 @@ def why_kept_forever(snapshot: ClusterSnapshot, node: Node, policy: NodePolicy) 
     """Return why the node never expires, empty when it does."""
     if not snapshot.policies.settings.expiration:
         return "expiration is switched off for the cluster"
+    if not policy.disruption.present:
+        return no_section(policy)
     if policy.disruption.expire_after is None:
         return f"nodes of policy {policy.name} do not expire (expireAfter Never)"
     return "it is unknown when the node was created" if node.created == _UNKNOWN else ""

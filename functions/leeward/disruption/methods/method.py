@@ -6,7 +6,7 @@ from typing import Protocol
 from leeward.disruption.candidates import Candidate
 from leeward.disruption.command import MethodName, Outcome, Verdict
 from leeward.disruption.planning_state import PlanningState
-from leeward.policy.document import Reason
+from leeward.policy.document import NodePolicy, Reason
 from leeward.scheduling import outcome
 
 NO_TIME = outcome.NO_TIME
@@ -50,3 +50,8 @@ def considered(method: Method, state: PlanningState) -> tuple[list[Candidate], d
 def in_order(state: PlanningState, verdicts: Mapping[str, Verdict]) -> dict[str, Verdict]:
     """Return the verdicts sorted by the names of all nodes."""
     return {name: verdicts[name] for name in sorted(node.name for node in state.snapshot.nodes)}
+
+
+def no_section(policy: NodePolicy) -> str:
+    """Return why no node of the policy is disrupted: it has no section that switches voluntary disruption on."""
+    return f"policy {policy.name} has no disruption section"
