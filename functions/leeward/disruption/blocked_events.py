@@ -30,8 +30,8 @@ def write_blocked_events(
     clusters: Clusters,
     note: Callable[[str, LeewardError], object] = reraise,
 ) -> int:
-    """Return the number of Events requested. Terminating nodes get none, nor do nodes of groups that no policy selects or
-    whose policy switches nothing on; `Unconsolidatable` is said only where the policy consolidates.
+    """Return the number of Events requested. Terminating nodes get none, nor do nodes of groups that no policy selects
+    or whose policy switches nothing on; `Unconsolidatable` is said only where the policy consolidates.
     `note` receives each node whose Event could not be written and the error; without it the first error is raised.
     """
     kubernetes = clusters.kubernetes(snapshot.cluster)
