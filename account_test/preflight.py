@@ -134,12 +134,16 @@ def _kubernetes(run: Run, kube: Kube) -> None:
 
 def _not_selected(run: Run, aws: Aws) -> None:
     """Check that an existing Leeward does not select the test's groups."""
+    from leeward.adapters.aws.applied_policies import DynamoPolicies
     from leeward.adapters.aws.clients import AwsClients
     from leeward.adapters.aws.policies import ParameterStorePolicies
+    from leeward.adapters.aws.table import Table
     from leeward.adapters.clock import SystemClock
 
     try:
-        policies = ParameterStorePolicies(AwsClients(aws.region), SystemClock(), "/leeward").of_cluster(run.cluster)
+        clients = AwsClients(aws.region)
+        applied = DynamoPolicies(Table(clients, "leeward"))
+        policies = ParameterStorePolicies(clients, SystemClock(), "/leeward", applied).of_cluster(run.cluster)
     except LeewardError:
         return  # none is deployed for this cluster
     for part in ("ours-manual", "ours-in", "ours-spot", "ours-own", "thin", "foreign"):

@@ -40,7 +40,7 @@ _LOOKING = (
 
 DISRUPTION_PLANNER = (
     *_LOOKING,
-    reads_one(Key.UPGRADE, Key.DISRUPTION, Key.PAUSE),
+    reads_one(Key.UPGRADE, Key.DISRUPTION, Key.PAUSE, Key.POLICIES),
     reads_many(Key.FACTS),
     puts(Key.DISRUPTION),
     START_DISRUPTION,
@@ -51,7 +51,7 @@ DISRUPTION_PLANNER = (
 DISRUPT = (
     *_LOOKING,
     Permission(action="autoscaling:DescribeScalingActivities", on=Scope.ANYTHING, reason=LIST_ONLY),
-    reads_one(Key.TERMINATION, Key.RESERVATIONS, Key.MAXIMUM, Key.UPGRADE, Key.DISRUPTION, Key.PAUSE),
+    reads_one(Key.TERMINATION, Key.RESERVATIONS, Key.MAXIMUM, Key.UPGRADE, Key.DISRUPTION, Key.PAUSE, Key.POLICIES),
     reads_many(Key.TERMINATION, Key.FACTS),
     puts(Key.TERMINATION, Key.DISRUPTION),
     changes(Key.TERMINATION),

@@ -18,6 +18,7 @@ class Key(StrEnum):
     UPGRADE = "upgrade#*"  # record of an upgrade with its lease and control requests, by group
     PLAN = "plan#*"  # result of its pre-flight checks
     PAUSE = "pause#*"  # switch of `leeward pause`, by cluster
+    POLICIES = "policies#*"  # what `leeward policy apply` has written, by cluster
     DISRUPTION = "disruption#*"  # record of a disruption run, by cluster
 
 

@@ -235,9 +235,11 @@ def _vpc(reader: Reader) -> Vpc:
 
 
 def _documents(reader: Reader, cluster: str, folder: Path) -> tuple[PolicyParameter, ...]:
-    """Return the files of the patterns in their order, those of one pattern by name. Raises InvalidPolicyError, also
-    over 8 KB.
+    """Return the files of the patterns in their order, those of one pattern by name; none where the key is absent:
+    `leeward policy apply` writes the cluster's policies then. Raises InvalidPolicyError, also over 8 KB.
     """
+    if not reader.has("policies"):
+        return ()
     patterns = reader.texts("policies", None, "a path or pattern of policy files", at_least=1)
     parameters = canonical_parameters(patterns, cluster, folder)
     if not parameters:

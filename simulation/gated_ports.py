@@ -65,6 +65,7 @@ def ports_of(
         disruptions=gated(system.disruptions, "disruptions"),
         disruption_executions=executions(DISRUPTION_RUN, "run executions"),
         pauses=gated(system.pauses, "pauses"),
+        policy_store=gated(system.policy_store, "policies"),
         deployment=events.DEPLOYMENT,
         queue_arns=frozenset({events.QUEUE_ARN}),
         origins=frozenset({(events.ACCOUNT, events.REGION)}),

@@ -18,6 +18,7 @@ from simulation import functions
 from simulation.admission import Webhook
 from simulation.aws import events
 from simulation.aws.alarms import SimAlarms
+from simulation.aws.applied_policies import SimPolicyStore
 from simulation.aws.balancers import SimLoadBalancers, balanced
 from simulation.aws.bus import ENDED_BADLY, USUALLY, Bus
 from simulation.aws.changes import SimGroupChanges
@@ -93,6 +94,7 @@ class System:
         self.machines = {name: self._machine(name, found, parts) for name, found in definitions().items()}
         self.machine = self.machines[NODE_TERMINATION]
         self.pauses = SimPauses()
+        self.policy_store = SimPolicyStore()
         clock = SimClock(parts.timeline, parts.invocations)
         self.clusters = SimClusters(lambda: KnownPauses(self.pauses.read, clock), parts.invocations.environment)
         self.each: Executor = in_turn  # of what functions do for several records, nodes or clusters at a time

@@ -12,6 +12,8 @@ from leeward.adapters.pauses import KnownPauses
 from leeward.adapters.settings import ServedCluster
 from leeward.errors import ClusterUnreachableError, InvalidPolicyError, ObjectGoneError
 from leeward.model.pause import PauseRecord
+from leeward.policy.applied import AppliedPolicies
+from simulation.aws.applied_policies import SimPolicyStore
 from tests.fakes.clock import FakeClock
 
 
@@ -34,21 +36,43 @@ class TestPolicies:
     def test_documents_keep_the_order_of_their_names_over_all_pages(self, aws):
         first, second, third = (parameter(f"0{n}-{name}", a_document(name)) for n, name in enumerate("abc"))
         self.expect(aws, [third, first], [second])
-        found = ParameterStorePolicies(aws.clients, FakeClock(), "/leeward").of_cluster("blue")
+        found = ParameterStorePolicies(aws.clients, FakeClock(), "/leeward", SimPolicyStore()).of_cluster("blue")
         assert [policy.name for policy in found.policies] == ["a", "b", "c"]
 
     def test_they_are_read_again_after_a_minute(self, aws):
         clock = FakeClock()
-        policies = ParameterStorePolicies(aws.clients, clock, "/leeward/")
+        policies = ParameterStorePolicies(aws.clients, clock, "/leeward/", SimPolicyStore())
         self.expect(aws, [parameter("00-a", a_document("a"))])
         assert policies.of_cluster("blue") is policies.of_cluster("blue")
         clock.advance(seconds=60)
         self.expect(aws, [])
         assert policies.of_cluster("blue").policies == ()
 
+    def test_where_the_deployment_has_none_the_applied_ones_are_in_force(self, aws):
+        store = SimPolicyStore()
+        documents = (("01-a", json.dumps(a_document("a"))), ("02-b", json.dumps(a_document("b"))))
+        store.write(AppliedPolicies(cluster="blue", documents=documents))
+        self.expect(aws, [])
+        found = ParameterStorePolicies(aws.clients, FakeClock(), "/leeward", store).of_cluster("blue")
+        assert ([policy.name for policy in found.policies], found.applied) == (["a", "b"], 1)
+
+    def test_policies_of_the_deployment_win_over_applied_ones(self, aws):
+        store = SimPolicyStore()
+        store.write(AppliedPolicies(cluster="blue", documents=(("01-a", json.dumps(a_document("a"))),)))
+        self.expect(aws, [parameter("00-c", a_document("c"))])
+        found = ParameterStorePolicies(aws.clients, FakeClock(), "/leeward", store).of_cluster("blue")
+        assert ([policy.name for policy in found.policies], found.applied) == (["c"], 0)
+
+    def test_a_wrong_applied_document_is_named_with_its_version(self, aws):
+        store = SimPolicyStore()
+        store.write(AppliedPolicies(cluster="blue", documents=(("01-a", "{"),)))
+        self.expect(aws, [])
+        with pytest.raises(InvalidPolicyError, match="policy apply, version 1: 01-a"):
+            ParameterStorePolicies(aws.clients, FakeClock(), "/leeward", store).of_cluster("blue")
+
     @pytest.mark.parametrize("value", ["{", "[]", a_document("a", drain={"timeout": "soon"})], ids=str)
     def test_a_wrong_document_is_named_and_not_kept(self, aws, value):
-        policies = ParameterStorePolicies(aws.clients, FakeClock(), "/leeward")
+        policies = ParameterStorePolicies(aws.clients, FakeClock(), "/leeward", SimPolicyStore())
         self.expect(aws, [parameter("00-a", value)])
         with pytest.raises(InvalidPolicyError, match="/leeward/blue/policies/00-a"):
             policies.of_cluster("blue")
@@ -93,7 +117,7 @@ class TestClusters:
     def test_clusters_come_in_the_settings_order_with_their_policies(self, aws):
         clock = FakeClock()
         served = [ServedCluster(name="blue"), ServedCluster(name="green")]
-        policies = ParameterStorePolicies(aws.clients, clock, "/leeward")
+        policies = ParameterStorePolicies(aws.clients, clock, "/leeward", SimPolicyStore())
         pauses = KnownPauses(lambda cluster: PauseRecord(cluster=cluster), clock)
         clusters = EksClusters(aws.clients, clock, served, policies, pauses, access=lambda _: None, event_lost=print)
         aws.expect("ssm", "get_parameters_by_path", {"Path": "/leeward/green/policies"}, {"Parameters": []})

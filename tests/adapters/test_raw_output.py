@@ -7,6 +7,7 @@ import pytest
 from leeward.adapters.aws.raw_output import AwsRawOutput
 from leeward.errors import AccessDeniedError, InvalidPolicyError, ObjectGoneError
 from leeward.model.launch import LaunchTemplateRef
+from simulation.aws.applied_policies import SimPolicyStore
 from tests.adapters.test_groups import raw_group
 
 CREATED = datetime(2026, 3, 1, 8, 0, tzinfo=UTC)
@@ -15,7 +16,7 @@ TEMPLATE = LaunchTemplateRef(id="lt-1")
 
 @pytest.fixture
 def raw(aws):
-    return AwsRawOutput(aws.clients, "/leeward")
+    return AwsRawOutput(aws.clients, "/leeward", SimPolicyStore().read)
 
 
 def test_times_are_text_and_the_rest_is_as_aws_says_it(aws, raw):

@@ -8,6 +8,7 @@ from leeward.model.node import Node
 from leeward.node_template.cache import NodegroupCache
 from leeward.policy.document import ClusterPolicies
 from leeward.ports import Ports
+from simulation.aws.applied_policies import SimPolicyStore
 from tests.fakes.builders import CLUSTER, DEPLOYMENT, a_subnet, policies
 from tests.fakes.catalog import FakeCatalog
 from tests.fakes.claims import FakeClaims
@@ -80,6 +81,7 @@ class FakeSystem:
         self.disruptions = FakeDisruptions()
         self.disruption_executions = FakeNamedExecutions()
         self.pauses = FakePauses()
+        self.policy_store = SimPolicyStore()
         self.ports = Ports(
             clock=self.clock,
             clusters=self.clusters,
@@ -107,6 +109,7 @@ class FakeSystem:
             disruptions=self.disruptions,
             disruption_executions=self.disruption_executions,
             pauses=self.pauses,
+            policy_store=self.policy_store,
             deployment=deployment,
             queue_arns=frozenset({QUEUE_ARN}),
             origins=origins,

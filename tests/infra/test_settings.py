@@ -41,6 +41,12 @@ def complaint(folder, leeward=None, settings=None):
     return str(raised.value)
 
 
+def test_a_cluster_without_policies_has_no_parameters(folder):
+    """`leeward policy apply` writes them."""
+    settings = read(folder, {"clusters": [{"name": "demo"}]})
+    assert settings.clusters[0].documents == ()
+
+
 def test_a_cluster_and_its_policies_are_enough(folder):
     settings = read(folder, {"clusters": [cluster()]})
     (demo,) = settings.clusters

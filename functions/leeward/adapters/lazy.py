@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from leeward.ports.load_balancers import LoadBalancers
     from leeward.ports.monitoring import Alarms, ServiceLimits
     from leeward.ports.raw import RawAws
-    from leeward.ports.records import Catalog, Disruptions, PauseSwitches, Upgrades
+    from leeward.ports.records import Catalog, Disruptions, PauseSwitches, PolicyStore, Upgrades
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -151,6 +151,13 @@ def pauses_of(table: Table) -> PauseSwitches:
     return DynamoPauses(table)
 
 
+def policy_store_of(table: Table) -> PolicyStore:
+    """Build the store of applied policies."""
+    from leeward.adapters.aws.applied_policies import DynamoPolicies
+
+    return DynamoPolicies(table)
+
+
 def known_pauses_of(pauses: PauseSwitches, clock: Clock) -> KnownPauses:
     """Build the cache of the pause switches."""
     from leeward.adapters.pauses import KnownPauses
@@ -165,8 +172,10 @@ def past_executions_of(clients: AwsClients, machines: str) -> PastExecutions:
     return StepFunctionsPast(clients, machines)
 
 
-def raw_aws_of(clients: AwsClients, policy_prefix: str) -> RawAws:
+def raw_aws_of(clients: AwsClients, policy_prefix: str, table: str) -> RawAws:
     """Build the reader of AWS' answers for a snapshot folder."""
+    from leeward.adapters.aws.applied_policies import DynamoPolicies
     from leeward.adapters.aws.raw_output import AwsRawOutput
+    from leeward.adapters.aws.table import Table
 
-    return AwsRawOutput(clients, policy_prefix)
+    return AwsRawOutput(clients, policy_prefix, DynamoPolicies(Table(clients, table)).read)

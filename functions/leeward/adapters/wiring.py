@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from leeward.ports.raw import RawAws
 
 POLICY_PREFIX = "/leeward"
+TABLE_NAME = "leeward"
 RESERVE_SECONDS = 2.0  # of an invocation: to report how it ended
 
 
@@ -118,7 +119,7 @@ def command_line_past(
 
 def command_line_raw(region: str | None = None, *, profile: str | None = None) -> RawAws:
     """Build the reader of AWS for `leeward snapshot`, with the caller's own credentials."""
-    return lazy(adapters.raw_aws_of, AwsClients(region, profile), POLICY_PREFIX)
+    return lazy(adapters.raw_aws_of, AwsClients(region, profile), POLICY_PREFIX, TABLE_NAME)
 
 
 def command_line_deployment(region: str | None = None, *, profile: str | None = None) -> Deployment:
@@ -163,8 +164,9 @@ def build(
     """Build every adapter, over one set of clients. `access`: the credentials for a cluster; `say` takes messages that
     matter although nothing fails, `event_lost` each Event that could not be written.
     """
-    policies = ParameterStorePolicies(clients, clock, settings.policy_prefix)
     table = Table(clients, settings.table_name)
+    policy_store = lazy(adapters.policy_store_of, table)
+    policies = ParameterStorePolicies(clients, clock, settings.policy_prefix, policy_store)
     pauses = lazy(adapters.pauses_of, table)
     known_pauses = lazy(adapters.known_pauses_of, pauses, clock)
     return Ports(
@@ -194,6 +196,7 @@ def build(
         disruptions=lazy(adapters.disruptions_of, table),
         disruption_executions=_executions_of(DISRUPTION, settings, clients),
         pauses=pauses,
+        policy_store=policy_store,
         deployment=settings.deployment,
         queue_arns=settings.queue_arns,
         hook_mark=settings.hook_mark,

@@ -27,7 +27,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     ),
     "place": ("place web --count 3 --pods 10 --cluster prod",),
     "plan": ("plan --cluster prod", "plan --snapshot prod-state --method consolidation", "plan --validate plan.json"),
-    "policy": ("policy validate policies/*.yaml", "policy diff policies/prod.yaml --cluster prod"),
+    "policy": (
+        "policy validate policies/*.yaml",
+        "policy diff policies/prod.yaml --cluster prod",
+        "policy apply policies/*.yaml --cluster prod",
+    ),
     "report": (
         "report i-0123456789abcdef0 --cluster prod --to report.html",
         "report record.json --to report.html",

@@ -1,4 +1,5 @@
-"""`leeward policy validate|diff FILE…`: check policy files offline, and compare them with the policies in force.
+"""`leeward policy validate|diff|apply FILE…`: check policy files offline, compare them with the policies in force, and
+write them where the deployment names none.
 
 Decides how problems and differences are printed; `leeward.policy` decides what a document may contain."""
 
@@ -11,40 +12,50 @@ from typing import Any, TypeVar
 import yaml
 
 from leeward.adapters.folder.policy_files import find_files, read_documents
+from leeward.cli.confirmation import add_yes
 from leeward.cli.context import context_of
 from leeward.cli.output import emit, tell
-from leeward.errors import InvalidPolicyError
+from leeward.cli.policy_apply import apply
+from leeward.errors import InvalidInputError, InvalidPolicyError
 from leeward.policy.document import ClusterPolicies, ClusterSettings
 from leeward.policy.parse import parse_documents
 from leeward.policy.write import parameters, to_json
 
 T = TypeVar("T")
+ACTIONS = ("validate", "diff", "apply")
 VALID, DIFFERENT, INVALID = 0, 1, 2  # exit codes
 WIDTH = 120  # columns of the YAML that is compared
-DESCRIPTION = """Checks policy files, or compares them with what is in force.
+DESCRIPTION = """Checks policy files, compares them with what is in force, or applies them.
 
 validate  reads the files offline and prints every mistake of all of them at once, with file, path, what was found and
           what was expected; exit code 2 if there is one. With --cluster it also checks the name in ClusterSettings.
 diff      prints a unified diff between the policies in force (--cluster NAME, or those of --snapshot DIR) and the
           files, both as normalised YAML with every default written out; exit code 1 if they differ.
+apply     prints that diff, asks (--yes: does not), and writes the files as the policies of --cluster NAME; functions
+          see all of them within 60 s. Refused where the deployment's settings name policies for the cluster.
 
 FILE may be a path or a glob, as in cdk.json; the order counts, because the first policy that selects a group wins."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the action and the files."""
-    parser.add_argument("action", metavar="validate|diff", choices=("validate", "diff"), help="what to do")
+    """Add the action, the files and --yes."""
+    parser.add_argument("action", metavar="|".join(ACTIONS), choices=ACTIONS, help="what to do")
     parser.add_argument("files", metavar="FILE", nargs="+", help="YAML files of policies, or globs")
+    add_yes(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Check the files, then compare them if that is asked for; return the exit code."""
+    if arguments.action == "apply" and (arguments.snapshot is not None or not arguments.cluster):
+        raise InvalidInputError("policy apply: found no --cluster, expected --cluster NAME: policies are applied live")
     context = context_of(arguments, "policy diff") if arguments.action == "diff" else None
     policies, problems = load(arguments.files, arguments.cluster or "")
     if policies is None:
         for problem in problems:
             tell(problem)
         return INVALID
+    if arguments.action == "apply":
+        return apply(arguments, policies, diff)
     if context is None:
         documents = [{"kind": raw["kind"], "name": raw["metadata"]["name"]} for raw in _raw(policies)]
         lines = [f"valid: {document['kind']} {document['name']}" for document in documents]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from leeward.ports.load_balancers import LoadBalancers
     from leeward.ports.monitoring import Alarms, ServiceLimits
     from leeward.ports.queues import DeadLetters, Redelivery
-    from leeward.ports.records import Catalog, Claims, Disruptions, PauseSwitches, Upgrades
+    from leeward.ports.records import Catalog, Claims, Disruptions, PauseSwitches, PolicyStore, Upgrades
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +60,7 @@ class Ports:
     disruptions: Disruptions
     disruption_executions: NamedExecutions
     pauses: PauseSwitches
+    policy_store: PolicyStore
     deployment: str
     queue_arns: frozenset[str] = frozenset()
     hook_mark: str = well_known.HOOK_MARK

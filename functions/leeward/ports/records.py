@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from leeward.model.seen import Seen
     from leeward.model.surge_instance import Settlement, SurgeInstance
     from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, Subject, TerminationRecord
+    from leeward.policy.applied import AppliedPolicies
     from leeward.upgrade.record import UpgradeRecord
 
 
@@ -155,6 +156,20 @@ class PauseSwitches(Protocol):
         ...
 
     def write(self, record: PauseRecord) -> PauseRecord | None:
+        """Return the record with version + 1, written if the version that it carries is still the newest; None when
+        another writer was faster.
+        """
+        ...
+
+
+class PolicyStore(Protocol):
+    """The table's policies that `leeward policy apply` has written, one record a cluster. Writes are conditional."""
+
+    def read(self, cluster: str) -> AppliedPolicies:
+        """Return the cluster's record, strongly consistent; one of version 0 where there is none."""
+        ...
+
+    def write(self, policies: AppliedPolicies) -> AppliedPolicies | None:
         """Return the record with version + 1, written if the version that it carries is still the newest; None when
         another writer was faster.
         """

@@ -3,7 +3,7 @@
 Like the command it leaves the response's metadata and page tokens out and writes times as ISO 8601."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
@@ -18,6 +18,7 @@ from leeward.adapters.aws.launch_templates import NO_TEMPLATE, TYPES_PER_CALL, h
 from leeward.errors import InvalidPolicyError, TerminalError
 from leeward.model.impairment import IMPAIRED
 from leeward.model.launch import LaunchTemplateRef
+from leeward.policy.applied import AppliedPolicies
 from leeward.ports.raw import Raw
 
 CONFIGURATIONS_PER_CALL = 50  # DescribeLaunchConfigurations' names
@@ -25,10 +26,13 @@ VERSIONS_PER_CALL = 200  # of one launch template
 
 
 class AwsRawOutput:
-    """Raw output of the home Region, with the caller's own credentials. `policy_prefix`: of the policy parameters."""
+    """Raw output of the home Region, with the caller's own credentials. `policy_prefix`: of the policy parameters;
+    `applied` returns the policies that were applied to a cluster.
+    """
 
-    def __init__(self, clients: AwsClients, policy_prefix: str) -> None:
+    def __init__(self, clients: AwsClients, policy_prefix: str, applied: Callable[[str], AppliedPolicies]) -> None:
         self._clients = clients
+        self._applied = applied
         self._prefix = policy_prefix
 
     def groups_tagged(self, tag_keys: Iterable[str]) -> Sequence[Raw]:
@@ -117,10 +121,13 @@ class AwsRawOutput:
         return {"cluster": _plain(answer["cluster"])}
 
     def policies(self, cluster: str) -> Sequence[Raw]:
-        """Return the policies as stored: canonical JSON without defaults, in the order of the parameters' names."""
+        """Return the policies as stored: canonical JSON without defaults, in the order of the parameters' names; those
+        that were applied where the deployment names none.
+        """
         path = f"{self._prefix}/{cluster}/policies"
         found = self._paged("ssm", "GetParametersByPath", "Parameters", [path], Path=path)
-        return tuple(_document(one["Name"], one["Value"]) for one in sorted(found, key=lambda one: str(one["Name"])))
+        named = sorted((str(one["Name"]), str(one["Value"])) for one in found) or self._applied(cluster).documents
+        return tuple(_document(name, text) for name, text in named)
 
     def _versions(self, template: LaunchTemplateRef, versions: list[str], **more: bool) -> list[Raw] | None:
         """Read the versions; None when the template or one of them is unknown. Images by SSM parameter are resolved."""

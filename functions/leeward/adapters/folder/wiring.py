@@ -63,6 +63,7 @@ def folder_ports(folder: Folder, now: datetime, say: Callable[[str], None]) -> P
         disruptions=disruptions,
         disruption_executions=_absent(EXECUTIONS),
         pauses=_absent("it has no pauses"),
+        policy_store=_absent("it has policy.yaml"),
         deployment="",
         origins=_origins(folder),
     )

@@ -52,7 +52,7 @@ def caller_of(arguments: argparse.Namespace, verb: str) -> Caller:
     profile = profile_of(arguments)
     deployment = wiring.command_line_deployment(arguments.region, **profile)
     identity = deployment.identity()
-    names = (arguments.cluster,) if arguments.cluster else _served(deployment, verb)
+    names = (arguments.cluster,) if arguments.cluster else served_clusters(deployment, verb)
     ports = {name: wiring.command_line_ports(name, arguments.region, identity.account, **profile) for name in names}
     note_origin(arguments, ports[names[0]].origins)
     if arguments.group:
@@ -123,7 +123,8 @@ def _write(
     raise RecordChangedError(f"cluster {cluster}: its pause switch changed at each of {TRIES} tries: try again")
 
 
-def _served(deployment: Deployment, verb: str) -> tuple[str, ...]:
+def served_clusters(deployment: Deployment, verb: str) -> tuple[str, ...]:
+    """Return the clusters that the deployed functions name. Raises InvalidInputError if none of them can be read."""
     from leeward.doctor import expected
 
     def function(name: str) -> Read[Any]:
