@@ -8,15 +8,17 @@ WORKERS ?= 4
 # of make simulate; empty: none. Weeks with the upgrades of an hour would be nothing but upgrades.
 UPGRADES ?= $(if $(RECORD),,$(if $(WEEKS),0.02,4))
 DISRUPTION ?= $(if $(RECORD),,1)
+# The target's name is the event. It does not depend on setup: it only talks to a stack that runs.
+PLAY = @test -x $(PY) || { echo "no environment here yet: run make local first, in another terminal"; exit 1; }; $(PY) -m local.interactive $@ $(if $(NODE),--node $(NODE)) $(if $(GROUP),--group $(GROUP)) $(if $(NO_FOLLOW),--no-follow)
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 1
 # Without bytecode every process compiles what it imports again: each worker of the tests, each process that they start.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock kubectl chromium demo demo-upgrade demo-consolidate local test test-long lint types licences sbom audit check synth deploy account-test simulate fuzz bench measure clean
+.PHONY: help setup lock kubectl chromium demo demo-upgrade demo-consolidate local spot rebalance maintenance scale-in test test-long lint types licences sbom audit check synth deploy account-test simulate fuzz bench measure clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
 setup: .venv/.ready kubectl chromium  ## the virtual environment with everything pinned, Node.js and the CDK included
 
@@ -54,8 +56,20 @@ demo-upgrade: setup  ## a group of twelve nodes rolled on the local stack, two b
 demo-consolidate: setup  ## drift, an empty node, three nodes for one cheaper, a pod that holds its node, on the local stack
 	$(PY) -m local.demo_consolidate
 
-local: setup  ## the local AWS and Kubernetes, until Ctrl-C
-	$(PY) -m local
+local: setup  ## the local AWS and Kubernetes with Leeward and workloads, until Ctrl-C: STACK_ONLY=1: without these two
+	@$(PY) -m local $(if $(STACK_ONLY),--stack-only)
+
+spot:  ## plays a spot warning on the running `make local` and follows its node: NODE=name or GROUP=name, NO_FOLLOW=1; the next three as well
+	$(PLAY)
+
+rebalance:  ## ... a rebalance recommendation
+	$(PLAY)
+
+maintenance:  ## ... the retirement of an instance, announced by AWS Health
+	$(PLAY)
+
+scale-in:  ## ... a scale-in: Auto Scaling terminates an instance, and wants one less
+	$(PLAY)
 
 test: setup  ## all suites, in WORKERS=4 processes, for some mostly wait
 	$(PY) -m pytest -m "not long" --numprocesses $(WORKERS)
