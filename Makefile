@@ -1,7 +1,9 @@
 # Everything a person or a machine runs. `make help` lists it.
 SHELL := /bin/bash
 PY := .venv/bin/python
-PIP := $(PY) -m pip install --quiet --disable-pip-version-check
+PIP := $(PY) -m pip install --disable-pip-version-check --progress-bar off
+# Runs a command with its name, the time and its last line of output, so that no step is silent.
+STEP := python3 supply_chain/progress.py
 # One resolution for every Python from 3.11 on and every platform. The file says only how it is made: no index, no host.
 LOCK := .venv/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --annotation-style line --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
 WORKERS ?= 4
@@ -15,37 +17,42 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock kubectl chromium demo demo-upgrade demo-consolidate local spot rebalance maintenance scale-in test test-long lint types licences sbom audit check synth deploy account-test simulate fuzz bench measure clean
+.PHONY: help setup tools lock demo demo-upgrade demo-consolidate local spot rebalance maintenance scale-in test test-long lint types licences sbom audit check synth deploy account-test simulate fuzz bench measure clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
-setup: .venv/.ready kubectl chromium  ## the virtual environment with everything pinned, Node.js and the CDK included
+setup: .venv/.ready  ## the virtual environment with everything pinned, Node.js and the CDK included, all of it below this folder
 
 .venv/.ready: bootstrap.txt requirements.txt functions/requirements.txt functions/oldest-sdk.txt pyproject.toml package.json package-lock.json
 	@command -v python3 >/dev/null || { echo "python3 (3.11 or newer) is needed"; exit 1; }
 	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "found $$(python3 --version), Python 3.11 or newer is needed"; exit 1; }
-	test -x $(PY) || python3 -m venv .venv
-	$(PIP) --require-hashes -r bootstrap.txt
-	$(PIP) --require-hashes -r requirements.txt
-	$(PIP) --no-deps --no-build-isolation --editable .
-	rm -rf build/oldest-sdk
-	$(PIP) --require-hashes --no-deps --target build/oldest-sdk -r functions/oldest-sdk.txt
-	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/npm ci --silent --no-fund --no-audit
-	$(PY) -c 'from pathlib import Path; from infra.asset import build_asset; build_asset(Path.cwd())'
+	@echo "setting up .venv and node_modules, two to ten minutes the first time (output: build/setup.log)"
+	@mkdir -p build && rm -rf build/setup.log build/oldest-sdk
+	@test -x $(PY) || $(STEP) "1/7 virtual environment" -- python3 -m venv .venv
+	@$(STEP) "2/7 pip" -- $(PIP) --require-hashes -r bootstrap.txt
+	@$(STEP) "3/7 Python packages, and Node.js" -- $(PIP) --require-hashes -r requirements.txt
+	@$(STEP) "4/7 leeward" -- $(PIP) --no-deps --no-build-isolation --editable .
+	@$(STEP) "5/7 oldest supported AWS SDK" -- $(PIP) --require-hashes --no-deps --target build/oldest-sdk -r functions/oldest-sdk.txt
+	@PATH="$(CURDIR)/.venv/bin:$$PATH" $(STEP) "6/7 CDK" -- .venv/bin/npm ci --no-fund --no-audit
+	@$(STEP) "7/7 Lambda asset" -- $(PY) -c 'from pathlib import Path; from infra.asset import build_asset; build_asset(Path.cwd())'
+	@command -v kubectl >/dev/null || echo "NOTE: no kubectl here; the tests that need one will be reported as not run (make tools installs it)"
+	@command -v chromium >/dev/null || echo "NOTE: no chromium here; the tests of the report in a browser will be reported as not run (make tools installs it)"
 	@touch $@
+
+tools:  ## kubectl and Chromium, outside this folder (apt-get, as root), for the tests that need them; CI does this
+	@if command -v kubectl >/dev/null && command -v chromium >/dev/null; then echo "kubectl and chromium are here"; \
+	elif ! command -v apt-get >/dev/null; then echo "no apt-get here: install kubectl and chromium as your system does"; exit 1; \
+	elif [ "$$(id -u)" != 0 ]; then echo "this needs root: sudo apt-get install kubernetes-client chromium"; exit 1; \
+	else set -e; $(STEP) "package lists" -- apt-get update; \
+	command -v kubectl >/dev/null || $(STEP) "kubectl (Debian's kubernetes-client)" -- apt-get install -y kubernetes-client; \
+	command -v chromium >/dev/null || $(STEP) "chromium" -- apt-get install -y --no-install-recommends chromium; fi
 
 lock: setup  ## the locks with hashes, from their *.in files: UPGRADE=1 takes newer transitive packages
 	$(LOCK) bootstrap.in --output-file bootstrap.txt
 	$(LOCK) --constraints bootstrap.txt requirements.in --output-file requirements.txt
 	$(LOCK) --only-binary :all: functions/requirements.in --output-file functions/requirements.txt
 	$(LOCK) --only-binary :all: functions/oldest-sdk.in --output-file functions/oldest-sdk.txt
-
-kubectl:
-	@command -v kubectl >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && echo "installing kubectl (Debian's kubernetes-client)" && apt-get update -qq && apt-get install -qq -y kubernetes-client >/dev/null; } || echo "NOTE: no kubectl here. Tests with a real kubectl are reported as not run; install one: apt-get install kubernetes-client"
-
-chromium:
-	@command -v chromium >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && echo "installing chromium (Debian's), for the tests of the report" && apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium >/dev/null; } || echo "NOTE: no chromium here. Tests of the report in a browser are reported as not run; install one: apt-get install chromium"
 
 demo: setup  ## the main job on the local stack: a spot warning, a scale-in, a maintenance, a duplicate, nonsense
 	$(PY) -m local.demo
