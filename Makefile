@@ -1,49 +1,58 @@
 # Everything a person or a machine runs. `make help` lists it.
 SHELL := /bin/bash
 PY := .venv/bin/python
-PIP := $(PY) -m pip install --quiet --disable-pip-version-check
+PIP := $(PY) -m pip install --disable-pip-version-check --progress-bar off
+# Runs a command with its name, the time and its last line of output, so that no step is silent.
+STEP := python3 supply_chain/progress.py
 # One resolution for every Python from 3.11 on and every platform. The file says only how it is made: no index, no host.
 LOCK := .venv/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --annotation-style line --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
 WORKERS ?= 4
 # of make simulate; empty: none. Weeks with the upgrades of an hour would be nothing but upgrades.
 UPGRADES ?= $(if $(RECORD),,$(if $(WEEKS),0.02,4))
 DISRUPTION ?= $(if $(RECORD),,1)
+# The target's name is the event. It does not depend on setup: it only talks to a stack that runs.
+PLAY = @test -x $(PY) || { echo "no environment here yet: run make local first, in another terminal"; exit 1; }; $(PY) -m local.interactive $@ $(if $(NODE),--node $(NODE)) $(if $(GROUP),--group $(GROUP)) $(if $(NO_FOLLOW),--no-follow)
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 1
 # Without bytecode every process compiles what it imports again: each worker of the tests, each process that they start.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock kubectl chromium demo demo-upgrade demo-consolidate local test test-long lint types licences sbom audit check synth deploy account-test simulate fuzz bench measure clean
+.PHONY: help setup tools lock demo demo-upgrade demo-consolidate local spot rebalance maintenance scale-in test test-long lint types licences sbom audit check synth deploy account-test simulate fuzz bench measure clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
-setup: .venv/.ready kubectl chromium  ## the virtual environment with everything pinned, Node.js and the CDK included
+setup: .venv/.ready  ## the virtual environment with everything pinned, Node.js and the CDK included, all of it below this folder
 
 .venv/.ready: bootstrap.txt requirements.txt functions/requirements.txt functions/oldest-sdk.txt pyproject.toml package.json package-lock.json
 	@command -v python3 >/dev/null || { echo "python3 (3.11 or newer) is needed"; exit 1; }
 	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "found $$(python3 --version), Python 3.11 or newer is needed"; exit 1; }
-	test -x $(PY) || python3 -m venv .venv
-	$(PIP) --require-hashes -r bootstrap.txt
-	$(PIP) --require-hashes -r requirements.txt
-	$(PIP) --no-deps --no-build-isolation --editable .
-	rm -rf build/oldest-sdk
-	$(PIP) --require-hashes --no-deps --target build/oldest-sdk -r functions/oldest-sdk.txt
-	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/npm ci --silent --no-fund --no-audit
-	$(PY) -c 'from pathlib import Path; from infra.asset import build_asset; build_asset(Path.cwd())'
+	@echo "setting up .venv and node_modules, two to ten minutes the first time (output: build/setup.log)"
+	@mkdir -p build && rm -rf build/setup.log build/oldest-sdk
+	@test -x $(PY) || $(STEP) "1/7 virtual environment" -- python3 -m venv .venv
+	@$(STEP) "2/7 pip" -- $(PIP) --require-hashes -r bootstrap.txt
+	@$(STEP) "3/7 Python packages, and Node.js" -- $(PIP) --require-hashes -r requirements.txt
+	@$(STEP) "4/7 leeward" -- $(PIP) --no-deps --no-build-isolation --editable .
+	@$(STEP) "5/7 oldest supported AWS SDK" -- $(PIP) --require-hashes --no-deps --target build/oldest-sdk -r functions/oldest-sdk.txt
+	@PATH="$(CURDIR)/.venv/bin:$$PATH" $(STEP) "6/7 CDK" -- .venv/bin/npm ci --no-fund --no-audit
+	@$(STEP) "7/7 Lambda asset" -- $(PY) -c 'from pathlib import Path; from infra.asset import build_asset; build_asset(Path.cwd())'
+	@command -v kubectl >/dev/null || echo "NOTE: no kubectl here; the tests that need one will be reported as not run (make tools installs it)"
+	@command -v chromium >/dev/null || echo "NOTE: no chromium here; the tests of the report in a browser will be reported as not run (make tools installs it)"
 	@touch $@
+
+tools:  ## kubectl and Chromium, outside this folder (apt-get, as root), for the tests that need them; CI does this
+	@if command -v kubectl >/dev/null && command -v chromium >/dev/null; then echo "kubectl and chromium are here"; \
+	elif ! command -v apt-get >/dev/null; then echo "no apt-get here: install kubectl and chromium as your system does"; exit 1; \
+	elif [ "$$(id -u)" != 0 ]; then echo "this needs root: sudo apt-get install kubernetes-client chromium"; exit 1; \
+	else set -e; $(STEP) "package lists" -- apt-get update; \
+	command -v kubectl >/dev/null || $(STEP) "kubectl (Debian's kubernetes-client)" -- apt-get install -y kubernetes-client; \
+	command -v chromium >/dev/null || $(STEP) "chromium" -- apt-get install -y --no-install-recommends chromium; fi
 
 lock: setup  ## the locks with hashes, from their *.in files: UPGRADE=1 takes newer transitive packages
 	$(LOCK) bootstrap.in --output-file bootstrap.txt
 	$(LOCK) --constraints bootstrap.txt requirements.in --output-file requirements.txt
 	$(LOCK) --only-binary :all: functions/requirements.in --output-file functions/requirements.txt
 	$(LOCK) --only-binary :all: functions/oldest-sdk.in --output-file functions/oldest-sdk.txt
-
-kubectl:
-	@command -v kubectl >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && echo "installing kubectl (Debian's kubernetes-client)" && apt-get update -qq && apt-get install -qq -y kubernetes-client >/dev/null; } || echo "NOTE: no kubectl here. Tests with a real kubectl are reported as not run; install one: apt-get install kubernetes-client"
-
-chromium:
-	@command -v chromium >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && echo "installing chromium (Debian's), for the tests of the report" && apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium >/dev/null; } || echo "NOTE: no chromium here. Tests of the report in a browser are reported as not run; install one: apt-get install chromium"
 
 demo: setup  ## the main job on the local stack: a spot warning, a scale-in, a maintenance, a duplicate, nonsense
 	$(PY) -m local.demo
@@ -54,8 +63,20 @@ demo-upgrade: setup  ## a group of twelve nodes rolled on the local stack, two b
 demo-consolidate: setup  ## drift, an empty node, three nodes for one cheaper, a pod that holds its node, on the local stack
 	$(PY) -m local.demo_consolidate
 
-local: setup  ## the local AWS and Kubernetes, until Ctrl-C
-	$(PY) -m local
+local: setup  ## the local AWS and Kubernetes with Leeward and workloads, until Ctrl-C: STACK_ONLY=1: without these two
+	@$(PY) -m local $(if $(STACK_ONLY),--stack-only)
+
+spot:  ## plays a spot warning on the running `make local` and follows its node: NODE=name or GROUP=name, NO_FOLLOW=1; the next three as well
+	$(PLAY)
+
+rebalance:  ## ... a rebalance recommendation
+	$(PLAY)
+
+maintenance:  ## ... the retirement of an instance, announced by AWS Health
+	$(PLAY)
+
+scale-in:  ## ... a scale-in: Auto Scaling terminates an instance, and wants one less
+	$(PLAY)
 
 test: setup  ## all suites, in WORKERS=4 processes, for some mostly wait
 	$(PY) -m pytest -m "not long" --numprocesses $(WORKERS)

@@ -21,6 +21,7 @@ from local import fleet
 from local.demo import ledger, scenario
 from local.fleet import GroupPlan
 from local.stack import LocalStack
+from local.workloads import apply_objects, apply_roles
 
 SCHEDULED: Mapping[str, int] = {
     "reconciler": 1,
@@ -77,10 +78,9 @@ def _prepare(stack: LocalStack, grace: int) -> None:
     path.write_text(json.dumps(policy))
     fleet.build_group(stack, fleet.build_network(stack), GroupPlan(name=GROUP, size=2))
     stack.deploy({"clusters": [{"name": stack.cluster, "policies": [str(path)]}]})
-    for document in sorted(Path("manifests").glob("*.yaml")):
-        stack.kubectl("apply", "-f", str(document))
+    apply_roles(stack)
     until(lambda: sum(map(scenario.is_ready, ledger.nodes(stack).values())) == 2, LONGEST)
-    stack.kubectl("apply", "-f", "-", stdin=fleet.manifests([_slow(grace)]))
+    apply_objects(stack, [_slow(grace)])
     until(lambda: _running(stack) == 2, LONGEST)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from local.demo import ledger, scenario
 from local.fleet import GroupPlan, build_group, build_network, instances_of
 from local.stack import LocalStack
+from local.workloads import apply_roles
 
 RUNS = 20
 TARGET_SECONDS = 2.0 + 1.0
@@ -32,8 +33,7 @@ def prepare(stack: LocalStack) -> None:
     """A spot group with one instance for each run, and Leeward deployed."""
     build_group(stack, build_network(stack), GroupPlan(name=scenario.SPOT, size=RUNS, spot=True, maximum=2 * RUNS + 5))
     stack.deploy(scenario.settings(stack))
-    for document in sorted(Path("manifests").glob("*.yaml")):
-        stack.kubectl("apply", "-f", str(document))
+    apply_roles(stack)
     wanted = {member["InstanceId"] for member in instances_of(stack, scenario.SPOT)}
     until(lambda: sum(scenario.is_ready(node) for name, node in ledger.nodes(stack).items() if name in wanted) == RUNS)
 

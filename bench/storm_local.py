@@ -11,6 +11,7 @@ from pathlib import Path
 from local.demo import ledger, scenario
 from local.fleet import GroupPlan, build_group, build_network, instances_of
 from local.stack import LocalStack
+from local.workloads import apply_roles
 
 COUNT = 50
 LONGEST = 1800  # seconds until all are terminated, on a machine with other load
@@ -27,8 +28,7 @@ def run(count: int = COUNT) -> bool:
         group = GroupPlan(name=scenario.SPOT, size=count, spot=True, maximum=3 * count)
         build_group(stack, build_network(stack), group)
         stack.deploy(scenario.settings(stack))
-        for document in sorted(Path("manifests").glob("*.yaml")):
-            stack.kubectl("apply", "-f", str(document))
+        apply_roles(stack)
         _until(lambda: count - sum(map(scenario.is_ready, ledger.nodes(stack).values())), "nodes to become ready")
         return _storm(stack)
 

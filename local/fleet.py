@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from local.stack import ROOT, LocalStack
+from local.stack import LocalStack
+from local.workloads import apply_objects, apply_roles
 
 ZONES = ("a", "b", "c")
 
@@ -91,17 +92,16 @@ def instances_of(stack: LocalStack, group: str) -> list[Mapping[str, Any]]:
 
 
 def apply(stack: LocalStack, objects: Sequence[Mapping[str, Any]]) -> None:
-    """Apply the ClusterRoles that a user applies once, and these workloads."""
-    for document in (ROOT / "manifests").glob("*.yaml"):
-        stack.kubectl("apply", "--validate=false", "-f", str(document))
-    stack.kubectl("apply", "--validate=false", "-f", "-", stdin=manifests(objects))
+    """Apply the ClusterRoles that a user applies once, and these workloads. It needs no kubectl."""
+    apply_roles(stack)
+    apply_objects(stack, objects)
 
 
-def let_in(stack: LocalStack) -> None:
-    """Create the caller's access entry: a user of `leeward` needs one, as for kubectl."""
+def let_in(stack: LocalStack, *more: str) -> None:
+    """Create the caller's access entry: a user of `leeward` needs one, as for kubectl. `more`: further groups."""
     arn = stack.client("sts").get_caller_identity()["Arn"]
     stack.client("eks").create_access_entry(
-        clusterName=stack.cluster, principalArn=arn, kubernetesGroups=["leeward:read", "leeward:taint"]
+        clusterName=stack.cluster, principalArn=arn, kubernetesGroups=["leeward:read", "leeward:taint", *more]
     )
     stack.take_over_access_entries()
 

@@ -154,12 +154,12 @@ class LocalStack:
         """Call the local cluster's control API, below /_local/."""
         return self.kubernetes(method, f"/_local/{path}", body)
 
-    def kubernetes(self, method: str, path: str, body: Any = None) -> Any:
-        """Call the cluster's Kubernetes API as its administrator."""
+    def kubernetes(self, method: str, path: str, body: Any = None, kind: str = "application/json") -> Any:
+        """Call the cluster's Kubernetes API as its administrator. `kind`: the body's media type."""
         directory = self.directory / "cluster"
         context = ssl.create_default_context(cafile=str(directory / "ca.crt"))
         token = (directory / "admin-token").read_text().strip()
-        return call(method, f"{self.api}{path}", body, token=token, context=context)
+        return call(method, f"{self.api}{path}", body, token=token, context=context, kind=kind)
 
     def kubectl(self, *arguments: str, stdin: str | None = None, binary: str = "kubectl") -> str:
         """Run a real kubectl against the cluster. Raises LocalStackError with its output when it fails."""
@@ -265,13 +265,19 @@ class LocalStack:
 
 
 def call(
-    method: str, url: str, body: Any = None, *, token: str | None = None, context: ssl.SSLContext | None = None
+    method: str,
+    url: str,
+    body: Any = None,
+    *,
+    token: str | None = None,
+    context: ssl.SSLContext | None = None,
+    kind: str = "application/json",
 ) -> Any:
     """Make one JSON request. Raises LocalStackError with the answer's text for 4xx and 5xx, OSError without an
     answer.
     """
     request = urllib.request.Request(url, method=method, data=None if body is None else json.dumps(body).encode())
-    request.add_header("Content-Type", "application/json")
+    request.add_header("Content-Type", kind)
     if token:
         request.add_header("Authorization", f"Bearer {token}")
     try:

@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, settings
 
 from local.aws.process import LocalAws, running
 from tests import workers
-from tests.local.cluster.kubectl import INSTALL, binaries, version_of
+from tests.local.cluster.kubectl import binaries, version_of
+from tests.tools import INSTALL
 
 # How fast the machine is decides no test: neither an example's time nor that of making one is a failure.
 settings.register_profile("leeward", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -22,7 +23,7 @@ settings.load_profile("leeward")
 def pytest_report_header() -> list[str]:
     """Which real kubectl the tests will use as a second client."""
     found = [f"{path.name} {version_of(path)}" for path in binaries()]
-    return [f"kubectl: {', '.join(found) or 'none found. ' + INSTALL}"]
+    return [f"kubectl: {', '.join(found) or f'none found, {INSTALL}'}"]
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -11,6 +11,7 @@ from local import fleet
 from local.demo import scenario
 from local.fleet import GroupPlan
 from local.stack import ROOT, LocalStack
+from local.workloads import merge
 
 GROUP = "shop-workers"
 POLICY = Path(__file__).parent / "policy.yaml"
@@ -124,12 +125,12 @@ def before(stack: LocalStack) -> Before:
 
 def fix(stack: LocalStack) -> None:
     """Apply the fix of the finding: the impossible budget allows one eviction at a time."""
-    stack.kubectl("patch", "pdb", IMPOSSIBLE, "--type=merge", "-p", '{"spec": {"maxUnavailable": 1}}')
+    merge(stack, "PodDisruptionBudget", IMPOSSIBLE, {"spec": {"maxUnavailable": 1}})
 
 
 def scale(stack: LocalStack, replicas: int) -> None:
     """Set the size of `orders`, as a user does; with TOO_FEW its budget allows no eviction."""
-    stack.kubectl("scale", "deployment", BLOCKING, f"--replicas={replicas}")
+    merge(stack, "Deployment", BLOCKING, {"spec": {"replicas": replicas}})
 
 
 def running(stack: LocalStack) -> int:

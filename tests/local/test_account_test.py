@@ -11,10 +11,11 @@ import pytest
 
 from account_test.journal import Journal
 from account_test.on_local_stack import prepared
-from account_test.run import FOLDER, ROOT, TAG
+from account_test.run import FOLDER, TAG
 from local import fleet
 from local.demo import ledger, scenario
 from local.fleet import GroupPlan, Network
+from local.workloads import apply_roles
 from tests.local.chain.conftest import called
 
 pytestmark = pytest.mark.local
@@ -126,7 +127,7 @@ def test_a_scale_in_is_played_and_judged_and_everything_is_removed(local):
 def usual(stack, subnets):
     """The usual Leeward with a group of its own; answers the group's state, which must not change."""
     stack.deploy(scenario.settings(stack))
-    stack.kubectl("apply", "-f", str(ROOT / "manifests" / "cluster-role.yaml"))
+    apply_roles(stack)
     fleet.build_group(stack, Network(vpc="", subnets=subnets), GroupPlan(name="web-usual", size=2))
     deadline = time.monotonic() + PATIENCE
     while sum(scenario.is_ready(node) for node in ledger.nodes(stack).values()) < 2:

@@ -2,9 +2,7 @@
 
 import os
 import re
-import shutil
 import subprocess
-import warnings
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -12,19 +10,15 @@ import pytest
 
 from leeward.cli.report.page import page
 from leeward.cli.report.record import Phase
+from tests.tools import need
 from tests.unit.cli.report.run import a_full_record, a_mark, a_node, a_record, a_span, a_workload
 
 QUIET = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync", "--hide-scrollbars", "--disable-dev-shm-usage"),
 )
-INSTALL = "no chromium here; install it with: apt-get install chromium"
 SECONDS = 240
 VOID = {"meta", "br", "hr"}
-
-
-class NoBrowserWarning(UserWarning):
-    """The page was not looked at with a browser."""
 
 
 class Dom(HTMLParser):
@@ -55,8 +49,8 @@ class Dom(HTMLParser):
 
 @pytest.fixture
 def chromium(tmp_path):
-    """Runs Chromium once, with a profile of its own; without one, a failure in CI and a loud warning elsewhere."""
-    binary = shutil.which("chromium")
+    """Runs Chromium once, with a profile of its own; without one, a failure in CI, elsewhere skipped."""
+    binary = need("chromium")
 
     def run(record, *arguments):
         source = tmp_path / "report.html"
@@ -73,13 +67,7 @@ def chromium(tmp_path):
         assert done.returncode == 0, done.stderr
         return done
 
-    if binary is not None:
-        return run
-    assert os.environ.get("CI") != "true", INSTALL
-    with warnings.catch_warnings():
-        warnings.simplefilter("always")
-        warnings.warn(f"NOT RUN: {INSTALL}", NoBrowserWarning, stacklevel=1)
-    return None
+    return run
 
 
 def dom_of(chromium, record):
@@ -87,8 +75,6 @@ def dom_of(chromium, record):
 
 
 def test_the_browser_has_every_lane_span_mark_and_row(chromium):
-    if chromium is None:
-        return
     record = a_full_record()
     dom = dom_of(chromium, record)
     assert len(dom.tags("g", "node")) == 2
@@ -103,8 +89,6 @@ def test_the_browser_has_every_lane_span_mark_and_row(chromium):
 
 
 def test_hovering_shows_the_facts(chromium):
-    if chromium is None:
-        return
     titles = [element["text"] for element in dom_of(chromium, a_full_record()).tags("title")]
     assert any(
         title.startswith("node-a: draining\n12:00:30 to 12:00:40, 10 s\ni-0123456789abcdef0") for title in titles
@@ -114,8 +98,6 @@ def test_hovering_shows_the_facts(chromium):
 
 
 def test_what_a_record_says_stays_text(chromium):
-    if chromium is None:
-        return
     nasty = "</title></svg><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
     record = a_record(
         nodes=[a_node(nasty, zone=nasty, spans=[a_span()])], workloads=[a_workload(nasty)], marks=[a_mark(text=nasty)]
@@ -128,15 +110,11 @@ def test_what_a_record_says_stays_text(chromium):
 
 @pytest.mark.parametrize("nodes", [0, 100])
 def test_no_node_and_a_hundred_nodes_make_a_page(chromium, nodes):
-    if chromium is None:
-        return
     record = a_record(nodes=[a_node(f"node-{n}", zone=f"us-east-1{'abc'[n % 3]}") for n in range(nodes)])
     assert len(dom_of(chromium, record).tags("g", "node")) == nodes
 
 
 def test_it_prints_on_landscape_pages(chromium, tmp_path):
-    if chromium is None:
-        return
     target = tmp_path / "report.pdf"
     chromium(a_full_record(), "--no-pdf-header-footer", f"--print-to-pdf={target}")
     printed = Path(target).read_bytes()

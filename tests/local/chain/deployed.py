@@ -14,7 +14,9 @@ from local import fleet
 from local.demo import scenario
 from local.fleet import Network
 from local.stack import ROOT, LocalStack
+from local.workloads import apply_roles
 from tests.local.chain.webhook import Webhook, listening
+from tests.tools import need
 
 
 @pytest.fixture(scope="package")
@@ -46,11 +48,11 @@ def stack(folder: str, tmp_path_factory: pytest.TempPathFactory, webhook: Webhoo
     """Deployed once, and gone after the last of these tests: it reckons on for as long as it is there.
 
     Its policy is the demo's, which selects web-*."""
+    need("kubectl")
     directory = tmp_path_factory.mktemp(f"stack-{Path(folder).name}")
     with LocalStack(directory=directory, boot_delay=0.5, termination_scale=0.1, pod_start=0.3) as running:
         running.deploy(settings(running, webhook))
-        for document in sorted((ROOT / "manifests").glob("*.yaml")):
-            running.kubectl("apply", "-f", str(document))
+        apply_roles(running)
         # At a moment of their own choosing fn sync would put a hook on a group that a test means to have none on, fn
         # decide find nodes that are empty, fn reconciler do first what a test calls it for.
         for name in ("sync", "disruption-planner", "reconciler"):

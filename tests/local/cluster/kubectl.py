@@ -9,8 +9,6 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-INSTALL = "Install it with: apt-get install kubernetes-client"
-
 
 def binaries() -> list[Path]:
     """The kubectl on PATH, and every `kubectl.1.*` that lies beside it (after resolving links)."""

@@ -9,7 +9,8 @@ import pytest
 from local import fleet
 from local.demo import ledger, scenario
 from local.fleet import GroupPlan
-from local.stack import ROOT, LocalStack
+from local.stack import LocalStack
+from local.workloads import apply_roles
 from tests.adapters.hanging_server import HangingServer
 from tests.local.chain.conftest import Crew, called
 
@@ -43,8 +44,7 @@ def stack(tmp_path_factory, frozen):
         settings = scenario.settings(running)
         settings["clusters"].append({**settings["clusters"][0], "name": FROZEN})
         running.deploy(settings)
-        for document in sorted((ROOT / "manifests").glob("*.yaml")):
-            running.kubectl("apply", "-f", str(document))
+        apply_roles(running)
         for name in ("sync", "disruption-planner", "reconciler"):
             running.client("events").disable_rule(Name=f"leeward-{name}-schedule")
         yield running

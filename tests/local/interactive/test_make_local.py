@@ -1,0 +1,104 @@
+"""`make local` and `make spot` as a person runs them: in two terminals, the first one as a background job."""
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.local.processes import processes_in
+
+pytestmark = [pytest.mark.local, pytest.mark.long]
+
+PATIENCE = 600  # seconds: only how long a test that fails takes
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    return tmp_path_factory.mktemp("local")
+
+
+@pytest.fixture(scope="module")
+def local(directory):
+    """The running stack, started as a shell without job control starts `make local &`: with SIGINT ignored."""
+    log = directory / "output"
+    with log.open("w") as stream:
+        process = subprocess.Popen(
+            ["sh", "-c", 'trap "" INT; exec "$@"', "sh", sys.executable, "-m", "local", "--dir", str(directory)],
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=subprocess.STDOUT,
+        )
+    deadline = time.monotonic() + PATIENCE
+    while "Ctrl-C" not in log.read_text():
+        assert process.poll() is None, log.read_text()
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(0.3)
+    yield process
+    process.kill()
+    process.wait()
+
+
+def exported(text):
+    """The variables that lines of a shell export."""
+    return {name: shlex.split(value)[0] for name, value in re.findall(r"^ *export (\w+)=(\S+)$", text, re.MULTILINE)}
+
+
+def started(directory, *arguments):
+    return subprocess.Popen(
+        [sys.executable, "-m", "local.interactive", *arguments, "--dir", str(directory)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def test_what_it_prints_is_what_a_second_terminal_needs(local, directory):
+    output = (directory / "output").read_text()
+    variables = exported(output)
+    assert variables == exported((directory / "env").read_text())
+    assert variables["AWS_REGION"] == variables["AWS_DEFAULT_REGION"] == "us-east-1"
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    for command in re.findall(r"^  \.venv/bin/leeward ((?:doctor|plan|blockers) .*)$", output, re.MULTILINE):
+        done = subprocess.run(
+            [sys.executable, "-m", "leeward.cli.main", *shlex.split(command)],
+            env={**environment, **variables},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode in {0, 1}, (command, done.stderr)
+        assert "unknown" not in re.sub(r"\d+ unknown", "", done.stdout), (command, done.stdout)
+    assert len(re.findall(r"^  make (spot|rebalance|maintenance|scale-in) ", output, re.MULTILINE)) == 4
+
+
+def test_events_of_the_same_moment_replace_different_nodes_and_are_followed_to_their_end(local, directory):
+    runs = [started(directory, event) for event in ("spot", "spot", "rebalance", "maintenance", "scale-in")]
+    outputs = [run.communicate(timeout=PATIENCE)[0] for run in runs]
+    assert [run.returncode for run in runs] == [0] * 5, outputs
+    nodes = [re.search(r"about: \S+, (i-\w+), group (\S+),", output).groups() for output in outputs]
+    assert len({instance for instance, _ in nodes}) == 5
+    assert {group for _, group in nodes[:3]} == {"web-spot"}
+    for output in outputs:
+        assert re.search(r"^ +\d+\.\d s  sent: ", output, re.MULTILINE), output
+        assert re.search(r"s  ip-\S+: gone, \d+ pods evicted$", output, re.MULTILINE), output
+    for output in outputs[:4]:
+        assert "the replacement (i-" in output
+
+
+def test_an_interrupt_ends_it_and_leaves_no_process(local, directory):
+    refused = subprocess.run(
+        [sys.executable, "-m", "local", "--dir", str(directory)], capture_output=True, text=True, check=False
+    )
+    assert (refused.returncode, refused.stderr.startswith("make local is running already")) == (1, True)
+    local.send_signal(signal.SIGINT)
+    assert local.wait(PATIENCE) == 0
+    assert (directory / "output").read_text().endswith("stopped\n")
+    assert processes_in(directory) == []
+    late = started(directory, "spot")
+    assert late.communicate(timeout=PATIENCE)[0].startswith("no local stack is running")
+    assert late.returncode == 2
