@@ -253,7 +253,7 @@ class ClusterSettings:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterPolicies:
     """Settings and policies of one cluster, policies in their order, and the pauses in force there. `applied`: version
-    of the set that `leeward policy apply` has written, 0 where the deployment names the policies, or where there are none.
+    of the set that `leeward policy apply` has written, 0 where the deployment names the policies or there are none.
     """
 
     settings: ClusterSettings

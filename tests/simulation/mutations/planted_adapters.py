@@ -9,6 +9,18 @@ CHANGES = "leeward.adapters.aws.group_changes.AutoScalingGroupChanges"
 
 OF_ADAPTERS = (
     Planted(
+        name="policies are applied over those of the deployment",
+        story="does not ask where the policies in force come from",
+        edits=(edit("leeward.cli.policy_apply._check_source", "if named and not in_force.applied:", "if False:"),),
+        tests=("tests/cli/test_policy_apply.py",),
+    ),
+    Planted(
+        name="applied policies win over those of the deployment",
+        story="takes the later of the two for the newer",
+        edits=(edit("leeward.adapters.aws.policies.ParameterStorePolicies._read", "if found:", "if False:"),),
+        tests=("tests/adapters/test_clusters.py",),
+    ),
+    Planted(
         name="a cause joins a closed record in DynamoDB",
         story="adds the cause without the condition that the record is open",
         edits=(

@@ -22,8 +22,8 @@ def written(cluster: InspectedCluster) -> Iterator[Finding]:
         yield about.failed(found.reason, _CORRECT) if found.cause is Cause.INVALID else about.unknown(found)
     elif not found.policies:
         yield about.failed(
-            f"there is no policy below /leeward/{cluster.name}/policies: no group is selected",
-            "name a policy file in clusters[].policies of the settings and cdk deploy",
+            f"there is no policy below /leeward/{cluster.name}/policies, and none was applied: no group is selected",
+            f"leeward policy apply FILE --cluster {cluster.name}; or name files in clusters[].policies and cdk deploy",
         )
     else:
         yield about.ok(", ".join(policy.name for policy in found.policies))
