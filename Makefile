@@ -17,7 +17,7 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tools lock demo demo-upgrade demo-consolidate local spot rebalance maintenance scale-in test test-long lint types licences sbom audit check synth deploy account-test simulate fuzz bench measure clean
+.PHONY: help setup tools lock demo demo-upgrade demo-consolidate local spot rebalance maintenance scale-in test test-long lint types licences sbom audit check synth wheel deploy account-test simulate fuzz bench measure clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -105,11 +105,15 @@ check: lint types audit  ## lint, types and published weaknesses
 synth: setup  ## the CloudFormation template, offline
 	PATH="$(CURDIR)/.venv/bin:$$PATH" node_modules/.bin/cdk synth --quiet
 
-deploy: setup  ## cdk bootstrap and cdk deploy with your AWS credentials and the settings in cdk.json
+wheel: setup  ## build/dist/leeward-VERSION-py3-none-any.whl: `pipx install` it for the command line without a clone
+	rm -rf build/dist build/lib
+	$(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir build/dist .
+
+deploy: setup  ## cdk bootstrap and cdk deploy with your AWS credentials and the settings in cdk.json: YES=1 asks nothing, for CI
 	$(PY) -m infra.quota
 	$(PY) -m supply_chain.bill_of_materials
 	PATH="$(CURDIR)/.venv/bin:$$PATH" node_modules/.bin/cdk bootstrap
-	PATH="$(CURDIR)/.venv/bin:$$PATH" node_modules/.bin/cdk deploy
+	PATH="$(CURDIR)/.venv/bin:$$PATH" node_modules/.bin/cdk deploy $(if $(YES),--require-approval never --progress events --ci)
 
 account-test: setup  ## proves on your AWS account what emulators cannot, an hour, about $1, asks first and removes all: CLUSTER=name REGION= SUBNETS=a,b YES=1 ONLY="scale-in,IAM"; REMOVE=RUN-ID after a kill; LOCAL=1: the local stack
 	@$(PY) -m account_test $(if $(REMOVE),--remove $(REMOVE),$(if $(LOCAL),--local,$(if $(CLUSTER),--cluster $(CLUSTER)))) $(if $(REGION),--region $(REGION)) $(if $(SUBNETS),--subnets $(SUBNETS)) $(if $(ONLY),--only "$(ONLY)") $(if $(YES),--yes)

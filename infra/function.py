@@ -18,6 +18,7 @@ from infra.role import RoleShape, granted_role
 from infra.scopes import Scopes
 from infra.service_permissions import EVERY_FUNCTION, IN_A_VPC
 from infra.settings import Settings
+from leeward import __version__
 from leeward.model.deployment_names import deployment_id, hook_mark
 
 
@@ -149,6 +150,7 @@ def function_environment(stack: Stack, scopes: Scopes, *, table: str, queue: str
         for cluster in scopes.settings.clusters
     ]
     return {
+        "LEEWARD_VERSION": __version__,
         "CLUSTERS": stack.to_json_string(clusters),
         "DEPLOYMENT_ID": deployment_id(stack.account, stack.region, scopes.settings.deployment),
         "HOOK_MARK": hook_mark(scopes.settings.deployment),

@@ -24,6 +24,7 @@ from infra.sync import Sync
 from infra.table import claims_table
 from infra.termination import Termination
 from infra.upgrade import Upgrade
+from leeward import __version__
 
 
 class LeewardStack(Stack):
@@ -93,6 +94,7 @@ class LeewardStack(Stack):
     def _outputs(self, queue: InterruptionQueue, dashboard: str) -> None:
         """Add the outputs that a person or a script needs first."""
         for name, value, description in (
+            ("Version", __version__, "Of Leeward, as `leeward version` prints it"),
             ("QueueArn", queue.queue.queue_arn, "NotificationTargetARN for lifecycle hooks that notify us directly"),
             ("QueueUrl", queue.queue.queue_url, "The interruption queue"),
             ("DeadLetterQueueUrl", queue.dead_letters.queue_url, "What could not be read or handled"),

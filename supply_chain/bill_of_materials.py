@@ -7,7 +7,6 @@ asset make the same document but for its time: the serial number follows from th
 import base64
 import json
 import sys
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
@@ -27,6 +26,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from infra.asset import build_asset
+from leeward import __version__
 from supply_chain.licences import licence_of, npm_packages
 from supply_chain.locks import ASSET, BOOTSTRAP, DEVELOPMENT, Pin, read_input, read_lock
 
@@ -41,7 +41,7 @@ class InvalidBillError(ValueError):
 def asset_bill(root: Path, now: datetime) -> str:
     """Return the bill of the asset, which it builds if need be. Its digest is a property of the root component."""
     digest = build_asset(root).digest
-    leeward = _leeward(root, "leeward-asset")
+    leeward = _leeward("leeward-asset")
     leeward.properties.add(Property(name="leeward:asset:digest", value=digest))
     return _document(leeward, _python(read_lock(root / ASSET)), _direct(root, ASSET), now)
 
@@ -50,7 +50,7 @@ def development_bill(root: Path, now: datetime) -> str:
     """Return the bill of what develops, tests and synthesizes: Python's packages and npm's."""
     pins = (*read_lock(root / DEVELOPMENT), *read_lock(root / BOOTSTRAP))
     parts = {**_python(pins), **dict(_npm(root))}
-    return _document(_leeward(root, "leeward-development"), parts, _direct(root, DEVELOPMENT, BOOTSTRAP), now)
+    return _document(_leeward("leeward-development"), parts, _direct(root, DEVELOPMENT, BOOTSTRAP), now)
 
 
 def _direct(root: Path, *locks: str) -> set[str]:
@@ -66,10 +66,9 @@ def check(document: str) -> None:
         raise InvalidBillError(str(error))
 
 
-def _leeward(root: Path, name: str) -> Component:
-    version = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+def _leeward(name: str) -> Component:
     licence = _LICENCES.make_from_string("Apache-2.0")
-    return Component(type=ComponentType.APPLICATION, name=name, version=version, licenses=[licence], bom_ref=name)
+    return Component(type=ComponentType.APPLICATION, name=name, version=__version__, licenses=[licence], bom_ref=name)
 
 
 def _python(pins: Sequence[Pin]) -> dict[str, tuple[Component, frozenset[str]]]:

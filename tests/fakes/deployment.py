@@ -4,7 +4,9 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
+from leeward import __version__
 from leeward.doctor import expected
+from leeward.doctor.checks.functions import VERSION
 from leeward.doctor.facts import (
     Alarm,
     Binding,
@@ -97,7 +99,8 @@ class FakeDeployment(Calls):
         clusters = [
             {"name": name, **{f"{access}Role": role_of(name, access) for access in accesses}} for name in serving
         ]
-        reported = {"CLUSTERS": json.dumps(clusters), "QUEUE_ARN": arn("sqs", expected.QUEUE), "HOOK_TOPICS": "[]"}
+        queue = arn("sqs", expected.QUEUE)
+        reported = {"CLUSTERS": json.dumps(clusters), "QUEUE_ARN": queue, "HOOK_TOPICS": "[]", VERSION: __version__}
         self.who = WHO
         self.endpoints = set(expected.ENDPOINTS)
         self.routed = False

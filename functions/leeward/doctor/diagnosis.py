@@ -29,6 +29,7 @@ def _alone(check: Callable[[InspectedCluster], Iterator[Finding]]) -> OfCluster:
 
 DEPLOYMENT: tuple[OfDeployment, ...] = (
     functions.functions,
+    functions.version,
     functions.errors,
     functions.endpoints,
     functions.machines,

@@ -1,9 +1,8 @@
 """Every broken build that seeds catch, and the few of both forms that each version tries in `make test`."""
 
-import tomllib
 from hashlib import sha256
-from pathlib import Path
 
+from leeward import __version__
 from tests.simulation.mutations.build import Mutation
 from tests.simulation.mutations.capacity import OF_CAPACITY
 from tests.simulation.mutations.clusters import OF_CLUSTERS
@@ -26,7 +25,7 @@ EVERY: tuple[Mutation, ...] = (
     *OF_ALIASES,
     *OF_CLUSTERS,
 )
-VERSION = tomllib.loads(Path("pyproject.toml").read_text())["project"]["version"]
+VERSION = __version__
 
 
 def chosen(version: str = VERSION, number: int = 3) -> tuple[Mutation, ...]:

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from leeward import __version__
 from leeward.doctor import expected
 from leeward.doctor.diagnosis import diagnose, healthy
 from leeward.doctor.facts import Alarm, Counts, EventSource, Function, Table
@@ -23,7 +24,7 @@ def test_where_everything_is_in_order_nothing_else_is_said(patient):
     assert patient.troubles() == []
     assert healthy(findings)
     assert all(found.fix is None and found.found for found in findings)
-    assert {found.check for found in findings} == set(Check) - {Check.DEPLOYMENT, Check.UPGRADE}
+    assert {found.check for found in findings} == set(Check) - {Check.UPGRADE}
 
 
 def test_every_check_belongs_to_a_part():
@@ -35,6 +36,26 @@ def test_where_nothing_is_deployed_one_sentence_says_so(patient):
     found = patient.trouble(Check.DEPLOYMENT)
     assert "cdk deploy" in found.fix
     assert "us-east-1" in found.object
+
+
+def of_version(patient, version, *names):
+    for name in names or tuple(patient.deployment.functions):
+        found = patient.deployment.functions[name]
+        environment = {**found.environment, "LEEWARD_VERSION": version}
+        patient.deployment.functions[name] = replace(found, environment=environment)
+
+
+def test_a_deployment_of_another_version_is_named_with_both_ways_out(patient):
+    of_version(patient, "0.0.9")
+    found = patient.trouble(Check.DEPLOYMENT)
+    assert (found.state, found.object) == (State.WARNING, "version")
+    assert "0.0.9" in found.found
+    assert found.fix == f"install leeward 0.0.9 for this deployment, or deploy {__version__}"
+
+
+def test_functions_of_several_versions_are_an_update_that_has_not_ended(patient):
+    of_version(patient, "0.0.9", "leeward-drain")
+    assert "an update is under way" in patient.trouble(Check.DEPLOYMENT).found
 
 
 def test_a_function_that_is_not_there(patient):

@@ -3,11 +3,13 @@ APIs of AWS."""
 
 from collections.abc import Iterator
 
+from leeward import __version__
 from leeward.doctor import expected
 from leeward.doctor.facts import Counts, Facts, Function, Network, Table
 from leeward.doctor.finding import About, Check, Finding
 from leeward.doctor.reading import Unavailable
 
+VERSION = "LEEWARD_VERSION"  # variable of each function's environment
 REVERT = "cdk deploy --revert-drift"
 _LOGS = "aws logs tail /aws/lambda/{name} --since 1h --filter-pattern ERROR"
 
@@ -37,6 +39,27 @@ def _function(about: About, name: str, found: Function) -> Finding:
             f"its state is {found.state}, its last update {found.update}", "run leeward doctor again in a minute"
         )
     return about.ok(found.state)
+
+
+def version(facts: Facts) -> Iterator[Finding]:
+    """Compare the version of the deployed functions with that of this command: a newer one may know what the older one
+    does not.
+    """
+    readable = [one for one in facts.functions.values() if one is not None and not isinstance(one, Unavailable)]
+    deployed = sorted({one.environment.get(VERSION) or "unknown" for one in readable})
+    about = About(Check.DEPLOYMENT, "version")
+    if len(deployed) > 1:
+        yield about.warning(
+            f"the functions are of versions {' and '.join(deployed)}: an update is under way, or has failed",
+            "look at the CloudFormation stack's events, then deploy again",
+        )
+    elif deployed and deployed != [__version__]:
+        yield about.warning(
+            f"the functions are of version {deployed[0]}, this command is {__version__}",
+            f"install leeward {deployed[0]} for this deployment, or deploy {__version__}",
+        )
+    elif deployed:
+        yield about.ok(__version__)
 
 
 def errors(facts: Facts) -> Iterator[Finding]:
