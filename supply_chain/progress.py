@@ -73,7 +73,7 @@ class Step:
             self._write(f"{self.name}: failed after {seconds:.0f} s:", redraw=self.out.isatty())
             for line in self.lines[-TAIL:]:
                 self._write(f"  {line}", whole=True)
-            self._write(f"all of its output: {log}")
+            self._write(f"all of its output: {log}", whole=True)
         else:
             self._write(f"{self.name}: {seconds:.0f} s", redraw=self.out.isatty())
 

@@ -107,7 +107,7 @@ def test_two_locks_of_one_environment_agree():
 def test_pip_installs_from_locks_only():
     recipes = [line for line in (ROOT / "Makefile").read_text().splitlines() if "$(PIP) " in line]
     assert [line for line in recipes if "--require-hashes" not in line] == [
-        "\t$(PIP) --no-deps --no-build-isolation --editable ."
+        '\t@$(STEP) "4/7 leeward" -- $(PIP) --no-deps --no-build-isolation --editable .'
     ]
     assert all(" -r " in line for line in recipes if "--require-hashes" in line)
 

@@ -45,6 +45,7 @@ def test_a_short_step_has_two_lines(tmp_path):
 
 
 def test_a_failure_shows_the_output_of_both_streams_and_where_all_of_it_is(tmp_path):
+    tmp_path = tmp_path / ("a" * 120)  # wider than the terminal: a path is never cut
     code, printed, _ = ran(tmp_path, FAILING)
     assert code == 3
     assert "  first" in printed

@@ -7,6 +7,7 @@ import pytest
 
 from leeward import __version__
 from leeward.doctor import expected
+from leeward.doctor.checks.functions import VERSION
 from leeward.doctor.diagnosis import diagnose, healthy
 from leeward.doctor.facts import Alarm, Counts, EventSource, Function, Table
 from leeward.doctor.finding import PART_OF, Check, State
@@ -335,7 +336,9 @@ def test_every_read_is_denied_and_nothing_but_unknowns_is_reported(patient):
 
 
 def test_a_deployment_whose_settings_cannot_be_understood(patient):
-    patient.deployment.functions = {name: Function(environment={"CLUSTERS": "?"}) for name in expected.FUNCTIONS}
+    patient.deployment.functions = {
+        name: Function(environment={"CLUSTERS": "?", VERSION: __version__}) for name in expected.FUNCTIONS
+    }
     assert patient.trouble(Check.CLUSTER).object == "all clusters"
 
 
