@@ -19,6 +19,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "drift": ("drift --cluster prod", "drift --snapshot prod-state -o json"),
     "explain-event": ("explain-event message.json", "explain-event - --cluster prod < message.json"),
     "help": ("help drain", "help upgrade start"),
+    "init": ("init --cluster prod", "init --snapshot prod-state --to first.yaml"),
     "ips": ("ips --instance-type m5.large --pods 20", "ips --instance-type m5.large --pods 20 --warm-ip-target 5"),
     "pause": (
         'pause --cluster prod --for 2h --why "release of the shop"',
