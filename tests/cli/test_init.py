@@ -105,6 +105,16 @@ def test_a_cluster_without_groups_has_no_policy(init, system):
     assert "found no Auto Scaling group" in init(code=2)
 
 
+def test_it_says_what_to_do_next_a_line_each(leeward, system, tmp_path):
+    shown = leeward("init", "--cluster", CLUSTER, "--to", str(tmp_path / "p.yaml"))
+    assert shown.out.splitlines() == [
+        f"wrote {tmp_path}/p.yaml: 2 Auto Scaling groups",
+        "next:",
+        f"  leeward policy validate {tmp_path}/p.yaml",
+        f"  leeward plan --cluster {CLUSTER} --what-if consolidation",
+    ]
+
+
 def test_it_works_on_a_snapshot(init):
     assert parsed(init("--snapshot", SMALL)).policies
 

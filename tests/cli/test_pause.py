@@ -141,3 +141,9 @@ def test_the_table_says_who_why_and_until_when(leeward, deployment):
     shown = leeward("pause", "--why", "game day", "--for", "2h", *NOW).out
     assert f"paused: cluster {CLUSTER}: disruption, repair and upgrades, until 2026-03-02T12:00:00Z, by arn:" in shown
     assert "game day" in shown
+
+
+def test_each_pause_has_a_line(leeward, deployment):
+    leeward("pause", "--why", "game day", *NOW)
+    shown = leeward("resume", "--why", "over", "--group", GROUP, *NOW).out.splitlines()
+    assert [line.partition(":")[0] for line in shown] == ["resumed", "still paused"]

@@ -103,4 +103,10 @@ def test_diff_needs_something_to_compare_with(leeward, file):
 
 def test_the_table_of_a_diff_is_the_diff(leeward, file, system):
     shown = leeward("policy", "diff", file(f"{POLICY}  finalizer: true\n"), "--cluster", CLUSTER)
-    assert (shown.code, "+  finalizer: true" in shown.out) == (1, True)
+    assert shown.code == 1
+    assert {"--- in force", "+++ files", "+  finalizer: true"} <= set(shown.out.splitlines())
+
+
+def test_each_valid_document_has_a_line(leeward, file):
+    shown = leeward("policy", "validate", file(f"{POLICY}---\n{SETTINGS}"))
+    assert shown.out.splitlines() == ["valid: ClusterSettings blue", "valid: NodePolicy web-all"]

@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
         "next:",
         *(f"  {command}" for command in following),
     ]
-    emit(document, arguments.view, lambda: "\n".join(lines))
+    emit(document, arguments.view, lambda: lines)
     return 0
 
 

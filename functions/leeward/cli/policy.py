@@ -59,11 +59,11 @@ def run(arguments: argparse.Namespace) -> int:
     if context is None:
         documents = [{"kind": raw["kind"], "name": raw["metadata"]["name"]} for raw in _raw(policies)]
         lines = [f"valid: {document['kind']} {document['name']}" for document in documents]
-        emit({"documents": documents}, arguments.view, lambda: "\n".join(lines))
+        emit({"documents": documents}, arguments.view, lambda: lines)
         return VALID
     difference = diff(context.ports.clusters.policies(context.cluster), policies)
     text = difference or "the files say what is in force"
-    emit({"differs": bool(difference), "diff": difference}, arguments.view, lambda: text.rstrip("\n"))
+    emit({"differs": bool(difference), "diff": difference}, arguments.view, text.splitlines)
     return DIFFERENT if difference else VALID
 
 

@@ -84,7 +84,7 @@ def report(
         if pause.in_force(arguments.now)
     ]
     document = {verb: [to_json(*pair) for pair in changed], "inForce": [to_json(*pair) for pair in in_force]}
-    emit(document, arguments.view, lambda: "\n".join(_lines(changed, in_force, verb)))
+    emit(document, arguments.view, lambda: _lines(changed, in_force, verb))
 
 
 def to_json(cluster: str, pause: Pause) -> dict[str, Any]:
