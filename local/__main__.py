@@ -36,7 +36,7 @@ def main() -> int:
                 deployed = not options.stack_only and not options.empty
                 prepare(stack, deployed=deployed, empty=options.empty)
                 usage.write_environment(stack, directory)
-                state.record(directory, stack, deployed=deployed)
+                state.record(directory, stack)
                 print(f"\n{usage.text(stack, directory, deployed=deployed)}", flush=True)
                 ended.wait()
     except (LocalStackError, state.AlreadyRunningError) as error:
@@ -56,6 +56,7 @@ def prepare(stack: LocalStack, *, deployed: bool, empty: bool) -> None:
         say("groups web-spot (5 nodes) and web-on-demand (4 nodes) in three zones")
     playground.let_in(stack)
     if not deployed:
+        wait_until(lambda: empty or playground.joined(stack), SETTLE_SECONDS, "nodes Ready")
         return
     say("cdk bootstrap and cdk deploy, about 40 s …")
     say(f"deployed in {playground.install(stack):.0f} s; waiting for nodes and pods …")

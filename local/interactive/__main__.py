@@ -28,7 +28,9 @@ def main() -> int:
     parser.add_argument("--dir", type=Path, default=state.DIRECTORY, help="folder of the running make local")
     options = parser.parse_args()
     try:
-        return play(state.running(options.dir.resolve()), options)
+        stack = state.running(options.dir.resolve())
+        state.check_deployed(stack)
+        return play(stack, options)
     except (state.NotRunningError, targets.NoTargetError) as error:
         print(error, file=sys.stderr)
         return 2

@@ -110,7 +110,7 @@ class Follower:
 
 def _line(record: ledger.Termination | None, node: Mapping[str, Any] | None, stack: LocalStack) -> str:
     if record is None:
-        return "cordoned" if node is not None and ledger.is_tainted(node) else "not taken up yet"
+        return "cordoned" if node is not None and ledger.is_tainted(node) else "in service"
     if node is None:
         return f"gone, {record.evicted} pods evicted"
     pods = ledger.pods_by_node(stack).get(str(node["metadata"]["name"]), 0)

@@ -7,10 +7,11 @@ from local import fleet
 from local.demo import scenario
 from local.fleet import GroupPlan
 from local.stack import ROOT, LocalStack
-from local.workloads import apply_objects, apply_roles, read
+from local.workloads import apply_objects, read
 
 HERE = Path(__file__).parent
 POLICY, WORKLOADS, ACCESS = HERE / "policy.yaml", HERE / "workloads.yaml", HERE / "access.yaml"
+ROLES = ROOT / "manifests" / "cluster-role.yaml"
 VIEWERS = "local:viewers"  # the group of access.yaml
 GROUPS = (GroupPlan(name="web-spot", size=5, spot=True), GroupPlan(name="web-on-demand", size=4))
 NODES = sum(plan.size for plan in GROUPS)
@@ -31,8 +32,7 @@ def build_groups(stack: LocalStack) -> None:
 def install(stack: LocalStack) -> float:
     """Deploy Leeward, apply its roles and the workloads; return the seconds of the deployment."""
     seconds = stack.deploy(settings(stack))
-    apply_roles(stack)
-    apply_objects(stack, read(WORKLOADS))
+    apply_objects(stack, [*read(ROLES), *read(WORKLOADS)])
     return seconds
 
 
@@ -48,9 +48,13 @@ def newer_image(stack: LocalStack) -> str:
     return images[1]  # a group is built with the first
 
 
+def joined(stack: LocalStack) -> bool:
+    """Return whether every node is Ready."""
+    return sum(map(scenario.is_ready, stack.kubernetes("GET", "/api/v1/nodes")["items"])) >= NODES
+
+
 def settled(stack: LocalStack) -> bool:
     """Return whether every node is Ready and every pod of the workloads runs."""
-    nodes = stack.kubernetes("GET", "/api/v1/nodes")["items"]
     pods = stack.kubernetes("GET", "/api/v1/namespaces/default/pods")["items"]
     wanted = sum(int(thing["spec"].get("replicas", 0)) for thing in read(WORKLOADS))
-    return sum(map(scenario.is_ready, nodes)) >= NODES and sum(map(scenario.is_ready, pods)) >= wanted
+    return joined(stack) and sum(map(scenario.is_ready, pods)) >= wanted

@@ -12,9 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from botocore.exceptions import ClientError
+
 from local.stack import ROOT, LocalStack, LocalStackError
 
-DIRECTORY = ROOT / ".local"
+DIRECTORY = Path(os.environ.get("LEEWARD_LOCAL_DIR", ROOT / ".local"))
+TABLE = "leeward"
 LOCK, STATE, CLAIMS, STACK, ENVIRONMENT = "lock", "running.json", "claims", "stack", "env"
 
 
@@ -51,7 +54,7 @@ def held(directory: Path) -> Iterator[None]:
             _forget(directory)
 
 
-def record(directory: Path, stack: LocalStack, *, deployed: bool) -> None:
+def record(directory: Path, stack: LocalStack) -> None:
     """Write the record of a stack that is ready; readers see the whole file or none."""
     document = {
         "process": os.getpid(),
@@ -59,7 +62,6 @@ def record(directory: Path, stack: LocalStack, *, deployed: bool) -> None:
         "cluster": stack.cluster,
         "region": stack.region,
         "account": stack.account,
-        "deployed": deployed,
     }
     claims = directory / CLAIMS
     claims.mkdir(exist_ok=True)
@@ -81,12 +83,20 @@ def running(directory: Path) -> LocalStack:
         raise NotRunningError(
             f"make local (process {_process(directory)}) is not ready yet: repeat this when it prints `ready`"
         )
-    if not document["deployed"]:
-        raise NotRunningError(
-            "make local runs with STACK_ONLY=1, without Leeward, so no event has an effect: deploy it, or stop that "
-            "one and start `make local`"
-        )
     return attached(directory, document)
+
+
+def check_deployed(stack: LocalStack) -> None:
+    """Raise NotRunningError on a stack without Leeward, such as that of `make local STACK_ONLY=1`."""
+    try:
+        stack.client("dynamodb").describe_table(TableName=TABLE)
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "ResourceNotFoundException":
+            raise
+        raise NotRunningError(
+            "Leeward is not deployed on the local stack, so no event has an effect: deploy it, or stop this one and "
+            "start `make local` without STACK_ONLY=1"
+        ) from error
 
 
 def attached(directory: Path, document: Mapping[str, Any]) -> LocalStack:

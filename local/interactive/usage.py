@@ -18,7 +18,7 @@ DEPLOYED = """
 Leeward is deployed, and watches the groups web-spot (5 nodes) and web-on-demand (4 nodes). Try:
 
   .venv/bin/leeward doctor --cluster {cluster}
-  .venv/bin/leeward plan --cluster {cluster}
+  .venv/bin/leeward plan --cluster {cluster} --what-if consolidation
   .venv/bin/leeward blockers --cluster {cluster}
   .venv/bin/leeward drain NODE --cluster {cluster}            # NODE: a name from `kubectl get nodes`; asks first
   .venv/bin/leeward upgrade start web-on-demand --cluster {cluster} --ami {image} --watch
@@ -32,10 +32,11 @@ Play an event from there, and follow its node to the end:
                       # each with NODE=name or GROUP=name; without, one is chosen
 """
 STACK_ONLY = """
-Nothing of Leeward is there yet. The cluster has the groups web-spot and web-on-demand and no workload. To deploy:
+Nothing of Leeward is there yet. The cluster has the groups web-spot (5 nodes) and web-on-demand (4 nodes), and no
+workload. docs/getting-started-local.md begins here; or:
 
-  make deploy                                     # with the settings in cdk.json
   kubectl apply -f manifests/ -f local/interactive/workloads.yaml
+  make deploy                                     # with the settings in cdk.json
 """
 
 

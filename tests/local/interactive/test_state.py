@@ -4,11 +4,15 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
+from botocore.exceptions import ClientError
 
 from local.interactive import state
 from local.interactive.state import AlreadyRunningError, NotRunningError
+from local.stack import LocalStack
 
 PORT = 9  # nothing listens there
 DOCUMENT = {"process": 1, "port": PORT, "cluster": "demo", "region": "us-east-1", "account": "000000000000"}
@@ -34,8 +38,8 @@ def holder(tmp_path):
     process.communicate()
 
 
-def write(directory, **more):
-    (directory / state.STATE).write_text(json.dumps({**DOCUMENT, "deployed": True, **more}))
+def write(directory):
+    (directory / state.STATE).write_text(json.dumps(DOCUMENT))
 
 
 def test_without_a_running_stack_the_message_says_how_to_start_one(tmp_path):
@@ -48,10 +52,22 @@ def test_a_stack_that_still_starts_is_named_with_its_process(tmp_path, holder):
         state.running(tmp_path)
 
 
-def test_a_stack_without_leeward_plays_no_event(tmp_path, holder):
-    write(tmp_path, deployed=False)
-    with pytest.raises(NotRunningError, match="STACK_ONLY=1, without Leeward"):
-        state.running(tmp_path)
+def stack_that_answers(code):
+    """A stack whose describe_table answers with this error."""
+    stack = LocalStack(directory=Path())
+    error = ClientError({"Error": {"Code": code, "Message": ""}}, "DescribeTable")
+    stack._clients["dynamodb"] = Mock(describe_table=Mock(side_effect=error))
+    return stack
+
+
+def test_a_stack_without_leeward_plays_no_event():
+    with pytest.raises(NotRunningError, match=r"not deployed on the local stack.*without STACK_ONLY=1"):
+        state.check_deployed(stack_that_answers("ResourceNotFoundException"))
+
+
+def test_another_failure_is_no_missing_deployment():
+    with pytest.raises(ClientError):
+        state.check_deployed(stack_that_answers("ThrottlingException"))
 
 
 def test_a_record_of_a_killed_process_counts_for_nothing(tmp_path, holder):
