@@ -20,7 +20,9 @@ def test_it_interrupts_gracefully_and_removes_no_node_that_runs_well():
     assert not policy.drain.force
 
 
-@pytest.mark.parametrize("suggested", ["hooks: ", "terminationGracePeriod: ", "- {nodes: ", "kind: ClusterSettings"])
+@pytest.mark.parametrize(
+    "suggested", ["hooks: ", "terminationGracePeriod: ", "repair: ", "disruption:", "kind: ClusterSettings"]
+)
 def test_what_it_suggests_in_comments_would_be_accepted(suggested, tmp_path):
     text = FILE.read_text()
     assert f"# {suggested}" in text
@@ -28,6 +30,11 @@ def test_what_it_suggests_in_comments_would_be_accepted(suggested, tmp_path):
     if suggested == "kind: ClusterSettings":
         document = "\n".join(line.removeprefix("# ") for line in settings.splitlines()[1:])
         text = f"{policy}---\n{document}\n"
+    elif suggested == "disruption:":  # the section, with the lines below it
+        head, _, rest = policy.partition("  # disruption:\n")
+        section, blank, rest = rest.partition("\n\n")
+        opened = "\n".join(line.replace("  # ", "  ", 1) for line in section.splitlines())
+        text = f"{head}  disruption:\n{opened}{blank}{rest}"
     else:
         text = re.sub(rf"^(\s*)# {re.escape(suggested)}", rf"\g<1>{suggested}", policy, flags=re.MULTILINE)
     changed = tmp_path / "default.yaml"

@@ -37,6 +37,7 @@ FUNCTION = "AWS::Lambda::Function"
 FOR_LIBRARIES = {
     "LOG_LEVEL",
     "AWS_SDK_UA_APP_ID",
+    "LEEWARD_VERSION",  # leeward doctor reads it
     "AWS_DATA_PATH",
     "EVENT_SOURCE",  # fn notifications's
 }
