@@ -40,6 +40,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "resume": ('resume --cluster prod --why "release is out"',),
     "snapshot": ("snapshot --cluster prod --to prod-state",),
     "template": ("template web --cluster prod", "template web --zone us-east-1a --snapshot prod-state"),
+    "top": ("top --cluster prod", "top --cluster prod --group web --sort-by cpu", "top --snapshot prod-state -o json"),
     "uninstall": ("uninstall --cluster prod --dry-run", "uninstall --cluster prod --yes"),
     "upgrade": ("upgrade plan web --cluster prod", "upgrade start web --cluster prod --watch"),
     "upgrade plan": (

@@ -40,6 +40,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "resume": ("pause.resume", "end a pause"),
     "snapshot": ("snapshot", "write a snapshot of a cluster, for working offline"),
     "template": ("template", "show what the next node of a group would be"),
+    "top": ("top.command", "show nodes with price, use, state and blocker, refreshed on a terminal"),
     "uninstall": ("uninstall", "remove everything that Leeward has put on nodes and groups"),
     "upgrade": ("upgrade.command", "roll a group to a new template: plan, status, start"),
     "version": ("version", "show the version of Leeward"),

@@ -8,7 +8,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -61,10 +61,17 @@ def emit(document: Any, view: View | str, report: Callable[[], Report]) -> None:
         case Output.YAML:
             print(_yaml(document), end="")
         case _:
-            from leeward.cli.tables import render  # late: --help needs no tables
-
-            for line in render(report(), view, coloured=_coloured()):
+            for line in printed_lines(view, report()):
                 print(line)
+
+
+def printed_lines(view: View, report: Report) -> Iterator[str]:
+    """Yield the lines of a report, coloured where standard output takes colours. Raises InvalidInputError for a column
+    of --sort-by that no table has.
+    """
+    from leeward.cli.tables import render  # late: --help needs no tables
+
+    return render(report, view, coloured=_coloured())
 
 
 def _yaml(document: Any) -> str:
