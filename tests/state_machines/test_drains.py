@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from leeward.model.node import Taint
 from leeward.model.pod import Owner, Toleration
 from leeward.model.termination import CauseKind
 from leeward.policy.document import DrainPolicy
@@ -58,6 +59,42 @@ def test_a_pod_past_its_grace_holds_up_the_next_wave_for_a_minute_and_no_longer(
     assert system.kubernetes.done == ["evict shop/web-1", "evict shop/dns"]
     gap = system.claims.records[I].times["drained"] - START
     assert timedelta(seconds=65) < gap < timedelta(seconds=120)
+
+
+UNINITIALIZED = Taint(key="node.cloudprovider.kubernetes.io/uninitialized", value="true", effect="NoSchedule")
+
+
+def withhold_provider_id(system):
+    """The node has registered; the cloud controller has not told yet which instance it is."""
+    (node,) = system.kubernetes.nodes()
+    known = system.kubernetes.by_name[node.name]
+    system.kubernetes.by_name[node.name] = replace(known, provider_id="", taints=(UNINITIALIZED,))
+    return known
+
+
+def test_a_node_that_is_not_initialized_yet_is_waited_for_and_drained():
+    """Between the look and the termination it would take pods."""
+    system = a_system(pods=[a_pod(grace=5)])
+    known = withhold_provider_id(system)
+    claim(system, CauseKind.MANUAL)
+
+    def initialize(_state, _input):
+        there = system.kubernetes.by_name.get(known.name)
+        if there is not None and there.uninitialized and system.clock.now() >= START + timedelta(seconds=20):
+            system.kubernetes.by_name[known.name] = known
+
+    Walker(system, before=initialize).run(I)
+    assert system.kubernetes.done[0] == "evict shop/web-1"
+    assert system.claims.records[I].times["drained"] >= START + timedelta(seconds=20)
+
+
+def test_a_node_that_is_never_initialized_is_not_waited_for_longer_than_a_minute():
+    system = a_system(pods=[])
+    withhold_provider_id(system)
+    claim(system, CauseKind.MANUAL)
+    assert Walker(system).run(I).ended == "Terminated"
+    waited = system.claims.records[I].times["terminating"] - START
+    assert timedelta(seconds=60) <= waited < timedelta(seconds=70)
 
 
 def test_a_last_call_waits_for_no_wave():

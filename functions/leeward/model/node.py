@@ -98,6 +98,11 @@ class Node:
         return instance_id_of(self.provider_id)
 
     @property
+    def uninitialized(self) -> bool:
+        """True if the cloud controller does not know the instance behind the node yet; it takes no pods until then."""
+        return not self.provider_id and any(one.key == well_known.UNINITIALIZED_TAINT for one in self.taints)
+
+    @property
     def tainted(self) -> bool:
         """True if the node carries the taint of any deployment of Leeward: it is being terminated."""
         return self.disrupted_by is not None

@@ -5,7 +5,7 @@ A step works for some seconds and re-reads each second, because three state tran
 of work; then it hands over to a pause. An API server that cannot be connected to, or that lists no pods, is waited for,
 never read as an empty node. A write that fails is no such server: the drain's time runs out whatever it runs into."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -27,7 +27,7 @@ from leeward.termination.drain_plan import DrainPlan, force_delete_times
 from leeward.termination.eviction import plan_now, work
 from leeward.termination.freshness import Need
 from leeward.termination.heartbeats import heartbeats_kept, record_heartbeat
-from leeward.termination.instance_state import InstanceState, find_node, read
+from leeward.termination.instance_state import InstanceState, find_node_or_uninitialized, read
 from leeward.termination.node_removal import remove_node, return_to_service
 from leeward.termination.progress import Progress, leaving, longest_grace, moved_last
 from leeward.termination.prompt_eviction import survey_or_evict, turn_in_storm
@@ -37,6 +37,7 @@ from leeward.termination.target_deregistration import Awaited
 from leeward.workflow.steps import Step
 
 DEREGISTERING, DETACHING = "AwaitingDeregistration", "AwaitingVolumeDetachment"  # reasons of Events
+INITIALIZED_WITHIN = timedelta(seconds=60)  # a Node that has registered; the cloud controller takes seconds
 BLOCKED_AFTER = timedelta(seconds=30)  # without a pod that moved: until then a drain is only waiting for its turn
 
 
@@ -116,12 +117,26 @@ STEPS: Mapping[str, Step[Run]] = {
 }
 
 
+def _without_node(
+    run: Run, situation: InstanceState, started: datetime, uninitialized: Sequence[Node], clock: Clock
+) -> Run:
+    """Wait for the cloud controller where it has not initialized a Node yet: it may be the instance's, and take pods
+    between this look and the termination. Otherwise there is nothing to drain.
+    """
+    end = started + INITIALIZED_WITHIN
+    if uninitialized and clock.now() < end:
+        names = ", ".join(one.name for one in uninitialized)
+        why = f"no Node of the cluster stands for it yet; the cloud controller has to initialize {names}"
+        return pause_drain(run, situation, started, why, clock, hint=5, moments=[end])
+    return replace(run, next=Next.DRAINED, pause=0, why="no Node of the cluster stands for it: nothing to drain")
+
+
 def _drain_node(run: Run, situation: InstanceState, started: datetime, ports: Ports) -> Run:
     record = situation.record
     kubernetes = ports.clusters.kubernetes(record.subject.cluster)
-    node = find_node(record, kubernetes)
+    node, uninitialized = find_node_or_uninitialized(record, kubernetes)
     if node is None:
-        return replace(run, next=Next.DRAINED, pause=0, why="no Node of the cluster stands for it: nothing to drain")
+        return _without_node(run, situation, started, uninitialized, ports.clock)
     if only_surplus(record) and not node.tainted and "terminating" not in record.times:
         blocked = _blocked(plan_now(node, situation, started, kubernetes, ports))
         if blocked:

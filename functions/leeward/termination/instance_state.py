@@ -207,8 +207,19 @@ def read(instance: str, claims: Claims) -> TerminationRecord:
 
 def find_node(record: TerminationRecord, kubernetes: Kubernetes) -> Node | None:
     """Find the Node of the record's instance: by the noted name, checked against the provider id, else among all."""
+    return find_node_or_uninitialized(record, kubernetes)[0]
+
+
+def find_node_or_uninitialized(
+    record: TerminationRecord, kubernetes: Kubernetes
+) -> tuple[Node | None, tuple[Node, ...]]:
+    """Find the Node of the record's instance, as `find_node`; without one, also the Nodes that no instance is known of
+    yet: one of them may be the instance's.
+    """
     if record.subject.node:
         node = kubernetes.node(record.subject.node)
         if node is not None and node.instance_id == record.instance:
-            return node
-    return next((node for node in kubernetes.nodes() if node.instance_id == record.instance), None)
+            return node, ()
+    nodes = kubernetes.nodes()
+    found = next((node for node in nodes if node.instance_id == record.instance), None)
+    return found, () if found else tuple(node for node in nodes if node.uninitialized)

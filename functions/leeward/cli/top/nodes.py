@@ -78,8 +78,8 @@ class TopNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopFacts:
-    """Facts that were read of a cluster. `listed`: group by instance; `records`: open terminations by instance; `warnings`:
-    what could not be read, a sentence each.
+    """Facts that were read of a cluster. `listed`: group by instance; `records`: open terminations by instance;
+    `warnings`: what could not be read, a sentence each.
     """
 
     nodes: Sequence[OfferedNode]
