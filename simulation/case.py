@@ -22,6 +22,7 @@ from simulation.timeline import Streams
 from simulation.world import CONVERGE, MOST_ENTRIES, World
 
 WEEKS_FROM = 100.0  # hours
+HOURS_A_WEEK = 168.0
 SPARSE = 20.0  # troubles by the hour are so much rarer in a world that lasts weeks
 
 
@@ -71,10 +72,13 @@ class Case:
             world.last_weeks()
         return world
 
-    def run(self, *, enough: Callable[[Violation], bool] | None = None, limit: int = MOST_ENTRIES) -> Outcome:
-        """Run to the end, or to the first violation that is `enough`, or to so many entries of the timeline."""
+    def run(self, *, enough: Callable[[Violation], bool] | None = None, limit: int | None = None) -> Outcome:
+        """Run to the end, or to the first violation that is `enough`, or to so many entries of the timeline, by default
+        to `MOST_ENTRIES` for each week.
+        """
         world = self.world()
-        world.enough, world.limit = enough or world.enough, limit
+        weeks = max(1.0, self.hours / HOURS_A_WEEK)
+        world.enough, world.limit = enough or world.enough, limit or round(MOST_ENTRIES * weeks)
         return world.run(self.hours, CONVERGE)
 
     def to_json(self) -> str:

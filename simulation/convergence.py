@@ -87,12 +87,11 @@ def _messages(view: WorldView) -> Iterator[str]:
         yield f"{view.queue_depth} in the queue, {view.in_flight} in flight"
 
 
-def _records(view: WorldView) -> Iterator[str]:
+def open_records(view: WorldView, asked: AskedOf) -> Iterator[str]:
     """Yield open records without an execution. A pause until the next one is short, unless the maintenance is far
     ahead. Our hook holds an instance that we have asked its group to terminate for as long as its pods may not leave.
+    `asked`: the requests of the whole run; the view has forgotten old ones.
     """
-    asked = AskedOf()
-    asked.read(view.asked)
     for instance, opened in view.open_since.items():
         begun = view.working_since(instance)
         rests = view.now - max(view.rested_since(instance) or 0, opened)
@@ -140,7 +139,6 @@ EVENTUAL: tuple[tuple[Rule, Callable[[WorldView], Iterator[str]]], ...] = (
     (Rule.GONE, _gone),
     (Rule.HOOK, _hooks),
     (Rule.MESSAGE, _messages),
-    (Rule.RECORD, _records),
     (Rule.SIZE, _sizes),
     (Rule.DEBT, _debts),
     (Rule.LEAK, _leaks),

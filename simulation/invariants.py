@@ -4,10 +4,11 @@ It reads a `WorldView` and changes nothing. A `Checker` remembers how far it has
 costs what has happened since. The rules for nodes and for messages are in `node_rules` and `message_rules`."""
 
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 
 from local.cluster.history import Cause
 from local.cluster.model import Cluster
-from simulation.convergence import EVENTUAL, instance_of, launch_of, launched_for
+from simulation.convergence import EVENTUAL, instance_of, launch_of, launched_for, open_records
 from simulation.disruption_rules import Spent
 from simulation.drain_times import DrainTimes
 from simulation.facts import News
@@ -27,6 +28,7 @@ from simulation.view import WorldView
 __all__ = ["Checker", "HookCall", "Rule", "Violation", "WorldView", "check"]
 
 INTERFACE = 10  # addresses: the smallest instance takes as many before its first pod
+FORGOTTEN = timedelta(days=7).total_seconds()  # a closed record; Auto Scaling forgets client tokens after 8 hours
 SYNCED = 900.0  # seconds: facts are no older, unless AWS and the table fail three times in a row
 HANDING_OVER = 300.0  # seconds: an execution whose record was opened again while it was ending sees that by itself
 UNKNOWN = "are not known"  # of placement, where it had to choose without counting addresses
@@ -49,7 +51,9 @@ class Checker:
         self._budgets = MaintenanceBudgets(self._times)
         self._nodes, self._messages = NodeRules(self._times, self._budgets), MessageRules()
         self._leaving, self._holding = LeavingRules(self._times), HookRules()
-        self._launches_of: dict[str, str] = {}  # launch, of one period -> the instance that it brought
+        self._launches_of: dict[
+            str, tuple[str, float]
+        ] = {}  # launch, of one period -> the instance it brought, and when
         self._launched_for: dict[str, str] = {}  # terminating instance -> its replacement
         self._paid: set[str] = set()
         self._overpaid: dict[str, int] = {}
@@ -85,9 +89,12 @@ class Checker:
         """
         found = self.after_event(view)
         of_upgrades = ((Rule.UPGRADE, self._pace.at_the_end), (Rule.TARGET, self._members.at_the_end))
-        for rule, rule_check in (*of_upgrades, *EVENTUAL):
+        for rule, rule_check in (*of_upgrades, (Rule.RECORD, self._open_records), *EVENTUAL):
             found += [Violation(seed=self.seed, at=view.now, rule=rule, text=text) for text in rule_check(view)]
         return found
+
+    def _open_records(self, view: WorldView) -> Iterator[str]:
+        return open_records(view, self._times.asked)
 
     def _rules(self) -> tuple[tuple[Rule, Callable[[WorldView], Iterator[str]]], ...]:
         return (
@@ -143,10 +150,15 @@ class Checker:
 
     def _launches(self, view: WorldView) -> Iterator[str]:
         for token, instance in self._new("launches", view.launches):
-            first = self._launches_of.setdefault(launch_of(token), instance)
-            self._launched_for[launched_for(token)] = instance
-            if first != instance:
-                yield f"{first} and {instance} were launched for {launched_for(token)}, the second by token {token}"
+            terminating = launched_for(token)
+            first, at = self._launches_of.setdefault(launch_of(token), (instance, view.now))
+            self._launched_for[terminating] = instance
+            if first == instance:
+                continue
+            if view.open_since.get(terminating, 0.0) - at > FORGOTTEN:
+                self._launches_of[launch_of(token)] = (instance, view.now)
+                continue
+            yield f"{first} and {instance} were launched for {terminating}, the second by token {token}"
 
     def _placements(self, view: WorldView) -> Iterator[str]:
         for instance, plan in self._new("plans", view.plans):

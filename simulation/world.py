@@ -48,7 +48,7 @@ CONVERGE = 4 * 3600.0 + 30  # seconds after faults and arrivals have stopped; no
 SETTLED = 1800.0  # seconds after a launch
 STORY = 4000  # lines kept
 CLUSTER = ClusterSettings(watch_log=100, history=1000)  # no client watches it, and the invariants read at once
-MOST_ENTRIES = 2_000_000  # of the timeline: a world that has more does not become idle
+MOST_ENTRIES = 2_000_000  # of the timeline, in a week: a world that has more does not become idle
 
 
 class World(Shown):

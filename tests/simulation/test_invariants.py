@@ -11,12 +11,13 @@ from leeward.model.termination import LaunchOption, LaunchPlan, Outcome, Replace
 from leeward.policy.document import DrainPolicy
 from leeward.ports.kubernetes import EvictionRefusedError
 from local.cluster.history import Cause as Loss
-from simulation.asked import Kind
+from simulation.asked import Asked, Kind
 from simulation.aws.books import Book
 from simulation.convergence import COOLDOWN
 from simulation.faults import Crowd
 from simulation.hook_rules import NEVER_JOINS
 from simulation.invariants import HANDING_OVER, Rule, Violation, check
+from simulation.journal import Journal
 from simulation.removed_objects import Deletion, Removal
 from tests.fakes.builders import GROUP, a_group, a_policy, policies
 from tests.fakes.clock import START
@@ -30,6 +31,19 @@ def lost(world, cause):
 
 def test_a_world_at_rest_breaks_nothing(world, checker):
     assert checker.at_the_end(world) == []
+
+
+def test_requests_that_the_world_has_forgotten_still_count_at_the_end(world, checker):
+    """A maintenance far ahead excuses its open record, however many requests have come since."""
+    world.asked = Journal(kept=2)
+    world.records[INSTANCE] = a_record(at=START - timedelta(days=2))
+    later = world.now + timedelta(days=5).total_seconds()
+    world.asked.append(Asked(at=world.now, instance=INSTANCE, kind=Kind.MAINTENANCE, takes=later))
+    checker.after_event(world)
+    for number in range(5):
+        world.asked.append(Asked(at=world.now, instance=f"i-{number}", kind=Kind.MANUAL))
+        checker.after_event(world)
+    assert Rule.RECORD not in rules(checker.at_the_end(world))
 
 
 def test_a_violation_says_how_to_repeat_it_when_it_was_and_what_it_is(world, checker):
@@ -213,6 +227,16 @@ def test_an_instance_for_which_two_are_launched_is_reported_whatever_the_tokens(
     assert checker.after_event(world) == []
     world.launches.append((token, "i-c"))
     assert rules(checker.after_event(world)) == [Rule.LAUNCH]
+
+
+@pytest.mark.parametrize(("days", "found"), [(6, [Rule.LAUNCH]), (8, [])])
+def test_an_instance_whose_record_was_forgotten_meanwhile_is_replaced_again(world, checker, days, found):
+    world.launches.append((f"leeward-{INSTANCE}", "i-b"))
+    assert checker.after_event(world) == []
+    world.clock.advance(days=days)
+    world.records[INSTANCE] = a_record(at=START + timedelta(days=days))
+    world.launches.append((f"leeward-{INSTANCE}", "i-c"))
+    assert rules(checker.after_event(world)) == found
 
 
 @pytest.mark.parametrize(
