@@ -25,7 +25,8 @@ WARNINGS = frozenset({Kind.SPOT, Kind.RESERVATION})  # two minutes ahead, and ne
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
     """One request. `at` in seconds since 1970. `key` names an event that may be announced again; `takes`: when EC2
-    takes it; `deletes`: a manual drain whose flags let pods be deleted past their budgets, or give them another grace.
+    takes it; `deletes`: a manual drain whose flags let pods be deleted past their budgets, or give them another grace;
+    `keeps`: one that leaves the instance in service, cordoned.
     """
 
     at: float
@@ -34,6 +35,7 @@ class Asked:
     key: str = ""
     takes: float | None = None
     deletes: bool = False
+    keeps: bool = False
     called_off: bool = False  # the event is cancelled
 
 

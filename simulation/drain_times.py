@@ -138,6 +138,10 @@ class DrainTimes:
             if not hold.ours and (hold.default is HookResult.ABANDON or not guarded):
                 yield hold.ends
 
+    def keeps(self, instance: str, view: WorldView) -> bool:
+        """Return whether the node is drained alone, so that its cordon stays."""
+        return any(asked.keeps for asked in self._present(instance, view))
+
     def _present(self, instance: str, view: WorldView) -> Iterator[Asked]:
         """Yield the requests since the record that is open now was opened, or a moment before."""
         since = view.open_since.get(instance)

@@ -35,7 +35,7 @@ class NodeRules:
         self._bared: list[str] = []  # instances whose node has just lost our taint
         self._cordoned: set[str] = set()  # nodes whose cordon came with our taint
         self._theirs: set[str] = set()  # nodes that were cordoned before our taint came
-        self._left: list[str] = []
+        self._left: list[tuple[str, str]] = []  # (node, instance)
         self._lifted: list[str] = []
         self._warned: dict[str, float] = {}  # instance -> when EC2 takes it; those that still run
         self._is_tainted: dict[str, bool] = {}  # by instance, of nodes that are there
@@ -67,10 +67,10 @@ class NodeRules:
         if change.old is not None:
             self._compare(name, change.old, new)
 
-    def cordons(self, _: WorldView) -> Iterator[str]:
-        """Yield nodes that keep our cordon after our taint was removed."""
-        found, self._left = self._left, []
-        yield from found
+    def cordons(self, view: WorldView) -> Iterator[str]:
+        """Yield nodes that keep our cordon after our taint was removed, and are not drained alone."""
+        left, self._left = self._left, []
+        yield from (node for node, instance in left if not self._times.keeps(instance, view))
 
     def foreign_cordons(self, _: WorldView) -> Iterator[str]:
         """Yield nodes whose cordon of others was removed."""
@@ -207,7 +207,7 @@ class NodeRules:
         elif goes:
             self._bared.append(instance_behind(new))
             if name in self._cordoned and _unschedulable(new):
-                self._left.append(name)
+                self._left.append((name, instance_behind(new)))
             if name in self._theirs and not _unschedulable(new):
                 self._lifted.append(name)
         if not _unschedulable(new):

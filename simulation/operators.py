@@ -12,6 +12,7 @@ from simulation.scene import Scene, subject
 
 KUBELET_RESTARTS = 600.0  # a node that an operator deleted registers again
 UNCORDONED_AFTER = 1200.0
+KEPT_FOR = 3600.0  # drained alone; then its operator lifts the cordon
 DETACHED_FOR = 1800.0  # then its owner ends it at EC2
 WHO = "an operator"
 FLAGS = (
@@ -21,6 +22,7 @@ FLAGS = (
     DrainOptions(evict_unmanaged=False),
     DrainOptions(delete_local_data=False),
     DrainOptions(ignore_daemon_sets=False),
+    DrainOptions(keep=True),
 )
 
 
@@ -113,8 +115,15 @@ class Operators:
     def _with_flags(self, member: SimInstance, options: DrainOptions) -> str:
         """Write what `leeward drain` writes before it starts an execution; return the execution's name."""
         now, group = self._scene.timeline.instant(), self._scene.fleet.groups[member.group]
-        deletes = options.disable_eviction
-        self._scene.asked.append(Asked(at=now.timestamp(), instance=member.id, kind=Kind.MANUAL, deletes=deletes))
+        self._scene.asked.append(
+            Asked(
+                at=now.timestamp(),
+                instance=member.id,
+                kind=Kind.MANUAL,
+                deletes=options.disable_eviction,
+                keeps=options.keep,
+            )
+        )
         subject = Subject(
             instance=member.id,
             cluster=self._scene.cluster_name,
@@ -127,6 +136,8 @@ class Operators:
         )
         cause = Cause(id=f"manual#{now}", kind=CauseKind.MANUAL, at=now, options=options)
         record = self._scene.system.claims.claim(subject, cause, now)
+        if options.keep:
+            self._uncordon_later(member, KEPT_FOR)
         return execution_name(record.instance, record.attempt)
 
     def stop_execution(self, pick: int) -> None:
@@ -136,9 +147,9 @@ class Operators:
             self._scene.say(f"{WHO} stops {names[pick % len(names)]}")
             self._scene.system.machine.stop(names[pick % len(names)])
 
-    def _uncordon_later(self, member: SimInstance) -> None:
+    def _uncordon_later(self, member: SimInstance, after: float = UNCORDONED_AFTER) -> None:
         later = self._scene.timeline.after
-        later(UNCORDONED_AFTER, lambda: self._set_unschedulable(member, unschedulable=False), "operator uncordons")
+        later(after, lambda: self._set_unschedulable(member, unschedulable=False), "operator uncordons")
 
     def _set_unschedulable(self, member: SimInstance, *, unschedulable: bool) -> None:
         """Cordon, or uncordon a node that carries no taint: an operator lifts only such a cordon."""

@@ -67,6 +67,12 @@ def test_a_node_whose_pods_may_all_go_is_terminated(drain):
     assert (result.code, result.json["then"], result.json["refuse"]) == (0, "terminate", [])
 
 
+def test_a_node_that_is_drained_alone_is_kept(drain):
+    result = drain("node-b", "--force", "--keep")
+    assert (result.code, result.json["then"]) == (0, "keep")
+    assert drain("node-b", "--keep").json["then"] == "wait"  # a pod without a controller refuses first
+
+
 def test_a_node_whose_instance_ec2_does_not_list_is_removed(drain):
     assert drain("node-gone").json["then"] == "remove-node"
 

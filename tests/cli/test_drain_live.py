@@ -161,6 +161,41 @@ def test_a_drain_is_followed_to_its_end(leeward, system):
     ]
 
 
+def test_a_node_that_is_drained_alone_is_followed_until_it_is_empty(leeward, system):
+    claims = system.claims
+    Story(
+        system,
+        lambda: claims.note_attempt("i-0a", 1, times={"draining": NOW}, evicted=2),
+        lambda: claims.close("i-0a", version=1, outcome=Outcome.KEPT, now=NOW),
+    )
+    result = leeward("drain", "node-i-0a", "--keep", *TABLE)
+    assert (result.code, system.claims.read("i-0a").causes[0].options) == (0, DrainOptions(keep=True))
+    assert "node-i-0a: then keep, started i-0a-1" in result.out
+    assert "drained and cordoned, its instance is kept, 2 pods evicted" in result.err
+
+
+def test_keep_is_refused_where_a_termination_is_under_way(leeward, system):
+    assert leeward("drain", "node-i-0a", *LIVE).code == 0
+    result = leeward("drain", "node-i-0a", "--keep", *LIVE)
+    assert result.code == 1
+    assert "refused: node-i-0a: its termination is under way, and --keep does not end it" in result.err
+    assert len(system.claims.read("i-0a").causes) == 1
+
+
+def test_keep_may_be_repeated_and_a_drain_without_it_terminates_after_all(leeward, system):
+    assert leeward("drain", "node-i-0a", "--keep", *LIVE).code == 0
+    assert leeward("drain", "node-i-0a", "--keep", "--now", "2026-05-01T12:00:01Z", *LIVE[:2], *LIVE[4:]).code == 0
+    assert system.claims.read("i-0a").keeps
+    assert leeward("drain", "node-i-0a", "--now", "2026-05-01T12:00:02Z", *LIVE[:2], *LIVE[4:]).code == 0
+    assert not system.claims.read("i-0a").keeps
+
+
+def test_there_is_nothing_to_keep_of_an_instance_that_has_ended(leeward, system):
+    system.instances.set_state("i-0a", "terminated")
+    result = leeward("drain", "node-i-0a", "--keep", *LIVE)
+    assert (result.code, "its instance has ended, there is nothing to keep" in result.err) == (1, True)
+
+
 def test_a_node_that_is_returned_is_reported_with_its_reason_and_exit_1(leeward, system):
     def returned():
         system.claims.failed("i-0a", "PodEvictionFailure: shop/web")

@@ -15,6 +15,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "drain ip-10-0-0-1 --cluster prod --dry-run",
         "drain i-0123456789abcdef0 --cluster prod --watch",
         "drain --group web --cluster prod --yes --wait=false",
+        "drain ip-10-0-0-1 --cluster prod --keep",
     ),
     "drift": ("drift --cluster prod", "drift --snapshot prod-state -o json"),
     "explain-event": ("explain-event message.json", "explain-event - --cluster prod < message.json"),

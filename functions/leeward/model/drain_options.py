@@ -12,7 +12,7 @@ _NEVER = -1
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainOptions:
     """Flags of one drain. None: as the policy says. `skip_wait_for_delete`: how long past its deletion deadline a pod
-    is waited for.
+    is waited for. `keep`: the instance stays in service, and its node cordoned, once the pods have left.
 
     `voluntary`: the cause is a disruption run, so that `safe-to-evict: "true"` lifts the policy's refusals. Each step
     reads it from the record's causes, so it is not kept. `deadline`: a deadline as `terminationGracePeriod` sets one;
@@ -25,6 +25,7 @@ class DrainOptions:
     disable_eviction: bool = False
     grace_seconds: int | None = None
     skip_wait_for_delete: timedelta | None = None
+    keep: bool = False
     voluntary: bool = False
     deadline: datetime | None = None
 
@@ -39,6 +40,7 @@ class DrainOptions:
             disable_eviction=raw.get("disableEviction", False),
             grace_seconds=raw.get("graceSeconds"),
             skip_wait_for_delete=None if skip is None else NEVER if skip == _NEVER else timedelta(seconds=skip),
+            keep=raw.get("keep", False),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -51,6 +53,7 @@ class DrainOptions:
             "disableEviction": self.disable_eviction or None,
             "graceSeconds": self.grace_seconds,
             "skipWaitForDelete": None if skip is None else _NEVER if skip == NEVER else int(skip.total_seconds()),
+            "keep": self.keep or None,
         }
         return {name: value for name, value in found.items() if value is not None}
 

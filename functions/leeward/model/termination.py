@@ -50,6 +50,7 @@ class Outcome(StrEnum):
     """Outcomes of a closed record."""
 
     TERMINATED = "terminated"
+    KEPT = "kept"  # its pods have left, and that was all that was asked for: the node stays cordoned
     RETURNED_TO_SERVICE = "returned-to-service"  # PodEvictionFailure: the node is back in service
 
 
@@ -198,6 +199,11 @@ class TerminationRecord:
         if deadline is not None:
             return replace(given[-1] if given else BY_POLICY, deadline=deadline)
         return given[-1] if given else None
+
+    @property
+    def keeps(self) -> bool:
+        """True if every cause asks for a drain alone: the instance stays in service."""
+        return bool(self.causes) and all(cause.options is not None and cause.options.keep for cause in self.causes)
 
     @property
     def all_causes(self) -> tuple[Cause, ...]:

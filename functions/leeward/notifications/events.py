@@ -114,6 +114,8 @@ def _closed(record: TerminationRecord, at: datetime) -> NodeTerminationEvent:
     reason = "the instance is gone and its hooks are answered"
     if record.outcome is Outcome.RETURNED_TO_SERVICE:
         reason = "no cause requests its termination any more: it is in service again"
+    if record.outcome is Outcome.KEPT:
+        reason = "its pods have left; the instance is kept, and its node stays cordoned"
     return _event(EventType.FINISHED, record, at, "", reason=reason)
 
 

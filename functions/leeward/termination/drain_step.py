@@ -44,8 +44,9 @@ BLOCKED_AFTER = timedelta(seconds=30)  # without a pod that moved: until then a 
 def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Taint the node, evict the pods that have to leave, wait for them, and heartbeat the hooks that hold the instance.
 
-    The next step is drained (with the rest of the settle time as pause), wait, gone, failed, spare if a person has
-    detached the instance, or replace if a cause that has joined calls for another instance first.
+    The next step is drained (with the rest of the settle time as pause), kept if the instance stays in service, wait,
+    gone, failed, cancel if a person has detached the instance, or replace if a cause that has joined calls for another
+    instance first.
     """
     record = read(run.instance, ports.claims)
     return turn_in_storm(run, record, ports) or _drain(run, record, ports)
@@ -84,7 +85,9 @@ def _drain(run: Run, record: TerminationRecord, ports: Ports) -> Run:
         return sleep_on(run, situation, ports.clock)
     run = replace(run, look="")
     try:
-        return _drain_node(run, situation, started, ports)
+        drained = _drain_node(run, situation, started, ports)
+        kept = drained.next is Next.DRAINED and situation.record.keeps
+        return replace(drained, next=Next.KEPT, pause=0) if kept else drained
     except (ClusterUnreachableError, ThrottledError) as error:
         why = f"waiting for an answer, nothing is ended meanwhile: {error}"
         return pause_drain(run, situation, started, why, ports.clock, hint=10)

@@ -5,10 +5,11 @@ from dataclasses import replace
 from typing import Any
 
 from leeward.model import well_known
-from leeward.model.node import disruption_taint
+from leeward.model.node import Node, disruption_taint
 from leeward.model.seen import GONE
 from leeward.model.termination import CauseKind
 from leeward.ports import Ports
+from leeward.ports.kubernetes import Kubernetes
 from leeward.termination import decisions, volume_detachment
 from leeward.termination.freshness import Need
 from leeward.termination.heartbeats import heartbeats_kept
@@ -19,17 +20,20 @@ from leeward.termination.run import Next, Run
 
 @heartbeats_kept
 def return_to_service(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """Return the node to service: its pods did not leave in time, or no cause requests its termination any more.
-    `finish` closes the record. A Node that a person or a controller has deleted keeps its taint: its termination is
-    retried, and it takes no new pods.
+    """Return the node to service: its pods did not leave in time, or no cause requests its termination any more. A node
+    that was drained alone stays cordoned, as by its operator. `finish` closes the record. A Node that a person or a
+    controller has deleted keeps its taint: its termination is retried, and it takes no new pods.
     """
     record = read(run.instance, ports.claims)
-    cancelled = run.next is Next.CANCEL
+    cancelled, kept = run.next is Next.CANCEL, run.next is Next.KEPT
     kubernetes = ports.clusters.kubernetes(record.subject.cluster)
     node = find_node(record, kubernetes)
     why = "; ".join(record.blocked_by) or run.why or "pods did not leave in time"
     if record.surges:
         put_back(record.instance, kubernetes, ports.claims)
+    if kept:
+        _keep(node, run, kubernetes, ports)
+        return run
     if node is not None:
         if cancelled or not (node.deleting and record.has(CauseKind.NODE_DELETED)):
             kubernetes.untaint(node, disruption_taint(ports.deployment))
@@ -39,6 +43,19 @@ def return_to_service(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     return replace(
         run, next=Next.CANCELLED if cancelled else Next.RETURNED_TO_SERVICE, why=run.why if cancelled else why[:500]
     )
+
+
+def _keep(node: Node | None, run: Run, kubernetes: Kubernetes, ports: Ports) -> None:
+    """Remove the taint and leave the cordon. The cordon is noted as its operator's first, so that it does not leave
+    with the taint; run again after a crash between the two, it writes the same.
+    """
+    if node is None:
+        return
+    if node.tainted:
+        node = kubernetes.annotate(node, {well_known.CORDONED_BEFORE: "true"})
+        kubernetes.untaint(node, disruption_taint(ports.deployment))
+    message = f"{run.why}; the instance is kept, and the node stays cordoned until: kubectl uncordon {node.name}"
+    kubernetes.event(node, reason="Drained", message=message, warning=False, now=ports.clock.now())
 
 
 @heartbeats_kept

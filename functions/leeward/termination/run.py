@@ -29,6 +29,7 @@ class Next(StrEnum):
     DONE = "done"
     RETURNED_TO_SERVICE = "returned-to-service"
     CANCELLED = "cancelled"
+    KEPT = "kept"  # drained, and to be left in service, cordoned
 
 
 class NoticeKind(StrEnum):

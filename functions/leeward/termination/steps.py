@@ -136,6 +136,13 @@ def terminate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     return replace(run, why=why if asked else "it was already leaving")
 
 
+OUTCOMES: Mapping[Next, Outcome] = {  # of nodes whose instance stays
+    Next.RETURNED_TO_SERVICE: Outcome.RETURNED_TO_SERVICE,
+    Next.CANCELLED: Outcome.RETURNED_TO_SERVICE,
+    Next.KEPT: Outcome.KEPT,
+}
+
+
 def finish(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Settle the ledger, then close the record, unless a cause has joined since it was last read: then the run makes
     one more pass. A node that was returned to service and still has to terminate keeps its record open, and what it
@@ -161,8 +168,8 @@ def finish(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     if waiting:
         waited = now - record.times.get("terminated", now)
         return replace(run, next=Next.WAIT, pause=decisions.pause_seconds(waited=waited, now=now), why=waiting)
-    returned = run.next in {Next.RETURNED_TO_SERVICE, Next.CANCELLED}
-    outcome = Outcome.RETURNED_TO_SERVICE if returned else Outcome.TERMINATED
+    returned = run.next in OUTCOMES
+    outcome = OUTCOMES.get(run.next, Outcome.TERMINATED)
     try:
         ports.claims.close(run.instance, version=run.version, outcome=outcome, now=now)
     except RecordChangedError:

@@ -7,6 +7,24 @@ TERMINATION = "leeward.termination"
 
 OF_DRAINS = (
     Planted(
+        name="a node that is drained alone is uncordoned",
+        story="removes the taint as on every return to service",
+        edits=(
+            edit(
+                f"{TERMINATION}.node_removal._keep",
+                'node = kubernetes.annotate(node, {well_known.CORDONED_BEFORE: "true"})',
+                "pass",
+            ),
+        ),
+        tests=("tests/state_machines/test_kept_nodes.py",),
+    ),
+    Planted(
+        name="one drain with --keep keeps the instance from every other cause",
+        story="reads the flag of the first cause",
+        edits=(edit("leeward.model.termination.TerminationRecord.keeps", "all(", "any("),),
+        tests=("tests/state_machines/test_kept_nodes.py",),
+    ),
+    Planted(
         name="a forced drain that moves nothing is looked at every two seconds",
         story="polls until the pods that are deleted are gone",
         edits=(edit(f"{TERMINATION}.drain_step._unfinished", "2 if progress.moved else None", "2"),),

@@ -31,7 +31,8 @@ TRUE, FALSE = ("true", "t", "1", "True", "TRUE", "T"), ("false", "f", "0", "Fals
 COLUMNS = ("NODE", "POD", "ACTION", "WAVE", "GRACE", "WHY")
 DESCRIPTION = """Shows how the pods of a node (or of all nodes of an Auto Scaling group) leave it: which are evicted,
 wave by wave, what blocks them, which stay, and which forbid the drain. With --snapshot it never does more than that.
-Live and without --dry-run it starts the node's termination: drain, settle, terminate, answer lifecycle hooks."""
+Live and without --dry-run it starts the node's termination: drain, settle, terminate, answer lifecycle hooks; with
+--keep it ends with the drain, the instance stays in service and the node cordoned."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=instant,
         help="when the node is terminated, RFC 3339: remaining pods are deleted at (TIME - their grace) in any case",
     )
+    _add_flag(parser, "--keep", "keep the instance in service: drain its node and leave it cordoned")
     _add_flag(parser, "--force", "evict pods without a controller too (policy: drain.unmanagedPods)")
     _add_flag(parser, "--ignore-daemonsets", "leave DaemonSet pods on the node (default: true)")
     _add_flag(parser, "--delete-emptydir-data", "evict pods with emptyDir volumes too (policy: drain.localData)")
@@ -92,19 +94,21 @@ def run(arguments: argparse.Namespace) -> int:
     dry = arguments.dry_run or arguments.snapshot is not None
     arguments.view.check(COLUMNS)
     if not dry and arguments.cluster is not None:
-        check_can_ask(arguments, "drain", "terminates the instance (--dry-run shows the plan)")
+        does = "evicts the pods" if arguments.keep else "terminates the instance"
+        check_can_ask(arguments, "drain", f"{does} (--dry-run shows the plan)")
     context = context_of(arguments, "drain")
     targets = targets_of(context, node=arguments.node, group=arguments.group)
     plans = [_plan(target, arguments) for target in targets]
-    documents = [to_json(target, plan, arguments.now) for target, plan in zip(targets, plans, strict=True)]
-    reasons = [] if dry else [reason for target in targets if (reason := refusal_of(target))]
+    keep = _keeps(arguments)
+    documents = [to_json(target, plan, arguments.now, keep=keep) for target, plan in zip(targets, plans, strict=True)]
+    reasons = [] if dry else [reason for target in targets if (reason := refusal_of(target, keep=keep))]
     blocked = bool(reasons) or any(plan.refuse for plan in plans)
     if dry or blocked:
         _print(arguments, documents)
         if reasons:
             raise RefusedError(f"refused: {'; '.join(reasons)}; nothing was started (--dry-run shows the plan)")
         return int(blocked)
-    confirm(arguments, [effect_of(target, plan) for target, plan in zip(targets, plans, strict=True)])
+    confirm(arguments, [effect_of(target, plan, keep=keep) for target, plan in zip(targets, plans, strict=True)])
     for target, document in zip(targets, documents, strict=True):
         document["execution"] = start(target, context.ports, _request(arguments))
     _print(arguments, documents)
@@ -171,11 +175,16 @@ def options_of(arguments: argparse.Namespace) -> DrainOptions:
         disable_eviction=arguments.disable_eviction is True,
         grace_seconds=None if grace is None or grace < 0 else grace,
         skip_wait_for_delete=None if skip is None else (timedelta(seconds=skip) if skip > 0 else NEVER),
+        keep=_keeps(arguments),
         deadline=arguments.deadline,
     )
 
 
-def to_json(target: DrainTarget, plan: DrainPlan, now: datetime) -> dict[str, Any]:
+def _keeps(arguments: argparse.Namespace) -> bool:
+    return arguments.keep is True
+
+
+def to_json(target: DrainTarget, plan: DrainPlan, now: datetime, *, keep: bool = False) -> dict[str, Any]:
     """Return the document that docs/command-line.md and `docs/schema/drain.json` describe."""
     over = target.gone or (plan.deadline is not None and plan.deadline <= now)
     volumes = drain_volumes(plan, target.volumes, waits=not over and bool(target.policy.volume_detach_timeout))
@@ -197,7 +206,7 @@ def to_json(target: DrainTarget, plan: DrainPlan, now: datetime) -> dict[str, An
         "volumes": [
             {"attachment": one.attachment, "pod": one.pod.key if one.pod else None, "wait": one.wait} for one in volumes
         ],
-        "then": "remove-node" if target.gone else "wait" if plan.refuse else "terminate",
+        "then": "remove-node" if target.gone else "wait" if plan.refuse else "keep" if keep else "terminate",
     }
 
 

@@ -6,13 +6,16 @@ from leeward.termination.drain_plan import DrainPlan, PodRemoval
 MOST_BLOCKED = 3  # pods named
 
 
-def effect_of(target: DrainTarget, plan: DrainPlan) -> str:
-    """Return what the drain will do to the node: its pods, its instance, and what blocks it now."""
+def effect_of(target: DrainTarget, plan: DrainPlan, *, keep: bool = False) -> str:
+    """Return what the drain will do to the node: its pods, its instance, and what blocks it now. `keep`: the instance
+    stays in service.
+    """
     evicted = sum(one.removal is not PodRemoval.DELETE for one in plan.evict)
     deleted = len(plan.evict) - evicted
     pods = [f"evict {_counted(evicted)}", *([f"delete {_counted(deleted)}"] if deleted else [])]
     instance = f"instance {target.node.instance_id} of group {target.group}"
     end = f"remove the Node ({instance} is gone)" if target.gone else f"TERMINATE {instance}"
+    end = f"keep {instance} in service, cordoned" if keep else end
     return f"{target.node.name}: {', '.join(pods)}, then {end}{_blocked(plan)}"
 
 

@@ -38,8 +38,12 @@ class RefusedError(TerminalError):
     """Refusal of a command; nothing was changed."""
 
 
-def refusal_of(target: DrainTarget) -> str | None:
-    """Return the reason why Leeward may not terminate this node, or None when it may."""
+def refusal_of(target: DrainTarget, *, keep: bool = False) -> str | None:
+    """Return the reason why Leeward may not terminate this node, or, with `keep`, not drain it alone. None: it may."""
+    if keep and target.gone:
+        return f"{target.node.name}: its instance has ended, there is nothing to keep"
+    if keep and target.record is not None and not target.record.keeps:
+        return f"{target.node.name}: its termination is under way, and --keep does not end it"
     if target.instance is None:
         return f"{target.node.name}: EC2 knows no instance {target.node.instance_id!r} behind it"
     if target.selected is None:
@@ -68,7 +72,7 @@ def start(target: DrainTarget, ports: Ports, request: DrainRequest) -> str:
     Idempotent: a second cause joins the first one's termination, and there is one execution. Raises RefusedError for a
     node that Leeward may not terminate.
     """
-    reason = refusal_of(target)
+    reason = refusal_of(target, keep=request.options is not None and request.options.keep)
     if reason or target.instance is None:
         raise RefusedError(f"refused: {reason}")
     cause = Cause(
@@ -87,7 +91,7 @@ def start(target: DrainTarget, ports: Ports, request: DrainRequest) -> str:
 
 
 def follow(nodes: Sequence[tuple[str, str]], clock: Clock, claims: Claims, progress: Progress) -> int:
-    """Show every change of `nodes`, pairs (name, instance). Return 0 when every node is terminated, 1 when
+    """Show every change of `nodes`, pairs (name, instance). Return 0 when every node is terminated or kept, 1 when
     one was returned to service or could not be terminated by now, 130 after a Ctrl-C, which leaves everything running.
     """
     left = dict(nodes)
@@ -110,10 +114,14 @@ def follow(nodes: Sequence[tuple[str, str]], clock: Clock, claims: Claims, progr
 
 
 def _look(record: TerminationRecord | None) -> tuple[str, bool | None]:
-    """Return the state as a sentence, and the result: True terminated, False failed or in service, None under way."""
+    """Return the state as a sentence, and the result: True terminated or kept, False failed or in service, None if it
+    is under way.
+    """
     if record is None:
         return "nothing is written down about it any more", False
     if record.status is Status.CLOSED:
+        if record.outcome is Outcome.KEPT:
+            return f"drained and cordoned, its instance is kept, {record.pods_evicted} pods evicted", True
         if record.outcome is Outcome.TERMINATED:
             return f"gone, {record.pods_evicted} pods evicted", True
         return f"in service again: {record.failure or 'nothing wants it gone any more'}", False

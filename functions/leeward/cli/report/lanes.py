@@ -17,6 +17,7 @@ from leeward.model.termination import CauseKind, Outcome, TerminationRecord
 
 _NO_DATE = datetime.min.replace(tzinfo=UTC)
 _OUT_OF_SERVICE = frozenset({CauseKind.UNHEALTHY, CauseKind.STATE_CHANGE})  # before any of Leeward's
+_STAYED = frozenset({Outcome.RETURNED_TO_SERVICE, Outcome.KEPT})
 _CORDONS = {Machine.UPGRADE: "CordonOldNodes", Machine.DISRUPTION: "TaintNodes"}
 
 # Times of a termination record at which a phase begins: the first eviction, the last pod, EC2's confirmation.
@@ -164,7 +165,7 @@ def _of_record(record: TerminationRecord) -> Leaving:
     times = {phase: record.times[name] for name, phase in PHASES_OF_TIMES.items() if name in record.times}
     if "tainted" in record.times:
         times[Phase.CORDONED] = record.times["tainted"]
-    back = record.times.get("closed") if record.outcome is Outcome.RETURNED_TO_SERVICE else None
+    back = record.times.get("closed") if record.outcome in _STAYED else None
     return Leaving(times=times, back=back)
 
 

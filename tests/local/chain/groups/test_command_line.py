@@ -60,6 +60,25 @@ def test_a_drain_is_planned_live_then_done_and_then_drawn(stack, crew, leeward, 
     assert again.read_bytes() == page.read_bytes()
 
 
+def test_a_node_drained_with_keep_stays_in_service_cordoned_and_without_pods(stack, crew, leeward):
+    team = crew(1)
+    kept = team.instances[0]
+    node = team.node_name(kept)
+    team.run_pods(fleet.deployment("moves", 1, grace=1), instance=kept)
+    code, _, err = leeward("drain", node, "--keep", "--yes", "--wait=false")
+    assert code == 0, err
+    assert team.closed(kept).outcome == "kept"
+    (group,) = stack.client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[team.group])[
+        "AutoScalingGroups"
+    ]
+    assert [(one["InstanceId"], one["LifecycleState"]) for one in group["Instances"]] == [(kept, "InService")]
+    spec = ledger.nodes(stack)[kept]["spec"]
+    assert spec["unschedulable"]
+    assert "leeward.dev/disrupted" not in {taint["key"] for taint in spec.get("taints") or ()}
+    assert team.pods_on(node) == []
+    stack.kubectl("uncordon", node)
+
+
 def test_a_group_is_drained_past_its_budget_with_kubectls_flags_and_followed_to_the_end(stack, crew, leeward):
     """`--disable-eviction` reaches every step of every node's execution; without it nothing would leave."""
     team = crew(2)
