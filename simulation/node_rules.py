@@ -24,6 +24,7 @@ NOTICE = 120.0  # seconds from a spot warning to the end
 IN_GOOD_TIME = 40.0  # a hook that began to hold the instance later than so long before the end may still wait
 UNTAINTED = 20.0  # seconds that the node of a warned instance may be without our taint
 TAINTED_AGAIN = 120.0  # seconds in which a drain repeats its taint, once the API server answers again
+WRITE_TAKES = 5.0  # seconds from the read of the record to the write of the node: two slow calls, and their work
 
 
 class NodeRules:
@@ -94,8 +95,8 @@ class NodeRules:
 
     def untainted(self, view: WorldView) -> Iterator[str]:
         """Yield nodes that lost our taint while a termination is open. A termination that returns its node to service
-        removes its own taint. A write that an API server in trouble applies late may be older than the claim: claims
-        are in another store, so the drain taints the node again; so it does where a step outlives its execution.
+        removes its own taint. A write may be older than the claim, by seconds or by as long as an API server in trouble
+        takes: claims are in another store, so the node is tainted again; so it is where a step outlives its execution.
         """
         bared, self._bared = self._bared, []
         for instance in bared:
@@ -104,7 +105,8 @@ class NodeRules:
                 continue
             stopped = view.rested_since(instance)
             outlived = stopped is not None and view.now - stopped < OUTLIVES  # the step that returned it to service
-            if outlived or (view.troubled(LONGEST_CALL) and view.now - view.open_since[instance] < LONGEST_CALL):
+            takes = LONGEST_CALL if view.troubled(LONGEST_CALL) else WRITE_TAKES
+            if outlived or view.now - view.open_since[instance] < takes:
                 self._outrun[instance] = view.now
             else:
                 yield f"{instance}, whose executions are in {', '.join(states) or 'no state'}"

@@ -5,6 +5,7 @@ the same termination twice is idempotent. A node is gone when its end shrank its
 stayed when it was returned to service, or when its group replaced it because another controller had ended it first."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 from leeward.disruption.command import Command
@@ -16,7 +17,8 @@ from leeward.model.surge_instance import NoOffset
 from leeward.model.termination import Cause, Outcome, Status, TerminationRecord
 from leeward.ports import Ports
 from leeward.termination import capacity_ledger
-from leeward.termination.execution import is_open, request, subject_of
+from leeward.termination.execution import request, subject_of
+from leeward.termination.unclaimed_nodes import untaint_unclaimed
 
 
 def taint_nodes(record: DisruptionRecord, ports: Ports) -> int:
@@ -41,12 +43,10 @@ def return_to_service(record: DisruptionRecord, nodes: Mapping[str, str], ports:
     kubernetes = ports.clusters.kubernetes(record.cluster)
     for name, instance in nodes.items():
         node = kubernetes.node(name)
-        if node is None or node.instance_id != instance or not node.tainted or is_open(instance, ports.claims):
+        if node is None or node.instance_id != instance or not node.tainted:
             continue
-        try:
-            kubernetes.untaint(node, disruption_taint(ports.deployment))
-        except ObjectGoneError:
-            continue
+        with suppress(ObjectGoneError):
+            untaint_unclaimed(node, kubernetes, ports)
 
 
 def request_terminations(record: DisruptionRecord, ports: Ports, only: Iterable[str] | None = None) -> None:

@@ -6,12 +6,13 @@ from datetime import timedelta
 from leeward.cluster.facets import required
 from leeward.cluster.state import ClusterState
 from leeward.model.group import WARMED
-from leeward.model.node import Node, disruption_taint
+from leeward.model.node import Node
 from leeward.model.termination import Status, TerminationRecord
 from leeward.ports import Ports
 from leeward.ports.autoscaling import Groups
 from leeward.reconcile.records import read_records
 from leeward.reconcile.result import ReconcileResult
+from leeward.termination.unclaimed_nodes import untaint_unclaimed
 
 SECOND_OBSERVATION = timedelta(minutes=10)
 
@@ -30,8 +31,8 @@ def remove_stale_taints(state: ClusterState, ports: Ports, result: ReconcileResu
                 continue
             if ports.claims.once(f"stale-taint#{node.uid}", SECOND_OBSERVATION, ports.clock.now()):
                 continue
-            ports.clusters.kubernetes(state.cluster).untaint(node, disruption_taint(ports.deployment))
-            result.untainted.append(node.name)
+            if untaint_unclaimed(node, ports.clusters.kubernetes(state.cluster), ports):
+                result.untainted.append(node.name)
 
 
 def report_foreign_taints(state: ClusterState, ports: Ports, result: ReconcileResult) -> None:

@@ -77,20 +77,6 @@ OF_DISRUPTION = (
         scenario=DISRUPTIONS,
     ),
     Mutation(
-        name="nodes of dropped commands keep the taint",
-        story="leaves it to the reconciler, which knows them as the run's",
-        breaks=edited(
-            edit(
-                f"{DISRUPTION}.terminations.return_to_service",
-                "kubernetes.untaint(node, disruption_taint(ports.deployment))",
-                "pass",
-            ),
-            edit(f"{DISRUPTION}.reconciler.reconcile_disruption", "if record.open:", "if True:"),
-        ),
-        rules=frozenset({Rule.STALE_TAINT}),
-        scenario=DISRUPTIONS,
-    ),
-    Mutation(
         name="a node of a disruption run is terminated before its replacement is launched",
         story="claims the node for its method and forgets the launch that it offsets",
         breaks=edited(

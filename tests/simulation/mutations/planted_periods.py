@@ -317,6 +317,18 @@ OF_STEPS = (
         tests=("tests/state_machines", "tests/unit/termination"),
     ),
     Planted(
+        name="a node that is claimed while it returns to service stays without its taint",
+        story="has read the record, and does not look again after the write",
+        edits=(
+            edit(
+                "leeward.termination.unclaimed_nodes.untaint_unclaimed",
+                "kubernetes.untaint(node, taint)\n    if is_open(node.instance_id, ports.claims):",
+                "kubernetes.untaint(node, taint)\n    if False:",
+            ),
+        ),
+        tests=("tests/unit/termination/test_unclaimed_nodes.py",),
+    ),
+    Planted(
         name="stale taints are removed at first sight",
         story="takes a node without a record for one that nothing terminates",
         edits=(

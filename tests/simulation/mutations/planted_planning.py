@@ -53,6 +53,18 @@ OF_PLANNING = (
         tests=("tests/unit/disruption/test_rollback.py",),
     ),
     Planted(
+        name="nodes of dropped commands keep the taint",
+        story="leaves it to the reconciler, which knows them as the run's",
+        edits=(
+            edit(
+                "leeward.disruption.terminations.return_to_service",
+                "untaint_unclaimed(node, kubernetes, ports)",
+                "pass",
+            ),
+        ),
+        tests=("tests/unit/disruption/test_rollback.py",),
+    ),
+    Planted(
         name="consolidation ignores minimumSavings",
         story="takes every cent",
         edits=(edit("leeward.disruption.savings.reason_not_worth", "if savings < least:", "if False:"),),
