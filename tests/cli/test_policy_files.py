@@ -109,6 +109,8 @@ def test_a_path_or_glob_that_names_no_file_is_refused(folder, pattern):
 
 BROKEN = [
     ("spec:\n  a: 1\n  a: 2\n", "line 3 column 3: found the key a twice, expected each key once"),
+    ("\u202eta: 1\n\u202eta: 2\n", "line 2 column 1: found the key \\u202eta twice, expected each key once"),
+    (f"{'k' * 900}: 1\n{'k' * 900}: 2\n", f"line 2 column 1: found the key {'k' * 77}... twice, expected each"),
     (
         "spec: {drain: {force: true, force: true}}",
         "line 1 column 29: found the key force twice, expected each key once",
@@ -129,6 +131,13 @@ def test_broken_yaml_is_refused_with_its_place(leeward, tmp_path, text, message)
     folder = a_snapshot(tmp_path, policy=text)
     reported = leeward.refuses("drain", "node-a", "--snapshot", folder)
     assert reported.startswith(f"{folder}/policy.yaml: {message}")
+
+
+def test_a_refusal_of_yaml_is_one_printable_line(tmp_path):
+    (tmp_path / "p.yaml").write_text("\u202eta: 1\n\u202eta: 2\n")
+    with pytest.raises(InvalidPolicyError, match=r"found the key \\u202eta twice") as refused:
+        read_documents(tmp_path / "p.yaml")
+    assert str(refused.value).isprintable()
 
 
 def test_dates_stay_text(tmp_path):

@@ -200,9 +200,17 @@ def shown(value: Any) -> str:
 
 
 def _quoted(value: Any) -> str:
-    """Return JSON that keeps non-ASCII letters, and escapes characters that would break or disguise the line."""
-    text = json.dumps(value, ensure_ascii=False)
-    return text if text.isprintable() else "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
+    """Return JSON that keeps non-ASCII letters."""
+    return legible(json.dumps(value, ensure_ascii=False))
+
+
+def legible(text: str, most: int | None = None) -> str:
+    """Return the text with the characters escaped that would break or disguise its line, such as a right-to-left
+    override, cut to `most` characters.
+    """
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
+    return text if most is None or len(text) <= most else f"{text[: most - 3]}..."
 
 
 def duration_expected(low: timedelta, high: timedelta) -> str:

@@ -14,12 +14,14 @@ import yaml
 
 from leeward.errors import InvalidPolicyError
 from leeward.policy.document import ClusterPolicies
+from leeward.policy.fields import legible
 from leeward.policy.parse import parse_documents
 from leeward.policy.write import parameters
 
 LARGEST_FILE = 1024 * 1024  # bytes; SSM holds 8 KB of each document
 DEEPEST = 32  # levels of nesting; a policy has seven
 MOST_NODES = 20_000  # values of one file
+LONGEST_NAME, LONGEST_PROBLEM = 80, 400  # characters that a message repeats from the file, or from its reader
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -32,7 +34,10 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
     for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
         if (key.tag, key.value) in seen:
             raise yaml.constructor.ConstructorError(
-                None, None, f"found the key {key.value} twice, expected each key once", key.start_mark
+                None,
+                None,
+                f"found the key {legible(key.value, LONGEST_NAME)} twice, expected each key once",
+                key.start_mark,
             )
         seen.add((key.tag, key.value))
     return loader.construct_mapping(node, deep=True)
@@ -55,7 +60,7 @@ def read_documents(path: Path) -> list[tuple[str, Any]]:
     except yaml.MarkedYAMLError as error:
         raise InvalidPolicyError(f"{path}: {_place(error)}: {_problem(error)}") from error
     except (OSError, yaml.YAMLError, ValueError, RecursionError) as error:
-        reason = re.sub(r"\s+", " ", str(error)) or type(error).__name__
+        reason = legible(re.sub(r"\s+", " ", str(error)), LONGEST_PROBLEM) or type(error).__name__
         raise InvalidPolicyError(f"{path}: document: found {reason}, expected a YAML file of policies") from error
     several = len(parsed) > 1
     sources = [f"{path}#{number}" if several else str(path) for number in range(1, len(parsed) + 1)]
@@ -105,11 +110,11 @@ def _not_plain(event: yaml.Event) -> str:
     """Return what of the event is not plain YAML, empty if nothing is."""
     found = ""
     if isinstance(event, yaml.AliasEvent):
-        found = f"the alias *{event.anchor}"
+        found = f"the alias *{legible(str(event.anchor), LONGEST_NAME)}"
     elif isinstance(event, yaml.NodeEvent) and event.anchor:
-        found = f"the anchor &{event.anchor}"
+        found = f"the anchor &{legible(event.anchor, LONGEST_NAME)}"
     elif isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent) and event.tag is not None:
-        found = f"the tag {event.tag}"
+        found = f"the tag {legible(event.tag, LONGEST_NAME)}"
     elif isinstance(event, yaml.ScalarEvent) and event.value == "<<" and event.implicit[0]:
         found = "the merge key <<"
     elif isinstance(event, yaml.ScalarEvent) and _SURROGATE.search(event.value):
@@ -162,5 +167,5 @@ def _problem(error: yaml.MarkedYAMLError) -> str:
     return (
         problem
         if problem.startswith("found ") and ", expected " in problem
-        else f"found no YAML ({problem}), expected YAML"
+        else f"found no YAML ({legible(problem, LONGEST_PROBLEM)}), expected YAML"
     )
