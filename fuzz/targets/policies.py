@@ -80,9 +80,7 @@ class PolicyTexts(Target[str]):
     def generate(self, chance: Random) -> str:
         """Return a changed file, or a document in another style of YAML."""
         if chance.random() < 0.3:
-            dumped = yaml.safe_dump(
-                _document(chance), default_flow_style=chance.choice((None, True, False)), allow_unicode=True
-            )
+            dumped = _dumped(_document(chance), chance.choice((None, True, False)))
             return dumped if chance.random() < 0.5 else mutated_text(chance, dumped, policy_texts())
         text = chance.choice(pieces())
         return mutated_text(chance, text, policy_texts())
@@ -102,6 +100,14 @@ class PolicyTexts(Target[str]):
     def smaller(self, value: str) -> Iterator[str]:
         """Yield shorter texts."""
         return shorter_texts(value)
+
+
+def _dumped(document: Any, flow_style: bool | None) -> str:
+    """Return the document as YAML; as JSON, which is YAML too, where the YAML writer cannot follow its nesting."""
+    try:
+        return yaml.safe_dump(document, default_flow_style=flow_style, allow_unicode=True)
+    except RecursionError:
+        return json.dumps(document, ensure_ascii=False)
 
 
 class _File:
