@@ -28,7 +28,12 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         'pause --cluster prod --all --why "before leeward uninstall"',
     ),
     "place": ("place web --count 3 --pods 10 --cluster prod",),
-    "plan": ("plan --cluster prod", "plan --snapshot prod-state --method consolidation", "plan --validate plan.json"),
+    "plan": (
+        "plan --cluster prod",
+        "plan --snapshot prod-state --method consolidation",
+        "plan --cluster prod --validate plan.json",
+        "plan --cluster prod --apply --watch",
+    ),
     "policy": (
         "policy validate policies/*.yaml",
         "policy diff policies/prod.yaml --cluster prod",

@@ -5,6 +5,7 @@ Decides how a plan is read and printed; `leeward.disruption` makes it."""
 import argparse
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from leeward.adapters.folder.schema import SchemaError, check_of
 from leeward.cli.cluster_state import cluster_of
 from leeward.cli.node_filter import add_node_filters, node_filter
 from leeward.cli.output import emit
+from leeward.cli.plan_apply import Request, add_apply, apply, check_apply, last_run
 from leeward.cli.plan_document import to_json
 from leeward.cli.plan_tables import plan_report
 from leeward.cli.what_if import WhatIf, switched_on
@@ -31,12 +33,13 @@ DESCRIPTION = """Shows the next run of voluntary disruption: how many nodes ther
 which nodes are blocked and by what, and one row for each command with the nodes that are removed and what is launched
 before. One method acts in a run, the first that has something to do: expiration, drift, emptiness, consolidation. With
 --what-if a method is planned as if the policies had switched it on. With --method unhealthy it shows the nodes that
-the minute reconciler would replace because they are NotReady or their instance is impaired. Nothing is changed. With
---validate an earlier plan (the JSON of this command) is checked again: what still holds is printed."""
+the minute reconciler would replace because they are NotReady or their instance is impaired. With --validate an earlier
+plan (the JSON of this command) is checked again: what still holds is printed. Nothing is changed, unless --apply is
+given: it asks, and starts the disruption run of the commands shown, which drains and TERMINATES their nodes."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add one method, a method to switch on, an earlier plan, the filters, and what is shown."""
+    """Add one method, a method to switch on, an earlier plan, the filters, what is shown, and the start of the run."""
     parser.add_argument("--method", choices=[name.value for name in MethodName], help="this method alone")
     parser.add_argument(
         "--what-if", choices=[method.value for method in WhatIf], help="as if the policies had switched it on"
@@ -45,12 +48,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pods", action="store_true", help="show where each pod goes")
     parser.add_argument("--verbose", action="store_true", help="show for every node why it stays")
     add_node_filters(parser)
+    add_apply(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Plan or check, and print."""
+    """Plan or check, and print; with --apply start the run. Return 1 where the start is refused."""
+    check_apply(arguments)
     earlier = read_plan(arguments.validate) if arguments.validate is not None else None
     context, snapshot = cluster_of(arguments, "plan")
+    last = last_run(context) if arguments.apply else None
     listed = node_filter(arguments, context)
     if arguments.what_if is not None:
         snapshot = switched_on(snapshot, WhatIf(arguments.what_if))
@@ -58,14 +64,14 @@ def run(arguments: argparse.Namespace) -> int:
     plan = _plan(snapshot, context.ports, only, earlier)
     names = {node.name for node in snapshot.nodes if listed.includes(node.labels, _group(snapshot, node))}
     document = to_json(plan, snapshot, listed=names, asked=only)
-    emit(
-        document,
-        arguments.view,
-        lambda: plan_report(
-            document, pods=arguments.pods, verbose=arguments.verbose, asked=arguments.method, warnings=plan.warnings
-        ),
-    )
-    return 0
+    show = partial(plan_report, document, pods=arguments.pods, verbose=arguments.verbose, asked=arguments.method)
+    report = partial(show, warnings=plan.warnings)
+    if not arguments.apply:
+        emit(document, arguments.view, report)
+        return 0
+    shown = tuple(command for command in plan.commands if names.intersection(command.nodes))
+    request = Request(plan=replace(plan, commands=shown), snapshot=snapshot, last=last, document=document)
+    return apply(arguments, context, request, report)
 
 
 def _plan(snapshot: ClusterSnapshot, ports: Ports, only: MethodName | None, earlier: Plan | None) -> Plan:

@@ -121,7 +121,7 @@ class _Planner:
         if plan is None:
             return
         result.timed_out += [f"{cluster}: {method.value}" for method in plan.timed_out]
-        claimed = _claim(plan, snapshot, record, ports)
+        claimed = claim(plan, snapshot, record, ports)
         if claimed is not None:
             result.disruptions.append(start(claimed, ports))
         result.events += write_blocked_events(snapshot, plan, for_seconds(writing, ports.clock), ports.clusters, note)
@@ -145,10 +145,10 @@ def claim_disruption(cluster: str, ports: Ports) -> DisruptionRecord | None:
         return None
     record = ports.disruptions.read(cluster)
     snapshot = observe(cluster, ports, record)
-    return _claim(plan_disruption(snapshot, budget=search_budget(ports)), snapshot, record, ports)
+    return claim(plan_disruption(snapshot, budget=search_budget(ports)), snapshot, record, ports)
 
 
-def _claim(
+def claim(
     plan: Plan, snapshot: ClusterSnapshot, last: DisruptionRecord | None, ports: Ports
 ) -> DisruptionRecord | None:
     """Claim the plan's nodes with one conditional write: a second writer finds the record of the first."""
