@@ -181,13 +181,13 @@ def test_a_group_that_does_not_exist_is_bad_input(leeward, tmp_path):
         assert "found no group 'wbe'" in leeward.refuses(verb, "--snapshot", snapshot, "--group", "wbe")
 
 
-def test_without_a_policy_the_table_says_that_nothing_is_selected(leeward, tmp_path):
+def test_without_a_policy_a_warning_says_that_nothing_is_selected(leeward, tmp_path):
     snapshot = a_disruption_snapshot(tmp_path)
     (snapshot / "policy.yaml").unlink()
     result = leeward("plan", "--snapshot", snapshot, "--now", NOON)
     assert result.code == 0
     assert "nothing to do" in result.out
-    assert "there is no policy.yaml: no group is selected" in result.out
+    assert result.err.startswith("leeward: warning: policy.yaml is missing: no group is selected, so nothing is")
 
 
 def test_an_earlier_plan_is_checked_again(leeward, ask, tmp_path):

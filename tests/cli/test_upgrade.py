@@ -185,7 +185,8 @@ def test_a_zone_without_addresses_for_a_new_node_is_a_blocker(plan):
 def test_the_control_planes_version_comes_from_describe_cluster(plan):
     assert codes(plan("--kubernetes-version", "1.31")) == [("ControlPlaneUnknown", "warning")]
     cluster = {"cluster": {"name": "prod", "version": "1.30"}}
-    assert codes(plan("--kubernetes-version", "1.31", code=1, cluster=cluster)) == [("KubeletNewer", "blocker")]
+    known = {"cluster": cluster, "images": {"Images": []}}
+    assert codes(plan("--kubernetes-version", "1.31", code=1, **known)) == [("KubeletNewer", "blocker")]
 
 
 def test_suspended_processes_are_read_from_the_group(plan):

@@ -25,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Count and print the allowed disruptions."""
     _, snapshot = cluster_of(arguments, "budget")
     found = all_allowances(snapshot)
-    emit(to_json(found), arguments.view, lambda: _report(found, snapshot.warnings))
+    emit(to_json(found), arguments.view, lambda: _report(found, snapshot.warnings), snapshot.warnings)
     return 0
 
 

@@ -11,17 +11,11 @@ from leeward.errors import LeewardError
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.gather import gather
 
-NO_POLICY = (
-    "there is no policy.yaml: no group is selected, so nothing is a candidate (docs/policy.md has the shortest one)"
-)
-
 
 def cluster_of(arguments: argparse.Namespace, verb: str) -> tuple[ClusterContext, ClusterSnapshot]:
     """Return the cluster of --snapshot or --cluster, and its state. Raises InvalidInputError without either."""
     warnings: list[str] = []
     context = context_of(arguments, verb, warnings.append)
-    if not context.has_policies:
-        warnings.append(NO_POLICY)
     check_prices(context)
     state = gather(context.ports, context.cluster, arguments.now)
     name = state.cluster or state.policies.settings.name

@@ -115,15 +115,18 @@ class ClusterContext:
 
 
 def context_of(arguments: argparse.Namespace, verb: str, say: Callable[[str], None] | None = None) -> ClusterContext:
-    """Return the cluster of --snapshot or --cluster. `say` takes what matters of a folder although nothing fails,
-    standard error without it. Raises InvalidInputError with neither option, or for a folder that does not exist.
+    """Return the cluster of --snapshot or --cluster; the arguments' view gets the warnings about files that a folder
+    lacks. `say` takes what matters of a folder although nothing fails, standard error without it. Raises
+    InvalidInputError with neither option, or for a folder that does not exist.
     """
     if arguments.snapshot is not None:
         from leeward.adapters.folder.wiring import folder_ports  # late: live needs no parsers of files
+        from leeward.cli.missing_files import missing_files
         from leeward.cli.required_files import check_files
 
         folder = Folder(arguments.snapshot, arguments.cluster or "")
         check_files(folder, verb)
+        arguments.view = arguments.view._replace(warnings=missing_files(folder, verb, arguments))
         return ClusterContext(
             ports=folder_ports(folder, arguments.now, say or tell), cluster=arguments.cluster or "", folder=folder
         )

@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
     context, snapshot = cluster_of(arguments, "drift")
     listed = node_filter(arguments, context)
     found = [one for one in all_drift(snapshot) if _includes(listed, snapshot, one.node)]
-    emit(to_json(found, snapshot), arguments.view, lambda: _report(found, snapshot))
+    emit(to_json(found, snapshot), arguments.view, lambda: _report(found, snapshot), snapshot.warnings)
     return 0
 
 

@@ -8,7 +8,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -37,11 +37,14 @@ class Output(StrEnum):
 
 
 class View(NamedTuple):
-    """Options of the tables of a command: `-o`, `--no-headers` and `--sort-by`."""
+    """Options of the tables of a command: `-o`, `--no-headers` and `--sort-by`. `warnings`: files that a snapshot
+    folder lacks, a sentence each.
+    """
 
     output: Output
     headers: bool = True
     sort_by: str = ""
+    warnings: tuple[str, ...] = ()
 
     def check(self, columns: Iterable[str]) -> None:
         """Check the column of --sort-by. Commands that change something call it first. Raises InvalidInputError."""
@@ -50,19 +53,31 @@ class View(NamedTuple):
             raise InvalidInputError(f"--sort-by: found {self.sort_by!r}, expected one of {', '.join(known)}")
 
 
-def emit(document: Any, view: View | str, report: Callable[[], Report]) -> None:
-    """Write the result to standard output. `report` is called only if the output is a table. Raises InvalidInputError
-    for a column of --sort-by that no table has.
+def emit(document: Any, view: View | str, report: Callable[[], Report], warnings: Sequence[str] = ()) -> None:
+    """Write the result to standard output, and the view's warnings to standard error. `report` is called only if the
+    output is a table. `warnings`: stand in the document as well; the table has them. Raises InvalidInputError for a
+    column of --sort-by that no table has.
     """
     view = View(Output(view)) if isinstance(view, str) else view
     match view.output:
         case Output.JSON:
-            print(json.dumps(document, indent=2))
+            print(json.dumps(with_warnings(document, (*view.warnings, *warnings)), indent=2))
         case Output.YAML:
-            print(_yaml(document), end="")
+            print(_yaml(with_warnings(document, (*view.warnings, *warnings))), end="")
         case _:
             for line in printed_lines(view, report()):
                 print(line)
+    for warning in view.warnings:
+        tell(f"warning: {warning}")
+
+
+def with_warnings(document: Any, warnings: Sequence[str]) -> Any:
+    """Return the document with the warnings as its last key, of a list each one; a Kubernetes object as it is."""
+    if isinstance(document, list):
+        return [with_warnings(one, warnings) for one in document]
+    if not warnings or "apiVersion" in document:
+        return document
+    return {**document, "warnings": [*document.get("warnings", ()), *warnings]}
 
 
 def printed_lines(view: View, report: Report) -> Iterator[str]:

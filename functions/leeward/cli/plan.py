@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     show = partial(plan_report, document, pods=arguments.pods, verbose=arguments.verbose, asked=arguments.method)
     report = partial(show, warnings=plan.warnings)
     if not arguments.apply:
-        emit(document, arguments.view, report)
+        emit(document, arguments.view, report, plan.warnings)
         return 0
     shown = tuple(command for command in plan.commands if names.intersection(command.nodes))
     request = Request(plan=replace(plan, commands=shown), snapshot=snapshot, last=last, document=document)

@@ -110,7 +110,7 @@ def apply(
     if for_people:
         print(f"run {run['number']} of {context.cluster}: {run['said']} (execution {run['execution']})")
     else:
-        emit({**request.document, "run": run}, arguments.view, report)
+        emit({**request.document, "run": run}, arguments.view, report, request.plan.warnings)
     if not arguments.watch:
         return 0
     from leeward.cli.plan_following import follow  # late: only a run that is followed needs it
@@ -124,7 +124,7 @@ def _refuse(arguments: argparse.Namespace, request: Request, reason: str) -> int
         tell(f"not started: {reason}")
     else:
         run = {"started": False, "number": None, "execution": None, "said": reason}
-        emit({**request.document, "run": run}, arguments.view, lambda: f"not started: {reason}")
+        emit({**request.document, "run": run}, arguments.view, lambda: f"not started: {reason}", request.plan.warnings)
     return 1
 
 
