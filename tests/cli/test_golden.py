@@ -12,17 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from leeward.adapters import wiring
-from leeward.doctor import expected
-from leeward.errors import AccessDeniedError
 from tests.cli.command import NOON, SMALL
+from tests.cli.live_answers import ANSWERS
 from tests.cli.snapshots import placement, upgrade
 from tests.cli.snapshots.disruption import POLICY, a_disruption_snapshot, a_pod, a_template
-from tests.cli.snapshots.live_world import LiveWorld
 from tests.cli.snapshots.placement import items
-from tests.cli.test_doctor import deployment, system  # noqa: F401  (fixtures)
-from tests.cli.test_uninstall import a_system
-from tests.fakes.deployment import a_queue
 
 GOLDEN = Path("tests/cli/golden")
 BLOCKERS = Path("tests/cli/snapshots/blockers")
@@ -114,30 +108,15 @@ def test_a_table_of_a_folder(leeward, tmp_path, width, name):
     check(name, leeward(*arguments, *offline).out, tmp_path)
 
 
-def test_the_table_of_a_deployment(leeward, width, tmp_path, request):
-    found = request.getfixturevalue("deployment")
-    found.queues[expected.DEAD_LETTERS] = a_queue(expected.DEAD_LETTERS, messages=4)
-    found.fail("alarms", AccessDeniedError("cloudwatch:DescribeAlarms on leeward-: AccessDenied: no"))
-    check("doctor", leeward("doctor", "--now", "2026-03-02T10:05:00Z").out, tmp_path)
-
-
-def test_the_table_of_a_removal(leeward, width, tmp_path, monkeypatch):
-    there = a_system()
-    monkeypatch.setattr(wiring, "command_line_ports", lambda *_: there.ports)
-    check("uninstall", leeward("uninstall", "--cluster", "blue", "--dry-run").out, tmp_path)
-
-
-def test_the_table_of_a_snapshot(leeward, width, tmp_path, monkeypatch):
-    world = LiveWorld()
-    monkeypatch.setattr(wiring, "command_line_ports", lambda *_: world.system.ports)
-    monkeypatch.setattr(wiring, "command_line_raw", lambda *_: world.aws)
-    taken = leeward("snapshot", "--to", tmp_path / "cluster", "--cluster", "blue", "--now", NOON)
-    check("snapshot", taken.out, tmp_path)
+@pytest.mark.parametrize("name", ANSWERS)
+def test_a_table_of_a_cluster(leeward, tmp_path, monkeypatch, width, name):
+    """Standard error too: a refusal stands there."""
+    result = leeward(*ANSWERS[name](monkeypatch, tmp_path))
+    check(name, result.out + result.err, tmp_path)
 
 
 def test_every_golden_file_is_compared():
-    names = {*OFFLINE, "doctor", "uninstall", "snapshot"}
-    assert {file.stem for file in GOLDEN.glob("*.txt")} == names
+    assert {file.stem for file in GOLDEN.glob("*.txt")} == {*OFFLINE, *ANSWERS}
 
 
 @pytest.mark.parametrize("columns", [80, 120])

@@ -3,6 +3,7 @@
 import argparse
 
 from leeward import __version__
+from leeward.cli.output import emit
 
 DESCRIPTION = "Shows the version of Leeward."
 
@@ -14,6 +15,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the version and return 0."""
-    del arguments
-    print(f"leeward {__version__}")
+    emit({"version": __version__}, arguments.view, lambda: f"leeward {__version__}")
     return 0
