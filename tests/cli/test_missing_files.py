@@ -78,7 +78,7 @@ def test_a_missing_file_is_named_with_its_effect_and_its_command(ask, command, f
     assert made in warning
 
 
-@pytest.mark.parametrize("command", {one[0] for one in WARNED}, ids=lambda command: command[0])
+@pytest.mark.parametrize("command", sorted({one[0] for one in WARNED}), ids=lambda command: command[0])
 def test_a_folder_with_every_file_gives_no_warning(ask, command):
     assert ask(*command) == []
 
