@@ -61,15 +61,15 @@ def test_json_and_yaml_say_the_same(leeward):
             "blockers, budget, completion, doctor, drain, drift, explain-event, help, init, ips, pause, place, plan, "
             "policy, report, resume, snapshot, template, top, uninstall, upgrade, version, zones",
         ),
-        (["drain", "n", "--bogus"], "found unknown arguments: --bogus, expected none"),
-        (["drain", "n", "m"], "found unknown arguments: m, expected none"),
+        (["drain", "n", "--bogus"], "drain: found unknown arguments: --bogus, expected none"),
+        (["drain", "n", "m"], "drain: found unknown arguments: m, expected none"),
         (
             ["drain", "n", "-o", "xml"],
             "drain: argument -o/--output: found 'xml', expected one of table, wide, name, json, yaml",
         ),
         (
             ["drain", "n", "--snap", "x"],
-            "found unknown arguments: --snap x, expected none; did you mean --snapshot?",
+            "drain: found unknown arguments: --snap x, expected none; did you mean --snapshot?",
         ),
         (
             ["drain", "n", "--now", "noon"],
@@ -163,6 +163,20 @@ def test_the_help_of_every_command_explains_every_option():
         assert all(action.help for action in parser._actions), name
 
 
+@pytest.mark.parametrize("columns", [80, 120])
+def test_the_paragraphs_of_every_help_fit_the_terminal(monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    for path, parser in parsers(build_parser()):
+        text = parser.format_help().partition("examples:")[0]
+        assert [line for line in text.splitlines() if len(line) > columns] == [], path
+
+
+def test_an_example_stands_on_one_line_whatever_the_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    text = dict(parsers(build_parser()))["upgrade start"].format_help()
+    assert "  leeward upgrade start web batch --cluster prod --kubernetes-version 1.31 --watch\n" in text
+
+
 def parsers(parser, path=""):
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
@@ -190,7 +204,7 @@ def test_help_imports_no_command():
     imported = "import sys, leeward.cli.main as m; m.build_parser(['--help']); print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", imported], capture_output=True, text=True, check=True)
     modules = {name for name in run.stdout.split() if name.startswith("leeward.cli.")}
-    assert modules == {f"leeward.cli.{name}" for name in ("examples", "main", "nearest", "options", "output")}
+    assert modules == {f"leeward.cli.{name}" for name in ("examples", "main", "nearest", "options", "output", "parser")}
     assert not {"rich", "yaml", "boto3"} & set(run.stdout.split())
 
 

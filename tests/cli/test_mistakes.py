@@ -1,10 +1,16 @@
-"""Every mistake of the table ends in one sentence with the fix, and with its exit code."""
+"""Every mistake of the tables ends in one sentence with the fix, and with its exit code."""
 
 import shlex
 
 import pytest
 
+from leeward.adapters import wiring
+from leeward.errors import AccessDeniedError, AwsUnreachableError, ObjectGoneError
+from tests.cli.command import a_snapshot
 from tests.cli.mistakes import MISTAKES
+from tests.cli.mistakes_in_files import EMPTY, FOLDERS, IN_FILES, LIVE
+from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, an_instance
+from tests.fakes.system import FakeSystem
 
 
 @pytest.fixture(autouse=True)
@@ -17,17 +23,71 @@ def _without_aws(monkeypatch, tmp_path):
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
 
 
-def test_no_mistake_is_listed_twice():
-    assert len(MISTAKES) >= 100
-    assert len({arguments for arguments, _, _ in MISTAKES}) == len(MISTAKES)
+def usual():
+    origins = frozenset({("111122223333", "eu-west-1")})
+    return FakeSystem(instances=[an_instance()], groups=[a_group(GROUP, "i-0abc")], nodes=[a_node()], origins=origins)
 
 
-@pytest.mark.parametrize(("arguments", "code", "sentence"), MISTAKES, ids=[one[0] for one in MISTAKES])
-def test_a_mistake_ends_in_one_sentence(leeward, arguments, code, sentence):
-    result = leeward(*shlex.split(arguments))
+def unreadable(error):
+    system = usual()
+    for method in ("node", "nodes", "pods", "read"):
+        system.kubernetes.fail(method, error)
+    return system
+
+
+def no_cluster():
+    gone = ObjectGoneError(f"eks:DescribeCluster on {CLUSTER}: ResourceNotFoundException: No cluster found for name")
+    return unreadable(gone)
+
+
+def denied():
+    return unreadable(AccessDeniedError("list nodes: forbidden"))
+
+
+def not_deployed():
+    system = usual()
+    system.disruptions.fail("read", AccessDeniedError("dynamodb:GetItem on leeward: no such table"))
+    return system
+
+
+def no_region():
+    raise AwsUnreachableError("sts:GetCallerIdentity on the default credentials: no answer")
+
+
+CLUSTERS = {one.__name__: one for one in (usual, no_cluster, denied, not_deployed, no_region)}
+
+
+def ends_in_one_sentence(result, code, sentence):
     assert (result.code, result.out) == (code, "")
     assert sentence in result.err
     assert result.err.startswith("leeward: ")
     assert len(result.err.splitlines()) == 1
     assert "usage:" not in result.err
     assert "Traceback" not in result.err
+
+
+def test_no_mistake_is_listed_twice():
+    asked = [one[0] for one in (*MISTAKES, *IN_FILES)] + [one[:2] for one in LIVE]
+    assert len(asked) >= 180
+    assert len(set(asked)) == len(asked)
+
+
+@pytest.mark.parametrize(("arguments", "code", "sentence"), MISTAKES, ids=[one[0] for one in MISTAKES])
+def test_a_mistake_ends_in_one_sentence(leeward, arguments, code, sentence):
+    ends_in_one_sentence(leeward(*shlex.split(arguments)), code, sentence)
+
+
+@pytest.mark.parametrize(("arguments", "code", "sentence"), IN_FILES, ids=[one[0] for one in IN_FILES])
+def test_a_mistake_in_a_file_ends_in_one_sentence(leeward, tmp_path, arguments, code, sentence):
+    (tmp_path / EMPTY).mkdir()
+    folders = {name: a_snapshot(tmp_path / name, **changed) for name, changed in FOLDERS.items() if name in arguments}
+    asked = arguments.format(**{EMPTY: tmp_path / EMPTY}, **folders)
+    ends_in_one_sentence(leeward(*shlex.split(asked)), code, sentence)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "arguments", "code", "sentence"), LIVE, ids=[f"{one[0]}: {one[1]}" for one in LIVE]
+)
+def test_a_mistake_about_a_cluster_ends_in_one_sentence(leeward, monkeypatch, cluster, arguments, code, sentence):
+    monkeypatch.setattr(wiring, "command_line_ports", lambda *_, **__: CLUSTERS[cluster]().ports)
+    ends_in_one_sentence(leeward(*shlex.split(arguments), "--cluster", CLUSTER), code, sentence)

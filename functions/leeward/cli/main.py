@@ -5,19 +5,18 @@ on standard error naming what was found and what was expected, or a defect of Le
 
 import argparse
 import os
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn, Protocol, cast
+from typing import Protocol, cast
 
 from leeward import __version__
 from leeward.cli.examples import epilog_of
-from leeward.cli.nearest import did_you_mean
 from leeward.cli.options import account, cluster, instant, region, seed
 from leeward.cli.output import Output, View, tell, tolerate_any_terminal
+from leeward.cli.parser import Parser, below
 from leeward.errors import InvalidInputError, LeewardError
 from leeward.isolation import unexpected
 
@@ -67,34 +66,6 @@ class Command(Protocol):
     def run(self, arguments: argparse.Namespace) -> int:
         """Run the command."""
         ...
-
-
-class Parser(argparse.ArgumentParser):
-    """argparse parser that raises instead of printing its usage, and takes no abbreviated options."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        kwargs.setdefault("allow_abbrev", False)
-        kwargs.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
-        super().__init__(*args, **kwargs)
-
-    def error(self, message: str) -> NoReturn:
-        """Raise one sentence, for `main` to print."""
-        verb = self.prog.removeprefix("leeward").strip()
-        raise InvalidInputError(f"{verb}{': ' if verb else ''}{_reworded(message)} (see {self.prog} --help)")
-
-    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse all arguments; an unknown option is reported with the option most like it."""
-        parsed, unknown = self.parse_known_args(args, namespace)
-        if unknown:
-            hint = did_you_mean(unknown[0].partition("=")[0], _options(self)) if unknown[0].startswith("-") else ""
-            self.error(f"found unknown arguments: {' '.join(unknown)}, expected none{hint}")
-        return parsed
-
-    def _check_value(self, action: argparse.Action, value: Any) -> None:
-        if action.choices is not None and value not in action.choices:
-            allowed = ", ".join(str(choice) for choice in action.choices)
-            hint = did_you_mean(str(value), map(str, action.choices))
-            raise argparse.ArgumentError(action, f"found {value!r}, expected one of {allowed}{hint}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -179,7 +150,7 @@ def build_parser(argv: Sequence[str] = tuple(COMMANDS)) -> Parser:
             subparser.description = command.DESCRIPTION
             subparser.set_defaults(run=command.run)
             command.add_arguments(subparser)
-            for one in (subparser, *_below(subparser)):
+            for one in (subparser, *below(subparser).values()):
                 _add_general_options(one)
                 one.epilog = epilog_of(one.prog.removeprefix("leeward "))
     parser.set_defaults(
@@ -189,26 +160,6 @@ def build_parser(argv: Sequence[str] = tuple(COMMANDS)) -> Parser:
     parser.set_defaults(no_headers=False, sort_by="")
     parser.set_defaults(usual_output=Output.TABLE.value)  # a command may have another
     return parser
-
-
-def _below(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
-    """Return the parsers of the commands or actions below this one."""
-    choices = [action.choices for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
-    return [one for each in choices for one in dict(each or {}).values()]
-
-
-def _options(parser: argparse.ArgumentParser) -> set[str]:
-    """Return the options of the parser and of every parser below it."""
-    below = [option for one in _below(parser) for option in _options(one)]
-    shown = (action for action in parser._actions if action.help is not argparse.SUPPRESS)
-    return {*below, *(option for action in shown for option in action.option_strings)}
-
-
-def _reworded(message: str) -> str:
-    """Reword argparse's own sentences as found and expected."""
-    message = re.sub(r"ignored explicit argument ('.*')$", r"found \1, expected true or false", message)
-    message = re.sub(r": expected (one|at least one) argument$", r": found nothing, expected \1 value", message)
-    return re.sub(r"^the following arguments are required: (.*)$", r"found nothing, expected \1", message)
 
 
 def _add_general_options(parser: argparse.ArgumentParser) -> None:

@@ -13,7 +13,7 @@ from leeward.adapters.folder.files import FILES, POLICY_FILE
 from leeward.adapters.folder.reader import Folder
 from leeward.model.well_known import NODEGROUP_TAG
 
-POLICY = "policy"
+POLICY, PRICES = "policy", "prices"
 GROUPS = "auto-scaling-groups"
 
 
@@ -61,7 +61,7 @@ def _spec(pod: Mapping[str, Any]) -> Mapping[str, Any]:
 
 MISSING: Mapping[str, Weaker] = {
     "instances": Weaker("types, prices, images and launch times of the instances are not known", _always),
-    "prices": Weaker("no price is known: no cost is shown, and nothing is consolidated for money", _always),
+    PRICES: Weaker("no price is known: no cost is shown, and nothing is consolidated for money", _always),
     "launch-template-versions": Weaker(
         "launch templates are not known: no node drifts from them, and new nodes have no type", _has_template
     ),
@@ -85,7 +85,7 @@ MISSING: Mapping[str, Weaker] = {
 
 LAUNCHED = ("launch-template-versions", "launch-configurations", "instance-types", "nodegroups")
 VOLUMES = ("pvs", "pvcs", "storageclasses", "csinodes")
-PLANNED = ("instances", "prices", *LAUNCHED, "subnets", *VOLUMES, "namespaces")
+PLANNED = ("instances", PRICES, *LAUNCHED, "subnets", *VOLUMES, "namespaces")
 DRAINED = ("lifecycle-hooks", "volumeattachments")
 SIZED = ("launch-template-versions", "launch-configurations", "nodegroups")
 USED: Mapping[str, tuple[str, ...]] = {
@@ -93,7 +93,7 @@ USED: Mapping[str, tuple[str, ...]] = {
     "plan --method unhealthy": (POLICY, *PLANNED, "instance-status"),
     "budget": (POLICY,),
     "drift": (POLICY, "instances", *LAUNCHED),
-    "top": ("instances", "prices"),
+    "top": ("instances", PRICES),
     "drain": (POLICY, "instances", *DRAINED),
     "blockers": (POLICY, *DRAINED),
     "upgrade plan": (*PLANNED, *DRAINED, "images"),
@@ -111,7 +111,7 @@ EFFECTS: Mapping[tuple[str, str], str] = {
     ("blockers", POLICY): DEFAULTS,
     ("drain", "instances"): "whether an instance has ended is not known: it is taken as running",
     ("top", "instances"): "capacity types and prices of the nodes are not known",
-    ("top", "prices"): "no price is known",
+    ("top", PRICES): "no price is known",
     ("upgrade", "launch-template-versions"): "the numbers of $Latest and $Default are not known",
     ("zones", "pvs"): "which pods a volume binds to a zone is not known",
     ("uninstall", "lifecycle-hooks"): "the hook of Leeward on the groups is not seen, and not listed",
@@ -140,5 +140,5 @@ def _sentence(folder: Folder, name: str, verb: str) -> str:
     if not MISSING[name].of(folder):
         return ""
     effect, made = EFFECTS.get((verb, name), MISSING[name].effect), FILES[name].command
-    command = f"{made} > {folder.path(name)}" if " " in made else "leeward snapshot writes it"
+    command = f"{made} writes it" if name == PRICES else f"{made} > {folder.path(name)}"
     return f"{name}.json is missing: {effect} ({command})"

@@ -40,10 +40,10 @@ given: it asks, and starts the disruption run of the commands shown, which drain
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add one method, a method to switch on, an earlier plan, the filters, what is shown, and the start of the run."""
-    parser.add_argument("--method", choices=[name.value for name in MethodName], help="this method alone")
-    parser.add_argument(
-        "--what-if", choices=[method.value for method in WhatIf], help="as if the policies had switched it on"
-    )
+    methods, switches = [name.value for name in MethodName], [method.value for method in WhatIf]
+    alone, as_if = f"this method alone: {', '.join(methods)}", f"as if policies had it on: {', '.join(switches)}"
+    parser.add_argument("--method", metavar="METHOD", choices=methods, help=alone)
+    parser.add_argument("--what-if", metavar="METHOD", choices=switches, help=as_if)
     parser.add_argument("--validate", metavar="PLAN.json", type=Path, help="check an earlier plan again")
     parser.add_argument("--pods", action="store_true", help="show where each pod goes")
     parser.add_argument("--verbose", action="store_true", help="show for every node why it stays")

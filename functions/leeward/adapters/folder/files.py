@@ -58,7 +58,7 @@ FILES: Mapping[str, RawFile] = {
         RawFile(name="subnets", command="aws ec2 describe-subnets", keys=("Subnets",)),
         RawFile(name="cluster", command="aws eks describe-cluster", keys=()),
         RawFile(name="nodegroups", command="aws eks describe-nodegroup", keys=()),
-        RawFile(name="prices", command="prices", keys=()),
+        RawFile(name="prices", command="leeward snapshot", keys=()),
         RawFile(name="storageclasses", command="kubectl get storageclasses -o json"),
         RawFile(name="csinodes", command="kubectl get csinodes -o json"),
         RawFile(name="namespaces", command="kubectl get namespaces -o json"),

@@ -1,0 +1,124 @@
+"""Parser of the command line: argparse with one sentence for each mistake, and help in the width of the terminal.
+
+Decides how a mistake is worded and which name was probably meant."""
+
+import argparse
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+from leeward.cli.nearest import did_you_mean
+from leeward.errors import InvalidInputError
+
+WIDEST = 120  # columns of a help text
+EXAMPLES = "examples:"
+OTHER_NAMES: Mapping[str, str] = {
+    "apply": "policy apply",
+    "consolidate": "plan",
+    "cordon": "drain --keep",
+    "delete": "drain",
+    "describe": "blockers",
+    "evict": "drain",
+    "explain": "explain-event",
+    "get": "top",
+    "list": "top",
+    "logs": "report",
+    "nodes": "top",
+    "replace": "drain",
+    "rollback": "upgrade rollback",
+    "rollout": "upgrade",
+    "start": "upgrade start",
+    "status": "upgrade status",
+    "stop": "pause",
+    "terminate": "drain",
+    "validate": "policy validate",
+    "--delete-local-data": "--delete-emptydir-data",
+    "--until": "--for",
+    "--reason": "--why",
+    "--follow": "--watch",
+    "--format": "--output",
+}  # names that kubectl, eksctl and others have, and ours
+
+
+class HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Formatter that fits paragraphs to the terminal and leaves the lines of examples as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        if text.startswith(EXAMPLES):
+            return super()._fill_text(text, width, indent)
+        width = min(width, WIDEST)
+        return "\n\n".join(
+            textwrap.fill(" ".join(part.split()), width, initial_indent=indent, subsequent_indent=indent)
+            for part in text.split("\n\n")
+        )
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse parser that raises instead of printing its usage, and takes no abbreviated options."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs.setdefault("allow_abbrev", False)
+        kwargs.setdefault("formatter_class", HelpFormatter)
+        super().__init__(*args, **kwargs)
+
+    def error(self, message: str) -> NoReturn:
+        """Raise one sentence, for `main` to print."""
+        verb = self.prog.removeprefix("leeward").strip()
+        raise InvalidInputError(f"{verb}{': ' if verb else ''}{reworded(message)} (see {self.prog} --help)")
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse all arguments; what is unknown is reported by the command that does not know it, with the option most
+        like it.
+        """
+        parsed, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            command = chosen(self, args or ())
+            name = unknown[0].partition("=")[0]
+            hint = likely(name, options_of(command)) if name.startswith("-") else ""
+            command.error(f"found unknown arguments: {' '.join(unknown)}, expected none{hint}")
+        return parsed
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            allowed = ", ".join(str(choice) for choice in action.choices)
+            hint = likely(str(value), [str(choice) for choice in action.choices])
+            raise argparse.ArgumentError(action, f"found {value!r}, expected one of {allowed}{hint}")
+
+
+def likely(text: str, known: Sequence[str]) -> str:
+    """Return `; did you mean NAME?` with our name of what another tool calls so, else with the name most like it."""
+    other = OTHER_NAMES.get(text.lower(), "")
+    if other.split(" ")[0] in known:
+        return f"; did you mean {other}?"
+    return did_you_mean(text, known)
+
+
+def chosen(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.ArgumentParser:
+    """Return the parser of the command and action that the words name, the parser itself where they name none."""
+    for word in words:
+        parser = below(parser).get(word, parser)
+    return parser
+
+
+def below(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
+    """Return the parsers of the commands or actions below this one, by name."""
+    choices = [action.choices for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    return {name: one for each in choices for name, one in dict(each or {}).items()}
+
+
+def options_of(parser: argparse.ArgumentParser) -> list[str]:
+    """Return the options of the parser and of every parser below it, hidden ones apart."""
+    shown = [action for action in parser._actions if action.help is not argparse.SUPPRESS]
+    own = [option for action in shown for option in action.option_strings]
+    return sorted({*own, *(option for one in below(parser).values() for option in options_of(one))})
+
+
+def reworded(message: str) -> str:
+    """Return argparse's own sentences as found and expected."""
+    message = re.sub(r"ignored explicit argument ('.*')$", r"found \1, expected true or false", message)
+    message = re.sub(r": expected (one|at least one) argument$", r": found nothing, expected \1 value", message)
+    required = re.match(r"^the following arguments are required: (.*)$", message)
+    if required is None:
+        return message
+    return f"found nothing, expected {', '.join(dict.fromkeys(required[1].split(', ')))}"
