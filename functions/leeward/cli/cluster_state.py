@@ -2,18 +2,23 @@
 
 Decides which records of a deployment are added; `leeward.snapshot` decides how the parts belong together."""
 
+from __future__ import annotations
+
 import argparse
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from leeward.cli.context import ClusterContext, context_of
-from leeward.disruption.observation import with_records
 from leeward.errors import LeewardError
-from leeward.snapshot.cluster import ClusterSnapshot
-from leeward.snapshot.gather import gather
+
+if TYPE_CHECKING:
+    from leeward.snapshot.cluster import ClusterSnapshot
 
 
 def cluster_of(arguments: argparse.Namespace, verb: str) -> tuple[ClusterContext, ClusterSnapshot]:
     """Return the cluster of --snapshot or --cluster, and its state. Raises InvalidInputError without either."""
+    from leeward.snapshot.gather import gather  # late: --help needs none of it
+
     warnings: list[str] = []
     context = context_of(arguments, verb, warnings.append)
     check_prices(context)
@@ -32,6 +37,8 @@ def check_prices(context: ClusterContext) -> None:
 
 def _with_disruptions(state: ClusterSnapshot, context: ClusterContext) -> ClusterSnapshot:
     """Add the table's runs and upgrades; a table that cannot be read (Leeward is not installed) gives a warning."""
+    from leeward.disruption.observation import with_records
+
     try:
         return with_records(state, context.ports.upgrades, context.ports.disruptions.read(state.cluster))
     except LeewardError as error:

@@ -2,21 +2,25 @@
 
 Decides which of the two is meant, and how a missing object is named; the command is the same for both."""
 
+from __future__ import annotations
+
 import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from leeward.adapters.folder.reader import Folder
 from leeward.cli.live import live_ports
 from leeward.cli.nearest import did_you_mean
-from leeward.cli.node_names import listed, node_among, plain
 from leeward.cli.output import tell
 from leeward.errors import InvalidInputError, LeewardError
-from leeward.model.facts import ClusterFacts
-from leeward.model.group import Group
-from leeward.model.launch import LaunchTemplateRef
-from leeward.model.node import Node
-from leeward.ports import Ports
+
+if TYPE_CHECKING:  # --help needs none of them
+    from leeward.adapters.folder.reader import Folder
+    from leeward.model.facts import ClusterFacts
+    from leeward.model.group import Group
+    from leeward.model.launch import LaunchTemplateRef
+    from leeward.model.node import Node
+    from leeward.ports import Ports
 
 VERSIONS = "launch-template-versions"
 
@@ -38,6 +42,8 @@ class ClusterContext:
         """Return the facts that function sync has recorded: none before it has run, or without a table that can be
         read. Raises InvalidInputError for a broken file.
         """
+        from leeward.model.facts import ClusterFacts
+
         try:
             return ClusterFacts.from_sheets(self.ports.catalog.read(self.cluster))
         except InvalidInputError:
@@ -66,6 +72,8 @@ class ClusterContext:
         """Return the node of this name, `node/NAME`, short name or instance id. Raises InvalidInputError when there is
         none, or when several have the short name.
         """
+        from leeward.cli.node_names import listed, node_among, plain
+
         kubernetes = self.ports.clusters.kubernetes(self.cluster)
         named = kubernetes.node(plain(reference))
         if named is not None:
@@ -83,6 +91,8 @@ class ClusterContext:
 
     def unknown_group(self, name: str) -> InvalidInputError:
         """Return the error for an Auto Scaling group that does not exist."""
+        from leeward.cli.node_names import listed
+
         names = [group.name for group in self.ports.groups.of_clusters([self.cluster])]
         if self.folder is None:
             where, whose = f"cluster {self.cluster}: Auto Scaling groups", "the cluster's"
@@ -120,6 +130,7 @@ def context_of(arguments: argparse.Namespace, verb: str, say: Callable[[str], No
     InvalidInputError with neither option, or for a folder that does not exist.
     """
     if arguments.snapshot is not None:
+        from leeward.adapters.folder.reader import Folder
         from leeward.adapters.folder.wiring import folder_ports  # late: live needs no parsers of files
         from leeward.cli.missing_files import missing_files
         from leeward.cli.required_files import check_files

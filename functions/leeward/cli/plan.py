@@ -1,34 +1,13 @@
-"""`leeward plan`: the next run of voluntary disruption, what it saves, and the reason why every other node stays.
-
-Decides how a plan is read and printed; `leeward.disruption` makes it."""
+"""`leeward plan`: its arguments; `leeward.cli.planning` does the work, and is imported only for it."""
 
 import argparse
-from collections.abc import Mapping
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import Any
 
-from leeward.adapters.folder.files import load_json
-from leeward.adapters.folder.schema import SchemaError, check_of
-from leeward.cli.cluster_state import cluster_of
-from leeward.cli.node_filter import add_node_filters, node_filter
-from leeward.cli.output import emit
-from leeward.cli.plan_apply import Request, add_apply, apply, check_apply, last_run
-from leeward.cli.plan_document import to_json
-from leeward.cli.plan_tables import plan_report
-from leeward.cli.what_if import WhatIf, switched_on
-from leeward.disruption.command import Command, Decision, MethodName, Plan, Replacement
-from leeward.disruption.plan import plan_disruption
-from leeward.disruption.validation import validate
-from leeward.errors import InvalidInputError
-from leeward.model.instance import CapacityType
-from leeward.model.node import Node
-from leeward.ports import Ports
-from leeward.reconcile.repair_plan import repair_plan
-from leeward.snapshot.cluster import ClusterSnapshot
+from leeward.cli.confirmation import add_yes
+from leeward.cli.node_filter import add_node_filters
+from leeward.cli.what_if import WhatIf
+from leeward.disruption.command import MethodName
 
-_PRINTED_BY = "leeward plan -o json"
 DESCRIPTION = """Shows the next run of voluntary disruption: how many nodes there are and what they cost now and then,
 which nodes are blocked and by what, and one row for each command with the nodes that are removed and what is launched
 before. One method acts in a run, the first that has something to do: expiration, drift, emptiness, consolidation. With
@@ -48,91 +27,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pods", action="store_true", help="show where each pod goes")
     parser.add_argument("--verbose", action="store_true", help="show for every node why it stays")
     add_node_filters(parser)
-    add_apply(parser)
+    _add_apply(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Plan or check, and print; with --apply start the run. Return 1 where the start is refused."""
-    check_apply(arguments)
-    earlier = read_plan(arguments.validate) if arguments.validate is not None else None
-    context, snapshot = cluster_of(arguments, "plan")
-    last = last_run(context) if arguments.apply else None
-    listed = node_filter(arguments, context)
-    if arguments.what_if is not None:
-        snapshot = switched_on(snapshot, WhatIf(arguments.what_if))
-    only = MethodName(arguments.method) if arguments.method else None
-    plan = _plan(snapshot, context.ports, only, earlier)
-    names = {node.name for node in snapshot.nodes if listed.includes(node.labels, _group(snapshot, node))}
-    document = to_json(plan, snapshot, listed=names, asked=only)
-    show = partial(plan_report, document, pods=arguments.pods, verbose=arguments.verbose, asked=arguments.method)
-    report = partial(show, warnings=plan.warnings)
-    if not arguments.apply:
-        emit(document, arguments.view, report, plan.warnings)
-        return 0
-    shown = tuple(command for command in plan.commands if names.intersection(command.nodes))
-    request = Request(plan=replace(plan, commands=shown), snapshot=snapshot, last=last, document=document)
-    return apply(arguments, context, request, report)
+    from leeward.cli import planning  # late: --help needs no planner
+
+    return planning.run(arguments)
 
 
-def _plan(snapshot: ClusterSnapshot, ports: Ports, only: MethodName | None, earlier: Plan | None) -> Plan:
-    """Make the plan of one method or of all, or what still holds of an earlier plan."""
-    method = earlier.method if earlier is not None else only
-    if method is MethodName.UNHEALTHY:
-        plan = repair_plan(snapshot, ports.instances.impaired())
-        if earlier is None:
-            return plan
-        known = {command.nodes for command in earlier.commands}
-        return replace(plan, commands=tuple(one for one in plan.commands if one.nodes in known))
-    if earlier is not None:
-        return validate(snapshot, earlier.method, earlier.commands)
-    return plan_disruption(snapshot, only=only)
-
-
-def _group(snapshot: ClusterSnapshot, node: Node) -> str | None:
-    group = snapshot.group_of(node)
-    return group.name if group is not None else None
-
-
-def read_plan(path: Path) -> Plan:
-    """Read a plan. Raises InvalidInputError naming file, path, found and expected."""
-    documents = load_json(path, _PRINTED_BY)
-    if len(documents) != 1:
-        found = "no such file" if not documents else f"{len(documents)} documents"
-        raise InvalidInputError(f"{path}: document: found {found}, expected one plan, the output of: {_PRINTED_BY}")
-    raw = documents[0]
-    try:
-        check_of("plan")(raw, "")
-        for place, command in enumerate(raw["commands"]):
-            if command["decision"] == Decision.REPLACE and not command.get("replacements"):
-                raise SchemaError(f"commands[{place}].replacements", "nothing", "at least one, the decision is replace")
-    except SchemaError as error:
-        raise InvalidInputError(f"{path}: {error} (the output of: {_PRINTED_BY})") from error
-    method = raw.get("method")
-    if method is None and raw["commands"]:
-        raise InvalidInputError(f"{path}: method: found nothing, expected the method of its commands")
-    return Plan(
-        method=MethodName(method) if method else None,
-        commands=tuple(_command_of(one) for one in raw["commands"]),
-        verdicts={},
-    )
-
-
-def _command_of(raw: Mapping[str, Any]) -> Command:
-    return Command(
-        decision=Decision(raw["decision"]),
-        nodes=tuple(raw["nodes"]),
-        reason=raw.get("reason") or "the earlier plan names no reason",
-        replacements=tuple(_replacement(one) for one in raw.get("replacements", ())),
-        savings=raw.get("savingsPerHour"),
-        cost=raw.get("disruptionCost", 0.0),
-    )
-
-
-def _replacement(raw: Mapping[str, Any]) -> Replacement:
-    capacity = raw.get("capacityType")
-    return Replacement(
-        group=raw["group"],
-        types=tuple(raw["instanceTypes"]),
-        zones=tuple(raw["zones"]),
-        capacity=CapacityType(capacity) if capacity else None,
+def _add_apply(parser: argparse.ArgumentParser) -> None:
+    """Add --apply, the consent and --watch."""
+    parser.add_argument("--apply", action="store_true", help="start the run of these commands (live; it asks)")
+    add_yes(parser)
+    parser.add_argument(
+        "--watch",
+        "--wait",
+        dest="watch",
+        action="store_true",
+        help="with --apply: follow the run to its end; Ctrl-C leaves it running",
     )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from leeward.cli.confirmation import add_yes, check_can_ask, confirm
+from leeward.cli.confirmation import check_can_ask, confirm
 from leeward.cli.context import ClusterContext
 from leeward.cli.output import emit, tell
 from leeward.cli.tables import Report, count_of
@@ -42,19 +42,6 @@ class Request:
     snapshot: ClusterSnapshot
     last: DisruptionRecord | None
     document: dict[str, Any]
-
-
-def add_apply(parser: argparse.ArgumentParser) -> None:
-    """Add --apply, the consent and --watch."""
-    parser.add_argument("--apply", action="store_true", help="start the run of these commands (live; it asks)")
-    add_yes(parser)
-    parser.add_argument(
-        "--watch",
-        "--wait",
-        dest="watch",
-        action="store_true",
-        help="with --apply: follow the run to its end; Ctrl-C leaves it running",
-    )
 
 
 def check_apply(arguments: argparse.Namespace) -> None:

@@ -2,21 +2,25 @@
 
 Decides how the snapshot is requested and reported; `leeward.capture` decides what each file holds."""
 
+from __future__ import annotations
+
 import argparse
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from leeward.adapters.folder.files import FILES, POLICY_FILE
 from leeward.adapters.folder.writer import SnapshotFolder, UnusableFolderError
-from leeward.capture.documents import Capture
 from leeward.cli.live import live_ports, no_cluster, profile_of
 from leeward.cli.output import emit, tell
 from leeward.cli.tables import Table
 from leeward.errors import InvalidInputError, LeewardError, ObjectGoneError
+
+if TYPE_CHECKING:
+    from leeward.capture.documents import Capture
 
 LONG_SECONDS = 5.0  # then every file is reported as it is written, also without a terminal
 COLUMNS = ("FILE", "ELEMENTS")
@@ -52,7 +56,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise InvalidInputError("snapshot: found no --cluster, expected --cluster NAME")
     arguments.view.check(COLUMNS)
     folder = SnapshotFolder(arguments.to)
-    from leeward.adapters import wiring  # late: offline needs no AWS library
+    from leeward.adapters import wiring  # late: --help needs neither
+    from leeward.capture.documents import Capture
 
     raw = wiring.command_line_raw(arguments.region, **profile_of(arguments))
     capture = Capture(live_ports(arguments), raw, arguments.cluster, arguments.now)

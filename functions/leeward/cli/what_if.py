@@ -3,13 +3,16 @@
 Decides what switching on means: Karpenter's usual values where the policy has none. Budgets, windows, opt-outs and a
 pause stay as they are."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from datetime import timedelta
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from leeward.disruption.methods.emptiness import UNDERUTILIZED
-from leeward.policy.document import DisruptionPolicy, NodePolicy
-from leeward.snapshot.cluster import ClusterSnapshot
+if TYPE_CHECKING:  # --help needs none of them
+    from leeward.policy.document import NodePolicy
+    from leeward.snapshot.cluster import ClusterSnapshot
 
 EXPIRES_AFTER = timedelta(hours=720)  # Karpenter's default
 
@@ -39,6 +42,9 @@ def switched_on(snapshot: ClusterSnapshot, method: WhatIf) -> ClusterSnapshot:
 
 
 def _with(policy: NodePolicy, method: WhatIf) -> NodePolicy:
+    from leeward.disruption.methods.emptiness import UNDERUTILIZED
+    from leeward.policy.document import DisruptionPolicy
+
     rules = replace(policy.disruption, present=True)
     match method:
         case WhatIf.CONSOLIDATION:

@@ -12,7 +12,7 @@ from fuzz.offline_commands import COMMANDS, VALIDATED, offline
 from leeward.adapters.folder import reader
 from leeward.adapters.folder.files import FILES, RawFile
 from leeward.adapters.folder.schema import SCHEMA
-from leeward.cli import plan
+from leeward.cli import planning
 from leeward.cli.main import main
 
 FOLDERS = sorted(Path("fuzz/corpus/folders").iterdir())
@@ -90,12 +90,12 @@ def is_required(path):
 def reads(tmp_path_factory):
     """What all commands read of all folders of the corpus."""
     reads, patched = Reads(), pytest.MonkeyPatch()
-    load, check = reader.read_elements, plan.check_of
+    load, check = reader.read_elements, planning.check_of
     patched.setattr(
         reader, "read_elements", lambda at, file: tuple(recorded(one, (file.name,), reads) for one in load(at, file))
     )
-    patched.setattr(plan, "load_json", lambda path, by: [recorded(json.loads(path.read_text()), ("plan",), reads)])
-    patched.setattr(plan, "check_of", check)
+    patched.setattr(planning, "load_json", lambda path, by: [recorded(json.loads(path.read_text()), ("plan",), reads)])
+    patched.setattr(planning, "check_of", check)
     for folder in FOLDERS:
         copy = tmp_path_factory.mktemp("folder") / folder.name
         shutil.copytree(folder, copy)

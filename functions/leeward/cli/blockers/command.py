@@ -4,10 +4,6 @@ Decides how the list is printed; `leeward.blockers` decides what blocks."""
 
 import argparse
 
-from leeward.blockers.find import blockers
-from leeward.blockers.namespaces import kept_by_namespace
-from leeward.cli.blockers.inputs import node_inputs_of
-from leeward.cli.blockers.tables import blockers_report
 from leeward.cli.context import context_of
 from leeward.cli.node_filter import add_node_filters, node_filter
 from leeward.cli.output import emit
@@ -26,6 +22,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Find and print the blockers; return 0, whatever the list holds. Raises InvalidInputError for an unknown node."""
+    from leeward.blockers.find import blockers  # late: --help needs none of them
+    from leeward.blockers.namespaces import kept_by_namespace
+    from leeward.cli.blockers.inputs import node_inputs_of
+    from leeward.cli.blockers.tables import blockers_report
+
     context = context_of(arguments, "blockers")
     name = None if arguments.node is None else context.node(arguments.node).name
     nodes = node_inputs_of(context.ports, context.cluster, name, arguments.now)

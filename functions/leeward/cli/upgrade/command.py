@@ -7,10 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from leeward.cli.confirmation import add_yes, check_can_ask
-from leeward.cli.context import context_of
-from leeward.cli.upgrade.plan import plan
-from leeward.cli.upgrade.requests import control, start
-from leeward.cli.upgrade.status import status
+from leeward.cli.context import ClusterContext, context_of
 from leeward.cli.upgrade.values import code, image, kubernetes, version
 from leeward.errors import InvalidInputError
 
@@ -90,7 +87,31 @@ def run(arguments: argparse.Namespace) -> int:
     return ACTIONS[arguments.action].run(arguments)
 
 
-def _live(act: Callable[..., int]) -> Callable[[argparse.Namespace], int]:
+def _plan(arguments: argparse.Namespace) -> int:
+    from leeward.cli.upgrade.plan import plan  # late, as the others: --help needs none of them
+
+    return plan(arguments)
+
+
+def _status(arguments: argparse.Namespace) -> int:
+    from leeward.cli.upgrade.status import status
+
+    return status(arguments)
+
+
+def _start(arguments: argparse.Namespace, context: ClusterContext) -> int:
+    from leeward.cli.upgrade.requests import start
+
+    return start(arguments, context)
+
+
+def _control(arguments: argparse.Namespace, context: ClusterContext) -> int:
+    from leeward.cli.upgrade.requests import control
+
+    return control(arguments, context)
+
+
+def _live(act: Callable[[argparse.Namespace, ClusterContext], int]) -> Callable[[argparse.Namespace], int]:
     """Return the live action: only a running deployment can take a request."""
 
     def checked(arguments: argparse.Namespace) -> int:
@@ -107,28 +128,28 @@ def _live(act: Callable[..., int]) -> Callable[[argparse.Namespace], int]:
 
 
 ACTIONS = {
-    "plan": Action(help="show how it would go, and what blocks it", description=PLAN, run=plan, targets=True),
-    "status": Action(help="show where it stands", description=STATUS, run=status, watched=True),
+    "plan": Action(help="show how it would go, and what blocks it", description=PLAN, run=_plan, targets=True),
+    "status": Action(help="show where it stands", description=STATUS, run=_status, watched=True),
     "start": Action(
         help="run the pre-flight and begin",
         description=START,
-        run=_live(start),
+        run=_live(_start),
         targets=True,
         asks="replaces every old node of the group (leeward upgrade plan shows how)",
         watched=True,
     ),
-    "pause": Action(help="start no further node", description=PAUSE, run=_live(control)),
-    "resume": Action(help="continue", description=RESUME, run=_live(control)),
+    "pause": Action(help="start no further node", description=PAUSE, run=_live(_control)),
+    "resume": Action(help="continue", description=RESUME, run=_live(_control)),
     "abort": Action(
         help="end it and return old nodes to service",
         description=ABORT,
-        run=_live(control),
+        run=_live(_control),
         asks="terminates surplus new nodes",
     ),
     "rollback": Action(
         help="roll the group back to its earlier version",
         description=ROLLBACK,
-        run=_live(control),
+        run=_live(_control),
         asks="replaces every new node of the group by one of the earlier version",
     ),
 }
