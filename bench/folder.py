@@ -37,7 +37,8 @@ def run() -> bool:
         write(folder)
         size = sum(file.stat().st_size for file in folder.iterdir()) // 1_000_000
         print(f"a folder of {NODES:,} nodes and {PODS:,} pods ({size} MB), at most {MEGABYTES} MB a command:")
-        return all([_print(command, *measured(folder, command)) for command in COMMANDS])
+        met = [_print(command, *measured(folder, command)) for command in COMMANDS]
+    return all(met)
 
 
 def _print(command: str, megabytes: int, seconds: float) -> bool:
