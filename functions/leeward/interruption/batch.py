@@ -22,6 +22,7 @@ from leeward.interruption.tainting import TaintResult, taint_nodes
 from leeward.isolation import Executor, attempt, in_threads
 from leeward.model.deadlines import ABRUPT
 from leeward.model.message import InterruptionMessage, Message
+from leeward.model.termination import Status, TerminationRecord
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
 
@@ -186,11 +187,11 @@ class _Batch:
         events: dict[str, Effect] = {}
         for work in works:
             nodes = [
-                node
+                (node, _record(node, outcomes))
                 for node in work.decision.nodes
                 if (_is_open(node, outcomes) if node.cause else node.instance not in tainting.failed)
             ]
-            own = dict(events_of(work.decision, nodes, lookup.world, ports))
+            own = dict(events_of(work.decision, work.message, nodes, lookup.world, ports))
             work.keys += tuple(own)
             events.update(own)
         return self._run(events)
@@ -250,14 +251,20 @@ def _to_taint(
     """
     for work in works:
         for node in work.decision.nodes:
-            claim = outcomes.get(claim_key(node.cause)) if node.cause else None
-            if not (isinstance(claim, Done) and claim.closed):
+            record = _record(node, outcomes)
+            if record is None or record.status is Status.OPEN:
                 yield work.decision, node
 
 
-def _is_open(node: NodeDecision, outcomes: Mapping[str, Done | LeewardError]) -> bool:
+def _record(node: NodeDecision, outcomes: Mapping[str, Done | LeewardError]) -> TerminationRecord | None:
+    """Return the termination record as the node's claim left it; None without a claim, or where it failed."""
     claim = outcomes.get(claim_key(node.cause)) if node.cause else None
-    return isinstance(claim, Done) and not claim.closed
+    return claim.record if isinstance(claim, Done) else None
+
+
+def _is_open(node: NodeDecision, outcomes: Mapping[str, Done | LeewardError]) -> bool:
+    record = _record(node, outcomes)
+    return record is not None and record.status is Status.OPEN
 
 
 def _result(

@@ -8,11 +8,12 @@ from types import MappingProxyType
 
 from leeward.errors import LeewardError
 from leeward.interruption.decision import Action, Decision, HookAnswer, NodeDecision
+from leeward.interruption.node_events import event_sentence
 from leeward.interruption.world import World
 from leeward.isolation import isolate_errors
-from leeward.model.message import Kind
+from leeward.model.message import InterruptionMessage, Kind
 from leeward.model.reservation import SHORT_FOR, Pool
-from leeward.model.termination import Cause, Status, Subject
+from leeward.model.termination import Cause, Status, Subject, TerminationRecord
 from leeward.ports import Ports
 from leeward.termination.decisions import retry_after
 from leeward.termination.execution import start
@@ -35,10 +36,10 @@ EVENT_REASONS: Mapping[Kind, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """Result of one effect. `warning` for the log; `closed`: the claim met a record that had been closed."""
+    """Result of one effect. `warning` for the log; `record`: the termination as a claim left it, open or closed."""
 
     warning: str | None = None
-    closed: bool = False
+    record: TerminationRecord | None = None
 
 
 Effect = Callable[[], Done]
@@ -63,13 +64,18 @@ def actions_of(decision: Decision, ports: Ports) -> Iterator[tuple[str, Effect]]
 
 
 def events_of(
-    decision: Decision, nodes: Iterable[NodeDecision], world: World, ports: Ports
+    decision: Decision,
+    message: InterruptionMessage | None,
+    nodes: Iterable[tuple[NodeDecision, TerminationRecord | None]],
+    world: World,
+    ports: Ports,
 ) -> Iterator[tuple[str, Effect]]:
-    """Yield an Event on each Node that was claimed or cordoned, after all other effects."""
-    for node in nodes:
-        if node.action is not Action.NONE:
+    """Yield an Event on each Node that was claimed (with its record) or cordoned, after all other effects."""
+    for node, record in nodes:
+        sentence = event_sentence(node, decision, message, record) if node.action is not Action.NONE else None
+        if sentence is not None:
             name = node.cause.id if node.cause else node.instance
-            yield f"event {name}", partial(_write_event, node, decision, world, ports)
+            yield f"event {name}", partial(_write_event, node, decision.kind, sentence, world, ports)
 
 
 def claim_key(cause: Cause) -> str:
@@ -84,11 +90,9 @@ def _claim(subject: Subject, cause: Cause, decision: Decision, ports: Ports) -> 
     again.
     """
     record = ports.claims.claim(subject, cause, ports.clock.now())
-    if record.status is Status.CLOSED:
-        return Done(closed=True)
-    if not decision.deferred:
+    if record.status is Status.OPEN and not decision.deferred:
         start(record, ports)
-    return Done()
+    return Done(record=record)
 
 
 def _mark_unavailable(cluster: str, pool: Pool, ports: Ports) -> Done:
@@ -135,17 +139,17 @@ def _revive(execution: str, ports: Ports) -> Done:
     return Done()
 
 
-def _write_event(node: NodeDecision, decision: Decision, world: World, ports: Ports) -> Done:
+def _write_event(node: NodeDecision, kind: Kind | None, sentence: str, world: World, ports: Ports) -> Done:
     """Write an Event on the Node. A failed Event must not fail the action."""
     subject = world.nodes.get(node.instance)
-    if subject is None or node.cluster is None or decision.kind is None:
+    if subject is None or node.cluster is None or kind is None:
         return Done()
     errors: list[LeewardError] = []
     with isolate_errors(errors.append):
         ports.clusters.kubernetes(node.cluster).event(
             subject,
-            reason=EVENT_REASONS[decision.kind],
-            message=f"Leeward will {node.action.value} this node: {node.reason}",
+            reason=EVENT_REASONS[kind],
+            message=sentence,
             warning=True,
             now=ports.clock.now(),
         )

@@ -180,7 +180,7 @@ class TestRebalance:
         assert node_of(queue).unschedulable
         assert not node_of(queue).tainted
         assert queue.system.claims.records == {}
-        assert queue.system.kubernetes.events[0].message.startswith("Leeward will cordon")
+        assert queue.system.kubernetes.events[0].message.startswith("Leeward has cordoned")
 
     def test_a_cordon_that_fails_is_tried_again(self, connect):
         queue = connect(written=policies(a_policy(rebalance=Rebalance.CORDON)))
