@@ -9,10 +9,12 @@ from functools import partial
 from zlib import crc32
 
 from leeward.disruption.command import MethodName, Plan
-from leeward.disruption.methods.emptiness import NEVER
+from leeward.disruption.methods import consolidation
 from leeward.errors import LeewardError, ObjectGoneError
 from leeward.isolation import isolate_errors, reraise
+from leeward.model.group import LEAVING, Group
 from leeward.model.node import Node
+from leeward.policy.document import NodePolicy
 from leeward.ports.kubernetes import Clusters
 from leeward.snapshot.cluster import ClusterSnapshot
 
@@ -30,39 +32,63 @@ def write_blocked_events(
     clusters: Clusters,
     note: Callable[[str, LeewardError], object] = reraise,
 ) -> int:
-    """Return the number of Events requested. Terminating nodes get none, nor do nodes of groups that no policy selects
-    or whose policy switches nothing on; `Unconsolidatable` is said only where the policy consolidates.
-    `note` receives each node whose Event could not be written and the error; without it the first error is raised.
+    """Return the number of Events requested. `note` receives each node whose Event could not be written and the error;
+    without it the first error is raised.
     """
     kubernetes = clusters.kubernetes(snapshot.cluster)
     disrupted = {name for command in plan.commands for name in command.nodes}
     written = 0
     for node in sorted(snapshot.nodes, key=lambda node: node.name):
-        policy = snapshot.policy_of_node(node)
-        if node.name in disrupted or node.tainted or policy is None or not policy.disruption.present:
+        if node.name in disrupted or not _turn(snapshot, node):
             continue
-        if not _turn(snapshot, node):
-            continue
-        reason, message = blocked_event(plan, node.name)
-        if reason == UNCONSOLIDATABLE and policy.disruption.consolidation_policy == NEVER:
+        event = blocked_event(snapshot, plan, node)
+        if event is None:
             continue
         if not more():
             break
         with isolate_errors(partial(note, node.name)), suppress(ObjectGoneError):
-            kubernetes.event(node, reason=reason, message=message, warning=False, now=snapshot.now)
+            kubernetes.event(node, reason=event[0], message=event[1], warning=False, now=snapshot.now)
             written += 1
     return written
 
 
-def blocked_event(plan: Plan, node: str) -> tuple[str, str]:
+def blocked_event(snapshot: ClusterSnapshot, plan: Plan, node: Node) -> tuple[str, str] | None:
     """Return (reason of the Event, sentence). A node that no method may disrupt is blocked; one that consolidation has
     evaluated, or skips for its own reasons, is not consolidatable.
+
+    None for a node that is leaving, for one that could be removed or was not evaluated in time, and where the operator
+    has switched disruption off: no policy, no section, doNotDisrupt, a pause. `Unconsolidatable` is said only where
+    consolidation is on.
     """
-    verdicts = plan.verdicts[node]
+    group, policy = snapshot.group_of(node), snapshot.policy_of_node(node)
+    if group is None or policy is None or _is_leaving(snapshot, group, node) or _is_off(snapshot, group, policy):
+        return None
+    verdicts = plan.verdicts[node.name]
+    said = verdicts[MethodName.CONSOLIDATION]
     blocked = not any(verdict.candidate for verdict in verdicts.values())
-    same = len({verdict.reason for verdict in verdicts.values()}) == 1
-    said = verdicts[MethodName.CONSOLIDATION].reason
-    return (DISRUPTION_BLOCKED if blocked and same else UNCONSOLIDATABLE), said[:LONGEST]
+    if blocked and len({verdict.reason for verdict in verdicts.values()}) == 1:
+        return DISRUPTION_BLOCKED, said.reason[:LONGEST]
+    if consolidation.why_off(snapshot, policy) or not said.stays:
+        return None
+    return UNCONSOLIDATABLE, said.reason[:LONGEST]
+
+
+def _is_off(snapshot: ClusterSnapshot, group: Group, policy: NodePolicy) -> bool:
+    rules = policy.disruption
+    return not rules.present or rules.do_not_disrupt or bool(snapshot.policies.pauses.voluntary(group.name))
+
+
+def _is_leaving(snapshot: ClusterSnapshot, group: Group, node: Node) -> bool:
+    """Return whether the node is being terminated, by whatever controller, or its instance does not run any more."""
+    instance = snapshot.instance_of(node)
+    return (
+        node.tainted
+        or node.deleting
+        or (instance is not None and instance.state != "running")
+        or (group.lifecycle_of(node.instance_id) or "").startswith(LEAVING)
+        or node.instance_id in snapshot.claimed
+        or node.instance_id in snapshot.terminating
+    )
 
 
 def _turn(snapshot: ClusterSnapshot, node: Node) -> bool:

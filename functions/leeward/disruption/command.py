@@ -54,10 +54,13 @@ class Command:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """Finding of one method about one node. `candidate`: the method considered the node."""
+    """Finding of one method about one node. `candidate`: the method considered the node; `stays`: the reason keeps
+    the node, False where it is removed, could be removed by a later run, or was not evaluated in time.
+    """
 
     candidate: bool
     reason: str
+    stays: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,10 +1,15 @@
 """Events on nodes that stay: which reason, which sentence, how often (rows K3 and K11 of docs/features.md)."""
 
+from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
 from leeward.disruption.blocked_events import DISRUPTION_BLOCKED, UNCONSOLIDATABLE, blocked_event, write_blocked_events
+from leeward.disruption.command import MethodName
 from leeward.disruption.plan import plan_disruption
 from leeward.disruption.planning_state import always
+from leeward.model.pause import Pause, Pauses
 from leeward.policy.document import NO_DISRUPTION
 from tests.fakes.system import FakeSystem
 from tests.unit.disruption.fleet import NOON, a_fleet, a_policy, rules
@@ -30,16 +35,21 @@ def full(count, *policies):
     return fleet
 
 
+def the_event(fleet, name):
+    """(reason, sentence) of the Event on the node, None where it gets none."""
+    snapshot = fleet.snapshot()
+    return blocked_event(snapshot, plan_disruption(snapshot), snapshot.node(name))
+
+
 def test_a_node_that_consolidation_has_looked_at_is_unconsolidatable():
-    plan = plan_disruption(full(2).snapshot())
-    reason, said = blocked_event(plan, "n000")
+    reason, said = the_event(full(2), "n000")
     assert reason == UNCONSOLIDATABLE
     assert "pod shop/a0 has no other place" in said
 
 
 def test_a_node_that_no_method_may_touch_is_blocked_with_what_blocks_it():
     fleet = full(1).node("kept").pod("b", "kept", annotations={"karpenter.sh/do-not-disrupt": "true"})
-    reason, said = blocked_event(plan_disruption(fleet.snapshot()), "kept")
+    reason, said = the_event(fleet, "kept")
     assert reason == DISRUPTION_BLOCKED
     assert "shop/b" in said
 
@@ -73,6 +83,49 @@ def test_nodes_of_a_policy_without_a_disruption_section_get_no_event():
     assert reported_in_a_quarter_of_an_hour(a_policy(disruption=NO_DISRUPTION)) == []
 
 
-def test_nodes_that_their_policy_does_not_consolidate_are_not_called_unconsolidatable():
-    never = a_policy(disruption=rules(consolidation_policy="Never", drift=False, expire_after=timedelta(days=900)))
-    assert UNCONSOLIDATABLE not in {reason for _, reason in reported_in_a_quarter_of_an_hour(never)}
+@pytest.mark.parametrize(
+    "switched_off",
+    [{"consolidation_policy": "Never"}, {"consolidation_policy": "WhenEmpty"}, {"consolidate_after": None}],
+)
+def test_nodes_that_their_policy_does_not_consolidate_are_not_called_unconsolidatable(switched_off):
+    policy = a_policy(disruption=rules(drift=False, expire_after=timedelta(days=900), **switched_off))
+    assert reported_in_a_quarter_of_an_hour(policy) == []
+
+
+def test_nodes_of_a_cluster_without_consolidation_are_not_called_unconsolidatable():
+    assert the_event(a_fleet(consolidation=False).node("n000").pod("a", "n000"), "n000") is None
+
+
+def test_nodes_that_the_operator_excludes_get_no_event():
+    excluded = a_policy(disruption=rules(do_not_disrupt=True))
+    assert reported_in_a_quarter_of_an_hour(excluded) == []
+
+
+def test_nodes_of_a_paused_group_get_no_event():
+    pause = Pause(by="ops", why="launch day", since=NOON, announced=NOON, group="web")
+    snapshot = full(1).snapshot()
+    policies = replace(snapshot.policies, pauses=Pauses(cluster="blue", pauses=(pause,)))
+    snapshot = full(1).having(policies=policies).snapshot()
+    assert blocked_event(snapshot, plan_disruption(snapshot), snapshot.node("n000")) is None
+
+
+@pytest.mark.parametrize("how", [{"lifecycle": "Terminating:Wait"}, {"state": "shutting-down"}])
+def test_a_node_that_is_leaving_gets_no_event(how):
+    assert the_event(full(1).node("gone", **how).pod("b", "gone"), "gone") is None
+
+
+def test_a_node_that_a_later_run_can_remove_is_not_called_unconsolidatable():
+    """Both halves fit on one node: one of them is removed now, the other could have been."""
+    fleet = a_fleet().node("n1").pod("a", "n1", cpu="500m").node("n2").pod("b", "n2", cpu="500m")
+    snapshot = fleet.snapshot()
+    plan = plan_disruption(snapshot)
+    (removed,) = plan.commands[0].nodes
+    stays = next(name for name in ("n1", "n2") if name != removed)
+    assert "could be removed" in plan.verdicts[stays][MethodName.CONSOLIDATION].reason
+    assert blocked_event(snapshot, plan, snapshot.node(stays)) is None
+
+
+def test_a_node_that_there_was_no_time_to_evaluate_gets_no_event():
+    snapshot = full(1).snapshot()
+    plan = plan_disruption(snapshot, more=lambda: False)
+    assert blocked_event(snapshot, plan, snapshot.node("n000")) is None

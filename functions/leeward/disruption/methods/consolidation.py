@@ -23,7 +23,8 @@ from leeward.disruption.methods.single_node_consolidation import SingleNodeConso
 from leeward.disruption.planning_state import PlanningState
 from leeward.disruption.savings import dollars, price_of_all, saved
 from leeward.disruption.targets import targets
-from leeward.policy.document import Reason
+from leeward.policy.document import NodePolicy, Reason
+from leeward.snapshot.cluster import ClusterSnapshot
 
 FOR_DELETIONS, FOR_SETS, FOR_REPLACEMENTS = 0.4, 0.5, 0.6  # of the time left; the command sequences take the rest
 
@@ -40,7 +41,7 @@ class Consolidation:
         """Return why not: switched off, blocked by a pod, empty, kept, about to get pods, or not quiet long enough."""
         landing = state.arrivals.get(candidate.name, "")
         return (
-            _why_off(state, candidate)
+            why_off(state.snapshot, candidate.policy)
             or candidate.blocked_by
             or ("" if candidate.workload else "it is empty: the emptiness method decides about it")
             or why_node_is_kept(candidate.node)
@@ -67,7 +68,7 @@ class Consolidation:
         best = _best(sets, alone)
         chosen = _chosen(state, ready, single_node, best, [*sets, *alone]) if best else None
         for candidate in ready:
-            verdicts[candidate.name] = Verdict(candidate=True, reason=_reason(candidate, singles, chosen))
+            verdicts[candidate.name] = _verdict(candidate, singles, chosen)
         return Outcome(
             commands=(command_of(chosen),) if chosen else (),
             verdicts=in_order(state, verdicts),
@@ -101,13 +102,14 @@ def _chosen(
     return sequences.choose(best, others[:RUNNERS_UP])
 
 
-def _reason(candidate: Candidate, singles: dict[str, Proposal | str], chosen: Chosen | None) -> str:
+def _verdict(candidate: Candidate, singles: dict[str, Proposal | str], chosen: Chosen | None) -> Verdict:
     if chosen is not None and candidate in chosen.proposal.nodes:
-        return f"it is removed: {_why(chosen)}"
+        return Verdict(candidate=True, reason=f"it is removed: {_why(chosen)}", stays=False)
     alone = singles.get(candidate.name, NO_TIME)
     if isinstance(alone, str):
-        return alone
-    return f"it could be removed ({_what(alone)}), but another command comes first in this run"
+        return Verdict(candidate=True, reason=alone, stays=alone != NO_TIME)
+    said = f"it could be removed ({_what(alone)}), but another command comes first in this run"
+    return Verdict(candidate=True, reason=said, stays=False)
 
 
 def command_of(chosen: Chosen) -> Command:
@@ -160,15 +162,16 @@ def _new(best: Proposal) -> str:
     return f", one of {group} is for what can follow" if best.spare else f" and a cheaper one of {group}"
 
 
-def _why_off(state: PlanningState, candidate: Candidate) -> str:
-    rules = candidate.policy.disruption
-    if not state.snapshot.policies.settings.consolidation:
+def why_off(snapshot: ClusterSnapshot, policy: NodePolicy) -> str:
+    """Return which switch of cluster or policy keeps underutilized nodes, empty when none does."""
+    rules = policy.disruption
+    if not snapshot.policies.settings.consolidation:
         return "consolidation is switched off for the cluster"
     if not rules.present:
-        return no_section(candidate.policy)
+        return no_section(policy)
     if rules.consolidation_policy != UNDERUTILIZED:
-        return f"policy {candidate.policy.name} says consolidationPolicy {rules.consolidation_policy}"
-    return f"policy {candidate.policy.name} says consolidateAfter Never" if rules.consolidate_after is None else ""
+        return f"policy {policy.name} says consolidationPolicy {rules.consolidation_policy}"
+    return f"policy {policy.name} says consolidateAfter Never" if rules.consolidate_after is None else ""
 
 
 def _reason_not_quiet(state: PlanningState, candidate: Candidate) -> str:
