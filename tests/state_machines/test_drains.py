@@ -186,6 +186,15 @@ def test_a_budget_that_can_never_allow_is_distinguished_from_one_that_does_not_a
     assert blocked.message.endswith("shop/web-1: pdb shop/web (maxUnavailable 0: it never allows any)")
 
 
+def test_a_drain_that_gives_up_is_not_said_to_be_blocked_still():
+    """The time-out comes in the same step in which the drain is found blocked for the first time."""
+    at_once = DrainPolicy(timeout=timedelta(seconds=30))
+    system = a_system(pods=[a_pod()], budgets=[a_budget(0)], drain=at_once)
+    claim(system, CauseKind.MANUAL)
+    assert Walker(system).run(I).ended == "PodEvictionFailure"
+    assert [event.reason for event in system.kubernetes.events] == ["PodEvictionFailure"]
+
+
 def test_a_pod_that_took_the_name_of_an_evicted_one_is_another_pod():
     """The uid is the precondition of every eviction and deletion."""
     system = a_system(pods=[a_pod()])

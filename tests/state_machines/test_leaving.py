@@ -406,7 +406,14 @@ class TestSingleReplicas:
         claim(system, CauseKind.MANUAL)
         assert Walker(system).run(I).ended == "Terminated"
         assert system.kubernetes.done == ["evict shop/web-1"]
-        assert reported(system, "NotSurged")[0].startswith(f"evicted without a second replica: {why}")
+        assert reported(system, "NotSurged")[0].startswith(f"no second replica is started before its eviction: {why}")
+
+    def test_a_pod_that_a_budget_keeps_gets_the_event_once(self):
+        """Its eviction is tried again for a quarter of an hour, and an Event of ten minutes ago is no repeat."""
+        system = a_surging_system(a_lone_pod(claims=("data",)), budgets=[a_budget(0)])
+        claim(system, CauseKind.MANUAL)
+        assert Walker(system).run(I).ended == "PodEvictionFailure"
+        assert len(reported(system, "NotSurged")) == 1
 
     def test_a_second_one_that_never_gets_ready_is_given_up_after_half_of_the_drains_time(self):
         system = a_surging_system()

@@ -35,6 +35,12 @@ def test_when_every_member_has_been_asked_the_last_one_is_tried_again():
     assert not any(node.tainted for node in system.kubernetes.by_name.values())
 
 
+def test_a_member_that_was_never_drained_gets_no_event_of_an_eviction_failure():
+    system = a_fleet(pods=[a_pod()])
+    every_member_asked(system)
+    assert "PodEvictionFailure" not in {event.reason for event in system.kubernetes.events}
+
+
 def test_when_the_group_ends_the_last_one_another_member_is_asked_again():
     """The one that the group launches in its place has already to offset another launch."""
     system = a_fleet(pods=[a_pod()])

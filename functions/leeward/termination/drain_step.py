@@ -22,6 +22,13 @@ from leeward.ports.kubernetes import Kubernetes
 from leeward.ports.records import Claims
 from leeward.termination import deadlines, decisions, target_deregistration, volume_detachment
 from leeward.termination.capacity_ledger import only_surplus
+from leeward.termination.drain_events import (
+    DEREGISTERING,
+    DETACHING,
+    report_awaited,
+    report_blocked,
+    report_given_up,
+)
 from leeward.termination.drain_pause import is_only_announced, next_heartbeats, pause_drain, sleep_on
 from leeward.termination.drain_plan import DrainPlan, force_delete_times
 from leeward.termination.eviction import plan_now, work
@@ -29,16 +36,13 @@ from leeward.termination.freshness import Need
 from leeward.termination.heartbeats import heartbeats_kept, record_heartbeat
 from leeward.termination.instance_state import InstanceState, find_node_or_uninitialized, read
 from leeward.termination.node_removal import remove_node, return_to_service
-from leeward.termination.progress import Progress, leaving, longest_grace, moved_last
+from leeward.termination.progress import Progress, leaving, longest_grace
 from leeward.termination.prompt_eviction import survey_or_evict, turn_in_storm
 from leeward.termination.replica_surge import put_back
 from leeward.termination.run import Next, Run
-from leeward.termination.target_deregistration import Awaited
 from leeward.workflow.steps import Step
 
-DEREGISTERING, DETACHING = "AwaitingDeregistration", "AwaitingVolumeDetachment"  # reasons of Events
 INITIALIZED_WITHIN = timedelta(seconds=60)  # a Node that has registered; the cloud controller takes seconds
-BLOCKED_AFTER = timedelta(seconds=30)  # without a pod that moved: until then a drain is only waiting for its turn
 
 
 def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
@@ -150,7 +154,7 @@ def _drain_node(run: Run, situation: InstanceState, started: datetime, ports: Po
         node = _tainted(node, situation, started, kubernetes, ports)
         awaited = target_deregistration.before_eviction(situation, started, node, ports)
         if awaited is not None:
-            why = _notify(awaited, DEREGISTERING, node, situation, ports)
+            why = report_awaited(awaited, DEREGISTERING, node, situation, ports)
             return pause_drain(run, situation, started, why, ports.clock, hint=None, moments=[awaited.until])
         plan, progress = work(node, situation, started, kubernetes, ports)
     except ObjectGoneError:
@@ -197,15 +201,6 @@ def taint_node(node: Node, record: TerminationRecord, kubernetes: Kubernetes, po
     return tainted
 
 
-def _notify(awaited: Awaited, reason: str, node: Node, situation: InstanceState, ports: Ports) -> str:
-    """Record the awaited objects where people look, and return them as one sentence."""
-    record, why = situation.record, "; ".join(awaited.sentences)
-    ports.claims.note_attempt(record.instance, record.attempt, blocked_by=awaited.sentences)
-    kubernetes = ports.clusters.kubernetes(record.subject.cluster)
-    kubernetes.event(node, reason=reason, message=why[:1000], warning=False, now=ports.clock.now())
-    return why
-
-
 def _emptied(
     run: Run,
     situation: InstanceState,
@@ -229,7 +224,7 @@ def _emptied(
     if awaited is None:
         return settled
     reason = DETACHING if volumes else DEREGISTERING
-    why = _notify(awaited, reason, node, situation, ports)
+    why = report_awaited(awaited, reason, node, situation, ports)
     waits = pause_drain(run, situation, started, why, ports.clock, hint=None, moments=[awaited.until])
     return replace(waits, next=Next.DRAINED)
 
@@ -262,10 +257,8 @@ def _unfinished(
     if over is not None and not situation.looked:
         situation = survey_or_evict(situation.record, ports)
     kubernetes = ports.clusters.kubernetes(situation.record.subject.cluster)
-    if progress.blocked_by and not progress.moved and now >= moved_last(situation.record, started) + BLOCKED_AFTER:
-        message = f"cannot drain yet: {why}"[:1000]
-        kubernetes.event(node, reason="DrainBlocked", message=message, warning=True, now=now)
     if over is None:
+        report_blocked(node, situation, started, why, progress, kubernetes, now)
         hint = None if progress.blocked_by else longest_grace(plan, now)
         hint = 0 if progress.not_asked else hint
         return pause_drain(run, situation, started, why, ports.clock, hint=hint, moments=force_delete_times(plan))
@@ -277,13 +270,14 @@ def _unfinished(
     record, lifecycle, state = situation.record, situation.lifecycle, situation.state
     match decisions.after_time_out(record, lifecycle, state, now, deletes=deletes, retains=retains):
         case Next.DRAINED:
-            kubernetes.event(node, reason="PodEvictionFailure", message=f"{over}: {why}", warning=True, now=now)
+            report_given_up(node, f"{over}: {why}", kubernetes, now)
             return _drained(run, situation, f"{over}, let go although {why}", ports.clock, ports.claims)
         case Next.FAILED:
             return replace(run, next=Next.FAILED, why=f"PodEvictionFailure: {over}: {why}"[:500])
         case _:
             if deletes:
+                report_blocked(node, situation, started, why, progress, kubernetes, now)
                 hint = 2 if progress.moved else None
                 return pause_drain(run, situation, started, f"{over}, deleting: {why}", ports.clock, hint=hint)
-            kubernetes.event(node, reason="PodEvictionFailure", message=f"{over}: {why}", warning=True, now=now)
+            report_given_up(node, f"{over}: {why}", kubernetes, now)
             return pause_drain(run, situation, started, f"{over}, our hook holds it: {why}", ports.clock, hint=None)

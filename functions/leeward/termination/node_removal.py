@@ -11,6 +11,7 @@ from leeward.model.termination import CauseKind
 from leeward.ports import Ports
 from leeward.ports.kubernetes import Kubernetes
 from leeward.termination import decisions, volume_detachment
+from leeward.termination.capacity_ledger import only_surplus
 from leeward.termination.freshness import Need
 from leeward.termination.heartbeats import heartbeats_kept
 from leeward.termination.instance_state import POOLED_AND_RUNNING, find_node, read, survey
@@ -39,7 +40,8 @@ def return_to_service(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
             kubernetes.untaint(node, disruption_taint(ports.deployment))
         reason = "TerminationCancelled" if cancelled else "PodEvictionFailure"
         message = run.why if cancelled else why
-        kubernetes.event(node, reason=reason, message=message, warning=not cancelled, now=ports.clock.now())
+        if node.tainted or not only_surplus(record):  # a surplus that another node offsets was never drained
+            kubernetes.event(node, reason=reason, message=message, warning=not cancelled, now=ports.clock.now())
     return replace(
         run, next=Next.CANCELLED if cancelled else Next.RETURNED_TO_SERVICE, why=run.why if cancelled else why[:500]
     )

@@ -20,7 +20,7 @@ from leeward.termination import deadlines
 from leeward.termination.drain_plan import Eviction, PodRemoval
 from leeward.termination.instance_state import InstanceState, read
 
-NOT_SURGED = "NotSurged"  # reason of the Event on a pod that leaves without a second replica
+NOT_SURGED = "NotSurged"  # reason of the Event on a pod whose eviction waits for no second replica
 MANIFEST = "manifests/replica-surge-role.yaml"  # allows to scale Deployments
 ONE = 1  # replicas of a workload whose only pod leaves
 SCALE_BACK_ATTEMPTS = 5  # each after a fresh read; a conflict with another writer fails one
@@ -183,8 +183,12 @@ class ReplicaSurge:
         return f"waits for a second replica of {deployment.key}, until {format_instant(self._until)}"
 
     def _notify(self, pod: Pod, reason: str) -> None:
-        """Write an Event on the pod that it leaves without a second replica."""
-        message = f"evicted without a second replica: {reason}"
+        """Write an Event on the pod that its eviction waits for no second replica. A pod whose eviction was refused
+        before has its Event.
+        """
+        if any(line.startswith(f"{pod.key}: ") for line in self._record.blocked_by):
+            return
+        message = f"no second replica is started before its eviction: {reason}"
         now = self._ports.clock.now()
         self._kubernetes.event(pod, reason=NOT_SURGED, message=message, warning=False, now=now)
 

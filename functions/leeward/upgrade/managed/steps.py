@@ -146,7 +146,7 @@ def _in_progress(run: Run, record: UpgradeRecord, observation: Observation, port
     hours.
 
     An Event names what was so at the previous observation too: a budget that is at its limit for a moment is not
-    reported.
+    reported. EKS cordons all old nodes and does not report which of them it drains: the Event says what it would meet.
     """
     held = blocking_drains(observation.preflight)
     kept = frozenset(list(dict.fromkeys(one.node for one in held))[:MOST_REASONS])
@@ -158,7 +158,11 @@ def _in_progress(run: Run, record: UpgradeRecord, observation: Observation, port
         about = observation.preflight.snapshot.node(node)
         if about is not None:
             ports.clusters.kubernetes(record.cluster).event(
-                about, reason="DrainBlocked", message=reasons[node], warning=True, now=ports.clock.now()
+                about,
+                reason="DrainBlocked",
+                message=f"EKS could not drain it now: {reasons[node]}",
+                warning=True,
+                now=ports.clock.now(),
             )
     old, new = len(observation.preflight.old), len(observation.preflight.members) - len(observation.preflight.old)
     report = [f"EKS update {record.update}: {new} new nodes, {old} old ones"]

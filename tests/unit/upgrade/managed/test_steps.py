@@ -217,3 +217,31 @@ def test_an_update_of_eks_in_which_nothing_moves_for_hours_ends_with_what_holds_
     step(system, "note-failure", failed)
     again = begun(system)
     assert step(system, "start-managed", again).why == f"update {update} continues"
+
+
+def test_an_event_says_what_eks_would_meet_on_a_cordoned_node_that_it_may_not_drain_yet(system):
+    cordoned = replace(a_node(), unschedulable=True)
+    budget = PodDisruptionBudget(
+        namespace="shop", name="web", selector={"matchLabels": {"app": "web"}}, disruptions_allowed=0
+    )
+    owner = Owner(api_version="apps/v1", kind="ReplicaSet", name="web-1")
+    pod = Pod(
+        namespace="shop",
+        name="web-1",
+        uid="u",
+        node=cordoned.name,
+        phase="Running",
+        ready=True,
+        labels={"app": "web"},
+        owner=owner,
+    )
+    system.kubernetes.put_node(cordoned)
+    system.kubernetes.put_pod(pod)
+    system.kubernetes.budget_list = [budget]
+    run = step(system, "start-managed", begun(system))
+    watched(system, run)
+    assert system.kubernetes.events == []
+    watched(system, run)
+    (event,) = system.kubernetes.events
+    assert (event.about, event.reason) == (cordoned.name, "DrainBlocked")
+    assert event.message.startswith("EKS could not drain it now: shop/web-1: pdb shop/web: ")
