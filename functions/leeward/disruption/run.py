@@ -1,6 +1,6 @@
 """Document passed between the steps of disruption: small, versioned, the same for every step."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -10,6 +10,7 @@ from leeward.errors import InvalidInputError
 
 VERSION = 1
 LONGEST_WHY = 500
+MOST_NAMES = 20
 
 
 class Next(StrEnum):
@@ -34,7 +35,8 @@ class Next(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DisruptionRun:
     """State of one execution between two steps. `number` 0: started manually, the run is computed from the current
-    state; `pause` in seconds; `validated`: when the commands were validated last.
+    state; `pause` in seconds; `validated`: when the commands were validated last. `nodes` and `groups` of its commands,
+    the first `MOST_NAMES`, are for readers of the execution.
     """
 
     cluster: str
@@ -44,6 +46,8 @@ class DisruptionRun:
     pause: int = 0
     validated: datetime | None = None
     why: str = ""
+    nodes: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -61,7 +65,19 @@ class DisruptionRun:
             pause=int(raw.get("pause") or 0),
             validated=_moment(raw.get("validated") or ""),
             why=str(raw.get("why") or ""),
+            nodes=tuple(raw.get("nodes") or ()),
+            groups=tuple(raw.get("groups") or ()),
         )
+
+    def naming(self, nodes: Iterable[str], groups: Iterable[str]) -> Self:
+        """Return the document with the names of what is disrupted."""
+        return replace(self, nodes=tuple(sorted(nodes)[:MOST_NAMES]), groups=tuple(sorted(groups)[:MOST_NAMES]))
+
+    @property
+    def about(self) -> str:
+        """Name of what is disrupted, in the words of a failed execution's cause."""
+        named = ", ".join(self.nodes)
+        return f"run {self.number} of cluster {self.cluster}" + (f" ({named})" if named else "")
 
     def handed_over(self, why: str) -> Self:
         """Return the document of an execution that ends because another one has the run."""
@@ -72,6 +88,9 @@ class DisruptionRun:
         return {
             "v": VERSION,
             "cluster": self.cluster,
+            "nodes": list(self.nodes),
+            "groups": list(self.groups),
+            "about": self.about,
             "disruption": self.number,
             "execution": self.execution,
             "next": self.next.value,

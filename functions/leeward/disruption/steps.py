@@ -49,7 +49,7 @@ def take_disruption(run: DisruptionRun, call: Mapping[str, Any], ports: Ports) -
         record = claim_disruption(run.cluster, ports)
     if record is None or not record.open or run.number not in {0, record.number}:
         return replace(run, next=Next.NOTHING, why="nothing is to be done, or the run has ended")
-    run = replace(run, number=record.number)
+    run = replace(run, number=record.number).naming(record.nodes, record.groups)
     if record.execution != name:
         if record.execution and is_leased(record, ports.disruption_executions):
             return replace(run, next=Next.HAND_OVER, why=f"execution {record.execution} has the run")

@@ -144,6 +144,7 @@ def _drain_node(run: Run, situation: InstanceState, started: datetime, ports: Po
     node, uninitialized = find_node_or_uninitialized(record, kubernetes)
     if node is None:
         return _without_node(run, situation, started, uninitialized, ports.clock)
+    run = replace(run, node=node.name)
     if only_surplus(record) and not node.tainted and "terminating" not in record.times:
         blocked = _blocked(plan_now(node, situation, started, kubernetes, ports))
         if blocked:

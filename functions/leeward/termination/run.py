@@ -1,11 +1,12 @@
 """Document passed between the steps of node-termination: small, versioned, the same for every step."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Self
 
 from leeward.errors import InvalidInputError
+from leeward.model.termination import Subject
 
 VERSION = 1
 
@@ -53,6 +54,7 @@ class Notice:
 class Run:
     """State of one execution between two steps. `pause` in seconds; `version` is the record's, as last read; `until`
     (RFC 3339) ends every loop of the state machine; `look` (RFC 3339): when a drain that pauses reads its pods next;
+    `node`, `group` and `cluster` are the record's, for readers of the execution, empty where they are not known;
     `notices` belong to one step and are not passed on.
     """
 
@@ -64,6 +66,9 @@ class Run:
     why: str = ""
     until: str = ""
     look: str = ""
+    node: str = ""
+    group: str = ""
+    cluster: str = ""
     notices: tuple[Notice, ...] = ()
 
     @classmethod
@@ -81,6 +86,21 @@ class Run:
             why=str(raw.get("why") or ""),
             until=str(raw.get("until") or ""),
             look=str(raw.get("look") or ""),
+            node=str(raw.get("node") or ""),
+            group=str(raw.get("group") or ""),
+            cluster=str(raw.get("cluster") or ""),
+        )
+
+    def naming(self, subject: Subject) -> Self:
+        """Return the document with the names of what is terminated."""
+        return replace(self, node=subject.node or self.node, group=subject.group or "", cluster=subject.cluster)
+
+    @property
+    def about(self) -> str:
+        """Name of what is terminated, in the words of a failed execution's cause."""
+        name = f"{self.node} ({self.instance})" if self.node else self.instance
+        return ", ".join(
+            filter(None, (name, self.group and f"group {self.group}", self.cluster and f"cluster {self.cluster}"))
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -88,6 +108,10 @@ class Run:
         return {
             "v": VERSION,
             "instance": self.instance,
+            "node": self.node,
+            "group": self.group,
+            "cluster": self.cluster,
+            "about": self.about,
             "attempt": self.attempt,
             "version": self.version,
             "next": self.next.value,

@@ -64,6 +64,7 @@ def claim(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     manual = run.attempt == 0
     if record is None or (manual and name != execution_name(record.instance, record.attempt)):
         record = _claim_manually(run.instance, name, ports)
+    run = run.naming(record.subject)
     if record.status is Status.CLOSED:
         return _hand_over(run, record)
     if name != execution_name(record.instance, record.attempt):

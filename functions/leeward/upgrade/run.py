@@ -47,13 +47,14 @@ class Next(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """State of one execution between two steps. `pause` in seconds; `runs`: pauses so far, which bound the history of
-    the execution; `full`: there were so many that another execution continues.
+    """State of one execution between two steps. `pause` in seconds; `pauses`: so many so far, which bound the history
+    of the execution; `full`: there were so many that another execution continues.
     """
 
     group: str
     execution: str
     next: Next
+    cluster: str = ""
     attempt: int = 0
     pause: int = 0
     pauses: int = 0
@@ -71,6 +72,7 @@ class Run:
             group=group,
             execution=str(raw.get("execution") or ""),
             next=Next(raw.get("next") or Next.CHECK),
+            cluster=str(raw.get("cluster") or ""),
             attempt=int(raw.get("attempt") or 0),
             pause=int(raw.get("pause") or 0),
             pauses=int(raw.get("pauses") or 0),
@@ -81,11 +83,18 @@ class Run:
         """Return the document of an execution that ends because another one has the lease."""
         return replace(self, next=Next.HAND_OVER, why=why)
 
+    @property
+    def about(self) -> str:
+        """Name of what is upgraded, in the words of a failed execution's cause."""
+        return f"group {self.group}" + (f", cluster {self.cluster}" if self.cluster else "")
+
     def to_json(self) -> dict[str, Any]:
         """Return the document that the state machine carries."""
         return {
             "v": VERSION,
             "group": self.group,
+            "cluster": self.cluster,
+            "about": self.about,
             "execution": self.execution,
             "attempt": self.attempt,
             "next": self.next.value,

@@ -65,7 +65,11 @@ def take_lease(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
         return replace(run, next=Next.RECORDED, why="paused; nothing runs")
     record = _take(record, run, parse_request(given), str(given.get("cluster") or ""), ports, follows)
     return replace(
-        run, next=_next_after_lease(record), attempt=record.attempt, why=f"attempt {record.attempt} of {record.stamp}"
+        run,
+        next=_next_after_lease(record),
+        cluster=record.cluster,
+        attempt=record.attempt,
+        why=f"attempt {record.attempt} of {record.stamp}",
     )
 
 
