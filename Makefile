@@ -17,7 +17,7 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tools lock demo demo-upgrade demo-consolidate local spot rebalance maintenance scale-in tutorial test test-long lint types licences sbom audit check synth wheel deploy account-test simulate fuzz bench measure clean
+.PHONY: help setup tools lock demo demo-upgrade demo-consolidate local spot rebalance maintenance scale-in tutorial recordings test test-long lint types licences sbom audit check synth wheel deploy account-test simulate fuzz bench measure clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -80,6 +80,9 @@ scale-in:  ## ... a scale-in: Auto Scaling terminates an instance, and wants one
 
 tutorial: setup  ## docs/getting-started-local.md with the outputs of a run on the local stack, four minutes
 	GOLDEN_WRITE=1 $(PY) -m pytest --quiet tests/local/test_first_day.py
+
+recordings: setup  ## docs/assets/top.svg and watch.svg: the real command line on a simulated cluster, in seconds
+	$(PY) -m recordings
 
 test: setup  ## all suites, in WORKERS=4 processes, for some mostly wait
 	$(PY) -m pytest -m "not long" --numprocesses $(WORKERS)

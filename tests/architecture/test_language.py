@@ -7,7 +7,19 @@ from pathlib import Path
 
 from bench.measure import PRODUCT, PRONOUNS, docstrings, is_fragment
 
-FOLDERS = ("account_test", "bench", "docs", "functions", "fuzz", "infra", "local", "manifests", "simulation", "tests")
+FOLDERS = (
+    "account_test",
+    "bench",
+    "docs",
+    "functions",
+    "fuzz",
+    "infra",
+    "local",
+    "manifests",
+    "recordings",
+    "simulation",
+    "tests",
+)
 KINDS = frozenset({".py", ".md", ".json", ".yaml"})
 PERSONS = r"(?:no|some|any|every)bod(?:y|ys|ies)|whoever"  # an owner, a tool, a node, no execution: a search finds it
 PRIVATE = "|".join(  # each with its term in the field
