@@ -97,8 +97,8 @@ class StageClock:
         timeline.run_until(timeline.now() + seconds)
 
 
-def shop(web: int = 3, spot: int = 4) -> Stage:
-    """Return the cluster of the recordings: web servers on demand and on spot, and a queue's workers."""
+def shop(web: int = 3, spot: int = 4, workers: int = 5) -> Stage:
+    """Return the cluster of the recordings, with so many nodes of `web` and `web-spot` and pods of `worker`."""
     groups = (
         StageGroup(name="web", spot=False, size=web, instance_type="m5.large"),
         StageGroup(name="web-spot", spot=True, size=spot, instance_type="m5.xlarge"),
@@ -112,7 +112,7 @@ def shop(web: int = 3, spot: int = 4) -> Stage:
         *_deployment("cart", 6, cpu="400m"),
         *_deployment("search", 8, cpu="500m"),
         *_deployment("checkout", 4, cpu="300m"),
-        *_deployment("worker", 5, cpu="900m"),
+        *_deployment("worker", workers, cpu="900m"),
     )
     policies = ClusterPolicies(settings=ClusterSettings(name=CLUSTER), policies=(policy,))
     return Stage(StageFleet(groups=groups, workloads=workloads, policies=policies))

@@ -34,6 +34,8 @@ def follow(cluster: str, number: int, ports: Ports, progress: Progress | None = 
                 lines.show({name: f"not known now: {error}"}, ports.clock.now())
             else:
                 if not record.open:
+                    for place, reason in sorted((int(place), reason) for place, reason in record.dropped.items()):
+                        lines.say(f"{name}: command {place + 1} was dropped: {reason}")
                     return _code(record)
             ports.clock.sleep(POLL_SECONDS)
     except KeyboardInterrupt:
