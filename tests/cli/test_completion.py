@@ -38,30 +38,49 @@ def test_the_shell_accepts_its_script(script, shell):
     subprocess.run([shell, "-n", str(script(shell))], check=True)
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash here")
-@pytest.mark.parametrize(
-    ("typed", "expected"),
-    [
-        ("leeward dr", {"drain", "drift"}),
-        ("leeward upgrade r", {"resume", "rollback"}),
-        ("leeward drain --dr", {"--dry-run"}),
-        ("leeward --cluster prod upgrade start --la", {"--launch-template-version"}),
-        ("leeward plan --method con", {"consolidation"}),
-        ("leeward plan -o ", {"table", "json", "yaml"}),
-        ("leeward completion ", {"bash", "zsh", "fish"}),
-        ("leeward upgrade pause --am", set()),
-    ],
-)
-def test_bash_completes(script, typed, expected):
-    words = typed.split(" ")
+TYPED = [
+    ("leeward dr", {"drain", "drift"}),
+    ("leeward upgrade r", {"resume", "rollback"}),
+    ("leeward drain --dr", {"--dry-run"}),
+    ("leeward --cluster prod upgrade start --la", {"--launch-template-version"}),
+    ("leeward plan --method con", {"consolidation"}),
+    ("leeward plan --ap", {"--apply"}),
+    ("leeward plan -o ", {"table", "json", "yaml"}),
+    ("leeward completion ", {"bash", "zsh", "fish"}),
+    ("leeward help dr", {"drain", "drift"}),
+    ("leeward upgrade start web --override Pdb", {"PdbNeverAllows", "PdbAllowsNoneNow"}),
+    ("leeward upgrade pause --am", set()),
+]
+ZSH = "autoload -U compinit bashcompinit; compinit -u -D; bashcompinit; setopt ksharrays; "  # as its own compgen does
+RUN = {"bash": (("bash", "--norc", "-c"), ""), "zsh": (("zsh", "-f", "-c"), ZSH)}
+
+
+@pytest.mark.parametrize("shell", RUN)
+@pytest.mark.parametrize(("typed", "expected"), TYPED)
+def test_bash_and_zsh_complete(script, shell, typed, expected):
+    if shutil.which(shell) is None:
+        pytest.skip(f"no {shell} here")
+    words, (command, before) = typed.split(" "), RUN[shell]
     listed = " ".join(f"'{word}'" for word in words)
-    asked = f"source {script('bash')}; COMP_WORDS=({listed}); COMP_CWORD={len(words) - 1}; _leeward; "
-    command = ["bash", "--norc", "-c", asked + 'printf "%s\\n" "${COMPREPLY[@]}"']
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    asked = f"{before}source {script(shell)}; COMP_WORDS=({listed}); COMP_CWORD={len(words) - 1}; _leeward; "
+    done = subprocess.run(
+        [*command, asked + 'printf "%s\\n" "${COMPREPLY[@]}"'], capture_output=True, text=True, check=True
+    )
     assert done.stderr == ""
-    assert set(done.stdout.split()) >= expected
-    assert bool(done.stdout.split()) == bool(expected)
-    assert all(word.startswith(words[-1]) for word in done.stdout.split())
+    offered = {
+        word for word in done.stdout.split() if shell == "bash" or word.startswith(words[-1])
+    }  # zsh chooses itself
+    assert offered >= expected
+    assert bool(offered) == bool(expected)
+    assert all(word.startswith(words[-1]) for word in offered)
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="no fish here")
+@pytest.mark.parametrize(("typed", "expected"), TYPED)
+def test_fish_completes(script, typed, expected):
+    asked = f"source {script('fish')}; complete -C '{typed}'"
+    done = subprocess.run(["fish", "--no-config", "-c", asked], capture_output=True, text=True, check=True)
+    assert {line.partition("\t")[0] for line in done.stdout.splitlines()} >= expected
 
 
 def test_another_shell_is_bad_input(leeward):

@@ -46,14 +46,25 @@ def words_of(parser: argparse.ArgumentParser, path: str = "") -> Iterator[tuple[
             below = list(action.choices.items())
         elif action.help is not argparse.SUPPRESS:
             options |= dict.fromkeys(action.option_strings, action.help or "")
-            if action.choices:
-                chosen = tuple(map(str, action.choices))
+            if chosen := _values(action):
                 values |= dict.fromkeys(action.option_strings, chosen)
                 if not action.option_strings:
                     following = dict.fromkeys(chosen, "")
     yield path, Words(next=following, options=options, values=values)
     for name, subparser in below:
         yield from words_of(subparser, f"{path} {name}".strip())
+
+
+def _values(action: argparse.Action) -> tuple[str, ...]:
+    """Return the closed set of an option's or argument's values, empty where it takes others too."""
+    from leeward.cli.main import COMMANDS
+    from leeward.upgrade.preflight.findings import Code
+
+    if action.dest == "override":
+        return tuple(code.value for code in Code)
+    if action.dest == "command" and not action.option_strings:  # of help
+        return tuple(COMMANDS)
+    return tuple(map(str, action.choices or ()))
 
 
 def bash(words: Mapping[str, Words]) -> str:
@@ -70,20 +81,20 @@ def bash(words: Mapping[str, Words]) -> str:
     known = "|".join(shlex.quote(path) for path in words if path)
     return f"""# leeward completion for bash: source it, or put it into /etc/bash_completion.d
 _leeward() {{
-    local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}} path="" words="" word
-    for word in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
-        case "${{path:+$path }}$word" in
-        {known}) path="${{path:+$path }}$word" ;;
+    local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}} asked="" words="" word
+    for word in "${{COMP_WORDS[@]:1:$((COMP_CWORD-1))}}"; do
+        case "${{asked:+$asked }}$word" in
+        {known}) asked="${{asked:+$asked }}$word" ;;
         esac
     done
     case "$previous" in
     {"|".join(FILES)}) COMPREPLY=($(compgen -f -- "$current")); return ;;
     esac
-    case "${{path:+$path }}$previous" in
+    case "${{asked:+$asked }}$previous" in
 {values}
     esac
     if [[ -z $words ]]; then
-        case "$path" in
+        case "$asked" in
 {rows}
         esac
     fi
@@ -104,7 +115,8 @@ def fish(words: Mapping[str, Words]) -> str:
     for path, one in words.items():
         named = path.split()
         seen = "; and ".join(f"__fish_seen_subcommand_from {name}" for name in named)
-        unseen = f"not __fish_seen_subcommand_from {' '.join(one.next)}" if one.next else ""
+        others = " ".join(name for name in one.next if name not in named)
+        unseen = f"not __fish_seen_subcommand_from {others}" if others else ""
         for name, explanation in one.next.items():
             when = "; and ".join(part for part in (seen, unseen) if part)
             lines.append(f"complete -c leeward -n {_fish(when)} -a {name} -d {_fish(explanation)}")

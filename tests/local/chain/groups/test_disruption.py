@@ -1,6 +1,8 @@
 """A disruption run on the deployed stack: fn disruption-planner called as its schedule calls it, drifted nodes
 replaced."""
 
+import json
+
 import pytest
 
 from leeward.adapters.aws.table import Table
@@ -78,6 +80,24 @@ def test_drifted_nodes_are_replaced_one_by_one_and_the_group_keeps_its_size(stac
     nodes = ledger.nodes(stack)
     assert not [name for name in members if nodes[name]["spec"].get("taints")]
     assert called(stack, "disruption-planner")["disruptions"] == []
+
+
+def test_the_command_starts_the_run_of_the_plan_it_shows_and_follows_it_to_its_end(stack, crew, leeward):
+    """With the caller's own credentials, as the planner would: its next call finds the run."""
+    team = crew(2, name="worn")
+    called(stack, "sync")
+    launch_from_another_image(stack, team.group)
+    shown = ("plan", "--method", "drift", "--group", team.group)
+    team.until(lambda: json.loads(leeward(*shown)[1])["commands"], "a plan")
+    code, out, err = leeward(*shown, "--apply", "--yes", "--watch")
+    plan, record = json.loads(out), disruption_of(stack)
+    assert (code, plan["run"]["started"], plan["run"]["number"]) == (0, True, record.number), err
+    assert record.outcome is DisruptionOutcome.DONE, record
+    assert [list(one.nodes) for one in record.commands] == [one["nodes"] for one in plan["commands"]]
+    assert record.ends == dict.fromkeys(record.nodes.values(), "gone")
+    assert f"run {record.number}: done: " in err
+    assert f"{plan['commands'][0]['nodes'][0]}: gone" in err
+    assert not set(record.nodes.values()) & {one["InstanceId"] for one in group_of(stack, team.group)["Instances"]}
 
 
 def test_a_round_whose_execution_is_stopped_is_ended_and_nothing_of_it_is_left(stack, crew):
