@@ -23,6 +23,8 @@ BEFORE, AFTER = 30.0, 600.0  # seconds shown before the first arrival can come a
 INSTANCE = re.compile(r"i-[0-9a-f]{17}")
 FAULTS = ("killed ", "Error: ", "Lambda.Unknown", "does not answer", "no capacity", "timed out", "VIOLATION")
 OURS = ("terminate ", "drain ", "reconciler", "sync", "execution ")
+CHOICES = ("terminate claim ", "drain replace ")  # decisions that no phase of a node shows
+ECHOES = ("event EC2 Instance State-change ", "event EC2 Instance-terminate ", "event EC2 Instance-launch ")
 UNANSWERED = ": wait: waiting for an answer"
 WORKLOADS = ("deployments", "statefulsets")
 
@@ -160,7 +162,8 @@ class Recorder:
         there = self._world.scenes[0].fleet.instances.get(about)
         node = there.node if there is not None else None
         text = f"{line}{self._waited_for(about)}" if kind is MarkKind.BLOCKED else line
-        self._marks.append(Mark(at=_instant(self._world.now), kind=kind, text=text, node=node))
+        inner = is_internal(line, kind)
+        self._marks.append(Mark(at=_instant(self._world.now), kind=kind, text=text, node=node, internal=inner))
 
     def _waited_for(self, instance: str) -> str:
         """Return until when at the latest the drain waits for the blocking pods."""
@@ -181,6 +184,13 @@ def kind_of(line: str) -> MarkKind | None:
     if ": wait: " in line:
         return MarkKind.BLOCKED if "pdb " in line else None
     return MarkKind.DECISION if line.startswith(OURS) else MarkKind.EVENT
+
+
+def is_internal(line: str, kind: MarkKind) -> bool:
+    """Return whether the line is a step of Leeward that the phases of its node show, or the echo of one."""
+    if kind is MarkKind.DECISION:
+        return not line.startswith(CHOICES)
+    return kind is MarkKind.EVENT and line.startswith(ECHOES)
 
 
 def _lane_name(namespace: str, name: str) -> str:

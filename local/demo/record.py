@@ -28,6 +28,7 @@ Fact = Mapping[str, Any]
 BEFORE = timedelta(seconds=2)
 PLAYED = "played: a spot warning (twice), a maintenance of two instances, nonsense, a scale-in, another team's hook"
 AHEAD = frozenset({"until", "retry"})  # times of a termination that lie in its future
+ECHOES = frozenset({"GroupTerminating", "InstanceStateChange"})
 BLOCKED_REASONS = frozenset({"DrainBlocked"})  # reported more exactly by the refusals themselves
 
 
@@ -160,18 +161,26 @@ def _played(sources: Sources) -> list[Mark]:
 
 def _events(sources: Sources) -> list[Mark]:
     """Return Leeward's Events about its nodes. Kubernetes truncates times to whole seconds; none is from before the
-    messages.
+    messages. What EC2 and the group announce after Leeward has requested the end is its echo.
     """
+    asked = {one.node: one.times["terminating"] for one in sources.terminations if "terminating" in one.times}
     return [
         Mark(
             at=max(parse_instant(str(event["firstTimestamp"])), sources.played),
             kind=MarkKind.EVENT,
             node=str(event["involvedObject"]["name"]),
             text=f"{event['reason']}: {event['message']}",
+            internal=_is_echo(event, asked),
         )
         for event in sources.events
         if event.get("source", {}).get("component") == "leeward" and event["reason"] not in BLOCKED_REASONS
     ]
+
+
+def _is_echo(event: Fact, asked: Mapping[str, datetime]) -> bool:
+    since = asked.get(str(event["involvedObject"]["name"]))
+    told = parse_instant(str(event["firstTimestamp"]))
+    return event["reason"] in ECHOES and since is not None and told >= since.replace(microsecond=0)
 
 
 def _blocks(sources: Sources) -> list[Mark]:

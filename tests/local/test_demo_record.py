@@ -174,3 +174,24 @@ def test_what_is_built_is_a_record():
     history = [*BIRTH, a_pod_fact(1, "pod-ready", "a")]
     record = build(sources(history, [a_termination({"replacement": 2, "terminated": 9})], deployments=[a_deployment()]))
     assert RunRecord.from_json(record.to_json()) == record
+
+
+def test_what_ec2_and_the_group_announce_after_leeward_requested_the_end_is_internal():
+    def told(seconds, reason):
+        source = {"component": "leeward"}
+        return {
+            "reason": reason,
+            "message": "it ends",
+            "source": source,
+            "involvedObject": {"name": NODE},
+            "firstTimestamp": format_instant(at(seconds)),
+        }
+
+    events = [told(1, "GroupTerminating"), told(5, "GroupTerminating"), told(6, "SpotInterruption")]
+    marks = build(sources(BIRTH, [a_termination({"terminating": 5.5})], events)).marks
+    found = [(mark.text.partition(":")[0], mark.internal) for mark in marks if mark.node == NODE]
+    assert found[:1] + found[-2:] == [
+        ("GroupTerminating", False),
+        ("GroupTerminating", True),
+        ("SpotInterruption", False),
+    ]

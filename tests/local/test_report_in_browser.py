@@ -1,89 +1,31 @@
 """The page as a browser has it: headless Chromium lays it out, and what it made of it is checked."""
 
-import os
 import re
-import subprocess
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 from leeward.cli.report.page import page
 from leeward.cli.report.record import Phase
-from tests.tools import need
+from tests.local.browser import Dom, chromium
 from tests.unit.cli.report.run import a_full_record, a_mark, a_node, a_record, a_span, a_workload
 
-QUIET = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"),
-    *("--disable-component-update", "--disable-sync", "--hide-scrollbars", "--disable-dev-shm-usage"),
-)
-SECONDS = 240
-VOID = {"meta", "br", "hr"}
-
-
-class Dom(HTMLParser):
-    """Chromium's serialized document: its elements with the text that stands in each."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.found, self._open = [], []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attributes):
-        element = {"tag": tag, "text": "", "under": [one["tag"] for one in self._open], **dict(attributes)}
-        self.found.append(element)
-        if tag not in VOID:
-            self._open.append(element)
-
-    def handle_endtag(self, tag):
-        while self._open and self._open.pop()["tag"] != tag:
-            pass
-
-    def handle_data(self, data):
-        for element in self._open:
-            element["text"] += data
-
-    def tags(self, tag, word=None):
-        return [e for e in self.found if e["tag"] == tag and (word is None or word in e.get("class", "").split())]
-
-
-@pytest.fixture
-def chromium(tmp_path):
-    """Runs Chromium once, with a profile of its own; without one, a failure in CI, elsewhere skipped."""
-    binary = need("chromium")
-
-    def run(record, *arguments):
-        source = tmp_path / "report.html"
-        source.write_text(page(record), encoding="utf-8")
-        command = [binary, *QUIET, f"--user-data-dir={tmp_path / 'profile'}", *arguments, source.as_uri()]
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            check=False,
-            env={**os.environ, "HOME": str(tmp_path)},
-        )
-        assert done.returncode == 0, done.stderr
-        return done
-
-    return run
+__all__ = ["chromium"]  # a fixture
 
 
 def dom_of(chromium, record):
-    return Dom(chromium(record, "--dump-dom").stdout)
+    return Dom(chromium(page(record), "--dump-dom").stdout)
 
 
 def test_the_browser_has_every_lane_span_mark_and_row(chromium):
     record = a_full_record()
     dom = dom_of(chromium, record)
-    assert len(dom.tags("g", "node")) == 2
-    assert len(dom.tags("g", "workload")) == 2
-    assert len(dom.tags("g", "span")) == 7
-    assert len(dom.tags("a", "mark")) == 4
-    assert all("svg" in element["under"] for element in dom.tags("g", "lane"))
+    assert len(dom.tags("div", "node")) == 2
+    assert len(dom.tags("div", "workload")) == 2
+    assert len([span for span in dom.tags("g", "span") if "ul" not in span["under"]]) == 7
+    assert len(dom.tags("a", "mark")) == 2 * 4  # for a screen and for a phone
     ids = {element["id"] for element in dom.tags("tr") if "id" in element}
-    assert {f"mark-{n}" for n in range(1, 5)} | {f"span-{n}" for n in range(1, 8)} <= ids
+    assert {f"mark-{n}" for n in range(1, 5)} | {"node-1", "node-2", "workload-1", "workload-2"} <= ids
     labels = {element["text"] for element in dom.tags("text")}
     assert {phase.value for phase in Phase} <= labels
 
@@ -111,12 +53,12 @@ def test_what_a_record_says_stays_text(chromium):
 @pytest.mark.parametrize("nodes", [0, 100])
 def test_no_node_and_a_hundred_nodes_make_a_page(chromium, nodes):
     record = a_record(nodes=[a_node(f"node-{n}", zone=f"us-east-1{'abc'[n % 3]}") for n in range(nodes)])
-    assert len(dom_of(chromium, record).tags("g", "node")) == nodes
+    assert len(dom_of(chromium, record).tags("div", "node")) == nodes
 
 
 def test_it_prints_on_landscape_pages(chromium, tmp_path):
     target = tmp_path / "report.pdf"
-    chromium(a_full_record(), "--no-pdf-header-footer", f"--print-to-pdf={target}")
+    chromium(page(a_full_record()), "--no-pdf-header-footer", f"--print-to-pdf={target}")
     printed = Path(target).read_bytes()
     width, height = map(float, re.search(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", printed).groups())
     assert width > height

@@ -10,7 +10,7 @@ from leeward.cli.report.page import page
 from leeward.cli.report.record import MarkKind, Phase, RunRecord, Source
 from simulation.__main__ import main, world_of
 from simulation.fault_rates import Faults
-from simulation.record import Recorder, kind_of
+from simulation.record import Recorder, is_internal, kind_of
 from simulation.world import World
 from tests.simulation.fleet_stand_in import SMALL, Arrival
 
@@ -105,6 +105,24 @@ def test_marks_show_what_came_and_what_was_decided_at_the_node_that_it_is_about(
 )
 def test_each_line_of_the_story_is_of_one_kind(line, kind):
     assert kind_of(line) is kind
+
+
+@pytest.mark.parametrize(
+    ("line", "internal"),
+    [
+        ("terminate claim i-1: replace: spot_interruption", False),
+        ("drain replace i-1: drain: launched i-2", False),
+        ("terminate answer i-1: remove: EC2 says shutting-down", True),
+        ("execution i-1-1: SUCCEEDED Terminated", True),
+        ("event EC2 Spot Instance Interruption Warning: i-1", False),
+        ("event EC2 Instance State-change Notification: i-1 terminated", True),
+        ("drain drain i-1: ThrottledError: rate exceeded", False),
+    ],
+)
+def test_steps_that_the_phases_show_are_internal(line, internal):
+    kind = kind_of(line)
+    assert kind is not None
+    assert is_internal(line, kind) is internal
 
 
 def test_the_command_writes_the_record_of_one_seed(tmp_path, capsys):

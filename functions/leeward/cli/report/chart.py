@@ -1,122 +1,119 @@
-"""Chart of a run: the axis of time, the run's marks, a lane per node in its zone, a lane per workload. One SVG;
-the glyph of a mark has a shape for each kind and the number that the table explains."""
+"""Chart of a run: the axis of time, the run's marks, a lane per node in its zone, a lane per workload.
+
+Each lane is a name and a track, an SVG whose places are percentages: beside each other on a screen, one above the other
+on a phone. Ticks and glyphs are drawn for both; the style sheet shows one."""
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from itertools import pairwise
 
-from leeward.cli.report.layout import (
-    LEFT,
-    MANY_NODES,
-    TOTAL,
-    WIDTH,
-    Cluster,
-    Lanes,
-    Numbered,
-    Scale,
-    clock,
-    clusters,
-    count,
-    cut,
-    lanes,
-    length,
-    safe,
-    ticks,
-)
-from leeward.cli.report.record import MarkKind, NodeLane, Phase, RunRecord, Span, WorkloadLane
-from leeward.cli.report.style import MARK_COLOURS, PATTERNS
+from leeward.cli.report.glyphs import glyph
+from leeward.cli.report.layout import LARGE, MANY_NODES, NARROW, WIDE, Lanes, Numbered, Scale, clusters, lanes, ticks
+from leeward.cli.report.record import NodeLane, Phase, RunRecord, Span, WorkloadLane
+from leeward.cli.report.style import PATTERNS
+from leeward.cli.report.texts import Clock, count, day, length, safe
 
-_BAR = 15.0
-_NAME_CHARACTERS, _FACT_CHARACTERS = 28, 34
-_LABEL_CHARACTER = 6.3  # width of one at 10.5 px, generously
-_PAGE = 1100.0  # a taller picture is printed on several pages, a lower one is fitted to one
-_PLOT = 46.0  # height of a workload's curve
-
-# The most important kind gives a shared glyph its shape.
-_WEIGHT = (MarkKind.FAULT, MarkKind.BLOCKED, MarkKind.EVENT, MarkKind.DECISION)
+_BAR = 18.0
+_LABEL_CHARACTER = 7.4  # pixels of one at 12 px, generously
+_PLOT = 48.0  # height of a workload's curve
+_STEADY = 20.0  # of one that did not change
+_MARKS = 28.0  # height of the row of marks above a bar
+_SIZES = (("wide", WIDE), ("narrow", NARROW))
 
 
 def chart(record: RunRecord) -> str:
-    """Return the whole SVG element."""
-    scale, drawn = Scale.of(record), lanes(record)
-    body: list[str] = []
-    y = 30.0
-    for lane, height in _lanes(drawn, scale, low=len(record.nodes) > MANY_NODES):
-        body.append(f'<g transform="translate(0 {y:g})">{lane}</g>')
-        y += height
+    """Return the whole chart."""
+    scale = Scale.of(record)
+    low = len(record.nodes) > MANY_NODES
+    body = "".join(_lanes(lanes(record), scale, Clock.of(record), low=low))
     return (
-        f'<svg class="chart{" tall" if y > _PAGE else ""}" role="img" aria-label="timeline of nodes and workloads" '
-        'xmlns="http://www.w3.org/2000/svg" '
-        f'viewBox="0 0 {TOTAL:g} {y + 26:g}">{PATTERNS}{_axis(scale, y)}{"".join(body)}</svg>'
+        f'<div class="chart" role="group" aria-label="timeline of nodes and workloads">{PATTERNS}{_axis(scale)}'
+        f'<div class="lines" aria-hidden="true">{_grid(scale)}</div>{body}{_axis(scale, " last")}</div>'
     )
 
 
-def _axis(scale: Scale, bottom: float) -> str:
-    parts = [f'<text class="tick" x="0" y="18">UTC, {scale.start:%Y-%m-%d}</text>']
-    for tick in ticks(scale):
-        parts.append(f'<line class="grid" x1="{tick.x}" y1="24" x2="{tick.x}" y2="{bottom + 4:g}"/>')
-        for y in (18.0, bottom + 19):
-            parts.append(f'<text class="tick" x="{tick.x}" y="{y:g}" text-anchor="middle">{safe(tick.label)}</text>')
-    return "".join(parts)
+def _axis(scale: Scale, kind: str = "") -> str:
+    labels = "".join(
+        f'<svg class="{size} tick" width="100%" height="16">'
+        + "".join(f'<text x="{t.x:g}%" y="12" text-anchor="{_anchor(t.x)}">{safe(t.label)}</text>' for t in drawn)
+        + "</svg>"
+        for size, width in _SIZES
+        if (drawn := ticks(scale, width))
+    )
+    return (
+        f'<div class="axis{kind}"><div class="name"><span>UTC, {day(scale.start)}</span></div><div>{labels}</div></div>'
+    )
 
 
-def _lanes(drawn: Lanes, scale: Scale, *, low: bool) -> Iterator[tuple[str, float]]:
-    """Yield every lane with its height, from above."""
+def _anchor(x: float) -> str:
+    return "start" if x < 4 else "end" if x > 96 else "middle"
+
+
+def _grid(scale: Scale) -> str:
+    return "".join(
+        f'<svg class="{size}">'
+        + "".join(f'<line class="grid" x1="{t.x:g}%" x2="{t.x:g}%" y1="0" y2="100%"/>' for t in ticks(scale, width))
+        + "</svg>"
+        for size, width in _SIZES
+    )
+
+
+def _lanes(drawn: Lanes, scale: Scale, times: Clock, *, low: bool) -> Iterator[str]:
+    """Yield every lane, from above."""
     if drawn.run:
-        yield (
-            f'<g class="lane run">{_name("the run", "marks of no single node")}{_marks(drawn.run, scale, 14)}</g>',
-            34.0,
-        )
+        yield _lane("run", "the run", "", _track(30, _marks(drawn.run, scale, 15, times)))
     for zone in drawn.zones:
-        yield _heading(f"{zone.name or 'no zone'} · {count(len(zone.nodes), 'node')}"), 28.0
+        yield f"<h3>{safe(zone.name or 'no zone')} · {count(len(zone.nodes), 'node')}</h3>"
         for node, marks in zone.nodes:
-            yield _node(node, marks, scale, low=low)
+            yield _node(node, marks, scale, times, low=low)
     if drawn.workloads:
-        yield _heading("workloads · replicas ready"), 34.0
+        yield "<h3>workloads · replicas ready</h3>"
     for workload, marks in drawn.workloads:
-        yield _workload(workload, marks, scale), _PLOT + 26.0
+        yield _workload(workload, marks, scale, times)
 
 
-def _heading(text: str) -> str:
-    return (
-        f'<text class="head" x="0" y="19">{safe(text)}</text><line class="rule" x1="0" x2="{TOTAL:g}" y1="25" y2="25"/>'
+def _lane(kind: str, name: str, facts: str, track: str) -> str:
+    below = f"<span>{safe(facts)}</span>" if facts else ""
+    return f'<div class="lane {kind}"><div class="name"><b>{safe(name)}</b>{below}</div>{track}</div>'
+
+
+def _track(height: float, inner: str) -> str:
+    return f'<svg class="track" width="100%" height="{height:g}">{inner}</svg>'
+
+
+def _marks(marks: Sequence[Numbered], scale: Scale, y: float, times: Clock) -> str:
+    if not marks:
+        return ""
+    return "".join(
+        f'<g class="{size}">{"".join(glyph(cluster, y, times) for cluster in clusters(marks, scale, width))}</g>'
+        for size, width in _SIZES
     )
 
 
-def _name(name: str, facts: str) -> str:
-    shown = f'<text x="0" y="12">{safe(cut(name, _NAME_CHARACTERS))}</text>'
-    below = f'<text class="quiet small" x="0" y="26">{safe(cut(facts, _FACT_CHARACTERS))}</text>' if facts else ""
-    return f"<g><title>{safe(name)}{chr(10) if facts else ''}{safe(facts)}</title>{shown}{below}</g>"
-
-
-def _marks(marks: Sequence[Numbered], scale: Scale, y: float) -> str:
-    return "".join(glyph(cluster, y) for cluster in clusters(marks, scale))
-
-
-def _node(node: NodeLane, marks: Sequence[Numbered], scale: Scale, *, low: bool) -> tuple[str, float]:
+def _node(node: NodeLane, marks: Sequence[Numbered], scale: Scale, times: Clock, *, low: bool) -> str:
     """Draw a node: its marks stand above the bar; many nodes without marks stand close together."""
-    facts = " · ".join(word for word in (node.group, node.capacity_type) if word)
-    top = 19.0 if marks else (0.0 if low else 7.0)
-    bars = "".join(_span(node, span, scale, top) for span in node.spans)
-    name = _name(node.name, "" if low and not marks else facts)
-    height = top + _BAR + 7 if low and not marks else max(top + _BAR + 8, 36.0)
-    return f'<g class="lane node">{name}{bars}{_marks(marks, scale, 9)}</g>', height
+    top = _MARKS if marks else 0.0
+    bars = "".join(_span(node, span, scale, top, times) for span in node.spans)
+    track = _track(top + _BAR, f"{bars}{_marks(marks, scale, 13, times)}")
+    close = low and not marks
+    facts = "" if close else " · ".join(word for word in (node.group, node.capacity_type) if word)
+    return _lane("node low" if close else "node", node.name, facts, track)
 
 
-def _span(node: NodeLane, span: Span, scale: Scale, top: float) -> str:
+def _span(node: NodeLane, span: Span, scale: Scale, top: float, times: Clock) -> str:
     left, right = scale.x(span.begin), scale.x(span.end)
     if not scale.shows(span.begin, span.end):
         return ""
-    width = max(right - left, 1.5)
+    width = max(right - left, 0.15)
     title = (
-        f"{node.name}: {span.phase.value}\n{clock(span.begin)} to {clock(span.end)}, {length(span.end - span.begin)}\n"
-        f"{node.instance} · {node.group} · {node.capacity_type} · {node.zone}"
+        f"{node.name}: {span.phase.value}\n{times.moment(span.begin)} to {times.moment(span.end)}, "
+        f"{length(span.end - span.begin)}\n{node.instance} · {node.group} · {node.capacity_type} · {node.zone}"
     )
     label = _label(span.phase.value, left, width, top)
-    box = f'x="{left}" y="{top:g}" width="{width:.1f}" height="{_BAR:g}"'
+    box = f'x="{left:g}%" y="{top:g}" width="{width:g}%" height="{_BAR:g}"'
     if span.phase is Phase.TERMINATED:
         middle = top + _BAR / 2
-        line = f'<line x1="{left + 3}" x2="{left + width:.1f}" y1="{middle:g}" y2="{middle:g}"/>'
+        line = f'<line x1="{left:g}%" x2="{left + width:g}%" y1="{middle:g}" y2="{middle:g}"/>'
         return f'<g class="span gone"><title>{safe(title)}</title><rect {box}/>{line}{label}</g>'
     return (
         f'<g class="span"><title>{safe(title)}</title><rect {box} rx="2" fill="url(#{span.phase.value})"/>{label}</g>'
@@ -124,43 +121,62 @@ def _span(node: NodeLane, span: Span, scale: Scale, top: float) -> str:
 
 
 def _label(word: str, left: float, width: float, top: float) -> str:
-    if width < len(word) * _LABEL_CHARACTER + 8:
-        return ""
-    return f'<text x="{left + 5:g}" y="{top + 11.2:g}">{word}</text>'
+    """Label a bar in every layout whose track has the space for it."""
+    needed = len(word) * _LABEL_CHARACTER + 8
+    sizes = ((NARROW, ""), (WIDE, ' class="wide"'), (LARGE, ' class="large"'))
+    shown = next((kind for pixels, kind in sizes if width * pixels / 100 >= needed), None)
+    return "" if shown is None else f'<text{shown} x="{left:g}%" dx="5" y="{top + 13.2:g}">{word}</text>'
 
 
-def _workload(workload: WorkloadLane, marks: Sequence[Numbered], scale: Scale) -> str:
-    minimum = "no budget" if workload.minimum is None else f"PDB minimum {workload.minimum}"
-    lowest = "" if workload.lowest is None else f" · lowest {workload.lowest}"
+def _workload(workload: WorkloadLane, marks: Sequence[Numbered], scale: Scale, times: Clock) -> str:
+    """Draw the curve of a workload; one that never changed and has no marks is low and has no labels."""
+    steps = _steps(workload, scale)
+    steady = not marks and len({ready for _, _, ready, _ in steps}) == 1
+    plot, above = (_STEADY, 2.0) if steady else (_PLOT, 8.0)
     top = max([workload.desired, workload.minimum or 0, 1, *(sample.ready for sample in workload.samples)])
-    base = 14.0 + _PLOT
+    base = above + plot
 
     def y(replicas: int) -> float:
-        return round(base - _PLOT * replicas / top, 1)
+        return round(base - plot * replicas / top, 1)
 
-    def level(kind: str, height: float) -> str:
-        return f'<line class="{kind}" x1="{LEFT}" x2="{LEFT + WIDTH}" y1="{height}" y2="{height}"/>'
-
-    steps = _steps(workload, scale)
-    numbers = "".join(
-        f'<text class="quiet small" text-anchor="end" x="{LEFT - 6}" y="{y(number) + 3.5}">{number}</text>'
-        for number in (0, top)
-    )
     parts = (
-        _name(workload.name, f"desired {workload.desired} · {minimum}{lowest}"),
-        numbers,
-        level("grid", base),
-        _below(workload, scale, y),
-        level("desired", y(workload.desired)),
-        _curve([(left, right, y(ready)) for left, right, ready, _ in steps], base),
-        "" if workload.minimum is None else level("minimum", y(workload.minimum)),
-        *(_sample(workload, step, base) for step in steps),
-        _marks(marks, scale, base - 10),
+        *(_area(workload, step, y, base, times) for step in steps),
+        _level("grid", base),
+        _below(workload, steps, y),
+        _level("desired", y(workload.desired)),
+        _curve([(left, right, y(ready)) for left, right, ready, _ in steps]),
+        "" if workload.minimum is None else _level("minimum", y(workload.minimum)),
+        "" if steady else _labels(workload.minimum, top, y, base),
+        _marks(marks, scale, base - 13, times),
     )
-    return f'<g class="lane workload">{"".join(parts)}</g>'
+    return _lane("workload", workload.name, _facts(workload, steady=steady), _track(base + 4, "".join(parts)))
 
 
-def _steps(workload: WorkloadLane, scale: Scale) -> list[tuple[float, float, int, datetime]]:
+def _facts(workload: WorkloadLane, *, steady: bool) -> str:
+    minimum = "no PDB" if workload.minimum is None else f"PDB minimum {workload.minimum}"
+    if workload.lowest is None:
+        return minimum
+    lowest = f"{workload.lowest} of {workload.desired}"
+    return f"{lowest} throughout · {minimum}" if steady else f"lowest {lowest} · {minimum}"
+
+
+def _level(kind: str, height: float) -> str:
+    return f'<line class="{kind}" x1="0" x2="100%" y1="{height:g}" y2="{height:g}"/>'
+
+
+def _labels(minimum: int | None, top: int, y: Callable[[int], float], base: float) -> str:
+    """Label the top of the scale, and the minimum under its line, or above it where that is at the bottom."""
+    highest = f'<text class="level" x="3" y="{y(top) + 14:g}">{top}</text>'
+    if minimum is None:
+        return highest
+    height = y(minimum) + (14 if y(minimum) + 15 < base else -4)
+    return f'{highest}<text class="level floor" x="100%" dx="-3" y="{height:g}" text-anchor="end">min {minimum}</text>'
+
+
+_Step = tuple[float, float, int, datetime]
+
+
+def _steps(workload: WorkloadLane, scale: Scale) -> list[_Step]:
     """Return (left, right, ready, since) of the samples within the chart."""
     samples = [sample for sample in workload.held if sample.at <= scale.end]
     ends = [later.at for _, later in pairwise(samples)] + [scale.end]
@@ -171,59 +187,31 @@ def _steps(workload: WorkloadLane, scale: Scale) -> list[tuple[float, float, int
     ]
 
 
-def _curve(steps: Sequence[tuple[float, float, float]], base: float) -> str:
-    if not steps:
-        return ""
-    points = " ".join(f"{left},{height} {right},{height}" for left, right, height in steps)
-    area = f"{steps[0][0]},{base} {points} {steps[-1][1]},{base}"
-    return f'<polygon class="area" points="{area}"/><polyline class="step" points="{points}"/>'
+def _curve(steps: Sequence[tuple[float, float, float]]) -> str:
+    """Draw a line for each time that the number held, and one for each change."""
+    flat = "".join(f'<line x1="{left:g}%" x2="{right:g}%" y1="{y:g}" y2="{y:g}"/>' for left, right, y in steps)
+    turns = "".join(
+        f'<line x1="{later[0]:g}%" x2="{later[0]:g}%" y1="{one[2]:g}" y2="{later[2]:g}"/>'
+        for one, later in pairwise(steps)
+    )
+    return f'<g class="step">{flat}{turns}</g>'
 
 
-def _below(workload: WorkloadLane, scale: Scale, y: Callable[[int], float]) -> str:
+def _below(workload: WorkloadLane, steps: Sequence[_Step], y: Callable[[int], float]) -> str:
     """Shade where the workload was under its PDB minimum, once it had been up to it."""
     boxes = []
-    for left, right, ready, since in _steps(workload, scale):
+    for left, right, ready, since in steps:
         if workload.minimum is not None and since in workload.under:
-            size = f'width="{max(right - left, 2):.1f}" height="{y(ready) - y(workload.minimum):.1f}"'
-            boxes.append(f'<rect class="under" fill="url(#below)" x="{left}" y="{y(workload.minimum)}" {size}/>')
+            size = f'width="{max(right - left, 0.3):g}%" height="{y(ready) - y(workload.minimum):.1f}"'
+            boxes.append(f'<rect class="under" fill="url(#below)" x="{left:g}%" y="{y(workload.minimum):g}" {size}/>')
     return "".join(boxes)
 
 
-def _sample(workload: WorkloadLane, step: tuple[float, float, int, datetime], base: float) -> str:
+def _area(workload: WorkloadLane, step: _Step, y: Callable[[int], float], base: float, times: Clock) -> str:
     left, right, ready, since = step
     minimum = "" if workload.minimum is None else f", PDB minimum {workload.minimum}"
-    title = f"{workload.name}: {ready} of {workload.desired} ready{minimum}\nsince {clock(since)}"
-    box = f'x="{left}" y="14" width="{max(right - left, 1):.1f}" height="{base - 14:g}"'
-    return f'<rect class="sample" {box}><title>{safe(title)}</title></rect>'
-
-
-def glyph(cluster: Cluster, y: float) -> str:
-    """Draw the glyph of a cluster, centred at `y`; it links to its first row in the table."""
-    first = cluster.marks[0]
-    kind = min((numbered.mark.kind for numbered in cluster.marks), key=_WEIGHT.index)
-    more = ""
-    if len(cluster.marks) > 1:
-        more = f'<text class="more" x="{cluster.x + 9.5}" y="{y + 3.5}">+{len(cluster.marks) - 1}</text>'
+    title = f"{workload.name}: {ready} of {workload.desired} ready{minimum}\nsince {times.moment(since)}"
+    size = f'width="{max(right - left, 0.1):g}%" height="{max(base - y(ready), 0):g}"'
     return (
-        f'<a class="mark {kind.value}" href="#mark-{first.number}"><title>{_facts(cluster.marks)}</title>'
-        f'{shape(kind, cluster.x, y)}<text x="{cluster.x}" y="{y + 3.4}">{first.number}</text>{more}</a>'
+        f'<g class="sample"><title>{safe(title)}</title><rect class="area" x="{left:g}%" y="{y(ready):g}" {size}/></g>'
     )
-
-
-def shape(kind: MarkKind, x: float, y: float) -> str:
-    """Draw a circle, square, triangle or diamond: shapes can be distinguished without colour."""
-    fill = f'class="shape" fill="{MARK_COLOURS[kind]}"'
-    match kind:
-        case MarkKind.EVENT:
-            return f'<circle {fill} cx="{x}" cy="{y}" r="8"/>'
-        case MarkKind.BLOCKED:
-            return f'<rect {fill} x="{x - 7.5}" y="{y - 7.5}" width="15" height="15" rx="1.5"/>'
-        case MarkKind.FAULT:
-            return f'<path {fill} d="M{x} {y - 10}L{x + 10.5} {y + 7.5}H{x - 10.5}Z"/>'
-        case MarkKind.DECISION:
-            return f'<path {fill} d="M{x} {y - 10.5}L{x + 11} {y}L{x} {y + 10.5}L{x - 11} {y}Z"/>'
-
-
-def _facts(marks: tuple[Numbered, ...]) -> str:
-    lines = [f"{n.number}. {clock(n.mark.at)} {n.mark.kind.value}: {n.mark.text}" for n in marks]
-    return safe("\n".join(lines))

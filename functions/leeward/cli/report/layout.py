@@ -1,23 +1,20 @@
-"""Layout of the page: the scale of time, its ticks, the order of lanes, marks that would cover each other, and its
-texts: cut, escaped, times and lengths as people read them.
+"""Layout of the page: the scale of time, its ticks, the order of lanes, marks that would cover each other.
 
-Pure geometry in SVG units, without colours and elements."""
+Pure geometry without colours and elements. Places are percentages of a track, so that one page fits every width; what
+depends on the width (how many ticks, which marks share a glyph) is laid out twice, for WIDE and for NARROW tracks."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from html import escape
 from itertools import groupby
 
 from leeward.cli.report.record import Mark, NodeLane, RunRecord, WorkloadLane
-from leeward.model.times import format_instant
 
-LEFT, WIDTH, RIGHT = 236.0, 980.0, 24.0  # the names' column, the chart, the margin
-TOTAL = LEFT + WIDTH + RIGHT
-MARK_GAP = 15.0  # marks nearer than this share one glyph
+WIDE, NARROW = 700.0, 320.0  # pixels that a track has at least beside its name, and under it on a phone
+LARGE = 960.0  # on a large screen
+MARK_GAP = 33.0  # pixels; marks nearer than this share one glyph
 MANY_NODES = 40  # from here on lanes are low
-TICKS = 10
+TICK_SPACE = 68.0  # pixels of a label with its margin
 _STEPS = (
     *(timedelta(milliseconds=ms) for ms in (1, 2, 5, 10, 20, 50, 100, 200, 500)),
     *(timedelta(seconds=s) for s in (1, 2, 5, 10, 15, 30)),
@@ -26,12 +23,11 @@ _STEPS = (
     *(timedelta(days=d) for d in (1, 2, 7, 14, 30, 90, 365)),
 )
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """Scale from time to x. A run without length is drawn as one second."""
+    """Scale from time to a percentage of the track. A run without length is drawn as one second."""
 
     start: datetime
     end: datetime
@@ -51,25 +47,25 @@ class Scale:
         return begin <= self.end and end >= self.start and (end > self.start or begin == end)
 
     def x(self, at: datetime) -> float:
-        """Return the x of a moment; a moment outside of the run stands at its edge."""
+        """Return the place of a moment, 0 to 100; a moment outside of the run stands at its edge."""
         share = (at - self.start) / (self.end - self.start)
-        return round(LEFT + WIDTH * min(max(share, 0.0), 1.0), 1)
+        return round(100 * min(max(share, 0.0), 1.0), 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tick:
-    """Labelled line of the time axis."""
+    """Labelled line of the time axis, at a percentage of the track."""
 
     x: float
     label: str
 
 
-def ticks(scale: Scale) -> tuple[Tick, ...]:
-    """Return at most TICKS + 1 round moments, in UTC."""
-    length = scale.end - scale.start
-    step = next((step for step in _STEPS if length / step <= TICKS), None)
+def ticks(scale: Scale, width: float) -> tuple[Tick, ...]:
+    """Return round moments in UTC, as many as have space for their labels on a track of that many pixels."""
+    length, most = scale.end - scale.start, int(width // TICK_SPACE)
+    step = next((step for step in _STEPS if length / step <= most), None)
     if step is None:  # longer than ten years
-        step = timedelta(days=365) * (int(length / timedelta(days=365) / TICKS) + 1)
+        step = timedelta(days=365) * (int(length / timedelta(days=365) / most) + 1)
     number = -(-(scale.start - _EPOCH) // step)
     moments = []
     while (offset := number * step) <= scale.end - _EPOCH:
@@ -99,25 +95,53 @@ class Numbered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """Marks of one lane that would cover each other; `x` is the first one's."""
+    """Marks of one lane that would cover each other; `x` is the first one's, a percentage. `flipped`: the number of the
+    others stands left of the glyph, because right of it the track ends.
+    """
 
     x: float
     marks: tuple[Numbered, ...]
+    flipped: bool = False
 
 
-def clusters(marks: Sequence[Numbered], scale: Scale) -> tuple[Cluster, ...]:
-    """Return the clusters in the order of time. Each cluster is wide enough for its label."""
+def clusters(marks: Sequence[Numbered], scale: Scale, width: float) -> tuple[Cluster, ...]:
+    """Return the clusters in the order of time, for a track of that many pixels."""
     found: list[list[Numbered]] = []
     for numbered in marks:
-        if found and scale.x(numbered.mark.at) - scale.x(found[-1][0].mark.at) < _reach(found[-1]):
+        if found and _pixels(found[-1][0], numbered, scale, width) < _reach(found[-1]):
             found[-1].append(numbered)
         else:
             found.append([numbered])
-    return tuple(Cluster(x=scale.x(group[0].mark.at), marks=tuple(group)) for group in found)
+    while len(found) > 1 and _is_flipped(found[-1], scale, width) and not _has_space(found, scale, width):
+        last = found.pop()
+        found[-1] += last
+    return tuple(
+        Cluster(x=scale.x(group[0].mark.at), marks=tuple(group), flipped=_is_flipped(group, scale, width))
+        for group in found
+    )
+
+
+def _pixels(one: Numbered, other: Numbered, scale: Scale, width: float) -> float:
+    return (scale.x(other.mark.at) - scale.x(one.mark.at)) * width / 100
 
 
 def _reach(group: Sequence[Numbered]) -> float:
-    return MARK_GAP if len(group) == 1 else MARK_GAP + 14.0  # space for "+2"
+    """Return the pixels from the glyph to the next one: three digits are wider, and "+2" stands beside it."""
+    return MARK_GAP + (10.0 if group[0].number > 99 else 0.0) + _beside(group)
+
+
+def _beside(group: Sequence[Numbered]) -> float:
+    return 0.0 if len(group) == 1 else 14.0 + 8.0 * len(str(len(group) - 1))
+
+
+def _is_flipped(group: Sequence[Numbered], scale: Scale, width: float) -> bool:
+    left = (100 - scale.x(group[0].mark.at)) * width / 100
+    return len(group) > 1 and left < MARK_GAP / 2 + _beside(group)
+
+
+def _has_space(found: Sequence[Sequence[Numbered]], scale: Scale, width: float) -> bool:
+    gap = _pixels(found[-2][0], found[-1][0], scale, width)
+    return gap >= _reach(found[-2]) + _beside(found[-1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,8 +182,8 @@ def lanes(record: RunRecord) -> Lanes:
 
 
 def numbered_marks(record: RunRecord) -> Iterator[Numbered]:
-    """Yield the marks with their numbers, from 1."""
-    for number, mark in enumerate(record.marks, start=1):
+    """Yield the marks with their numbers, from 1; steps of Leeward itself have none and are not drawn."""
+    for number, mark in enumerate((mark for mark in record.marks if not mark.internal), start=1):
         yield Numbered(number=number, mark=mark)
 
 
@@ -173,51 +197,3 @@ def _node_of(mark: Mark, nodes: Sequence[NodeLane]) -> NodeLane | None:
     begun = [node for node in named if any(span.begin <= mark.at for span in node.spans)]
     latest = max(begun, key=lambda node: max(s.begin for s in node.spans if s.begin <= mark.at), default=None)
     return latest or next(iter(named), None)
-
-
-def safe(text: str) -> str:
-    """Escape text for HTML, in tags or attributes; characters that no page can hold become a replacement character."""
-    return escape(_UNPRINTABLE.sub("\ufffd", text), quote=True)
-
-
-def cut(text: str, most: int) -> str:
-    """Cut text to at most `most` characters, with an ellipsis in the middle: names differ at both ends."""
-    if len(text) <= most:
-        return text
-    head = (most - 1) * 2 // 3
-    return f"{text[:head]}…{text[len(text) - (most - 1 - head) :]}"
-
-
-def length(span: timedelta) -> str:
-    """Format a length such as 3.2 s, 4 min 05 s, 2 h 10 min, 3 d 04 h."""
-    seconds = span.total_seconds()
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    if whole < 86400:
-        return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
-    return f"{whole // 86400} d {whole % 86400 // 3600:02d} h"
-
-
-def day(at: datetime) -> str:
-    """Format the date."""
-    return format_instant(at)[:10]
-
-
-def clock(at: datetime) -> str:
-    """Format the time of day in UTC, to the millisecond where there is one."""
-    return format_instant(at)[11:-1]
-
-
-def moment(at: datetime) -> str:
-    """Format date and time of day."""
-    return f"{day(at)} {clock(at)}"
-
-
-def count(number: int, noun: str) -> str:
-    """Format a count such as `1 node`, `3 nodes`."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"

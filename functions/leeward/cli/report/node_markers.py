@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from leeward.cli.report.facts import Facts, Story
-from leeward.cli.report.layout import length
 from leeward.cli.report.record import Mark, MarkKind
+from leeward.cli.report.texts import length
 from leeward.model.blocked import BlockedLine
 from leeward.model.execution import Failure, Machine, Step
 from leeward.model.termination import TerminationRecord

@@ -68,6 +68,12 @@ class Reader:
             raise self._wrong(f"a whole number from 0 to {LARGEST}")
         return int(value)
 
+    def truth(self) -> bool:
+        """Return true or false."""
+        if not isinstance(self.value, bool):
+            raise self._wrong("true or false")
+        return self.value
+
     def instant(self) -> datetime:
         """Return an RFC 3339 time in UTC with Z."""
         expected = "an RFC 3339 time such as 2024-05-01T12:00:00Z"

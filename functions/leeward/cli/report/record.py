@@ -105,19 +105,23 @@ class WorkloadLane:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """Notable moment, at a node, a workload, or the run as a whole."""
+    """Notable moment, at a node, a workload, or the run as a whole. `internal`: a step of Leeward itself, which the
+    page lists apart.
+    """
 
     at: datetime
     kind: MarkKind
     text: str
     node: str | None = None
     workload: str | None = None
+    internal: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
     """One run from `start` to `end`. Marks are in the order of time; the page numbers them so. `about`: what was run
-    and how it ended; `notes`: sentences on what the record does not show, and why.
+    and how it ended; `headline`: cause and effect in a sentence, empty: the page counts; `notes`: sentences on what the
+    record does not show, and why.
     """
 
     source: Source
@@ -127,13 +131,16 @@ class RunRecord:
     workloads: tuple[WorkloadLane, ...] = ()
     marks: tuple[Mark, ...] = ()
     about: str = ""
+    headline: str = ""
     notes: tuple[str, ...] = ()
 
     @classmethod
     def from_json(cls, document: Any) -> "RunRecord":
         """Read parsed JSON. Raises InvalidInputError naming the path, what was found and what was expected."""
         top = Reader(path="", value=document)
-        top.has_only("version", "source", "start", "end", "nodes", "workloads", "marks", may=("about", "notes"))
+        top.has_only(
+            "version", "source", "start", "end", "nodes", "workloads", "marks", may=("about", "headline", "notes")
+        )
         version = top["version"].count()
         if version != VERSION:
             raise InvalidInputError(f"version: found {version}, expected {VERSION}")
@@ -146,12 +153,13 @@ class RunRecord:
             workloads=tuple(_workload(entry) for entry in top["workloads"].entries()),
             marks=tuple(sorted((_mark(entry) for entry in top["marks"].entries()), key=lambda mark: mark.at)),
             about=top["about"].text() if top.holds("about") else "",
+            headline=top["headline"].text() if top.holds("headline") else "",
             notes=tuple(entry.text() for entry in top["notes"].entries()) if top.holds("notes") else (),
         )
 
     def to_json(self) -> dict[str, Any]:
         """Return the document, as `from_json` takes it; times to the millisecond."""
-        optional = {"about": self.about, "notes": list(self.notes)}
+        optional = {"about": self.about, "headline": self.headline, "notes": list(self.notes)}
         return {
             "version": VERSION,
             "source": self.source.value,
@@ -210,7 +218,7 @@ def _workload(reader: Reader) -> WorkloadLane:
 
 
 def _mark(reader: Reader) -> Mark:
-    reader.has_only("at", "node", "workload", "kind", "text")
+    reader.has_only("at", "node", "workload", "kind", "text", may=("internal",))
     node, workload = reader["node"], reader["workload"]
     return Mark(
         at=reader["at"].instant(),
@@ -218,6 +226,7 @@ def _mark(reader: Reader) -> Mark:
         text=reader["text"].text(),
         node=None if node.value is None else node.name(),
         workload=None if workload.value is None else workload.name(),
+        internal=reader.holds("internal") and reader["internal"].truth(),
     )
 
 
@@ -247,4 +256,5 @@ def _mark_json(mark: Mark) -> Mapping[str, Any]:
         "workload": mark.workload,
         "kind": mark.kind.value,
         "text": mark.text,
+        **({"internal": True} if mark.internal else {}),
     }

@@ -35,11 +35,11 @@ def a_workload(name="web", desired=3, minimum=2, ready=((0, 3),)):
     return WorkloadLane(name=name, desired=desired, minimum=minimum, samples=samples)
 
 
-def a_mark(seconds=5, kind="event", text="a spot warning", node=None, workload=None):
-    return Mark(at=at(seconds), kind=MarkKind(kind), text=text, node=node, workload=workload)
+def a_mark(seconds=5, kind="event", text="a spot warning", node=None, workload=None, internal=False):
+    return Mark(at=at(seconds), kind=MarkKind(kind), text=text, node=node, workload=workload, internal=internal)
 
 
-def a_record(nodes=(), workloads=(), marks=(), start=0, end=60, source=Source.LOCAL):
+def a_record(nodes=(), workloads=(), marks=(), start=0, end=60, source=Source.LOCAL, **more):
     return RunRecord(
         source=source,
         start=at(start),
@@ -47,6 +47,7 @@ def a_record(nodes=(), workloads=(), marks=(), start=0, end=60, source=Source.LO
         nodes=tuple(nodes),
         workloads=tuple(workloads),
         marks=tuple(sorted(marks, key=lambda mark: mark.at)),
+        **more,
     )
 
 

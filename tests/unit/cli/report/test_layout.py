@@ -5,18 +5,18 @@ from itertools import pairwise
 
 import pytest
 
-from leeward.cli.report.layout import LEFT, TICKS, WIDTH, Scale, clusters, lanes, numbered_marks, ticks
+from leeward.cli.report.layout import NARROW, TICK_SPACE, WIDE, Scale, clusters, lanes, numbered_marks, ticks
 from tests.unit.cli.report.run import a_full_record, a_mark, a_node, a_record, a_span, a_workload, at
 
 
 def test_the_run_fills_the_width():
     scale = Scale.of(a_record(end=60))
-    assert (scale.x(at(0)), scale.x(at(30)), scale.x(at(60))) == (LEFT, LEFT + WIDTH / 2, LEFT + WIDTH)
+    assert (scale.x(at(0)), scale.x(at(30)), scale.x(at(60))) == (0, 50, 100)
 
 
 def test_what_lies_outside_stands_at_the_edge():
     scale = Scale.of(a_record(start=10, end=60))
-    assert (scale.x(at(-999)), scale.x(at(999))) == (LEFT, LEFT + WIDTH)
+    assert (scale.x(at(-999)), scale.x(at(999))) == (0, 100)
 
 
 @pytest.mark.parametrize("start", [0, (datetime.max.replace(tzinfo=UTC) - at(0)).total_seconds() - 1])
@@ -26,16 +26,17 @@ def test_a_run_without_length_has_a_scale_too(start):
 
 
 @pytest.mark.parametrize("seconds", [0.004, 0.5, 1, 7, 60, 3599, 86_400, 40 * 86_400, 9_000 * 86_400, 200_000 * 86_400])
-def test_ticks_are_few_round_and_apart(seconds):
-    found = ticks(Scale.of(a_record(end=seconds)))
-    assert 1 <= len(found) <= TICKS + 1
-    assert all(later.x - earlier.x > 40 for earlier, later in pairwise(found))
+@pytest.mark.parametrize("width", [NARROW, WIDE])
+def test_ticks_have_space_for_their_labels(seconds, width):
+    found = ticks(Scale.of(a_record(end=seconds)), width)
+    assert 1 <= len(found) <= width / TICK_SPACE + 1
+    assert all((later.x - earlier.x) * width / 100 > TICK_SPACE - 1 for earlier, later in pairwise(found))
 
 
 def test_ticks_say_no_more_than_they_must():
-    assert [tick.label for tick in ticks(Scale.of(a_record(end=20)))][:2] == ["12:00:00", "12:00:02"]
-    assert [tick.label for tick in ticks(Scale.of(a_record(end=7200)))][:2] == ["12:00", "12:15"]
-    assert "02 May" in [tick.label for tick in ticks(Scale.of(a_record(end=86_400)))]
+    assert [tick.label for tick in ticks(Scale.of(a_record(end=20)), WIDE)][:2] == ["12:00:00", "12:00:02"]
+    assert [tick.label for tick in ticks(Scale.of(a_record(end=7200)), WIDE)][:2] == ["12:00", "12:15"]
+    assert "02 May" in [tick.label for tick in ticks(Scale.of(a_record(end=86_400)), WIDE)]
 
 
 def test_nodes_stand_by_zone_then_group_then_when_they_came():
@@ -79,8 +80,29 @@ def test_of_two_nodes_with_one_name_the_mark_is_the_one_that_was_there():
 
 def test_marks_that_would_cover_each_other_share_a_glyph():
     record = a_record(marks=[a_mark(10), a_mark(10.1), a_mark(10.2), a_mark(40)])
-    found = clusters(tuple(numbered_marks(record)), Scale.of(record))
+    found = clusters(tuple(numbered_marks(record)), Scale.of(record), WIDE)
     assert [[n.number for n in cluster.marks] for cluster in found] == [[1, 2, 3], [4]]
+
+
+def test_a_phone_has_space_for_fewer_glyphs():
+    record = a_record(marks=[a_mark(10), a_mark(13)])
+    marks = tuple(numbered_marks(record))
+    assert [len(clusters(marks, Scale.of(record), width)) for width in (WIDE, NARROW)] == [2, 1]
+
+
+def test_where_the_track_ends_the_number_of_others_stands_left_and_has_its_space():
+    record = a_record(marks=[a_mark(55), a_mark(59.5), a_mark(59.6)])
+    marks = tuple(numbered_marks(record))
+    apart, together = (clusters(marks, Scale.of(record), width) for width in (4 * WIDE, WIDE))
+    assert [(len(cluster.marks), cluster.flipped) for cluster in apart] == [(1, False), (2, True)]
+    assert [(len(cluster.marks), cluster.flipped) for cluster in together] == [(3, False)]
+
+
+def test_steps_of_leeward_itself_have_no_number_and_no_glyph():
+    record = a_record(nodes=[a_node()], marks=[a_mark(1, node="node-a", internal=True), a_mark(2, node="node-a")])
+    assert [(n.number, n.mark.at) for n in numbered_marks(record)] == [(1, at(2))]
+    ((_, marks),) = lanes(record).zones[0].nodes
+    assert [n.mark.at for n in marks] == [at(2)]
 
 
 @pytest.mark.parametrize(

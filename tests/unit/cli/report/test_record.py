@@ -9,7 +9,7 @@ import pytest
 
 from leeward.cli.report.record import RunRecord
 from leeward.errors import InvalidInputError
-from tests.unit.cli.report.run import a_full_record, a_workload, at
+from tests.unit.cli.report.run import a_full_record, a_mark, a_record, a_workload, at
 
 SCHEMA = json.loads(Path("docs/schema/run-record.json").read_text())
 VALID = jsonschema.Draft202012Validator(SCHEMA)
@@ -37,6 +37,15 @@ def test_a_record_is_as_its_schema_says():
     VALID.validate(a_full_record().to_json())
 
 
+def test_a_headline_and_steps_of_leeward_itself_survive_too_and_are_left_out_where_there_are_none():
+    record = a_record(marks=[a_mark(1), a_mark(2, internal=True)], headline="i-0b was drained")
+    document = json.loads(json.dumps(record.to_json()))
+    VALID.validate(document)
+    assert RunRecord.from_json(document) == record
+    assert ["internal" in mark for mark in document["marks"]] == [False, True]
+    assert "headline" not in a_record().to_json()
+
+
 WRONG = [
     (("version",), 2, "version: found 2, expected 1"),
     (("source",), "cloud", "source: found 'cloud', expected one of simulation, local, execution"),
@@ -56,6 +65,8 @@ WRONG = [
     (("workloads", 0, "minimum"), 1.5, "workloads[0].minimum: found 1.5, expected a whole number from 0 to 1000000000"),
     (("workloads", 0, "samples", 1, "ready"), "2", "workloads[0].samples[1].ready: found '2', expected a whole"),
     (("marks", 0, "kind"), "surprise", "marks[0].kind: found 'surprise', expected one of event, blocked, fault"),
+    (("marks", 0, "internal"), "no", "marks[0].internal: found 'no', expected true or false"),
+    (("headline",), 7, "headline: found 7, expected text"),
     (("marks", 0, "node"), 5, "marks[0].node: found 5, expected a name"),
 ]
 
