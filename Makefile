@@ -17,7 +17,7 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tools lock demo demo-upgrade demo-consolidate local spot rebalance maintenance scale-in tutorial recordings test test-long lint types licences sbom audit check synth wheel deploy account-test simulate fuzz bench measure clean
+.PHONY: help setup tools lock demo demo-upgrade demo-consolidate local spot rebalance maintenance scale-in tutorial recordings test test-long lint types licences sbom audit check synth wheel package deploy account-test simulate fuzz bench measure clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -114,6 +114,9 @@ synth: setup  ## the CloudFormation template, offline
 wheel: setup  ## build/dist/leeward-VERSION-py3-none-any.whl: `pipx install` it for the command line without a clone
 	rm -rf build/dist build/lib
 	$(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir build/dist .
+
+package: setup  ## build/package: CloudFormation template with parameters, Lambda asset, wheel, bill of materials, SHA256SUMS; docs/install.md
+	$(PY) -m supply_chain.package
 
 deploy: setup  ## cdk bootstrap and cdk deploy with your AWS credentials and the settings in cdk.json: YES=1 asks nothing, for CI
 	$(PY) -m infra.quota
