@@ -24,9 +24,9 @@ from leeward.adapters.aws.policies import ParameterStorePolicies
 from leeward.adapters.aws.queues import SqsDeadLetters, SqsRedelivery
 from leeward.adapters.aws.table import Table
 from leeward.adapters.clock import SystemClock
-from leeward.adapters.kubernetes.telemetry import event_lost
 from leeward.adapters.lazy import lazy
 from leeward.adapters.settings import KubernetesAccess, ServedCluster, Settings
+from leeward.adapters.telemetry import event_lost, throttled
 from leeward.model.deployment_names import (
     DISRUPTION,
     MANAGED_UPGRADE,
@@ -54,7 +54,7 @@ RESERVE_SECONDS = 2.0  # of an invocation: to report how it ended
 @cache
 def lambda_clients() -> AwsClients:
     """Return the AWS clients of this process's function."""
-    return AwsClients()
+    return AwsClients(throttled=throttled)
 
 
 def invocation_ports(context: object) -> Ports:

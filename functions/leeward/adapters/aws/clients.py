@@ -6,14 +6,14 @@ many values are made in chunks, answers are read page by page."""
 
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
 import botocore.session
 from botocore.config import Config
 
-from leeward.adapters.aws.errors import OutOfTimeError, aws_call
+from leeward.adapters.aws.errors import THROTTLING, OutOfTimeError, aws_call
 from leeward.errors import InvalidInputError
 from leeward.time_budget import TimeBudget
 
@@ -22,12 +22,20 @@ READ_SECONDS = 8
 SLOW_READ_SECONDS = {"autoscaling": 20}  # LaunchInstances answers only when EC2 has launched
 ATTEMPTS = 3
 POOL_CONNECTIONS = 16
+TOO_MANY_REQUESTS = 429
 
 
 class AwsClients:
     """Clients of the process's own credentials, or of a profile, and one home Region. Safe to share between threads."""
 
-    def __init__(self, region: str | None = None, profile: str | None = None) -> None:
+    def __init__(
+        self,
+        region: str | None = None,
+        profile: str | None = None,
+        throttled: Callable[[str], object] = lambda _call: None,
+    ) -> None:
+        """`throttled` is called with `service:Operation` for each try that AWS throttles, also one that is repeated."""
+        self._throttled = throttled
         self._region = region
         self._profile = profile
         self._session: Any = None
@@ -92,11 +100,21 @@ class AwsClients:
         with aws_call(f"{service}:client", region):
             made = self._loaded().create_client(service, region_name=region, config=config)
         made.meta.events.register("before-send", self._refuse_late)
+        made.meta.events.register("needs-retry", self._note_throttled)
         return made
 
     def _refuse_late(self, **_: object) -> None:
         if self._budget is not None and self._budget.left <= 0:
             raise OutOfTimeError(error="no time is left in this invocation")
+
+    def _note_throttled(self, response: Any, operation: Any, **_: object) -> None:
+        """Take what botocore knows of one try: (HTTP response, parsed answer), None where no answer came. Returns
+        nothing: whether the try is repeated is botocore's own decision.
+        """
+        answer = response[1] if response else {}
+        status = answer.get("ResponseMetadata", {}).get("HTTPStatusCode")
+        if answer.get("Error", {}).get("Code") in THROTTLING or status == TOO_MANY_REQUESTS:
+            self._throttled(f"{operation.service_model.service_name}:{operation.name}")
 
     def _loaded(self) -> Any:
         """Return the session. STS is always called on the Region's endpoint: SDKs before botocore 1.40 default to the
