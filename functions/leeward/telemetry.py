@@ -44,9 +44,9 @@ class Telemetry:
         """Log a failure."""
         self._log(Level.ERROR, message, fields)
 
-    def count(self, values: Mapping[str, int], *, cluster: str = "") -> None:
+    def count(self, values: Mapping[str, float], *, cluster: str = "", unit: str = "Count") -> None:
         """Send a point for each metric that is not zero; CloudWatch bills a metric for each hour with a point.
-        `cluster`: a second dimension, for metrics by cluster.
+        `cluster`: a second dimension, for metrics by cluster; `unit` is CloudWatch's, "None" for dollars.
         """
         points = {name: value for name, value in values.items() if value}
         if not points:
@@ -54,7 +54,7 @@ class Telemetry:
         directive = {
             "Namespace": NAMESPACE,
             "Dimensions": [["service", "cluster"] if cluster else ["service"]],
-            "Metrics": [{"Name": name, "Unit": "Count"} for name in points],
+            "Metrics": [{"Name": name, "Unit": unit} for name in points],
         }
         head = {"Timestamp": int(time.time() * 1000), "CloudWatchMetrics": [directive]}
         dimensions = {"service": self._service} | ({"cluster": cluster} if cluster else {})

@@ -47,7 +47,17 @@ def end(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun
     unprotect_launched(record, ports.clusters)
     outcome = DisruptionOutcome.DONE if record.requested else DisruptionOutcome.GIVEN_UP
     written(record.closed(outcome, why, ports.clock.now()), ports.disruptions)
-    return replace(run, next=Next.DONE, why=why)
+    return replace(run, next=Next.DONE, why=why, saved=saved_per_hour(record))
+
+
+def saved_per_hour(record: DisruptionRecord) -> float:
+    """Return the dollars an hour that the run's commands save: those of which every node is gone, at known prices."""
+    done = (
+        one
+        for one in record.active_commands.values()
+        if all(record.ends.get(record.nodes[name]) == GONE for name in one.nodes)
+    )
+    return round(sum(one.savings or 0.0 for one in done), 4)
 
 
 def give_up(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun:

@@ -35,8 +35,8 @@ class Next(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DisruptionRun:
     """State of one execution between two steps. `number` 0: started manually, the run is computed from the current
-    state; `pause` in seconds; `validated`: when the commands were validated last. `nodes` and `groups` of its commands,
-    the first `MOST_NAMES`, are for readers of the execution.
+    state; `pause` in seconds; `validated`: when the commands were validated last. For readers of the execution: `nodes`
+    and `groups` of its commands (the first `MOST_NAMES`), and `saved`, dollars an hour, once the run has ended.
     """
 
     cluster: str
@@ -48,6 +48,7 @@ class DisruptionRun:
     why: str = ""
     nodes: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
+    saved: float = 0.0
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -91,6 +92,7 @@ class DisruptionRun:
             "nodes": list(self.nodes),
             "groups": list(self.groups),
             "about": self.about,
+            "savedPerHour": self.saved,
             "disruption": self.number,
             "execution": self.execution,
             "next": self.next.value,

@@ -17,6 +17,7 @@ DISRUPTIONS_DONE = "DisruptionsDone"
 DISRUPTIONS_GIVEN_UP = "DisruptionsGivenUp"
 PLANS_TIMED_OUT = "PlansTimedOut"
 NODES_BLOCKED_BY_PODS = "NodesBlockedByPods"
+DOLLARS_SAVED = "DollarsSavedPerHour"
 
 telemetry = Telemetry("disruption")
 
@@ -40,3 +41,4 @@ def stepped(step: str, result: DisruptionRun) -> None:
     name = {Next.DONE: DISRUPTIONS_DONE, Next.GIVEN_UP: DISRUPTIONS_GIVEN_UP}.get(result.next)
     if name is not None:
         telemetry.count({name: 1})
+        telemetry.count({DOLLARS_SAVED: result.saved}, cluster=result.cluster, unit="None")

@@ -16,6 +16,7 @@ from leeward.model import well_known
 from leeward.model.node import Node
 from leeward.model.termination import TerminationRecord
 from leeward.ports import Ports
+from leeward.reconcile.attention import note_attention
 from leeward.reconcile.executions import can_wait, open_executions, restart
 from leeward.reconcile.finalizers import keep_finalizers, release_nodes_without_instances
 from leeward.reconcile.hooks import settle_hooks
@@ -67,6 +68,7 @@ WITHOUT_NODES: Mapping[str, Pass] = {
     "upgrades": _restore_after_upgrades,
     "maximum sizes": put_back_maximum_sizes,
     "pauses": keep_pauses,
+    "attention": note_attention,
 }
 # Only with an API server that answers: without one no node is ended.
 OVER_NODES: Mapping[str, Pass] = {

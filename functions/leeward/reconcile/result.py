@@ -15,7 +15,8 @@ class ReconcileResult:
 
     `repaired`: instances claimed because their nodes are unhealthy, `deleted`: because a person or a controller has
     deleted the Node. `deferred`: instances whose maintenance waits for a budget. `foreign`: nodes that another
-    deployment is terminating, with its id.
+    deployment is terminating, with its id. `blocked_long`, `hooks_ending`, `pauses_forgotten`: what needs an operator,
+    and `pauses` those in force, each as `CLUSTER: what`.
     """
 
     restarted: list[str] = field(default_factory=list)
@@ -30,6 +31,10 @@ class ReconcileResult:
     finalizers_removed: list[str] = field(default_factory=list)
     deleted: list[str] = field(default_factory=list)
     repaired: list[str] = field(default_factory=list)
+    blocked_long: list[str] = field(default_factory=list)
+    hooks_ending: list[str] = field(default_factory=list)
+    pauses_forgotten: list[str] = field(default_factory=list)
+    pauses: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
     def note(self, what: str, error: LeewardError) -> None:
