@@ -1,4 +1,5 @@
-"""One dashboard, read from top to bottom: alarms, incoming messages, outcomes of the nodes, slow functions.
+"""One dashboard, read from top to bottom: alarms, what needs an operator, incoming messages, outcomes of nodes,
+upgrades and disruption runs by cluster and group, slow functions.
 
 The packages declare our own metrics; here are only their names (a test keeps the two in sync).
 """
@@ -10,10 +11,13 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
 from infra.alarms import Alarms
+from infra.disruption import Disruption
 from infra.function import LeewardFunction
 from infra.names import METRICS, TERMINATION, Names
 from infra.queue import InterruptionQueue
+from infra.state_machine import Machine
 from infra.termination import Termination
+from infra.upgrade import Upgrade
 
 _HALF = 12
 _THIRD = 8
@@ -39,6 +43,33 @@ NODES: Mapping[str, Mapping[str, str]] = {
         "ReplacementsNowhere": "replacements without a place",
     }
 }
+UPGRADES: Mapping[str, Mapping[str, str]] = {
+    "upgrade": {"GroupsUpgraded": "groups upgraded or rolled back", "UpgradesFailed": "upgrades that stopped"}
+}
+RUNS: Mapping[str, Mapping[str, str]] = {
+    "disruption": {"DisruptionsDone": "runs done", "DisruptionsGivenUp": "runs given up: nothing was disrupted"}
+}
+BY_CLUSTER: Mapping[str, Mapping[str, str]] = {
+    "Blocked nodes and hooks, by cluster": {
+        "DrainsBlockedLong": "drains blocked for an hour",
+        "HooksNearTheirEnd": "hooks near their end",
+        "NodesBlockedByPods": "nodes that pods keep",
+    },
+    "Pauses, by cluster": {"PausesInForce": "in force", "PausesForgotten": "without an end for three days"},
+    "Dollars an hour saved by disruption runs, by cluster": {"DollarsSavedPerHour": "$/h"},
+}
+SUMMED = frozenset({"DollarsSavedPerHour"})  # of the metrics by cluster; the others are repeated each minute
+NOT_SHOWN: Mapping[str, str] = {
+    "StaleFacts": "it has an alarm",
+    "LaunchesRefused": "an Event on the node says it, and leeward doctor",
+    "NodesOfOtherDeployments": "leeward doctor names both deployments",
+    "PlansTimedOut": "harmless now and then; the log of fn disruption-planner has it",
+    "NodesLabelled": "routine",
+    "EventsPublished": "routine",
+    "ChangesUnreadable": "none, unless two versions share a table",
+    "EventsLost": "the log says which and why",
+    "CallsThrottled": "it has an alarm",
+}
 FIXED: Mapping[str, Mapping[str, str]] = {
     "reconcile": {
         "HooksAnsweredByReconciler": "hooks answered by the reconciler",
@@ -54,12 +85,49 @@ Events fill the queue `{queue}`, `{interruption}` taints the nodes and starts `{
 one execution per instance. An alarm's description says what to do. A node that does not get away names what blocks it
 in its execution's error and in its own Kubernetes Events."""
 
+_BLOCKED = (
+    "fields @timestamp",
+    'filter step = "drain" and next = "wait" and why like /pdb|fails|denies|refused|waits for/',
+    "stats latest(why) as cause, latest(@timestamp) as seen by cluster, group, node, instance",
+    "sort seen desc",
+    "limit 30",
+)
+_NEEDED = (
+    "fields @timestamp",
+    "filter ispresent(needs)",
+    "stats latest(@timestamp) as seen, count(*) as minutes by needs, message",
+    "sort seen desc",
+    "limit 20",
+)
+_TERMINATED = (
+    'filter step = "finish" and next = "done"',
+    "stats count(*) as terminated by cluster, group",
+    "sort terminated desc",
+    "limit 30",
+)
+_UPGRADED = (
+    'filter next in ["upgraded", "rolled-back", "failed"]',
+    "stats count(*) as ended, latest(next) as last, latest(why) as said by cluster, group",
+    "sort ended desc",
+    "limit 20",
+)
+_DISRUPTED = (
+    'filter next in ["done", "given-up"]',
+    "stats count(*) as runs, sum(savedPerHour) as dollarsAnHour, latest(why) as last by cluster, next",
+    "sort runs desc",
+    "limit 20",
+)
+
+QUERIES = (_BLOCKED, _NEEDED, _TERMINATED, _UPGRADED, _DISRUPTED)
+
 
 def operators_dashboard(
     scope: Construct,
     *,
     queue: InterruptionQueue,
     termination: Termination,
+    upgrade: Upgrade,
+    disruption: Disruption,
     functions: Sequence[LeewardFunction],
     alarms: Alarms,
 ) -> cloudwatch.Dashboard:
@@ -72,9 +140,22 @@ def operators_dashboard(
         default_interval=Duration.hours(3),
         widgets=[
             [cloudwatch.TextWidget(markdown=_introduction(names), width=_HALF, height=4), _alarms(alarms)],
+            [_by_cluster(title, labels) for title, labels in BY_CLUSTER.items()],
+            [_table("Blocked drains, and what blocks them", [termination.drain], _BLOCKED)],
+            [_table("What needs an operator", [termination.reconcile], _NEEDED)],
             [_waiting(queue), _oldest(queue), _dead(queue)],
-            [_executions(termination), _durations(termination)],
+            [_executions("Terminations by how they ended", [termination.machine]), _durations(termination)],
             [_own("Messages", MESSAGES), _own("Nodes", NODES), _own("Fixed, and kept in place", FIXED)],
+            [_table("Nodes terminated, by cluster and group", [termination.terminate], _TERMINATED)],
+            [
+                _executions("Upgrades by how they ended", [upgrade.machine, upgrade.managed_machine], _THIRD),
+                _own("Upgrades", UPGRADES),
+                _own("Disruption runs", RUNS),
+            ],
+            [
+                _table("Upgrades that ended, by cluster and group", [upgrade.function], _UPGRADED, _HALF),
+                _table("Disruption runs, by cluster", [disruption.disrupt], _DISRUPTED, _HALF),
+            ],
             [_functions("Errors and throttles", functions), _work("Time per call (p99)", functions)],
             [_failures(functions)],
         ],
@@ -122,16 +203,19 @@ def _dead(queue: InterruptionQueue) -> cloudwatch.IWidget:
     return _graph("Dead letters (should be none)", [depth], _THIRD, "messages")
 
 
-def _executions(termination: Termination) -> cloudwatch.IWidget:
-    machine = termination.machine.state_machine
+def _executions(title: str, machines: Sequence[Machine], width: int = _HALF) -> cloudwatch.IWidget:
     metrics = [
-        machine.metric_started(label="started", period=_PERIOD),
-        machine.metric_succeeded(label="succeeded", period=_PERIOD),
-        machine.metric_failed(label="failed", period=_PERIOD),
-        machine.metric_timed_out(label="timed out", period=_PERIOD),
-        machine.metric_aborted(label="stopped", period=_PERIOD),
+        metric
+        for machine in (each.state_machine for each in machines)
+        for metric in (
+            machine.metric_started(label="started", period=_PERIOD),
+            machine.metric_succeeded(label="succeeded", period=_PERIOD),
+            machine.metric_failed(label="failed", period=_PERIOD),
+            machine.metric_timed_out(label="timed out", period=_PERIOD),
+            machine.metric_aborted(label="stopped", period=_PERIOD),
+        )
     ]
-    return _graph("Terminations by how they ended", metrics, _HALF, "executions")
+    return _graph(title, metrics, width, "executions")
 
 
 def _durations(termination: Termination) -> cloudwatch.IWidget:
@@ -158,6 +242,31 @@ def _own(title: str, services: Mapping[str, Mapping[str, str]]) -> cloudwatch.IW
     return _graph(title, metrics, _THIRD)
 
 
+def _by_cluster(title: str, labels: Mapping[str, str]) -> cloudwatch.IWidget:
+    """Return a graph with a line for each cluster that has a point: CloudWatch searches for them by itself."""
+    metrics = [
+        cloudwatch.MathExpression(
+            expression=f"SEARCH('{{{METRICS},cluster,service}} MetricName=\"{name}\"', "
+            f"'{'Sum' if name in SUMMED else 'Maximum'}', {int(_PERIOD.to_seconds())})",
+            label=label,
+            using_metrics={},
+            period=_PERIOD,
+        )
+        for name, label in labels.items()
+    ]
+    return _graph(title, metrics, _THIRD)
+
+
+def _table(
+    title: str, functions: Sequence[LeewardFunction], query: Sequence[str], width: int = _FULL
+) -> cloudwatch.IWidget:
+    """Return a table from log lines: a query is billed only when the dashboard is open."""
+    groups = [each.log_group.log_group_name for each in functions]
+    return cloudwatch.LogQueryWidget(
+        title=title, log_group_names=groups, query_lines=list(query), width=width, height=6
+    )
+
+
 def _functions(title: str, functions: Sequence[LeewardFunction]) -> cloudwatch.IWidget:
     metrics = [
         metric
@@ -178,15 +287,10 @@ def _work(title: str, functions: Sequence[LeewardFunction]) -> cloudwatch.IWidge
 
 
 def _failures(functions: Sequence[LeewardFunction]) -> cloudwatch.IWidget:
-    return cloudwatch.LogQueryWidget(
-        title="Latest errors",
-        log_group_names=[each.log_group.log_group_name for each in functions],
-        query_lines=[
-            "fields @timestamp, service, coalesce(message, @message) as what",
-            'filter level = "ERROR" or @message like /Traceback|Task timed out/',
-            "sort @timestamp desc",
-            "limit 20",
-        ],
-        width=_FULL,
-        height=6,
+    lines = (
+        "fields @timestamp, service, coalesce(message, @message) as what",
+        'filter level = "ERROR" or @message like /Traceback|Task timed out/',
+        "sort @timestamp desc",
+        "limit 20",
     )
+    return _table("Latest errors", functions, lines)

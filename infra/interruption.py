@@ -6,7 +6,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from infra.alarms import Alarms, Threshold
+from infra.alarms import Alarms, OwnMetric, Threshold
 from infra.function import FunctionDefaults, FunctionShape, KubernetesAccess, LeewardFunction
 from infra.names import TERMINATION, Names
 from infra.queue import InterruptionQueue
@@ -18,6 +18,7 @@ BATCH = 100
 FEWEST_AT_ONCE = 2  # the lowest limit that SQS accepts for a mapping
 STATE_CHANGES_AT_ONCE = FEWEST_AT_ONCE  # batches; reserved beside those of the interruption queue
 OLDEST = 60  # seconds a message may wait: half of what a spot warning leaves
+THROTTLED = 100  # tries in five minutes; botocore repeats two of three by itself
 OLDEST_STATE_CHANGE = 600  # seconds; a state change reports something that has happened, a hook holds its instance
 
 
@@ -65,6 +66,21 @@ class Interruption(Construct):
             roles=settings.sender_roles,
         )
         _watch(queue, alarms)
+        alarms.add(
+            "interruption-throttled",
+            self.function.function.metric_throttles(statistic="Sum", period=Duration.minutes(5)),
+            Threshold(at_least=1),
+            "Lambda has no free execution for leeward-interruption, so spot warnings wait: raise the account's quota "
+            "of concurrent executions, or concurrency.interruption.",
+        )
+        alarms.counted(
+            "calls-throttled",
+            OwnMetric(service="aws", name="CallsThrottled"),
+            5,
+            Threshold(at_least=THROTTLED),
+            "AWS throttles the calls of Leeward, so drains and launches take longer: look which caller uses up the "
+            "account's request rate, or ask AWS for more.",
+        )
 
     def _read(self, logical: str, queue: sqs.Queue, at_once: int) -> None:
         lambda_.EventSourceMapping(

@@ -35,6 +35,8 @@ _LIST_NODE_ROLES = "aws eks describe-nodegroup --query nodegroup.nodeRole, or th
 _WEBHOOK = re.compile(r"https://|http://(127\.0\.0\.1|localhost)[:/]")  # the latter only a local EventBridge reaches
 _KEY = re.compile(r"arn:aws[a-z-]*:kms:([a-z0-9-]+):\d{12}:key/(mrk-[0-9a-f]{32}|[0-9a-f-]{36})")
 _PARAMETER = re.compile(r"/[\w./-]+\*?")
+RUNBOOKS = "docs/runbooks.md"  # of this project; an operator's own copy is set with `runbooks`
+_PAGE = re.compile(r"https?://[^\s#]{1,200}")
 _TOPIC = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:.+")
 
 
@@ -95,6 +97,7 @@ class Settings:
     sender_topics: tuple[str, ...] = ()
     image_parameters: tuple[str, ...] = ()
     alarm_topic: str | None = None
+    runbooks: str = RUNBOOKS
     kms_key: str | None = None
     access_entries: bool = True
     interruption_concurrency: int | None = 10
@@ -117,6 +120,7 @@ def read_settings(context: Callable[[str], Any], root: Path, environment: Mappin
     top = Reader(source, "leeward", raw)
     top.only(
         *("clusters", "senders", "nodeRoles", "alarmTopic", "accessEntries", "concurrency", "logLevel"),
+        "runbooks",
         *("imageParameters", "deployment", "kmsKey"),
     )
     clusters = tuple(_cluster(item, folder) for item in top.items("clusters", at_least=1, at_most=MOST_CLUSTERS))
@@ -138,6 +142,8 @@ def read_settings(context: Callable[[str], Any], root: Path, environment: Mappin
         image_parameters=top.texts("imageParameters", _PARAMETER, "the name of an SSM parameter, which may end with *"),
         kms_key=_kms_key(top, region),
         alarm_topic=top.text("alarmTopic", _TOPIC, "the ARN of an SNS topic"),
+        runbooks=top.text("runbooks", _PAGE, "the address of a page, such as https://wiki.example.com/leeward")
+        or RUNBOOKS,
         access_entries=top.switch("accessEntries", default=True),
         interruption_concurrency=concurrency.count("interruption", default=10, at_least=2),
         drain_concurrency=concurrency.count("drain", default=40, at_least=1),

@@ -41,7 +41,7 @@ class LeewardStack(Stack):
         key = imported_key(self, settings.kms_key)
         table = claims_table(self, settings.names, key)
         queue = InterruptionQueue(self, TIMEOUT, settings.names, key)
-        alarms = Alarms(self, settings.alarm_topic, settings.names)
+        alarms = Alarms(self, settings.alarm_topic, settings.names, settings.runbooks)
         surroundings = self._surroundings(settings, asset, scopes, table, queue)
         self.interruption = Interruption(self, queue=queue, surroundings=surroundings, alarms=alarms)
         self.termination = Termination(self, root=root, table=table, surroundings=surroundings, alarms=alarms)
@@ -62,7 +62,15 @@ class LeewardStack(Stack):
         )
         self.access = ClusterAccess(self, settings=settings, functions=self.functions)
         policy_parameters(self, settings)
-        operators_dashboard(self, queue=queue, termination=self.termination, functions=self.functions, alarms=alarms)
+        operators_dashboard(
+            self,
+            queue=queue,
+            termination=self.termination,
+            upgrade=self.upgrade,
+            disruption=self.disruption,
+            functions=self.functions,
+            alarms=alarms,
+        )
         self._outputs(queue, settings.names.dashboard(self.region))
         machines = (
             self.termination.machine,

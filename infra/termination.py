@@ -6,7 +6,7 @@ from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct
 
 from infra import names
-from infra.alarms import Alarms
+from infra.alarms import Alarms, OwnMetric, Threshold
 from infra.audit_log import hear_deletions
 from infra.function import FunctionDefaults, FunctionShape, KubernetesAccess, LeewardFunction
 from infra.schedule import call_every
@@ -57,6 +57,40 @@ def drain_shape(concurrency: int | None) -> FunctionShape:
     )
 
 
+def _each_minute(name: str) -> OwnMetric:
+    return OwnMetric(service="reconcile", name=name, statistic="Maximum")
+
+
+ATTENTION = (
+    (
+        "drains-blocked-long",
+        _each_minute("DrainsBlockedLong"),
+        5,
+        "Nodes have been draining for an hour without a pod that moved: the log of leeward-reconciler names them, "
+        "leeward blockers NODE what holds them.",
+    ),
+    (
+        "hooks-near-their-end",
+        _each_minute("HooksNearTheirEnd"),
+        5,
+        "Lifecycle hooks are heartbeaten for two hours more at most, then Auto Scaling ends the instances with the "
+        "pods that are left: remove what blocks their drains.",
+    ),
+    (
+        "pause-forgotten",
+        _each_minute("PausesForgotten"),
+        60,
+        "A cluster or a group has been paused for three days without an end: leeward resume, or pause it with --for.",
+    ),
+    (
+        "facts-stale",
+        OwnMetric(service="termination", name="StaleFacts"),
+        15,
+        "Replacements are placed on facts that are old or missing: read the warnings in the log of leeward-sync.",
+    ),
+)
+
+
 class Termination(Construct):
     """The state machine node-termination and its functions, rules and alarms."""
 
@@ -84,3 +118,5 @@ class Termination(Construct):
             "Nothing finishes lost runs and unanswered hooks any more, unhealthy nodes stay, and Nodes of vanished "
             "instances keep our finalizer: look at the log of leeward-reconciler.",
         )
+        for name, metric, minutes, description in ATTENTION:
+            alarms.counted(name, metric, minutes, Threshold(at_least=1), description)

@@ -29,6 +29,7 @@ EVERYTHING = {
     "nodeRoles": [NODES],
     "imageParameters": ["/golden/images/*"],
     "alarmTopic": "arn:aws:sns:us-east-1:111122223333:operators",
+    "runbooks": "https://wiki.example.com/leeward",
     "accessEntries": False,
     "concurrency": {"interruption": 0, "drain": 0},
 }

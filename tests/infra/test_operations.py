@@ -2,11 +2,19 @@
 
 import ast
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from infra import dashboard
+from leeward.disruption.run import DisruptionRun
+from leeward.disruption.run import Next as DisruptionNext
+from leeward.termination.run import Next as TerminationNext
+from leeward.termination.run import Run as TerminationRun
+from leeward.upgrade.run import Next as UpgradeNext
+from leeward.upgrade.run import Run as UpgradeRun
+from tests.architecture.metrics import METRICS
 from tests.infra.conftest import EVERYTHING
 
 ALARM = "AWS::CloudWatch::Alarm"
@@ -73,8 +81,54 @@ def test_an_alarm_watches_what_its_name_says(template, name, metric, dimension, 
     assert len(alarm["AlarmDescription"].split()) > 8
 
 
+OWN = (
+    ("drains-blocked-long", "DrainsBlockedLong", "reconcile", "Maximum", 1),
+    ("hooks-near-their-end", "HooksNearTheirEnd", "reconcile", "Maximum", 1),
+    ("pause-forgotten", "PausesForgotten", "reconcile", "Maximum", 1),
+    ("facts-stale", "StaleFacts", "termination", "Sum", 1),
+    ("calls-throttled", "CallsThrottled", "aws", "Sum", 100),
+)
+
+
+@pytest.mark.parametrize(("name", "metric", "service", "statistic", "threshold"), OWN)
+def test_an_alarm_on_our_own_metric_watches_one_that_the_functions_declare(
+    template, name, metric, service, statistic, threshold
+):
+    alarm = alarms(template)[f"leeward-{name}"]
+    assert (alarm["Namespace"], alarm["MetricName"], dimensions(alarm)) == ("Leeward", metric, {"service": service})
+    assert (alarm["Statistic"], alarm["Threshold"], alarm["TreatMissingData"]) == (statistic, threshold, "notBreaching")
+    assert metric in {name for names in METRICS.values() for name in names}
+
+
+def test_lambda_throttles_of_fn_interruption_alarm(template):
+    alarm = alarms(template)["leeward-interruption-throttled"]
+    assert (alarm["Namespace"], alarm["MetricName"], alarm["Threshold"]) == ("AWS/Lambda", "Throttles", 1)
+    assert dimensions(alarm) == {"FunctionName": "leeward-interruption"}
+
+
 def test_there_are_no_other_alarms(template):
-    assert len(alarms(template)) == 15
+    assert len(alarms(template)) == 21
+
+
+RUNBOOKS = Path("docs/runbooks.md").read_text()
+
+
+def test_each_alarm_links_to_its_runbook_and_each_runbook_has_its_alarm(template):
+    sections = re.findall(r"^### ([a-z-]+)$", RUNBOOKS, re.MULTILINE)
+    assert sorted(sections) == sorted(name.removeprefix("leeward-") for name in alarms(template))
+    for name, alarm in alarms(template).items():
+        assert alarm["AlarmDescription"].endswith(f" Runbook: docs/runbooks.md#{name.removeprefix('leeward-')}")
+
+
+def test_each_runbook_says_what_it_means_what_to_check_what_to_do_and_what_follows_otherwise():
+    for section in re.split(r"^### ", RUNBOOKS, flags=re.MULTILINE)[1:]:
+        for part in ("**Means**", "**If you do nothing**", "**Check**", "**Fix**"):
+            assert part.lower() in section.lower(), section.splitlines()[0]
+
+
+def test_an_operator_s_own_page_of_runbooks_is_linked(everything):
+    page = EVERYTHING["runbooks"]
+    assert all(f"Runbook: {page}#" in alarm["AlarmDescription"] for alarm in alarms(everything).values())
 
 
 def test_a_reconciler_without_a_success_for_five_minutes_alarms(template):
@@ -117,7 +171,7 @@ def declared(package):
     ("package", "name"),
     [
         (package, name)
-        for group in (dashboard.MESSAGES, dashboard.NODES, dashboard.FIXED)
+        for group in (dashboard.MESSAGES, dashboard.NODES, dashboard.FIXED, dashboard.UPGRADES, dashboard.RUNS)
         for package, names in group.items()
         for name in names
     ],
@@ -125,6 +179,34 @@ def declared(package):
 def test_every_metric_on_the_dashboard_is_one_that_its_package_declares(template, package, name):
     assert name in declared(package)
     assert f'["Leeward","{name}","service","{package}"' in json.dumps(board(template), separators=(",", ":"))
+
+
+def test_every_metric_of_the_functions_is_on_the_dashboard_or_has_a_reason_why_not(template):
+    shown = {
+        name
+        for group in (dashboard.MESSAGES, dashboard.NODES, dashboard.FIXED, dashboard.UPGRADES, dashboard.RUNS)
+        for names in group.values()
+        for name in names
+    } | {name for names in dashboard.BY_CLUSTER.values() for name in names}
+    emitted = {name for names in METRICS.values() for name in names}
+    assert sorted(emitted - shown - set(dashboard.NOT_SHOWN)) == []
+    assert sorted((shown | set(dashboard.NOT_SHOWN)) - emitted) == []
+    assert shown & set(dashboard.NOT_SHOWN) == set()
+    for name in (name for names in dashboard.BY_CLUSTER.values() for name in names):
+        assert f'MetricName=\\"{name}\\"' in json.dumps(board(template))
+
+
+def test_tables_of_the_dashboard_read_fields_that_log_lines_have():
+    fields = {*TerminationRun(instance="i-0abc", attempt=1, version=1, next=TerminationNext.DRAIN).to_json(), "step"}
+    fields |= {*UpgradeRun(group="web", execution="web-1", next=UpgradeNext.CHECK).to_json()}
+    fields |= {*DisruptionRun(cluster="blue", number=1, next=DisruptionNext.DONE).to_json()}
+    fields |= {"needs", "message"}  # of the reconciler, tests/unit/reconcile/test_attention.py
+    made = {"seen", "cause", "minutes", "terminated", "ended", "last", "said", "runs", "dollarsAnHour"}
+    words = {"fields", "filter", "stats", "sort", "limit", "by", "as", "and", "or", "in", "like", "desc"}
+    words |= {"latest", "count", "sum", "ispresent", "timestamp"}
+    for query in dashboard.QUERIES:
+        text = re.sub(r'"[^"]*"|/[^/]*/', "", " ".join(query))
+        assert set(re.findall(r"[A-Za-z]+", text)) - words - made <= fields, query
 
 
 def test_the_dashboard_covers_queue_executions_functions_and_alarms(template):

@@ -87,6 +87,7 @@ SOURCES: Mapping[str, tuple[str, ...]] = {
 ALARMS = tuple(
     f"leeward-{name}"
     for name in (
+        "calls-throttled",
         "dead-letters",
         "queue-age",
         "state-changes-age",
@@ -96,7 +97,12 @@ ALARMS = tuple(
             for end in ("failed", "timed-out")
         ),
         *(f"{name}-stopped" for name in ("reconciler", "disruption-planner", "sync")),
+        "drains-blocked-long",
         "events-undelivered",
+        "facts-stale",
+        "hooks-near-their-end",
+        "interruption-throttled",
+        "pause-forgotten",
     )
 )
 
