@@ -304,4 +304,5 @@ def test_the_schema_lists_the_closed_sets_of_the_code():
     assert set(properties["kind"]["enum"]) == {*(kind.value for kind in Kind), None}
     assert set(properties["action"]["enum"]) == {action.value for action in Action}
     assert set(properties["outcome"]["enum"]) == {outcome.value for outcome in RecordOutcome}
-    assert list(properties) == KEYS == SCHEMA["$defs"]["explanation"]["required"]
+    assert list(properties) == [*KEYS, "warnings"]
+    assert SCHEMA["$defs"]["explanation"]["required"] == KEYS

@@ -14,6 +14,7 @@ from tests.cli.snapshots.disruption import a_disruption_snapshot
 
 PLAN, DRIFT, TOP = ("plan",), ("drift",), ("top",)
 DRAIN, BLOCKERS = ("drain", "n1"), ("blockers",)
+EVENT = ("explain-event", "tests/events/spot_interruption.json")
 UPGRADE = ("upgrade", "plan", "web")
 FOLDERS = {"zones": placement.a_placement_snapshot, "place": placement.a_placement_snapshot}
 WARNED = (
@@ -37,6 +38,9 @@ WARNED = (
     (("zones",), "daemonsets", "its defaults are taken", "kubectl get daemonsets -A -o json > "),
     (("place", "web", "--count", "1", "--pods", "2"), "launch-template-versions", "no type", "> "),
     (("ips", "--instance-type", "m5.large", "--pods", "3"), "daemonsets", "the VPC CNI", "kubectl get daemonsets"),
+    (EVENT, POLICY, "no group is selected, so nothing follows from a message", "leeward init --snapshot "),
+    (EVENT, "auto-scaling-groups", "a policy that asks for tags selects none", "aws autoscaling describe-auto-"),
+    (EVENT, "lifecycle-hooks", "no message about one has a deadline", "aws autoscaling describe-lifecycle-hooks > "),
     (("uninstall",), "lifecycle-hooks", "is not seen", "aws autoscaling describe-lifecycle-hooks > "),
 )
 CLAIM = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}

@@ -80,6 +80,7 @@ MISSING: Mapping[str, Weaker] = {
     "csinodes": Weaker("how many volumes a node can attach is not known: no limit is taken", _has_claims),
     "namespaces": Weaker("labels of namespaces are not known: no namespaceSelector matches one", _selects_namespaces),
     "images": Weaker("owners of the new nodes' images are not checked", _knows_account),
+    GROUPS: Weaker("tags of the groups are not known: a policy that asks for tags selects none", _always),
     "daemonsets": Weaker("the settings of the VPC CNI are not known: its defaults are taken", _always),
 }
 
@@ -103,12 +104,15 @@ USED: Mapping[str, tuple[str, ...]] = {
     "place": (*SIZED, "daemonsets"),
     "ips": ("daemonsets",),
     "uninstall": ("lifecycle-hooks",),
+    "explain-event": (POLICY, GROUPS, "lifecycle-hooks"),
 }  # optional files by command
 NOT_SELECTED = "no group is selected, so nothing is a candidate"
 DEFAULTS = "the defaults of a policy decide how pods are drained"
 EFFECTS: Mapping[tuple[str, str], str] = {
     ("drain", POLICY): DEFAULTS,
     ("blockers", POLICY): DEFAULTS,
+    ("explain-event", POLICY): "no group is selected, so nothing follows from a message",
+    ("explain-event", "lifecycle-hooks"): "the time-outs of hooks are not known: no message about one has a deadline",
     ("drain", "instances"): "whether an instance has ended is not known: it is taken as running",
     ("top", "instances"): "capacity types and prices of the nodes are not known",
     ("top", PRICES): "no price is known",
