@@ -40,8 +40,9 @@ def rows_of(picture):
 
 
 def test_the_scene_played_again_gives_the_same_picture(name):
-    """`make recordings` after a change of what is printed, and the difference is seen in review."""
-    assert drawn(name) == (ASSETS / f"{name}.svg").read_text(encoding="utf-8")
+    """After a change of what is printed, or of how the simulated cluster behaves."""
+    same = drawn(name) == (ASSETS / f"{name}.svg").read_text(encoding="utf-8")
+    assert same, f"{name}.svg is not what the command line shows now: make recordings writes it, in seconds"
 
 
 def test_every_frame_is_what_the_terminal_showed(name, picture):
