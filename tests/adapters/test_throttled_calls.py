@@ -1,6 +1,7 @@
 """Tries that AWS throttles are counted, also where a repeated try succeeds."""
 
 import pytest
+from botocore.exceptions import ClientError
 
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.errors import aws_call
@@ -44,4 +45,12 @@ def test_each_try_is_counted_and_the_error_stays_what_it_was(calls):
 def test_other_answers_are_not_counted(calls):
     client, noted = calls(EMPTY)
     client.list_executions(stateMachineArn="arn:aws:states:us-east-1:1:stateMachine:m")
+    assert noted == []
+
+
+@pytest.mark.parametrize("code", ["TransactionConflictException", "ScalingActivityInProgress", "AccessDeniedException"])
+def test_a_conflict_with_another_call_or_a_denial_is_not_counted(calls, code):
+    client, noted = calls(Reply(400, {"__type": code, "message": "no"}))
+    with pytest.raises(ClientError, match=code):
+        client.list_executions(stateMachineArn="arn:aws:states:us-east-1:1:stateMachine:m")
     assert noted == []

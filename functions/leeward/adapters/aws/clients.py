@@ -13,7 +13,7 @@ from typing import Any
 import botocore.session
 from botocore.config import Config
 
-from leeward.adapters.aws.errors import THROTTLING, OutOfTimeError, aws_call
+from leeward.adapters.aws.errors import RATE_EXCEEDED, OutOfTimeError, aws_call
 from leeward.errors import InvalidInputError
 from leeward.time_budget import TimeBudget
 
@@ -113,7 +113,7 @@ class AwsClients:
         """
         answer = response[1] if response else {}
         status = answer.get("ResponseMetadata", {}).get("HTTPStatusCode")
-        if answer.get("Error", {}).get("Code") in THROTTLING or status == TOO_MANY_REQUESTS:
+        if answer.get("Error", {}).get("Code") in RATE_EXCEEDED or status == TOO_MANY_REQUESTS:
             self._throttled(f"{operation.service_model.service_name}:{operation.name}")
 
     def _loaded(self) -> Any:

@@ -56,6 +56,15 @@ THROTTLING = frozenset(
         "TransactionInProgressException",
     }
 )
+RATE_EXCEEDED = THROTTLING - {
+    "IdempotentCallInProgress",
+    "PriorRequestNotComplete",
+    "ResourceContention",
+    "ScalingActivityInProgress",
+    "TransactionConflictException",
+    "TransactionInProgressException",
+}
+"""Of these the ones by which AWS limits a rate of calls; the others are conflicts with another call."""
 UNAVAILABLE = frozenset(
     {
         "InternalError",
