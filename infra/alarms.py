@@ -13,7 +13,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sns as sns
 from constructs import Construct
 
-from infra.names import METRICS, Names
+from infra.names import Names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ class Alarms(Construct):
     def counted(self, name: str, metric: OwnMetric, minutes: int, threshold: Threshold, description: str) -> None:
         """Alarm on one of our own metrics: its largest value, or its sum, in that many minutes."""
         watched = cloudwatch.Metric(
-            namespace=METRICS,
+            namespace=self._names.metrics,
             metric_name=metric.name,
             dimensions_map={"service": metric.service},
             statistic=metric.statistic,

@@ -1,19 +1,20 @@
-"""One dashboard, read from top to bottom: alarms, what needs an operator, incoming messages, outcomes of nodes,
-upgrades and disruption runs by cluster and group, slow functions.
+"""One dashboard, read from top to bottom: alarms, interruptions, what needs an operator, incoming messages, outcomes of
+nodes, upgrades and disruption runs by cluster and group, slow functions.
 
-The packages declare our own metrics; here are only their names (a test keeps the two in sync).
+`dashboard_metrics.py` lists our own metrics.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from aws_cdk import Duration, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
+from infra import dashboard_metrics as metrics
 from infra.alarms import Alarms
 from infra.disruption import Disruption
 from infra.function import LeewardFunction
-from infra.names import METRICS, TERMINATION, Names
+from infra.names import TERMINATION, Names
 from infra.queue import InterruptionQueue
 from infra.state_machine import Machine
 from infra.termination import Termination
@@ -23,62 +24,6 @@ _HALF = 12
 _THIRD = 8
 _FULL = 24
 _PERIOD = Duration.minutes(5)
-
-# package -> its metric names, with the operators' labels
-MESSAGES: Mapping[str, Mapping[str, str]] = {
-    "interruption": {
-        "InterruptionMessages": "messages read",
-        "NodesTainted": "nodes tainted",
-        "InterruptionMessagesRetried": "messages to be read again",
-        "InterruptionMessagesDeadLettered": "messages that cannot be read",
-    }
-}
-NODES: Mapping[str, Mapping[str, str]] = {
-    "termination": {
-        "NodesTerminated": "nodes terminated",
-        "DrainsBlocked": "looks at a drain that a PodDisruptionBudget blocked",
-        "PodEvictionFailures": "nodes returned to service: pods did not leave in time",
-        "StepsFailed": "steps that used up their retries",
-        "ReplacementsElsewhere": "replacements in another zone",
-        "ReplacementsNowhere": "replacements without a place",
-    }
-}
-UPGRADES: Mapping[str, Mapping[str, str]] = {
-    "upgrade": {"GroupsUpgraded": "groups upgraded or rolled back", "UpgradesFailed": "upgrades that stopped"}
-}
-RUNS: Mapping[str, Mapping[str, str]] = {
-    "disruption": {"DisruptionsDone": "runs done", "DisruptionsGivenUp": "runs given up: nothing was disrupted"}
-}
-BY_CLUSTER: Mapping[str, Mapping[str, str]] = {
-    "Blocked nodes and hooks, by cluster": {
-        "DrainsBlockedLong": "drains blocked for an hour",
-        "HooksNearTheirEnd": "hooks near their end",
-        "NodesBlockedByPods": "nodes that pods keep",
-    },
-    "Pauses, by cluster": {"PausesInForce": "in force", "PausesForgotten": "without an end for three days"},
-    "Dollars an hour saved by disruption runs, by cluster": {"DollarsSavedPerHour": "$/h"},
-}
-SUMMED = frozenset({"DollarsSavedPerHour"})  # of the metrics by cluster; the others are repeated each minute
-NOT_SHOWN: Mapping[str, str] = {
-    "StaleFacts": "it has an alarm",
-    "LaunchesRefused": "an Event on the node says it, and leeward doctor",
-    "NodesOfOtherDeployments": "leeward doctor names both deployments",
-    "PlansTimedOut": "harmless now and then; the log of fn disruption-planner has it",
-    "NodesLabelled": "routine",
-    "EventsPublished": "routine",
-    "ChangesUnreadable": "none, unless two versions share a table",
-    "EventsLost": "the log says which and why",
-    "CallsThrottled": "it has an alarm",
-}
-FIXED: Mapping[str, Mapping[str, str]] = {
-    "reconcile": {
-        "HooksAnsweredByReconciler": "hooks answered by the reconciler",
-        "ExecutionsRestarted": "executions started again",
-        "StaleTaintsRemoved": "stale taints removed",
-        "Reconciliations": "reconciliations",
-    },
-    "sync": {"HooksPut": "hooks put on groups", "FactsNotKept": "facts that could not be synced"},
-}
 
 _INTRODUCTION = """# Leeward
 Events fill the queue `{queue}`, `{interruption}` taints the nodes and starts `{machine}`,
@@ -99,12 +44,6 @@ _NEEDED = (
     "sort seen desc",
     "limit 20",
 )
-_TERMINATED = (
-    'filter step = "finish" and next = "done"',
-    "stats count(*) as terminated by cluster, group",
-    "sort terminated desc",
-    "limit 30",
-)
 _UPGRADED = (
     'filter next in ["upgraded", "rolled-back", "failed"]',
     "stats count(*) as ended, latest(next) as last, latest(why) as said by cluster, group",
@@ -118,7 +57,7 @@ _DISRUPTED = (
     "limit 20",
 )
 
-QUERIES = (_BLOCKED, _NEEDED, _TERMINATED, _UPGRADED, _DISRUPTED)
+QUERIES = (_BLOCKED, _NEEDED, _UPGRADED, _DISRUPTED)
 
 
 def operators_dashboard(
@@ -133,6 +72,7 @@ def operators_dashboard(
 ) -> cloudwatch.Dashboard:
     """Return the dashboard `leeward-REGION`."""
     names = termination.terminate.names
+    own, machines = _OwnMetrics(names.metrics), [upgrade.machine, upgrade.managed_machine]
     return cloudwatch.Dashboard(
         scope,
         "Dashboard",
@@ -140,18 +80,17 @@ def operators_dashboard(
         default_interval=Duration.hours(3),
         widgets=[
             [cloudwatch.TextWidget(markdown=_introduction(names), width=_HALF, height=4), _alarms(alarms)],
-            [_by_cluster(title, labels) for title, labels in BY_CLUSTER.items()],
+            own.row(metrics.INTERRUPTIONS),
+            own.row(metrics.BLOCKED),
             [_table("Blocked drains, and what blocks them", [termination.drain], _BLOCKED)],
             [_table("What needs an operator", [termination.reconcile], _NEEDED)],
             [_waiting(queue), _oldest(queue), _dead(queue)],
+            [own.whole(title) for title in metrics.WHOLE],
             [_executions("Terminations by how they ended", [termination.machine]), _durations(termination)],
-            [_own("Messages", MESSAGES), _own("Nodes", NODES), _own("Fixed, and kept in place", FIXED)],
-            [_table("Nodes terminated, by cluster and group", [termination.terminate], _TERMINATED)],
-            [
-                _executions("Upgrades by how they ended", [upgrade.machine, upgrade.managed_machine], _THIRD),
-                _own("Upgrades", UPGRADES),
-                _own("Disruption runs", RUNS),
-            ],
+            own.row(metrics.TERMINATIONS),
+            [_executions("Upgrades by how they ended", machines), *own.row(metrics.UPGRADES, _HALF)],
+            own.row(metrics.DISRUPTION, _HALF),
+            own.row(metrics.SAVINGS, _HALF),
             [
                 _table("Upgrades that ended, by cluster and group", [upgrade.function], _UPGRADED, _HALF),
                 _table("Disruption runs, by cluster", [disruption.disrupt], _DISRUPTED, _HALF),
@@ -172,23 +111,23 @@ def _alarms(alarms: Alarms) -> cloudwatch.IWidget:
     return cloudwatch.AlarmStatusWidget(title="Alarms", alarms=list(alarms.all), width=_HALF, height=4)
 
 
-def _graph(title: str, metrics: Sequence[cloudwatch.IMetric], width: int, label: str = "") -> cloudwatch.GraphWidget:
+def _graph(title: str, lines: Sequence[cloudwatch.IMetric], width: int, label: str = "") -> cloudwatch.GraphWidget:
     axis = cloudwatch.YAxisProps(min=0, label=label, show_units=False)
-    return cloudwatch.GraphWidget(title=title, left=list(metrics), left_y_axis=axis, width=width, height=6)
+    return cloudwatch.GraphWidget(title=title, left=list(lines), left_y_axis=axis, width=width, height=6)
 
 
 def _waiting(queue: InterruptionQueue) -> cloudwatch.IWidget:
-    metrics = [
+    shown = [
         queue.queue.metric_number_of_messages_sent(label="events in", period=_PERIOD),
         queue.queue.metric_number_of_messages_deleted(label="events done", period=_PERIOD),
         queue.queue.metric_approximate_number_of_messages_visible(label="waiting", statistic="Maximum", period=_PERIOD),
     ]
-    metrics.append(
+    shown.append(
         queue.state_changes.metric_approximate_number_of_messages_visible(
             label="state changes waiting", statistic="Maximum", period=_PERIOD
         )
     )
-    return _graph("Interruption queue", metrics, _THIRD, "messages")
+    return _graph("Interruption queue", shown, _THIRD, "messages")
 
 
 def _oldest(queue: InterruptionQueue) -> cloudwatch.IWidget:
@@ -204,7 +143,7 @@ def _dead(queue: InterruptionQueue) -> cloudwatch.IWidget:
 
 
 def _executions(title: str, machines: Sequence[Machine], width: int = _HALF) -> cloudwatch.IWidget:
-    metrics = [
+    shown = [
         metric
         for machine in (each.state_machine for each in machines)
         for metric in (
@@ -215,46 +154,56 @@ def _executions(title: str, machines: Sequence[Machine], width: int = _HALF) -> 
             machine.metric_aborted(label="stopped", period=_PERIOD),
         )
     ]
-    return _graph(title, metrics, width, "executions")
+    return _graph(title, shown, width, "executions")
 
 
 def _durations(termination: Termination) -> cloudwatch.IWidget:
-    metrics = [
+    shown = [
         termination.machine.state_machine.metric_time(label=label, statistic=statistic, period=_PERIOD)
         for label, statistic in (("median", "p50"), ("p90", "p90"), ("longest", "Maximum"))
     ]
-    return _graph("From claim to gone", metrics, _HALF, "milliseconds")
+    return _graph("From claim to gone", shown, _HALF, "milliseconds")
 
 
-def _own(title: str, services: Mapping[str, Mapping[str, str]]) -> cloudwatch.IWidget:
-    metrics = [
-        cloudwatch.Metric(
-            namespace=METRICS,
-            metric_name=name,
-            dimensions_map={"service": service},
-            label=label,
-            statistic="Sum",
-            period=_PERIOD,
-        )
-        for service, labels in services.items()
-        for name, label in labels.items()
-    ]
-    return _graph(title, metrics, _THIRD)
+class _OwnMetrics:
+    """Graphs of the functions' own metrics, in the namespace of the deployment."""
 
+    def __init__(self, namespace: str) -> None:
+        self._namespace = namespace
 
-def _by_cluster(title: str, labels: Mapping[str, str]) -> cloudwatch.IWidget:
-    """Return a graph with a line for each cluster that has a point: CloudWatch searches for them by itself."""
-    metrics = [
-        cloudwatch.MathExpression(
-            expression=f"SEARCH('{{{METRICS},cluster,service}} MetricName=\"{name}\"', "
-            f"'{'Sum' if name in SUMMED else 'Maximum'}', {int(_PERIOD.to_seconds())})",
-            label=label,
+    def whole(self, title: str) -> cloudwatch.IWidget:
+        """Return a graph over the whole deployment."""
+        shown = [
+            cloudwatch.Metric(
+                namespace=self._namespace,
+                metric_name=name,
+                dimensions_map={"service": service},
+                label=label,
+                statistic="Sum",
+                period=_PERIOD,
+            )
+            for service, labels in metrics.WHOLE[title].items()
+            for name, label in labels.items()
+        ]
+        return _graph(title, shown, _THIRD)
+
+    def row(self, graphs: Sequence[metrics.Searched], width: int = _THIRD) -> list[cloudwatch.IWidget]:
+        """Return graphs with a line for each value of their dimensions that has a point."""
+        return [
+            _graph(graph.title, [self._search(graph, name, label) for name, label in graph.metrics.items()], width)
+            for graph in graphs
+        ]
+
+    def _search(self, graph: metrics.Searched, name: str, label: str) -> cloudwatch.IMetric:
+        schema = ",".join((f'"{self._namespace}"', "service", *graph.by))
+        found = f'{{{schema}}} MetricName="{name}" service="{graph.service}"'
+        values = " ".join(f"${{PROP('Dim.{dimension}')}}" for dimension in graph.by)
+        return cloudwatch.MathExpression(
+            expression=f"SEARCH('{found}', '{graph.statistic}', {int(_PERIOD.to_seconds())})",
+            label=f"{values}: {label}",
             using_metrics={},
             period=_PERIOD,
         )
-        for name, label in labels.items()
-    ]
-    return _graph(title, metrics, _THIRD)
 
 
 def _table(
@@ -268,7 +217,7 @@ def _table(
 
 
 def _functions(title: str, functions: Sequence[LeewardFunction]) -> cloudwatch.IWidget:
-    metrics = [
+    shown = [
         metric
         for each in functions
         for metric in (
@@ -276,14 +225,14 @@ def _functions(title: str, functions: Sequence[LeewardFunction]) -> cloudwatch.I
             each.function.metric_throttles(label=f"{each.shape.name} throttles", period=_PERIOD),
         )
     ]
-    return _graph(title, metrics, _HALF, "calls")
+    return _graph(title, shown, _HALF, "calls")
 
 
 def _work(title: str, functions: Sequence[LeewardFunction]) -> cloudwatch.IWidget:
-    metrics = [
+    shown = [
         each.function.metric_duration(label=each.shape.name, statistic="p99", period=_PERIOD) for each in functions
     ]
-    return _graph(title, metrics, _HALF, "milliseconds")
+    return _graph(title, shown, _HALF, "milliseconds")
 
 
 def _failures(functions: Sequence[LeewardFunction]) -> cloudwatch.IWidget:

@@ -155,6 +155,7 @@ def function_environment(stack: Stack, scopes: Scopes, *, table: str, queue: str
         "DEPLOYMENT_ID": deployment_id(stack.account, stack.region, scopes.settings.deployment),
         "HOOK_MARK": hook_mark(scopes.settings.deployment),
         "EVENT_SOURCE": scopes.names.prefix,
+        "METRICS_NAMESPACE": scopes.names.metrics,
         "TABLE_NAME": table,
         "STATE_MACHINE_ARN": scopes.machine(naming.TERMINATION),
         "QUEUE_ARN": queue,

@@ -14,7 +14,7 @@ from leeward.model.deployment_names import prefix
 MACHINES = TERMINATION, UPGRADE, MANAGED_UPGRADE, DISRUPTION = OF_THE_MODEL
 UPGRADES = UPGRADE, MANAGED_UPGRADE
 OPEN_INDEX = "open"
-METRICS = "Leeward"  # the CloudWatch namespace
+METRICS = "Leeward"  # the CloudWatch namespace of the usual deployment
 
 _LONGEST = 64  # IAM's and EventBridge's limit; a cluster's name may be longer than that alone
 _LONGEST_REGION = 16  # reserved in names that carry the Region, which synth may not know yet
@@ -61,6 +61,11 @@ class Names:
     def undelivered(self) -> str:
         """The queue of events that reached neither bus nor webhook."""
         return f"{self.prefix}-notifications-undelivered"
+
+    @property
+    def metrics(self) -> str:
+        """The CloudWatch namespace: alarms and dashboard of a deployment show its own metrics alone."""
+        return f"{METRICS}/{self.deployment}" if self.deployment else METRICS
 
     @property
     def connection(self) -> str:

@@ -14,7 +14,8 @@ from datetime import UTC, datetime
 from enum import IntEnum
 from typing import Any
 
-NAMESPACE = "Leeward"
+NAMESPACE = "Leeward"  # of the usual deployment; METRICS_NAMESPACE names that of another
+Scope = Mapping[str, str]  # dimensions of a series beside the service: {} is the whole deployment
 
 
 class Level(IntEnum):
@@ -44,21 +45,22 @@ class Telemetry:
         """Log a failure."""
         self._log(Level.ERROR, message, fields)
 
-    def count(self, values: Mapping[str, float], *, cluster: str = "", unit: str = "Count") -> None:
+    def count(self, values: Mapping[str, float], *scopes: Scope, unit: str = "Count") -> None:
         """Send a point for each metric that is not zero; CloudWatch bills a metric for each hour with a point.
-        `cluster`: a second dimension, for metrics by cluster; `unit` is CloudWatch's, "None" for dollars.
+        `scopes`: each is a series that gets the point; without any, that of the whole deployment. Scopes that share a
+        dimension give it the same value. `unit` is CloudWatch's, "None" for dollars.
         """
         points = {name: value for name, value in values.items() if value}
         if not points:
             return
         directive = {
-            "Namespace": NAMESPACE,
-            "Dimensions": [["service", "cluster"] if cluster else ["service"]],
+            "Namespace": os.environ.get("METRICS_NAMESPACE") or NAMESPACE,
+            "Dimensions": [["service", *scope] for scope in scopes or ({},)],
             "Metrics": [{"Name": name, "Unit": unit} for name in points],
         }
         head = {"Timestamp": int(time.time() * 1000), "CloudWatchMetrics": [directive]}
-        dimensions = {"service": self._service} | ({"cluster": cluster} if cluster else {})
-        _write({"_aws": head, **dimensions, **points})
+        dimensions = {name: value for scope in scopes for name, value in scope.items()}
+        _write({"_aws": head, "service": self._service, **dimensions, **points})
 
     def _log(self, level: Level, message: str, fields: Mapping[str, Any] | None) -> None:
         if level < _least():
@@ -76,3 +78,13 @@ def _least() -> Level:
 
 def _write(line: Mapping[str, Any]) -> None:
     sys.stdout.write(f"{json.dumps(line, default=str, separators=(',', ':'))}\n")
+
+
+def scopes_of(cluster: str, group: str = "") -> tuple[Scope, ...]:
+    """Return the series of the whole deployment, of a cluster and of a group of it, as far as they are named."""
+    scopes: list[Scope] = [{}]
+    if cluster:
+        scopes.append({"cluster": cluster})
+        if group:
+            scopes.append({"cluster": cluster, "group": group})
+    return tuple(scopes)

@@ -53,6 +53,7 @@ def test_its_functions_know_their_own_table_queue_machines_and_mark(trial):
         assert environment["STATE_MACHINE_ARN"].endswith(":trial-leeward-node-termination")
         assert environment["POLICY_PREFIX"] == "/trial-leeward"
         assert (environment["HOOK_MARK"], environment["EVENT_SOURCE"]) == ("leeward.dev/v1/trial", "trial-leeward")
+        assert environment["METRICS_NAMESPACE"] == "Leeward/trial"
 
 
 def test_no_role_of_it_speaks_of_a_thing_of_the_usual_one(trial):

@@ -40,6 +40,7 @@ FOR_LIBRARIES = {
     "LEEWARD_VERSION",  # leeward doctor reads it
     "AWS_DATA_PATH",
     "EVENT_SOURCE",  # fn notifications's
+    "METRICS_NAMESPACE",  # leeward.telemetry
 }
 
 

@@ -1,19 +1,11 @@
 """What an operator sees: alarms that name what to do, and one dashboard that shows metrics which really exist."""
 
-import ast
 import json
 import re
 from pathlib import Path
 
 import pytest
 
-from infra import dashboard
-from leeward.disruption.run import DisruptionRun
-from leeward.disruption.run import Next as DisruptionNext
-from leeward.termination.run import Next as TerminationNext
-from leeward.termination.run import Run as TerminationRun
-from leeward.upgrade.run import Next as UpgradeNext
-from leeward.upgrade.run import Run as UpgradeRun
 from tests.architecture.metrics import METRICS
 from tests.infra.conftest import EVERYTHING
 
@@ -150,80 +142,6 @@ def test_a_scheduled_function_that_stops_notifies_and_a_new_deployment_is_quiet(
     for name in stopped:
         assert alarms(everything)[name]["InsufficientDataActions"] == [EVERYTHING["alarmTopic"]]
     assert "breaching" not in {alarm["TreatMissingData"] for alarm in alarms(everything).values()}
-
-
-def board(template):
-    return json.loads(template.one("AWS::CloudWatch::Dashboard")["DashboardBody"])
-
-
-def declared(package):
-    """Every name that the package's own modules declare as a constant."""
-    trees = [ast.parse(path.read_text()) for path in (PACKAGES / package).glob("*.py")]
-    return {
-        node.value.value
-        for tree in trees
-        for node in tree.body
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
-    }
-
-
-@pytest.mark.parametrize(
-    ("package", "name"),
-    [
-        (package, name)
-        for group in (dashboard.MESSAGES, dashboard.NODES, dashboard.FIXED, dashboard.UPGRADES, dashboard.RUNS)
-        for package, names in group.items()
-        for name in names
-    ],
-)
-def test_every_metric_on_the_dashboard_is_one_that_its_package_declares(template, package, name):
-    assert name in declared(package)
-    assert f'["Leeward","{name}","service","{package}"' in json.dumps(board(template), separators=(",", ":"))
-
-
-def test_every_metric_of_the_functions_is_on_the_dashboard_or_has_a_reason_why_not(template):
-    shown = {
-        name
-        for group in (dashboard.MESSAGES, dashboard.NODES, dashboard.FIXED, dashboard.UPGRADES, dashboard.RUNS)
-        for names in group.values()
-        for name in names
-    } | {name for names in dashboard.BY_CLUSTER.values() for name in names}
-    emitted = {name for names in METRICS.values() for name in names}
-    assert sorted(emitted - shown - set(dashboard.NOT_SHOWN)) == []
-    assert sorted((shown | set(dashboard.NOT_SHOWN)) - emitted) == []
-    assert shown & set(dashboard.NOT_SHOWN) == set()
-    for name in (name for names in dashboard.BY_CLUSTER.values() for name in names):
-        assert f'MetricName=\\"{name}\\"' in json.dumps(board(template))
-
-
-def test_tables_of_the_dashboard_read_fields_that_log_lines_have():
-    fields = {*TerminationRun(instance="i-0abc", attempt=1, version=1, next=TerminationNext.DRAIN).to_json(), "step"}
-    fields |= {*UpgradeRun(group="web", execution="web-1", next=UpgradeNext.CHECK).to_json()}
-    fields |= {*DisruptionRun(cluster="blue", number=1, next=DisruptionNext.DONE).to_json()}
-    fields |= {"needs", "message"}  # of the reconciler, tests/unit/reconcile/test_attention.py
-    made = {"seen", "cause", "minutes", "terminated", "ended", "last", "said", "runs", "dollarsAnHour"}
-    words = {"fields", "filter", "stats", "sort", "limit", "by", "as", "and", "or", "in", "like", "desc"}
-    words |= {"latest", "count", "sum", "ispresent", "timestamp"}
-    for query in dashboard.QUERIES:
-        text = re.sub(r'"[^"]*"|/[^/]*/', "", " ".join(query))
-        assert set(re.findall(r"[A-Za-z]+", text)) - words - made <= fields, query
-
-
-def test_the_dashboard_covers_queue_executions_functions_and_alarms(template):
-    text = json.dumps(board(template))
-    for metric in ("ApproximateAgeOfOldestMessage", "ExecutionsFailed", "ExecutionTime", "Throttles", "Duration"):
-        assert metric in text
-    (shown,) = [w["properties"]["alarms"] for w in board(template)["widgets"] if w["type"] == "alarm"]
-    assert len(shown) == len(alarms(template))
-
-
-def test_no_widget_overlaps_another(template):
-    taken = set()
-    for widget in board(template)["widgets"]:
-        cells = {(widget["x"] + x, widget["y"] + y) for x in range(widget["width"]) for y in range(widget["height"])}
-        assert not cells & taken
-        assert max(x for x, _ in cells) < 24
-        taken |= cells
 
 
 def test_the_policies_are_parameters_below_their_clusters_path(template, everything):

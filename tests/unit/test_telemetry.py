@@ -5,7 +5,7 @@ from datetime import datetime
 
 import pytest
 
-from leeward.telemetry import Telemetry
+from leeward.telemetry import Telemetry, scopes_of
 
 
 @pytest.fixture
@@ -68,3 +68,30 @@ def test_a_point_of_zero_is_not_sent(lines):
     Telemetry("sync").count({"HooksPut": 0})
     (point,) = lines()
     assert "HooksPut" not in json.dumps(point)
+
+
+def test_a_point_is_in_the_series_of_the_deployment_the_cluster_and_the_group(lines):
+    Telemetry("upgrade").count({"GroupsUpgraded": 1}, *scopes_of("blue", "web"))
+    (point,) = lines()
+    (directive,) = point["_aws"]["CloudWatchMetrics"]
+    assert directive["Dimensions"] == [["service"], ["service", "cluster"], ["service", "cluster", "group"]]
+    assert (point["cluster"], point["group"]) == ("blue", "web")
+
+
+@pytest.mark.parametrize(("named", "series"), [(("", ""), 1), (("", "web"), 1), (("blue", ""), 2)])
+def test_a_series_needs_the_names_of_all_its_dimensions(named, series):
+    assert len(scopes_of(*named)) == series
+
+
+def test_dollars_have_no_unit_and_keep_their_cents(lines):
+    Telemetry("disruption").count({"DollarsSavedPerHour": 0.096}, {"cluster": "blue"}, unit="None")
+    (point,) = lines()
+    assert point["_aws"]["CloudWatchMetrics"][0]["Metrics"] == [{"Name": "DollarsSavedPerHour", "Unit": "None"}]
+    assert point["DollarsSavedPerHour"] == 0.096
+
+
+def test_another_deployment_in_the_account_has_a_namespace_of_its_own(lines, monkeypatch):
+    monkeypatch.setenv("METRICS_NAMESPACE", "Leeward/trial")
+    Telemetry("sync").count({"HooksPut": 1})
+    (point,) = lines()
+    assert point["_aws"]["CloudWatchMetrics"][0]["Namespace"] == "Leeward/trial"

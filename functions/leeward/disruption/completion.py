@@ -8,6 +8,7 @@ after a failed step requests the same instance. A second choice would shrink the
 (docs/designs/capacity-ledger.md). A new node that has left with decrement has undone its launch: Cluster Autoscaler
 terminates nodes in this way that do not register."""
 
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
@@ -16,7 +17,8 @@ from leeward.disruption.launching import launch_all
 from leeward.disruption.lease import read, retry_at, written
 from leeward.disruption.record import GONE, STAYED, DisruptionOutcome, DisruptionRecord, command_of
 from leeward.disruption.replacements import adopt, raise_sizes
-from leeward.disruption.run import DisruptionRun, Next
+from leeward.disruption.run import DisruptionRun, Ends, Next
+from leeward.disruption.savings import CENT_PARTS
 from leeward.disruption.scale_down_protection import unprotect_launched
 from leeward.disruption.terminations import return_to_service
 from leeward.model.instance import CapacityType, Instance
@@ -47,17 +49,24 @@ def end(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun
     unprotect_launched(record, ports.clusters)
     outcome = DisruptionOutcome.DONE if record.requested else DisruptionOutcome.GIVEN_UP
     written(record.closed(outcome, why, ports.clock.now()), ports.disruptions)
-    return replace(run, next=Next.DONE, why=why, saved=saved_per_hour(record))
+    return replace(run, next=Next.DONE, why=why, ends=ends_of(record))
 
 
-def saved_per_hour(record: DisruptionRecord) -> float:
-    """Return the dollars an hour that the run's commands save: those of which every node is gone, at known prices."""
-    done = (
-        one
-        for one in record.active_commands.values()
-        if all(record.ends.get(record.nodes[name]) == GONE for name in one.nodes)
+def ends_of(record: DisruptionRecord) -> Ends:
+    """Return what the run has brought. Savings are those of its plan, by the prices of that moment; a command whose
+    price is not known, or of which a node stayed, counts none.
+    """
+    gone = {name for name, instance in record.to_terminate.items() if record.ends.get(instance) == GONE}
+    savings: dict[str, float] = defaultdict(float)
+    for command in record.active_commands.values():
+        if command.savings is not None and gone.issuperset(command.nodes):
+            groups = {record.members.get(name, "") for name in command.nodes}
+            savings[groups.pop() if len(groups) == 1 else ""] += command.savings
+    return Ends(
+        nodes=Counter(record.members[name] for name in gone if name in record.members),
+        savings=round(sum(savings.values()), CENT_PARTS),
+        saved={group: round(dollars, CENT_PARTS) for group, dollars in savings.items() if group},
     )
-    return round(sum(one.savings or 0.0 for one in done), 4)
 
 
 def give_up(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun:

@@ -1,7 +1,7 @@
 """Document passed between the steps of disruption: small, versioned, the same for every step."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Self
@@ -33,10 +33,21 @@ class Next(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Ends:
+    """Result of a run that has ended. `nodes`: group -> nodes that are gone; `savings`: dollars an hour of commands all
+    of whose nodes are gone; `saved`: group -> its part, without commands over several groups.
+    """
+
+    nodes: Mapping[str, int] = field(default_factory=dict)
+    savings: float = 0.0
+    saved: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DisruptionRun:
     """State of one execution between two steps. `number` 0: started manually, the run is computed from the current
     state; `pause` in seconds; `validated`: when the commands were validated last. For readers of the execution: `nodes`
-    and `groups` of its commands (the first `MOST_NAMES`), and `saved`, dollars an hour, once the run has ended.
+    and `groups` of its commands (the first `MOST_NAMES`), and what a run that has ended saves; `ends` is not passed on.
     """
 
     cluster: str
@@ -48,7 +59,7 @@ class DisruptionRun:
     why: str = ""
     nodes: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
-    saved: float = 0.0
+    ends: Ends = Ends()
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -92,7 +103,7 @@ class DisruptionRun:
             "nodes": list(self.nodes),
             "groups": list(self.groups),
             "about": self.about,
-            "savedPerHour": self.saved,
+            "savedPerHour": self.ends.savings,
             "disruption": self.number,
             "execution": self.execution,
             "next": self.next.value,

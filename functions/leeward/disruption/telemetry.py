@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from leeward.disruption.run import DisruptionRun, Next
 from leeward.errors import LeewardError
-from leeward.telemetry import Telemetry
+from leeward.telemetry import Telemetry, scopes_of
 from leeward.workflow.steps import log_step
 
 if TYPE_CHECKING:  # the run's steps cold-start without the search for candidates
@@ -17,6 +17,7 @@ DISRUPTIONS_DONE = "DisruptionsDone"
 DISRUPTIONS_GIVEN_UP = "DisruptionsGivenUp"
 PLANS_TIMED_OUT = "PlansTimedOut"
 NODES_BLOCKED_BY_PODS = "NodesBlockedByPods"
+NODES_DISRUPTED = "NodesDisrupted"
 DOLLARS_SAVED = "DollarsSavedPerHour"
 
 telemetry = Telemetry("disruption")
@@ -26,19 +27,25 @@ def decided(result: PlannerResult) -> dict[str, Any]:
     """Write one line per call. Raises LeewardError for clusters that could not be read: an alarm watches for it."""
     (telemetry.warning if result.errors else telemetry.info)("decided", result.to_json())
     for cluster, count in Counter(one.partition(": ")[0] for one in result.timed_out).items():
-        telemetry.count({PLANS_TIMED_OUT: count}, cluster=cluster)
+        telemetry.count({PLANS_TIMED_OUT: count}, {"cluster": cluster})
     for cluster, nodes in result.blocked.items():
         blocked = {node for names in nodes.values() for node in names}
-        telemetry.count({NODES_BLOCKED_BY_PODS: len(blocked)}, cluster=cluster)
+        telemetry.count({NODES_BLOCKED_BY_PODS: len(blocked)}, {"cluster": cluster})
     if result.errors:
         raise LeewardError("; ".join(result.errors))
     return result.to_json()
 
 
 def stepped(step: str, result: DisruptionRun) -> None:
-    """Write one line per step; count a metric when a run has ended."""
+    """Write one line per step; when a run has ended, count it, its nodes and the dollars an hour that it saves."""
     log_step(telemetry, step, result)
     name = {Next.DONE: DISRUPTIONS_DONE, Next.GIVEN_UP: DISRUPTIONS_GIVEN_UP}.get(result.next)
-    if name is not None:
-        telemetry.count({name: 1})
-        telemetry.count({DOLLARS_SAVED: result.saved}, cluster=result.cluster, unit="None")
+    if name is None:
+        return
+    ends, scopes = result.ends, scopes_of(result.cluster)
+    telemetry.count({name: 1, NODES_DISRUPTED: sum(ends.nodes.values())}, *scopes)
+    telemetry.count({DOLLARS_SAVED: ends.savings}, *scopes, unit="None")
+    for group in sorted({*ends.nodes, *ends.saved}):
+        scope = {"cluster": result.cluster, "group": group}
+        telemetry.count({NODES_DISRUPTED: ends.nodes.get(group, 0)}, scope)
+        telemetry.count({DOLLARS_SAVED: ends.saved.get(group, 0.0)}, scope, unit="None")

@@ -8,14 +8,27 @@ from typing import Any
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.event_bus import Event, EventBridgeBus
 from leeward.adapters.aws.record_stream import Change, PauseChange, UnreadableChange, changes_of
+from leeward.adapters.telemetry import throttled
 from leeward.errors import LeewardError
 from leeward.isolation import isolate_errors
-from leeward.notifications.events import SOURCE, events_of_change
+from leeward.model.termination import CauseKind
+from leeward.notifications.events import SOURCE, EventType, NodeTerminationEvent, events_of_change
 from leeward.notifications.pause_events import events_of_pauses
-from leeward.telemetry import Telemetry
+from leeward.telemetry import Telemetry, scopes_of
 
 EVENTS_PUBLISHED = "EventsPublished"
 CHANGES_UNREADABLE = "ChangesUnreadable"
+TERMINATIONS_REQUESTED = "TerminationsRequested"
+NODES_INTERRUPTED = "NodesInterrupted"
+INTERRUPTIONS = frozenset(
+    {
+        CauseKind.SPOT_INTERRUPTION,
+        CauseKind.REBALANCE_RECOMMENDATION,
+        CauseKind.SCHEDULED_CHANGE,
+        CauseKind.CAPACITY_RESERVATION,
+        CauseKind.CAPACITY_BLOCK,
+    }
+)
 
 telemetry = Telemetry("notifications")
 
@@ -23,7 +36,7 @@ telemetry = Telemetry("notifications")
 @cache
 def bus() -> EventBridgeBus:
     """Build the bus at the first call: importing this module reads no environment."""
-    return EventBridgeBus(AwsClients(), os.environ.get("EVENT_SOURCE") or SOURCE)
+    return EventBridgeBus(AwsClients(throttled=throttled), os.environ.get("EVENT_SOURCE") or SOURCE)
 
 
 def handle(event: Mapping[str, Any], _context: object) -> dict[str, int]:
@@ -41,6 +54,9 @@ def handle(event: Mapping[str, Any], _context: object) -> dict[str, int]:
     for made in found:
         telemetry.info(made.type.value, {"id": made.id, "resources": list(made.resources), "why": made.reason})
     telemetry.count({EVENTS_PUBLISHED: len(found), CHANGES_UNREADABLE: len(unreadable)})
+    for made in found:
+        if isinstance(made, NodeTerminationEvent) and made.type is EventType.DETECTED:
+            _count(made)
     return {"events": len(found)}
 
 
@@ -48,6 +64,20 @@ def _events(change: Change) -> Sequence[Event]:
     if isinstance(change, PauseChange):
         return events_of_pauses(change.before, change.after, change.at)
     return events_of_change(change.before, change.after, change.at)
+
+
+def _count(detected: NodeTerminationEvent) -> None:
+    """Count the termination that a cause requests; those by AWS are interruptions. A node counts once, by its first
+    cause: the group's lifecycle action, a state change and a second warning join the termination that is under way.
+    """
+    subject, kind = detected.record.subject, detected.causes[0].kind
+    if detected.causes[0] != detected.record.causes[0]:
+        return
+    cluster, group = subject.cluster, subject.group or ""
+    by_cause = {"cluster": cluster, "cause": kind.value}
+    telemetry.count({TERMINATIONS_REQUESTED: 1}, *scopes_of(cluster, group), by_cause)
+    if kind in INTERRUPTIONS:
+        telemetry.count({NODES_INTERRUPTED: 1}, *scopes_of(cluster, group))
 
 
 def _unreadable(found: list[UnreadableChange], change: Change, error: LeewardError) -> None:

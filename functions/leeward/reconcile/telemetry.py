@@ -43,4 +43,4 @@ def reconciled(result: ReconcileResult) -> None:
             telemetry.warning(what, {"needs": name})
     for name, found in {**needed, PAUSES_IN_FORCE: result.pauses}.items():
         for cluster, count in Counter(one.partition(": ")[0] for one in found).items():
-            telemetry.count({name: count}, cluster=cluster)
+            telemetry.count({name: count}, {"cluster": cluster})

@@ -1,6 +1,6 @@
 """Log lines and metrics of the termination package, each name declared once (docs/operations.md lists them)."""
 
-from leeward.telemetry import Telemetry
+from leeward.telemetry import Telemetry, scopes_of
 from leeward.termination.run import Next, NoticeKind, Run
 from leeward.workflow.steps import log_step
 
@@ -12,6 +12,7 @@ STALE_FACTS = "StaleFacts"
 REPLACEMENTS_ELSEWHERE = "ReplacementsElsewhere"
 REPLACEMENTS_NOWHERE = "ReplacementsNowhere"
 LAUNCHES_REFUSED = "LaunchesRefused"
+BY_GROUP = frozenset({NODES_TERMINATED, POD_EVICTION_FAILURES, STEPS_FAILED})
 BLOCKED = ("pdb ", " fails: ", " denies it: ", "eviction refused: ")  # substrings that identify a budget or an Obstacle
 
 NOTICES = {
@@ -33,7 +34,9 @@ def stepped(step: str, result: Run) -> None:
         ("return-to-service", Next.RETURNED_TO_SERVICE): POD_EVICTION_FAILURES,
         ("note-failure", Next.FAILED): STEPS_FAILED,
     }.get((step, result.next))
-    counted = {name: 1} if name else {}
+    if name in BY_GROUP:
+        telemetry.count({name: 1}, *scopes_of(result.cluster, result.group))
+    counted = {name: 1} if name and name not in BY_GROUP else {}
     for notice in result.notices:
         telemetry.warning(notice.text, {"step": step, "instance": result.instance, "notice": notice.kind.value})
         counted[NOTICES[notice.kind]] = 1

@@ -1,6 +1,6 @@
 """Log lines and metrics of the upgrade package, each name declared once (docs/operations.md lists them)."""
 
-from leeward.telemetry import Telemetry
+from leeward.telemetry import Telemetry, scopes_of
 from leeward.upgrade.run import Next, Run
 from leeward.workflow.steps import log_step
 
@@ -15,7 +15,7 @@ def stepped(step: str, result: Run) -> None:
     ended = result.next in {Next.UPGRADED, Next.ROLLED_BACK}
     name = GROUPS_UPGRADED if ended else UPGRADES_FAILED if step == "note-failure" else None
     if name is not None:
-        telemetry.count({name: 1})
+        telemetry.count({name: 1}, *scopes_of(result.cluster, result.group))
 
 
 def died(outcome: str) -> dict[str, str]:

@@ -11,7 +11,8 @@ from leeward.adapters.aws.table import to_wire
 from leeward.errors import AccessDeniedError, AwsUnavailableError
 from leeward.model.pause import PauseRecord
 from leeward.notifications import handler
-from tests.fakes.builders import a_pause, a_subject
+from tests.emitted import series_of
+from tests.fakes.builders import CLUSTER, GROUP, a_pause, a_subject
 from tests.unit.notifications.test_events import HOOK, NOW, SPOT
 
 
@@ -49,14 +50,23 @@ def joined():
     return {**item, "causes": {**item["causes"], **new_record(a_subject(), HOOK, NOW, deployment="")["causes"]}}
 
 
+WEB = {"cluster": CLUSTER, "group": GROUP}
+
+
+def a_new_claim():
+    return written(new_record(a_subject(), SPOT, NOW, deployment=""))
+
+
+def a_broken_change():
+    return written({"pk": "termination#i-0bad", "status": "open"}, key="termination#i-0bad")
+
+
 TAKEN = {"FailedEntryCount": 0, "Entries": [{"EventId": "1"}]}
 
 
 def test_a_new_claim_is_an_event_of_ours_on_the_default_bus(bus):
     bus.add_response("put_events", TAKEN, {"Entries": [entry("Node Termination Detected")]})
-    assert handler.handle({"Records": [written(new_record(a_subject(), SPOT, NOW, deployment=""))]}, None) == {
-        "events": 1
-    }
+    assert handler.handle({"Records": [a_new_claim()]}, None) == {"events": 1}
 
 
 def entry(kind):
@@ -77,8 +87,7 @@ def test_what_is_no_termination_and_what_time_to_live_deleted_sends_nothing(bus)
 
 def test_a_record_that_cannot_be_read_does_not_hold_up_the_others(bus):
     bus.add_response("put_events", TAKEN, {"Entries": [entry("Node Termination Detected")]})
-    broken = written({"pk": "termination#i-0bad", "status": "open"}, key="termination#i-0bad")
-    reported = handler.handle({"Records": [broken, written(new_record(a_subject(), SPOT, NOW, deployment=""))]}, None)
+    reported = handler.handle({"Records": [a_broken_change(), a_new_claim()]}, None)
     assert reported == {"events": 1}
 
 
@@ -88,7 +97,7 @@ def test_a_record_that_cannot_be_read_does_not_hold_up_the_others(bus):
 def test_what_the_bus_does_not_take_fails_the_batch_so_that_it_comes_again(bus, code, error):
     bus.add_response("put_events", {"FailedEntryCount": 1, "Entries": [{"ErrorCode": code}]}, {"Entries": ANY})
     with pytest.raises(error, match=code):
-        handler.handle({"Records": [written(new_record(a_subject(), SPOT, NOW, deployment=""))]}, None)
+        handler.handle({"Records": [a_new_claim()]}, None)
 
 
 def test_more_than_ten_events_go_in_tens(bus):
@@ -107,3 +116,31 @@ def test_a_pause_is_an_event_as_well(bus):
     item = {**pause_item(record), "writer": "x"}
     bus.add_response("put_events", TAKEN, {"Entries": [{**entry("Pause Announced"), "Resources": ["blue"]}]})
     assert handler.handle({"Records": [written(item, key="pause#blue")]}, None) == {"events": 1}
+
+
+def test_an_interruption_is_counted_for_its_cluster_its_group_and_its_cause(bus, capsys):
+    bus.add_response("put_events", TAKEN, {"Entries": ANY})
+    handler.handle({"Records": [a_new_claim()]}, None)
+    out = capsys.readouterr().out
+    series = [{"service": "notifications"} | more for more in ({}, {"cluster": CLUSTER}, WEB)]
+    by_cause = {"service": "notifications", "cluster": CLUSTER, "cause": "spot_interruption"}
+    assert series_of(out, "NodesInterrupted") == series
+    assert series_of(out, "TerminationsRequested") == [*series, by_cause]
+
+
+def test_a_lifecycle_action_that_joins_a_spot_warning_is_no_second_interruption(bus, capsys):
+    bus.add_response("put_events", TAKEN, {"Entries": ANY})
+    handler.handle({"Records": [written(joined(), before=new_record(a_subject(), SPOT, NOW, deployment=""))]}, None)
+    out = capsys.readouterr().out
+    assert "EventsPublished" in out
+    assert series_of(out, "TerminationsRequested") == series_of(out, "NodesInterrupted") == []
+
+
+def test_a_termination_that_the_group_begins_is_no_interruption(bus, capsys):
+    bus.add_response("put_events", TAKEN, {"Entries": ANY})
+    handler.handle({"Records": [written(new_record(a_subject(), HOOK, NOW, deployment=""))]}, None)
+    out = capsys.readouterr().out
+    assert {"service": "notifications", "cluster": CLUSTER, "cause": "asg_terminate"} in series_of(
+        out, "TerminationsRequested"
+    )
+    assert series_of(out, "NodesInterrupted") == []

@@ -1,0 +1,105 @@
+"""Every metric point that the functions can write, from their own telemetry run on results that make each of them."""
+
+from dataclasses import replace
+
+from leeward.adapters import telemetry as adapters
+from leeward.disruption import telemetry as disruption
+from leeward.disruption.controller import PlannerResult
+from leeward.disruption.run import DisruptionRun, Ends
+from leeward.disruption.run import Next as DisruptionNext
+from leeward.interruption import metrics as interruption
+from leeward.interruption.batch import BatchResult, Record, RecordResult
+from leeward.interruption.decision import Action, Decision, RecordOutcome
+from leeward.notifications import handler as notifications
+from leeward.reconcile import telemetry as reconcile
+from leeward.reconcile.result import ReconcileResult
+from leeward.sync import handler as sync
+from leeward.sync.controller import Synced
+from leeward.termination import telemetry as termination
+from leeward.termination.run import Next, Notice, NoticeKind, Run
+from leeward.upgrade import telemetry as upgrade
+from leeward.upgrade.run import Next as UpgradeNext
+from leeward.upgrade.run import Run as UpgradeRun
+from tests.emitted import points
+from tests.fakes.clock import START
+from tests.handlers.notifications.test_notifications import a_broken_change, a_new_claim
+
+WHERE = {"cluster": "blue", "group": "web"}
+
+
+class _Bus:
+    """A bus that takes every event."""
+
+    def publish(self, events):
+        del events
+
+
+def emissions(capsys, monkeypatch):
+    """{(name, service, dimensions beside the service)} of all points."""
+    capsys.readouterr()
+    for emit in (_interruption, _termination, _upgrade, _disruption, _reconcile, _adapters):
+        emit()
+    _sync(monkeypatch)
+    _notifications(monkeypatch)
+    return {
+        (name, dimensions["service"], frozenset(dimensions) - {"service"})
+        for name, dimensions, _ in points(capsys.readouterr().out)
+    }
+
+
+def _interruption():
+    results = tuple(
+        RecordResult(
+            record=Record(id="r", body="", received=START),
+            message=None,
+            decision=Decision(kind=None, outcome=outcome, action=Action.NONE, reason="a reason"),
+        )
+        for outcome in RecordOutcome
+    )
+    interruption.handled(BatchResult(results=results, tainted=("i-0abc",)))
+
+
+def _termination():
+    run = Run(instance="i-0abc", attempt=1, version=1, next=Next.WAIT, why="pdb shop/web", **WHERE)
+    notices = tuple(Notice(kind=kind, text="why") for kind in NoticeKind)
+    termination.stepped("drain", replace(run, notices=notices))
+    termination.stepped("finish", replace(run, next=Next.DONE))
+    termination.stepped("return-to-service", replace(run, next=Next.RETURNED_TO_SERVICE))
+    termination.stepped("note-failure", replace(run, next=Next.FAILED))
+
+
+def _upgrade():
+    run = UpgradeRun(execution="web-1", next=UpgradeNext.UPGRADED, **WHERE)
+    upgrade.stepped("restore", run)
+    upgrade.stepped("note-failure", replace(run, next=UpgradeNext.FAILED))
+
+
+def _disruption():
+    blocked = {"blue": {"shop": ("node-a",)}}
+    disruption.decided(PlannerResult(timed_out=["blue: consolidation"], blocked=blocked))
+    ends = Ends(nodes={"web": 1}, savings=0.1, saved={"web": 0.1})
+    run = DisruptionRun(cluster="blue", number=1, next=DisruptionNext.DONE, ends=ends)
+    disruption.stepped("end", run)
+    disruption.stepped("give-up", replace(run, next=DisruptionNext.GIVEN_UP, ends=Ends()))
+
+
+def _reconcile():
+    lists = {name: ["blue: node-a"] for name in ReconcileResult.__slots__}
+    reconcile.reconciled(ReconcileResult(**lists))
+
+
+def _adapters():
+    adapters.event_lost("an Event is lost")
+    adapters.throttled("ec2:DescribeInstances")
+
+
+def _sync(monkeypatch):
+    synced = Synced(hooks=["web"], labelled=["node-a"], warnings=["blue: prices: denied"])
+    monkeypatch.setattr(sync.wiring, "invocation_ports", lambda _: None)
+    monkeypatch.setattr(sync, "sync_once", lambda _: synced)
+    sync.handle({}, None)
+
+
+def _notifications(monkeypatch):
+    monkeypatch.setattr(notifications, "bus", _Bus)
+    notifications.handle({"Records": [a_new_claim(), a_broken_change()]}, None)

@@ -1,0 +1,31 @@
+"""What is counted when an upgrade has ended."""
+
+import pytest
+
+from leeward.upgrade import telemetry
+from leeward.upgrade.run import Next, Run
+from tests.emitted import points, series_of
+
+UPGRADE = {"service": "upgrade"}
+
+
+@pytest.mark.parametrize(
+    ("step", "result", "metric"),
+    [
+        ("restore", Next.UPGRADED, "GroupsUpgraded"),
+        ("restore", Next.ROLLED_BACK, "GroupsUpgraded"),
+        ("note-failure", Next.FAILED, "UpgradesFailed"),
+    ],
+)
+def test_an_upgrade_that_has_ended_is_counted_for_its_cluster_and_group(capsys, step, result, metric):
+    telemetry.stepped(step, Run(group="web", execution="web-1", next=result, cluster="blue"))
+    assert series_of(capsys.readouterr().out, metric) == [
+        UPGRADE,
+        UPGRADE | {"cluster": "blue"},
+        UPGRADE | {"cluster": "blue", "group": "web"},
+    ]
+
+
+def test_a_step_of_an_upgrade_that_goes_on_counts_nothing(capsys):
+    telemetry.stepped("check", Run(group="web", execution="web-1", next=Next.CHECK, cluster="blue"))
+    assert list(points(capsys.readouterr().out)) == []
