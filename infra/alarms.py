@@ -71,7 +71,7 @@ class Alarms(Construct):
         self.all.append(alarm)
 
     def counted(self, name: str, metric: OwnMetric, minutes: int, threshold: Threshold, description: str) -> None:
-        """Alarm on one of our own metrics: its largest value, or its sum, in that many minutes."""
+        """Alarm on one of our own metrics: its statistic over that many minutes."""
         watched = cloudwatch.Metric(
             namespace=self._names.metrics,
             metric_name=metric.name,

@@ -81,7 +81,8 @@ def operators_dashboard(
         widgets=[
             [cloudwatch.TextWidget(markdown=_introduction(names), width=_HALF, height=4), _alarms(alarms)],
             own.row(metrics.INTERRUPTIONS),
-            own.row(metrics.BLOCKED),
+            own.row(metrics.BLOCKED, _HALF),
+            own.row(metrics.PAUSES),
             [_table("Blocked drains, and what blocks them", [termination.drain], _BLOCKED)],
             [_table("What needs an operator", [termination.reconcile], _NEEDED)],
             [_waiting(queue), _oldest(queue), _dead(queue)],

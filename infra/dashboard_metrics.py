@@ -74,6 +74,20 @@ INTERRUPTIONS = (
 )
 BLOCKED = (
     Searched(
+        title="Nodes blocked now, by cause",
+        service="reconcile",
+        by=CAUSE,
+        metrics={"NodesBlocked": "blocked"},
+        statistic="Maximum",
+    ),
+    Searched(
+        title="Nodes blocked now, by group",
+        service="reconcile",
+        by=GROUP,
+        metrics={"NodesBlocked": "blocked"},
+        statistic="Maximum",
+    ),
+    Searched(
         title="Need an operator, by cluster",
         service="reconcile",
         by=CLUSTER,
@@ -87,11 +101,27 @@ BLOCKED = (
         metrics={"NodesBlockedByPods": "kept by pods"},
         statistic="Maximum",
     ),
+)
+PAUSES = (
     Searched(
         title="Pauses, by cluster",
         service="reconcile",
         by=CLUSTER,
         metrics={"PausesInForce": "in force", "PausesForgotten": "without an end for three days"},
+        statistic="Maximum",
+    ),
+    Searched(
+        title="Pauses of groups",
+        service="reconcile",
+        by=GROUP,
+        metrics={"PausesInForce": "in force"},
+        statistic="Maximum",
+    ),
+    Searched(
+        title="Facts out of date, by kind",
+        service="sync",
+        by=CAUSE,
+        metrics={"FactsOutOfDate": "out of date"},
         statistic="Maximum",
     ),
 )
@@ -151,10 +181,10 @@ SAVINGS = (
         metrics={"DollarsSavedPerHour": "$ an hour"},
     ),
 )
-SEARCHED = (*INTERRUPTIONS, *BLOCKED, *TERMINATIONS, *UPGRADES, *DISRUPTION, *SAVINGS)
+SEARCHED = (*INTERRUPTIONS, *BLOCKED, *PAUSES, *TERMINATIONS, *UPGRADES, *DISRUPTION, *SAVINGS)
 
 NOT_SHOWN: Mapping[str, str] = {
-    "StaleFacts": "it has an alarm",
+    "StaleFacts": "FactsOutOfDate shows them before a replacement is placed",
     "LaunchesRefused": "an Event on the node says it, and leeward doctor",
     "NodesOfOtherDeployments": "leeward doctor names both deployments",
     "PlansTimedOut": "harmless now and then; the log of fn disruption-planner has it",

@@ -82,12 +82,6 @@ ATTENTION = (
         60,
         "A cluster or a group has been paused for three days without an end: leeward resume, or pause it with --for.",
     ),
-    (
-        "facts-stale",
-        OwnMetric(service="termination", name="StaleFacts"),
-        15,
-        "Replacements are placed on facts that are old or missing: read the warnings in the log of leeward-sync.",
-    ),
 )
 
 

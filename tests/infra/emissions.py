@@ -10,8 +10,11 @@ from leeward.disruption.run import Next as DisruptionNext
 from leeward.interruption import metrics as interruption
 from leeward.interruption.batch import BatchResult, Record, RecordResult
 from leeward.interruption.decision import Action, Decision, RecordOutcome
+from leeward.model.blocked import BlockedCause
+from leeward.model.facts import FactKind
 from leeward.notifications import handler as notifications
 from leeward.reconcile import telemetry as reconcile
+from leeward.reconcile.result import Notice as ReconcileNotice
 from leeward.reconcile.result import ReconcileResult
 from leeward.sync import handler as sync
 from leeward.sync.controller import Synced
@@ -84,7 +87,9 @@ def _disruption():
 
 
 def _reconcile():
-    lists = {name: ["blue: node-a"] for name in ReconcileResult.__slots__}
+    lists = {name: ["node-a"] for name in ReconcileResult.__slots__}
+    notice = ReconcileNotice(what="node-a", causes=(BlockedCause.BUDGET,), **WHERE)
+    lists |= {name: [notice] for name in ("blocked", "blocked_long", "hooks_ending", "pauses", "pauses_forgotten")}
     reconcile.reconciled(ReconcileResult(**lists))
 
 
@@ -95,6 +100,7 @@ def _adapters():
 
 def _sync(monkeypatch):
     synced = Synced(hooks=["web"], labelled=["node-a"], warnings=["blue: prices: denied"])
+    synced.out_of_date.append(("blue", FactKind.PRICES))
     monkeypatch.setattr(sync.wiring, "invocation_ports", lambda _: None)
     monkeypatch.setattr(sync, "sync_once", lambda _: synced)
     sync.handle({}, None)

@@ -84,21 +84,29 @@ def test_points_are_written_by_the_modules_that_declare_metrics_alone():
 def test_what_is_counted_again_each_minute_is_never_summed(template):
     """Its sum over five minutes would show five times as many."""
     again = {"DrainsBlockedLong", "HooksNearTheirEnd", "PausesInForce", "PausesForgotten", "NodesBlockedByPods"}
+    again |= {"NodesBlocked", "FactsOutOfDate"}
     found = {name: statistics for (name, _, _), statistics in pictured(template).items() if name in again}
     assert found == {name: {"Maximum"} for name in again}
 
 
 @pytest.mark.parametrize(
-    ("name", "by"),
+    "name",
     [
-        (name, by)
-        for name in ("NodesInterrupted", "NodesTerminated", "GroupsUpgraded", "NodesDisrupted", "DollarsSavedPerHour")
-        for by in ({"cluster"}, {"cluster", "group"})
-        if (name, by) not in [("GroupsUpgraded", {"cluster"}), ("NodesDisrupted", {"cluster"})]
+        "NodesInterrupted",
+        "NodesTerminated",
+        "GroupsUpgraded",
+        "NodesDisrupted",
+        "DollarsSavedPerHour",
+        "NodesBlocked",
+        "PausesInForce",
     ],
 )
-def test_interruptions_upgrades_disruption_and_savings_are_shown_by_cluster_and_group(template, name, by):
-    assert (name, by) in [(shown, dimensions) for shown, _, dimensions in pictured(template)]
+def test_interruptions_upgrades_disruption_savings_blocked_nodes_and_pauses_are_shown_by_group(template, name):
+    assert frozenset({"cluster", "group"}) in {by for shown, _, by in pictured(template) if shown == name}
+
+
+def test_blocked_nodes_are_shown_with_their_cause(template):
+    assert ("NodesBlocked", "reconcile", frozenset({"cluster", "cause"})) in pictured(template)
 
 
 def test_tables_of_the_dashboard_read_fields_that_log_lines_have():

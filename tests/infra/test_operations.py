@@ -77,7 +77,7 @@ OWN = (
     ("drains-blocked-long", "DrainsBlockedLong", "reconcile", "Maximum", 1),
     ("hooks-near-their-end", "HooksNearTheirEnd", "reconcile", "Maximum", 1),
     ("pause-forgotten", "PausesForgotten", "reconcile", "Maximum", 1),
-    ("facts-stale", "StaleFacts", "termination", "Sum", 1),
+    ("facts-stale", "FactsOutOfDate", "sync", "SampleCount", 3),
     ("calls-throttled", "CallsThrottled", "aws", "Sum", 100),
 )
 

@@ -22,6 +22,24 @@ class Stage(StrEnum):
     SERVER = "server"  # the API server itself
 
 
+class BlockedCause(StrEnum):
+    """Causes for which a pod does not leave, as metrics name them: few, whatever the cluster contains."""
+
+    BUDGET = "budget"  # a PodDisruptionBudget
+    WEBHOOK = "webhook"
+    ADMISSION_POLICY = "admission-policy"
+    EVICTION_FAILS = "eviction-fails"  # in the API server itself
+    SECOND_REPLICA = "second-replica"  # `singleReplicas: surge` waits for one
+    DRAIN_POLICY = "drain-policy"  # `localData` or `unmanagedPods` protects it, or it is a pod of a DaemonSet
+
+
+_OF_STAGE = {
+    Stage.WEBHOOK: BlockedCause.WEBHOOK,
+    Stage.POLICY: BlockedCause.ADMISSION_POLICY,
+    Stage.SERVER: BlockedCause.EVICTION_FAILS,
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Obstacle:
     """Reason for which the request for one pod failed, although no PodDisruptionBudget forbids it.
@@ -71,6 +89,21 @@ class BlockedLine:
     def obstacle(self) -> Obstacle | None:
         """Failing or refusing part of the API server, if the line names one."""
         return Obstacle.read(self.why)
+
+    @property
+    def cause(self) -> BlockedCause | None:
+        """Cause for metrics; None if the line is about no pod: load balancers and volumes end their waits by
+        themselves.
+        """
+        if self.pod is None:
+            return None
+        obstacle = self.obstacle
+        if obstacle is not None:
+            return _OF_STAGE[obstacle.stage]
+        if self.why.startswith("pdb "):
+            return BlockedCause.BUDGET
+        surging = self.why.startswith("waits for a second replica")
+        return BlockedCause.SECOND_REPLICA if surging else BlockedCause.DRAIN_POLICY
 
     @classmethod
     def read(cls, line: str) -> Self:

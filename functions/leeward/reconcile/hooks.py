@@ -16,12 +16,13 @@ from leeward.policy.selection import is_ours
 from leeward.ports import Ports
 from leeward.ports.autoscaling import Groups
 from leeward.ports.clock import Clock
+from leeward.reconcile.attention import note_hook_ends
 from leeward.reconcile.records import is_open, read_records
 from leeward.reconcile.result import ReconcileResult
 from leeward.retry import retry
 from leeward.termination.execution import start, subject_of
 from leeward.termination.heartbeats import AT_EVERY_CHANCE, TWO_PASSES, keep_waiting
-from leeward.termination.instance_state import of_ours
+from leeward.termination.instance_state import UNSELECTED, of_ours
 
 TERMINATE_WAIT = "Terminating:Wait"
 
@@ -94,7 +95,9 @@ def _keep_waiting(
     for record in records:
         ahead = timedelta() if execution_name(record.instance, record.attempt) in running else AT_EVERY_CHANCE
         with result.isolate(record.instance):
-            keep_waiting(record, group.name, of_ours(hooks, record, policy, ports), policy, ports, ahead, TWO_PASSES)
+            ours, heartbeat = of_ours(hooks, record, policy, ports), (policy or UNSELECTED).interruption.heartbeat
+            note_hook_ends(ours, record, heartbeat, ports.clock.now(), result)
+            keep_waiting(record, group.name, ours, policy, ports, ahead, TWO_PASSES)
 
 
 def _settle_endings(

@@ -62,13 +62,13 @@ def _unprotect_from_scale_down(state: ClusterState, ports: Ports, result: Reconc
 WHILE_NODES_ARE_READ: Mapping[str, Pass] = {
     "hooks": settle_hooks,
     "launches, handling off": answer_switched_off_launches,
+    "attention": note_attention,
 }
 # Also where the API server does not answer.
 WITHOUT_NODES: Mapping[str, Pass] = {
     "upgrades": _restore_after_upgrades,
     "maximum sizes": put_back_maximum_sizes,
     "pauses": keep_pauses,
-    "attention": note_attention,
 }
 # Only with an API server that answers: without one no node is ended.
 OVER_NODES: Mapping[str, Pass] = {

@@ -7,6 +7,23 @@ from typing import Any
 
 from leeward.errors import LeewardError
 from leeward.isolation import isolate_errors
+from leeward.model.blocked import BlockedCause
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """Something that lasts in a cluster: `what` in the words of the log. `group` empty: unknown, or the whole cluster;
+    `causes`: of a blocked drain, each once.
+    """
+
+    cluster: str
+    what: str
+    group: str = ""
+    causes: tuple[BlockedCause, ...] = ()
+
+    def __str__(self) -> str:
+        """Return `CLUSTER: what`, with the causes."""
+        return f"{self.cluster}: {self.what}" + (f" ({', '.join(self.causes)})" if self.causes else "")
 
 
 @dataclass(slots=True)
@@ -15,8 +32,8 @@ class ReconcileResult:
 
     `repaired`: instances claimed because their nodes are unhealthy, `deleted`: because a person or a controller has
     deleted the Node. `deferred`: instances whose maintenance waits for a budget. `foreign`: nodes that another
-    deployment is terminating, with its id. `blocked_long`, `hooks_ending`, `pauses_forgotten`: what needs an operator,
-    and `pauses` those in force, each as `CLUSTER: what`.
+    deployment is terminating, with its id. `blocked`: drains of which no pod moves, `pauses` those in force;
+    `blocked_long`, `hooks_ending`, `pauses_forgotten`: what needs an operator.
     """
 
     restarted: list[str] = field(default_factory=list)
@@ -31,10 +48,11 @@ class ReconcileResult:
     finalizers_removed: list[str] = field(default_factory=list)
     deleted: list[str] = field(default_factory=list)
     repaired: list[str] = field(default_factory=list)
-    blocked_long: list[str] = field(default_factory=list)
-    hooks_ending: list[str] = field(default_factory=list)
-    pauses_forgotten: list[str] = field(default_factory=list)
-    pauses: list[str] = field(default_factory=list)
+    blocked: list[Notice] = field(default_factory=list)
+    blocked_long: list[Notice] = field(default_factory=list)
+    hooks_ending: list[Notice] = field(default_factory=list)
+    pauses: list[Notice] = field(default_factory=list)
+    pauses_forgotten: list[Notice] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
     def note(self, what: str, error: LeewardError) -> None:
@@ -52,4 +70,4 @@ class ReconcileResult:
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as a document for the log."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return {name: list(map(str, getattr(self, name))) for name in self.__slots__}

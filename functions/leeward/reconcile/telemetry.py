@@ -1,9 +1,10 @@
 """Log lines and metrics of the minute reconciler, each name declared once (docs/operations.md lists them)."""
 
 from collections import Counter
+from collections.abc import Iterable
 
-from leeward.reconcile.result import ReconcileResult
-from leeward.telemetry import Telemetry
+from leeward.reconcile.result import Notice, ReconcileResult
+from leeward.telemetry import Telemetry, scopes_of
 
 RECONCILIATIONS = "Reconciliations"
 EXECUTIONS_RESTARTED = "ExecutionsRestarted"
@@ -14,6 +15,7 @@ DRAINS_BLOCKED_LONG = "DrainsBlockedLong"
 HOOKS_NEAR_THEIR_END = "HooksNearTheirEnd"
 PAUSES_FORGOTTEN = "PausesForgotten"
 PAUSES_IN_FORCE = "PausesInForce"
+NODES_BLOCKED = "NodesBlocked"
 
 telemetry = Telemetry("reconcile")
 
@@ -37,10 +39,21 @@ def reconciled(result: ReconcileResult) -> None:
         HOOKS_NEAR_THEIR_END: result.hooks_ending,
         PAUSES_FORGOTTEN: result.pauses_forgotten,
     }
-    telemetry.count({name: len(found) for name, found in needed.items()})  # alarms watch the sum of all clusters
-    for name, found in needed.items():
-        for what in found:
-            telemetry.warning(what, {"needs": name})
-    for name, found in {**needed, PAUSES_IN_FORCE: result.pauses}.items():
-        for cluster, count in Counter(one.partition(": ")[0] for one in found).items():
-            telemetry.count({name: count}, {"cluster": cluster})
+    for name, notices in needed.items():
+        for notice in notices:
+            telemetry.warning(str(notice), {"needs": name})
+    for name, notices in {**needed, PAUSES_IN_FORCE: result.pauses, NODES_BLOCKED: result.blocked}.items():
+        _count(name, notices)
+
+
+def _count(name: str, notices: Iterable[Notice]) -> None:
+    """Count what lasts, again in each pass: in all, by cluster and by group; blocked nodes also for each of their
+    causes. Alarms watch the number of the whole deployment.
+    """
+    series: Counter[tuple[tuple[str, str], ...]] = Counter()
+    for notice in notices:
+        series.update(tuple(scope.items()) for scope in scopes_of(notice.cluster, notice.group))
+        if name == NODES_BLOCKED:
+            series.update((("cluster", notice.cluster), ("cause", cause.value)) for cause in notice.causes)
+    for scope, number in series.items():
+        telemetry.count({name: number}, dict(scope))

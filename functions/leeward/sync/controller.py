@@ -7,6 +7,7 @@ from functools import partial
 
 from leeward.errors import LeewardError
 from leeward.isolation import Executor, in_threads, isolate_errors
+from leeward.model.facts import FactKind
 from leeward.model.group import Group
 from leeward.model.node import Node
 from leeward.policy.document import ClusterPolicies
@@ -31,6 +32,7 @@ class Synced:
     hooks_taken_off: list[str] = field(default_factory=list)
     labelled: list[str] = field(default_factory=list)
     facts: list[str] = field(default_factory=list)
+    out_of_date: list[tuple[str, FactKind]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
@@ -46,6 +48,7 @@ class Synced:
             "hooksTakenOff": self.hooks_taken_off,
             "nodesLabelled": self.labelled,
             "factsKept": self.facts,
+            "factsOutOfDate": [f"{cluster}/{kind.value}" for cluster, kind in self.out_of_date],
             "warnings": self.warnings,
             "errors": self.errors,
         }
@@ -68,9 +71,10 @@ def _sync_cluster(cluster: str, ports: Ports) -> Synced:
         bounded = ports.for_seconds(KUBERNETES_SECONDS)
         nodes = _nodes(cluster, bounded.clusters, synced)
         _label(cluster, groups, nodes or (), policies, bounded, synced)
-        kept, failures = keep_facts(InUse(cluster=cluster, policies=policies, groups=groups, nodes=nodes), bounded)
-        synced.facts += [f"{cluster}/{kind.value}" for kind in kept]
-        synced.warnings += failures
+        kept = keep_facts(InUse(cluster=cluster, policies=policies, groups=groups, nodes=nodes), bounded)
+        synced.facts += [f"{cluster}/{kind.value}" for kind in kept.kinds]
+        synced.out_of_date += [(cluster, kind) for kind in kept.out_of_date]
+        synced.warnings += kept.failures
     return synced
 
 

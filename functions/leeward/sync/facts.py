@@ -71,20 +71,35 @@ class InUse:
 Gather = Callable[[InUse, ClusterFacts, Ports], Mapping[str, Any]]  # the objects in use, and the earlier facts
 
 
-def keep_facts(used: InUse, ports: Ports) -> tuple[list[FactKind], list[str]]:
-    """Gather the facts and write them to the table. Return the kinds kept, and a sentence for each that failed."""
-    kept: list[FactKind] = []
-    failures: list[str] = []
+@dataclass(slots=True)
+class Kept:
+    """Result for one cluster: the kinds written, a sentence for each failure, and the kinds that are out of date: older
+    than their readers accept, or written with a part that could not be renewed.
+    """
+
+    kinds: list[FactKind] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    out_of_date: list[FactKind] = field(default_factory=list)
+
+
+def keep_facts(used: InUse, ports: Ports) -> Kept:
+    """Gather the facts and write them to the table."""
+    kept = Kept()
+    failures, partly = kept.failures, set[FactKind]()
     before = _before(used.cluster, ports.catalog, failures)
     for kind in _due(used, before, ports.clock.now()):
         with isolate_errors(partial(_note, failures, f"{used.cluster}: {kind.value}")):
             content = GATHER[kind](used, before or ClusterFacts(), ports)
             sheet = Sheet(synced=ports.clock.now(), content=content)
-            failures += [f"{used.cluster}: {kind.value}: {sentence}" for sentence in content.get("failed", {}).values()]
+            failed = content.get("failed", {})
+            failures += [f"{used.cluster}: {kind.value}: {sentence}" for sentence in failed.values()]
             used = _with_templates(used, kind, sheet)
             ports.catalog.keep(used.cluster, kind, sheet)
-            kept.append(kind)
-    return kept, failures
+            kept.kinds.append(kind)
+            partly |= {kind} if failed else set()
+    old = {*before.stale(ports.clock.now())} - {*kept.kinds} if before is not None else set()
+    kept.out_of_date += sorted(old | partly)
+    return kept
 
 
 def _note(failures: list[str], what: str, error: LeewardError) -> None:

@@ -6,7 +6,9 @@ from datetime import timedelta
 from leeward.errors import AccessDeniedError, AwsUnavailableError, ClusterUnreachableError, ObjectGoneError
 from leeward.model.facts import ClusterFacts, FactKind
 from leeward.model.launch import LaunchSource, Override
+from leeward.sync import handler
 from leeward.sync.controller import sync_once
+from tests.emitted import series_of
 from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, a_subnet, an_instance
 from tests.fakes.clock import START
 from tests.fakes.network import M5_LARGE
@@ -98,6 +100,43 @@ def test_a_price_list_that_is_not_there_leaves_the_old_prices_and_the_other_fact
     facts = facts_of(system)
     assert facts.prices.on_demand == {"m5.large": 0.096}
     assert facts.stale(system.clock.now()) == (FactKind.PRICES,)
+    assert synced.out_of_date == [(CLUSTER, FactKind.PRICES)]
+
+
+def test_facts_that_could_not_be_renewed_once_are_not_out_of_date_yet():
+    system = a_system()
+    sync_once(system.ports)
+    system.clock.advance(minutes=5)
+    system.network.fail("subnets", AwsUnavailableError("no answer"))
+    assert sync_once(system.ports).out_of_date == []
+    system.clock.advance(minutes=11)
+    assert sync_once(system.ports).out_of_date == [(CLUSTER, FactKind.SUBNETS)]
+    system.network.heal()
+    assert sync_once(system.ports).out_of_date == []
+
+
+def test_facts_that_were_never_gathered_are_missing_and_not_out_of_date():
+    """Without a price list, replacements are launched as well: a condition that no operator can end is no alarm."""
+    system = a_system()
+    system.price_list.fail("on_demand", ObjectGoneError("partition aws-iso has no price list"))
+    sync_once(system.ports)
+    system.clock.advance(hours=3)
+    assert sync_once(system.ports).out_of_date == []
+
+
+def test_facts_out_of_date_are_counted_by_cluster_and_kind(capsys, monkeypatch):
+    system = a_system()
+    sync_once(system.ports)
+    system.clock.advance(minutes=20)
+    system.network.fail("subnets", AwsUnavailableError("no answer"))
+    monkeypatch.setattr(handler.wiring, "invocation_ports", lambda _: system.ports)
+    handler.handle({}, None)
+    sync = {"service": "sync"}
+    assert series_of(capsys.readouterr().out, "FactsOutOfDate") == [
+        sync,
+        sync | {"cluster": CLUSTER},
+        sync | {"cluster": CLUSTER, "cause": "subnets"},
+    ]
 
 
 def test_a_cluster_that_does_not_answer_stops_neither_hooks_nor_subnets():
