@@ -49,6 +49,16 @@ def covers(budget: Budget, reason: str | None) -> bool:
     return reason in budget.reasons if budget.reasons else reason != Reason.UPGRADE
 
 
+def never_allows(budgets: Iterable[Budget], reason: str, zone: str) -> bool:
+    """Return whether a budget of zero that is always in force forbids the reason in the zone: a switch of the operator,
+    not a limit that passes.
+    """
+    return any(
+        budget.nodes <= 0 and budget.window is None and budget.zone in {None, zone} and covers(budget, reason)
+        for budget in budgets
+    )
+
+
 def upgrade_budgets(policy: NodePolicy) -> tuple[Budget, ...]:
     """Return the budgets that name the reason Upgrade: no other limits an upgrade."""
     return tuple(budget for budget in policy.disruption.budgets if covers(budget, Reason.UPGRADE))

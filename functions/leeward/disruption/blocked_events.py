@@ -8,13 +8,14 @@ from contextlib import suppress
 from functools import partial
 from zlib import crc32
 
+from leeward.budgets.disruption_budgets import never_allows
 from leeward.disruption.command import MethodName, Plan
 from leeward.disruption.methods import consolidation
 from leeward.errors import LeewardError, ObjectGoneError
 from leeward.isolation import isolate_errors, reraise
 from leeward.model.group import LEAVING, Group
 from leeward.model.node import Node
-from leeward.policy.document import NodePolicy
+from leeward.policy.document import NodePolicy, Reason
 from leeward.ports.kubernetes import Clusters
 from leeward.snapshot.cluster import ClusterSnapshot
 
@@ -23,6 +24,7 @@ LEAST_TURNS = 3
 TURN = 300  # seconds: the rate of fn disruption-planner
 UNCONSOLIDATABLE, DISRUPTION_BLOCKED = "Unconsolidatable", "DisruptionBlocked"  # reasons of Events
 LONGEST = 1000
+VOLUNTARY = frozenset({Reason.EMPTY, Reason.DRIFTED, Reason.UNDERUTILIZED, Reason.EXPIRED})
 
 
 def write_blocked_events(
@@ -57,18 +59,23 @@ def blocked_event(snapshot: ClusterSnapshot, plan: Plan, node: Node) -> tuple[st
     evaluated, or skips for its own reasons, is not consolidatable.
 
     None for a node that is leaving, for one that could be removed or was not evaluated in time, and where the operator
-    has switched disruption off: no policy, no section, doNotDisrupt, a pause. `Unconsolidatable` is said only where
-    consolidation is on.
+    has switched disruption off: no policy, no section, doNotDisrupt, a pause, budgets that never allow any node.
+    `Unconsolidatable` is said only where consolidation is on and a budget may allow it some time.
     """
     group, policy = snapshot.group_of(node), snapshot.policy_of_node(node)
     if group is None or policy is None or _is_leaving(snapshot, group, node) or _is_off(snapshot, group, policy):
+        return None
+    forbidden = {
+        reason for reason in VOLUNTARY if never_allows(policy.disruption.budgets, reason, snapshot.zone_of(node))
+    }
+    if forbidden == VOLUNTARY:
         return None
     verdicts = plan.verdicts[node.name]
     said = verdicts[MethodName.CONSOLIDATION]
     blocked = not any(verdict.candidate for verdict in verdicts.values())
     if blocked and len({verdict.reason for verdict in verdicts.values()}) == 1:
         return DISRUPTION_BLOCKED, said.reason[:LONGEST]
-    if consolidation.why_off(snapshot, policy) or not said.stays:
+    if Reason.UNDERUTILIZED in forbidden or consolidation.why_off(snapshot, policy) or not said.stays:
         return None
     return UNCONSOLIDATABLE, said.reason[:LONGEST]
 

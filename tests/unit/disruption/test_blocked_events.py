@@ -10,9 +10,9 @@ from leeward.disruption.command import MethodName
 from leeward.disruption.plan import plan_disruption
 from leeward.disruption.planning_state import always
 from leeward.model.pause import Pause, Pauses
-from leeward.policy.document import NO_DISRUPTION
+from leeward.policy.document import NO_DISRUPTION, Window
 from tests.fakes.system import FakeSystem
-from tests.unit.disruption.fleet import NOON, a_fleet, a_policy, rules
+from tests.unit.disruption.fleet import NOON, a_budget, a_fleet, a_policy, rules
 
 
 def reported(fleet, now=NOON, more=always):
@@ -129,3 +129,37 @@ def test_a_node_that_there_was_no_time_to_evaluate_gets_no_event():
     snapshot = full(1).snapshot()
     plan = plan_disruption(snapshot, more=lambda: False)
     assert blocked_event(snapshot, plan, snapshot.node("n000")) is None
+
+
+@pytest.mark.parametrize(
+    "never",
+    [
+        a_budget(0),
+        a_budget(0, percent=True),
+        a_budget(0, reasons=("Underutilized",)),
+        a_budget(0, zone="us-east-1a"),
+    ],
+)
+def test_a_node_whose_budget_never_allows_it_is_not_called_unconsolidatable(never):
+    fleet = full(1, a_policy(disruption=rules(budgets=(a_budget(10), never))))
+    assert the_event(fleet, "n000") is None
+
+
+@pytest.mark.parametrize(
+    "passing",
+    [
+        a_budget(0, window=Window(schedule="0 9 * * *", duration=timedelta(hours=8))),
+        a_budget(0, reasons=("Drifted",)),
+        a_budget(0, zone="us-east-1b"),
+    ],
+)
+def test_a_budget_that_allows_it_at_other_times_in_other_zones_or_for_this_reason_forbids_no_event(passing):
+    fleet = full(1, a_policy(disruption=rules(budgets=(passing,))))
+    reason, _ = the_event(fleet, "n000")
+    assert reason == UNCONSOLIDATABLE
+
+
+def test_a_node_is_not_called_blocked_by_a_pod_where_no_budget_ever_allows_it_anyway():
+    fleet = full(0, a_policy(disruption=rules(budgets=(a_budget(0),))))
+    fleet.node("kept").pod("b", "kept", annotations={"karpenter.sh/do-not-disrupt": "true"})
+    assert the_event(fleet, "kept") is None
