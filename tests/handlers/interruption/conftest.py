@@ -9,8 +9,16 @@ import pytest
 from leeward.interruption import handler
 from tests.fakes.builders import GROUP, a_group, a_node, a_policy, an_instance, our_hook, policies
 from tests.fakes.system import FakeSystem
+from tests.truthful_events import held_against_the_truth
 
 SENT = 1772445600000  # 2026-03-02T10:00:00Z in milliseconds
+
+
+@pytest.fixture(autouse=True)
+def _truthful(monkeypatch):
+    """Every Event of every message is true when it is written."""
+    with held_against_the_truth(monkeypatch):
+        yield
 
 
 class Queue:

@@ -13,6 +13,7 @@ from leeward.termination.run import Next, Run
 from leeward.termination.steps import Status
 from tests.fakes.builders import CLUSTER, DEPLOYMENT, GROUP, a_group, a_node, an_instance, policies
 from tests.fakes.system import FakeSystem
+from tests.state_machines.test_walks import a_pod
 from tests.unit.reconcile.test_reconciler import NODE, claim
 
 OTHER = "444455556666-us-east-1"
@@ -72,6 +73,7 @@ def test_a_taint_without_a_record_is_taken_off_by_its_owner_alone(pair, first):
 def test_a_termination_that_returns_the_node_to_service_leaves_the_other_deployments_taint(pair):
     ours, theirs = pair
     theirs.kubernetes.taint(theirs.kubernetes.by_name[NAME], disruption_taint(OTHER))
+    ours.kubernetes.put_pod(a_pod())
     claim(ours)
     run = Run(instance=NODE, attempt=1, version=1, next=Next.DRAIN)
     drain(run, {}, ours.ports)

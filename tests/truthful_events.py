@@ -1,0 +1,197 @@
+"""Oracle of Kubernetes Events: what each reason claims, held against the fakes at the moment at which it is written.
+
+A rule returns what is false about the Event, or nothing. It reads the state that the code has made, not the values from
+which the code has made the sentence."""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import pytest
+
+from leeward.model.node import Node
+from leeward.model.pod import Pod
+from leeward.model.termination import CauseKind, Status, TerminationRecord
+from leeward.model.times import format_instant, parse_instant
+from tests.fakes.system import FakeSystem
+
+UNTIL = re.compile(r", until (\d{4}-\d\d-\d\dT[\d:.]+Z)")
+ENDED = {"shutting-down", "terminated"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """One Event and the deployment in which it is written."""
+
+    system: FakeSystem
+    about: Node | Pod
+    message: str
+
+    @property
+    def name(self) -> str:
+        """Name of the node; of a pod its node's."""
+        return (self.about.node or "") if isinstance(self.about, Pod) else self.about.name
+
+    @property
+    def node(self) -> Node | None:
+        """The Node as it is now."""
+        return self.system.kubernetes.by_name.get(self.name)
+
+    @property
+    def record(self) -> TerminationRecord | None:
+        """The node's termination as it is now."""
+        node = self.about if isinstance(self.about, Node) else self.node
+        return self.system.claims.records.get(node.instance_id) if node is not None else None
+
+    @property
+    def times(self) -> frozenset[str]:
+        """What has happened in the present attempt."""
+        return frozenset(self.record.times) if self.record is not None else frozenset()
+
+    @property
+    def pods(self) -> list[Pod]:
+        """Pods on the node that have not ended."""
+        there = self.system.kubernetes.by_key.values()
+        return [pod for pod in there if pod.node == self.name and not pod.finished]
+
+    @property
+    def terminating(self) -> bool:
+        """Whether a termination of the node is open."""
+        return self.record is not None and self.record.status is Status.OPEN
+
+
+def _of_a_message(said: Said) -> str:
+    if said.message.startswith("Leeward has cordoned this node"):
+        return "" if said.node is not None and said.node.unschedulable else "it is not cordoned"
+    if not said.terminating:
+        return "nothing terminates it"
+    if "drained" in said.times:
+        return "its drain is over"
+    if said.message.startswith("Leeward will remove this Node"):
+        state = said.system.instances.known[said.record.instance].state if said.record else ""
+        return "" if state in ENDED else f"its instance is {state}"
+    begun = "draining" in said.times
+    return "" if begun == said.message.startswith("Leeward is draining") else f"its drain has begun: {begun}"
+
+
+def _of_a_blocked_drain(said: Said) -> str:
+    if said.message.startswith("EKS could not drain it now: "):
+        return "" if said.pods else "there is no pod"
+    if not said.terminating or "draining" not in said.times or "drained" in said.times:
+        return "no drain is under way"
+    left = [pod.key for pod in said.pods if pod.deletion is None]
+    return "" if any(key in said.message for key in left) else f"it names none of the pods that are left: {left}"
+
+
+def _of_an_eviction_failure(said: Said) -> str:
+    return "" if said.pods else "no pod is left"
+
+
+def _of_a_cancelled_termination(said: Said) -> str:
+    ours = said.node is not None and said.node.disrupted_by == said.system.ports.deployment
+    return "it has our taint" if ours else ""
+
+
+def _of_a_kept_node(said: Said) -> str:
+    node = said.node
+    return "" if node is not None and node.unschedulable and not node.tainted else "it is not just cordoned"
+
+
+def _of_a_wait(said: Said) -> str:
+    ends = [parse_instant(end) for end in UNTIL.findall(said.message)]
+    now = said.system.clock.now()
+    if not said.terminating:
+        return "nothing terminates it"
+    return "" if ends and min(ends) > now else f"it ends at {ends}, and it is {format_instant(now)}"
+
+
+def _of_attached_volumes(said: Said) -> str:
+    there = [one for one in said.system.kubernetes.attachment_list if one.node == said.name]
+    return _of_a_wait(said) if there else "no volume is attached"
+
+
+def _of_a_pod_without_a_second(said: Said) -> str:
+    there = isinstance(said.about, Pod) and said.about.key in said.system.kubernetes.by_key
+    return "" if there else "the pod has left"
+
+
+def _of_a_replacement_elsewhere(said: Said) -> str:
+    if said.record is None:
+        return "nothing terminates it"
+    group, own = said.record.subject.group or "", said.record.subject.zone
+    new = {member.id for member in said.system.groups.by_name[group].instances} - {said.record.instance}
+    zones = {said.system.network.by_id[subnet].zone for _, subnet, _ in said.system.groups.launches}
+    launched = any(name in said.message for name in new) and any(f" is in {zone} " in said.message for zone in zones)
+    return "" if launched and zones - {own} else f"nothing was launched outside of {own}"
+
+
+def _of_no_replacement(said: Said) -> str:
+    made = said.record.replacement if said.record is not None else None
+    return f"{made.launched} were launched" if made is not None and made.launched else ""
+
+
+def _of_an_unhealthy_node(said: Said) -> str:
+    claimed = said.record is not None and said.terminating and said.record.has(CauseKind.UNHEALTHY)
+    return "" if claimed else "nothing terminates it for its health"
+
+
+def _of_a_node_that_stays(said: Said) -> str:
+    return "it is being terminated" if said.terminating or (said.node is not None and said.node.tainted) else ""
+
+
+RULES: dict[str, Callable[[Said], str]] = {
+    "SpotInterruption": _of_a_message,
+    "RebalanceRecommendation": _of_a_message,
+    "ScheduledChange": _of_a_message,
+    "CapacityReservationInterruption": _of_a_message,
+    "InstanceStateChange": _of_a_message,
+    "GroupTerminating": _of_a_message,
+    "DrainBlocked": _of_a_blocked_drain,
+    "PodEvictionFailure": _of_an_eviction_failure,
+    "TerminationCancelled": _of_a_cancelled_termination,
+    "Drained": _of_a_kept_node,
+    "AwaitingDeregistration": _of_a_wait,
+    "AwaitingVolumeDetachment": _of_attached_volumes,
+    "DeregistrationNotAwaited": lambda said: "" if said.terminating else "nothing terminates it",
+    "NotSurged": _of_a_pod_without_a_second,
+    "ReplacementElsewhere": _of_a_replacement_elsewhere,
+    "NoSubnetIPs": _of_no_replacement,
+    "ReplacementRefused": _of_no_replacement,
+    "LaunchRefused": _of_no_replacement,
+    "UnhealthyNode": _of_an_unhealthy_node,
+    "Unconsolidatable": _of_a_node_that_stays,
+    "DisruptionBlocked": _of_a_node_that_stays,
+}
+
+
+def falsehood(system: FakeSystem, about: Node | Pod, reason: str, message: str) -> str:
+    """Return what is false about an Event that is written now, empty if it is true."""
+    rule = RULES.get(reason)
+    return rule(Said(system=system, about=about, message=message)) if rule is not None else "no rule knows the reason"
+
+
+@contextmanager
+def held_against_the_truth(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Fail at the end if an Event was false. Every `FakeSystem` that is made inside notes it. No exception is raised
+    where the Event is written, because the code under test isolates exceptions.
+    """
+    false: list[str] = []
+    build = FakeSystem.__init__
+
+    def built(system, **given):
+        build(system, **given)
+        write = system.kubernetes.event
+
+        def event(about, *, reason, message, **more):
+            why = falsehood(system, about, reason, message)
+            if why:
+                false.append(f"{reason} about {about.name}: {message!r}: {why}")
+            write(about, reason=reason, message=message, **more)
+
+        system.kubernetes.event = event
+
+    monkeypatch.setattr(FakeSystem, "__init__", built)
+    yield
+    if false:
+        pytest.fail("\n".join(false), pytrace=False)
