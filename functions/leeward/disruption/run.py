@@ -6,6 +6,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Self
 
+from leeward.budgets import healthy_pods
+from leeward.budgets.healthy_pods import HealthSample
 from leeward.errors import InvalidInputError
 
 VERSION = 1
@@ -47,7 +49,8 @@ class Ends:
 class DisruptionRun:
     """State of one execution between two steps. `number` 0: started manually, the run is computed from the current
     state; `pause` in seconds; `validated`: when the commands were validated last. For readers of the execution: `nodes`
-    and `groups` of its commands (the first `MOST_NAMES`), and what a run that has ended saves; `ends` is not passed on.
+    and `groups` of its commands (the first `MOST_NAMES`), and what a run that has ended saves. `ends` and `healthy`, the
+    budgets that this step has read, are not passed on.
     """
 
     cluster: str
@@ -60,6 +63,7 @@ class DisruptionRun:
     nodes: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
     ends: Ends = Ends()
+    healthy: tuple[HealthSample, ...] = ()
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -110,6 +114,7 @@ class DisruptionRun:
             "pause": self.pause,
             "validated": self.validated.isoformat() if self.validated else "",
             "why": self.why[:LONGEST_WHY],
+            **({"healthy": healthy_pods.to_json(self.healthy)} if self.healthy else {}),
         }
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from leeward.budgets.healthy_pods import HealthSample, samples_of
 from leeward.disruption import completion
 from leeward.disruption.completion import roll_back
 from leeward.disruption.controller import claim_disruption
@@ -25,6 +26,7 @@ from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.compute import Instances
 from leeward.ports.records import Disruptions
+from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.termination.maximum_size import owners_maximum
 from leeward.workflow.lease import guarded
 from leeward.workflow.steps import Step
@@ -66,9 +68,10 @@ def take_disruption(run: DisruptionRun, call: Mapping[str, Any], ports: Ports) -
 def validate(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun:
     """Validate the commands seconds after they were planned. Nothing has been touched yet."""
     record = read(run, ports.disruptions)
-    valid = revalidated(record, observe(run.cluster, ports, record), ports.deployment, ports.budget)
-    record = written(valid, ports.disruptions)
-    return _next(replace(run, validated=ports.clock.now()), record, Next.TAINT)
+    snapshot = observe(run.cluster, ports, record)
+    record = written(revalidated(record, snapshot, ports.deployment, ports.budget), ports.disruptions)
+    run = replace(run, validated=ports.clock.now(), healthy=_healthy(record, snapshot))
+    return _next(run, record, Next.TAINT)
 
 
 def taint(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun:
@@ -119,9 +122,10 @@ def validate_again(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> Di
     holds, and budgets still allow it. From here on nothing is undone.
     """
     record = read(run, ports.disruptions)
-    valid = revalidated(record, observe(run.cluster, ports, record), ports.deployment, ports.budget)
-    record = written(valid, ports.disruptions)
-    return _next(replace(run, validated=ports.clock.now()), roll_back(record, ports), Next.TERMINATE)
+    snapshot = observe(run.cluster, ports, record)
+    record = written(revalidated(record, snapshot, ports.deployment, ports.budget), ports.disruptions)
+    run = replace(run, validated=ports.clock.now(), healthy=_healthy(record, snapshot))
+    return _next(run, roll_back(record, ports), Next.TERMINATE)
 
 
 def terminate(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun:
@@ -169,6 +173,11 @@ def follow(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> Disruption
     return replace(
         run, next=Next.FOLLOW, pause=pause, why=f"{len(left)} of {len(record.to_terminate)} terminations are under way"
     )
+
+
+def _healthy(record: DisruptionRecord, snapshot: ClusterSnapshot) -> tuple[HealthSample, ...]:
+    pods = [pod for name in record.nodes for pod in snapshot.pods_on(name)]
+    return samples_of(snapshot.budgets, pods, snapshot.now)
 
 
 def _pause(record: DisruptionRecord, least: int, clock: Clock) -> int:

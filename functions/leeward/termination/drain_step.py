@@ -169,8 +169,9 @@ def _drain_node(run: Run, situation: InstanceState, started: datetime, ports: Po
         evicted=progress.evicted,
     )
     if plan.drained:
-        return _emptied(run, situation, started, node, plan, ports)
-    return _unfinished(run, situation, started, node, plan, progress, ports)
+        return replace(_emptied(run, situation, started, node, plan, ports), healthy=tuple(progress.healthy))
+    unfinished = _unfinished(run, situation, started, node, plan, progress, ports)
+    return replace(unfinished, healthy=tuple(progress.healthy))
 
 
 def _tainted(node: Node, situation: InstanceState, started: datetime, kubernetes: Kubernetes, ports: Ports) -> Node:

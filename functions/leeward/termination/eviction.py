@@ -8,11 +8,12 @@ Reads are spaced out: nothing changes on the node while evicted pods are stoppin
 whether a PodDisruptionBudget allows an eviction. Budgets are read for the sentence that names the blocker, in the
 namespaces where something blocks."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from leeward.budgets.healthy_pods import samples_of
 from leeward.budgets.pdb import refusal as refusal_of
 from leeward.errors import ClusterUnreachableError, LeewardError, ThrottledError
 from leeward.model.blocked import Obstacle, Stage
@@ -104,6 +105,7 @@ class _Step:
         self._surging = ReplicaSurge(situation, started, kubernetes, ports)
         self._retries = Retries.after(situation.record.blocked_by)
         self._budgets: dict[str, tuple[datetime, tuple[PodDisruptionBudget, ...]]] = {}  # by namespace
+        self._pods: Sequence[Pod] = ()  # of the last look
         self._daemon_sets, self._asked_about = frozenset[str](), frozenset[str]()
         self.began = ports.clock.now()
         self.progress = Progress()
@@ -115,6 +117,7 @@ class _Step:
         situation, now = self._situation, self._clock.now()
         asked = situation.record.options or BY_POLICY
         pods = self._kubernetes.pods_on(self._node.name, cached=cached)
+        self._pods = pods
         self._know_daemon_sets(pods)
         for namespace in sorted({pod.namespace for pod in pods if not pod.of_daemon_set}) if budgets else ():
             self._budgets_in(namespace, now)
@@ -158,6 +161,7 @@ class _Step:
         known = self._budgets.get(namespace)
         if known is None or now >= known[0] + KEPT:
             known = self._budgets[namespace] = (now, tuple(self._kubernetes.budgets(namespace)))
+            self.progress.healthy += samples_of(known[1], self._pods, now)
         return known[1]
 
     def put_back(self, plan: DrainPlan) -> None:

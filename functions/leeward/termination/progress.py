@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from leeward.budgets.healthy_pods import HealthSample
 from leeward.model.termination import TerminationRecord
 from leeward.model.times import format_instant
 from leeward.termination.drain_plan import DrainPlan
@@ -14,13 +15,14 @@ SHORTEST = 2.0  # seconds of a pause
 @dataclass(slots=True)
 class Progress:
     """Progress of one step so far. `moved`: a pod has left, or was evicted. `not_asked`: pods whose turn it is and for
-    which the step had no time.
+    which the step had no time. `healthy`: samples of the budgets that were read.
     """
 
     evicted: int = 0
     moved: bool = False
     not_asked: int = 0
     blocked_by: dict[str, tuple[str, ...]] = field(default_factory=dict)  # pod -> its blockers
+    healthy: list[HealthSample] = field(default_factory=list)
 
     @property
     def blockers(self) -> tuple[str, ...]:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Self
 
+from leeward.budgets import healthy_pods
+from leeward.budgets.healthy_pods import HealthSample
 from leeward.errors import InvalidInputError
 from leeward.model.termination import Subject
 
@@ -55,7 +57,7 @@ class Run:
     """State of one execution between two steps. `pause` in seconds; `version` is the record's, as last read; `until`
     (RFC 3339) ends every loop of the state machine; `look` (RFC 3339): when a drain that pauses reads its pods next;
     `node`, `group` and `cluster` are the record's, for readers of the execution, empty where they are not known;
-    `notices` belong to one step and are not passed on.
+    `notices` and `healthy`, the budgets that it has read, belong to one step and are not passed on.
     """
 
     instance: str
@@ -70,6 +72,7 @@ class Run:
     group: str = ""
     cluster: str = ""
     notices: tuple[Notice, ...] = ()
+    healthy: tuple[HealthSample, ...] = ()
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -119,4 +122,5 @@ class Run:
             "why": self.why,
             "until": self.until,
             "look": self.look,
+            **({"healthy": healthy_pods.to_json(self.healthy)} if self.healthy else {}),
         }

@@ -45,6 +45,10 @@ def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     own; no node waits for the end of a wave.
     """
     turn = take_turn(read(run, ports.upgrades), ports, drains=True)
+    return replace(_follow(run, turn, ports), healthy=turn.observation.healthy)
+
+
+def _follow(run: Run, turn: Turn, ports: Ports) -> Run:
     record, preflight = turn.record, turn.observation.preflight
     if not preflight.old and not record.under_way:
         return _drains_done(run, turn, ports.clock)

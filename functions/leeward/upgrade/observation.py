@@ -5,6 +5,7 @@ Decides nothing; a step observes, calls the pure modules, executes their decisio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from leeward.budgets.healthy_pods import HealthSample, samples_of
 from leeward.cluster.facets import Known
 from leeward.errors import InvalidInputError
 from leeward.model.group import Group
@@ -48,6 +49,14 @@ class Observation:
     def policy(self) -> NodePolicy:
         """Policy of the group."""
         return self.preflight.policy
+
+    @property
+    def healthy(self) -> tuple[HealthSample, ...]:
+        """Samples of the budgets that select pods of the group's nodes."""
+        snapshot = self.preflight.snapshot
+        nodes = [member.node.name for member in self.preflight.members if member.node is not None]
+        pods = [pod for node in nodes for pod in snapshot.pods_on(node)]
+        return samples_of(snapshot.budgets, pods, snapshot.now)
 
 
 def described(group: str, groups: Groups) -> Group:

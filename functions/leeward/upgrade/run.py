@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Self
 
+from leeward.budgets import healthy_pods
+from leeward.budgets.healthy_pods import HealthSample
 from leeward.errors import InvalidInputError
 
 VERSION = 1
@@ -48,7 +50,8 @@ class Next(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """State of one execution between two steps. `pause` in seconds; `pauses`: so many so far, which bound the history
-    of the execution; `full`: there were so many that another execution continues.
+    of the execution; `full`: there were so many that another execution continues. `healthy`: the budgets that this step
+    has read; they are not passed on.
     """
 
     group: str
@@ -59,6 +62,7 @@ class Run:
     pause: int = 0
     pauses: int = 0
     why: str = ""
+    healthy: tuple[HealthSample, ...] = ()
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -102,4 +106,5 @@ class Run:
             "pauses": self.pauses,
             "full": self.pauses >= MOST_PAUSES,
             "why": self.why[:LONGEST_WHY],
+            **({"healthy": healthy_pods.to_json(self.healthy)} if self.healthy else {}),
         }

@@ -25,7 +25,7 @@ from leeward.upgrade.lease import read, wait_for_disruption, written
 from leeward.upgrade.observation import described, measured, observe, with_owners_maximum
 from leeward.upgrade.preflight.gather import run_preflight
 from leeward.upgrade.rollback import start_rollback, undo
-from leeward.upgrade.rollout import take_turn
+from leeward.upgrade.rollout import Turn, take_turn
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.start import take_lease
 from leeward.upgrade.surge.orders import DESIRED_SIZE
@@ -121,6 +121,10 @@ def gate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     A node that does not come in time ends the upgrade with its cause.
     """
     turn = take_turn(read(run, ports.upgrades), ports, drains=False)
+    return replace(_opened(run, turn, ports), healthy=turn.observation.healthy)
+
+
+def _opened(run: Run, turn: Turn, ports: Ports) -> Run:
     if turn.permission.hold is Hold.CANARY:  # termination requested by an earlier start, behind an open gate
         return replace(run, next=Next.READY, why=turn.permission.why)
     if turn.permission.move is not Move.GO:

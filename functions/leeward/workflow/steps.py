@@ -35,5 +35,6 @@ def take_step(
 
 
 def log_step(telemetry: Telemetry, step: str, result: RunDocument) -> None:
-    """Write one line: the sentence of the step, and its document."""
-    telemetry.info(result.why or result.next.value, {"step": step, **result.to_json()})
+    """Write one line: the sentence of the step, and its document without the samples for reports."""
+    document = {name: value for name, value in result.to_json().items() if name != "healthy"}
+    telemetry.info(result.why or result.next.value, {"step": step, **document})

@@ -8,6 +8,7 @@ from leeward.cli.report.execution_events import marks_of
 from leeward.cli.report.facts import Facts
 from leeward.cli.report.lanes import guessed, node_lanes
 from leeward.cli.report.record import RunRecord, Source
+from leeward.cli.report.workload_lanes import workload_lanes
 from leeward.model.execution import ExecutionStatus, Machine
 from leeward.model.times import format_instant
 
@@ -22,7 +23,12 @@ _WORDS = {
     ExecutionStatus.PENDING_REDRIVE: "waits to be redriven",
 }
 NO_WORKLOADS = (
-    "No workload has a lane: neither AWS nor Kubernetes keeps how many replicas were ready at a time that has passed."
+    "No workload has a lane: no step read a PodDisruptionBudget. Drains read those of pods whose eviction is refused, "
+    "upgrades and disruption runs those of their nodes' pods."
+)
+OBSERVED = (
+    "Lanes of workloads are PodDisruptionBudgets as steps read them: healthy pods by their status, unknown before the "
+    "first look and after the last."
 )
 
 
@@ -34,6 +40,7 @@ def build(facts: Facts) -> RunRecord:
         start=start,
         end=facts.end,
         nodes=node_lanes(facts, start),
+        workloads=workload_lanes(facts),
         marks=marks_of(facts, start),
         about=_about(facts),
         notes=tuple(_notes(facts, start)),
@@ -68,7 +75,7 @@ def _notes(facts: Facts, start: datetime) -> Iterator[str]:
             f"When {_several(names)} became Ready is no longer recorded: the time when Auto Scaling reported it in "
             "service stands for it."
         )
-    yield NO_WORKLOADS
+    yield OBSERVED if workload_lanes(facts) else NO_WORKLOADS
 
 
 def _several(names: tuple[str, ...]) -> str:

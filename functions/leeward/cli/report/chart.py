@@ -178,8 +178,9 @@ _Step = tuple[float, float, int, datetime]
 
 def _steps(workload: WorkloadLane, scale: Scale) -> list[_Step]:
     """Return (left, right, ready, since) of the samples within the chart."""
-    samples = [sample for sample in workload.held if sample.at <= scale.end]
-    ends = [later.at for _, later in pairwise(samples)] + [scale.end]
+    last = scale.end if workload.until is None else min(workload.until, scale.end)
+    samples = [sample for sample in workload.held if sample.at <= last]
+    ends = [later.at for _, later in pairwise(samples)] + [last]
     return [
         (scale.x(sample.at), scale.x(end), sample.ready, sample.at)
         for sample, end in zip(samples, ends, strict=False)

@@ -74,12 +74,15 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadLane:
-    """One workload; `minimum` is the least that its PodDisruptionBudget wants healthy, None without one."""
+    """One workload; `minimum` is the least that its PodDisruptionBudget wants healthy, None without one. `until`: the
+    last moment at which it was observed, where that was only now and then; None: it was watched from its start on.
+    """
 
     name: str
     desired: int
     minimum: int | None
     samples: tuple[Sample, ...]
+    until: datetime | None = None
 
     @property
     def held(self) -> tuple[Sample, ...]:
@@ -89,7 +92,9 @@ class WorkloadLane:
 
     @property
     def lowest(self) -> int | None:
-        """Fewest ready replicas after all had come up; None when they never did."""
+        """Fewest ready replicas after all had come up; None when they never did. Observations now and then are of a
+        workload that was up before.
+        """
         return min((sample.ready for sample in self._since(self.desired)), default=None)
 
     @property
@@ -99,6 +104,8 @@ class WorkloadLane:
         return frozenset(sample.at for sample in self._since(minimum) if sample.ready < minimum)
 
     def _since(self, ready: int) -> tuple[Sample, ...]:
+        if self.until is not None:
+            return self.held
         first = next((index for index, sample in enumerate(self.held) if sample.ready >= ready), None)
         return () if first is None else self.held[first:]
 
@@ -199,7 +206,7 @@ def _span(reader: Reader) -> Span:
 
 
 def _workload(reader: Reader) -> WorkloadLane:
-    reader.has_only("name", "desired", "minimum", "samples")
+    reader.has_only("name", "desired", "minimum", "samples", may=("until",))
     samples: list[Sample] = []
     for entry in reader["samples"].entries():
         entry.has_only("at", "ready")
@@ -214,6 +221,7 @@ def _workload(reader: Reader) -> WorkloadLane:
         desired=reader["desired"].count(),
         minimum=None if minimum.value is None else minimum.count(),
         samples=tuple(samples),
+        until=reader["until"].instant() if reader.holds("until") else None,
     )
 
 
@@ -246,7 +254,14 @@ def _node_json(node: NodeLane) -> Mapping[str, Any]:
 
 def _workload_json(workload: WorkloadLane) -> Mapping[str, Any]:
     samples = [{"at": format_instant(sample.at), "ready": sample.ready} for sample in workload.samples]
-    return {"name": workload.name, "desired": workload.desired, "minimum": workload.minimum, "samples": samples}
+    until = {} if workload.until is None else {"until": format_instant(workload.until)}
+    return {
+        "name": workload.name,
+        "desired": workload.desired,
+        "minimum": workload.minimum,
+        "samples": samples,
+        **until,
+    }
 
 
 def _mark_json(mark: Mark) -> Mapping[str, Any]:

@@ -83,7 +83,7 @@ def workloads_section(record: RunRecord) -> str:
         (f"workload-{number}", tuple(_workload(workload))) for number, workload in enumerate(record.workloads, start=1)
     ]
     observed = record.workloads or record.source is not Source.EXECUTION
-    none = "No workloads." if observed else "Not recorded: no drain of this execution noted ready replicas."
+    none = "No workloads." if observed else "Not observed: no step read a PodDisruptionBudget."
     return _table(("workload", "desired", "PDB minimum", "lowest", "ready replicas over time"), rows, none=none)
 
 

@@ -204,7 +204,7 @@ class TestATermination:
     def test_no_workload_has_a_lane_and_the_record_says_why(self):
         record = drawn(facts_of())
         assert record.workloads == ()
-        assert "how many replicas were ready" in record.notes[-1]
+        assert "no step read a PodDisruptionBudget" in record.notes[-1]
 
     def test_an_unhealthy_node_is_not_drawn_in_service(self):
         sick = Cause(id="u", kind=CauseKind.UNHEALTHY, at=at(0))
