@@ -1,8 +1,11 @@
-"""Ready replicas in the outputs of steps: what a drain and an upgrade have read of PodDisruptionBudgets anyway."""
+"""Facts for reports in the outputs of steps: what a drain and an upgrade have read of PodDisruptionBudgets, and how
+many pods were deleted instead of evicted."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 from leeward.model.termination import CauseKind
+from leeward.policy.document import DrainPolicy
 from leeward.termination.run import Run
 from leeward.upgrade.run import Next
 from leeward.upgrade.run import Run as UpgradeRun
@@ -40,6 +43,14 @@ def test_a_drain_that_nothing_blocks_reads_no_budget_and_has_no_sample():
     system = a_system(pods=[a_pod()], budgets=[counted(9)])
     assert not any("healthy" in data for _, data in walked(system))
     assert system.kubernetes.asked["budgets"] == 0
+
+
+def test_pods_that_are_deleted_instead_of_evicted_are_counted_in_the_step_that_did_it():
+    forced = DrainPolicy(timeout=timedelta(minutes=1), force=True)
+    system = a_system(pods=[a_pod(), a_pod("other", labels={"app": "other"})], budgets=[counted(0)], drain=forced)
+    counts = [data["deleted"] for state, data in walked(system) if state == "DrainedYet" and "deleted" in data]
+    assert sum(counts) == 1
+    assert system.claims.records[I].pods_evicted == 2
 
 
 def test_samples_belong_to_one_step():

@@ -169,9 +169,10 @@ def _drain_node(run: Run, situation: InstanceState, started: datetime, ports: Po
         evicted=progress.evicted,
     )
     if plan.drained:
-        return replace(_emptied(run, situation, started, node, plan, ports), healthy=tuple(progress.healthy))
-    unfinished = _unfinished(run, situation, started, node, plan, progress, ports)
-    return replace(unfinished, healthy=tuple(progress.healthy))
+        result = _emptied(run, situation, started, node, plan, ports)
+    else:
+        result = _unfinished(run, situation, started, node, plan, progress, ports)
+    return replace(result, healthy=tuple(progress.healthy), deleted=progress.deleted)
 
 
 def _tainted(node: Node, situation: InstanceState, started: datetime, kubernetes: Kubernetes, ports: Ports) -> Node:

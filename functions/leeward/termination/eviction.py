@@ -251,19 +251,23 @@ class _Step:
         pod, grace, forced = eviction.pod, eviction.grace_seconds, self._forces(now)
         known = any(line.startswith(f"{pod.key}: ") for line in self._situation.record.blocked_by)
         if eviction.removal is PodRemoval.DELETE or (forced and known):
-            self._kubernetes.delete_pod(pod, grace)
+            self._delete(pod, grace)
         else:
             try:
                 self._kubernetes.evict(pod, grace)
             except (EvictionRefusedError, ClusterUnreachableError, ThrottledError):
                 if not forced:
                     raise
-                self._kubernetes.delete_pod(pod, grace)
+                self._delete(pod, grace)
         self.progress.moved = True
         if pod.deletion is None:
             self.progress.evicted += 1
         self._retries.allowed(eviction)
         self._surging.pod_evicted(pod)
+
+    def _delete(self, pod: Pod, grace: int | None) -> None:
+        self._kubernetes.delete_pod(pod, grace)
+        self.progress.deleted += pod.deletion is None
 
     def _note(self, eviction: Eviction, refusal: EvictionRefusedError, release: datetime | None) -> None:
         """Note the refusal of the pod's eviction; a budget is asked about no other pod until its pause is over."""

@@ -14,11 +14,13 @@ SHORTEST = 2.0  # seconds of a pause
 
 @dataclass(slots=True)
 class Progress:
-    """Progress of one step so far. `moved`: a pod has left, or was evicted. `not_asked`: pods whose turn it is and for
-    which the step had no time. `healthy`: samples of the budgets that were read.
+    """Progress of one step so far. `deleted`: pods that were deleted instead of evicted, among the evicted. `moved`: a
+    pod has left, or was evicted. `not_asked`: pods whose turn it is and for which the step had no time. `healthy`:
+    samples of the budgets that were read.
     """
 
     evicted: int = 0
+    deleted: int = 0
     moved: bool = False
     not_asked: int = 0
     blocked_by: dict[str, tuple[str, ...]] = field(default_factory=dict)  # pod -> its blockers

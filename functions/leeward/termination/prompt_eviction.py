@@ -74,7 +74,7 @@ def turn_in_storm(run: Run, record: TerminationRecord, ports: Ports) -> Run | No
         if outcome is None or outcome[0].drained:
             return None
         plan, progress = outcome
-        run = replace(run, healthy=tuple(progress.healthy))
+        run = replace(run, healthy=tuple(progress.healthy), deleted=progress.deleted)
         why = "; ".join(progress.blockers) or leaving(plan, progress)
     except ObjectGoneError:
         return None

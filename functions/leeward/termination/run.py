@@ -57,7 +57,8 @@ class Run:
     """State of one execution between two steps. `pause` in seconds; `version` is the record's, as last read; `until`
     (RFC 3339) ends every loop of the state machine; `look` (RFC 3339): when a drain that pauses reads its pods next;
     `node`, `group` and `cluster` are the record's, for readers of the execution, empty where they are not known;
-    `notices` and `healthy`, the budgets that it has read, belong to one step and are not passed on.
+    `notices`, `healthy` (the budgets that it has read) and `deleted` (pods that it has deleted instead of evicted)
+    belong to one step and are not passed on.
     """
 
     instance: str
@@ -73,6 +74,7 @@ class Run:
     cluster: str = ""
     notices: tuple[Notice, ...] = ()
     healthy: tuple[HealthSample, ...] = ()
+    deleted: int = 0
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -122,5 +124,6 @@ class Run:
             "why": self.why,
             "until": self.until,
             "look": self.look,
+            **({"deleted": self.deleted} if self.deleted else {}),
             **({"healthy": healthy_pods.to_json(self.healthy)} if self.healthy else {}),
         }

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from leeward.cli.report.execution_events import marks_of
 from leeward.cli.report.facts import Facts
 from leeward.cli.report.lanes import guessed, node_lanes
+from leeward.cli.report.outcome import outcome
 from leeward.cli.report.record import RunRecord, Source
 from leeward.cli.report.workload_lanes import workload_lanes
 from leeward.model.execution import ExecutionStatus, Machine
@@ -43,6 +44,7 @@ def build(facts: Facts) -> RunRecord:
         workloads=workload_lanes(facts),
         marks=marks_of(facts, start),
         about=_about(facts),
+        headline=outcome(facts),
         notes=tuple(_notes(facts, start)),
     )
 

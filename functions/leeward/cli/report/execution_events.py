@@ -15,6 +15,20 @@ from leeward.model.times import format_instant
 LOOPS = frozenset({"wait", "follow", "boot"})  # repeated while nothing changes
 _BLOCKED = frozenset({"blocked", "paused", "window", "bake", "eviction-failure", "give-up"})
 _FAULTS = frozenset({"failed", "creation-failure", "canary-failure", "update-failure"})
+# Steps of Leeward whose effects the phases of nodes or other marks show
+_BOOKKEEPING = frozenset(
+    {
+        "TakeLease",
+        "PrepareTemplate",
+        "PointGroupAtTemplate",
+        "RestoreGroup",
+        "NoteOutcome",
+        "TakeDisruption",
+        "RequestTerminations",
+        "FollowTerminations",
+        "EndDisruption",
+    }
+)
 _SHOWN_BY_STEPS = frozenset({"DrainBlocked", "PodEvictionFailure", "TerminationCancelled"})
 _SHOWN_BY_CAUSES = frozenset(
     {
@@ -102,7 +116,9 @@ def _of_machine(facts: Facts) -> Iterator[Mark]:
         if key in known and not (turned and step.next in _BLOCKED):
             continue
         known.add(key)
-        yield Mark(at=step.left, kind=_kind(step.next), text=cut_short(f"{step.state}: {step.why}"))
+        kind = _kind(step.next)
+        internal = kind is MarkKind.DECISION and step.state in _BOOKKEEPING
+        yield Mark(at=step.left, kind=kind, text=cut_short(f"{step.state}: {step.why}"), internal=internal)
     yield from failures_of(facts.steps, None)
 
 
@@ -160,4 +176,5 @@ def _ending(facts: Facts) -> Iterator[Mark]:
             kind, text = MarkKind.FAULT, f"the execution ran out of time in {last}: {reason}"
         case ExecutionStatus.FAILED:
             kind, text = MarkKind.FAULT, f"the execution failed: {reason}"
-    yield Mark(at=one.stopped, kind=kind, node=node, text=cut_short(text or "it succeeded"))
+    internal = kind is MarkKind.DECISION  # the headline says how it ended
+    yield Mark(at=one.stopped, kind=kind, node=node, text=cut_short(text or "it succeeded"), internal=internal)

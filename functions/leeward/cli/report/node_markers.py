@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from leeward.cli.report.facts import Facts, Story
 from leeward.cli.report.record import Mark, MarkKind
@@ -16,6 +16,8 @@ from leeward.model.times import format_instant
 PAUSES = frozenset({"WaitForPods", "Settle", "WaitForTheEnd"})  # which end by their time-out
 SAID_ONCE = frozenset({"AskForReplacement", "TerminateBeforeDrain", "Terminate", "ReturnNodeToService"})
 LONGEST = 500
+RETRIED_WITHIN = timedelta(seconds=30)  # a try that failed and succeeded sooner has held nothing up
+_REQUESTS = frozenset({"Terminate", "TerminateBeforeDrain"})  # which the phases of the node show
 _VARIES = re.compile(r"i-[0-9a-f]+|\d+")
 
 
@@ -85,7 +87,8 @@ def _waits(steps: Iterable[Step], node: str) -> Iterator[Mark]:
         if key not in known and not _usual(step):
             known.add(key)
             kind = MarkKind.FAULT if step.why.startswith("waiting for an answer") else MarkKind.DECISION
-            yield Mark(at=step.left, kind=kind, node=node, text=cut_short(step.why))
+            internal = kind is MarkKind.DECISION and step.state != "Drain"
+            yield Mark(at=step.left, kind=kind, node=node, text=cut_short(step.why), internal=internal)
 
 
 def _usual(step: Step) -> bool:
@@ -100,7 +103,8 @@ def _decisions(steps: Iterable[Step], node: str) -> Iterator[Mark]:
             prefix = {"AskForReplacement": "replacement: ", "ReturnNodeToService": "returned to service: "}.get(
                 step.state, ""
             )
-            yield Mark(at=step.left, kind=kind, node=node, text=cut_short(prefix + step.why))
+            internal = step.state in _REQUESTS
+            yield Mark(at=step.left, kind=kind, node=node, text=cut_short(prefix + step.why), internal=internal)
 
 
 def _returned_to_service(steps: Iterable[Step], node: str, record: TerminationRecord | None) -> Iterator[Mark]:
@@ -121,7 +125,8 @@ def failures_of(steps: Iterable[Step], node: str | None) -> Iterator[Mark]:
         for text, failures in tries.items():
             times = f" ({len(failures)} tries)" if len(failures) > 1 else ""
             said = cut_short(f"{step.state}: {text}") + times
-            yield Mark(at=failures[0].at, kind=MarkKind.FAULT, node=node, text=said)
+            internal = bool(step.next) and step.left is not None and step.left - failures[0].at < RETRIED_WITHIN
+            yield Mark(at=failures[0].at, kind=MarkKind.FAULT, node=node, text=said, internal=internal)
 
 
 def _ends_a_pause(failure: Failure) -> bool:
