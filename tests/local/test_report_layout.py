@@ -6,8 +6,11 @@ import pytest
 
 from leeward.cli.report.page import page
 from leeward.cli.report.style import DARK, LIGHT
+from leeward.cli.report.weekly import calculate
+from leeward.cli.report.weekly_page import weekly_page
 from tests.local.browser import chromium, measured
 from tests.unit.cli.report.run import a_full_record, a_mark, a_node, a_record, a_span, a_workload
+from tests.unit.cli.report.weeks import a_full_week, a_week
 
 __all__ = ["chromium"]  # a fixture
 
@@ -45,6 +48,11 @@ RECORDS = {
     ),
     "empty": a_record(),
 }
+PAGES = {
+    **{name: page(record) for name, record in RECORDS.items()},
+    "a week": weekly_page(calculate(a_full_week())),
+    "an empty week": weekly_page(calculate(a_week())),
+}
 
 
 def overlapping(boxes, tolerance=1.0):
@@ -59,9 +67,9 @@ def overlapping(boxes, tolerance=1.0):
 
 
 @pytest.mark.parametrize("width", [PHONE, SCREEN])
-@pytest.mark.parametrize("record", RECORDS.values(), ids=RECORDS)
-def test_the_page_fits_its_texts_are_large_enough_and_no_label_covers_another(chromium, record, width):
-    found = measured(chromium, page(record), width)
+@pytest.mark.parametrize("html", PAGES.values(), ids=PAGES)
+def test_the_page_fits_its_texts_are_large_enough_and_no_label_covers_another(chromium, html, width):
+    found = measured(chromium, html, width)
     assert found["width"] >= width - 15  # a frame that was not laid out would fit everything
     assert found["scrollWidth"] <= width
     assert len(found["texts"]) > 5

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from leeward.ports.doctor import Deployment
     from leeward.ports.executions import PastExecutions
     from leeward.ports.raw import RawAws
+    from leeward.ports.records import PastTerminations
 
 POLICY_PREFIX = "/leeward"
 TABLE_NAME = "leeward"
@@ -115,6 +116,18 @@ def command_line_past(
     machines = settings.state_machine_arn.removesuffix(TERMINATION)
     past = lazy(adapters.past_executions_of, clients, machines)
     return _command_line_ports(settings, clients), past
+
+
+def command_line_history(
+    cluster: str, region: str | None = None, account: str | None = None, *, profile: str | None = None
+) -> tuple[Ports, PastExecutions, PastTerminations]:
+    """Build the inputs of `leeward report --weeks`: those of a report, and all termination records. Raises as they
+    do.
+    """
+    from leeward.adapters.aws.past_terminations import DynamoPastTerminations  # late: no function has it
+
+    ports, past = command_line_past(cluster, region, account, profile=profile)
+    return ports, past, DynamoPastTerminations(Table(AwsClients(region, profile), TABLE_NAME))
 
 
 def command_line_raw(region: str | None = None, *, profile: str | None = None) -> RawAws:

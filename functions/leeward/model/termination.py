@@ -60,9 +60,12 @@ class Cause:
 
     `deadline`: when EC2 takes the instance, when the hook times out, or the `--deadline` of a manual drain, by kind;
     `leeward.model.deadlines` says which of them count. `hook_default`: the result of the hook when it times out, None
-    if not known. `force`: pods that do not leave in time are deleted, whatever the policy says. `options`: the flags of
-    a manual drain. `state`: of a state change, EC2's state when it was asked about the message; empty if it was not
-    asked, or reported another. `surge`: of a surplus, the surge instance that this termination has to offset.
+    if not known. `saves`: dollars an hour that the end of this instance saves, its share of a disruption command's,
+    None where that is not known. `force`: pods that do not leave in time are deleted, whatever the policy says.
+    `options`: the flags of a manual drain. `state`: of a state change, EC2's state when it was asked about the message;
+    empty if it was not asked, or reported another. `saves`: dollars an hour that the end of the instance saves, its
+    share of a disruption command's; None: not known, or nothing to save. `surge`: of a surplus, the surge instance that
+    this termination has to offset.
     """
 
     id: str
@@ -77,6 +80,7 @@ class Cause:
     options: DrainOptions | None = None
     state: str = ""
     surge: SurgeInstance | None = None
+    saves: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

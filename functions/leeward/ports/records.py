@@ -108,6 +108,16 @@ class Claims(Protocol):
         ...
 
 
+class PastTerminations(Protocol):
+    """The table's termination records as a whole, for reports of the command line."""
+
+    def of_cluster(self, cluster: str) -> Sequence[TerminationRecord]:
+        """Return all records of the cluster, open and closed; closed ones are kept for a week. Reads the whole table:
+        one call for each megabyte.
+        """
+        ...
+
+
 class Upgrades(Protocol):
     """The table's records of upgrades, one for each group: its lease. Writes are conditional: the loser reads again."""
 

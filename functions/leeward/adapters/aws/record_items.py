@@ -29,6 +29,7 @@ from leeward.model.times import format_instant, parse_instant
 
 TERMINATION = "termination"  # value of the sparse index's hash key, and first part of a record's key
 ONCE = "once"
+MILLION = 1_000_000  # the table holds whole numbers: dollars an hour in millionths
 
 Item = dict[str, Any]  # plain Python values; `claims` handles the wire's types
 
@@ -108,6 +109,7 @@ def cause_item(cause: Cause, joined: datetime, *, period: int) -> Item:
             "state": cause.state or None,
             "options": cause.options.to_json() if cause.options else None,
             "surge": surge_item(cause.surge) if cause.surge else None,
+            "savesMillionths": None if cause.saves is None else round(cause.saves * MILLION),
         }
     )
 
@@ -199,6 +201,7 @@ def _cause_of(id: str, raw: Mapping[str, Any]) -> Cause:
         state=raw.get("state", ""),
         options=DrainOptions.from_json(raw["options"]) if "options" in raw else None,
         surge=surge_of(raw["surge"]) if "surge" in raw else None,
+        saves=raw["savesMillionths"] / MILLION if "savesMillionths" in raw else None,
     )
 
 

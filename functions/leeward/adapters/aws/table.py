@@ -128,6 +128,18 @@ class Table:
                 return None
         return _plain(answer["Attributes"])
 
+    def all_of(self, prefix: str) -> Iterator[Item]:
+        """Yield all items whose hash key begins so, with a Scan; eventually consistent."""
+        with aws_call("dynamodb:Scan", self._name):
+            for page in pages(
+                self._client,
+                "scan",
+                TableName=self._name,
+                FilterExpression="begins_with(pk, :prefix)",
+                ExpressionAttributeValues={":prefix": {"S": prefix}},
+            ):
+                yield from map(_plain, page.get("Items", ()))
+
     def open_keys(self, kind: str) -> Iterator[str]:
         """Yield the hash keys of all items whose attribute `open` is `kind`, from the sparse index."""
         with aws_call("dynamodb:Query", f"{self._name}/{OPEN_INDEX}"):

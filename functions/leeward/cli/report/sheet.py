@@ -65,6 +65,7 @@ table { border-collapse: collapse; width: 100%; font-size: 13px; font-variant-nu
 th { text-align: left; font-weight: 600; color: var(--quiet); border-bottom: 1px solid var(--edge);
   padding: 4px 14px 4px 0; vertical-align: bottom; }
 td { border-bottom: 1px solid var(--line); padding: 6px 14px 6px 0; vertical-align: top; unicode-bidi: isolate; }
+td:last-child, th:last-child { padding-right: 0; }
 td.still { white-space: nowrap; } th.right, td.right { text-align: right; white-space: nowrap; }
 tr:target td { background: var(--target); } td.name { min-width: 15em; }
 td.name span, td.place span { display: block; color: var(--quiet); font-size: 12px; font-weight: 400; }
@@ -109,7 +110,7 @@ _PHONE = """
   td, td.name { display: block; border: 0; padding: 0; min-width: 0; } td.right { text-align: left; }
   td.name, td.long { flex: 1 0 100%; } td.name { font-weight: 600; } td.name span { font-weight: 400; }
   td:empty { display: none; }
-  td i { display: inline; }
+  td i { display: inline; } td.place { display: flex; flex-wrap: wrap; gap: 0 8px; align-items: baseline; }
   td .shape { stroke: none; }
   .bars { grid-template-columns: minmax(0, 1fr) max-content; }
   .bars svg { grid-column: 1 / -1; grid-row: auto; order: 0; }

@@ -17,13 +17,13 @@ def marks_section(record: RunRecord) -> str:
     """Return the table of the marks, then the closed list of Leeward's own steps."""
     times = Clock.of(record)
     rows = [(f"mark-{one.number}", tuple(_mark(one, record, times))) for one in numbered_marks(record)]
-    table = _table(("", "when", "after", "where", "what"), rows, none="No marks.")
+    found = table(("", "when", "after", "where", "what"), rows, none="No marks.")
     inner = [mark for mark in record.marks if mark.internal]
     if not inner:
-        return table
+        return found
     lines = "".join(f"<li>{times.moment(mark.at)} {safe(_place(mark))}: {safe(mark.text)}</li>" for mark in inner)
     return (
-        f'{table}<details class="inner"><summary>{count(len(inner), "step")} of Leeward itself</summary>'
+        f'{found}<details class="inner"><summary>{count(len(inner), "step")} of Leeward itself</summary>'
         f"<ul>{lines}</ul></details>"
     )
 
@@ -62,7 +62,7 @@ def nodes_section(record: RunRecord) -> str:
     times = Clock.of(record)
     nodes = sorted(record.nodes, key=lambda one: (one.zone, one.group, one.name))
     rows = [(f"node-{number}", tuple(_node(node, times))) for number, node in enumerate(nodes, start=1)]
-    return _table(("node", "group", "phases"), rows, none="No nodes.")
+    return table(("node", "group", "phases"), rows, none="No nodes.")
 
 
 def _node(node: NodeLane, times: Clock) -> Iterator[Cell]:
@@ -84,7 +84,7 @@ def workloads_section(record: RunRecord) -> str:
     ]
     observed = record.workloads or record.source is not Source.EXECUTION
     none = "No workloads." if observed else "Not observed: no step read a PodDisruptionBudget."
-    return _table(("workload", "desired", "PDB minimum", "lowest", "ready replicas over time"), rows, none=none)
+    return table(("workload", "desired", "PDB minimum", "lowest", "ready replicas over time"), rows, none=none)
 
 
 def _workload(workload: WorkloadLane) -> Iterator[Cell]:
@@ -102,12 +102,14 @@ def _workload(workload: WorkloadLane) -> Iterator[Cell]:
     yield "long", text + more
 
 
-def _table(heads: Sequence[str], rows: Iterable[tuple[str, Sequence[Cell]]], *, none: str) -> str:
-    """Build a table. Each row is (its id, its cells)."""
+def table(heads: Sequence[str], rows: Iterable[tuple[str, Sequence[Cell]]], *, none: str) -> str:
+    """Build a table. Each row is (its id, its cells); a head stands as the cells of the first row."""
+    rows = list(rows)
     lines = [f'<tr id="{name}">{"".join(map(_cell, cells))}</tr>' for name, cells in rows]
     if not lines:
         return f'<p class="quiet">{none}</p>'
-    head = "".join(f"<th>{safe(text)}</th>" for text in heads)
+    kinds = (' class="right"' if "right" in kind.split() else "" for kind, _ in rows[0][1])
+    head = "".join(f"<th{kind}>{safe(text)}</th>" for kind, text in zip(kinds, heads, strict=True))
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
 
 

@@ -5,7 +5,6 @@ from leeward.model.execution import ExecutionStatus, Machine
 from tests.fakes.builders import GROUP
 from tests.unit.cli.report.execution import a_step, a_story, an_execution, facts_of
 
-
 RUNNING = an_execution(stopped=None)
 
 
