@@ -17,7 +17,7 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tools lock demo demo-upgrade demo-consolidate local spot rebalance maintenance scale-in tutorial recordings test test-long lint types licences sbom audit check synth wheel package deploy account-test simulate fuzz bench measure clean
+.PHONY: help setup tools lock demo demo-upgrade demo-consolidate local spot rebalance maintenance scale-in pictures tutorial recordings test test-long lint types licences sbom audit check synth wheel package deploy account-test simulate fuzz bench measure clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -77,6 +77,9 @@ maintenance:  ## ... the retirement of an instance, announced by AWS Health
 
 scale-in:  ## ... a scale-in: Auto Scaling terminates an instance, and wants one less
 	$(PLAY)
+
+pictures: setup  ## docs/pictures of reports, with Chromium, on a screen and on a phone
+	$(PY) -m local.pictures
 
 tutorial: setup  ## docs/getting-started-local.md with the outputs of a run on the local stack, four minutes
 	GOLDEN_WRITE=1 $(PY) -m pytest --quiet tests/local/test_first_day.py

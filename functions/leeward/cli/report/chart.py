@@ -157,7 +157,8 @@ def _facts(workload: WorkloadLane, *, steady: bool) -> str:
     if workload.lowest is None:
         return minimum
     lowest = f"{workload.lowest} of {workload.desired}"
-    return f"{lowest} throughout · {minimum}" if steady else f"lowest {lowest} · {minimum}"
+    always = "throughout" if workload.until is None else "at every look"
+    return f"{lowest} {always} · {minimum}" if steady else f"lowest {lowest} · {minimum}"
 
 
 def _level(kind: str, height: float) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from leeward.cli.report.record import MarkKind, Phase, RunRecord, WorkloadLane
-from leeward.cli.report.texts import count, length
+from leeward.cli.report.texts import count, length, noun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,12 +52,16 @@ def figures(record: RunRecord) -> tuple[Figure, ...]:
         if span.phase is Phase.DRAINING and record.start <= span.begin <= record.end
     ]
     counted = (
-        (reached(record, Phase.TERMINATED), "nodes left"),
-        (reached(record, Phase.LAUNCHING), "nodes launched"),
+        (reached(record, Phase.TERMINATED), "left"),
+        (reached(record, Phase.LAUNCHING), "launched"),
     )
-    found = [Figure(value=str(number), label=label) for number, label in counted if number]
+    found = [Figure(value=str(number), label=f"{noun(number, 'node')} {what}") for number, what in counted if number]
     if drains:
-        found.append(Figure(value=length(max(drains, default=timedelta())), label="longest drain"))
+        found.append(
+            Figure(
+                value=length(max(drains, default=timedelta())), label="longest drain" if len(drains) > 1 else "drain"
+            )
+        )
     return (*found, *_of_workloads(record), *_of_marks(record))
 
 
@@ -84,9 +88,9 @@ def _margin_of(workload: WorkloadLane) -> float:
 
 def _of_marks(record: RunRecord) -> tuple[Figure, ...]:
     shown = [mark.kind for mark in record.marks if not mark.internal]
-    words = {MarkKind.BLOCKED: "times blocked", MarkKind.FAULT: "faults"}
+    words = {MarkKind.BLOCKED: ("time", " blocked"), MarkKind.FAULT: ("fault", "")}
     return tuple(
-        Figure(value=str(shown.count(kind)), label=word, good=False if kind is MarkKind.FAULT else None)
-        for kind, word in words.items()
-        if shown.count(kind)
+        Figure(value=str(number), label=noun(number, one) + more, good=False if kind is MarkKind.FAULT else None)
+        for kind, (one, more) in words.items()
+        if (number := shown.count(kind))
     )

@@ -26,7 +26,7 @@ def page(record: RunRecord) -> str:
     """Return the whole HTML document."""
     end = clock(record.end) if day(record.start) == day(record.end) else f"{day(record.end)} {clock(record.end)}"
     when = f"{day(record.start)} {clock(record.start)} to {end} UTC, {length(record.end - record.start)}"
-    about = f"<p>{safe(record.about)}</p>" if record.about else ""
+    about = f'<p class="quiet">{safe(record.about)}</p>' if record.about else ""
     return document(
         title=f"Leeward: {when}",
         heading=headline(record),

@@ -93,7 +93,7 @@ _PHONE = """
   .axis, .lane { grid-template-columns: minmax(0, 1fr); } .axis > :first-child { display: none; }
   .lines { left: 0; }
   .lane { row-gap: 2px; padding: 6px 0; } .lane.low { padding: 2px 0; }
-  .name { display: flex; flex-wrap: wrap; column-gap: 8px; align-items: baseline; padding: 0;
+  .chart .name { display: flex; flex-wrap: wrap; column-gap: 8px; align-items: baseline; padding: 0;
     background: var(--paper); }
   .chart .narrow { display: inline; } .chart .tick.narrow, .lines .narrow { display: block; }
   .chart .wide { display: none; }
@@ -112,8 +112,9 @@ _PHONE = """
   td:empty { display: none; }
   td i { display: inline; } td.place { display: flex; flex-wrap: wrap; gap: 0 8px; align-items: baseline; }
   td .shape { stroke: none; }
-  .bars { grid-template-columns: minmax(0, 1fr) max-content; }
-  .bars svg { grid-column: 1 / -1; grid-row: auto; order: 0; }
+  .bars { display: block; }
+  .bars li { display: grid; grid-template-columns: minmax(0, 1fr) auto; gap: 3px 12px; margin: 0 0 12px; }
+  .bars li > :last-child { text-align: right; } .bars svg { grid-row: 2; grid-column: 1 / -1; }
 }
 """
 _PRINT = """

@@ -146,6 +146,6 @@ def _variables(colours: Mapping[str, str]) -> str:
 
 
 VARIABLES = f"""
-:root {{ color-scheme: light dark; --label: 236px; {_variables(LIGHT)} }}
+:root {{ color-scheme: light dark; --label: 274px; {_variables(LIGHT)} }}
 @media screen and (prefers-color-scheme: dark) {{ :root {{ {_variables(DARK)} }} }}
 """

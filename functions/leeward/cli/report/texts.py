@@ -54,9 +54,14 @@ def clock(at: datetime) -> str:
     return format_instant(at)[11:19]
 
 
-def count(number: int, noun: str) -> str:
+def count(number: int, word: str) -> str:
     """Format a count such as `1 node`, `3 nodes`."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun(number, word)}"
+
+
+def noun(number: int, word: str) -> str:
+    """Return the word in the number that the count asks for."""
+    return word if number == 1 else f"{word}s"
 
 
 def without_announcement(text: str) -> str:

@@ -8,7 +8,7 @@ from leeward.cli.report.causes import NAMES
 from leeward.cli.report.headline import Figure
 from leeward.cli.report.page import document, figure_list, notes
 from leeward.cli.report.tables import Cell, table
-from leeward.cli.report.texts import clock, count, day, length, safe
+from leeward.cli.report.texts import clock, count, day, length, noun, safe
 from leeward.cli.report.weekly import Ended, OwnerRow, Weekly
 from leeward.model.times import format_instant
 
@@ -50,7 +50,7 @@ def figures(week: Weekly) -> tuple[Figure, ...]:
     """Return the figures under the headline."""
     kept, deadlines = week.deadlines
     least = min((row.least for row in week.causes if row.least is not None), default=None)
-    found = [Figure(value=str(len(week.ended)), label="nodes left")]
+    found = [Figure(value=str(len(week.ended)), label=f"{noun(len(week.ended), 'node')} left")]
     if deadlines:
         good = kept == deadlines
         found.append(Figure(value=f"{kept} of {deadlines}", label="deadlines kept", good=good))

@@ -30,11 +30,21 @@ def test_the_sentence_of_the_record_comes_first():
 
 def test_figures_are_of_what_occurred():
     assert values(a_record()) == {}
-    assert values(a_record(nodes=[GONE])) == {"nodes left": "1", "longest drain": "30 s"}
+    assert values(a_record(nodes=[GONE])) == {"node left": "1", "drain": "30 s"}
     watched = values(a_record(workloads=[a_workload(ready=((0, 3), (9, 2))), a_workload("batch", minimum=None)]))
     assert watched == {"of 2 workloads below the PDB minimum": "0", "ready at the lowest: web": "2 of 3"}
 
 
+def test_words_follow_their_numbers():
+    other = a_node("node-b", spans=[a_span("draining", 10, 50), a_span("terminated", 50)])
+    marks = [a_mark(kind="blocked"), a_mark(kind="blocked")]
+    assert values(a_record(nodes=[GONE, other], marks=marks)) == {
+        "nodes left": "2",
+        "longest drain": "40 s",
+        "times blocked": "2",
+    }
+
+
 def test_steps_of_leeward_itself_are_not_counted_as_blocks_and_faults():
     marks = [a_mark(kind="fault", internal=True), a_mark(kind="fault"), a_mark(kind="blocked")]
-    assert values(a_record(marks=marks)) == {"times blocked": "1", "faults": "1"}
+    assert values(a_record(marks=marks)) == {"time blocked": "1", "fault": "1"}

@@ -18,6 +18,7 @@ def test_requests_and_a_successful_end_are_internal_and_blocks_and_replacements_
     found = told()
     assert found[f"asked {GROUP} to terminate it"]
     assert found["Terminated"]
+    assert found["2 pods are on their way out"]
     assert not found["replacement"]
     assert not any(internal for text, internal in found.items() if "does not leave" in text)
 

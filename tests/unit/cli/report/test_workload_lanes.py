@@ -61,6 +61,12 @@ def test_the_page_says_what_the_lanes_are_or_why_there_are_none():
     assert RunRecord.from_json(seen.to_json()) == seen
 
 
+def test_a_lane_that_was_alike_at_every_look_claims_nothing_about_the_time_between():
+    text = page(build(facts_of(steps=[*a_story(), a_look(12, 2), a_look(30, 2)])))
+    assert "2 of 3 at every look · PDB minimum 2" in text
+    assert "throughout" not in text
+
+
 def test_after_the_last_look_nothing_is_drawn():
     record = build(facts_of(steps=[*a_story(), a_look(12, 3), a_look(30, 2)]))
     text = page(record)

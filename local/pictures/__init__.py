@@ -1,0 +1,1 @@
+"""Pictures of reports in the documentation, made again by `make pictures`."""

@@ -1,0 +1,107 @@
+"""`make pictures`: draws the reports of the documentation with headless Chromium, on a screen and on a phone.
+
+The demo's record is kept in `demo.json`, from a run of `make demo`; the simulated run is made again from its seed."""
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from leeward.cli.report.page import page
+from leeward.cli.report.record import RunRecord
+from leeward.cli.report.weekly_page import weekly_page
+from local.pictures.examples import termination, week
+from local.stack import ROOT
+
+FOLDER = ROOT / "docs" / "pictures"
+DEMO = Path(__file__).with_name("demo.json")
+SIMULATED = ("--seed", "7", "--hours", "0.75", "--per-hour", "20", "--nodes", "8")  # as docs/designs/simulation.md says
+SCREEN, PHONE = 1440, 390  # pixels
+QUIET = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync", "--hide-scrollbars", "--disable-dev-shm-usage"),
+)
+SECONDS = 120
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """Picture of a page: `schemes` beside each other, each `width` x `height` pixels."""
+
+    name: str
+    html: str
+    width: int
+    height: int
+    schemes: tuple[str, ...] = ("light",)
+
+
+def pictures() -> Iterable[Picture]:
+    """Yield every picture of a report."""
+    reports = {"termination": page(termination()), "weekly": weekly_page(week())}
+    heights = {"termination": 1000, "weekly": 900}
+    for name, html in reports.items():
+        yield Picture(name=name, html=html, width=SCREEN, height=heights[name])
+        yield Picture(name=f"{name}-dark", html=html, width=SCREEN, height=heights[name], schemes=("dark",))
+        yield Picture(name=f"{name}-phone", html=html, width=PHONE, height=1100, schemes=("light", "dark"))
+    yield Picture(name="report", html=_drawn(DEMO), width=SCREEN, height=1080)
+    yield Picture(name="simulation-report", html=_simulated(), width=SCREEN, height=1240)
+
+
+def _drawn(path: Path) -> str:
+    return page(RunRecord.from_json(json.loads(path.read_text(encoding="utf-8"))))
+
+
+def _simulated() -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "run.json"
+        command = [sys.executable, "-m", "simulation", *SIMULATED, "--record", str(target)]
+        subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+        return _drawn(target)
+
+
+def framed(picture: Picture) -> str:
+    """Return a page with the report in frames: a window of Chromium cannot be as narrow as a phone, and a frame has a
+    colour scheme of its own.
+    """
+    size = f'width="{picture.width}" height="{picture.height}"'
+    frames = "".join(
+        f'<iframe {size} style="border:0;color-scheme:{scheme}" srcdoc="{escape(picture.html)}"></iframe>'
+        for scheme in picture.schemes
+    )
+    head = '<!DOCTYPE html><meta charset="utf-8"><meta name="color-scheme" content="light dark">'
+    return f'{head}<body style="margin:0;display:flex">{frames}</body>'
+
+
+def shoot(picture: Picture, chromium: str) -> Path:
+    """Write the picture as PNG and return its path. Raises CalledProcessError if Chromium fails."""
+    target = FOLDER / f"{picture.name}.png"
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "page.html"
+        source.write_text(framed(picture), encoding="utf-8")
+        window = f"{picture.width * len(picture.schemes)},{picture.height}"
+        command = [
+            *(chromium, *QUIET, f"--user-data-dir={folder}/profile"),
+            *(f"--window-size={window}", f"--screenshot={target}", source.as_uri()),
+        ]
+        subprocess.run(command, check=True, capture_output=True, timeout=SECONDS)
+    return target
+
+
+def main() -> int:
+    """Write all pictures and print their paths; 1 without Chromium."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        print("no chromium here: make tools installs it", file=sys.stderr)
+        return 1
+    for picture in pictures():
+        print(shoot(picture, chromium).relative_to(ROOT))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

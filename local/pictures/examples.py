@@ -1,0 +1,214 @@
+"""Examples whose reports are in the documentation: the termination of a spot instance, and a week of a cluster.
+
+Both are made up and follow from this file alone, so that a picture changes only with the report."""
+
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+from leeward.budgets.healthy_pods import HealthSample, to_json
+from leeward.cli.report.building import build
+from leeward.cli.report.facts import Facts, SeenNode, Story
+from leeward.cli.report.record import RunRecord
+from leeward.cli.report.weekly import Stay, WeekFacts, Weekly, calculate
+from leeward.model.execution import Execution, ExecutionStatus, Failure, Machine, Step
+from leeward.model.group import ScalingActivity
+from leeward.model.instance import CapacityType
+from leeward.model.termination import (
+    Cause,
+    CauseKind,
+    Outcome,
+    Replacement,
+    Status,
+    Subject,
+    TerminationRecord,
+)
+
+CLUSTER, GROUP, ZONE = "prod", "web-spot", "eu-west-1a"
+WARNED = datetime(2026, 3, 4, 14, 7, 31, tzinfo=UTC)
+OLD, NEW = "i-0a1f4c2d9be37701c", "i-0c77d0e52a6f41b98"
+NODE, NEW_NODE = "ip-10-0-12-7.eu-west-1.compute.internal", "ip-10-0-31-114.eu-west-1.compute.internal"
+HELD = "pdb shop/checkout (allows 0 now, 3 healthy of 3 wanted)"
+MONDAY = datetime(2026, 3, 2, tzinfo=UTC)
+SEED = 11
+
+
+def after(seconds: float) -> datetime:
+    """Return the moment so many seconds after the warning."""
+    return WARNED + timedelta(seconds=seconds)
+
+
+def termination() -> RunRecord:
+    """Return the record of a spot instance that EC2 takes; a budget holds one pod up for half a minute."""
+    steps = _steps()
+    execution = Execution(
+        machine=Machine.TERMINATION,
+        name=f"{OLD}-1",
+        status=ExecutionStatus.SUCCEEDED,
+        started=after(1.4),
+        stopped=after(128),
+        given={"instance": OLD, "attempt": 1},
+    )
+    launched = ScalingActivity(at=after(3), cause="", enters=NEW, ended=after(44))
+    return build(
+        Facts(
+            execution=execution,
+            steps=steps,
+            now=after(128),
+            cluster=CLUSTER,
+            group=GROUP,
+            touched=(OLD, NEW),
+            terminations={OLD: _record()},
+            stories={OLD: (Story(attempt=1, steps=steps),)},
+            activities={GROUP: (launched,)},
+            nodes={
+                NEW: SeenNode(name=NEW_NODE, instance=NEW, zone="eu-west-1b", created=after(30), ready=after(41)),
+            },
+        )
+    )
+
+
+def _record() -> TerminationRecord:
+    warning = Cause(
+        id="spot",
+        kind=CauseKind.SPOT_INTERRUPTION,
+        at=WARNED,
+        deadline=after(120),
+        reason="EC2 takes the spot instance two minutes after the warning",
+    )
+    times = {
+        "claimed": 1.6,
+        "replacement": 3,
+        "tainted": 3.4,
+        "draining": 3.4,
+        "drained": 74,
+        "terminating": 94,
+        "terminated": 122,
+        "closed": 127,
+    }
+    return TerminationRecord(
+        subject=_subject(OLD, NODE, CapacityType.SPOT),
+        status=Status.CLOSED,
+        attempt=1,
+        version=1,
+        causes=(warning,),
+        times={name: after(seconds) for name, seconds in times.items()},
+        replacement=Replacement(launched=(NEW,), reason="eu-west-1b: fewest cores allocated"),
+        outcome=Outcome.TERMINATED,
+        pods_evicted=12,
+    )
+
+
+def _subject(instance: str, node: str, capacity: CapacityType) -> Subject:
+    return Subject(
+        instance=instance,
+        cluster=CLUSTER,
+        group=GROUP if capacity is CapacityType.SPOT else "web-on-demand",
+        zone=ZONE,
+        subnet="subnet-0aa1",
+        instance_type="m6i.xlarge",
+        capacity_type=capacity,
+        node=node,
+    )
+
+
+def _steps() -> tuple[Step, ...]:
+    held = f"shop/checkout-6d9f-k2x: {HELD}"
+    refused = {  # a drain reads the budgets of a namespace where an eviction is refused
+        24: [
+            *[(16, "shop/checkout", 3, 3, 4), (16, "shop/cart", 2, 1, 2)],
+            *[(21, "shop/checkout", 3, 3, 4), (21, "shop/cart", 1, 1, 2)],
+        ],
+        44: [
+            *[(36, "shop/checkout", 3, 3, 4), (36, "shop/cart", 1, 1, 2)],
+            *[(43, "shop/checkout", 3, 3, 4), (43, "shop/cart", 2, 1, 2)],
+        ],
+    }
+    why = "eu-west-1b: fewest cores allocated (38 cores; eu-west-1a 46 cores and eu-west-1c 44 cores)"
+    return (
+        _step("Claim", 1.4, 1.9, "replace", "spot_interruption", attempt=1),
+        _step("AskForReplacement", 2, 3.1, "drain", f"launched {NEW} in {why}", tries=1),
+        _step("Drain", 3.2, 14, "wait", "12 pods are on their way out"),
+        _step("Drain", 15, 24, "wait", held, healthy=_samples(refused[24])),
+        _step("Drain", 35, 44, "wait", held, healthy=_samples(refused[44])),
+        _step("Drain", 49, 58, "wait", "1 pods are on their way out"),
+        _step("Drain", 66, 74, "drained", "every pod that has to leave has left"),
+        _step("Terminate", 94, 95, "answer", f"asked {GROUP} to terminate it"),
+        _step("AnswerHooks", 95, 122, "remove", "EC2 says shutting-down"),
+        _step("RemoveNode", 122, 124, "finish", f"removed {NODE}"),
+        _step("Finish", 124, 127, "done", f"removed {NODE}"),
+        _step("Terminated", 128, 128, "done", ""),
+    )
+
+
+def _step(state: str, begin: float, end: float, onward: str, why: str, *, tries: int = 0, **output: object) -> Step:
+    failures = (Failure(at=after(begin + 0.3), error="ThrottledError", cause="Rate exceeded"),) if tries else ()
+    document = {"next": onward, "why": why, **output}
+    return Step(state=state, entered=after(begin), left=after(end), output=document, failures=failures)
+
+
+def _samples(looks: list[tuple[int, str, int, int, int]]) -> dict[str, object]:
+    """Return looks, each (seconds, budget, healthy, minimum, expected), as a step's output has them."""
+    return to_json(
+        HealthSample(at=after(seconds), budget=budget, healthy=healthy, minimum=minimum, expected=expected)
+        for seconds, budget, healthy, minimum, expected in looks
+    )
+
+
+def week() -> Weekly:
+    """Return a week with the usual causes; one spot instance was not empty in time."""
+    chance = Random(SEED)
+    counts = {
+        CauseKind.SPOT_INTERRUPTION: 31,
+        CauseKind.REBALANCE_RECOMMENDATION: 9,
+        CauseKind.DRIFTED: 24,
+        CauseKind.UNDERUTILIZED: 12,
+        CauseKind.SCHEDULED_CHANGE: 2,
+        CauseKind.UNHEALTHY: 1,
+    }
+    kinds = [kind for kind, number in counts.items() for _ in range(number)]
+    records = [_ended(number, kind, chance) for number, kind in enumerate(kinds)]
+    owners = {
+        "pdb shop/checkout": (9, 14),
+        "pdb data/kafka": (6, 41),
+        "webhook guard.policies.example.com": (2, 4),
+        "pod batch/report-28": (1, 11),
+    }
+    stays = [_stay(owner, minutes, chance) for owner, (number, minutes) in owners.items() for _ in range(number)]
+    end = MONDAY + timedelta(days=7)
+    return calculate(WeekFacts(cluster=CLUSTER, begin=MONDAY, end=end, records=records, stays=stays))
+
+
+def _ended(number: int, kind: CauseKind, chance: Random) -> TerminationRecord:
+    at = MONDAY + timedelta(minutes=chance.randrange(10_000))
+    abrupt = kind is CauseKind.SPOT_INTERRUPTION
+    drained = 117.0 if number == 0 else chance.uniform(28, 96) if abrupt else chance.uniform(40, 400)
+    notice = {CauseKind.SPOT_INTERRUPTION: 120.0, CauseKind.SCHEDULED_CHANGE: 14 * 86_400.0}.get(kind)
+    cause = Cause(
+        id=f"{kind.value}#{number}",
+        kind=kind,
+        at=at,
+        deadline=None if notice is None else at + timedelta(seconds=notice),
+        saves=round(chance.uniform(0.05, 0.19), 3) if kind is CauseKind.UNDERUTILIZED else None,
+    )
+    times = {"claimed": 1.0, "begun": 3.0, "draining": 3.0, "drained": drained, "terminated": drained + 60}
+    capacity = CapacityType.SPOT if abrupt or kind is CauseKind.REBALANCE_RECOMMENDATION else CapacityType.ON_DEMAND
+    node = f"ip-10-0-{chance.randrange(64)}-{chance.randrange(4, 250)}.eu-west-1.compute.internal"
+    return TerminationRecord(
+        subject=_subject(f"i-0{chance.getrandbits(64):016x}", node, capacity),
+        status=Status.CLOSED,
+        attempt=1,
+        version=1,
+        causes=(cause,),
+        times={name: at + timedelta(seconds=seconds) for name, seconds in times.items()},
+        replacement=Replacement(launched=(f"i-0{chance.getrandbits(64):016x}",)) if abrupt else None,
+        outcome=Outcome.TERMINATED,
+        blocked_by=(f"shop/checkout-1: {HELD}",) if number == 0 else (),
+        pods_evicted=chance.randrange(3, 24),
+    )
+
+
+def _stay(owner: str, minutes: float, chance: Random) -> Stay:
+    begin = MONDAY + timedelta(minutes=chance.randrange(9_000))
+    end = begin + timedelta(minutes=minutes * chance.uniform(0.4, 1.6))
+    instance = f"i-0{chance.getrandbits(64):016x}"
+    return Stay(owner=owner, instance=instance, pod=f"{owner}-{chance.randrange(99)}", begin=begin, end=end)

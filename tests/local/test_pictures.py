@@ -1,0 +1,62 @@
+"""The pictures of reports in the documentation: their examples, their files, and how they are made."""
+
+import json
+import re
+import struct
+from pathlib import Path
+
+import jsonschema
+
+from leeward.cli.report.record import RunRecord
+from leeward.cli.report.weekly_page import headline
+from local.pictures import __main__ as pictures
+from local.pictures.examples import termination, week
+from tests.tools import need
+
+DOCS = Path("docs")
+SCHEMA = json.loads((DOCS / "schema" / "run-record.json").read_text())
+
+
+def test_the_examples_follow_from_their_file_alone():
+    assert termination() == termination()
+    assert week() == week()
+
+
+def test_the_examples_say_what_a_report_is_for():
+    assert termination().headline.endswith(
+        "was reclaimed by EC2 (spot). 12 pods moved in 74 s of 120 s; none was killed."
+    )
+    assert headline(week()) == "prod: 79 nodes left, 1,020 pods moved; 32 of 33 deadlines kept"
+
+
+def test_the_records_are_as_the_schema_says():
+    demo = json.loads(pictures.DEMO.read_text())
+    for document in (termination().to_json(), demo):
+        jsonschema.validate(document, SCHEMA)
+        assert RunRecord.from_json(document).nodes
+
+
+def test_every_picture_of_a_report_in_the_documentation_is_made_and_every_one_made_is_shown(monkeypatch):
+    monkeypatch.setattr(pictures, "_simulated", lambda: "")
+    made = {f"{picture.name}.png" for picture in pictures.pictures()}
+    pages = [*DOCS.rglob("*.md"), Path("README.md")]
+    shown = {name for page in pages for name in re.findall(r"pictures/([\w-]+\.png)", page.read_text())}
+    assert made == shown
+    assert all((pictures.FOLDER / name).exists() for name in made)
+
+
+def test_chromium_draws_both_schemes_beside_each_other(tmp_path, monkeypatch):
+    chromium = need("chromium")
+    monkeypatch.setattr(pictures, "FOLDER", tmp_path)
+    monkeypatch.setattr(pictures, "ROOT", tmp_path)
+    html = "<!DOCTYPE html><p>a report</p>"
+    picture = pictures.Picture(name="both", html=html, width=300, height=200, schemes=("light", "dark"))
+    found = pictures.shoot(picture, chromium).read_bytes()
+    assert found.startswith(b"\x89PNG")
+    assert struct.unpack(">II", found[16:24]) == (600, 200)
+
+
+def test_without_chromium_it_says_how_to_install_it(monkeypatch, capsys):
+    monkeypatch.setattr(pictures.shutil, "which", lambda _: None)
+    assert pictures.main() == 1
+    assert "make tools installs it" in capsys.readouterr().err
