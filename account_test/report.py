@@ -14,6 +14,7 @@ from leeward.cli.report.building import build
 from leeward.cli.report.live import RequestedExecution, gather
 from leeward.cli.report.page import page
 from leeward.cli.report.record import Mark, MarkKind, NodeLane, RunRecord, Source
+from leeward.cli.report.workload_lanes import merged_lanes
 from leeward.errors import LeewardError
 from leeward.model.execution import Machine
 
@@ -60,6 +61,7 @@ def merged(records: Sequence[RunRecord], plays: Iterable[Mark], about: str) -> R
         start=min(record.start for record in records),
         end=max(record.end for record in records),
         nodes=tuple(sorted(lanes.values(), key=lambda lane: (lane.group, lane.instance))),
+        workloads=merged_lanes(lane for record in records for lane in record.workloads),
         marks=tuple(sorted(marks, key=lambda mark: mark.at)),
         about=about,
         notes=tuple(dict.fromkeys(note for record in records for note in record.notes)),

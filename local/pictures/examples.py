@@ -149,7 +149,7 @@ def _step(state: str, begin: float, end: float, onward: str, why: str, *, tries:
 def _samples(looks: list[tuple[int, str, int, int, int]]) -> dict[str, object]:
     """Return looks, each (seconds, budget, healthy, minimum, expected), as a step's output has them."""
     return to_json(
-        HealthSample(at=after(seconds), budget=budget, healthy=healthy, minimum=minimum, expected=expected)
+        HealthSample(at=after(seconds), workload=budget, healthy=healthy, minimum=minimum, expected=expected)
         for seconds, budget, healthy, minimum, expected in looks
     )
 

@@ -11,6 +11,7 @@ from leeward.upgrade.run import Next
 from leeward.upgrade.run import Run as UpgradeRun
 from leeward.upgrade.steps import STEPS as UPGRADE_STEPS
 from tests.fakes.builders import GROUP
+from tests.state_machines.test_leaving import SOLO, a_surging_system
 from tests.state_machines.test_walks import I, a_budget, a_pod, a_system, claim
 from tests.state_machines.walker import Walker
 from tests.unit.upgrade.test_waits import RUN, a_rolling_group, draining
@@ -43,6 +44,13 @@ def test_a_drain_that_nothing_blocks_reads_no_budget_and_has_no_sample():
     system = a_system(pods=[a_pod()], budgets=[counted(9)])
     assert not any("healthy" in data for _, data in walked(system))
     assert system.kubernetes.asked["budgets"] == 0
+
+
+def test_a_drain_that_considers_second_replicas_passes_on_the_deployments_that_it_read():
+    system = a_surging_system(deployment=replace(SOLO, replicas=3, available=2))
+    healthy = [data["healthy"] for state, data in walked(system) if state == "DrainedYet" and "healthy" in data]
+    (minimum, expected, samples) = healthy[0]["deployment shop/web"]
+    assert (minimum, expected, [ready for _, ready in samples]) == (None, 3, [2])
 
 
 def test_pods_that_are_deleted_instead_of_evicted_are_counted_in_the_step_that_did_it():

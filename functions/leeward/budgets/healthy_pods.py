@@ -1,30 +1,33 @@
-"""Healthy pods of workloads at a moment, as the status of their PodDisruptionBudgets counts them, for reports.
+"""Healthy pods of workloads at a moment, as the status of their PodDisruptionBudgets or Deployments counts them, for
+reports.
 
-A step samples only budgets that it has read for its own decision: no call is made for a report. The samples of a step
+A step samples only objects that it has read for its own decision: no call is made for a report. The samples of a step
 are part of its output, which Step Functions keeps with the history: the table holds none, and no later step reads them.
-A step has at most MOST_BUDGETS of them with MOST_SAMPLES each: 15 KB with the longest names, of the 256 KB of an
-output."""
+A step has at most MOST_WORKLOADS with MOST_SAMPLES each: 15 KB with the longest names, of the 256 KB of an output."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from leeward.model.deployment import Deployment
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.model.times import format_instant, parse_instant
 
-MOST_BUDGETS = 20
+MOST_WORKLOADS = 20
 MOST_SAMPLES = 6  # of one budget in one step: it reads budgets every five seconds, for ten seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthSample:
-    """Status of a budget, `namespace/name`, at a moment: healthy pods, the fewest that it wants, and all it expects."""
+    """Status of a PodDisruptionBudget (`namespace/name`) or of a Deployment (`deployment namespace/name`) at a moment:
+    healthy pods, the fewest that the budget wants (None: no budget), and all that are expected.
+    """
 
     at: datetime
-    budget: str
+    workload: str
     healthy: int
-    minimum: int
+    minimum: int | None
     expected: int
 
 
@@ -40,30 +43,41 @@ def samples_of(budgets: Iterable[PodDisruptionBudget], pods: Sequence[Pod], at: 
     return tuple(
         HealthSample(
             at=at,
-            budget=budget.key,
+            workload=budget.key,
             healthy=budget.current_healthy,
             minimum=budget.desired_healthy,
             expected=budget.expected_pods,
         )
-        for budget in chosen[:MOST_BUDGETS]
+        for budget in chosen[:MOST_WORKLOADS]
+    )
+
+
+def sample_of(deployment: Deployment, at: datetime) -> HealthSample:
+    """Return the sample of a Deployment: its available pods count as healthy."""
+    return HealthSample(
+        at=at,
+        workload=f"deployment {deployment.key}",
+        healthy=deployment.available,
+        minimum=None,
+        expected=deployment.replicas,
     )
 
 
 def to_json(samples: Iterable[HealthSample]) -> dict[str, Any]:
-    """Return `{budget: [minimum, expected, [[time, healthy], ...]]}`: the first budgets, and the last samples of each;
-    minimum and expected are those of the last one.
+    """Return `{workload: [minimum, expected, [[time, healthy], ...]]}`: the first workloads, and the last samples of
+    each; minimum and expected are those of the last one.
     """
     found: dict[str, list[HealthSample]] = {}
     for sample in samples:
-        if sample.budget in found or len(found) < MOST_BUDGETS:
-            found.setdefault(sample.budget, []).append(sample)
+        if sample.workload in found or len(found) < MOST_WORKLOADS:
+            found.setdefault(sample.workload, []).append(sample)
     return {
-        budget: [
+        workload: [
             several[-1].minimum,
             several[-1].expected,
             [[format_instant(one.at), one.healthy] for one in several[-MOST_SAMPLES:]],
         ]
-        for budget, several in found.items()
+        for workload, several in found.items()
     }
 
 
@@ -72,9 +86,13 @@ def from_json(document: Mapping[str, Any]) -> tuple[HealthSample, ...]:
     try:
         return tuple(
             HealthSample(
-                at=parse_instant(at), budget=budget, healthy=int(healthy), minimum=int(minimum), expected=int(expected)
+                at=parse_instant(at),
+                workload=workload,
+                healthy=int(healthy),
+                minimum=None if minimum is None else int(minimum),
+                expected=int(expected),
             )
-            for budget, (minimum, expected, samples) in document.items()
+            for workload, (minimum, expected, samples) in document.items()
             for at, healthy in samples
         )
     except (AttributeError, TypeError, ValueError):

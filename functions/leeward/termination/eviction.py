@@ -102,13 +102,13 @@ class _Step:
     ) -> None:
         self._node, self._situation, self._started = node, situation, started
         self._kubernetes, self._clock = kubernetes, ports.clock
-        self._surging = ReplicaSurge(situation, started, kubernetes, ports)
+        self.progress = Progress()
+        self._surging = ReplicaSurge(situation, started, kubernetes, ports, self.progress.healthy)
         self._retries = Retries.after(situation.record.blocked_by)
         self._budgets: dict[str, tuple[datetime, tuple[PodDisruptionBudget, ...]]] = {}  # by namespace
         self._pods: Sequence[Pod] = ()  # of the last look
         self._daemon_sets, self._asked_about = frozenset[str](), frozenset[str]()
         self.began = ports.clock.now()
-        self.progress = Progress()
 
     def look(self, *, cached: bool = False, budgets: bool = False) -> DrainPlan:
         """List the node's pods and plan. `cached`: the API server may answer from its cache. `budgets`: read those of

@@ -16,7 +16,7 @@ SHORTEST = 2.0  # seconds of a pause
 class Progress:
     """Progress of one step so far. `deleted`: pods that were deleted instead of evicted, among the evicted. `moved`: a
     pod has left, or was evicted. `not_asked`: pods whose turn it is and for which the step had no time. `healthy`:
-    samples of the budgets that were read.
+    samples of the budgets and Deployments that were read.
     """
 
     evicted: int = 0

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime
 
+from leeward.budgets.healthy_pods import HealthSample, sample_of
 from leeward.errors import AccessDeniedError, ClusterUnreachableError, ThrottledError
 from leeward.model.deployment import Deployment
 from leeward.model.pod import Pod
@@ -62,10 +63,18 @@ def surged(lone: Iterable[Pod], kubernetes: Workloads) -> frozenset[str]:
 
 class ReplicaSurge:
     """Second replicas during one step of a drain. `reason_to_wait` is called before each eviction, `pod_evicted` after
-    it.
+    it. `healthy` takes a sample of each Deployment that is read.
     """
 
-    def __init__(self, situation: InstanceState, started: datetime, kubernetes: Kubernetes, ports: Ports) -> None:
+    def __init__(
+        self,
+        situation: InstanceState,
+        started: datetime,
+        kubernetes: Kubernetes,
+        ports: Ports,
+        healthy: list[HealthSample],
+    ) -> None:
+        self._healthy = healthy
         self._record, self._policy = situation.record, situation.policy.drain
         self._kubernetes, self._ports = kubernetes, ports
         now = ports.clock.now()
@@ -144,6 +153,7 @@ class ReplicaSurge:
         deployment = self._kubernetes.deployment_of(pod)
         if deployment is None:
             return None
+        self._healthy.append(sample_of(deployment, self._ports.clock.now()))
         if deployment.key in self._surges:
             self._of_pod[pod.uid] = deployment.key
             return self._wait(pod, deployment)

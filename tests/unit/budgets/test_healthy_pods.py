@@ -6,7 +6,16 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from leeward.budgets.healthy_pods import MOST_BUDGETS, MOST_SAMPLES, HealthSample, from_json, samples_of, to_json
+from leeward.budgets.healthy_pods import (
+    MOST_SAMPLES,
+    MOST_WORKLOADS,
+    HealthSample,
+    from_json,
+    sample_of,
+    samples_of,
+    to_json,
+)
+from leeward.model.deployment import Deployment
 from leeward.model.pod import Pod, PodDisruptionBudget
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -27,7 +36,7 @@ def a_budget(name="api", *, healthy=3, minimum=2, expected=3, app="api", namespa
 
 
 def a_sample(budget="shop/api", seconds=0, healthy=3):
-    return HealthSample(at=NOON + timedelta(seconds=seconds), budget=budget, healthy=healthy, minimum=2, expected=3)
+    return HealthSample(at=NOON + timedelta(seconds=seconds), workload=budget, healthy=healthy, minimum=2, expected=3)
 
 
 def test_only_budgets_of_the_pods_are_sampled():
@@ -44,23 +53,26 @@ def test_of_many_budgets_those_with_the_least_room_are_kept_whatever_their_healt
     many = [a_budget(f"b-{n:02}", expected=9, minimum=2) for n in range(30)]
     tight = replace(a_budget("tight", minimum=9, expected=9), current_healthy=1)
     found = samples_of([*many, tight], [POD], NOON)
-    assert [sample.budget for sample in found] == ["shop/tight", *(f"shop/b-{n:02}" for n in range(MOST_BUDGETS - 1))]
+    assert [sample.workload for sample in found] == [
+        "shop/tight",
+        *(f"shop/b-{n:02}" for n in range(MOST_WORKLOADS - 1)),
+    ]
     healthier = [replace(budget, current_healthy=budget.current_healthy + 1) for budget in (*many, tight)]
-    assert [one.budget for one in samples_of(healthier, [POD], NOON)] == [one.budget for one in found]
+    assert [one.workload for one in samples_of(healthier, [POD], NOON)] == [one.workload for one in found]
 
 
 def test_samples_survive_the_output_of_a_step():
     samples = [a_sample(), a_sample("shop/web"), a_sample(seconds=5, healthy=2)]
     document = json.loads(json.dumps(to_json(samples)))
     assert document["shop/api"] == [2, 3, [["2026-03-02T12:00:00Z", 3], ["2026-03-02T12:00:05Z", 2]]]
-    assert sorted(from_json(document), key=lambda one: (one.at, one.budget)) == samples
+    assert sorted(from_json(document), key=lambda one: (one.at, one.workload)) == samples
 
 
 def test_an_output_is_small_however_many_budgets_and_samples_there_are():
     longest = "n" * 63 + "/" + "b" * 253
     samples = [a_sample(f"{longest[:-3]}{n:03}", second) for n in range(100) for second in range(50)]
     document = to_json(samples)
-    assert len(document) == MOST_BUDGETS
+    assert len(document) == MOST_WORKLOADS
     assert all(len(found) == MOST_SAMPLES for _, _, found in document.values())
     assert len(json.dumps(document)) < PAYLOAD / 8
 
@@ -68,3 +80,16 @@ def test_an_output_is_small_however_many_budgets_and_samples_there_are():
 @pytest.mark.parametrize("document", [{}, [], {"shop/api": 3}, {"shop/api": [2, 3, [["noon", 3]]]}, {"shop/api": [2]}])
 def test_an_output_of_another_form_has_no_samples(document):
     assert from_json(document) == ()
+
+
+def test_a_deployment_has_no_minimum():
+    deployment = Deployment.from_json(
+        {
+            "metadata": {"name": "web", "namespace": "shop"},
+            "spec": {"replicas": 2},
+            "status": {"availableReplicas": 1},
+        }
+    )
+    sample = sample_of(deployment, NOON)
+    assert (sample.workload, sample.healthy, sample.minimum, sample.expected) == ("deployment shop/web", 1, None, 2)
+    assert from_json(json.loads(json.dumps(to_json([sample])))) == (sample,)

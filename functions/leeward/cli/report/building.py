@@ -25,11 +25,11 @@ _WORDS = {
 }
 NO_WORKLOADS = (
     "No workload has a lane: no step read a PodDisruptionBudget. Drains read those of pods whose eviction is refused, "
-    "upgrades and disruption runs those of their nodes' pods."
+    "and Deployments where second replicas are on; upgrades and disruption runs read the budgets of their nodes' pods."
 )
 OBSERVED = (
-    "Lanes of workloads are PodDisruptionBudgets as steps read them: healthy pods by their status, unknown before the "
-    "first look and after the last."
+    "Lanes of workloads are PodDisruptionBudgets and Deployments as steps read them: healthy pods by their status, "
+    "unknown before the first look and after the last."
 )
 
 

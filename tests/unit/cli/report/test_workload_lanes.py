@@ -5,12 +5,13 @@ from leeward.cli.report.building import NO_WORKLOADS, OBSERVED, build
 from leeward.cli.report.facts import Story
 from leeward.cli.report.page import page
 from leeward.cli.report.record import RunRecord
+from leeward.cli.report.workload_lanes import merged_lanes
 from leeward.model.execution import Machine
 from tests.unit.cli.report.execution import OLD, OTHER, a_step, a_story, an_execution, at, facts_of
 
 
 def a_look(seconds, healthy, *, budget="shop/web", minimum=2, expected=3, state="Drain"):
-    sample = HealthSample(at=at(seconds), budget=budget, healthy=healthy, minimum=minimum, expected=expected)
+    sample = HealthSample(at=at(seconds), workload=budget, healthy=healthy, minimum=minimum, expected=expected)
     return a_step(state, seconds, seconds + 1, next="wait", why="waits", healthy=to_json([sample]))
 
 
@@ -65,6 +66,16 @@ def test_a_lane_that_was_alike_at_every_look_claims_nothing_about_the_time_betwe
     text = page(build(facts_of(steps=[*a_story(), a_look(12, 2), a_look(30, 2)])))
     assert "2 of 3 at every look · PDB minimum 2" in text
     assert "throughout" not in text
+
+
+def test_lanes_of_several_executions_become_one():
+    first, second, other = (
+        build(facts_of(steps=[*a_story(), *looks])).workloads[0]
+        for looks in ([a_look(12, 3), a_look(20, 2)], [a_look(15, 1, expected=5)], [a_look(9, 1, budget="shop/api")])
+    )
+    api, web = merged_lanes([first, second, other])
+    assert (api, web.name, web.until, web.desired) == (other, "shop/web", at(20), 3)
+    assert ready(web) == [(12, 3), (15, 1), (20, 2)]
 
 
 def test_after_the_last_look_nothing_is_drawn():
