@@ -139,7 +139,7 @@ def test_a_table_that_may_not_be_read_names_the_permission(leeward, system, tmp_
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("report", "--to", "x.html"), "report: found nothing, expected an EXECUTION or a RECORD, or --weeks N"),
+        (("report", "--to", "x.html"), "report: found nothing, expected EXECUTION|RECORD, or --weeks N"),
         (("report", "i-1", "--weeks", "1", "--to", "x.html"), "report: found 'i-1' and --weeks, expected"),
         (("report", "--weeks", "1", "--to", "x.html"), "report: found no --cluster, expected --cluster NAME"),
         (("report", "--weeks", "0", "--to", "x.html"), "found '0', expected a number from 1 to 12"),

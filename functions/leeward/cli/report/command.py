@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the page, and the record if requested; print their paths."""
     if (arguments.what is None) == (arguments.weeks is None):
         found = "nothing" if arguments.what is None else f"{arguments.what!r} and --weeks"
-        raise InvalidInputError(f"report: found {found}, expected an EXECUTION or a RECORD, or --weeks N")
+        raise InvalidInputError(f"report: found {found}, expected EXECUTION|RECORD, or --weeks N")
     return _draw(arguments) if arguments.weeks is None else _draw_weeks(arguments)
 
 
