@@ -25,6 +25,7 @@ SCREEN, PHONE = 1440, 390  # pixels
 QUIET = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync", "--hide-scrollbars", "--disable-dev-shm-usage"),
+    *("--run-all-compositor-stages-before-draw", "--virtual-time-budget=3000"),  # else a frame may be half painted
 )
 SECONDS = 120
 

@@ -90,7 +90,7 @@ _BARS = """
 _PHONE = """
 @media (min-width: 1300px) { .chart .large { display: inline; } }
 @media (max-width: 999px) {
-  .axis, .lane { grid-template-columns: minmax(0, 1fr); } .axis > :first-child { display: none; }
+  .axis, .lane { grid-template-columns: minmax(0, 1fr); } .chart .axis > :first-child { display: none; }
   .lines { left: 0; }
   .lane { row-gap: 2px; padding: 6px 0; } .lane.low { padding: 2px 0; }
   .chart .name { display: flex; flex-wrap: wrap; column-gap: 8px; align-items: baseline; padding: 0;
