@@ -19,6 +19,7 @@ ROOMS = {
     "the demo": ("tests/local/test_demo.py", "tests/local/test_demo_upgrade.py"),
     "two clusters": ("tests/local/two_clusters/",),
     "the template": ("tests/infra/",),
+    "the package": ("tests/local/package/",),
     "kubectl": ("tests/local/cluster/test_kubectl.py",),
     "killed anywhere": ("tests/simulation/test_world.py",),
     "broken builds": ("tests/simulation/mutations/",),

@@ -18,7 +18,7 @@ from hypercorn.config import Config
 from ministack import app as ministack_app
 from ministack.core import hypercorn_compat
 
-from local.aws import balancing, ec2, launch_templates, moto_backend, parameters, provisioning, webhooks
+from local.aws import balancing, conditions, ec2, launch_templates, moto_backend, parameters, provisioning, webhooks
 from local.aws.app import Gateway
 from local.aws.autoscaling import patches as autoscaling_patches
 from local.aws.autoscaling.engine import Engine
@@ -79,6 +79,7 @@ def build(settings: Settings) -> Gateway:
     queues.install()
     parameters.install()
     provisioning.install()
+    conditions.install()
     webhooks.install()
     parts = Parts(
         settings=settings,

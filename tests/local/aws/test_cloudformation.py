@@ -116,3 +116,22 @@ def test_an_image_by_parameter_moves_and_the_version_that_names_it_does_not(aws)
     assert (image(), image(ResolveAlias=True)) == (alias, "ami-12c6146b")
     ssm.put_parameter(Name=name, Value="ami-03cf127a", Type="String", Overwrite=True)
     assert (image(), image(ResolveAlias=True)) == (alias, "ami-03cf127a")
+
+
+def test_a_condition_asks_a_list_parameter_whether_it_is_empty(aws):
+    """By a join, as templates do: a choice of the first item fails on AWS where there is none."""
+    some = {"Fn::Not": [{"Fn::Equals": [{"Fn::Join": ["", {"Ref": "Topics"}]}, ""]}]}
+    body = {
+        "Parameters": {"Topics": {"Type": "CommaDelimitedList", "Default": ""}},
+        "Conditions": {"Some": some},
+        "Resources": {"Handle": {"Type": "AWS::CloudFormation::WaitConditionHandle"}},
+        "Outputs": {"Found": {"Value": {"Fn::If": ["Some", {"Fn::Join": ["+", {"Ref": "Topics"}]}, "none"]}}},
+    }
+    cloudformation = aws.client("cloudformation")
+    for topics, expected in (("", "none"), ("a,b", "a+b")):
+        name = f"s-{uuid.uuid4().hex[:8]}"
+        given = [{"ParameterKey": "Topics", "ParameterValue": topics}]
+        cloudformation.create_stack(StackName=name, TemplateBody=json.dumps(body), Parameters=given)
+        cloudformation.get_waiter("stack_create_complete").wait(StackName=name, WaiterConfig={"Delay": 1})
+        (made,) = cloudformation.describe_stacks(StackName=name)["Stacks"]
+        assert made["Outputs"][0]["OutputValue"] == expected
