@@ -78,7 +78,7 @@ class Template:
             case {"Ref": name}:
                 return self._reference(name)
             case {"Fn::GetAtt": [name, attribute]}:
-                return self._arn(name) if attribute == "Arn" else f"{name}.{attribute}"
+                return self.arn(name) if attribute == "Arn" else f"{name}.{attribute}"
             case {"Fn::Join": [separator, parts]}:
                 return separator.join(self.filled(part) for part in parts)
         return None
@@ -92,7 +92,7 @@ class Template:
     def roles(self) -> dict[str, list[Statement]]:
         """Logical id -> statements, those of managed policies included."""
         return {
-            name: [statement for document in documents for statement in _statements(document)]
+            name: [statement for document in documents for statement in statements_of(document)]
             for name, documents in self.policies().items()
         }
 
@@ -128,15 +128,15 @@ class Template:
             case "AWS::SQS::Queue":
                 return f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/{self._name(name)}"
             case "AWS::StepFunctions::StateMachine":
-                return self._arn(name)
+                return self.arn(name)
         return self._name(name)
 
-    def _arn(self, name: str) -> str:
+    def arn(self, name: str) -> str:
         shape = _NAMES[self.raw["Resources"][name]["Type"]][1]
         return "arn:aws:" + shape.format(r=REGION, a=ACCOUNT, n=self._name(name))
 
 
-def _statements(document: Mapping[str, Any]) -> Iterator[Statement]:
+def statements_of(document: Mapping[str, Any]) -> Iterator[Statement]:
     for raw in document["Statement"]:
         yield Statement(
             effect=raw["Effect"],

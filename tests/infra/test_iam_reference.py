@@ -21,6 +21,7 @@ LONG_NAMES = [f"{'a-production-cluster-of-the-platform-team-in':<49}{number}".re
 
 # Pairs that the reference lists as required although they are alternatives to each other.
 ALTERNATIVES = {
+    ("dynamodb:GetResourcePolicy", "stream"),
     ("states:DescribeExecution", "express"),
     ("states:ListExecutions", "maprun"),
 }

@@ -69,18 +69,18 @@ def two_nodes(stack: LocalStack) -> Crew:
     return team
 
 
-def run_leeward(stack: LocalStack) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """The `leeward` command with the rights of a person who may read the cluster."""
-    arn = stack.client("sts").get_caller_identity()["Arn"]
-    stack.client("eks").create_access_entry(
-        clusterName=stack.cluster, principalArn=arn, kubernetesGroups=["leeward:read"]
-    )
+def run_leeward(stack: LocalStack, application: str = "a-person") -> Callable[..., subprocess.CompletedProcess[str]]:
+    """The `leeward` command with the rights of a person in the cluster; its calls are recorded as the application's."""
+    arn, eks = stack.client("sts").get_caller_identity()["Arn"], stack.client("eks")
+    if arn not in eks.list_access_entries(clusterName=stack.cluster)["accessEntries"]:
+        groups = ["leeward:read", "leeward:taint"]
+        eks.create_access_entry(clusterName=stack.cluster, principalArn=arn, kubernetesGroups=groups)
     stack.take_over_access_entries()
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "leeward.cli.main", *arguments, "--cluster", stack.cluster],
-            env=stack.environment(),
+            env=stack.environment() | {"AWS_SDK_UA_APP_ID": application},
             capture_output=True,
             text=True,
             check=False,
