@@ -181,3 +181,11 @@ def test_cfn_lint_finds_nothing_that_is_not_explained(packaged):
     found = {match.rule.id: str(match) for match in lint(json.dumps(packaged))}
     assert {rule: message for rule, message in found.items() if rule not in IGNORED_LINT} == {}
     assert set(found) == set(IGNORED_LINT), "an exception that is not needed any more"
+
+
+def test_the_page_about_installing_has_every_parameter():
+    from infra.package.parameters import PARAMETERS, SLOTS
+
+    page = Path("docs/install.md").read_text()
+    named = [parameter.name for parameter in PARAMETERS if parameter.name not in SLOTS[1:-1]]
+    assert [name for name in named if f"`{name}`" not in page] == []

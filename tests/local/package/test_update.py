@@ -35,7 +35,7 @@ def stack(tmp_path_factory, package):
 
 
 def start(stack, instance):
-    """Start a termination by hand, which has all the time of its policy."""
+    """Start a manual termination, which has all the time of its policy."""
     machine = f"arn:aws:states:{stack.region}:{stack.account}:stateMachine:leeward-node-termination"
     stack.client("stepfunctions").start_execution(stateMachineArn=machine, input=f'{{"instance": "{instance}"}}')
 
