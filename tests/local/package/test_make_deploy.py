@@ -40,7 +40,7 @@ def stacks(stack):
 def test_without_yes_nothing_is_deployed_and_nothing_waits(stack):
     done = make(stack)
     assert done.returncode != 0
-    assert "approval" in done.stdout + done.stderr
+    assert "unable to get a confirmation" in done.stdout + done.stderr
     assert "Leeward" not in stacks(stack)
 
 
