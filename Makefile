@@ -17,7 +17,7 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tools lock demo demo-upgrade demo-consolidate local spot rebalance maintenance scale-in pictures tutorial recordings test test-long lint types licences sbom audit check synth wheel package deploy account-test simulate fuzz bench measure clean
+.PHONY: help setup tools lock demo demo-upgrade demo-consolidate local spot rebalance maintenance scale-in pictures tutorial recordings test test-long lint types docs reference licences sbom audit check synth wheel package deploy account-test simulate fuzz bench measure clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -99,6 +99,13 @@ lint: setup
 
 types: setup
 	.venv/bin/mypy
+
+docs: setup  ## the documentation as a site, build/site/index.html: offline, and a dead link or anchor fails it
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
+	@echo build/site/index.html
+
+reference: setup  ## docs/reference and docs/schema/README.md, from the parsers of the command line and the schemas
+	@$(PY) -m documentation
 
 licences: setup  ## docs/licences.md: the licences of all locked packages
 	$(PY) -m supply_chain.licences
