@@ -7,8 +7,9 @@ columns deeper, and plain pipes in code within tables; it does not know alerts (
 import re
 from collections.abc import Iterable, Iterator
 
-ACCOUNT_MARK = "<!-- needs an account -->"
-ACCOUNT_NOTE = '<p class="account">needs an AWS account</p>'
+from documentation.blocks import ACCOUNT
+
+ACCOUNT_NOTE = r'<p class="account">needs an AWS account: \1</p>'
 ALERTS = {"NOTE": "note", "TIP": "tip", "IMPORTANT": "info", "WARNING": "warning", "CAUTION": "danger"}
 FENCE = re.compile(r"^(\s*)(`{3,}|~{3,})")
 _ITEM = re.compile(r"^(\s*)([*+-]|\d+[.)])(\s+)(?=\S)")
@@ -51,7 +52,7 @@ def _alerts(lines: Iterable[str]) -> Iterator[str]:
             yield f"    {line[1:].strip()}".rstrip()
         else:
             inside = False
-            yield _plain_pipes(line) if line.startswith("|") else line.replace(ACCOUNT_MARK, ACCOUNT_NOTE)
+            yield _plain_pipes(line) if line.startswith("|") else ACCOUNT.sub(ACCOUNT_NOTE, line)
 
 
 def _plain_pipes(row: str) -> str:

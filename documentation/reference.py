@@ -35,6 +35,7 @@ def commands() -> str:
         GENERATED,
         "Every command of `leeward` with what it takes, as `leeward COMMAND --help` prints it.",
         "[The `leeward` command](../command-line.md) explains output, exit codes and what each command reads.",
+        "<!-- account: the live examples read a cluster -->",
         "## General options",
         "They may stand before or after the command.",
         *_option_table(_general(parser)),
