@@ -22,8 +22,13 @@ ON_AN_ACCOUNT = {"deploy", "account-test"}  # of make
 KUBECTL = {"annotate", "apply", "config", "cordon", "delete", "describe", "get", "kustomize", "label", "patch", "wait"}
 CDK = {"bootstrap", "deploy", "destroy", "diff", "synth"}
 AWS_OPTIONS = {"output", "profile", "query", "region", "cli-input-json", "no-cli-pager"}
-AWS_OWN = {("eks", "update-kubeconfig"), ("s3", "cp")}  # commands of the AWS CLI that are no calls of an API
-LOCAL = {".", "cd", "cp", "echo", "export", "git", "mkdir", "pipx", "source", "PATH", "jq", "cat"}
+AWS_OWN = {  # commands of the AWS CLI that are no calls of the API, or have options of their own
+    ("cloudformation", "deploy"),
+    ("ec2", "authorize-security-group-ingress"),
+    ("eks", "update-kubeconfig"),
+    ("s3", "cp"),
+}
+LOCAL = {".", "cd", "cp", "echo", "export", "git", "mkdir", "pipx", "sha256sum", "source"}
 ACCOUNT = {"aws", "cdk", "eksctl", "helm", "kubectl", "terraform"}
 LIVE = {"doctor", "pause", "resume", "uninstall", "init"}  # of leeward, unless a folder is given
 
