@@ -80,14 +80,16 @@ def _indented(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _separated(lines: Iterable[str]) -> Iterator[str]:
-    """Insert a blank line before a list or a table that follows a paragraph."""
-    before, in_list, in_table = "", False, False
+    """Insert a blank line before a list or a table that follows a paragraph, also one within an item of the list."""
+    before, in_list, in_table, continued = "", False, False, False
     for line, code in fenced(lines):
         starts_item = not code and bool(_ITEM.match(line))
         starts_row = not code and line.lstrip().startswith("|")
-        if before.strip() and ((starts_item and not in_list) or (starts_row and not in_table)):
+        begins_list = starts_item and (not in_list or continued)
+        if before.strip() and (begins_list or (starts_row and not in_table)):
             yield ""
         if line.strip():
+            continued = not starts_item and (continued or not before.strip())  # a later paragraph of the item
             in_list = starts_item or (in_list and (line.startswith(" ") or before.strip() != ""))
             in_table = starts_row
         elif before.strip():
