@@ -17,13 +17,16 @@ _PARSER = MarkdownIt("commonmark").enable("table")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """One code block. `language` is the first word after the fence, `account` the reason of its mark or None."""
+    """One code block. `language`: first word after the fence; `account`: reason of its mark or of its page's, or None;
+    `marked`: the mark is its own.
+    """
 
     page: str
     line: int
     language: str
     text: str
     account: str | None
+    marked: bool
 
     @property
     def where(self) -> str:
@@ -45,6 +48,7 @@ def blocks(page: str, text: str) -> Iterator[Block]:
             language=(token.info.split() or [""])[0],
             text=token.content,
             account=own[1] if own else whole,
+            marked=own is not None,
         )
 
 

@@ -123,10 +123,19 @@ def of_leeward(arguments):
 
 def of_make(words):
     targets = [word for word in words if "=" not in word]
-    variables = [word.partition("=")[0] for word in words if "=" in word]
+    known = " ".join(recipe(target) for target in targets)
     unknown = [target for target in targets if target not in TARGETS]
-    unknown += [name for name in variables if not re.search(rf"\$\([^)]*\b{name}\b", MAKEFILE)]
-    return f"the Makefile does not know {', '.join(unknown)}" if unknown else ""
+    variables = [word.partition("=")[0] for word in words if "=" in word]
+    unknown += [name for name in variables if not re.search(rf"(?<![A-Z_]){name}(?![A-Z_])", known)]
+    return f"make does not know {', '.join(unknown)}" if unknown else ""
+
+
+def recipe(target):
+    """Text of a target's rule, with the definitions of the variables that it uses."""
+    found = re.search(rf"(?m)^{re.escape(target)}:.*\n(?:\t.*\n)*", MAKEFILE)
+    text = found[0] if found else ""
+    used = re.findall(r"\$\(([A-Z]+)\)", text)
+    return "\n".join([text, *re.findall(rf"(?m)^(?:{'|'.join(used) or '-'}) [?:]?=.*$", MAKEFILE)])
 
 
 def of_python(words):

@@ -5,6 +5,8 @@ A mark is `<!-- account: REASON -->` (documentation/blocks.py). A new block with
 
 from pathlib import Path
 
+import pytest
+
 from documentation.blocks import blocks
 from tests.cli.command import NOON, Command
 from tests.docs.pages import BLOCKS, COMMANDS, DATA, DRAWN, FOLDER, NAMES, OUTPUT, RUN_BY
@@ -26,6 +28,26 @@ def test_every_command_exists_with_its_options():
     assert "\n".join(f"{line.where}: {line.text}: {said}" for line in lines if (said := mistake(line))) == ""
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "leeward plan --snapshop cluster",
+        "kubectl leeward drains NODE",
+        "make demos",
+        "make spot NODES=a",
+        "aws ec2 describe-instance",
+        "aws autoscaling describe-auto-scaling-groups --group web",
+        "kubectl apply -f manifests/role.yaml",
+        "python -m simulations",
+        "cdk up",
+        "frobnicate",
+    ],
+)
+def test_a_command_with_a_mistake_is_found(text):
+    (block,) = blocks("page.md", f"```bash\n{text}\n```\n")
+    assert [mistake(line) for line in commands(block)] != [""]
+
+
 def test_a_block_that_needs_an_account_is_marked():
     assert "\n".join(unmarked(COMMANDS)) == ""
     planted = blocks("page.md", "```bash\nleeward doctor --cluster prod\n```\n")
@@ -36,6 +58,14 @@ def unmarked(found):
     for block in found:
         if block.account is None and block.page not in RUN_BY:
             yield from (f"{line.where}: {line.text}" for line in commands(block) if line.needs_account)
+
+
+def test_a_marked_block_needs_an_account():
+    """A mark of its own, not that of its page: a block that runs without an account is not hidden behind one."""
+    needless = [
+        block.where for block in COMMANDS if block.marked and not any(line.needs_account for line in commands(block))
+    ]
+    assert needless == []
 
 
 def test_a_mark_covers_its_block_or_its_page():
