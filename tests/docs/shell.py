@@ -54,6 +54,10 @@ class Line:
         return self.words[2:] if self.words[:2] == ("kubectl", "leeward") else None
 
     @property
+    def known(self):
+        return self.leeward is not None or self.program in {*LOCAL, *ACCOUNT, *CHECKS}
+
+    @property
     def needs_account(self):
         if self.leeward is not None:
             verb = self.leeward[0] if self.leeward else "help"
@@ -107,7 +111,7 @@ def mistake(line):
         return of_leeward(line.leeward)
     if line.program in CHECKS:
         return CHECKS[line.program](line.words[1:])
-    return "" if line.program in LOCAL | ACCOUNT else f"unknown program {line.program}"
+    return "" if line.known else f"unknown program {line.program}"
 
 
 def of_leeward(arguments):
