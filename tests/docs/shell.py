@@ -26,7 +26,9 @@ AWS_OWN = {  # commands of the AWS CLI that are no calls of the API, or have opt
     ("cloudformation", "deploy"),
     ("ec2", "authorize-security-group-ingress"),
     ("eks", "update-kubeconfig"),
+    ("logs", "tail"),
     ("s3", "cp"),
+    ("s3", "rm"),
 }
 LOCAL = {".", "cd", "cp", "echo", "export", "git", "mkdir", "pipx", "sha256sum", "source"}
 ACCOUNT = {"aws", "cdk", "eksctl", "helm", "kubectl", "terraform"}
