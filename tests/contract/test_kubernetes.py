@@ -246,8 +246,9 @@ def test_attachments_are_read_with_their_node_and_their_volume(cluster):
     assert (attachment.attached, attachment.deletion) == (False, None)
 
 
-def test_volumes_are_read_with_the_zone_that_they_are_in(cluster):
+def test_volumes_are_read_with_their_phase_and_the_zone_that_they_are_in(cluster):
     (volume,) = cluster.api.volumes()
+    assert volume["status"] == {"phase": "Available"}
     (restriction,) = of_volume("shop/db", volume)
     assert restriction.allows(Subnet(id="s", zone="us-east-1b"))
     assert not restriction.allows(Subnet(id="s", zone="us-east-1a"))

@@ -13,12 +13,13 @@ from leeward.model.subnet import Subnet
 
 SUBNET_KEYS = (well_known.SUBNET_LABEL, well_known.CAST_SUBNET_LABEL)
 ZONE_KEYS = (well_known.ZONE_LABEL, "failure-domain.beta.kubernetes.io/zone", "topology.ebs.csi.aws.com/zone")
-_SEVERAL_ZONES = "__"  # a regional volume's label joins its zones so
+_ZONE_SEPARATOR = "__"  # joins the zones in the label of a regional volume
+_NO_LONGER_BOUND = frozenset({"Released", "Failed"})  # phases of a volume that still names its former claim
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expression:
-    """One of `matchExpressions`, for a key that follows from the subnet."""
+    """Entry of `matchExpressions` whose key follows from the subnet."""
 
     key: str
     operator: str
@@ -42,13 +43,15 @@ class Expression:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restriction:
-    """Alternative `terms`, of which one has to hold as a whole. `source` names the object that asks for it."""
+    """Alternative `terms`: in at least one of them, every expression has to hold. `source`: the object that restricts,
+    for messages.
+    """
 
     source: str
     terms: tuple[tuple[Expression, ...], ...]
 
     def allows(self, subnet: Subnet) -> bool:
-        """Return whether a node in the subnet is allowed."""
+        """Return whether a node may be in the subnet."""
         return any(all(expression.holds(subnet) for expression in term) for term in self.terms)
 
 
@@ -65,55 +68,60 @@ def only_zones(source: str, zones: Iterable[str]) -> Restriction:
 
 
 def of_pod(name: str, spec: Mapping[str, Any]) -> tuple[Restriction, ...]:
-    """Return the restrictions of a pod's `nodeSelector` and its required node affinity, from its raw `spec`; `name` as
+    """Return the restrictions of a pod's `nodeSelector` and its required node affinity, from its raw `spec`. `name`:
     namespace/name.
     """
-    found: list[Restriction] = []
+    restrictions: list[Restriction] = []
     selector = {key: value for key, value in (spec.get("nodeSelector") or {}).items() if key in _KEYS}
     if selector:
         term = tuple(Expression(key=key, operator="In", values=(value,)) for key, value in sorted(selector.items()))
-        found.append(Restriction(source=f"the node selector of pod {name}", terms=(term,)))
+        restrictions.append(Restriction(source=f"the node selector of pod {name}", terms=(term,)))
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
-    found += _of_terms(f"the node affinity of pod {name}", required.get("nodeSelectorTerms") or ())
-    return tuple(found)
+    restrictions += _of_terms(f"the node affinity of pod {name}", required.get("nodeSelectorTerms") or ())
+    return tuple(restrictions)
 
 
 def by_claim(volumes: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """Return raw PersistentVolumes by the claim (namespace/name) that each is bound to."""
-    claims = (((volume.get("spec") or {}).get("claimRef") or {}, volume) for volume in volumes)
+    """Return raw PersistentVolumes by the claim (namespace/name) that each is bound to. A volume that its claim has
+    released is left out: it names a former claim, whose successor of the same name is bound to another volume.
+    """
+    bound = (volume for volume in volumes if (volume.get("status") or {}).get("phase") not in _NO_LONGER_BOUND)
+    claims = (((volume.get("spec") or {}).get("claimRef") or {}, volume) for volume in bound)
     return {f"{claim.get('namespace', 'default')}/{claim['name']}": volume for claim, volume in claims if claim}
 
 
 def of_claimed(pod: Pod, volumes: Mapping[str, Mapping[str, Any]]) -> tuple[Restriction, ...]:
-    """Return the restrictions of the pod's bound volumes; `volumes` by claim, as `by_claim` gives them. A claim that is
-    not bound yet restricts nothing: its volume is made where the pod runs.
+    """Return the restrictions of the pod's bound volumes. `volumes`: the result of `by_claim`. A claim that is not
+    bound yet restricts nothing: its volume is created in the zone of the node on which the pod lands.
     """
-    names = [f"{pod.namespace}/{name}" for name in pod.claims]
-    return tuple(found for name in names if name in volumes for found in of_volume(pod.key, volumes[name]))
+    claims = [f"{pod.namespace}/{name}" for name in pod.claims]
+    return tuple(entry for claim in claims if claim in volumes for entry in of_volume(pod.key, volumes[claim]))
 
 
 def of_volume(pod: str, volume: Mapping[str, Any]) -> tuple[Restriction, ...]:
-    """Return the restriction of a PersistentVolume's node affinity, else of its zone label; from its raw JSON."""
+    """Return the restriction of a raw PersistentVolume's node affinity, or else of its zone label. `pod`: for messages,
+    namespace/name.
+    """
     source = f"volume {volume['metadata']['name']} of pod {pod}"
     required = ((volume.get("spec") or {}).get("nodeAffinity") or {}).get("required") or {}
     restrictions = _of_terms(source, required.get("nodeSelectorTerms") or ())
     labels = volume["metadata"].get("labels") or {}
-    zones = next((labels[key].split(_SEVERAL_ZONES) for key in ZONE_KEYS if labels.get(key)), None)
+    zones = next((labels[key].split(_ZONE_SEPARATOR) for key in ZONE_KEYS if labels.get(key)), None)
     if restrictions or zones is None:
         return restrictions
     return (only_zones(source, zones),)
 
 
 def _of_terms(source: str, raw: Sequence[Mapping[str, Any]]) -> tuple[Restriction, ...]:
-    """Return the restriction of raw terms, or nothing when a term allows every subnet; a term without any expression
-    matches nothing, as in Kubernetes.
+    """Return the restriction of raw node selector terms, or nothing when a term allows every subnet. An empty term
+    matches no node, as in Kubernetes.
     """
     terms = tuple(
         tuple(
-            Expression(key=one["key"], operator=one["operator"], values=tuple(one.get("values") or ()))
-            for one in term.get("matchExpressions") or ()
-            if one["key"] in _KEYS
+            Expression(key=entry["key"], operator=entry["operator"], values=tuple(entry.get("values") or ()))
+            for entry in term.get("matchExpressions") or ()
+            if entry["key"] in _KEYS
         )
         for term in raw
         if term.get("matchExpressions") or term.get("matchFields")

@@ -127,7 +127,7 @@ class Kubernetes(Workloads, Protocol):
         ...
 
     def volumes(self) -> Sequence[Mapping[str, Any]]:
-        """Return all PersistentVolumes as raw JSON: name, labels, claim and node affinity."""
+        """Return all PersistentVolumes as raw JSON: name, labels, claim, node affinity and phase."""
         ...
 
     def read(self, what: Listed, parse: Callable[[Mapping[str, Any]], T]) -> Sequence[T]:

@@ -3,7 +3,8 @@ volume affinity."""
 
 import pytest
 
-from leeward.placement.restrictions import of_pod, of_volume, only_subnets, only_zones
+from leeward.model.pod import Pod
+from leeward.placement.restrictions import by_claim, of_claimed, of_pod, of_volume, only_subnets, only_zones
 from tests.unit.placement.builders import a_subnet
 
 A, B = a_subnet("subnet-a", zone="us-east-1a"), a_subnet("subnet-b", zone="us-east-1b")
@@ -101,3 +102,29 @@ def test_a_volume_without_a_zone_binds_no_pod():
 def test_a_group_keeps_to_its_subnets_and_a_caller_to_the_zones_it_names():
     assert allowed([only_subnets("group web", ["subnet-a"])]) == ["subnet-a"]
     assert allowed([only_zones("--zones", ["us-east-1b"])]) == ["subnet-b"]
+
+
+RESTARTED_POD = Pod(namespace="shop", name="db-0", uid="db-0", node="", phase="Pending", claims=("data-db-0",))
+
+
+@pytest.mark.parametrize("phase", ["Released", "Failed"])
+@pytest.mark.parametrize("released_last", [False, True])
+def test_a_released_volume_does_not_bind_the_pod_of_a_new_claim_with_the_old_name(phase, released_last):
+    released = a_claimed_volume("pv-old", "us-east-1a", phase)
+    bound = a_claimed_volume("pv-new", "us-east-1b", "Bound")
+    volumes = by_claim([bound, released] if released_last else [released, bound])
+    found = of_claimed(RESTARTED_POD, volumes)
+    assert [one.source for one in found] == ["volume pv-new of pod shop/db-0"]
+    assert allowed(found) == ["subnet-b"]
+
+
+def a_claimed_volume(name, zone, phase):
+    terms = [{"matchExpressions": [preference("topology.kubernetes.io/zone", "In", zone)]}]
+    return {
+        "metadata": {"name": name},
+        "spec": {
+            "claimRef": {"namespace": "shop", "name": "data-db-0"},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": terms}},
+        },
+        "status": {"phase": phase},
+    }

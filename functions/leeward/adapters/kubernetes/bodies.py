@@ -34,10 +34,11 @@ def node_patch(current: Node, wanted: Node) -> dict[str, Any]:
 
 def volume(raw: Mapping[str, Any]) -> dict[str, Any]:
     """Reduce a PersistentVolume to the fields that Leeward reads."""
-    meta, spec = raw["metadata"], raw.get("spec") or {}
+    meta, spec, phase = raw["metadata"], raw.get("spec") or {}, (raw.get("status") or {}).get("phase")
     return {
         "metadata": {"name": meta["name"], "labels": meta.get("labels") or {}},
         "spec": {name: spec[name] for name in ("claimRef", "nodeAffinity") if spec.get(name)},
+        "status": {"phase": phase} if phase else {},
     }
 
 
