@@ -1,5 +1,6 @@
 """An API server that hangs costs its caller what the budget says, over real sockets with the real client."""
 
+import socket
 import time
 from contextlib import contextmanager
 
@@ -8,6 +9,7 @@ import pytest
 from leeward.adapters.clock import SystemClock
 from leeward.adapters.kubernetes.api import ClusterApi
 from leeward.adapters.kubernetes.client import ClusterClient
+from leeward.adapters.kubernetes.connection import pool
 from leeward.errors import ClusterUnreachableError
 from leeward.model.node import Node, Taint
 from leeward.time_budget import TimeBudget
@@ -76,3 +78,23 @@ def test_two_views_of_one_client_share_its_connections(api):
     kubernetes.nodes()
     kubernetes.within(TimeBudget.of(SystemClock(), 10)).nodes()
     assert len(server._open) == 1
+
+
+class SlowSocket(socket.socket):
+    """A network on which each connection takes a fifth of a second."""
+
+    def connect(self, address):
+        time.sleep(0.2)
+        super().connect(address)
+
+
+def test_a_slow_connection_leaves_its_tls_handshake_the_rest_of_the_connect_time_out(monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        host, port = server.getsockname()
+        connections = pool(None, connections=1).connection_from_host(host, port)
+        monkeypatch.setattr(socket, "socket", SlowSocket)
+        connection = connections.ConnectionCls(host, port, timeout=1.0)
+        connection.connect()
+        left = connection.sock.gettimeout()
+        connection.close()
+    assert 0 < left <= 0.8

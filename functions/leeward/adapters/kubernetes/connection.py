@@ -1,8 +1,8 @@
 """Connections to an API server on which a time-out bounds the whole answer.
 
 urllib3 sets the read time-out on the socket, where it restarts for each read: a server that sends a byte every few
-seconds holds its caller without a limit, and each address of the server's name is tried for the whole connect time-out.
-Here both are totals."""
+seconds holds its caller without a limit. Its connect time-out restarts for each address of the server's name and for
+the TLS handshake. Here both are totals; only the look-up of the name is not bounded."""
 
 import io
 import socket
@@ -14,19 +14,21 @@ import urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
+SHORTEST_SECONDS = 0.01  # for a try to connect, or for a handshake
+
 
 def pool(context: ssl.SSLContext | None, *, connections: int) -> urllib3.PoolManager:
-    """Create a pool for one API server, which retries nothing by itself."""
-    made = urllib3.PoolManager(num_pools=1, maxsize=connections, retries=False, ssl_context=context)
-    made.pool_classes_by_scheme = {"http": _PlainPool, "https": _SecurePool}
-    return made
+    """Create a pool of at most `connections` kept connections to one API server. It retries nothing by itself."""
+    manager = urllib3.PoolManager(num_pools=1, maxsize=connections, retries=False, ssl_context=context)
+    manager.pool_classes_by_scheme = {"http": _PlainPool, "https": _SecurePool}
+    return manager
 
 
 class TotalTimeoutSocket:
-    """Connected socket on which `settimeout` bounds all following reads together, not one read.
+    """Connected socket on which `settimeout` bounds all following reads together, not each read.
 
-    urllib3 sets it once for sending and once for each answer. Writes are bounded by Python itself: `sendall` counts its
-    time-out over all of what it sends.
+    urllib3 calls it once before a request is sent and once before its answer is read. Writes need nothing more: the
+    time-out of Python's `sendall` is a total already.
     """
 
     def __init__(self, inner: Any) -> None:
@@ -37,18 +39,18 @@ class TotalTimeoutSocket:
         return getattr(self._inner, name)
 
     def settimeout(self, seconds: float | None) -> None:
-        """Set the time-out from now on, for everything that follows."""
+        """Set the time, in seconds from now, at which reads end; None: no limit."""
         self._ends = None if seconds is None else time.monotonic() + seconds
         self._inner.settimeout(seconds)
 
     def makefile(self, mode: str = "r", buffering: int | None = None, **_: Any) -> Any:
-        """Return the file from which http.client reads the answer."""
+        """Return the file from which http.client reads the answer; its reads share the time-out."""
         if mode != "rb":
             return self._inner.makefile(mode, buffering)
         return io.BufferedReader(_TotalTimeoutReader(self, self._inner.makefile(mode, buffering=0)))
 
     def start_read(self) -> None:
-        """Give the next read the time that is left. Raises TimeoutError when there is none."""
+        """Set the socket's time-out to the time that is left. Raises TimeoutError when none is left."""
         if self._ends is not None:
             left = self._ends - time.monotonic()
             if left <= 0:
@@ -76,28 +78,33 @@ class _TotalTimeoutReader(io.RawIOBase):
 
 class _TotalTimeouts(HTTPConnection):
     def _new_conn(self) -> socket.socket:
-        """Try the server's addresses one after the other, each for its share of the time left."""
+        """Try the server's addresses one after the other, each for its share of the time left. The TLS handshake has
+        what is left then.
+        """
         limit = float(self.timeout) if isinstance(self.timeout, (int, float)) else None
         ends = None if limit is None else time.monotonic() + limit
         try:
             addresses = socket.getaddrinfo(self.host.strip("[]"), self.port, type=socket.SOCK_STREAM)
-        except OSError as unknown:
-            raise NewConnectionError(self, f"{self.host} has no address: {unknown}") from unknown
+        except OSError as error:
+            raise NewConnectionError(self, f"{self.host} has no address: {error}") from error
         failure = OSError("no address answered")
         for number, address in enumerate(addresses):
-            share = None if ends is None else max(0.01, (ends - time.monotonic()) / (len(addresses) - number))
+            share = None if ends is None else _left(ends) / (len(addresses) - number)
             try:
-                return _connected(address, share)
-            except OSError as refused:
-                failure = refused
+                connected = _connected(address, share)
+            except OSError as error:
+                failure = error
+                continue
+            connected.settimeout(None if ends is None else _left(ends))
+            return connected
         if isinstance(failure, TimeoutError):
             raise ConnectTimeoutError(self, f"connection to {self.host} timed out after {limit} s")
         raise NewConnectionError(self, f"no connection to {self.host}: {failure}") from failure
 
     def connect(self) -> None:
         super().connect()
-        made: Any = TotalTimeoutSocket(self.sock)
-        self.sock = made
+        wrapped: Any = TotalTimeoutSocket(self.sock)
+        self.sock = wrapped
 
 
 class _SecureTotalTimeouts(_TotalTimeouts, HTTPSConnection):
@@ -112,14 +119,19 @@ class _SecurePool(urllib3.HTTPSConnectionPool):
     ConnectionCls = _SecureTotalTimeouts
 
 
+def _left(ends: float) -> float:
+    """Return the seconds until `ends`, at least the shortest time-out: one of 0 would make the socket non-blocking."""
+    return max(SHORTEST_SECONDS, ends - time.monotonic())
+
+
 def _connected(address: tuple[Any, ...], seconds: float | None) -> socket.socket:
-    family, kind, protocol, _, where = address
-    made = socket.socket(family, kind, protocol)
+    family, kind, protocol, _, endpoint = address
+    connected = socket.socket(family, kind, protocol)
     try:
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        made.settimeout(seconds)
-        made.connect(where)
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connected.settimeout(seconds)
+        connected.connect(endpoint)
     except OSError:
-        made.close()
+        connected.close()
         raise
-    return made
+    return connected
