@@ -1,4 +1,4 @@
-"""Ports to SQS: the dead-letter queue, and the delay until a message is delivered again."""
+"""Ports to SQS: the dead-letter queue, and the delay until a failed message is delivered again."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Protocol
 
 
 class DeadLetters(Protocol):
-    """The dead-letter queue, to which malformed messages are sent at once."""
+    """Dead-letter queue, to which malformed messages are sent without a retry."""
 
     def send(self, body: str, *, reason: str, message_id: str) -> None:
-        """Put the body into the dead-letter queue with its reason as attribute `reason`."""
+        """Send the body with the message attributes `reason` and `message_id`, the id of the original message."""
         ...
 
 
 class Redelivery(Protocol):
-    """Delay until the queue delivers failed messages again."""
+    """Delay until a queue delivers failed messages again."""
 
     def after(self, delays: Mapping[str, int], *, queue: str = "") -> None:
-        """Set the delays, receipt handle -> seconds, of messages of one queue (its ARN; empty: the interruption queue).
-        An expired handle is skipped: its message is visible already.
+        """Set the delays of messages of one queue. `delays`: receipt handle -> seconds; `queue`: its ARN, empty for the
+        interruption queue. An expired handle is skipped: its message is visible already.
         """
         ...

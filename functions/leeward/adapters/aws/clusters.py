@@ -1,7 +1,7 @@
 """`ports.kubernetes.Clusters` on Amazon EKS.
 
 Decides where the endpoint of a cluster, its token and its policies are read, and how long they are kept; `access`
-decides with which role."""
+decides which role is used."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class EksKubeConfig:
         self._endpoint: Endpoint | None = None
 
     def endpoint(self, *, fresh: bool = False) -> Endpoint:
-        """Return the endpoint. Raises ClusterUnreachableError while EKS creates the cluster, ObjectGoneError if there
-        is none.
+        """Return the endpoint. Raises ClusterUnreachableError while EKS creates the cluster, ObjectGoneError if the
+        cluster does not exist.
         """
         if fresh or self._endpoint is None:
             self._endpoint = self._look_up()
@@ -61,13 +61,13 @@ class EksKubeConfig:
 
 
 def cluster_client(clients: AwsClients, clock: Clock, access: Access, *, cluster: str, region: str) -> ClusterClient:
-    """Return a client of one cluster's API; its first request looks up the endpoint."""
+    """Return a client of one cluster's API. Its first request looks up the endpoint."""
     tokens = TokenSource(clients, clock, access, cluster=cluster, region=region)
     return ClusterClient(cluster, EksKubeConfig(clients, tokens, cluster=cluster, region=region), clock)
 
 
 class EksClusters:
-    """Clusters of the settings.
+    """Clusters that the settings name.
 
     `access` returns the credentials for a cluster. `event_lost` is called with a message for each Event that could not
     be written. Methods raise InvalidInputError for a cluster that the settings do not name.
@@ -93,18 +93,20 @@ class EksClusters:
         self._apis: dict[str, ClusterApi] = {}
 
     def names(self) -> tuple[str, ...]:
-        """Return the names of the clusters in the settings' order."""
+        """Return the names of the clusters, in the order of the settings."""
         return tuple(self._served)
 
     def policies(self, cluster: str) -> ClusterPolicies:
-        """Return the cluster's policies and pauses, neither older than 60 s."""
+        """Return the cluster's policies and pauses, at most 60 s old. Where the pauses cannot be read, the last known
+        ones are returned with the error in `unreadable`. Raises InvalidPolicyError.
+        """
         policies = self._policies.of_cluster(self._known(cluster).name)
         return replace(policies, pauses=self._pauses.of_cluster(cluster))
 
     def kubernetes(self, cluster: str, *, within: TimeBudget | None = None) -> Kubernetes:
-        """Return the API of the cluster, one client per cluster and process, which keeps its connections.
+        """Return the API of the cluster. Each process has one client per cluster, which keeps its connections.
 
-        `within`: time budget of its requests; None: no limit but those of each request.
+        `within`: time budget of all requests together; None: each request has its own limit only.
         """
         api = self._apis.get(cluster)
         if api is None:

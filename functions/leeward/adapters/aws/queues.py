@@ -1,4 +1,4 @@
-"""`ports.queues` on SQS: the dead-letter queue, and messages that are delivered again at once."""
+"""`ports.queues` on SQS: the dead-letter queue, and the visibility time-outs of failed messages."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ from leeward.adapters.aws.clients import AwsClients, chunks
 from leeward.adapters.aws.errors import aws_call
 
 REASON_CHARACTERS = 1024
-AT_ONCE = 10  # entries that one ChangeMessageVisibilityBatch takes
+BATCH_ENTRIES = 10  # the most that one ChangeMessageVisibilityBatch takes
 
 
 class SqsDeadLetters:
@@ -17,7 +17,7 @@ class SqsDeadLetters:
         self._queue_url = queue_url
 
     def send(self, body: str, *, reason: str, message_id: str) -> None:
-        """Send it. A repeat sends a second copy, which differs only in its own id; the attribute names the first's."""
+        """Send the message. A repeat sends a second copy, with the same attribute `message_id`."""
         attributes = {"reason": reason[:REASON_CHARACTERS] or "unknown", "message_id": message_id or "unknown"}
         with aws_call("sqs:SendMessage", f"the dead-letter queue, message {message_id}"):
             self._clients.get("sqs").send_message(
@@ -30,8 +30,8 @@ class SqsDeadLetters:
 
 
 class SqsRedelivery:
-    """Queues whose own visibility time-out is too long for a spot warning that failed. All of them are beside the
-    interruption queue, whose URL is `queue_url`.
+    """Visibility time-outs of failed messages: the queue's own is too long for a spot warning. `queue_url`: the URL of
+    the interruption queue; all other queues are in the same account and Region.
     """
 
     def __init__(self, clients: AwsClients, queue_url: str) -> None:
@@ -39,13 +39,14 @@ class SqsRedelivery:
         self._queue_url = queue_url
 
     def after(self, delays: Mapping[str, int], *, queue: str = "") -> None:
-        """Set the visibility time-outs. Entries that SQS refuses (an expired handle) are redelivered anyway."""
-        beside, _, own = self._queue_url.rpartition("/")
+        """Set the visibility time-outs. SQS refuses entries with an expired handle: these are visible already."""
+        account_url, _, own = self._queue_url.rpartition("/")
         name = queue.rpartition(":")[2] or own
-        for receipts in chunks(delays, AT_ONCE):
+        url = f"{account_url}/{name}"
+        for receipts in chunks(delays, BATCH_ENTRIES):
             entries = [
                 {"Id": str(number), "ReceiptHandle": receipt, "VisibilityTimeout": delays[receipt]}
                 for number, receipt in enumerate(receipts)
             ]
             with aws_call("sqs:ChangeMessageVisibility", f"queue {name}"):
-                self._clients.get("sqs").change_message_visibility_batch(QueueUrl=f"{beside}/{name}", Entries=entries)
+                self._clients.get("sqs").change_message_visibility_batch(QueueUrl=url, Entries=entries)

@@ -100,7 +100,7 @@ class FolderLaunchSources:
 class FolderTemplates(Refusing):
     """Reads of `ports.compute.Templates`; writes raise NotInSnapshotError. Raises InvalidInputError."""
 
-    holds = "it can only be read"
+    reason = "it can only be read"
 
     def __init__(self, folder: Folder) -> None:
         self._folder = folder

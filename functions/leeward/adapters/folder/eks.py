@@ -47,7 +47,7 @@ class FolderKnownNodegroups:
 class FolderManagedUpdates(Refusing):
     """Reads of `ports.eks.ManagedUpdates`; others raise NotInSnapshotError."""
 
-    holds = "it has no updates of EKS"
+    reason = "it has no updates of EKS"
 
     def __init__(self, folder: Folder) -> None:
         self._nodegroups = FolderNodegroups(folder)

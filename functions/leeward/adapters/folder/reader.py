@@ -1,7 +1,7 @@
-"""Snapshot folder: raw elements of its files, each file read and checked once, when it is first asked for.
+"""Snapshot folder: raw elements of its files, each file read and checked once, at the first use.
 
-Decides what a missing file means (no elements), which policies stand in the folder, and how a port refuses what no
-folder can answer or do; `files.py` opens the files."""
+Decides what a missing file means (no elements), which policies a folder has, and how a port refuses a call that no
+folder can serve; `files.py` opens the files."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -16,7 +16,7 @@ from leeward.policy.parse import parse_documents
 
 
 class Folder:
-    """Folder of one cluster. `cluster`: whose settings policy.yaml may hold, of any cluster if it is empty."""
+    """Folder of one cluster. `cluster`: the only cluster for which policy.yaml may have ClusterSettings; empty: any."""
 
     def __init__(self, directory: str | Path, cluster: str = "") -> None:
         """Raise InvalidInputError for a folder that does not exist."""
@@ -36,8 +36,8 @@ class Folder:
         return self.path(name).is_file()
 
     def elements(self, name: str) -> Sequence[Mapping[str, Any]]:
-        """Return the elements of NAME.json, keys with null left out; none where the file is missing. Raises
-        InvalidInputError naming file, path, found and expected.
+        """Return the elements of NAME.json without the keys whose value is null; none if the file is missing. Raises
+        InvalidInputError, which names the file, the path in it, the value found and the one expected.
         """
         if name not in self._read:
             self._read[name] = read_elements(self.directory, FILES[name])
@@ -45,37 +45,41 @@ class Folder:
 
     @property
     def has_policies(self) -> bool:
-        """True where there is a policy.yaml."""
+        """True if the folder holds a policy.yaml."""
         return (self.directory / POLICY_FILE).exists()
 
     @cached_property
     def policies(self) -> ClusterPolicies:
-        """Policies of policy.yaml, none without that file. Raises InvalidPolicyError."""
+        """Policies of policy.yaml; no policies without that file. Raises InvalidPolicyError."""
         documents = read_documents(self.directory / POLICY_FILE) if self.has_policies else []
         return parse_documents(documents, cluster=self.cluster)
 
 
 class Refusing:
-    """Port whose methods raise NotInSnapshotError, except those that a subclass has. `holds`: what a folder lacks."""
+    """Port whose methods raise NotInSnapshotError, except those that a subclass defines. `reason`: clause of the error
+    that says why; its subject is the folder.
+    """
 
-    holds = "it is a cluster's state at one moment"
+    reason = "it is a cluster's state at one moment"
 
     def __getattr__(self, name: str) -> Any:
-        """Return a method that raises NotInSnapshotError; private and special names are no methods of a port."""
+        """Return a method that raises NotInSnapshotError. Raises AttributeError for private and special names: no port
+        has such a method.
+        """
         if name.startswith("_"):
             raise AttributeError(name)
 
         def refuse(*_: object, **__: object) -> NoReturn:
             raise NotInSnapshotError(
                 f"--snapshot: found a command that needs {type(self).__name__}.{name}, which no folder can answer "
-                f"({self.holds}), expected --cluster NAME"
+                f"({self.reason}), expected --cluster NAME"
             )
 
         return refuse
 
 
 class NotInFolder(Refusing):
-    """Stand-in for a port that a folder has nothing of."""
+    """Port of which a folder can serve no method."""
 
-    def __init__(self, holds: str) -> None:
-        self.holds = holds
+    def __init__(self, reason: str) -> None:
+        self.reason = reason

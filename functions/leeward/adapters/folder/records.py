@@ -37,7 +37,7 @@ class FolderClock:
 class FolderClaims(Refusing):
     """Reads of `ports.records.Claims`: no termination is recorded."""
 
-    holds = "it has no termination records"
+    reason = "it has no termination records"
 
     def read(self, instance: str) -> TerminationRecord | None:
         """Return no record."""
@@ -57,7 +57,7 @@ class FolderClaims(Refusing):
 class FolderUpgrades(Refusing):
     """Reads of `ports.records.Upgrades`: no upgrade is recorded."""
 
-    holds = "it has no records of upgrades"
+    reason = "it has no records of upgrades"
 
     def read(self, group: str) -> UpgradeRecord | None:
         """Return no record."""
@@ -73,7 +73,7 @@ class FolderUpgrades(Refusing):
 class FolderDisruptions(Refusing):
     """Reads of `ports.records.Disruptions`: no run is recorded."""
 
-    holds = "it has no records of disruption runs"
+    reason = "it has no records of disruption runs"
 
     def read(self, cluster: str) -> DisruptionRecord | None:
         """Return no record."""
@@ -84,7 +84,7 @@ class FolderDisruptions(Refusing):
 class FolderCatalog(Refusing):
     """Reads of `ports.records.Catalog`: of the facts that function sync records, the settings of the VPC CNI."""
 
-    holds = "it has no facts of function sync"
+    reason = "it has no facts of function sync"
 
     def __init__(self, clusters: FolderClusters, clock: FolderClock) -> None:
         self._clusters, self._clock = clusters, clock

@@ -75,5 +75,5 @@ def _origins(folder: Folder) -> frozenset[tuple[str, str]]:
     return frozenset((arn[4], arn[3]) for arn in arns if len(arn) > 5)
 
 
-def _absent(holds: str) -> Any:
-    return NotInFolder(holds)
+def _absent(reason: str) -> Any:
+    return NotInFolder(reason)
