@@ -10,7 +10,7 @@ from leeward.errors import LeewardError
 from leeward.telemetry import Telemetry, scopes_of
 from leeward.workflow.steps import log_step
 
-if TYPE_CHECKING:  # the run's steps cold-start without the search for candidates
+if TYPE_CHECKING:  # keeps the search for candidates out of the cold start of fn disrupt
     from leeward.disruption.controller import PlannerResult
 
 DISRUPTIONS_DONE = "DisruptionsDone"
@@ -24,9 +24,11 @@ telemetry = Telemetry("disruption")
 
 
 def decided(result: PlannerResult) -> dict[str, Any]:
-    """Write one line per call. Raises LeewardError for clusters that could not be read: an alarm watches for it."""
+    """Write one line per call and count metrics; return the result as JSON. Raises LeewardError if a cluster could not
+    be read: an alarm watches the function's errors.
+    """
     (telemetry.warning if result.errors else telemetry.info)("decided", result.to_json())
-    for cluster, count in Counter(one.partition(": ")[0] for one in result.timed_out).items():
+    for cluster, count in Counter(entry.partition(": ")[0] for entry in result.timed_out).items():
         telemetry.count({PLANS_TIMED_OUT: count}, {"cluster": cluster})
     for cluster, nodes in result.blocked.items():
         blocked = {node for names in nodes.values() for node in names}

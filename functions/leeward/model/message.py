@@ -7,11 +7,11 @@ from typing import ClassVar
 
 from leeward.model.group import LAUNCHING, TERMINATING
 
-WARM_POOL = "WarmPool"  # of a lifecycle action's Origin and Destination
+WARM_POOL = "WarmPool"  # value of a lifecycle action's Origin and Destination
 
 
 class Kind(StrEnum):
-    """Closed set of message kinds, as `leeward explain-event` prints them."""
+    """Kinds of messages, as `leeward explain-event` prints them."""
 
     SPOT_INTERRUPTION = "spot_interruption"
     REBALANCE_RECOMMENDATION = "rebalance_recommendation"
@@ -26,7 +26,9 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookAction:
-    """Lifecycle action that waits for an answer. `direct`: the hook notified our queue or topic itself."""
+    """Lifecycle action that waits for an answer. `token`: identifies the action to Auto Scaling; `transition`,
+    `origin`, `destination`: as in the event; `direct`: the hook sent it to our queue or topic itself, not EventBridge.
+    """
 
     group: str
     hook: str
@@ -40,26 +42,28 @@ class HookAction:
 
     @property
     def terminating(self) -> bool:
-        """True if the instance is leaving (else it is arriving)."""
+        """True if the instance leaves its group."""
         return self.transition == TERMINATING
 
     @property
     def launching(self) -> bool:
-        """True if the instance is arriving."""
+        """True if the instance joins its group."""
         return self.transition == LAUNCHING
 
     @property
     def without_pods(self) -> bool:
-        """True if the instance enters a warm pool from EC2 or leaves one for EC2: it runs no pods, and its hook is
-        answered at once. A node that returns to its warm pool is full of pods; one that leaves it for the group is
-        launched like any other.
+        """True if the instance is launched into a warm pool or terminated from one: it runs no pods, and its hook is
+        answered at once. False for a node that returns to its warm pool, for it may run pods, and for an instance that
+        joins the group from its warm pool, for it is launched like any other.
         """
         return self.destination == WARM_POOL if self.launching else self.origin == WARM_POOL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """Fields of every message. `event_id`: the same on every redelivery."""
+    """Fields of every message. `event_id`: the same on every redelivery; `at`: the event's own time, or when the queue
+    received it.
+    """
 
     kind: ClassVar[Kind]
 
@@ -72,7 +76,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpotInterruption(Message):
-    """Warning that EC2 takes a spot instance at the deadline."""
+    """Warning that EC2 interrupts a spot instance at the deadline; None if that time cannot be represented."""
 
     kind: ClassVar[Kind] = Kind.SPOT_INTERRUPTION
 
@@ -81,14 +85,14 @@ class SpotInterruption(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebalanceRecommendation(Message):
-    """Notice that a spot instance is at a higher risk of being taken."""
+    """Notice that a spot instance is at an elevated risk of interruption."""
 
     kind: ClassVar[Kind] = Kind.REBALANCE_RECOMMENDATION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityReservationInterruption(Message):
-    """Warning that EC2 takes back the capacity reservation of an instance at the deadline."""
+    """Warning that EC2 reclaims the reserved capacity of an instance at the deadline."""
 
     kind: ClassVar[Kind] = Kind.CAPACITY_RESERVATION
 
@@ -97,7 +101,7 @@ class CapacityReservationInterruption(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduledChange(Message):
-    """AWS Health event about hosts of instances. `deadline`: when the change begins."""
+    """AWS Health event about a change of instances or their hosts. `deadline`: when the change begins."""
 
     kind: ClassVar[Kind] = Kind.SCHEDULED_CHANGE
 
@@ -133,7 +137,7 @@ class LifecycleLaunch(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionEnded(Message):
-    """Step Functions' report that an execution of node-termination has ended badly."""
+    """Step Functions' report that an execution of node-termination has failed, timed out or was aborted."""
 
     kind: ClassVar[Kind] = Kind.EXECUTION_ENDED
 
@@ -143,7 +147,7 @@ class ExecutionEnded(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoOp(Message):
-    """Message without effect, and the reason."""
+    """Message without effect, with the reason."""
 
     kind: ClassVar[Kind] = Kind.NOOP
 
@@ -157,10 +161,10 @@ InterruptionMessage = NodeMessage | ExecutionEnded | NoOp
 
 
 def hook_of(message: InterruptionMessage) -> HookAction | None:
-    """Return the lifecycle action that waits for an answer, None of any other message."""
+    """Return the lifecycle action that waits for an answer, None for any other message."""
     return message.hook if isinstance(message, LifecycleAction) else None
 
 
 def deadline_of(message: InterruptionMessage) -> datetime | None:
-    """Return when EC2 takes the instance, as far as the message itself says."""
+    """Return when EC2 takes the instance or begins its change; None if the message names no such time."""
     return message.deadline if isinstance(message, Warned) else None

@@ -25,7 +25,7 @@ from leeward.policy.document import (
 )
 from leeward.policy.fields import Section, is_text, shown
 
-CNI_VARIABLES = (  # variables that decide how many IPs a node takes, and whether that can be counted at all
+CNI_VARIABLES = (  # variables that decide how many IPs a node takes, and whether they can be counted
     "WARM_ENI_TARGET",
     "WARM_IP_TARGET",
     "MINIMUM_IP_TARGET",
@@ -49,7 +49,7 @@ _ACCOUNT = re.compile(r"[0-9]{12}")
 
 
 def selector(spec: Section) -> Selector:
-    """Read the selector; an empty selector would take every group, so it is refused."""
+    """Read `spec.selector`. An empty one is refused, because it would select every group."""
     problems_before = len(spec.problems.lines)
     with spec.section("selector") as section:
         groups, tags = section.texts("groups"), section.text_map("tags")
@@ -71,7 +71,9 @@ def interruption(spec: Section) -> InterruptionPolicy:
 
 
 def _heartbeat(interruption_section: Section) -> Heartbeat:
-    """Read the heartbeat. An interval past half of Leeward's hooks' time-out loses a hook with one lost heartbeat."""
+    """Read the heartbeat. An interval above half of the time-out of Leeward's hooks is refused: one lost heartbeat
+    would end a hook.
+    """
     with interruption_section.section("heartbeat") as section:
         heartbeat = Heartbeat(
             interval=section.duration_or("interval", None, "auto", 30 * _SECOND, 3600 * _SECOND),
@@ -103,14 +105,14 @@ def drain(spec: Section) -> DrainPolicy:
 
 
 def update(spec: Section) -> UpdatePolicy:
-    """Read `spec.update`; of the two maxima at most one may be set."""
+    """Read `spec.update`. At most one of `maxUnavailable` and `maxUnavailablePercentage` may be set."""
     default = UpdatePolicy()
     with spec.section("update") as section:
         percentage = section.integer("maxUnavailablePercentage", None, 1, 100)
         count = section.integer("maxUnavailable", default.max_unavailable, 1, 100)
         if section.has("maxUnavailablePercentage") and section.has("maxUnavailable"):
             section.refuse("maxUnavailablePercentage", "only one of maxUnavailable and maxUnavailablePercentage")
-        surge, share = section.read("maxSurge", (None, False), _surge, "auto, or a number of nodes or a share from 1")
+        surge, percent = section.read("maxSurge", (None, False), _surge, "auto, or a number of nodes or a share from 1")
         strategy = section.word("strategy", default.strategy, STRATEGIES)
         if surge is not None and strategy == "MINIMAL":
             section.refuse("maxSurge", "auto: strategy MINIMAL launches no node ahead")
@@ -119,7 +121,7 @@ def update(spec: Section) -> UpdatePolicy:
             max_unavailable_percentage=percentage,
             strategy=strategy,
             max_surge=surge,
-            max_surge_percent=share,
+            max_surge_percent=percent,
             order=section.word("order", default.order, ORDERS),
             terminate=section.word("terminate", default.terminate, TERMINATE),
             canary=_canary(section),
@@ -129,18 +131,19 @@ def update(spec: Section) -> UpdatePolicy:
 
 
 def _accounts(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(one, str) and _ACCOUNT.fullmatch(one) for one in value):
+    if not isinstance(value, list) or not all(isinstance(entry, str) and _ACCOUNT.fullmatch(entry) for entry in value):
         raise ValueError("no list of accounts")
     return tuple(dict.fromkeys(value))
 
 
 def _surge(value: Any) -> tuple[int | None, bool]:
+    """Parse `maxSurge` as (nodes or percentage, whether it is a percentage); `auto` is (None, False)."""
     if value == "auto":
         return None, False
-    nodes, share = count_or_share(value)
-    if not nodes:
-        raise ValueError("no node could be replaced: strategy MINIMAL launches none ahead")
-    return nodes, share
+    number, percent = count_or_share(value)
+    if not number:
+        raise ValueError("a surge of 0 is spelled strategy: MINIMAL")
+    return number, percent
 
 
 def _canary(update_section: Section) -> Canary:
@@ -153,7 +156,7 @@ def _canary(update_section: Section) -> Canary:
 
 
 def requirements(spec: Section) -> tuple[Requirement, ...]:
-    """Read `spec.requirements`, and check the values that each operator takes."""
+    """Read `spec.requirements`, and check that each operator has the values it takes."""
     return tuple(_requirement(section) for section in spec.sections("requirements") or ())
 
 
@@ -183,7 +186,7 @@ def _check_values(section: Section, operator: str, values: tuple[str, ...]) -> N
 
 
 def node(spec: Section) -> DesiredNode:
-    """Read `spec.node`, with which drift compares."""
+    """Read `spec.node`, with which drift compares the nodes."""
     with spec.section("node") as section:
         return DesiredNode(
             labels=section.text_map("labels"),
@@ -218,18 +221,18 @@ def repair(spec: Section) -> RepairPolicy:
         return NO_REPAIR
     default = RepairPolicy()
     with spec.section("repair") as section:
-        share = (default.max_unhealthy, default.max_unhealthy_percent)
-        nodes, percent = section.read("maxUnhealthy", share, count_or_share, COUNT_OR_SHARE)
+        default_limit = (default.max_unhealthy, default.max_unhealthy_percent)
+        limit, percent = section.read("maxUnhealthy", default_limit, count_or_share, COUNT_OR_SHARE)
         return RepairPolicy(
             not_ready_after=section.duration("notReadyAfter", default.not_ready_after),
             impaired_after=section.duration("impairedAfter", default.impaired_after),
-            max_unhealthy=nodes,
+            max_unhealthy=limit,
             max_unhealthy_percent=percent,
         )
 
 
 def cni(spec: Section) -> dict[str, str]:
-    """Read `spec.placement.cni`: variables of the aws-node DaemonSet, whose values are judged as the CNI does."""
+    """Read `spec.placement.cni`: variables of the aws-node DaemonSet, as text. Placement reads them as the CNI does."""
     expected = "text, a whole number, or true or false"
     with spec.section("placement") as placement, placement.section("cni") as section:
         values = {name: section.read(name, None, _variable, expected) for name in CNI_VARIABLES}

@@ -1,7 +1,7 @@
-"""Circuit breaker of node repair: when many nodes fail at once, replacing them does not help and makes it worse.
+"""Circuit breaker of node repair: when many nodes fail at once, replacing them makes the outage worse.
 
 Decides whether a node's repair has to wait because of the other nodes; `unhealthy_nodes` decides which node needs
-repair. Sources: Karpenter (node repair stops when more than 20 % of a pool are unhealthy) and Kubernetes' node
+repair. Sources: Karpenter (node repair stops when more than 20 % of a NodePool are unhealthy) and Kubernetes' node
 lifecycle controller, which counts by zone and evicts nothing while all nodes of all zones are NotReady."""
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,23 +17,23 @@ MIN_NODES_FOR_ZONE_OUTAGE = 2  # in a zone with one node, an outage cannot be di
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """Unhealthy nodes among all nodes of a zone or of the cluster."""
+    """Numbers of unhealthy nodes and of all nodes, in a zone or in the cluster."""
 
     unhealthy: int
     nodes: int
 
     @classmethod
     def of(cls, unhealthy: Iterable[bool]) -> "Share":
-        """Count the nodes; `unhealthy` has one entry for each node."""
-        nodes = tuple(unhealthy)
-        return cls(unhealthy=sum(nodes), nodes=len(nodes))
+        """Count the nodes. `unhealthy`: for each node, whether it is unhealthy."""
+        entries = tuple(unhealthy)
+        return cls(unhealthy=sum(entries), nodes=len(entries))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CircuitBreaker:
-    """Counts of unhealthy nodes, made once per pass over all nodes of the cluster, whichever tool manages them.
+    """Counts of unhealthy nodes, made once per pass over all nodes of the cluster, whether Leeward manages them or not.
 
-    `zones`: counts by zone, without nodes whose zone is unknown.
+    `zones`: counts by zone, without nodes whose zone is unknown; `all_not_ready`: no node of the cluster is Ready.
     """
 
     all_not_ready: bool
@@ -42,8 +42,8 @@ class CircuitBreaker:
 
     @classmethod
     def of(cls, state: ClusterState) -> "CircuitBreaker":
-        """Count the nodes of a cluster. Nodes whose instance has ended or has a newer Node object are left out; nodes
-        under repair count as unhealthy.
+        """Count the nodes of a cluster. Nodes whose instance has ended or has a newer Node object are left out. Nodes
+        under repair are counted: otherwise the limit would allow the next nodes as soon as a repair begins.
         """
         alive = [node for node in state.nodes if not (state.has_ended(node) or state.is_superseded(node))]
         zones: dict[str, list[bool]] = {}
@@ -88,7 +88,7 @@ def most_unhealthy(rules: RepairPolicy, nodes: int) -> int:
 
 
 def _is_unhealthy(node: Node, state: ClusterState) -> bool:
-    """Return whether the node is NotReady or its instance fails a status check, for however short a time."""
+    """Return whether the node is NotReady or its instance fails a status check, however short that has lasted."""
     return not node.ready or node.instance_id in known_or(state.impaired, {})
 
 

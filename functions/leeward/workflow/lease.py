@@ -1,5 +1,7 @@
-"""Lease of an execution on its record: a record names the execution that works on it, and each write is conditional on
-the version that was read, so that of any number of executions one goes on and the others end."""
+"""Lease of an execution on its record: the record names the execution that works on it.
+
+Each write is conditional on the version that was read. Of several executions for one record, one continues and the
+others end."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, Self, TypeVar
@@ -10,7 +12,7 @@ from leeward.workflow.steps import RunDocument, Step
 
 
 class LeaseLostError(RecordChangedError):
-    """Another execution has taken the lease: this one must not write any more."""
+    """Another execution has taken the lease: this one must not write the record again. The message names the other."""
 
 
 class LeasedRun(RunDocument, Protocol):
@@ -22,7 +24,7 @@ class LeasedRun(RunDocument, Protocol):
 
 
 class Versioned(Protocol):
-    """Record with the version that it was read at."""
+    """Record with the version at which it was read."""
 
     @property
     def version(self) -> int: ...
@@ -33,7 +35,7 @@ V = TypeVar("V", bound=Versioned)
 
 
 def guarded(steps: Mapping[str, Step[R]]) -> dict[str, Step[R]]:
-    """Wrap the steps: an execution that has lost the lease ends, and names the one that has it."""
+    """Wrap the steps (by name): where one raises LeaseLostError, its execution ends with the message as reason."""
 
     def wrapped(step: Step[R]) -> Step[R]:
         def take(run: R, call: Mapping[str, Any], ports: Ports) -> R:
@@ -48,10 +50,10 @@ def guarded(steps: Mapping[str, Step[R]]) -> dict[str, Step[R]]:
 
 
 def write_version(record: V, write: Callable[[V], V | None], subject: str) -> V:
-    """Write the record and return it. `write` returns None where the record is of another version by now. Raises
-    RecordChangedError, and the step is run again.
+    """Write the record and return it with its new version. `write` returns None if the record has another version by
+    now: then RecordChangedError is raised, and Step Functions retries the step. `subject`: for the message.
     """
-    done = write(record)
-    if done is None:
+    written = write(record)
+    if written is None:
         raise RecordChangedError(f"{subject}: another writer was first at version {record.version}")
-    return done
+    return written
