@@ -1,26 +1,25 @@
-"""Worst that a function could do with a right on a wildcard, if it ran foreign code: one sentence for each action that
-is not a read.
+"""Worst case of each permission on a wildcard resource that is not a read, if the function ran foreign code.
 
-`findings.py` puts it into the acknowledgement of the wildcard, so that a review of the stack reads it there. What holds
-the right down (a tag, a condition) is the permission's reason; the sentence says what is left.
+`findings.py` adds it to the cdk-nag acknowledgement of the wildcard, where a review of the stack finds it. The
+permission's reason names what limits it (a tag, a condition); the worst case is what the limit leaves possible.
 """
 
 from collections.abc import Mapping
 
 _GROUPS = "of the configured clusters"
-_OF_TEMPLATES = "from templates of the configured clusters: cost, and user data of its own with a node role"
+_OF_TEMPLATES = "from templates of the configured clusters: cost, and user data of its own choice with a node role"
 _NO_CODE = "no code of ours runs with this role, Step Functions alone does"
-_VPC = "nothing by code of ours: the condition denies it what Lambda itself may do"
+_VPC = "can do nothing with it: the condition denies it to the function's own code"
 
 RISKS: Mapping[str, str] = {
-    "autoscaling:CompleteLifecycleAction": f"ends any instance {_GROUPS} that a hook holds, undrained",
+    "autoscaling:CompleteLifecycleAction": f"ends any instance {_GROUPS} that a hook holds, without a drain",
     "autoscaling:RecordLifecycleActionHeartbeat": f"holds instances {_GROUPS} in their hooks, 48 hours at most",
-    "autoscaling:DeleteLifecycleHook": f"removes any hook of groups {_GROUPS}, so that their instances end unprepared",
+    "autoscaling:DeleteLifecycleHook": f"removes any hook of groups {_GROUPS}: instances end without a drain",
     "autoscaling:PutLifecycleHook": f"puts a hook on groups {_GROUPS} that abandons every launch",
     "autoscaling:LaunchInstances": f"launches instances in groups {_GROUPS}, up to their MaxSize",
-    "autoscaling:ResumeProcesses": f"resumes processes of groups {_GROUPS} that their owner has suspended",
+    "autoscaling:ResumeProcesses": f"resumes scaling processes of groups {_GROUPS} that their owner has suspended",
     "autoscaling:SuspendProcesses": f"keeps groups {_GROUPS} from launching and from replacing instances",
-    "autoscaling:TerminateInstanceInAutoScalingGroup": f"ends every instance of groups {_GROUPS}, undrained",
+    "autoscaling:TerminateInstanceInAutoScalingGroup": f"ends every instance of groups {_GROUPS}, without a drain",
     "autoscaling:UpdateAutoScalingGroup": f"scales groups {_GROUPS} to zero or to any size, and so to any cost",
     "ec2:CreateFleet": f"launches instances {_OF_TEMPLATES}",
     "ec2:RunInstances": f"launches instances {_OF_TEMPLATES}",
@@ -44,4 +43,4 @@ RISKS: Mapping[str, str] = {
     "logs:DeleteLogDelivery": f"ends the delivery of other services' logs; {_NO_CODE}",
     "logs:PutResourcePolicy": f"lets other principals write into the account's log groups; {_NO_CODE}",
 }
-"""Action -> the worst, as a clause whose subject is the function."""
+"""IAM action -> worst case, as a clause whose subject is the function."""
