@@ -15,6 +15,7 @@ from local.cluster.objects import Obj
 from local.cluster.timestamps import rfc3339
 
 MAGIC = b"k8s\x00"
+TRUNCATED = "truncated protobuf message"
 Value = bytes | int
 
 # number, name, type; `*` after a type: repeated; `?`: a pointer, so that zero is a value; `-`: ignored
@@ -91,26 +92,30 @@ _TABLES = {message: _table(text) for message, text in _MESSAGES.items()}
 
 
 def decoded(body: bytes) -> Obj:
-    """Return the object as in JSON. Raises 400 for a body that is no protobuf, 415 for a message or field that is not
-    listed.
+    """Return the object in its JSON form. `body` begins with MAGIC. Raises 400 if the rest is no protobuf message, 415
+    for a message or field that is not listed.
     """
-    wrapper = {number: value for number, value in fields(body.removeprefix(MAGIC)) if isinstance(value, bytes)}
-    named = {number: value for number, value in fields(wrapper.get(1, b"")) if isinstance(value, bytes)}
-    version, kind = named.get(1, b"").decode(), named.get(2, b"").decode()
+    wrapper = dict(fields(body.removeprefix(MAGIC)))
+    type_meta = dict(fields(_bytes(wrapper.get(1, b""))))
+    version, kind = _text(type_meta.get(1, b"")), _text(type_meta.get(2, b""))
     if kind not in _TABLES:
         raise unsupported_media(
             f"the local cluster reads no {kind} in protobuf: use kubectl create -f or kubectl apply"
         )
-    return {"apiVersion": version, "kind": kind, **_message(kind, wrapper.get(2, b""))}
+    return {"apiVersion": version, "kind": kind, **_message(kind, _bytes(wrapper.get(2, b"")))}
 
 
 def fields(message: bytes) -> Iterator[tuple[int, Value]]:
-    """Return (field number, bytes or integer) of every field. Raises 400 for any other wire type."""
+    """Yield (field number, bytes or integer) of every field. Raises 400 for a truncated message, and for wire types
+    other than varint and length-delimited.
+    """
     position = 0
     while position < len(message):
         tag, position = _varint(message, position)
         if tag & 7 == 2:
             length, position = _varint(message, position)
+            if position + length > len(message):
+                raise bad_request(TRUNCATED)
             yield tag >> 3, message[position : position + length]
             position += length
         elif tag & 7 == 0:
@@ -129,55 +134,63 @@ def _varint(message: bytes, position: int) -> tuple[int, int]:
         if byte < 0x80:
             return value, position
         shift += 7
-    raise bad_request("truncated protobuf message")
+    raise bad_request(TRUNCATED)
 
 
 def _message(kind: str, data: bytes) -> Obj:
     result: Obj = {}
     for number, raw in fields(data):
-        name, listed = _TABLES[kind].get(number, ("", ""))
+        name, field_type = _TABLES[kind].get(number, ("", ""))
         if not name:
             raise unsupported_media(f"the local cluster does not read field {number} of {kind} in protobuf")
-        if listed.endswith("*"):
-            result.setdefault(name, []).append(_value(listed[:-1], raw))
-        elif listed in ("map", "bytemap", "quantities"):
-            key, value = _entry(listed, raw)
+        if field_type.endswith("*"):
+            result.setdefault(name, []).append(_value(field_type[:-1], raw))
+        elif field_type in ("map", "bytemap", "quantities"):
+            key, value = _entry(field_type, raw)
             result.setdefault(name, {})[key] = value
-        elif listed != "-":
-            value = _value(listed.rstrip("?"), raw)
-            if value not in ("", None, 0) or listed.endswith("?"):
+        elif field_type != "-":
+            value = _value(field_type.rstrip("?"), raw)
+            if value not in ("", None, 0) or field_type.endswith("?"):
                 result[name] = value
     return result
 
 
-def _entry(listed: str, raw: Value) -> tuple[str, Any]:
-    pair = dict(fields(_bytes(raw)))
-    values: dict[str, Callable[[bytes], str]] = {
-        "map": bytes.decode,
-        "bytemap": lambda value: base64.b64encode(value).decode(),
+def _entry(field_type: str, raw: Value) -> tuple[str, Any]:
+    """Return key and value of one entry of a map, which is a message with the fields 1 and 2."""
+    entry = dict(fields(_bytes(raw)))
+    readers: dict[str, Callable[[Value], str]] = {
+        "map": _text,
+        "bytemap": lambda value: base64.b64encode(_bytes(value)).decode(),
         "quantities": _quantity,
     }
-    return _bytes(pair.get(1, b"")).decode(), values[listed](_bytes(pair.get(2, b"")))
+    return _text(entry.get(1, b"")), readers[field_type](entry.get(2, b""))
 
 
-def _value(kind: str, raw: Value) -> Any:
-    reader = _SCALARS.get(kind)
-    return _message(kind, _bytes(raw)) if reader is None else reader(raw)
+def _value(field_type: str, raw: Value) -> Any:
+    reader = _SCALARS.get(field_type)
+    return _message(field_type, _bytes(raw)) if reader is None else reader(raw)
 
 
 def _time(raw: Value) -> str | None:
-    """Return the time; None for the zero time, which has no seconds."""
+    """Return the time in RFC 3339; None for the zero time, which has no seconds."""
     seconds = dict(fields(_bytes(raw))).get(1)
     return None if seconds is None else rfc3339(float(_signed(seconds)))
 
 
 def _quantity(raw: Value) -> str:
-    return _bytes(dict(fields(_bytes(raw))).get(1, b"")).decode()
+    return _text(dict(fields(_bytes(raw))).get(1, b""))
 
 
 def _int_or_string(raw: Value) -> int | str:
     parts = dict(fields(_bytes(raw)))
-    return _bytes(parts.get(3, b"")).decode() if parts.get(1) else _signed(parts.get(2, 0))
+    return _text(parts.get(3, b"")) if parts.get(1) else _signed(parts.get(2, 0))
+
+
+def _text(raw: Value) -> str:
+    try:
+        return _bytes(raw).decode()
+    except UnicodeDecodeError as error:
+        raise bad_request("text in protobuf that is not UTF-8") from error
 
 
 def _bytes(raw: Value) -> bytes:
@@ -193,7 +206,7 @@ def _signed(raw: Value) -> int:
 
 
 _SCALARS: dict[str, Callable[[Value], Any]] = {
-    "str": lambda raw: _bytes(raw).decode(),
+    "str": _text,
     "int": _signed,
     "bool": bool,
     "Time": _time,

@@ -49,6 +49,9 @@ def test_zero_replicas_are_zero():
         (wrapped("v1", "ConfigMap", field(9, "more")), 415),
         (protobuf.MAGIC + b"\x0a", 400),
         (protobuf.MAGIC + b"\x0d\x00\x00\x00\x00", 400),
+        (wrapped("v1", "ConfigMap", field(2, field(1, "colour") + field(2, "red")))[:-1], 400),
+        (wrapped("v1", "ConfigMap", field(1, field(1, b"\xff"))), 400),
+        (wrapped("v1", "ConfigMap", field(1, 1)), 400),
     ],
 )
 def test_what_is_not_known_is_refused(body, code):
