@@ -1,6 +1,6 @@
-"""Subnets with other users: addresses that are in use besides those of the instances here.
+"""Subnets with other users: addresses in use beyond those of the local instances.
 
-moto counts one address for each interface; pods, load balancers and other users of the subnet take the rest.
+moto counts one address for each network interface. In a real subnet, pods, load balancers and others use more.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from local.aws.pins import expect, replace
 
 
 class Tenants:
-    """Addresses held by other users, by subnet id. Instances started or terminated afterwards are counted as usual."""
+    """Addresses that other users hold, by subnet id. Instances started or terminated later are counted as usual."""
 
     def __init__(self) -> None:
-        self._left: dict[str, int] = {}  # requested, and not yet calculated
+        self._requested: dict[str, int] = {}  # free addresses to leave, until the next read turns them into `_held`
         self._held: dict[str, int] = {}
 
     def install(self, control: Control) -> None:
-        """Patch what DescribeSubnets and launches read, and add the route `PUT subnets/ID`."""
+        """Patch the count that DescribeSubnets and launches read, and add the route `PUT subnets/ID`."""
         counted = Subnet.__dict__.get("available_ip_address_count")
         expect("moto", isinstance(counted, property), "Subnet.available_ip_address_count is no property")
         assert isinstance(counted, property)
@@ -30,16 +30,16 @@ class Tenants:
         control.add("PUT", "subnets/{id}", self._put)
 
     def _free(self, counted: property, subnet: Any) -> int:
-        there = int(counted.__get__(subnet))
-        if subnet.id in self._left:
-            self._held[subnet.id] = max(there - self._left.pop(subnet.id), 0)
-        return max(there - self._held.get(subnet.id, 0), 0)
+        unheld = int(counted.__get__(subnet))
+        if subnet.id in self._requested:
+            self._held[subnet.id] = max(unheld - self._requested.pop(subnet.id), 0)
+        return max(unheld - self._held.get(subnet.id, 0), 0)
 
     def _put(self, request: Request) -> None:
-        """Let other users take or release addresses until `freeIps` are left; null: they release all."""
+        """Let other users take or release addresses until `freeIps` are free; null: they release all of theirs."""
         name, free = request.path["id"], request.body.get("freeIps")
         with model_lock:
             self._held.pop(name, None)
-            self._left.pop(name, None)
+            self._requested.pop(name, None)
             if free is not None:
-                self._left[name] = int(free)
+                self._requested[name] = int(free)

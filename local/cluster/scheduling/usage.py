@@ -1,4 +1,4 @@
-"""Usage of each node, updated with every write: resources, host ports, and the pods on each node."""
+"""Usage of each node, updated with every write: reserved resources, host ports, and the pods on the node."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from .placed import Placed
 
 
 class NodeUsage:
-    """Usage in thousandths of each resource. Finished pods hold nothing, pods that are being deleted everything."""
+    """Usage of all nodes, in thousandths of each resource's unit. A finished pod reserves nothing; a pod that is being
+    deleted still reserves everything it requests.
+    """
 
     def __init__(self) -> None:
         self.placed = Placed()
@@ -27,33 +29,33 @@ class NodeUsage:
         self._shares: dict[str, float] = {}
 
     def free(self, node: str) -> dict[str, int]:
-        """Return allocatable minus reserved amounts, by resource."""
-        found = self._free.get(node)
-        if found is None:
+        """Return allocatable minus reserved thousandths, by resource; empty for an unknown node."""
+        free = self._free.get(node)
+        if free is None:
             used = self._used.get(node, {})
             allocatable = self._allocatable.get(node, {})
-            found = {name: amount - used.get(name, 0) for name, amount in allocatable.items()}
-            self._free[node] = found
-        return found
+            free = {name: amount - used.get(name, 0) for name, amount in allocatable.items()}
+            self._free[node] = free
+        return free
 
     def requested_share(self, node: str) -> float:
-        """Return the sum of the reserved shares of cpu and memory."""
-        found = self._shares.get(node)
-        if found is None:
+        """Return the reserved share of cpu plus that of memory: 0 to 2."""
+        share = self._shares.get(node)
+        if share is None:
             allocatable, free = self._allocatable.get(node, {}), self.free(node)
-            found = sum(
+            share = sum(
                 (1 - free[name] / allocatable[name] for name in ("cpu", "memory") if allocatable.get(name)), 0.0
             )
-            self._shares[node] = found
-        return found
+            self._shares[node] = share
+        return share
 
     def siblings(self, node: str, owner: str) -> int:
-        """Return the number of pods of one controller on the node."""
+        """Return the number of the node's pods whose controller has the uid `owner`."""
         counts = self._owners.get(node)
         return counts[owner] if counts is not None else 0
 
     def ports(self, node: str) -> list[HostPort]:
-        """Return the host ports in use."""
+        """Return the host ports in use on the node."""
         return [port for port, count in self._ports.get(node, {}).items() if count > 0]
 
     def observe_node(self, change: Change) -> None:

@@ -1,4 +1,4 @@
-"""Attributes of one request in admission, and their match with the rules and selectors of a policy or webhook."""
+"""Attributes of one request in admission, and whether the rules and selectors of a policy or webhook match them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from local.cluster.resources import Resource
 from local.cluster.selectors import label_selector_matches
 from local.cluster.store import Store
 
-# policies and webhooks never apply to the objects that define them: a broken one could not be removed
+# policies and webhooks do not apply to the objects that define them: otherwise a broken one could not be removed
 EXEMPT_GROUP = "admissionregistration.k8s.io"
-_OTHER_KINDS = {
+_SUBRESOURCE_KINDS = {  # (group, version, kind) of the object that a request to the subresource carries
     "eviction": ("policy", "v1", "Eviction"),
     "scale": ("autoscaling", "v1", "Scale"),
     "binding": ("", "v1", "Binding"),
@@ -29,7 +29,9 @@ class Operation(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attributes:
-    """admission.Attributes: `obj` is None for a deletion, `old` for a creation."""
+    """Attributes of a request, as Go's `admission.Attributes`. `obj`: the object after the request, None for a
+    deletion; `old`: the object before it, None for a creation.
+    """
 
     operation: Operation
     resource: Resource
@@ -42,30 +44,30 @@ class Attributes:
 
     @property
     def kind(self) -> tuple[str, str, str]:
-        """Group, version and kind of the object, which a subresource may change (Eviction, Scale)."""
-        own = (self.resource.group, self.resource.version, self.resource.kind)
-        return _OTHER_KINDS.get(self.subresource, own)
+        """Group, version and kind of the object in the request; subresources have their own (Eviction, Scale)."""
+        of_resource = (self.resource.group, self.resource.version, self.resource.kind)
+        return _SUBRESOURCE_KINDS.get(self.subresource, of_resource)
 
 
 def rule_covers(rule: Obj, attributes: Attributes) -> bool:
     """Return whether one entry of `rules` or `resourceRules` covers the request."""
     resource = attributes.resource
     return (
-        _named(rule.get("operations"), attributes.operation.value)
-        and _named(rule.get("apiGroups"), resource.group)
-        and _named(rule.get("apiVersions"), resource.version)
-        and any(_covers(pattern, attributes) for pattern in rule.get("resources") or [])
+        _includes(rule.get("operations"), attributes.operation.value)
+        and _includes(rule.get("apiGroups"), resource.group)
+        and _includes(rule.get("apiVersions"), resource.version)
+        and any(_names_resource(pattern, attributes) for pattern in rule.get("resources") or [])
         and _in_scope(rule.get("scope") or "*", attributes)
         and attributes.name in (rule.get("resourceNames") or [attributes.name])
     )
 
 
-def _named(values: list[str] | None, wanted: str) -> bool:
-    return "*" in (values or []) or wanted in (values or [])
+def _includes(values: list[str] | None, value: str) -> bool:
+    return "*" in (values or []) or value in (values or [])
 
 
-def _covers(pattern: str, attributes: Attributes) -> bool:
-    """Match `pods`, `pods/eviction`, `pods/*` (with the pods themselves), `*`, `*/scale`, `*/*`."""
+def _names_resource(pattern: str, attributes: Attributes) -> bool:
+    """Match `pods`, `pods/eviction`, `pods/*` (with the pods themselves), `*` (no subresource), `*/scale`, `*/*`."""
     plural, _, subresource = pattern.partition("/")
     return plural in ("*", attributes.resource.plural) and subresource in ("*", attributes.subresource)
 
@@ -85,9 +87,9 @@ def selected(matcher: Obj, attributes: Attributes, store: Store) -> bool:
 
 
 def _namespace_selected(selector: Obj, attributes: Attributes, store: Store) -> bool:
-    """Match the namespace selector, which never excludes a cluster-scoped object that is no Namespace."""
+    """Match the namespace selector. Of cluster-scoped objects it applies to Namespaces alone, by their own labels."""
     if attributes.resource.plural == "namespaces":
-        return label_selector_matches(selector, labels_of(attributes.obj or attributes.old or {"metadata": {}}))
+        return label_selector_matches(selector, _labels(attributes)[0])
     if attributes.namespace is None:
         return True
     namespace = store.find("namespaces", attributes.namespace)
@@ -95,6 +97,10 @@ def _namespace_selected(selector: Obj, attributes: Attributes, store: Store) -> 
 
 
 def _object_selected(selector: Obj, attributes: Attributes) -> bool:
-    """Match the object before or after the write; an absent one matches only the empty selector."""
-    labels = [labels_of(obj) for obj in (attributes.obj, attributes.old) if obj is not None]
-    return any(label_selector_matches(selector, entry) for entry in labels or [{}])
+    """Match the object after the write or before it: either is enough."""
+    return any(label_selector_matches(selector, labels) for labels in _labels(attributes))
+
+
+def _labels(attributes: Attributes) -> list[dict[str, str]]:
+    """Return the labels of the object after the write and before it; every request has at least one of the two."""
+    return [labels_of(obj) for obj in (attributes.obj, attributes.old) if obj is not None]
