@@ -1,23 +1,28 @@
-"""Defaults that the API server writes into new objects, as far as clients of node lifecycles read them."""
+"""Defaults that the API server writes into objects, as far as clients that manage nodes read them.
+
+Rules: `pkg/apis/*/v1/defaults.go` and the admission plugins Priority and DefaultTolerationSeconds of Kubernetes."""
 
 from __future__ import annotations
 
-from .objects import Obj, copied
+from .objects import Obj
+from .quantities import resource_list
 from .resources import Resource
 
 _SYSTEM_PRIORITIES = {"system-node-critical": 2000001000, "system-cluster-critical": 2000000000}
-_NODE_PROBLEMS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_TOLERATED_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _FIRST_PHASES = {"Namespace": "Active", "PersistentVolumeClaim": "Pending", "PersistentVolume": "Available"}
-_COUNTED = frozenset({"Deployment", "ReplicaSet", "DaemonSet", "StatefulSet", "PodDisruptionBudget", "Job"})
+_GENERATION_KINDS = frozenset({"Deployment", "ReplicaSet", "DaemonSet", "StatefulSet", "PodDisruptionBudget", "Job"})
 
 
 def counts_generations(resource: Resource) -> bool:
-    """Return whether a change of the spec raises metadata.generation."""
-    return resource.kind in _COUNTED
+    """Return whether each change of the spec raises metadata.generation."""
+    return resource.kind in _GENERATION_KINDS
 
 
 def defaulted(resource: Resource, obj: Obj, priority_classes: dict[str, int]) -> Obj:
-    """Fill in defaults, in place, for an object that is about to be stored."""
+    """Fill in the defaults of an object that is about to be stored, in place, and return it. `priority_classes`: value
+    by name.
+    """
     if resource.kind == "Pod":
         _pod(obj, priority_classes)
     elif resource.kind in ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"):
@@ -41,8 +46,8 @@ def defaulted(resource: Resource, obj: Obj, priority_classes: dict[str, int]) ->
 
 
 def fresh_status(resource: Resource, obj: Obj) -> None:
-    """Set the status as create strategies do: pods start Pending, nodes keep theirs (the kubelet registers with
-    it).
+    """Set the status of a new object as the resource's create strategy does: pods are Pending, nodes keep the status
+    with which the kubelet registers them.
     """
     if resource.kind == "Pod":
         obj["status"] = {"phase": "Pending", "qosClass": _qos(obj)}
@@ -73,7 +78,7 @@ def _pod(pod: Obj, priority_classes: dict[str, int]) -> None:
     spec.setdefault("priority", priority)
     spec.setdefault("serviceAccountName", "default")
     tolerations = spec.setdefault("tolerations", [])
-    for key in _NODE_PROBLEMS:
+    for key in _TOLERATED_TAINTS:
         if not any(_covers(toleration, key) for toleration in tolerations):
             entry = {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
             tolerations.append(entry)
@@ -84,7 +89,7 @@ def _covers(toleration: Obj, key: str) -> bool:
 
 
 def pod_spec_defaults(spec: Obj) -> None:
-    """Fill in defaults that also apply to pod templates."""
+    """Fill in the defaults that a pod and a pod template share."""
     spec.setdefault("restartPolicy", "Always")
     spec.setdefault("terminationGracePeriodSeconds", 30)
     spec.setdefault("dnsPolicy", "ClusterFirst")
@@ -98,17 +103,22 @@ def pod_spec_defaults(spec: Obj) -> None:
 
 
 def _qos(pod: Obj) -> str:
-    resources = [container.get("resources") or {} for container in pod["spec"].get("containers") or []]
-    if not any(entry.get("requests") or entry.get("limits") for entry in resources):
+    """Return the QoS class, which follows from cpu and memory of all containers, init containers included.
+
+    Rule: `pkg/apis/core/v1/helper/qos` of Kubernetes.
+    """
+    spec = pod["spec"]
+    containers = [*(spec.get("containers") or []), *(spec.get("initContainers") or [])]
+    resources = [container.get("resources") or {} for container in containers]
+    amounts = [(_cpu_and_memory(entry.get("requests")), _cpu_and_memory(entry.get("limits"))) for entry in resources]
+    if not any(requests or limits for requests, limits in amounts):
         return "BestEffort"
-    same = all(
-        {"cpu", "memory"} <= set(entry.get("limits") or {}) and entry.get("requests") == entry.get("limits")
-        for entry in resources
-    )
-    return "Guaranteed" if same else "Burstable"
+    guaranteed = all(len(limits) == 2 and requests == limits for requests, limits in amounts)
+    return "Guaranteed" if guaranteed else "Burstable"
 
 
-_STRATEGY = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "25%", "maxSurge": "25%"}}
+def _cpu_and_memory(values: Obj | None) -> dict[str, int]:
+    return {name: amount for name, amount in resource_list(values).items() if name in ("cpu", "memory") and amount}
 
 
 def _workload(kind: str, obj: Obj) -> None:
@@ -118,30 +128,30 @@ def _workload(kind: str, obj: Obj) -> None:
     pod_spec_defaults(template.setdefault("spec", {}))
     if kind != "DaemonSet":
         spec.setdefault("replicas", 1)
-    if kind == "Deployment":
-        strategy = spec.setdefault("strategy", copied(_STRATEGY))
-        if strategy.setdefault("type", "RollingUpdate") == "RollingUpdate":
-            rolling = strategy.setdefault("rollingUpdate", {})
-            rolling.setdefault("maxUnavailable", "25%")
-            rolling.setdefault("maxSurge", "25%")
+    if kind != "ReplicaSet":
         spec.setdefault("revisionHistoryLimit", 10)
+    if kind == "Deployment":
+        _rolling_update(spec.setdefault("strategy", {}), {"maxUnavailable": "25%", "maxSurge": "25%"})
         spec.setdefault("progressDeadlineSeconds", 600)
     if kind == "DaemonSet":
-        rolling_update = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1, "maxSurge": 0}}
-        spec.setdefault("updateStrategy", rolling_update)
-        spec.setdefault("revisionHistoryLimit", 10)
+        _rolling_update(spec.setdefault("updateStrategy", {}), {"maxUnavailable": 1, "maxSurge": 0})
     if kind == "StatefulSet":
         spec.setdefault("podManagementPolicy", "OrderedReady")
-        update = spec.setdefault("updateStrategy", {})
-        if update.setdefault("type", "RollingUpdate") == "RollingUpdate":
-            update.setdefault("rollingUpdate", {}).setdefault("partition", 0)
+        _rolling_update(spec.setdefault("updateStrategy", {}), {"partition": 0})
         spec.setdefault("persistentVolumeClaimRetentionPolicy", {"whenDeleted": "Retain", "whenScaled": "Retain"})
-        spec.setdefault("revisionHistoryLimit", 10)
+
+
+def _rolling_update(strategy: Obj, defaults: Obj) -> None:
+    """Fill in the type of an update strategy and, for a rolling update, its parameters."""
+    if strategy.setdefault("type", "RollingUpdate") == "RollingUpdate":
+        parameters = strategy.setdefault("rollingUpdate", {})
+        for name, value in defaults.items():
+            parameters.setdefault(name, value)
 
 
 def _job(job: Obj) -> None:
-    """Fill in a Job's numbers (`pkg/apis/batch/v1/defaults.go`), and the labels by which it selects its pods (its
-    strategy).
+    """Fill in a Job's numbers (`pkg/apis/batch/v1/defaults.go`), and the selector and labels of its pods (the Job's
+    create strategy).
     """
     spec = job.setdefault("spec", {})
     if spec.get("completions") is None and spec.get("parallelism") is None:
@@ -151,7 +161,7 @@ def _job(job: Obj) -> None:
     spec.setdefault("backoffLimit", 6)
     spec.setdefault("completionMode", "NonIndexed")
     spec.setdefault("suspend", False)
-    # with a pod failure policy a pod is replaced only when it has ended, not already when it is being deleted
+    # with a pod failure policy, a pod is replaced only after it has ended, not while it is being deleted
     spec.setdefault("podReplacementPolicy", "Failed" if spec.get("podFailurePolicy") else "TerminatingOrFailed")
     template = spec.setdefault("template", {})
     pod_spec_defaults(template.setdefault("spec", {}))
