@@ -49,8 +49,8 @@ class Ends:
 class DisruptionRun:
     """State of one execution between two steps. `number` 0: started manually, the run is computed from the current
     state; `pause` in seconds; `validated`: when the commands were validated last. For readers of the execution: `nodes`
-    and `groups` of its commands (the first `MOST_NAMES`), and what a run that has ended saves. `ends` and `healthy`, the
-    budgets that this step has read, are not passed on.
+    and `groups` of its commands (the first `MOST_NAMES`), and what a run that has ended saves. `ends` and `healthy`
+    (the budgets that this step has read) are not passed on.
     """
 
     cluster: str
