@@ -191,7 +191,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
             reason="AWS evaluates the request with and without a quota as its resource; it changes nothing",
         ),
         Permission(
-            action="cloudwatch:DescribeAlarms", on=Scope.ALARMS, reason="policies name the alarms that watch a canary"
+            action="cloudwatch:DescribeAlarms", on=Scope.ALARMS, reason="policies name the alarms that hold an upgrade"
         ),
         reads_one(Key.TERMINATION, Key.MAXIMUM, Key.UPGRADE, Key.DISRUPTION, Key.PAUSE, Key.POLICIES),
         reads_many(Key.TERMINATION, Key.FACTS),

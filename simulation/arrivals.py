@@ -103,11 +103,11 @@ class Arrivals:
             cause()
 
     def _alarm_rings(self, pick: int) -> None:
-        """Put one of the existing alarms into ALARM; only upgrades with a canary read them."""
+        """Put one of the existing alarms into ALARM; upgrades and disruption runs that name it hold."""
         alarms = self._scene.system.alarms
         if names := sorted(alarms.known):
             self._scene.say(f"alarm {names[pick % len(names)]} rings")
-            alarms.ring(names[pick % len(names)])
+            alarms.ring(names[pick % len(names)], self._scene.timeline.now())
 
     def _alarms_quiet(self, _pick: int) -> None:
         self._scene.system.alarms.rings.clear()

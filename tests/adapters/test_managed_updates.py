@@ -1,5 +1,7 @@
 """EKS' own updates and CloudWatch's alarms: the requests, and how answers are read."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from leeward.adapters.aws.monitoring import CloudWatchAlarms
@@ -60,25 +62,36 @@ class TestManagedUpdates:
             updates.look("blue", "web", "u-1")
 
 
+SINCE = datetime(2026, 5, 4, 12, tzinfo=UTC)
+CHANGED = {"StateTransitionedTimestamp": SINCE, "StateUpdatedTimestamp": SINCE + timedelta(minutes=1)}
+
+
 class TestAlarms:
     def states(self, aws, names, **states):
         asked = {"AlarmNames": names, "AlarmTypes": ["MetricAlarm", "CompositeAlarm"]}
-        raw = [{"AlarmName": name, "StateValue": state} for name, state in states.items()]
+        raw = [{"AlarmName": name, "StateValue": state, **CHANGED} for name, state in states.items()]
         aws.expect("cloudwatch", "describe_alarms", asked, {"MetricAlarms": raw[:1], "CompositeAlarms": raw[1:]})
 
     def test_no_names_ask_nothing(self, aws):
-        assert CloudWatchAlarms(aws.clients).ringing([]) == ()
+        assert CloudWatchAlarms(aws.clients).describe([]) == {}
 
-    def test_metric_and_composite_alarms_ring(self, aws):
+    def test_metric_and_composite_alarms_ring_since_their_state_has_changed(self, aws):
         self.states(aws, ["a", "b", "c"], a="ALARM", b="ALARM", c="OK")
-        assert CloudWatchAlarms(aws.clients).ringing(["a", "b", "c", "a"]) == ("a", "b")
+        found = CloudWatchAlarms(aws.clients).describe(["a", "b", "c", "a"])
+        assert [(one.name, one.ringing, one.since) for one in found.values()] == [
+            ("a", True, SINCE),
+            ("b", True, SINCE),
+            ("c", False, SINCE),
+        ]
 
-    def test_one_that_does_not_exist_rings_and_one_without_data_does_not(self, aws):
+    def test_one_that_does_not_exist_is_absent_and_one_without_data_does_not_ring(self, aws):
         self.states(aws, ["gone", "young"], young="INSUFFICIENT_DATA")
-        assert CloudWatchAlarms(aws.clients).ringing(["gone", "young"]) == ("gone",)
+        found = CloudWatchAlarms(aws.clients).describe(["gone", "young"])
+        assert [(one.name, one.ringing) for one in found.values()] == [("young", False)]
 
     def test_names_are_asked_for_in_hundreds(self, aws):
         names = [f"a-{number:03}" for number in range(101)]
         self.states(aws, names[:100], **dict.fromkeys(names[:100], "OK"))
         self.states(aws, names[100:], **{names[100]: "ALARM"})
-        assert CloudWatchAlarms(aws.clients).ringing(names) == ("a-100",)
+        found = CloudWatchAlarms(aws.clients).describe(names)
+        assert [name for name, one in found.items() if one.ringing] == ["a-100"]

@@ -12,6 +12,7 @@ from leeward.errors import InvalidInputError, ObjectGoneError, TerminalError
 from leeward.model.image import Image
 from leeward.model.launch import LaunchSource, LaunchTemplateRef, Override
 from leeward.ports.eks import ManagedState
+from leeward.workflow.alarms import read_alarms
 from simulation.aws.alarms import SimAlarms
 from simulation.aws.managed import SimManagedUpdates
 from simulation.aws.templates import SimTemplates, template_of
@@ -220,7 +221,7 @@ class LiveAlarms:
     """CloudWatch of the local AWS."""
 
     def __init__(self, local_aws, clients):
-        self.ringing, self._cloudwatch = CloudWatchAlarms(clients).ringing, local_aws.client("cloudwatch")
+        self.describe, self._cloudwatch = CloudWatchAlarms(clients).describe, local_aws.client("cloudwatch")
 
     def quiet(self, name):
         self._set(name, "OK")
@@ -249,14 +250,16 @@ def alarms(request):
     return FakeAlarms() if request.param == "the fake" else SimAlarms()
 
 
-def test_those_that_ring_and_those_that_do_not_exist_are_reported_in_order(alarms):
+def test_those_that_ring_and_those_that_do_not_exist_hold(alarms):
     one, two, three = (f"{word}-{uuid.uuid4().hex[:6]}" for word in ("z", "a", "m"))
-    assert alarms.ringing([one, two]) == (one, two)
+    assert read_alarms([one, two], alarms).missing == (one, two)
     alarms.quiet(one)
     alarms.ring(two)
-    assert alarms.ringing([three, two, one, two]) == (three, two)
+    reading = read_alarms([three, two, one, two], alarms)
+    assert ([alarm.name for alarm in reading.ringing], reading.missing) == ([two], (three,))
+    assert reading.ringing[0].since is not None
     alarms.quiet(two)
-    assert alarms.ringing([one, two]) == ()
+    assert read_alarms([one, two], alarms).holds == ""
 
 
 IMAGE = "ami-new"

@@ -7,6 +7,7 @@ from threading import RLock
 from typing import Any
 
 from leeward.errors import InvalidInputError, ObjectGoneError
+from leeward.model.alarm import Alarm
 from leeward.model.group import Group
 from leeward.model.image import Image
 from leeward.model.launch import LaunchSource, LaunchTemplateRef
@@ -182,10 +183,10 @@ class FakeAlarms(Calls):
         self._model = SimAlarms()
         self.ring, self.quiet = self._model.ring, self._model.quiet
 
-    def ringing(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Who does not exist rings."""
-        self._call("ringing")
-        return self._model.ringing(names)
+    def describe(self, names: Iterable[str]) -> Mapping[str, Alarm]:
+        """Those that exist."""
+        self._call("describe")
+        return self._model.describe(names)
 
 
 class FakeUpgrades(Calls):

@@ -27,6 +27,7 @@ COMES_THROUGH = {
     "Paused": "paused",
     "WaitForWindow": "outside its windows",
     "Bake": "canary",
+    "WaitForAlarms": "alarm",
     "WaitForScaleDown": "surplus",
     "UndoUpgrade": "aborted",
     "IsRollbackComplete": "aborted",

@@ -6,7 +6,7 @@ import pytest
 
 from leeward.model.launch_refusal import fix_for
 from leeward.model.termination import Replacement
-from leeward.policy.document import Canary, Window
+from leeward.policy.document import Canary, OnAlarm, Window
 from leeward.upgrade import run
 from simulation import functions
 from simulation.fault_rates import Faults
@@ -217,12 +217,35 @@ def test_a_canary_bakes_before_the_rest_goes():
     assert (world.ended(), world.at_rest()) == ("Upgraded", True)
 
 
-def test_an_alarm_during_the_canary_ends_it():
-    fleet = a_fleet(canary=Canary(nodes=1, bake=timedelta(minutes=20), alarms=("errors",)))
-    world = Upgraded(fleet)
-    world.world.system.alarms.quiet("errors")
-    world.start(launchTemplateVersion="2").at(BEGIN + 400, lambda: world.world.system.alarms.ring("errors")).run()
-    assert (world.ended(), world.record.finished) == ("CanaryFailure", 1)
+def test_an_alarm_holds_it_and_five_minutes_after_the_alarm_it_continues():
+    world = Upgraded(a_fleet(alarms=("errors",)))
+    alarms, seen, events = world.world.system.alarms, [], set()
+    alarms.quiet("errors")
+
+    def look():
+        seen.append((world.record.started, world.record.alarm))
+        events.update(event["reason"] for event in world.world.cluster.store.each("events"))
+
+    world.start(launchTemplateVersion="2").at(BEGIN + 110, lambda: alarms.ring("errors", BEGIN + 110))
+    for at in (BEGIN + 140, BEGIN + 1100, BEGIN + 1380):
+        world.at(at, look)
+    world.at(BEGIN + 1110, lambda: alarms.quiet("errors")).run(1.5)
+    rang, later, quiet = seen
+    assert rang[1].startswith("alarm errors is in ALARM since ")
+    assert rang == later
+    assert quiet == (rang[0], "")
+    assert "WaitForAlarms" in world.states["first"]
+    assert (world.ended(), world.at_rest()) == ("Upgraded", True)
+    assert {"UpgradeHeld", "UpgradeResumed"} <= events
+
+
+def test_an_alarm_rolls_it_back_where_the_policy_says_so():
+    world = Upgraded(a_fleet(alarms=("errors",), on_alarm=OnAlarm.ROLLBACK))
+    alarms = world.world.system.alarms
+    alarms.quiet("errors")
+    world.start(launchTemplateVersion="2").at(BEGIN + 110, lambda: alarms.ring("errors", BEGIN + 110)).run(1.5)
+    assert (world.ended(), world.at_rest(versions=("1",))) == ("RolledBack", True)
+    assert any(one.startswith("rolled back: alarm errors is in ALARM") for one in world.record.warnings)
 
 
 def test_outside_its_windows_it_waits():

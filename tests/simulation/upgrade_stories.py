@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from leeward.policy.document import Canary, Window
+from leeward.policy.document import Canary, OnAlarm, Window
 from tests.simulation.fleet_stand_in import budget, deployment
 from tests.simulation.upgrade_stand_in import BEGIN, FIRST, GROUP, a_fleet
 from tests.simulation.upgrade_story import LONG, Story, an_upgrade, broken, full, robbed, stalled
@@ -41,16 +41,22 @@ def _paused():
     return world.start("resume", at=BEGIN + 900, action="resume")
 
 
-def _canary(bake=10, alarms=()):
-    return an_upgrade(a_fleet(canary=Canary(nodes=1, bake=timedelta(minutes=bake), alarms=alarms)))
+def _canary():
+    return an_upgrade(a_fleet(canary=Canary(nodes=1, bake=timedelta(minutes=10))))
 
 
 def _alarm():
-    world = _canary(20, ("errors",))
+    world = an_upgrade(a_fleet(alarms=("errors",)))
     alarms = world.world.system.alarms
     alarms.quiet("errors")
-    world.at(BEGIN + 400, lambda: alarms.ring("errors")).at(BEGIN + 2400, lambda: alarms.quiet("errors"))
-    return world.start("too soon", at=BEGIN + 700).start("again", at=BEGIN + 2500)
+    return world.at(BEGIN + 110, lambda: alarms.ring("errors")).at(BEGIN + 900, lambda: alarms.quiet("errors"))
+
+
+def _alarm_rolls_back():
+    world = an_upgrade(a_fleet(alarms=("errors",), on_alarm=OnAlarm.ROLLBACK))
+    alarms = world.world.system.alarms
+    alarms.quiet("errors")
+    return world.at(BEGIN + 110, lambda: alarms.ring("errors"))
 
 
 def _windows():
@@ -96,10 +102,9 @@ SELF_MANAGED: dict[str, Story] = {
         ends={**UPGRADED, "pause": TAKEN, "resume": TAKEN},
     ),
     "canary": Story(plan=lambda _: _canary(), ends=UPGRADED, hours=1.5),
-    "alarm": Story(
-        plan=lambda _: _alarm(),
-        ends={"first": "CanaryFailure", "too soon": "CanaryFailure", "again": "Upgraded"},
-        hours=2.5,
+    "alarm": Story(plan=lambda _: _alarm(), ends=UPGRADED, hours=1.5),
+    "alarm rolls back": Story(
+        plan=lambda _: _alarm_rolls_back(), ends={"first": "RolledBack"}, hours=1.5, versions=("1",)
     ),
     "outside its windows": Story(plan=lambda _: _windows(), ends=UPGRADED, hours=3),
     "pods stay": Story(

@@ -28,7 +28,7 @@ def test_every_failure_has_a_state_of_its_own_name(graph):
 
 def test_each_machine_fails_for_reasons_of_its_own_kind_of_group_alone():
     own = set(SELF_MANAGED.of_type("Fail")) ^ set(MANAGED.of_type("Fail"))
-    assert own == {"CanaryFailure", "NodegroupUpdateFailure"}
+    assert own == {"NodegroupUpdateFailure"}
 
 
 @machines

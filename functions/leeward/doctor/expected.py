@@ -31,7 +31,7 @@ ENDPOINTS: Mapping[str, str] = {
     "states": "nothing is started",
     "sqs": "no malformed message reaches the dead-letter queue",
     "elasticloadbalancing": "drains do not wait for load balancers",
-    "monitoring": "canaries and alarms are not checked",
+    "monitoring": "alarms of policies cannot be read, so what they guard is held",
     "servicequotas": "pre-flight does not know the quotas",
     "pricing.api": "prices are missing",
 }

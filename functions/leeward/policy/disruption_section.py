@@ -37,6 +37,7 @@ def disruption(spec: Section) -> DisruptionPolicy:
             savings_per_hour=per_hour,
             savings_percent=percent,
             cooldown=section.duration("cooldown", default.cooldown),
+            alarms=section.texts("alarms"),
             spot_to_spot=spot,
             spot_to_spot_minimum_types=types,
             budgets=_budgets(section, default.budgets),

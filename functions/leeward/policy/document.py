@@ -91,11 +91,17 @@ class Window:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Canary:
-    """First `nodes` of an upgrade, then `bake`, while CloudWatch `alarms` stay quiet."""
+    """First `nodes` of an upgrade, then `bake`, during which no other node starts."""
 
     nodes: int = 0
     bake: timedelta = timedelta(minutes=10)
-    alarms: tuple[str, ...] = ()
+
+
+class OnAlarm(StrEnum):
+    """Effect of an alarm in ALARM on an upgrade."""
+
+    HOLD = "hold"
+    ROLLBACK = "rollback"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +118,8 @@ class UpdatePolicy:
     max_surge_percent: bool = False
     terminate: str = "last"  # last | first
     canary: Canary = Canary()
+    alarms: tuple[str, ...] = ()  # CloudWatch alarms, which hold the start of further nodes
+    on_alarm: OnAlarm = OnAlarm.HOLD
     windows: tuple[Window, ...] = ()
     image_owners: tuple[str, ...] = ()  # accounts whose images an upgrade may launch, beside this one and AWS
 
@@ -170,6 +178,7 @@ class DisruptionPolicy:
     savings_per_hour: float = 0.01
     savings_percent: float = 5
     cooldown: timedelta = timedelta(minutes=10)
+    alarms: tuple[str, ...] = ()  # CloudWatch alarms, which hold every command
     spot_to_spot: bool = False
     spot_to_spot_minimum_types: int = 15
     budgets: tuple[Budget, ...] = (Budget(),)

@@ -169,11 +169,9 @@ def _update(policy: NodePolicy) -> dict[str, Any]:
         else _count_or_share(section.max_surge, percent=section.max_surge_percent),
         "order": section.order,
         "terminate": section.terminate,
-        "canary": {
-            "nodes": section.canary.nodes,
-            "bake": format_duration(section.canary.bake),
-            "alarms": list(section.canary.alarms),
-        },
+        "canary": {"nodes": section.canary.nodes, "bake": format_duration(section.canary.bake)},
+        "alarms": list(section.alarms),
+        "onAlarm": section.on_alarm.value,
         "windows": [_window(window) for window in section.windows],
         "imageOwners": list(section.image_owners),
     }
@@ -188,6 +186,7 @@ def _disruption(section: DisruptionPolicy) -> dict[str, Any]:
         "drift": section.drift,
         "minimumSavings": {"perHour": section.savings_per_hour, "percent": section.savings_percent},
         "cooldown": format_duration(section.cooldown),
+        "alarms": list(section.alarms),
         "spotToSpot": {"enabled": section.spot_to_spot, "minimumTypes": section.spot_to_spot_minimum_types},
         "budgets": [_budget(budget) for budget in section.budgets],
         "doNotDisrupt": section.do_not_disrupt,

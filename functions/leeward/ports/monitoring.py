@@ -1,4 +1,4 @@
-"""Ports to what an upgrade watches: service quotas, health and CloudWatch alarms."""
+"""Ports to what upgrades and disruption watch: service quotas, health and CloudWatch alarms."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from leeward.model.alarm import Alarm
     from leeward.model.image import Image
 
 
@@ -41,6 +42,6 @@ class ServiceLimits(Protocol):
 class Alarms(Protocol):
     """CloudWatch alarms."""
 
-    def ringing(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return those in state ALARM, and those that do not exist: a canary without a working alarm does not pass."""
+    def describe(self, names: Iterable[str]) -> Mapping[str, Alarm]:
+        """Return metric and composite alarms by name; one that does not exist is absent."""
         ...

@@ -34,7 +34,6 @@ ERRORS = {
     Next.BLOCKED: "PreflightBlocked",
     Next.CREATION_FAILURE: "NodeCreationFailure",
     Next.EVICTION_FAILURE: "PodEvictionFailure",
-    Next.CANARY_FAILURE: "CanaryFailure",
     Next.UPDATE_FAILURE: REFUSED_UPDATE,
 }
 PATIENCE = timedelta(minutes=15)  # until offsets of others no longer keep the upgrade open

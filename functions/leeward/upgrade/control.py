@@ -1,9 +1,10 @@
 """Permission of a running upgrade's next step, given the operator's control request, the policy and the time.
 
-Decides between going on, holding, undoing and failing. A hold starts nothing new: nodes that are draining finish, so
-a pause takes effect between nodes. Windows: further nodes start inside the policy's windows and outside every freeze
-(`leeward.policy.schedule` decides whether one is open). Managed node groups: EKS has no pause, and cancels no update
-of a node group (CancelUpdate serves rollbacks of Auto Mode clusters alone)."""
+Decides between going on, holding, undoing and rolling back. A hold starts nothing new: nodes that are draining finish,
+so a pause takes effect between nodes. Alarms: nothing new starts while one of the policy's holds, nor in the five
+minutes after it was last seen in ALARM, or the upgrade is rolled back where the policy says so. Windows: further nodes
+start inside the policy's windows and outside every freeze (`leeward.policy.schedule`). Managed node groups: EKS has no
+pause, and cancels no update of a node group (CancelUpdate serves rollbacks of Auto Mode clusters alone)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,11 +16,12 @@ from cronsim import CronSim
 
 from leeward.errors import InvalidInputError
 from leeward.model.times import format_instant
-from leeward.policy.document import ClusterSettings, UpdatePolicy, Window
+from leeward.policy.document import ClusterSettings, OnAlarm, UpdatePolicy, Window
 from leeward.policy.durations import format_duration
 from leeward.policy.schedule import MACROS, any_active, is_active, zone
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
 
+QUIET = timedelta(minutes=5)  # alarms look at one to five minutes: one that was right comes back within that
 _FURTHEST = timedelta(days=366)
 _MOST_STARTS = 3 * 24 * 60  # starts of one window that are tried
 _MOST_HOPS = 100  # from the end of a freeze to the start of a window and so on
@@ -37,13 +39,13 @@ class Move(StrEnum):
     HOLD = "hold"
     UNDO = "undo"
     ROLL_BACK = "roll-back"
-    FAIL = "fail"
 
 
 class Hold(StrEnum):
     """Reason why nothing new is started."""
 
     PAUSED = "paused"
+    ALARM = "alarm"
     WINDOW = "window"
     CANARY = "canary"
 
@@ -68,15 +70,14 @@ def permission(
     now: datetime,
     *,
     finished: int,
-    alarms: Sequence[str] = (),
     paused: str = "",
 ) -> Permission:
-    """Decide the next move. The operator's control request comes first, then the pause switch, the canary's alarms,
-    freeze and windows, the canary.
+    """Decide the next move. The operator's control request comes first, then the pause switch, the alarms, freeze and
+    windows, the canary.
 
-    `finished`: old nodes that are gone; `alarms`: names of the canary's CloudWatch alarms in state ALARM now; `paused`:
-    why the pause switch stops upgrades of the group, empty if it does not. Windows
-    and freezes hold neither an abort nor a rollback: these end what has begun.
+    `finished`: old nodes that are gone; `paused`: why the pause switch stops upgrades of the group, empty if it does
+    not. Alarms are those that the record has (`alarms.py`). Alarms, windows and freezes hold neither an abort nor a
+    rollback: these end what has begun.
     """
     match record.control:
         case ControlRequest.ABORT:
@@ -88,7 +89,7 @@ def permission(
         case ControlRequest.RUN:
             if paused:
                 return Permission(move=Move.HOLD, hold=Hold.PAUSED, why=paused)
-            return _running(record, update, settings, now, finished, alarms)
+            return _running(record, update, settings, now, finished)
 
 
 def _running(
@@ -97,31 +98,43 @@ def _running(
     settings: ClusterSettings,
     now: datetime,
     finished: int,
-    alarms: Sequence[str],
 ) -> Permission:
-    canary = _canary(record, update, now, finished, alarms)
-    if canary is not None and canary.move is Move.FAIL:
-        return canary
+    alarmed = _alarmed(record, update, now)
+    if alarmed is not None:
+        return alarmed
     if not is_open(update.windows, settings.freeze, now):
         until = opens(update.windows, settings.freeze, now)
         when = f"it opens at {format_instant(until)}" if until else "it does not open within a year"
         return Permission(move=Move.HOLD, hold=Hold.WINDOW, until=until, why=f"outside the upgrade's windows, {when}")
-    return canary or Permission(move=Move.GO, why="nothing holds it")
+    return _canary(record, update, now, finished) or Permission(move=Move.GO, why="nothing holds it")
 
 
-def _canary(
-    record: UpgradeRecord, update: UpdatePolicy, now: datetime, finished: int, alarms: Sequence[str]
-) -> Permission | None:
-    """Return the canary's permission, None once it has passed. Alarms count from the first canary node until the bake
-    is over.
+def _alarmed(record: UpgradeRecord, update: UpdatePolicy, now: datetime) -> Permission | None:
+    """Return the permission while an alarm holds, and until all have been out of ALARM for a while; None otherwise.
+
+    A rollback needs an alarm that was seen in ALARM, an old node that the upgrade has started (an alarm from before is
+    no verdict on the target) and an earlier version; without them the upgrade holds.
     """
+    if record.rolling_back:
+        return None
+    quiet_at = record.rang + QUIET if record.rang is not None else None
+    recent = quiet_at is not None and now < quiet_at
+    if record.alarm:
+        if recent and update.on_alarm is OnAlarm.ROLLBACK and record.started and record.previous is not None:
+            return Permission(move=Move.ROLL_BACK, why=f"{record.alarm}: update.onAlarm says rollback")
+        return Permission(move=Move.HOLD, hold=Hold.ALARM, why=record.alarm)
+    if quiet_at is None or not recent:
+        return None
+    why = f"its alarms are out of ALARM; it continues after {format_duration(QUIET)}, at {format_instant(quiet_at)}"
+    return Permission(move=Move.HOLD, hold=Hold.ALARM, until=quiet_at, why=why)
+
+
+def _canary(record: UpgradeRecord, update: UpdatePolicy, now: datetime, finished: int) -> Permission | None:
+    """Return the canary's permission, None once it has passed."""
     canary = update.canary
     baked = record.canary_done is not None and now >= record.canary_done + canary.bake
     if canary.nodes == 0 or baked:
         return None
-    ringing = sorted(set(alarms) & set(canary.alarms))
-    if ringing and record.started:
-        return Permission(move=Move.FAIL, why=f"alarm {', '.join(ringing)} during the canary of {canary.nodes} nodes")
     if record.canary_done is not None:
         until = record.canary_done + canary.bake
         why = f"the canary is watched for {format_duration(canary.bake)}, until {format_instant(until)}"

@@ -87,6 +87,7 @@ class UpgradeRecord:
     `given_up`: new instances that never joined and whose termination is requested; they are not counted any more.
     `then`: groups whose upgrades follow this one, in order, to the same target as asked for.
     `update`: EKS' id of a managed group's update, `tries` those of this upgrade that have ended before it.
+    `alarm`: why its alarms hold it, as last read, empty if they do not; `rang`: when one was last seen in ALARM.
     `phase_since`: when the present phase began; `why`: its state, in a sentence; `awaited`: pods left on the nodes that
     are waited for, when that began.
     """
@@ -143,6 +144,8 @@ class UpgradeRecord:
     proven: datetime | None = None
     phase_since: datetime | None = None
     why: str = ""
+    alarm: str = ""
+    rang: datetime | None = None
     awaited: int = 0
 
     @property

@@ -16,8 +16,9 @@ from leeward.ports.kubernetes import Clusters
 from leeward.ports.records import Claims
 from leeward.snapshot.gather import read_specs
 from leeward.termination.capacity_ledger import by_request, shrunk_since
+from leeward.upgrade.alarms import announce, taken_back, watch_of, with_alarms, with_rollback
 from leeward.upgrade.capacity_ledger import LedgerView, conclude, detect_resize, ended_before_request, held_by_hook
-from leeward.upgrade.control import Move, Permission
+from leeward.upgrade.control import Hold, Move, Permission
 from leeward.upgrade.gate import is_proven, zones_to_serve
 from leeward.upgrade.lease import written
 from leeward.upgrade.members import Age
@@ -57,7 +58,10 @@ def take_turn(before: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
     record = without_misfits(_without_gone(ledger, observation), ledger.unclaimed, ends, observation.preflight)
     record = _resized(adopted(record, observation), observation, ports)
     record = with_canary(record, observation, ports.clock.now())
-    permission = allowed(record, observation, ports)
+    watch = watch_of(record, observation.policy.update, ports)
+    record = with_alarms(record, watch.reading(), ports.clock.now())
+    permission = allowed(record, observation, ports.clock)
+    record = with_rollback(record, permission)
     unclaimed = [old for old in ledger.unclaimed if old in record.under_way]
     exhausted = False
     if permission.move is Move.GO:
@@ -76,8 +80,12 @@ def take_turn(before: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
     protect(new, record.group, ports.clusters.kubernetes(record.cluster))
     record = launch_ordered(raise_desired_size(record, observation, ports), ports)
     _announce_refusal(before, record, observation, ports.clock, ports.clusters)
+    announce(before, record, observation, ports.clock, ports.clusters)
     record, unclaimed = still_allowed(record, unclaimed, observation.preflight, ports)
-    request_terminations(record, unclaimed, observation, ports)
+    alarmed = permission.hold is Hold.ALARM
+    left = request_terminations(record, unclaimed, observation, ports, may_start=lambda: not alarmed and watch.allows())
+    record, begun = taken_back(record, left, ports)
+    request_terminations(record, begun, observation, ports)
     request_force(record, ledger.unforced, observation, ports)
     held = held_by_hook(record, ends, observation.policy.drain.timeout, ports.clock.now())
     return Turn(

@@ -32,6 +32,7 @@ class Phase(StrEnum):
     UPGRADING = "upgrading"
     SCALING_DOWN = "scaling-down"
     PAUSED = "paused"
+    HELD = "held"
     WAITING = "waiting"
     BAKING = "baking"
     ABORTING = "aborting"
@@ -42,7 +43,12 @@ class Phase(StrEnum):
     DONE = "done"
 
 
-_OF_HOLD = {Hold.PAUSED: Phase.PAUSED, Hold.WINDOW: Phase.WAITING, Hold.CANARY: Phase.BAKING}
+_OF_HOLD = {
+    Hold.PAUSED: Phase.PAUSED,
+    Hold.ALARM: Phase.HELD,
+    Hold.WINDOW: Phase.WAITING,
+    Hold.CANARY: Phase.BAKING,
+}
 _ENDED_OR_STILL = {Phase.NOT_STARTED, Phase.STOPPED, Phase.FAILED, Phase.ABORTED, Phase.DONE}
 _HOLDS_DRAINS = frozenset(
     {
@@ -63,7 +69,8 @@ _HOLDS_DRAINS = frozenset(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
     """Status of an upgrade. Counts are of nodes: `old` those still there (draining and failed ones too), `new` those on
-    the target. `execution`: which runs, empty where none does, None where it cannot be known.
+    the target. `execution`: which runs, empty where none does, None where it cannot be known. `held`: why nothing new
+    starts, empty if it may.
     """
 
     phase: Phase
@@ -75,6 +82,7 @@ class Status:
     blockers: tuple[Blocker, ...]
     eta: datetime | None
     execution: str | None = None
+    held: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the document of docs/command-line.md; `docs/schema/upgrade-status.json` describes it. `execution` only
@@ -128,6 +136,7 @@ def status_of(
         blockers=blocking_drains(preflight),
         eta=None if phase in _ENDED_OR_STILL else preflight.snapshot.now + left,
         execution=running.execution if running is not None else None,
+        held=permission.why if permission is not None and permission.move is Move.HOLD else "",
     )
 
 

@@ -5,7 +5,7 @@ follow from it, so requesting the same termination twice is idempotent. Instance
 become nodes keep the gate closed for as long as they exist: the next start terminates them, and others are launched.
 No pod has ever served on them."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 
@@ -27,11 +27,22 @@ from leeward.upgrade.waves.model import has_to_leave
 MOST_GIVEN_UP = 200
 
 
-def request_terminations(record: UpgradeRecord, old: Iterable[str], observation: Observation, ports: Ports) -> None:
-    """Cordon, take out of load balancers, request the termination for both causes."""
+def request_terminations(
+    record: UpgradeRecord,
+    old: Iterable[str],
+    observation: Observation,
+    ports: Ports,
+    may_start: Callable[[], bool] = lambda: True,
+) -> list[str]:
+    """Cordon, take out of load balancers, request the termination for both causes. `may_start` is asked before each
+    node. Return the instances from the first that may not start on.
+    """
     kubernetes = ports.clusters.kubernetes(record.cluster)
     nodes = {node.instance_id: node for node in observation.preflight.snapshot.nodes}
-    for name in old:
+    instances = list(old)
+    for number, name in enumerate(instances):
+        if not may_start():
+            return instances[number:]
         instance = observation.instances.get(name)
         if instance is None:
             continue
@@ -39,6 +50,7 @@ def request_terminations(record: UpgradeRecord, old: Iterable[str], observation:
             with suppress(ObjectGoneError):  # its termination finds no Node, and nothing to drain
                 kubernetes.cordon(nodes[name], record.group, exclude=True)
         request(subject_of(instance, record.cluster, group=record.group), _causes(record, name, ports.clock), ports)
+    return []
 
 
 def request_force(record: UpgradeRecord, old: Iterable[str], observation: Observation, ports: Ports) -> None:

@@ -11,8 +11,7 @@ from hashlib import sha256
 from math import ceil
 
 from leeward.model.node import Node
-from leeward.policy.document import DrainPolicy
-from leeward.ports import Ports
+from leeward.policy.document import Canary, DrainPolicy
 from leeward.ports.clock import Clock
 from leeward.ports.records import Upgrades
 from leeward.upgrade.control import Hold, Move, Permission, permission
@@ -24,31 +23,29 @@ from leeward.upgrade.run import Next, Run
 from leeward.upgrade.waves.drain_selection import still_there
 
 SHORTEST, LONGEST = 2, 30  # seconds of a pause
-HELD: Mapping[Hold, Next] = {Hold.PAUSED: Next.PAUSED, Hold.WINDOW: Next.WINDOW, Hold.CANARY: Next.BAKE}
-MOVES: Mapping[Move, Next] = {Move.UNDO: Next.ABORT, Move.ROLL_BACK: Next.ROLLBACK, Move.FAIL: Next.CANARY_FAILURE}
+HELD: Mapping[Hold, Next] = {
+    Hold.PAUSED: Next.PAUSED,
+    Hold.ALARM: Next.ALARM,
+    Hold.WINDOW: Next.WINDOW,
+    Hold.CANARY: Next.BAKE,
+}
+MOVES: Mapping[Move, Next] = {Move.UNDO: Next.ABORT, Move.ROLL_BACK: Next.ROLLBACK}
 STALLED = timedelta(minutes=40)  # longer than a group tries to launch before an operator should look
 AFTER_DRAIN = timedelta(minutes=15)  # load balancers, volumes, settling and the end of an instance
 MOST_NAMED = 5  # nodes of a failure; the others are blocked by the same objects most often
 
 
-def allowed(record: UpgradeRecord, observation: Observation, ports: Ports) -> Permission:
-    """Return the permission. Reads CloudWatch only while a canary is watched."""
-    canary = observation.policy.update.canary
+def allowed(record: UpgradeRecord, observation: Observation, clock: Clock) -> Permission:
+    """Return the permission. A rollback keeps no canary."""
     begun = record.finished + len(record.under_way)  # a canary whose drain has failed does not count
-    watched = canary.nodes > 0 and begun > 0 and bool(canary.alarms) and not record.rolling_back
-    alarms = ports.alarms.ringing(canary.alarms) if watched else ()
-    update = (
-        observation.policy.update
-        if not record.rolling_back
-        else replace(observation.policy.update, canary=type(canary)())
-    )
+    update = observation.policy.update
+    update = replace(update, canary=Canary()) if record.rolling_back else update
     return permission(
         replace(record, started=begun),
         update,
         observation.settings,
-        ports.clock.now(),
+        clock.now(),
         finished=record.finished,
-        alarms=alarms,
         paused=observation.paused,
     )
 
@@ -68,8 +65,8 @@ def seconds_until(moment: datetime | None, now: datetime) -> int:
 
 
 def held(run: Run, permission: Permission, under_way: int, now: datetime) -> Run:
-    """Return the run paused, outside the windows, baking, or to be undone. `under_way`: nodes that finish during the
-    hold.
+    """Return the run paused, held by an alarm, outside the windows, baking, or to be undone. `under_way`: nodes that
+    finish during the hold.
     """
     if permission.move is Move.HOLD and permission.hold is not None:
         finish = f"; {under_way} nodes finish" if under_way else ""

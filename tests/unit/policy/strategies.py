@@ -17,6 +17,7 @@ from leeward.policy.document import (
     Heartbeat,
     InterruptionPolicy,
     NodePolicy,
+    OnAlarm,
     Reason,
     Rebalance,
     RepairPolicy,
@@ -90,7 +91,9 @@ def updates(draw):
         strategy=draw(st.sampled_from(["DEFAULT", "MINIMAL", "INCREMENTAL"])),
         order=draw(st.sampled_from(["waves", "random", "zone", "age"])),
         terminate=draw(st.sampled_from(["last", "first"])),
-        canary=draw(st.builds(Canary, nodes=st.integers(0, 9), bake=durations(), alarms=lists)),
+        canary=draw(st.builds(Canary, nodes=st.integers(0, 9), bake=durations())),
+        alarms=draw(lists),
+        on_alarm=draw(st.sampled_from(OnAlarm)),
         windows=draw(window_lists),
     )
 

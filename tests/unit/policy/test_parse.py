@@ -16,6 +16,7 @@ from leeward.policy.document import (
     DesiredTaint,
     DisruptionPolicy,
     NodePolicy,
+    OnAlarm,
     Rebalance,
     RepairPolicy,
     Requirement,
@@ -92,7 +93,9 @@ def test_every_key_can_be_set():
             "maxSurge": "25%",
             "order": "zone",
             "terminate": "first",
-            "canary": {"nodes": 1, "bake": "5m", "alarms": ["errors"]},
+            "canary": {"nodes": 1, "bake": "5m"},
+            "alarms": ["errors"],
+            "onAlarm": "rollback",
             "windows": [{"schedule": "0 22 * * *", "duration": "6h"}],
         },
         requirements=[
@@ -129,7 +132,8 @@ def test_every_key_can_be_set():
     assert (policy.drain.evict_unmanaged, policy.drain.delete_local_data) == (False, False)
     assert (policy.drain.surge_single_replicas, policy.drain.force) == (True, True)
     assert (policy.update.max_unavailable, policy.update.max_unavailable_percentage) == (None, 33)
-    assert policy.update.canary == Canary(nodes=1, bake=timedelta(minutes=5), alarms=("errors",))
+    assert policy.update.canary == Canary(nodes=1, bake=timedelta(minutes=5))
+    assert (policy.update.alarms, policy.update.on_alarm) == (("errors",), OnAlarm.ROLLBACK)
     assert policy.update.windows == (Window(schedule="0 22 * * *", duration=timedelta(hours=6)),)
     assert policy.requirements == (
         Requirement(key="node.kubernetes.io/instance-type", operator="In", values=("a", "b"), min_values=2),

@@ -21,7 +21,6 @@ FAILURES = {
     Next.BLOCKED: "PreflightBlocked",
     Next.CREATION_FAILURE: "NodeCreationFailure",
     Next.EVICTION_FAILURE: "PodEvictionFailure",
-    Next.CANARY_FAILURE: "CanaryFailure",
     Next.UPDATE_FAILURE: "NodegroupUpdateFailure",
 }
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from leeward.errors import InvalidInputError
-from leeward.policy.document import Canary, ClusterSettings, UpdatePolicy, Window
+from leeward.policy.document import Canary, ClusterSettings, OnAlarm, UpdatePolicy, Window
 from leeward.upgrade.control import Hold, Move, is_open, opens, permission, with_control
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
@@ -25,12 +25,14 @@ RECORD = UpgradeRecord(
     maximum=6,
     began=NOON,
 )
-CANARY = UpdatePolicy(canary=Canary(nodes=2, bake=timedelta(minutes=10), alarms=("web-5xx",)))
+CANARY = UpdatePolicy(canary=Canary(nodes=2, bake=timedelta(minutes=10)))
+GUARDED = UpdatePolicy(alarms=("web-5xx",), on_alarm=OnAlarm.ROLLBACK)
+RINGS = "alarm web-5xx is in ALARM since 2024-05-06T12:00:00Z"
 
 
-def may(record=RECORD, update=None, settings=None, now=NOON, finished=0, alarms=(), paused=""):
+def may(record=RECORD, update=None, settings=None, now=NOON, finished=0, paused=""):
     cluster = settings or ClusterSettings(name="blue")
-    return permission(record, update or UpdatePolicy(), cluster, now, finished=finished, alarms=alarms, paused=paused)
+    return permission(record, update or UpdatePolicy(), cluster, now, finished=finished, paused=paused)
 
 
 def test_nothing_holds_an_upgrade_without_control_requests_windows_and_canary():
@@ -107,15 +109,40 @@ def test_a_canary_is_watched_for_its_bake_and_then_the_rest_drains():
     assert may(done, CANARY, now=NOON + timedelta(minutes=10)) == may()
 
 
-def test_an_alarm_during_the_canary_fails_the_upgrade_and_afterwards_does_not():
-    done = replace(RECORD, started=2, canary_done=NOON)
-    assert may(done, CANARY, alarms=("web-5xx",)).move is Move.FAIL
-    assert may(replace(RECORD, started=1), CANARY, alarms=("other",)).move is Move.GO
-    assert may(done, CANARY, now=NOON + timedelta(minutes=10), alarms=("web-5xx",)).move is Move.GO
+def test_an_alarm_holds_at_any_moment_and_for_five_minutes_after_it_was_last_seen():
+    rings = replace(RECORD, started=2, alarm=RINGS, rang=NOON)
+    found = may(rings, CANARY)
+    assert (found.move, found.hold, found.why, found.until) == (Move.HOLD, Hold.ALARM, RINGS, None)
+    quiet = replace(rings, alarm="")
+    held = may(quiet, now=NOON + timedelta(minutes=4, seconds=59))
+    assert (held.hold, held.until) == (Hold.ALARM, NOON + timedelta(minutes=5))
+    assert may(quiet, now=NOON + timedelta(minutes=5)).move is Move.GO
 
 
-def test_an_alarm_that_rings_before_the_first_node_is_no_verdict_on_the_canary():
-    assert may(update=CANARY, alarms=("web-5xx",)).move is Move.GO
+def test_the_canary_goes_on_where_it_was_once_its_alarm_is_quiet():
+    done = replace(RECORD, started=2, canary_done=NOON, rang=NOON)
+    assert may(done, CANARY, now=NOON + timedelta(minutes=6)).hold is Hold.CANARY
+
+
+def test_alarms_that_cannot_be_read_or_do_not_exist_hold_and_roll_nothing_back():
+    unread = replace(RECORD, started=2, alarm="its alarms cannot be read (AccessDenied): it holds until they can")
+    assert may(unread, GUARDED).hold is Hold.ALARM
+    assert may(replace(unread, alarm=""), GUARDED).move is Move.GO
+
+
+def test_an_alarm_rolls_back_where_the_policy_says_so_and_a_node_of_the_upgrade_was_started():
+    rings = replace(RECORD, started=1, alarm=RINGS, rang=NOON)
+    assert may(rings, GUARDED).move is Move.ROLL_BACK
+    assert may(replace(rings, started=0), GUARDED).hold is Hold.ALARM
+    assert may(replace(rings, previous=None), GUARDED).hold is Hold.ALARM
+    assert may(replace(rings, rolling_back=True), GUARDED).move is Move.GO
+
+
+def test_an_alarm_comes_before_a_closed_window_and_after_the_operators_requests():
+    rings = replace(RECORD, started=1, alarm=RINGS, rang=NOON)
+    assert may(rings, UpdatePolicy(windows=(NIGHT,))).hold is Hold.ALARM
+    assert may(replace(rings, control=ControlRequest.ABORT)).move is Move.UNDO
+    assert may(replace(rings, control=ControlRequest.PAUSE)).hold is Hold.PAUSED
 
 
 def test_a_repeated_control_request_is_the_same():

@@ -5,9 +5,11 @@ vCPUs), CloudWatch's usage metrics (namespace AWS/Usage), EC2 Auto Scaling's sta
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
+from typing import Any
 
 from leeward.adapters.aws.clients import AwsClients, chunks, pages
 from leeward.adapters.aws.errors import aws_call
+from leeward.model.alarm import Alarm
 from leeward.model.image import Image
 
 QUOTAS = {False: ("L-1216C47A", "Standard/OnDemand"), True: ("L-34B43A08", "Standard/Spot")}  # by spot
@@ -99,17 +101,22 @@ class CloudWatchAlarms:
     def __init__(self, clients: AwsClients) -> None:
         self._clients = clients
 
-    def ringing(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return the alarms that ring, in the names' order. INSUFFICIENT_DATA does not ring: an alarm on errors has no
-        data while there are no errors.
-        """
-        wanted = tuple(dict.fromkeys(names))
-        quiet: set[str] = set()
-        for chunk in chunks(wanted, NAMES_PER_CALL):
+    def describe(self, names: Iterable[str]) -> Mapping[str, Alarm]:
+        """Return the alarms by name, one call for a hundred."""
+        found: dict[str, Alarm] = {}
+        for chunk in chunks(dict.fromkeys(names), NAMES_PER_CALL):
             with aws_call("cloudwatch:DescribeAlarms", ", ".join(chunk)):
                 for page in pages(
                     self._clients.get("cloudwatch"), "describe_alarms", AlarmNames=chunk, AlarmTypes=KINDS
                 ):
-                    found = [*page.get("MetricAlarms", ()), *page.get("CompositeAlarms", ())]
-                    quiet.update(one["AlarmName"] for one in found if one["StateValue"] != "ALARM")
-        return tuple(name for name in wanted if name not in quiet)
+                    raw = [*page.get("MetricAlarms", ()), *page.get("CompositeAlarms", ())]
+                    found |= {one["AlarmName"]: _alarm(one) for one in raw}
+        return found
+
+
+def _alarm(raw: Mapping[str, Any]) -> Alarm:
+    """Return the alarm. StateTransitionedTimestamp is the change of the state, StateUpdatedTimestamp that of its reason
+    too.
+    """
+    since = raw.get("StateTransitionedTimestamp") or raw.get("StateUpdatedTimestamp")
+    return Alarm(name=raw["AlarmName"], ringing=raw["StateValue"] == "ALARM", since=since)

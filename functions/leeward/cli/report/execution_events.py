@@ -13,8 +13,8 @@ from leeward.model.termination import Cause, CauseKind, TerminationRecord
 from leeward.model.times import format_instant
 
 LOOPS = frozenset({"wait", "follow", "boot"})  # repeated while nothing changes
-_BLOCKED = frozenset({"blocked", "paused", "window", "bake", "eviction-failure", "give-up"})
-_FAULTS = frozenset({"failed", "creation-failure", "canary-failure", "update-failure"})
+_BLOCKED = frozenset({"blocked", "paused", "alarm", "window", "bake", "eviction-failure", "give-up"})
+_FAULTS = frozenset({"failed", "creation-failure", "update-failure"})
 # Steps of Leeward whose effects the phases of nodes or other marks show
 _BOOKKEEPING = frozenset(
     {

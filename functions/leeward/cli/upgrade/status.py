@@ -54,7 +54,7 @@ def group_status(name: str, cluster: str, ports: Ports) -> Status:
     return status_of(
         observation.preflight,
         record,
-        allowed(record, observation, ports) if record is not None and runs else None,
+        allowed(record, observation, ports.clock) if record is not None and runs else None,
         running(name, record, ports) if ports.deployment else None,  # a snapshot folder is of no deployment
     )
 

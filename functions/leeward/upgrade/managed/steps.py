@@ -17,6 +17,7 @@ from leeward.policy.durations import format_duration
 from leeward.ports import Ports
 from leeward.ports.eks import ManagedState, ManagedUpdate
 from leeward.ports.records import Upgrades
+from leeward.upgrade.alarms import watch_of, with_alarms
 from leeward.upgrade.capacity_ledger import LONGEST_REASON, MOST_REASONS, with_warning
 from leeward.upgrade.completion import STEPS as END_STEPS
 from leeward.upgrade.control import Move, Permission, limits, permission
@@ -57,7 +58,7 @@ def start(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         nodegroup = ports.managed_updates.nodegroup(record.cluster, record.target.nodegroup or "")
         if nodegroup.status == "UPDATING":  # it was started, and the response was lost
             return _begin(run, record, ports)
-    hold = _hold(record, ports)
+    record, hold = _hold(record, ports)
     if not record.checked or (hold is None and run.next in HELD.values() and not record.rolling_back):
         result = run_preflight(record, ports)
         if result.blocked:
@@ -100,18 +101,22 @@ STEPS: Mapping[str, Step[Run]] = {
 """Steps of managed-node-group-upgrade by the name in its definition."""
 
 
-def _hold(record: UpgradeRecord, ports: Ports) -> Permission | None:
-    """Return the hold, None without one. Only the start of an update can be held. EKS keeps no canary, which pre-flight
-    has reported; a rollback waits for no window.
+def _hold(record: UpgradeRecord, ports: Ports) -> tuple[UpgradeRecord, Permission | None]:
+    """Return the record with what its alarms say, and the hold, None without one. Only the start of an update can be
+    held. EKS keeps no canary, which pre-flight has reported; a rollback waits for no window and no alarm.
     """
     if record.rolling_back:
-        return None
+        return record, None
     policy = policy_of(record.cluster, described(record.group, ports.groups), ports.clusters)
     policies = ports.clusters.policies(record.cluster)
     paused = policies.pauses.voluntary(record.group)
     update = replace(policy.update if policy is not None else UpdatePolicy(), canary=Canary())
-    decision = permission(record, update, policies.settings, ports.clock.now(), finished=0, paused=paused)
-    return decision if decision.move is Move.HOLD else None
+    now = ports.clock.now()
+    guarded_record = with_alarms(record, watch_of(record, update, ports).reading(), now)
+    if guarded_record != record:
+        record = written(guarded_record, ports.upgrades)
+    decision = permission(record, update, policies.settings, now, finished=0, paused=paused)
+    return record, decision if decision.move is Move.HOLD else None
 
 
 def _begin(run: Run, record: UpgradeRecord, ports: Ports) -> Run:

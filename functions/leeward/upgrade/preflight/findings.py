@@ -61,6 +61,8 @@ class Code(StrEnum):
     FROZEN = "Frozen"
     WINDOW_CLOSED = "WindowClosed"
     BUDGET_ALLOWS_NONE = "BudgetAllowsNone"
+    ALARM_MISSING = "AlarmMissing"
+    ALARM_RINGING = "AlarmRinging"
     # pre-flight itself
     NOT_JUDGED = "NotJudged"
 

@@ -32,6 +32,7 @@ from leeward.upgrade.preflight.model import FOR_SEARCH, Preflight, PreflightInpu
 from leeward.upgrade.preflight.plan import Plan, plan_upgrade
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.templates import architecture_named, expected
+from leeward.workflow.alarms import read_alarms
 
 T = TypeVar("T")
 MOST_FINDINGS = 200  # that are recorded: an item of the table takes 400 KB, most of it the waves
@@ -149,6 +150,8 @@ def _inputs(
     kubernetes = ports.clusters.kubernetes(record.cluster)
     daemon_set = kubernetes.aws_node()
     launched = images(record, group, nodegroup, ports, unread)
+    alarms = read_alarms(policy.update.alarms, ports.alarms)
+    unread += [f"alarms: {alarms.unreadable}"] if alarms.unreadable else []
     return PreflightInputs(
         force=request.force,
         image=request.image,
@@ -165,6 +168,7 @@ def _inputs(
         cni={**(variables_of(daemon_set) if daemon_set is not None else {}), **policy.cni},
         types=snapshot.types,
         nodegroup=nodegroup,
+        alarms=alarms,
         surged=_read(lambda: surged(held_lone_pods(snapshot, group, policy), kubernetes), frozenset(), unread),
         unread=tuple(unread),
     )

@@ -11,6 +11,7 @@ from leeward.budgets.counts import CountedNode, counted
 from leeward.budgets.disruption_budgets import allowance_among, upgrade_budgets
 from leeward.budgets.pdb import refusal
 from leeward.budgets.pdb_index import PdbIndex
+from leeward.model.alarm import AlarmReading
 from leeward.model.group import Group
 from leeward.model.image import Image
 from leeward.model.instance_type import InstanceType
@@ -47,6 +48,7 @@ class PreflightInputs:
     whether a policy selects the group, `no_policies`: whether none is written at all. `nodegroup`: as EKS describes a
     managed one; `unread`: inputs that could not be read, a sentence each. `surged`: pods that get a second replica
     before they leave, `namespace/name`. `images`: what new nodes would be launched from, `accounts`: this account.
+    `alarms`: of the policy's `update.alarms`.
     """
 
     force: bool = False
@@ -68,6 +70,7 @@ class PreflightInputs:
     surged: frozenset[str] = frozenset()
     images: tuple[Image, ...] = ()
     accounts: frozenset[str] = frozenset()
+    alarms: AlarmReading = field(default_factory=AlarmReading)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from leeward.upgrade.preflight.findings import Code, Finding, Severity, warning
 from leeward.upgrade.preflight.group_checks import check_group, check_managed
 from leeward.upgrade.preflight.model import Preflight
 from leeward.upgrade.preflight.pod_checks import check_budgets, check_workloads
-from leeward.upgrade.preflight.start_checks import check_images, check_schedule, check_versions
+from leeward.upgrade.preflight.start_checks import check_alarms, check_images, check_schedule, check_versions
 from leeward.upgrade.surge.sizes import Size, Sizes, Strategy, sizes
 
 CHECKS: tuple[Callable[[Preflight], Iterable[Finding]], ...] = (
@@ -23,6 +23,7 @@ CHECKS: tuple[Callable[[Preflight], Iterable[Finding]], ...] = (
     check_versions,
     check_images,
     check_schedule,
+    check_alarms,
     check_budgets,
     check_workloads,
     check_capacity,  # the most expensive one

@@ -1,5 +1,5 @@
-"""Versions that are incompatible, images of foreign owners, and switches, freezes, windows and budgets that keep the
-upgrade from starting now.
+"""Versions that are incompatible, images of foreign owners, and switches, freezes, windows, budgets and alarms that
+keep the upgrade from starting now.
 
 Source: Kubernetes' version skew policy: a kubelet is never newer than the API server, and at most three minors older
 (two before 1.28)."""
@@ -113,6 +113,20 @@ def check_schedule(preflight: Preflight) -> Iterator[Finding]:
         yield warning(Code.WINDOW_CLOSED, f"group {preflight.group.name}", message, "start it now, it waits")
     for budget in upgrade_budgets(preflight.policy):
         yield from _budget(preflight, budget)
+
+
+def check_alarms(preflight: Preflight) -> Iterator[Finding]:
+    """Yield the alarms that would hold the upgrade. One that does not exist holds it until it does, so it blocks; one
+    in ALARM is waited for.
+    """
+    about = f"policy {preflight.policy.name}"
+    for name in preflight.inputs.alarms.missing:
+        message = f"update.alarms names {name}, which CloudWatch does not have in this account and Region"
+        yield blocker(Code.ALARM_MISSING, about, message, "create the alarm, or take its name out of the policy")
+    for alarm in preflight.inputs.alarms.ringing:
+        since = f" since {format_instant(alarm.since)}" if alarm.since is not None else ""
+        message = f"alarm {alarm.name} is in ALARM{since}: no node is started until it is not"
+        yield warning(Code.ALARM_RINGING, about, message, "start it now, it waits")
 
 
 def _budget(preflight: Preflight, budget: Budget) -> Iterator[Finding]:
