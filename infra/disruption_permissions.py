@@ -35,6 +35,7 @@ _LOOKING = (
     Permission(action="ssm:GetParameters", on=Scope.IMAGES, reason=RESOLVES_IMAGES, indirect=True),
     LISTS_OPEN,
     Permission(action="eks:DescribeCluster", on=Scope.CLUSTERS),
+    Permission(action="cloudwatch:DescribeAlarms", on=Scope.ALARMS, reason="policies name the alarms that hold a run"),
     Permission(action="sts:AssumeRole", on=Scope.TAINT_ROLES),
 )
 

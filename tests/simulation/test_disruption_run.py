@@ -16,6 +16,7 @@ from simulation.definitions import NODE_GROUP_UPGRADE
 from simulation.fault_rates import Faults
 from tests.fakes.builders import pausing
 from tests.simulation.disruption_stand_in import (
+    CHANGED,
     DECIDED,
     FIRST,
     GROUP,
@@ -513,4 +514,33 @@ def test_a_step_that_is_denied_names_the_call_and_the_round_is_taken_up_again(st
     assert "DisruptionFailure" in world.ends
     assert "AccessDeniedError: autoscaling:LaunchInstances: not authorized" in world.story
     assert world.versions == ["2", "2", "2"]
+    assert world.untouched()
+
+
+def guarded(*, rings, quiet):
+    """Drifted nodes whose policy names an alarm, which rings from one moment to the other."""
+    world = Disrupted(a_fleet(alarms=("errors",))).drifting()
+    alarms = world.world.system.alarms
+    alarms.quiet("errors")
+    return world.at(rings, lambda: alarms.ring("errors", rings)).at(quiet, lambda: alarms.quiet("errors"))
+
+
+def test_while_an_alarm_rings_nothing_is_planned_and_the_nodes_say_why():
+    world = guarded(rings=CHANGED, quiet=2000)
+    world.at(1900, lambda: reasons.extend(events(world, "DisruptionBlocked")))
+    reasons = []
+    world.run(2)
+    assert {event["message"].partition(" since ")[0] for event in reasons} == {
+        f"disruption of its group {GROUP} is held: alarm errors is in ALARM"
+    }
+    assert (world.ends, world.versions) == (["DisruptionDone"] * 3, ["2", "2", "2"])
+
+
+@pytest.mark.parametrize(("rings", "launches"), [(DECIDED + 5, 3), (DECIDED + 45, 4)], ids=["validate", "boot"])
+def test_a_run_that_an_alarm_meets_before_its_terminations_is_given_back(rings, launches):
+    """Before the nodes are tainted nothing has happened; while the replacements boot these are ended again."""
+    world = guarded(rings=rings, quiet=rings + 300).run(2)
+    assert world.ends == ["DisruptionGivenUp", *["DisruptionDone"] * 3]
+    assert f"disruption of its group {GROUP} is held: alarm errors is in ALARM since " in world.story
+    assert (world.launches, world.versions, world.sizes()) == (launches, ["2", "2", "2"], {GROUP: (3, 3)})
     assert world.untouched()

@@ -14,6 +14,8 @@ from leeward.errors import LeewardError
 if TYPE_CHECKING:
     from leeward.snapshot.cluster import ClusterSnapshot
 
+NO_ALARMS = "disruption.alarms are not judged: a snapshot folder holds no alarms (they are read with --cluster NAME)"
+
 
 def cluster_of(arguments: argparse.Namespace, verb: str) -> tuple[ClusterContext, ClusterSnapshot]:
     """Return the cluster of --snapshot or --cluster, and its state. Raises InvalidInputError without either."""
@@ -24,7 +26,8 @@ def cluster_of(arguments: argparse.Namespace, verb: str) -> tuple[ClusterContext
     check_prices(context)
     state = gather(context.ports, context.cluster, arguments.now)
     name = state.cluster or state.policies.settings.name
-    return context, _with_disruptions(replace(state, cluster=name, warnings=(*warnings, *state.warnings)), context)
+    state = _with_disruptions(replace(state, cluster=name, warnings=(*warnings, *state.warnings)), context)
+    return context, _with_alarms(state, context)
 
 
 def check_prices(context: ClusterContext) -> None:
@@ -33,6 +36,16 @@ def check_prices(context: ClusterContext) -> None:
     """
     if context.folder is not None:
         context.folder.elements("prices")
+
+
+def _with_alarms(state: ClusterSnapshot, context: ClusterContext) -> ClusterSnapshot:
+    """Add the alarms that hold groups; a folder has none, which is a warning where a policy names some."""
+    from leeward.disruption.alarms import alarm_names, with_alarms  # late: --help needs none of it
+
+    if context.folder is None:
+        return with_alarms(state, context.ports.alarms)
+    warning = (NO_ALARMS,) if alarm_names(state) else ()
+    return replace(state, warnings=(*state.warnings, *warning))
 
 
 def _with_disruptions(state: ClusterSnapshot, context: ClusterContext) -> ClusterSnapshot:

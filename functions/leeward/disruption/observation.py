@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from leeward.cluster.facets import Known
+from leeward.disruption.alarms import with_alarms
 from leeward.disruption.record import DisruptionRecord
 from leeward.model.node import Node, disruption_taint, untainted
 from leeward.ports import Ports
@@ -19,7 +20,8 @@ from leeward.snapshot.gather import gather
 
 def observe(cluster: str, ports: Ports, record: DisruptionRecord | None) -> ClusterSnapshot:
     """Return the current snapshot. Raises the errors of the ports: a run without an observation does nothing."""
-    return with_records(gather(ports, cluster, ports.clock.now()), ports.upgrades, record)
+    snapshot = with_records(gather(ports, cluster, ports.clock.now()), ports.upgrades, record)
+    return with_alarms(snapshot, ports.alarms)  # last: the reading is the youngest part
 
 
 def with_records(snapshot: ClusterSnapshot, upgrades: Upgrades, record: DisruptionRecord | None) -> ClusterSnapshot:

@@ -65,6 +65,7 @@ RARELY = {
         for action, reason in (
             ("autoscaling:DescribeLaunchConfigurations", "a group that still has a launch configuration"),
             ("eks:DescribeNodegroup", "a managed node group"),
+            ("cloudwatch:DescribeAlarms", "a policy with alarms"),
             ("pricing:GetProducts", "a type whose price fn sync has not written down yet"),
             ("ec2:DescribeSpotPriceHistory", "a type whose spot price fn sync has not written down yet"),
         )

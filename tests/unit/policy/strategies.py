@@ -143,6 +143,7 @@ disruptions = st.builds(
     savings_per_hour=st.floats(0, 100),
     savings_percent=st.floats(0, 100),
     cooldown=durations(),
+    alarms=lists,
     spot_to_spot=st.booleans(),
     spot_to_spot_minimum_types=st.integers(1, 99),
     budgets=st.lists(budgets(), max_size=3).map(tuple),

@@ -114,6 +114,7 @@ def test_every_key_can_be_set():
             "drift": False,
             "minimumSavings": {"perHour": 0, "percent": 0},
             "cooldown": "1m",
+            "alarms": ["latency"],
             "spotToSpot": {"enabled": True, "minimumTypes": 3},
             "budgets": [{"nodes": 5, "zone": "us-east-1a", "reasons": ["Upgrade", "Empty"]}],
             "doNotDisrupt": True,

@@ -10,12 +10,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from leeward.adapters.folder.reader import Refusing
+from leeward.errors import NotInSnapshotError
 from leeward.model.facts import FactKind, Sheet, cni_content
 from leeward.placement.cni import variables_of
 
 if TYPE_CHECKING:
     from leeward.adapters.folder.kubernetes import FolderClusters
     from leeward.disruption.record import DisruptionRecord
+    from leeward.model.alarm import Alarm
     from leeward.model.termination import TerminationRecord
     from leeward.upgrade.record import UpgradeRecord
 
@@ -94,3 +96,11 @@ class FolderCatalog(Refusing):
         found = self._clusters.kubernetes(cluster).aws_node()
         variables = None if found is None else variables_of(found)
         return {FactKind.CNI: Sheet(synced=self._clock.now(), content=cni_content(variables))}
+
+
+class FolderAlarms(Refusing):
+    """Alarms, of which a folder has none."""
+
+    def describe(self, names: Iterable[str]) -> Mapping[str, Alarm]:
+        """Raise NotInSnapshotError: no answer is better than alarms that seem quiet."""
+        raise NotInSnapshotError(f"{', '.join(names)}: a snapshot folder holds no alarms, --cluster NAME reads them")

@@ -12,6 +12,7 @@ from leeward.adapters.folder.eks import FolderKnownNodegroups, FolderManagedUpda
 from leeward.adapters.folder.kubernetes import FolderClusters
 from leeward.adapters.folder.reader import Folder, NotInFolder
 from leeward.adapters.folder.records import (
+    FolderAlarms,
     FolderCatalog,
     FolderClaims,
     FolderClock,
@@ -35,6 +36,7 @@ def folder_ports(folder: Folder, now: datetime, say: Callable[[str], None]) -> P
     templates: Any = FolderTemplates(folder)
     managed_updates: Any = FolderManagedUpdates(folder)
     upgrades: Any = FolderUpgrades()
+    alarms: Any = FolderAlarms()
     disruptions: Any = FolderDisruptions()
     return Ports(
         clock=clock,
@@ -56,7 +58,7 @@ def folder_ports(folder: Folder, now: datetime, say: Callable[[str], None]) -> P
         templates=templates,
         managed_updates=managed_updates,
         service_limits=FolderServiceLimits(folder),
-        alarms=_absent("it has no alarms"),
+        alarms=alarms,
         upgrades=upgrades,
         upgrade_executions=_absent(EXECUTIONS),
         managed_upgrade_executions=_absent(EXECUTIONS),
