@@ -9,7 +9,7 @@ from leeward.policy.document import Rebalance
 from local.cluster.nodes import NodeSpec, node_object
 from simulation.asked import Asked, Kind
 from simulation.aws.compute import IN_SERVICE, SimGroup, SimInstance
-from simulation.features import Feature
+from simulation.features import Feature, alarm_of
 from simulation.foreign_taints import OTHER_DEPLOYMENT, tainted_by_others
 from simulation.image_aliases import DENIED_EVERY, MOVES_EVERY, ImageAliases
 from simulation.managed_fleet import manage_some
@@ -26,6 +26,8 @@ REWRITTEN_EVERY = 1200.0
 SCALER = "a scaling policy"
 SPARED_EVERY = 1500.0
 TAKEN_BACK_EVERY = 600.0
+ALARM_EVERY, RINGS_FOR = 700.0, (20.0, 600.0)
+ALARM_IS_DELETED = 0.1  # chance that it is, instead of ringing
 THEIRS_EVERY, THEIRS_FOR = 400.0, (60.0, 900.0)
 BREATHES_EVERY, SMALLER_FOR = 500.0, (60.0, 900.0)
 
@@ -71,6 +73,12 @@ class Equipment:
     def reservations(self) -> None:
         """Take capacity reservations back, and an on-demand instance with each, as EC2 does."""
         self._every(TAKEN_BACK_EVERY, self._take_back)
+
+    def alarms(self) -> None:
+        """Put the alarm of a policy into ALARM for a while, or delete it and make it again."""
+        for policy in self._world.policies.policies:
+            self._world.system.alarms.quiet(alarm_of(policy))
+        self._every(ALARM_EVERY, self._ring)
 
     def warm_launches(self) -> None:
         """Make a group one smaller, and larger again, as a scaling policy does."""
@@ -149,6 +157,19 @@ class Equipment:
     def _take_back(self) -> None:
         if member := self._one(spot=False):
             self._world.fleet.notices.reservation_warning(member)
+
+    def _ring(self) -> None:
+        alarms, now = self._world.system.alarms, self._world.timeline.now()
+        name = alarm_of(self._random.choice(self._world.policies.policies))
+        if name in alarms.rings or name not in alarms.known:
+            return
+        if self._random.random() < ALARM_IS_DELETED:
+            self._world.say(f"alarm {name} is deleted")
+            alarms.known.discard(name)
+        else:
+            self._world.say(f"alarm {name} rings")
+            alarms.ring(name, now)
+        self._world.timeline.after(self._random.uniform(*RINGS_FOR), lambda: alarms.quiet(name), "an alarm is quiet")
 
     def _mark(self) -> None:
         member = self._one()
@@ -234,6 +255,7 @@ def _equip(equipment: Equipment, features: frozenset[Feature]) -> None:
         Feature.WARM_LAUNCHES: equipment.warm_launches,
         Feature.OTHER_DEPLOYMENT: equipment.other_deployment,
         Feature.ALIASES: equipment.image_aliases,
+        Feature.ALARMS: equipment.alarms,
         Feature.WORKERS: equipment.workers,
     }
     for feature in sorted(features & put.keys()):

@@ -10,7 +10,7 @@ from enum import StrEnum
 from random import Random
 from typing import Any
 
-from leeward.policy.document import Budget, ClusterPolicies, DrainPolicy, NodePolicy, Window
+from leeward.policy.document import Budget, ClusterPolicies, DrainPolicy, NodePolicy, OnAlarm, Window
 from simulation.fault_rates import Faults
 from simulation.fleets import REGION, Fleet, GroupPlan, HookPlan
 
@@ -60,6 +60,7 @@ class Feature(StrEnum):
     MAINTENANCE_SPARES = "maintenance that spares the instance"
     RESERVATIONS = "capacity reservations are taken back"
     MANAGED = "managed node groups"  # EKS has some groups, and rolls them
+    ALARMS = "alarms ring"  # and are deleted now and then
     ALIASES = "images behind an alias"  # SSM parameters that move
 
     TWO_CLUSTERS = "two clusters"  # served by one deployment, each with its own API
@@ -70,6 +71,7 @@ BESIDE: Mapping[Feature, float] = {
     Feature.TOKEN_BUCKETS: 0.1,
     Feature.MANAGED: 0.1,
     Feature.ALIASES: 0.1,
+    Feature.ALARMS: 0.15,
     Feature.WORKERS: 0.5,
     Feature.TWO_CLUSTERS: 0.1,
 }
@@ -217,10 +219,23 @@ def _drained(policy: NodePolicy, **given: Any) -> NodePolicy:
     return replace(policy, drain=drain)
 
 
+def _alarms(policy: NodePolicy, random: Random) -> NodePolicy:
+    """Let the policy's alarm hold its upgrades, or roll them back, and its runs."""
+    names = (alarm_of(policy),)
+    update = replace(policy.update, alarms=names, on_alarm=random.choice(tuple(OnAlarm)))
+    return replace(policy, update=update, disruption=replace(policy.disruption, alarms=names))
+
+
+def alarm_of(policy: NodePolicy) -> str:
+    """Return the name of the alarm of a policy."""
+    return f"errors-{policy.name}"
+
+
 POLICIES: Mapping[Feature, Callable[[NodePolicy, Random], NodePolicy]] = {
     Feature.FINALIZER: _finalizer,
     Feature.REPAIR: _repair,
     Feature.BUDGETS: _budgets,
     Feature.LONG_GRACE: _grace,
     Feature.REFUSING: _refusing,
+    Feature.ALARMS: _alarms,
 }

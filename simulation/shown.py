@@ -68,6 +68,11 @@ class Shown(ShownAws, ShownHooks):
         return self.system.upgrades.records
 
     @property
+    def ringing(self) -> Mapping[str, float]:
+        """Alarms of the account."""
+        return self.system.alarms.rings
+
+    @property
     def disruptions(self) -> Mapping[str, DisruptionRecord]:
         """Disruption runs by cluster."""
         return self.system.disruptions.records

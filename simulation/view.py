@@ -110,6 +110,11 @@ class WorldView(AwsView, HookView, Protocol):
         ...
 
     @property
+    def ringing(self) -> Mapping[str, float]:
+        """Alarms in ALARM, and since when in seconds since 1970."""
+        ...
+
+    @property
     def disruptions(self) -> Mapping[str, DisruptionRecord]:
         """Latest record of each cluster that ever had a disruption run."""
         ...

@@ -537,7 +537,7 @@ def test_while_an_alarm_rings_nothing_is_planned_and_the_nodes_say_why():
 
 
 @pytest.mark.parametrize(("rings", "launches"), [(DECIDED + 5, 3), (DECIDED + 45, 4)], ids=["validate", "boot"])
-def test_a_run_that_an_alarm_meets_before_its_terminations_is_given_back(rings, launches):
+def test_a_run_that_an_alarm_meets_before_its_terminations_is_rolled_back(rings, launches):
     """Before the nodes are tainted nothing has happened; while the replacements boot these are ended again."""
     world = guarded(rings=rings, quiet=rings + 300).run(2)
     assert world.ends == ["DisruptionGivenUp", *["DisruptionDone"] * 3]

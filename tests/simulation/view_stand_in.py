@@ -57,6 +57,7 @@ class World:
     upgrades: dict = field(default_factory=dict)
     upgrading: set = field(default_factory=set)
     disruptions: dict = field(default_factory=dict)
+    ringing: dict = field(default_factory=dict)
     disrupting: set = field(default_factory=set)
     maxima: dict = field(default_factory=lambda: {GROUP: a_group(GROUP).maximum})
     replicas: dict = field(default_factory=dict)

@@ -1,5 +1,8 @@
 """Broken builds: disruption runs. Those that no seed can reach are in `planted.py`."""
 
+from dataclasses import replace
+
+from simulation.features import Feature
 from simulation.rule import Rule
 from tests.simulation.mutations.build import DISRUPTIONS, DISRUPTIONS_HARSH, DISRUPTIONS_OF_ZONES, Mutation
 from tests.simulation.mutations.editing import edit, edited
@@ -7,6 +10,15 @@ from tests.simulation.mutations.editing import edit, edited
 BUDGETS, DISRUPTION = "leeward.budgets", "leeward.disruption"
 
 OF_DISRUPTION = (
+    Mutation(
+        name="disruption continues while an alarm rings",
+        story="reads the alarms of upgrades and not those of disruption",
+        breaks=edited(
+            edit(f"{DISRUPTION}.observation.observe", "return with_alarms(snapshot, ports.alarms)", "return snapshot")
+        ),
+        rules=frozenset({Rule.ALARM}),
+        scenario=replace(DISRUPTIONS, name="disruption runs, alarms ring", hours=2, features=(Feature.ALARMS,)),
+    ),
     Mutation(
         name="disruption budgets allow one node more",
         story="compares with below zero where zero is meant",

@@ -7,6 +7,24 @@ UPGRADE = "leeward.upgrade"
 
 OF_UPGRADE_EDGES = (
     Planted(
+        name="an alarm that begins to ring while a launch hangs is not seen",
+        story="reads the alarms once for each turn",
+        edits=(edit(f"{UPGRADE}.rollout.take_turn", "not alarmed and watch.allows()", "not alarmed"),),
+        tests=("tests/unit/upgrade/test_alarms.py",),
+    ),
+    Planted(
+        name="nodes that a killed step recorded are started while an alarm rings",
+        story="holds what is chosen now and not what was chosen before",
+        edits=(edit(f"{UPGRADE}.rollout.take_turn", "not alarmed and watch.allows()", "True"),),
+        tests=("tests/unit/upgrade/test_alarms.py",),
+    ),
+    Planted(
+        name="alarms that cannot be read count as quiet",
+        story="treats an error of CloudWatch as no news",
+        edits=(edit("leeward.workflow.alarms.read_each", "unreadable if each else AlarmReading()", "AlarmReading()"),),
+        tests=("tests/unit/upgrade/test_alarms.py",),
+    ),
+    Planted(
         name="what Cluster Autoscaler removes while nodes roll is taken off the owner's size",
         story="counts every decrement by others before the oldest launch that is left",
         edits=(edit("leeward.upgrade.rollout._without_taken", "or not all_are_there", ""),),

@@ -1,5 +1,8 @@
 """Broken builds: upgrades of node groups. Those that no seed can reach are in `planted.py`."""
 
+from dataclasses import replace
+
+from simulation.features import Feature
 from simulation.rule import Rule
 from tests.simulation.mutations.build import ROLLING, ROLLING_HARSH, Mutation
 from tests.simulation.mutations.editing import edit, edited
@@ -8,6 +11,13 @@ UPGRADE = "leeward.upgrade"
 _PUT_BACK = "ports.group_changes.put_back_maximum(record.group, record.maximum)"
 
 OF_UPGRADES = (
+    Mutation(
+        name="an upgrade continues while an alarm rings",
+        story="reads alarms for the canary alone",
+        breaks=edited(edit(f"{UPGRADE}.alarms.watch_of", "else update.alarms", "else ()")),
+        rules=frozenset({Rule.ALARM}),
+        scenario=replace(ROLLING, name="upgrades, alarms ring", hours=1, features=(Feature.ALARMS,)),
+    ),
     Mutation(
         name="MaxSize is not put back after an upgrade",
         story="raises MaxSize for the surge and counts on the group's owner",
