@@ -97,7 +97,7 @@ def _about_messages(stack: LocalStack) -> list[Finding]:
     return [
         _finding(
             "nonsense ended in the dead-letter queue with its reason",
-            [body for _, body in letters] == [scenario.NONSENSE] and bool(letters[0][0]),
+            [body for _, body in letters] == [scenario.MALFORMED_BODY] and bool(letters[0][0]),
             letters[0][0] if letters else "the dead-letter queue is empty",
         ),
         _finding("no message is left", depth == 0, f"{depth} in the queue"),

@@ -1,4 +1,4 @@
-"""Scenario of the demo: its fleet, and the messages that are sent."""
+"""Scenario of the demo: its fleet, and the messages that it sends."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ from local.stack import ROOT, LocalStack
 
 SPOT, ON_DEMAND, FOREIGN = "web-spot", "web-on-demand", "other-team"
 FOREIGN_HOOK = "other-team-backup"
-NONSENSE = (
+MALFORMED_BODY = (
     '{"detail-type": "EC2 Spot Instance Interruption Warning", "source": "aws.ec2", "detail": {"instance-id": 42}}'
 )
-NODES = 10  # nine of ours and one of another team
+NODES = 10  # nine that Leeward manages, and one of another team
 GROUPS = (GroupPlan(name=SPOT, size=5, spot=True), GroupPlan(name=ON_DEMAND, size=4), GroupPlan(name=FOREIGN, size=1))
 WORKLOADS = (
     *(fleet.deployment("web", 9), fleet.budget("web", maxUnavailable=1)),
@@ -29,7 +29,9 @@ WORKLOADS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Victims:
-    """Instances that the messages name."""
+    """Instances that the messages name. `spot`: gets a spot interruption warning; `maintained`: get a scheduled change;
+    `foreign`: terminated through its group, in which Leeward has no hook.
+    """
 
     spot: str
     maintained: tuple[str, str]
@@ -57,22 +59,22 @@ def build_fleet(stack: LocalStack) -> None:
 
 
 def settled(stack: LocalStack) -> bool:
-    """Return whether every node is Ready and every pod runs."""
+    """Return whether every node is Ready and every pod of the workloads runs and is Ready."""
     nodes = stack.kubernetes("GET", "/api/v1/nodes")["items"]
     pods = stack.kubernetes("GET", "/api/v1/namespaces/default/pods")["items"]
     ready = [node for node in nodes if is_ready(node)]
     running = [pod for pod in pods if pod["status"].get("phase") == "Running" and is_ready(pod)]
-    return len(ready) == NODES and len(running) == sum(w["spec"].get("replicas", 0) for w in WORKLOADS)
+    return len(ready) == NODES and len(running) == sum(workload["spec"].get("replicas", 0) for workload in WORKLOADS)
 
 
-def is_ready(thing: Mapping[str, Any]) -> bool:
-    """Return the Ready condition of a node or pod."""
-    conditions = thing.get("status", {}).get("conditions", ())
-    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
+def is_ready(obj: Mapping[str, Any]) -> bool:
+    """Return whether the Ready condition of a node or pod is True."""
+    conditions = obj.get("status", {}).get("conditions", ())
+    return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
 
 
 def choose(stack: LocalStack) -> Victims:
-    """Choose a spot instance, two on-demand instances and the other team's."""
+    """Choose a spot instance, two on-demand instances and the other team's instance."""
     spot = fleet.instances_of(stack, SPOT)[0]["InstanceId"]
     first, second, *_ = (member["InstanceId"] for member in fleet.instances_of(stack, ON_DEMAND))
     foreign = fleet.instances_of(stack, FOREIGN)[0]["InstanceId"]
@@ -80,7 +82,8 @@ def choose(stack: LocalStack) -> Victims:
 
 
 def play(stack: LocalStack, victims: Victims) -> None:
-    """Send all messages at once, the hardest case for a node manager. The maintained instances are protected from
+    """Send all messages at once, the hardest case for a node manager: a spot warning (twice), scheduled maintenance, a
+    malformed body, a scale-in and a termination in the other team's group. The maintained instances are protected from
     scale-in, so that each message has a node of its own.
     """
     autoscaling = stack.client("autoscaling")
@@ -92,7 +95,7 @@ def play(stack: LocalStack, victims: Victims) -> None:
     stack.emit(maintenance(stack, victims.maintained))
     sqs = stack.client("sqs")
     queue = sqs.get_queue_url(QueueName="leeward-interruption")["QueueUrl"]
-    sqs.send_message(QueueUrl=queue, MessageBody=NONSENSE)
+    sqs.send_message(QueueUrl=queue, MessageBody=MALFORMED_BODY)
     desired = autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[ON_DEMAND])["AutoScalingGroups"][0]
     autoscaling.set_desired_capacity(
         AutoScalingGroupName=ON_DEMAND, DesiredCapacity=desired["DesiredCapacity"] - 1, HonorCooldown=False
@@ -104,7 +107,7 @@ def play(stack: LocalStack, victims: Victims) -> None:
 
 
 def spot_warning(stack: LocalStack, instance: str) -> dict[str, Any]:
-    """Return EventBridge's body for a spot interruption warning."""
+    """Return the event of a spot interruption warning, as EventBridge delivers it."""
     return envelope(
         stack,
         source="aws.ec2",
@@ -115,7 +118,7 @@ def spot_warning(stack: LocalStack, instance: str) -> dict[str, Any]:
 
 
 def maintenance(stack: LocalStack, instances: tuple[str, ...]) -> dict[str, Any]:
-    """Return AWS Health's body for a scheduled change of several instances, twelve hours ahead."""
+    """Return AWS Health's event of a scheduled change of the instances, twelve hours ahead."""
     starts = datetime.now(UTC) + timedelta(hours=12)
     code = "AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED"
     arn = f"arn:aws:health:{stack.region}::event/EC2/{code}/{code}_demo"
@@ -142,7 +145,7 @@ def maintenance(stack: LocalStack, instances: tuple[str, ...]) -> dict[str, Any]
 def envelope(
     stack: LocalStack, *, source: str, kind: str, resources: list[str], detail: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return an event as `put_events` of an AWS service would make it, with an id of its own."""
+    """Return an event of an AWS service, as EventBridge delivers it, with a new id."""
     now = datetime.now(UTC)
     return {
         "version": "0",

@@ -42,7 +42,7 @@ def run(stack: LocalStack, cast: scene.Cast, seed: int | None = None) -> bool:
     findings = judge.judge(stack, story)
     console.print(view.findings_table(findings))
     reported = [(began, f"fixed: pdb {scene.IMPOSSIBLE}, which allowed no eviction")] if cast.in_the_way else []
-    seen.deeds[:0] = [*reported, (seen.began, f"leeward upgrade start: {answer['execution']}")]
+    seen.actions[:0] = [*reported, (seen.began, f"leeward upgrade start: {answer['execution']}")]
     say(f"drawn: {drawing.write_report(stack, began, seen)}")
     return all(finding.good for finding in findings)
 

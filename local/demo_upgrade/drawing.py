@@ -27,7 +27,7 @@ def write_report(stack: LocalStack, began: datetime, seen: Watched) -> Path:
 
 def build(sources: record.Sources, seen: Watched) -> RunRecord:
     """Build the demo's record, with the users' actions as its marks; it begins with the first of them."""
-    (_, first), *later = seen.deeds
+    (_, first), *later = seen.actions
     found = record.build(replace(sources, story=first))
     marks = [*found.marks, *(Mark(at=at, kind=MarkKind.EVENT, text=text) for at, text in later)]
     return replace(found, marks=tuple(sorted(marks, key=lambda mark: mark.at)))

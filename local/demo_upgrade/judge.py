@@ -48,7 +48,7 @@ def judge(stack: LocalStack, story: Story) -> list[Finding]:
 def _about_blocks(story: Story) -> list[Finding]:
     impossible = [(Code.PDB_NEVER_ALLOWS.value, f"pdb default/{scene.IMPOSSIBLE}")]
     reported = ", ".join(f"{code} of {about}" for code, about in story.at_first) or "none"
-    named = story.seen.named
+    blocker = story.seen.blocker
     return [
         Finding(
             promise="pre-flight reported the impossible budget, and no blocker once it was fixed",
@@ -57,8 +57,8 @@ def _about_blocks(story: Story) -> list[Finding]:
         ),
         Finding(
             promise="the budget in the way was named while it blocked",
-            good=named is not None and bool(named.pod) and story.seen.freed,
-            found=f"{named.pod} held by {named.object}" if named is not None else "no pod was named",
+            good=blocker is not None and bool(blocker.pod) and story.seen.scaled_up,
+            found=f"{blocker.pod} held by {blocker.object}" if blocker is not None else "no pod was named",
         ),
     ]
 
@@ -177,7 +177,7 @@ def _about_runs(stack: LocalStack, story: Story) -> list[Finding]:
         ),
         Finding(
             promise="the upgrade came to its end",
-            good=seen.ended is Phase.DONE and upgrades[0] == "SUCCEEDED" and seen.kill_after is None,
+            good=seen.ended is Phase.DONE and upgrades[0] == "SUCCEEDED" and seen.kill_at is None,
             found=f"{'; '.join(upgrades)} after {seen.seconds:.0f} s: "
             + " → ".join(phase.value for phase in seen.phases),
         ),

@@ -1,4 +1,4 @@
-"""Watch of the upgrade: the output of `leeward upgrade status`, and the budget that blocks for a while."""
+"""Watch of the upgrade: shows `leeward upgrade status`, and lets a PodDisruptionBudget block the drains for a while."""
 
 import os
 import time
@@ -26,38 +26,40 @@ from local.demo import ledger
 from local.demo_upgrade import command, scene
 from local.stack import LocalStack, LocalStackError
 
-PLAY_SECONDS = 900  # limits only the wait for a run that does not end
-LOOK_SECONDS = 1.0
-BLOCKED_SECONDS = 6  # seconds for which the drain that a budget holds is shown before `orders` gets its third replica
-KILLED_WITHIN = 3.0  # seconds for each node, after the start, within which `--kill-at` chooses
+TIMEOUT_SECONDS = 900  # limits only the wait for an upgrade that does not end
+POLL_SECONDS = 1.0
+BLOCKED_SECONDS = 6  # how long the blocked drain is shown before `orders` gets its third replica
+KILL_SECONDS_PER_NODE = 3.0  # `--kill-at` chooses a moment between the start and so many seconds for each node after it
 ENDS = frozenset({Phase.DONE, Phase.FAILED, Phase.ABORTED})
 
 
 @dataclass(kw_only=True)
 class Watched:
-    """Observations. `deeds`: the users' actions; `named`: the blocker that the live status showed for the blocking
-    budget, since `blocked`; `kill_after`: when the execution is still to be stopped, in seconds after the start.
-    `estimates`: (seconds after the start, seconds left) at the first observation of each phase.
+    """Observations of one upgrade. All times but `began` and those of `actions` are in seconds after the start.
+
+    `actions`: (time, sentence) of each action of the users; `phases`: in the order in which they were seen;
+    `estimates`: (time, estimated seconds left) at the first observation of each phase; `blocker`: the status's entry
+    for the blocking budget, first seen at `blocked_at`; `scaled_down`, `scaled_up`: whether the workload of that budget
+    has had too few replicas, and then enough; `kill_at`: when the execution is to be stopped, None without a seed and
+    after it is done.
     """
 
     began: datetime
-    deeds: list[tuple[datetime, str]] = field(default_factory=list)
+    actions: list[tuple[datetime, str]] = field(default_factory=list)
     phases: list[Phase] = field(default_factory=list)
     estimates: list[tuple[float, int]] = field(default_factory=list)
-    named: Blocker | None = None
-    blocked: float | None = None
-    narrowed: bool = False
-    freed: bool = False
-    kill_after: float | None = None
+    blocker: Blocker | None = None
+    blocked_at: float | None = None
+    scaled_down: bool = False
+    scaled_up: bool = False
+    kill_at: float | None = None
     ended: Phase | None = None
     seconds: float = 0.0
 
 
 @contextmanager
 def acting_on(stack: LocalStack) -> Iterator[Ports]:
-    """Give the ports of the command line on the stack; until the end of the block this process has the stack's
-    environment.
-    """
+    """Yield the ports of the command line on the stack; within the block, this process has the stack's environment."""
     before = dict(os.environ)
     os.environ.update(stack.environment())
     try:
@@ -68,35 +70,36 @@ def acting_on(stack: LocalStack) -> Iterator[Ports]:
 
 
 def watch(stack: LocalStack, console: Console, execution: str, *, cast: scene.Cast, seed: int | None = None) -> Watched:
-    """Read the status each second or two until the upgrade has ended. With a seed the execution is stopped at a moment
-    that the seed decides and started again. Raises LocalStackError when it does not end in time.
+    """Read the status every second or two until the upgrade has ended. With a seed, the execution is stopped at a
+    moment that the seed decides, and the upgrade is started again. Raises LocalStackError when it does not end in time.
     """
     began = time.monotonic()
-    latest = KILLED_WITHIN * cast.size
-    seen = Watched(began=datetime.now(UTC), kill_after=None if seed is None else Random(seed).uniform(1.0, latest))
+    latest = KILL_SECONDS_PER_NODE * cast.size
+    seen = Watched(began=datetime.now(UTC), kill_at=None if seed is None else Random(seed).uniform(1.0, latest))
     with acting_on(stack) as ports, _shown(console) as show:
         while seen.ended is None:
             seen.seconds = time.monotonic() - began
-            if seen.seconds > PLAY_SECONDS:
-                raise LocalStackError(f"the upgrade has not ended within {PLAY_SECONDS} s: {_states(stack)}")
-            status = _look(stack, ports)
+            if seen.seconds > TIMEOUT_SECONDS:
+                raise LocalStackError(f"the upgrade has not ended within {TIMEOUT_SECONDS} s: {_states(stack)}")
+            status = _read_status(stack, ports)
             if status is not None:
                 _note(stack, seen, status)
                 show(status)
-                for deed in _deeds(stack, seen, status) if cast.in_the_way else ():
-                    seen.deeds.append((datetime.now(UTC), deed))
-                    console.print(f"[dim]{time.strftime('%H:%M:%S')}[/] [bold]{deed}[/]")
-            if seen.phases and seen.kill_after is not None and seen.seconds >= seen.kill_after:
-                seen.deeds.append((datetime.now(UTC), _kill(stack, seen, execution)))
-                console.print(f"[dim]{time.strftime('%H:%M:%S')}[/] [bold]{seen.deeds[-1][1]}[/]")
-            time.sleep(LOOK_SECONDS)
+                for action in _users_actions(stack, seen, status) if cast.in_the_way else ():
+                    _report(console, seen, action)
+            if seen.phases and seen.kill_at is not None and seen.seconds >= seen.kill_at:
+                _report(console, seen, _kill(stack, seen, execution))
+            time.sleep(POLL_SECONDS)
     return seen
 
 
-def _look(stack: LocalStack, ports: Ports) -> Status | None:
-    """Return the status; None before the target is known, or while a service does not answer: the next read repeats
-    it.
-    """
+def _report(console: Console, seen: Watched, action: str) -> None:
+    seen.actions.append((datetime.now(UTC), action))
+    console.print(f"[dim]{time.strftime('%H:%M:%S')}[/] [bold]{action}[/]")
+
+
+def _read_status(stack: LocalStack, ports: Ports) -> Status | None:
+    """Return the status; None before the target is known or when a service does not answer: the next poll retries."""
     try:
         record = ports.upgrades.read(scene.GROUP)
         return group_status(scene.GROUP, stack.cluster, ports) if record is not None and record.prepared else None
@@ -111,48 +114,49 @@ def _note(stack: LocalStack, seen: Watched, status: Status) -> None:
             seen.estimates.append((seen.seconds, seconds_left(status)))
     if status.phase in ENDS and scene.running(stack) == 0:
         seen.ended = status.phase
-    held = next((one for one in status.blockers if one.object.endswith(scene.BLOCKING)), None)
-    if held is not None and seen.blocked is None:
-        seen.named, seen.blocked = held, seen.seconds
+    blocker = next((entry for entry in status.blockers if entry.object.endswith(scene.BLOCKING)), None)
+    if blocker is not None and seen.blocked_at is None:
+        seen.blocker, seen.blocked_at = blocker, seen.seconds
 
 
-def _deeds(stack: LocalStack, seen: Watched, status: Status) -> Iterator[str]:
-    """Carry out the users' actions: too few replicas once the first new node is launched, enough of them after a while
-    of waiting.
+def _users_actions(stack: LocalStack, seen: Watched, status: Status) -> Iterator[str]:
+    """Carry out the users' actions and yield a sentence for each: too few replicas once the first new node is launched,
+    enough of them after the drain has been blocked for a while.
     """
-    if not seen.narrowed and status.new and status.phase not in ENDS:
-        seen.narrowed = True
+    if not seen.scaled_down and status.new and status.phase not in ENDS:
+        seen.scaled_down = True
         scene.scale(stack, scene.TOO_FEW)
-        yield f"an operator scales {scene.BLOCKING} to {scene.TOO_FEW} replicas, which its budget wants: none may go"
-    if not seen.freed and seen.blocked is not None and seen.seconds - seen.blocked >= BLOCKED_SECONDS:
-        seen.freed = True
+        yield f"an operator scales {scene.BLOCKING} to {scene.TOO_FEW} replicas: its budget now allows no eviction"
+    if not seen.scaled_up and seen.blocked_at is not None and seen.seconds - seen.blocked_at >= BLOCKED_SECONDS:
+        seen.scaled_up = True
         scene.scale(stack, scene.ENOUGH)
-        yield f"an operator scales {scene.BLOCKING} to {scene.ENOUGH}: one may go as soon as the third is Ready"
+        yield f"an operator scales {scene.BLOCKING} to {scene.ENOUGH}: one may be evicted once the third is Ready"
 
 
 def _kill(stack: LocalStack, seen: Watched, execution: str) -> str:
-    """Stop the execution where it is, and start the upgrade again: it knows its target. Before the nodes are cordoned a
-    start repeats pre-flight, and `orders` may have too few replicas then: that blocker is known and overridden.
+    """Stop the execution in whatever state it is, and start the upgrade again, which knows its target. Until the nodes
+    are cordoned, a start repeats pre-flight. `orders` may have too few replicas by then: that blocker is overridden.
     """
-    seen.kill_after = None
-    machine = f"arn:aws:states:{stack.region}:{stack.account}:execution:leeward-node-group-upgrade:{execution}"
-    stack.client("stepfunctions").stop_execution(executionArn=machine, cause="killed by the demo")
-    again = command.start(stack, "--override", Code.PDB_NEVER_ALLOWS.value).document
-    asked = f"upgrade start --override {Code.PDB_NEVER_ALLOWS.value}"
-    return f"killed {execution} after {seen.seconds:.1f} s; {asked}: {again['said']} ({again['execution']})"
+    seen.kill_at = None
+    arn = f"arn:aws:states:{stack.region}:{stack.account}:execution:leeward-node-group-upgrade:{execution}"
+    stack.client("stepfunctions").stop_execution(executionArn=arn, cause="killed by the demo")
+    started = command.start(stack, "--override", Code.PDB_NEVER_ALLOWS.value).document
+    arguments = f"upgrade start --override {Code.PDB_NEVER_ALLOWS.value}"
+    return f"killed {execution} after {seen.seconds:.1f} s; {arguments}: {started['said']} ({started['execution']})"
 
 
 def _states(stack: LocalStack) -> str:
-    return ", ".join(f"{one.node} {one.phase} {'; '.join(one.blocked_by)}" for one in ledger.terminations(stack))
+    terminations = ledger.terminations(stack)
+    return ", ".join(f"{entry.node} {entry.phase} {'; '.join(entry.blocked_by)}" for entry in terminations)
 
 
 def seconds_left(status: Status) -> int:
-    """Return the seconds left by Leeward's estimate, which does not include the local stack's short terminations."""
+    """Return the seconds left by Leeward's estimate, 0 without one. Local terminations are shorter than it assumes."""
     return max(int((status.eta - datetime.now(UTC)).total_seconds()), 0) if status.eta is not None else 0
 
 
 class _Lines:
-    """Output without a terminal: one line whenever something has changed."""
+    """Output without a terminal: one line for each change."""
 
     def __init__(self, console: Console) -> None:
         self._console, self._last = console, ""
@@ -166,8 +170,8 @@ class _Lines:
 
 
 def line_of(status: Status) -> str:
-    """Return the phase, counts, and the budgets that hold the drains."""
-    held = "".join(f"; {ledger.short(one.node)}: {one.pod} held by {one.object}" for one in status.blockers)
+    """Return one line: the phase, the numbers of nodes, and the budgets that block drains."""
+    held = "".join(f"; {ledger.short(entry.node)}: {entry.pod} held by {entry.object}" for entry in status.blockers)
     return f"{status.phase.value}: {status.new} new, {status.old} old, {status.draining} draining{held}"
 
 
@@ -181,7 +185,7 @@ def _shown(console: Console) -> Iterator["_Lines | _Table"]:
 
 
 class _Table:
-    """Output on a terminal: the command's own table, and the estimated time left."""
+    """Output on a terminal: the table of `leeward upgrade status`, and the estimated time left."""
 
     def __init__(self, live: Live) -> None:
         self._live = live
