@@ -1,4 +1,4 @@
-"""Part of the world's view that only rules about images and managed node groups read (`view.WorldView`)."""
+"""Part of the world's view (`view.WorldView`) that only the rules about images and managed node groups read."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -8,15 +8,15 @@ from simulation.ordered import Ordered
 
 
 class AwsView(Protocol):
-    """Images, parameters and EKS as they stand. Sequences only ever grow at their end."""
+    """Present state of images, parameters and EKS. Sequences grow only at their end."""
 
     def image(self, instance: str) -> str:
-        """Return the image from which EC2 launched the instance; empty for one that it does not know."""
+        """Return the image from which EC2 launched the instance; empty for an unknown instance."""
         ...
 
     @property
     def launched_images(self) -> Mapping[str, str]:
-        """Image that each group's next instance would have, by name."""
+        """Image of each group's next instance, by group."""
         ...
 
     @property
@@ -31,24 +31,24 @@ class AwsView(Protocol):
 
     @property
     def decided(self) -> Sequence[tuple[float, float]]:
-        """Runs of fn disruption-planner that met no error, each as (begin, end)."""
+        """Runs of fn disruption-planner without an error, each as (begin, end) in seconds since 1970."""
         ...
 
     @property
     def ordered(self) -> Sequence[Ordered]:
-        """Requests of operators about upgrades."""
+        """Requests of operators to start or control upgrades."""
         ...
 
     @property
     def written(self) -> Sequence[tuple[str, str]]:
-        """Templates and sizes of groups that we have changed, each as (group, what)."""
+        """Changes that Leeward has made to groups' templates and sizes, each as (group, change)."""
         ...
 
     @property
     def updates(self) -> Mapping[str, SimUpdate]:
-        """Updates of managed node groups that EKS has taken, by id in their order."""
+        """Updates of managed node groups that EKS has accepted, by id, oldest first."""
         ...
 
     def images_of(self, nodegroup: str) -> Sequence[str]:
-        """Return the images of the versions of the node group's own launch template, empty without one."""
+        """Return the image in each version of the node group's own launch template; empty without a template."""
         ...

@@ -1,7 +1,7 @@
-"""Features that make one seed's world unlike the usual one, in a single respect each, so that a seed with three of them
-costs what any other costs.
+"""Features by which one seed's world differs from the default world, each in a single respect.
 
-`drawn` is the default of the command line; a test or a broken build names the ones that it wants."""
+A world with features takes no longer to simulate than one without. The command line draws them from the seed (`drawn`);
+a test names those that it needs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -16,17 +16,17 @@ from simulation.fleets import REGION, Fleet, GroupPlan, HookPlan
 
 
 class Feature(StrEnum):
-    """Respect in which a world differs. Those of the first block change faults, of the second the fleet, of the third
-    its policies, of the last what happens.
+    """Respect in which a world differs. The blocks: faults, the fleet, its policies, events and neighbours, and the
+    environment of the functions.
     """
 
-    HANGING_API = "hanging API"  # accepts requests and answers none, or only lists
+    HANGING_API = "hanging API"  # accepts requests and answers none of them, or lists alone
     SLOW_API = "slow API"
     FORBIDDEN = "403 after an outage"
     WEBHOOK = "failing webhook"
     ONLY_KUBERNETES_FAILS = "only Kubernetes fails"
     NO_FAULTS = "no faults"
-    TOKEN_BUCKETS = "token buckets"  # EC2 and Auto Scaling limit the rate of calls, which neighbours use too
+    TOKEN_BUCKETS = "token buckets"  # EC2 and Auto Scaling limit the rate of calls, which other clients use as well
 
     TINY = "tiny fleet"
     MIN_SIZE = "groups at their MinSize"
@@ -50,7 +50,7 @@ class Feature(StrEnum):
 
     FINALIZER = "finalizer"
     REPAIR = "repair with short limits"
-    BUDGETS = "budgets with windows and reasons"  # one of a zone
+    BUDGETS = "budgets with windows and reasons"  # one of them for a zone
     LONG_GRACE = "grace period beyond the time-out"
     REFUSING = "unmanaged pods and local data are refused"
     POLICIES_CHANGE = "policies change"
@@ -59,15 +59,15 @@ class Feature(StrEnum):
     FLAGS = "drains and upgrades with flags"
     MAINTENANCE_SPARES = "maintenance that spares the instance"
     RESERVATIONS = "capacity reservations are taken back"
-    MANAGED = "managed node groups"  # EKS has some groups, and rolls them
-    ALARMS = "alarms ring"  # and are deleted now and then
-    ALIASES = "images behind an alias"  # SSM parameters that move
+    MANAGED = "managed node groups"  # EKS owns some of the groups, and upgrades them
+    ALARMS = "alarms ring"  # CloudWatch alarms that policies name; they are deleted now and then
+    ALIASES = "images behind an alias"  # SSM parameters whose image changes
 
     TWO_CLUSTERS = "two clusters"  # served by one deployment, each with its own API
-    WORKERS = "several workers"  # functions do in threads what they do for several records, nodes or clusters
+    WORKERS = "several workers"  # functions handle several records, nodes or clusters in threads
 
 
-BESIDE: Mapping[Feature, float] = {
+INDEPENDENT: Mapping[Feature, float] = {
     Feature.TOKEN_BUCKETS: 0.1,
     Feature.MANAGED: 0.1,
     Feature.ALIASES: 0.1,
@@ -75,44 +75,46 @@ BESIDE: Mapping[Feature, float] = {
     Feature.WORKERS: 0.5,
     Feature.TWO_CLUSTERS: 0.1,
 }
-"""Features with dice of their own, so that what a seed drew before them stays: the chance of one seed."""
+"""Feature -> probability for one seed. Each is drawn from its own random stream: to add one here changes no other
+feature of any seed."""
 WEIGHTS: Mapping[Feature, float] = {
-    **dict.fromkeys((feature for feature in Feature if feature not in BESIDE), 2.0),
+    **dict.fromkeys((feature for feature in Feature if feature not in INDEPENDENT), 2.0),
     Feature.HANGING_API: 5,
     Feature.WEBHOOK: 5,
     Feature.ONLY_KUBERNETES_FAILS: 4,
     Feature.TWO_HOOKS: 4,
     Feature.FLAGS: 4,
 }
+"""Relative probability of each other feature."""
 ZONES = tuple(f"{REGION}{letter}" for letter in "abc")  # those that every fleet has
-HOW_MANY = (0, 1, 2, 2, 3, 3, 4)
+COUNTS = (0, 1, 2, 2, 3, 3, 4)
 REFUSALS: Mapping[Feature, str] = {
     Feature.LAUNCH_DENIED: "AccessDenied: not authorized to perform autoscaling:LaunchInstances",
     Feature.LAUNCH_UNKNOWN: "UnknownOperation: this botocore has no LaunchInstances",
     Feature.LAUNCH_REFUSED: "ValidationError: the mixed instances policy has mixed purchase options",
 }
-TIMES: tuple[tuple[Feature, tuple[float, float], tuple[float, float]], ...] = (
+BOOT_TIMES: tuple[tuple[Feature, tuple[float, float], tuple[float, float]], ...] = (
     (Feature.QUICK_BOOT, (0.5, 2), (0.5, 2)),
     (Feature.SLOW_BOOT, (60, 400), (10, 120)),
 )
 
 
 def drawn(seed: int) -> frozenset[Feature]:
-    """Return the features of a seed: none in one of seven, at most four, and those that come beside them."""
-    random, found = Random(f"{seed}/features"), set[Feature]()
-    for _ in range(random.choice(HOW_MANY)):
-        found.add(random.choices(tuple(WEIGHTS), tuple(WEIGHTS.values()))[0])
-    found.update(one for one, chance in BESIDE.items() if Random(f"{seed}/{one.value}").random() < chance)
-    return frozenset(found)
+    """Return the features of a seed: the independent ones, and at most four weighted ones (none in one of seven)."""
+    random, features = Random(f"{seed}/features"), set[Feature]()
+    for _ in range(random.choice(COUNTS)):
+        features.add(random.choices(tuple(WEIGHTS), tuple(WEIGHTS.values()))[0])
+    features.update(entry for entry, chance in INDEPENDENT.items() if Random(f"{seed}/{entry.value}").random() < chance)
+    return frozenset(features)
 
 
 def with_faults(faults: Faults, features: frozenset[Feature]) -> Faults:
-    """Return the rates of a world; one without faults stays so but for what a feature is about."""
+    """Return the fault rates of a world. With NO_FAULTS, only the faults of the other features remain."""
     if Feature.NO_FAULTS in features:
         faults = Faults.none()
     elif Feature.ONLY_KUBERNETES_FAILS in features:
         faults = replace(faults.of_kubernetes(), api_hangs_per_hour=3)
-    elif Feature.SHORT_HOOK in features:  # a step that hangs until its time-out outlasts the hook
+    elif Feature.SHORT_HOOK in features:  # otherwise a step that hangs until its time-out would outlast the hook
         faults = faults.of_kubernetes()
     if Feature.HANGING_API in features:
         faults = replace(faults, api_hangs_per_hour=3)
@@ -128,7 +130,7 @@ def with_faults(faults: Faults, features: frozenset[Feature]) -> Faults:
 
 
 def with_fleet(fleet: Fleet, features: frozenset[Feature], random: Random) -> Fleet:
-    """Apply the features to groups and policies; each draws from a random stream of its own order."""
+    """Apply the features to groups and policies. Each group and each policy draws from its own random stream."""
     groups = [_group(group, features, Random(f"{random.random()}")) for group in fleet.groups]
     policies = fleet.policies
     for feature in sorted(features & POLICIES.keys()):
@@ -138,25 +140,25 @@ def with_fleet(fleet: Fleet, features: frozenset[Feature], random: Random) -> Fl
 
 
 def _group(group: GroupPlan, features: frozenset[Feature], random: Random) -> GroupPlan:
-    given: dict[str, Any] = {}
+    changes: dict[str, Any] = {}
     if Feature.MIN_SIZE in features:
-        given["minimum"] = max(group.size - random.choice((0, 0, 1)), 0)
+        changes["minimum"] = max(group.size - random.choice((0, 0, 1)), 0)
     if Feature.MAX_SIZE in features:
-        given["maximum"] = group.size
-    for feature, boots, joins in TIMES:
+        changes["maximum"] = group.size
+    for feature, boots, joins in BOOT_TIMES:
         if feature in features:
-            given |= {"boots": boots, "joins": joins}
+            changes |= {"boots": boots, "joins": joins}
     if group.selected:
-        given["hooks"] = tuple(_hooks(features, random))
+        changes["hooks"] = tuple(_hooks(features, random))
     if Feature.ABANDONING_HOOK in features:
-        given |= {"foreign_hook": True, "foreign_abandons": True}
+        changes |= {"foreign_hook": True, "foreign_abandons": True}
     if Feature.MIXED_INSTANCES in features:
-        given["types"] = tuple(random.sample(("m5.large", "m5.xlarge", "c5.xlarge", "r5.large"), 3))
+        changes["types"] = tuple(random.sample(("m5.large", "m5.xlarge", "c5.xlarge", "r5.large"), 3))
     for refused in sorted(features & REFUSALS.keys()):
-        given["refuses"] = REFUSALS[refused]
+        changes["refuses"] = REFUSALS[refused]
     if group.selected and not group.spot:  # groups that launch spot instances can have no warm pool
-        given |= _warm_pool(features, random)
-    return replace(group, **given)
+        changes |= _warm_pool(features, random)
+    return replace(group, **changes)
 
 
 def _warm_pool(features: frozenset[Feature], random: Random) -> dict[str, Any]:
@@ -166,14 +168,14 @@ def _warm_pool(features: frozenset[Feature], random: Random) -> dict[str, Any]:
 
 
 def _hooks(features: frozenset[Feature], random: Random) -> list[HookPlan]:
-    found = []
+    hooks = []
     if Feature.TWO_HOOKS in features:
-        found.append(HookPlan(name="our-second", timeout=random.choice((120, 300, 900))))
+        hooks.append(HookPlan(name="our-second", timeout=random.choice((120, 300, 900))))
     if Feature.SHORT_HOOK in features:
-        found.append(HookPlan(name="our-short", timeout=60))
+        hooks.append(HookPlan(name="our-short", timeout=60))
     if Feature.LAUNCH_HOOK in features:
-        found.append(HookPlan(name="our-launch", timeout=random.choice((300, 600)), launching=True))
-    return found
+        hooks.append(HookPlan(name="our-launch", timeout=random.choice((300, 600)), launching=True))
+    return hooks
 
 
 def _with_hooks(policies: ClusterPolicies, features: frozenset[Feature]) -> ClusterPolicies:
@@ -181,8 +183,10 @@ def _with_hooks(policies: ClusterPolicies, features: frozenset[Feature]) -> Clus
     wanted = features & {Feature.TWO_HOOKS, Feature.SHORT_HOOK, Feature.LAUNCH_HOOK}
     if not wanted:
         return policies
-    named = [replace(one, interruption=replace(one.interruption, hooks=names)) for one in policies.policies]
-    return replace(policies, policies=tuple(named))
+    with_hooks = [
+        replace(policy, interruption=replace(policy.interruption, hooks=names)) for policy in policies.policies
+    ]
+    return replace(policies, policies=tuple(with_hooks))
 
 
 def _finalizer(policy: NodePolicy, _: Random) -> NodePolicy:
@@ -196,26 +200,26 @@ def _repair(policy: NodePolicy, random: Random) -> NodePolicy:
 
 def _budgets(policy: NodePolicy, random: Random) -> NodePolicy:
     window = Window(schedule="*/30 * * * *", duration=timedelta(minutes=10))
-    several = (
+    budgets = (
         Budget(nodes=random.choice((10, 50))),
         Budget(nodes=1, percent=False, reasons=("Drifted", "Upgrade")),
         Budget(nodes=0, percent=False, window=window, reasons=("Underutilized",)),
         Budget(nodes=random.choice((1, 50)), percent=random.random() < 0.5, zone=random.choice(ZONES)),
     )
-    return replace(policy, disruption=replace(policy.disruption, budgets=several))
+    return replace(policy, disruption=replace(policy.disruption, budgets=budgets))
 
 
 def _grace(policy: NodePolicy, random: Random) -> NodePolicy:
     grace = policy.drain.timeout + timedelta(minutes=random.choice((5, 15)))
-    return _drained(policy, termination_grace_period=grace, force=False)
+    return _with_drain(policy, termination_grace_period=grace, force=False)
 
 
 def _refusing(policy: NodePolicy, random: Random) -> NodePolicy:
-    return _drained(policy, evict_unmanaged=random.random() < 0.5, delete_local_data=random.random() < 0.5)
+    return _with_drain(policy, evict_unmanaged=random.random() < 0.5, delete_local_data=random.random() < 0.5)
 
 
-def _drained(policy: NodePolicy, **given: Any) -> NodePolicy:
-    drain: DrainPolicy = replace(policy.drain, **given)
+def _with_drain(policy: NodePolicy, **changes: Any) -> NodePolicy:
+    drain: DrainPolicy = replace(policy.drain, **changes)
     return replace(policy, drain=drain)
 
 

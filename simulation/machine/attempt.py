@@ -20,7 +20,7 @@ class Attempt:
         self._timeline, self._finished = timeline, finished
         self.state, self.token = state, token
         self.over = False
-        self.on_cancel: Callable[[], None] = _nothing
+        self.on_cancel: Callable[[], object] = _nothing
         self._answered = False
         self._patience: float | None = None
         self._limit: Entry | None = None

@@ -1,7 +1,8 @@
-"""Calls of Task states: functions, other state machines, SDK actions; with an answer, a token, or a whole child run.
+"""Calls of Task states: functions, other state machines, SDK actions; a task ends with the answer of its call, with a
+task token, or with its child execution.
 
-Resources are those of the Step Functions developer guide, "Integrating services"; results and errors have its shapes:
-`.sync:2` gives the child's output as JSON, and a child that fails is States.TaskFailed with the child as its cause."""
+Resources, results and errors are those of the Step Functions developer guide, "Integrating services": `.sync:2` returns
+the child's output as JSON, and a child that fails is States.TaskFailed with the child's description as its cause."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -15,15 +16,18 @@ from simulation.machine.execution import TASK_FAILED, TRANSITION, Execution, Sta
 from simulation.timeline import Timeline
 
 if TYPE_CHECKING:
-    from simulation.machine.machine import StateMachine
     from simulation.machine.run import MachineRun
 
 FOR_TOKEN = "waitForTaskToken"
-START = {"states:startExecution": "StepFunctions", "sfn:startExecution": "Sfn"}
+START_EXECUTION = {"states:startExecution": "StepFunctions", "sfn:startExecution": "Sfn"}
 
 
 class Integrations:
-    """Calls of one machine's tasks."""
+    """Calls of one machine's tasks.
+
+    `invoke`: calls a function, with its payload and the callback of its end; `pause`: makes the write by which a pause
+    publishes its task token, and returns the name of its error, or an empty text.
+    """
 
     def __init__(
         self,
@@ -43,8 +47,8 @@ class Integrations:
         run.say("TaskStarted", attempt.state)
         if action == "lambda:invoke":
             self._invoke(arguments["FunctionName"], arguments.get("Payload", {}), _reply(attempt, answer))
-        elif action in START:
-            self._start(run, arguments, attempt, START[action], pattern, answer)
+        elif action in START_EXECUTION:
+            self._start(run, arguments, attempt, START_EXECUTION[action], pattern, answer)
         elif pattern == FOR_TOKEN:
             if error := self._pause(arguments):
                 raise StatesError(error, "the conditional request failed")
@@ -70,30 +74,30 @@ class Integrations:
         if child is None:
             raise StatesError(f"{service}.ExecutionAlreadyExistsException", f"Execution Already Exists: {name}")
         if pattern.startswith("sync"):
-            attempt.on_cancel = partial(_stop, machine, name)
+            attempt.on_cancel = partial(machine.stop, name)
             child.on_end.append(_listener(run.timeline, attempt, whole=pattern == "sync:2"))
         else:
             answer({"ExecutionArn": child.execution.arn, "StartDate": _milliseconds(child.execution.started)})
 
     def _answer_token(self, action: str, arguments: Mapping[str, Any]) -> Any:
-        """Make one of the three calls that answer a task of any machine; return None for any other action."""
+        """Make one of the three calls that answer a waiting task by its token; return None for any other action."""
         match action:
             case "sfn:sendTaskSuccess":
-                there = self._account.succeed(arguments["TaskToken"], _parsed(arguments.get("Output", {})))
+                waiting = self._account.succeed(arguments["TaskToken"], _parsed(arguments.get("Output", {})))
             case "sfn:sendTaskFailure":
-                said = (arguments.get("Error", ""), arguments.get("Cause", ""))
-                there = self._account.fail(arguments["TaskToken"], *said)
+                error = (arguments.get("Error", ""), arguments.get("Cause", ""))
+                waiting = self._account.fail(arguments["TaskToken"], *error)
             case "sfn:sendTaskHeartbeat":
-                there = self._account.heartbeat(arguments["TaskToken"])
+                waiting = self._account.heartbeat(arguments["TaskToken"])
             case _:
                 return None
-        if not there:
+        if not waiting:
             raise StatesError("Sfn.TaskTimedOutException", "Provided task does not exist anymore")
         return {}
 
 
 def _ignore(_result: Any) -> None:
-    """Ignore the result: a task that waits for its token takes none from its call."""
+    """Ignore the result of the call: the task ends with its token."""
 
 
 def _reply(attempt: Attempt, answer: Callable[[Any], None]) -> Callable[[Ended], None]:
@@ -106,12 +110,10 @@ def _reply(attempt: Attempt, answer: Callable[[Any], None]) -> Callable[[Ended],
     return done
 
 
-def _stop(machine: "StateMachine", name: str) -> None:
-    machine.stop(name)
-
-
 def _listener(timeline: Timeline, attempt: Attempt, *, whole: bool) -> Callable[[Execution], None]:
-    """Return the callback that notifies the parent of the end a moment later."""
+    """Return the callback of the child's end, which ends the parent's task one transition later. `whole`: the output as
+    JSON, not as text.
+    """
 
     def ended(child: Execution) -> None:
         timeline.after(TRANSITION, lambda: _child_ended(child, attempt, whole), "child ended")
@@ -129,10 +131,10 @@ def _child_ended(child: Execution, attempt: Attempt, whole: bool) -> None:
 
 
 def _described(child: Execution) -> dict[str, Any]:
-    """Return the execution as DescribeExecution describes it, in the spelling of Step Functions."""
-    said = {"Error": child.error, "Cause": child.cause}
+    """Return the answer of DescribeExecution, with the field names that an optimized integration uses."""
+    failure = {"Error": child.error, "Cause": child.cause}
     return {
-        **{name: text for name, text in said.items() if text},
+        **{name: text for name, text in failure.items() if text},
         "ExecutionArn": child.arn,
         "Input": json.dumps(child.input),
         "InputDetails": {"Included": True},

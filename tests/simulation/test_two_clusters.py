@@ -13,7 +13,7 @@ from simulation.case import Case
 from simulation.cluster_rules import ASKED_WITHIN, TAINTED_WITHIN, ClusterRules
 from simulation.excerpts import Excerpt, Part
 from simulation.fault_rates import Faults
-from simulation.features import BESIDE, Feature, drawn
+from simulation.features import INDEPENDENT, Feature, drawn
 from simulation.journal import Journal
 from simulation.rule import Rule
 from simulation.second_cluster import second_fleet
@@ -67,8 +67,8 @@ def node_of(site, member):
 def test_a_tenth_of_the_seeds_has_two_clusters_and_moves_no_other_draw(monkeypatch):
     with_two = [seed for seed in range(1, 301) if Feature.TWO_CLUSTERS in drawn(seed)]
     assert 10 < len(with_two) < 60
-    others = {seed: drawn(seed) - BESIDE.keys() for seed in with_two}
-    monkeypatch.setattr("simulation.features.BESIDE", {})
+    others = {seed: drawn(seed) - INDEPENDENT.keys() for seed in with_two}
+    monkeypatch.setattr("simulation.features.INDEPENDENT", {})
     assert {seed: drawn(seed) for seed in with_two} == others
 
 
