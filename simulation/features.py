@@ -87,7 +87,7 @@ WEIGHTS: Mapping[Feature, float] = {
 }
 """Relative probability of each other feature."""
 ZONES = tuple(f"{REGION}{letter}" for letter in "abc")  # those that every fleet has
-COUNTS = (0, 1, 2, 2, 3, 3, 4)
+COUNTS = (0, 1, 2, 2, 3, 3, 4)  # numbers of weighted features, one entry is drawn
 REFUSALS: Mapping[Feature, str] = {
     Feature.LAUNCH_DENIED: "AccessDenied: not authorized to perform autoscaling:LaunchInstances",
     Feature.LAUNCH_UNKNOWN: "UnknownOperation: this botocore has no LaunchInstances",
@@ -97,6 +97,7 @@ BOOT_TIMES: tuple[tuple[Feature, tuple[float, float], tuple[float, float]], ...]
     (Feature.QUICK_BOOT, (0.5, 2), (0.5, 2)),
     (Feature.SLOW_BOOT, (60, 400), (10, 120)),
 )
+"""Feature, then the least and the most seconds for the boot of an instance, and for its node to join."""
 
 
 def drawn(seed: int) -> frozenset[Feature]:

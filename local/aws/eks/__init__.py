@@ -1,1 +1,1 @@
-"""EKS beyond moto: access entries, the local cluster's endpoint, and node groups whose Auto Scaling group exists."""
+"""EKS beyond moto: access entries, the local cluster's endpoint, and node groups with a working Auto Scaling group."""
