@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 
@@ -140,6 +141,15 @@ def _of_a_node_that_stays(said: Said) -> str:
     return "it is being terminated" if said.terminating or (said.node is not None and said.node.tainted) else ""
 
 
+def _of_an_upgrade(said: Said, *, held: bool) -> str:
+    """The record of the group is what the next turn of its upgrade, and its status, know of the alarms."""
+    named = re.match(r"upgrade of (\S+): ", said.message)
+    record = said.system.upgrades.records.get(named[1]) if named else None
+    if record is None:
+        return "it names no upgrade"
+    return "" if bool(record.alarm) is held else f"its record says {record.alarm or 'that no alarm holds it'}"
+
+
 RULES: dict[str, Callable[[Said], str]] = {
     "SpotInterruption": _of_a_message,
     "RebalanceRecommendation": _of_a_message,
@@ -162,6 +172,8 @@ RULES: dict[str, Callable[[Said], str]] = {
     "UnhealthyNode": _of_an_unhealthy_node,
     "Unconsolidatable": _of_a_node_that_stays,
     "DisruptionBlocked": _of_a_node_that_stays,
+    "UpgradeHeld": partial(_of_an_upgrade, held=True),
+    "UpgradeResumed": partial(_of_an_upgrade, held=False),
 }
 
 
