@@ -59,6 +59,17 @@ def test_every_metric_on_the_dashboard_is_emitted_with_these_dimensions(template
     assert sorted(map(str, pictured(template).keys() - emitted)) == []
 
 
+def test_every_alarm_on_our_own_metrics_watches_a_series_that_is_emitted(template, emitted):
+    watched = {
+        (alarm["MetricName"], dimensions["service"], frozenset(dimensions) - {"service"})
+        for alarm in alarms(template).values()
+        if alarm["Namespace"] == "Leeward"
+        for dimensions in [{each["Name"]: each["Value"] for each in alarm["Dimensions"]}]
+    }
+    assert len(watched) == 5
+    assert sorted(map(str, watched - emitted)) == []
+
+
 def test_every_metric_of_the_functions_is_on_the_dashboard_or_has_a_reason_why_not(template, emitted):
     names, shown = {name for name, _, _ in emitted}, {name for name, _, _ in pictured(template)}
     assert sorted(names - shown - set(NOT_SHOWN)) == []

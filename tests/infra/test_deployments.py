@@ -1,6 +1,7 @@
 """A deployment with a name of its own has nothing that the usual one has."""
 
 import json
+import re
 
 import pytest
 
@@ -54,6 +55,15 @@ def test_its_functions_know_their_own_table_queue_machines_and_mark(trial):
         assert environment["POLICY_PREFIX"] == "/trial-leeward"
         assert (environment["HOOK_MARK"], environment["EVENT_SOURCE"]) == ("leeward.dev/v1/trial", "trial-leeward")
         assert environment["METRICS_NAMESPACE"] == "Leeward/trial"
+
+
+def test_its_alarms_and_its_dashboard_show_its_own_metrics_alone(trial):
+    template = Template(raw=trial.template, assembly=ROOT)
+    watched = {alarm["Namespace"] for alarm in template.resources("AWS::CloudWatch::Alarm").values()}
+    assert {name for name in watched if not name.startswith("AWS/")} == {"Leeward/trial"}
+    board = json.dumps(template.filled(template.one("AWS::CloudWatch::Dashboard")["DashboardBody"]))
+    assert "Leeward/trial" in board
+    assert not re.search(r'"Leeward[\\"]', board)
 
 
 def test_no_role_of_it_speaks_of_a_thing_of_the_usual_one(trial):
