@@ -15,7 +15,7 @@ from tests.cli.test_golden import OFFLINE
 
 SCHEMAS = Path("docs/schema")
 NO_JSON = {"completion", "help"}  # a script for a shell, and the help
-NO_COMMAND = {"node-policy", "run-record"}  # of files that Leeward reads
+NO_COMMAND = {"node-policy", "run-record", "report-weeks"}  # of files that Leeward reads, and of `report --weeks`
 REQUESTS = ("start", "pause", "resume", "abort", "rollback")
 SCHEMA_OF = {
     "resume": "pause",

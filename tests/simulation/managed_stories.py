@@ -40,6 +40,14 @@ def _held():
     return _managed(a_fleet(windows=(HOURLY,)), at=LATE)
 
 
+def _alarm():
+    """It rings from before the start, and falls quiet later."""
+    world = _managed(a_fleet(alarms=("errors",)))
+    alarms = world.world.system.alarms
+    alarms.quiet("errors")
+    return world.at(BEGIN - 60, lambda: alarms.ring("errors")).at(BEGIN + 900, lambda: alarms.quiet("errors"))
+
+
 def _paused():
     world = _held().start("pause", at=LATE + 100, action="pause")
     return world.start("resume", at=2 * LONG + 100, action="resume")
@@ -103,6 +111,7 @@ CONTINUED = {"first": "Continued", f"{GROUP}-2": "Upgraded"}
 MANAGED: dict[str, Story] = {
     "EKS rolls it": Story(plan=lambda _: _managed(), ends=UPGRADED, hours=2),
     "EKS may not start yet": Story(plan=lambda _: _held(), ends=UPGRADED, hours=3),
+    "EKS may not start, alarm": Story(plan=lambda _: _alarm(), ends=UPGRADED, hours=3),
     "EKS may not start, paused": Story(
         plan=lambda _: _paused(),
         ends={**UPGRADED, "pause": TAKEN, "resume": TAKEN},

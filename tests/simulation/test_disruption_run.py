@@ -366,8 +366,11 @@ def test_a_manual_start_with_nothing_to_do_says_so():
     ("given", "reported"),
     [
         ({"cluster": ""}, 'input: found cluster \'\', expected {"cluster": "NAME"}'),
-        ({"cluster": "green"}, "input: found cluster 'green', expected one of blue"),
-        ({"cluster": "blue", "disruption": "first"}, "input: found run 'first', expected the number of a run"),
+        ({"cluster": "green"}, "cluster green: input: found cluster 'green', expected one of blue"),
+        (
+            {"cluster": "blue", "disruption": "first"},
+            "cluster blue: input: found run 'first', expected the number of a run",
+        ),
     ],
 )
 def test_a_wrong_input_is_reported(given, reported):

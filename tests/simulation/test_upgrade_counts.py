@@ -30,13 +30,20 @@ class Counted:
     child: int
 
 
+def _without_samples(value):
+    """Without the samples of ready pods, which tests/state_machines/test_healthy_samples.py bounds."""
+    if isinstance(value, dict):
+        return {key: _without_samples(part) for key, part in value.items() if key != "healthy"}
+    return [_without_samples(part) for part in value] if isinstance(value, list) else value
+
+
 def counted(size, monkeypatch, hours=1.0, **update):
     """Of a group with two pods a node, each workload under a budget of one."""
     biggest, children = [0], [0]
     real = walk.within_limit
 
     def within_limit(value, what):
-        biggest.append(len(json.dumps(value, separators=(",", ":"))))
+        biggest.append(len(json.dumps(_without_samples(value), separators=(",", ":"))))
         return real(value, what)
 
     monkeypatch.setattr(walk, "within_limit", within_limit)

@@ -101,17 +101,4 @@ OF_DISRUPTION = (
         rules=frozenset({Rule.DEBT, Rule.SIZE, Rule.DISRUPTION}),
         scenario=DISRUPTIONS,
     ),
-    Mutation(
-        name="a disruption run launches again when it is repeated",
-        story="makes the client token from the time",
-        breaks=edited(
-            edit(
-                f"{DISRUPTION}.launching._fulfilled",
-                "launch_token(record, key, subnet)",
-                "f'{launch_token(record, key, subnet)}-{ports.clock.now():%H%M%S}'",
-            )
-        ),
-        rules=frozenset({Rule.SIZE, Rule.DEBT, Rule.LAUNCH, Rule.LEAK}),
-        scenario=DISRUPTIONS_HARSH,
-    ),
 )

@@ -317,6 +317,15 @@ OF_STEPS = (
         tests=("tests/state_machines", "tests/unit/termination"),
     ),
     Planted(
+        name="a record is closed over a cause that joined",
+        story="reads the version that it closes at the moment of closing",
+        edits=(
+            edit("leeward.termination.steps.finish", "if record.version != run.version:", "if False:"),
+            edit("leeward.termination.steps.finish", "version=run.version,", "version=record.version,"),
+        ),
+        tests=("tests/state_machines",),
+    ),
+    Planted(
         name="a node that is claimed while it returns to service stays without its taint",
         story="has read the record, and does not look again after the write",
         edits=(

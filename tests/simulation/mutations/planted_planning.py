@@ -65,6 +65,18 @@ OF_PLANNING = (
         tests=("tests/unit/disruption/test_rollback.py",),
     ),
     Planted(
+        name="a disruption run launches again when it is repeated",
+        story="makes the client token from the time",
+        edits=(
+            edit(
+                "leeward.disruption.launching._fulfilled",
+                "token = launch_token(record, key, subnet)",
+                "token = f'{launch_token(record, key, subnet)}-{ports.clock.now():%H%M%S}'",
+            ),
+        ),
+        tests=("tests/unit/disruption/test_launching.py",),
+    ),
+    Planted(
         name="consolidation ignores minimumSavings",
         story="takes every cent",
         edits=(edit("leeward.disruption.savings.reason_not_worth", "if savings < least:", "if False:"),),
@@ -154,7 +166,9 @@ OF_PLANNING = (
         story="writes an Event for whatever has a verdict",
         edits=(
             edit(
-                "leeward.disruption.blocked_events.write_blocked_events", "reason == UNCONSOLIDATABLE and", "False and"
+                "leeward.disruption.blocked_events.blocked_event",
+                "consolidation.why_off(snapshot, policy) or",
+                "",
             ),
         ),
         tests=("tests/unit/disruption/test_blocked_events.py",),

@@ -1,11 +1,9 @@
 """Broken builds: messages and the reconciler."""
 
-from dataclasses import replace
-
 from leeward.termination.drain_step import taint_node
-from leeward.termination.instance_state import find_node, read
+from leeward.termination.instance_state import find_node
 from simulation.rule import Rule
-from tests.simulation.mutations.build import CROWDED, Mutation, Workshop
+from tests.simulation.mutations.build import Mutation, Workshop
 from tests.simulation.mutations.editing import edit, edited
 
 BATCH = "leeward.interruption.batch"
@@ -14,13 +12,6 @@ EXECUTIONS = "leeward.reconcile.executions"
 
 def _malformed_is_dropped(shop: Workshop) -> None:
     shop.replace(f"{BATCH}._dead_letter", lambda *_: {})
-
-
-def _closes_over_a_join(shop: Workshop) -> None:
-    def finish(original, run, call, ports):
-        return original(replace(run, version=read(run.instance, ports.claims).version), call, ports)
-
-    shop.wrap("leeward.termination.steps.finish", finish)
 
 
 def _never_adopts(shop: Workshop) -> None:
@@ -77,13 +68,6 @@ OF_RECONCILER = (
             )
         ),
         rules=frozenset({Rule.CAUSE}),
-    ),
-    Mutation(
-        name="a record is closed over a cause that joined",
-        story="reads the version that it closes at the moment of closing",
-        breaks=_closes_over_a_join,
-        rules=frozenset({Rule.ANSWER, Rule.HOOK}),
-        scenario=CROWDED,
     ),
     Mutation(
         name="orphan hooks are never adopted",
