@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from leeward.adapters import wiring
+from leeward.errors import ThrottledError
 from leeward.model.drain_options import NEVER, DrainOptions
 from leeward.model.pod import Pod
 from leeward.model.termination import Cause, CauseKind, Outcome
@@ -215,6 +216,19 @@ def test_a_failure_that_is_tried_again_ends_the_following(leeward, system):
     Story(system, failed)
     result = leeward("drain", "node-i-0a", *TABLE)
     assert (result.code, "failed: AccessDeniedError: no; tried again at" in result.err) == (1, True)
+
+
+def test_a_table_that_throttles_for_a_moment_ends_no_following(leeward, system):
+    claims = system.claims
+    Story(
+        system,
+        lambda: claims.fail("read", ThrottledError("claims.read: rate exceeded"), times=1),
+        lambda: claims.close("i-0a", version=1, outcome=Outcome.TERMINATED, now=NOW),
+    )
+    result = leeward("drain", "node-i-0a", *TABLE)
+    assert result.code == 0
+    said = [line.partition("node-i-0a: ")[2] for line in result.err.splitlines()]
+    assert said[-2:] == ["not known now: claims.read: rate exceeded", "gone, 0 pods evicted"]
 
 
 def test_all_nodes_of_a_group_are_followed_until_the_last_one(leeward, system):

@@ -106,5 +106,5 @@ def test_a_ctrl_c_leaves_the_run_under_way_and_says_so(leeward, system):
     system.clock.sleep = ctrl_c
     result = leeward(*APPLY, "--yes", "--watch")
     assert result.code == 130
-    assert "not followed any more, and still under way: run 1 of blue" in result.err
+    assert "not followed any more, and still under way: run 1" in result.err
     assert system.disruption_executions.open == {"blue-1-1"}

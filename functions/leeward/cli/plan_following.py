@@ -4,17 +4,14 @@ Reads the table's records alone; interrupting it stops no run."""
 
 from collections.abc import Mapping
 
+from leeward.cli import following
 from leeward.cli.drain.live import PHASES
 from leeward.cli.progress import Progress
 from leeward.cli.tables import count_of
 from leeward.disruption.record import GONE, STAYED, DisruptionOutcome, DisruptionRecord
-from leeward.errors import RetryableError
 from leeward.model.termination import TerminationRecord
 from leeward.model.times import format_instant
 from leeward.ports import Ports
-
-INTERRUPTED = 130
-POLL_SECONDS = 5.0
 
 
 def follow(cluster: str, number: int, ports: Ports, progress: Progress | None = None) -> int:
@@ -22,25 +19,20 @@ def follow(cluster: str, number: int, ports: Ports, progress: Progress | None = 
     node stayed, 130 after a Ctrl-C, which leaves it running. A call that fails for now is repeated.
     """
     lines, name = progress or Progress(), f"run {number}"
-    try:
-        while True:
-            try:
-                record = ports.disruptions.read(cluster)
-                if record is None or record.number != number:
-                    lines.say(f"{name}: it has ended, and its record is that of another run now")
-                    return 1
-                lines.show({name: line_of(record), **_node_lines(record, ports)}, ports.clock.now())
-            except RetryableError as error:
-                lines.show({name: f"not known now: {error}"}, ports.clock.now())
-            else:
-                if not record.open:
-                    for place, reason in sorted((int(place), reason) for place, reason in record.dropped.items()):
-                        lines.say(f"{name}: command {place + 1} was dropped: {reason}")
-                    return _code(record)
-            ports.clock.sleep(POLL_SECONDS)
-    except KeyboardInterrupt:
-        lines.say(f"not followed any more, and still under way: {name} of {cluster}")
-        return INTERRUPTED
+
+    def show() -> int | None:
+        record = ports.disruptions.read(cluster)
+        if record is None or record.number != number:
+            lines.say(f"{name}: it has ended, and its record is that of another run now")
+            return 1
+        lines.show({name: line_of(record), **_node_lines(record, ports)}, ports.clock.now())
+        if record.open:
+            return None
+        for place, reason in sorted((int(place), reason) for place, reason in record.dropped.items()):
+            lines.say(f"{name}: command {place + 1} was dropped: {reason}")
+        return _code(record)
+
+    return following.follow(show, lambda: [name], ports.clock, lines)
 
 
 def line_of(record: DisruptionRecord) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
 
+from leeward.cli import following
 from leeward.cli.drain.targets import DrainTarget
 from leeward.cli.progress import Progress
 from leeward.errors import TerminalError
@@ -20,7 +21,6 @@ from leeward.ports.records import Claims
 from leeward.termination import execution
 from leeward.termination.execution import subject_of
 
-INTERRUPTED = 130
 PHASES: Mapping[str, str] = MappingProxyType(
     {
         "removed": "Node removed",
@@ -93,24 +93,21 @@ def start(target: DrainTarget, ports: Ports, request: DrainRequest) -> str:
 def follow(nodes: Sequence[tuple[str, str]], clock: Clock, claims: Claims, progress: Progress) -> int:
     """Show every change of `nodes`, pairs (name, instance). Return 0 when every node is terminated or kept, 1 when
     one was returned to service or could not be terminated by now, 130 after a Ctrl-C, which leaves everything running.
+    A call that fails for now is repeated.
     """
-    left = dict(nodes)
-    failed = False
-    try:
-        while True:
-            lines = {}
-            for name, instance in list(left.items()):
-                lines[name], ended = _look(claims.read(instance))
-                if ended is not None:
-                    del left[name]
-                    failed = failed or not ended
-            progress.show(lines, clock.now())
-            if not left:
-                return int(failed)
-            clock.sleep(POLL_SECONDS)
-    except KeyboardInterrupt:
-        progress.say(f"not followed any more, and still under way: {', '.join(left)}")
-        return INTERRUPTED
+    left, failed = dict(nodes), False
+
+    def show() -> int | None:
+        nonlocal failed
+        states = {name: _look(claims.read(instance)) for name, instance in left.items()}
+        progress.show({name: line for name, (line, _) in states.items()}, clock.now())
+        for name, (_, ended) in states.items():
+            if ended is not None:
+                del left[name]
+                failed = failed or not ended
+        return None if left else int(failed)
+
+    return following.follow(show, lambda: list(left), clock, progress, POLL_SECONDS)
 
 
 def _look(record: TerminationRecord | None) -> tuple[str, bool | None]:

@@ -2,15 +2,13 @@
 
 Interrupting it stops no upgrade."""
 
+from leeward.cli import following
 from leeward.cli.context import ClusterContext
 from leeward.cli.progress import Progress
 from leeward.cli.upgrade.outcome import outcome_of
 from leeward.cli.upgrade.status import group_status
-from leeward.errors import RetryableError
 from leeward.upgrade.status import Phase, Status
 
-INTERRUPTED = 130
-POLL_SECONDS = 5.0
 LOOKS = 2  # that find it over: Step Functions shows a new execution a moment after its start
 OVER = frozenset({Phase.DONE, Phase.ABORTED, Phase.FAILED, Phase.STOPPED, Phase.NOT_STARTED})
 
@@ -20,24 +18,19 @@ def follow(group: str, context: ClusterContext, progress: Progress | None = None
     or stopped, 130 after a Ctrl-C, which leaves it running. A call that fails for now is repeated.
     """
     ports, lines, over = context.ports, progress or Progress(), 0
-    try:
-        while True:
-            try:
-                status = group_status(group, context.cluster, ports)
-            except RetryableError as error:
-                lines.show({group: f"not known now: {error}"}, ports.clock.now())
-            else:
-                lines.show({group: line_of(status)}, ports.clock.now())
-                over = over + 1 if status.phase in OVER and not status.execution else 0
-                if over == LOOKS:
-                    outcome = outcome_of(group, context, status)
-                    for line in outcome.lines():
-                        lines.say(line)
-                    return int(status.phase not in {Phase.DONE, Phase.ABORTED, Phase.NOT_STARTED})
-            ports.clock.sleep(POLL_SECONDS)
-    except KeyboardInterrupt:
-        lines.say(f"not followed any more, and still under way: {group}")
-        return INTERRUPTED
+
+    def show() -> int | None:
+        nonlocal over
+        status = group_status(group, context.cluster, ports)
+        lines.show({group: line_of(status)}, ports.clock.now())
+        over = over + 1 if status.phase in OVER and not status.execution else 0
+        if over < LOOKS:
+            return None
+        for line in outcome_of(group, context, status).lines():
+            lines.say(line)
+        return int(status.phase not in {Phase.DONE, Phase.ABORTED, Phase.NOT_STARTED})
+
+    return following.follow(show, lambda: [group], ports.clock, lines)
 
 
 def line_of(status: Status) -> str:
