@@ -114,7 +114,6 @@ def update(spec: Section) -> UpdatePolicy:
         if section.has("maxUnavailablePercentage") and section.has("maxUnavailable"):
             section.refuse("maxUnavailablePercentage", "only one of maxUnavailable and maxUnavailablePercentage")
         surge, percent = section.read("maxSurge", (None, False), _surge, "auto, or a number of nodes or a share from 1")
-        canary, canary_alarms = _canary(section)
         strategy = section.word("strategy", default.strategy, STRATEGIES)
         if surge is not None and strategy == "MINIMAL":
             section.refuse("maxSurge", "auto: strategy MINIMAL launches no node ahead")
@@ -126,8 +125,8 @@ def update(spec: Section) -> UpdatePolicy:
             max_surge_percent=percent,
             order=section.word("order", default.order, ORDERS),
             terminate=section.word("terminate", default.terminate, TERMINATE),
-            canary=canary,
-            alarms=tuple(dict.fromkeys((*section.texts("alarms"), *canary_alarms))),
+            canary=_canary(section),
+            alarms=section.texts("alarms"),
             on_alarm=OnAlarm(section.word("onAlarm", default.on_alarm, tuple(OnAlarm))),
             windows=windows(section, "windows"),
             image_owners=section.read("imageOwners", (), _accounts, "a list of accounts: twelve digits each, as text"),
@@ -150,14 +149,12 @@ def _surge(value: Any) -> tuple[int | None, bool]:
     return number, percent
 
 
-def _canary(update_section: Section) -> tuple[Canary, tuple[str, ...]]:
-    """Return the canary, and the alarms written in it: the older place of `update.alarms`, with the same meaning."""
+def _canary(update_section: Section) -> Canary:
     with update_section.section("canary") as section:
-        canary = Canary(
+        return Canary(
             nodes=section.integer("nodes", Canary().nodes, 0),
             bake=section.duration("bake", Canary().bake),
         )
-        return canary, section.texts("alarms")
 
 
 def requirements(spec: Section) -> tuple[Requirement, ...]:

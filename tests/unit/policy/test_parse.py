@@ -271,7 +271,7 @@ REFUSALS = [  # spec, path, found, part of what was expected
     ({"update": {"order": "name"}}, "update.order", '"name"', "one of waves, random, zone, age"),
     ({"update": {"terminate": "never"}}, "update.terminate", '"never"', "one of last, first"),
     ({"update": {"canary": {"nodes": -1}}}, "update.canary.nodes", "-1", "a whole number of at least 0"),
-    ({"update": {"canary": {"node": 1}}}, "update.canary.node", "an unknown key", "one of nodes, bake, alarms"),
+    ({"update": {"canary": {"node": 1}}}, "update.canary.node", "an unknown key", "one of nodes, bake"),
     (
         {"update": {"windows": [{"schedule": "0 9 * * *"}]}},
         "update.windows[0].duration",
