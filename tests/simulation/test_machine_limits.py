@@ -10,6 +10,7 @@ from simulation.machine.matching import matches
 from simulation.timeline import START
 from tests.simulation.machine_bench import BROKEN, DONE, Bench, task, types
 
+DAY = 86400.0
 CATCH = [{"ErrorEquals": ["States.ALL"], "Output": {"why": "caught"}, "Next": "Broken"}]
 
 
@@ -23,6 +24,17 @@ def test_the_same_name_and_input_is_the_same_execution_and_anything_else_is_take
     assert not bench.machine.start("e", {"n": 1})
     assert not bench.machine.stop("e")
     assert bench.machine.closed == {"e": "ABORTED"}
+
+
+def test_a_closed_name_is_taken_for_ninety_days_and_forgotten_with_the_next_end_after_them():
+    bench = Bench({"Do": task(), "Done": DONE}, None)
+    for days, name in ((0, "first"), (89, "second"), (2, "third")):
+        bench.timeline.run_until(bench.timeline.now() + days * DAY)
+        bench.machine.start(name, {"n": 1})
+        bench.machine.stop(name)
+    assert set(bench.machine.closed) == {"second", "third"}
+    assert bench.machine.start("first", {"n": 2})
+    assert not bench.machine.start("second", {"n": 2})
 
 
 def test_the_same_name_means_another_execution_in_another_machine():
