@@ -1,5 +1,8 @@
 """What every test of the command line takes."""
 
+import io
+import sys
+
 import pytest
 
 from leeward.cli.main import DEBUG
@@ -15,3 +18,16 @@ def _without_the_last_net(monkeypatch):
 @pytest.fixture
 def leeward(capsys):
     return Command(capsys)
+
+
+@pytest.fixture
+def answer(monkeypatch):
+    """A terminal on which this is typed."""
+
+    def typed(text):
+        terminal = io.StringIO(text)
+        terminal.isatty = lambda: True
+        monkeypatch.setattr(sys, "stdin", terminal)
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+
+    return typed

@@ -1,6 +1,5 @@
 """Destructive commands say what they will do and ask on a terminal; a script needs --yes."""
 
-import io
 import sys
 from dataclasses import replace
 
@@ -32,19 +31,6 @@ def system(monkeypatch):
     found.kubernetes.by_key[pod.key] = pod
     monkeypatch.setattr(wiring, "command_line_ports", lambda *_: found.ports)
     return found
-
-
-@pytest.fixture
-def answer(monkeypatch):
-    """A terminal on which this is typed."""
-
-    def typed(text):
-        terminal = io.StringIO(text)
-        terminal.isatty = lambda: True
-        monkeypatch.setattr(sys, "stdin", terminal)
-        monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-
-    return typed
 
 
 @pytest.mark.parametrize("command", [DRAIN, UNINSTALL])

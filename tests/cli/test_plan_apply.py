@@ -1,8 +1,6 @@
 """`leeward plan --apply` with fakes for AWS, Kubernetes and the table: the run that the planner would start."""
 
-import io
 import json
-import sys
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,17 +32,6 @@ system = _system  # the fixture
 @pytest.fixture(autouse=True)
 def at_noon(system):
     system.clock.advance(seconds=(NOON - system.clock.now()).total_seconds())
-
-
-@pytest.fixture
-def typed(monkeypatch):
-    def answer(text):
-        terminal = io.StringIO(text)
-        terminal.isatty = lambda: True
-        monkeypatch.setattr(sys, "stdin", terminal)
-        monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-
-    return answer
 
 
 def applied(leeward, *more):
@@ -213,14 +200,14 @@ def test_an_earlier_plan_is_checked_again_and_what_still_holds_is_started(leewar
     assert list(system.disruptions.records["blue"].nodes) == result.json["commands"][0]["nodes"]
 
 
-def test_the_plan_is_shown_and_a_question_asked_on_a_terminal(leeward, system, typed):
-    typed("n\n")
+def test_the_plan_is_shown_and_a_question_asked_on_a_terminal(leeward, system, answer):
+    answer("n\n")
     result = leeward(*APPLY)
     assert (result.code, system.disruptions.records) == (1, {})
     assert "after consolidation: 1 node" in result.out
     assert "delete: drain and TERMINATE 1 node (n" in result.err
     assert "Go on? [y/N]" in result.err
-    typed("y\n")
+    answer("y\n")
     result = leeward(*APPLY)
     assert result.code == 0
     assert result.out.endswith("run 1 of blue: started (execution blue-1-1)\n")

@@ -1,7 +1,6 @@
 """`leeward plan`, `budget` and `drift` against a cluster, with fakes for AWS and Kubernetes."""
 
 import json
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,12 +12,8 @@ from leeward.disruption.record import DisruptionOutcome
 from leeward.errors import AccessDeniedError
 from leeward.model.impairment import Impairment
 from leeward.model.launch import LaunchSettings
-from leeward.ports.kubernetes import Listed
-from tests.cli.snapshots.disruption import a_node as a_raw_node
-from tests.cli.snapshots.disruption import a_pod as a_raw_pod
-from tests.fakes.builders import a_group, a_policy, an_instance, policies
+from tests.cli.live_answers import disruptable
 from tests.fakes.disruptions import a_disruption
-from tests.fakes.system import FakeSystem
 
 LIVE = ("--cluster", "blue", "--now", "2026-05-01T12:00:00Z", "-o", "json")
 
@@ -31,17 +26,7 @@ def valid(result, name):
 
 @pytest.fixture
 def system(monkeypatch):
-    group = a_group("web-a", "i-n1", "i-n2")
-    members = tuple(replace(one, type="m5.large") for one in group.instances)
-    system = FakeSystem(
-        instances=[replace(an_instance(one.id, spot=False), image="ami-1") for one in members],
-        groups=[replace(group, instances=members)],
-        written=policies(a_policy("web")),
-    )
-    system.kubernetes.raw = {
-        Listed.NODES: [a_raw_node("n1"), a_raw_node("n2")],
-        Listed.PODS: [a_raw_pod("p1", "n1"), a_raw_pod("p2", "n2")],
-    }
+    system = disruptable()
     monkeypatch.setattr(wiring, "command_line_ports", lambda cluster, region=None, account=None: system.ports)
     return system
 

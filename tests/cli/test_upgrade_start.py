@@ -1,6 +1,5 @@
 """`leeward upgrade start`: pre-flight, a question, following to the end; `status` says error, cause, what next."""
 
-import io
 import json
 import sys
 from dataclasses import replace
@@ -19,17 +18,6 @@ SCHEMA = json.loads(Path("docs/schema/upgrade-status.json").read_text())
 START = ("upgrade", "start", GROUP, "--cluster", CLUSTER)
 STATUS = ("upgrade", "status", GROUP, "--cluster", CLUSTER)
 system = _system  # the fixture
-
-
-@pytest.fixture
-def typed(monkeypatch):
-    def answer(text):
-        terminal = io.StringIO(text)
-        terminal.isatty = lambda: True
-        monkeypatch.setattr(sys, "stdin", terminal)
-        monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-
-    return answer
 
 
 @pytest.fixture
@@ -65,31 +53,31 @@ def test_without_a_terminal_a_start_needs_yes(leeward, system):
     assert not system.upgrade_executions.started
 
 
-def test_a_start_says_how_many_nodes_it_terminates_before_it_asks(leeward, system, typed):
-    typed("n\n")
+def test_a_start_says_how_many_nodes_it_terminates_before_it_asks(leeward, system, answer):
+    answer("n\n")
     result = leeward(*START)
     assert (result.code, result.out) == (1, "")
     assert f"{GROUP}: drain and TERMINATE " in result.err
     assert "Go on? [y/N]" in result.err
     assert not system.upgrade_executions.started
-    typed("y\n")
+    answer("y\n")
     assert leeward(*START, "-o", "json").json["execution"] == f"{GROUP}-1"
 
 
 @pytest.mark.parametrize(
     ("action", "effect"), [("abort", "surplus new nodes are TERMINATED"), ("rollback", "every node")]
 )
-def test_abort_and_rollback_say_what_they_do_before_they_ask(leeward, system, typed, action, effect):
+def test_abort_and_rollback_say_what_they_do_before_they_ask(leeward, system, answer, action, effect):
     a_record(system, ended=None)
-    typed("n\n")
+    answer("n\n")
     result = leeward("upgrade", action, GROUP, "--cluster", CLUSTER)
     assert result.code == 1
     assert effect in result.err
     assert system.upgrades.records[GROUP].control is ControlRequest.RUN
 
 
-def test_a_request_that_does_not_apply_is_refused_before_the_question(leeward, system, typed):
-    typed("y\n")
+def test_a_request_that_does_not_apply_is_refused_before_the_question(leeward, system, answer):
+    answer("y\n")
     result = leeward("upgrade", "abort", GROUP, "--cluster", CLUSTER)
     assert (result.code, "Go on?" in result.err) == (2, False)
 
