@@ -22,7 +22,7 @@ WHOLE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     },
     "Replacements and drains": {
         "termination": {
-            "DrainsBlocked": "looks at a drain that a PodDisruptionBudget blocked",
+            "DrainsBlocked": "drain steps that ended blocked",
             "ReplacementsElsewhere": "replacements in another zone",
             "ReplacementsNowhere": "replacements without a place",
         }

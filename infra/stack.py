@@ -13,13 +13,14 @@ from infra.customer_key import imported_key
 from infra.dashboard import operators_dashboard
 from infra.disruption import Disruption
 from infra.findings import accept
-from infra.function import FunctionDefaults, function_environment
+from infra.function import FunctionDefaults, LeewardFunction, function_environment
 from infra.interruption import TIMEOUT, Interruption
 from infra.notifications import Notifications
 from infra.policies import policy_parameters
 from infra.queue import InterruptionQueue
 from infra.scopes import Scopes
 from infra.settings import Settings
+from infra.state_machine import Machine
 from infra.sync import Sync
 from infra.table import claims_table
 from infra.termination import Termination
@@ -49,17 +50,7 @@ class LeewardStack(Stack):
         self.disruption = Disruption(self, root=root, surroundings=surroundings, alarms=alarms)
         self.sync = Sync(self, surroundings=surroundings, alarms=alarms)
         self.notifications = Notifications(self, table=table, surroundings=surroundings, alarms=alarms)
-        self.functions = (
-            self.interruption.function,
-            self.termination.terminate,
-            self.termination.drain,
-            self.termination.reconcile,
-            self.upgrade.function,
-            self.disruption.decide,
-            self.disruption.disrupt,
-            self.sync.function,
-            self.notifications.function,
-        )
+        self.functions = self._functions()
         self.access = ClusterAccess(self, settings=settings, functions=self.functions)
         policy_parameters(self, settings)
         operators_dashboard(
@@ -72,18 +63,33 @@ class LeewardStack(Stack):
             alarms=alarms,
         )
         self._outputs(queue, settings.names.dashboard(self.region))
-        machines = (
-            self.termination.machine,
-            self.upgrade.machine,
-            self.upgrade.managed_machine,
-            self.disruption.machine,
-        )
         accept(
             app,
             scopes,
             functions=self.functions,
-            state_machines=machines,
+            state_machines=self._machines(),
             dead_letters=[self.notifications.undelivered],
+        )
+
+    def _functions(self) -> tuple[LeewardFunction, ...]:
+        return (
+            self.interruption.function,
+            self.termination.terminate,
+            self.termination.drain,
+            self.termination.reconcile,
+            self.upgrade.function,
+            self.disruption.decide,
+            self.disruption.disrupt,
+            self.sync.function,
+            self.notifications.function,
+        )
+
+    def _machines(self) -> tuple[Machine, ...]:
+        return (
+            self.termination.machine,
+            self.upgrade.machine,
+            self.upgrade.managed_machine,
+            self.disruption.machine,
         )
 
     def _surroundings(

@@ -1,7 +1,7 @@
 """Cluster that is recorded: a small fleet in a simulated world, with the deployed product, in virtual time.
 
-A recorded command has the world's ports. Their clock shows its time, and a command that sleeps lets the world go on, so
-that the same recording is made on every machine."""
+A recorded command has the world's ports. Their clock shows its time, and a command that sleeps lets the world advance,
+so that the same recording is made on every machine."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -76,7 +76,7 @@ class Stage(World):
 
 
 class StageClock:
-    """Clock of the recorded command. `slept` is called before the world goes on; the command is interrupted, as by
+    """Clock of the recorded command. `slept` is called before the world advances; the command is interrupted, as by
     Ctrl-C, after `limit` seconds of virtual time.
     """
 
@@ -89,7 +89,7 @@ class StageClock:
         return self._stage.timeline.instant().replace(microsecond=0)
 
     def sleep(self, seconds: float) -> None:
-        """Let the world go on. Raises KeyboardInterrupt at the end of the recording."""
+        """Let the world advance. Raises KeyboardInterrupt at the end of the recording."""
         self._slept()
         timeline = self._stage.timeline
         if timeline.now() >= self._end:

@@ -47,7 +47,7 @@ class Said:
 
     @property
     def times(self) -> frozenset[str]:
-        """What has happened in the present attempt."""
+        """Names of the times that the present attempt has recorded."""
         return frozenset(self.record.times) if self.record is not None else frozenset()
 
     @property

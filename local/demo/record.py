@@ -179,8 +179,8 @@ def _events(sources: Sources) -> list[Mark]:
 
 def _is_echo(event: Fact, asked: Mapping[str, datetime]) -> bool:
     since = asked.get(str(event["involvedObject"]["name"]))
-    told = parse_instant(str(event["firstTimestamp"]))
-    return event["reason"] in ECHOES and since is not None and told >= since.replace(microsecond=0)
+    written = parse_instant(str(event["firstTimestamp"]))
+    return event["reason"] in ECHOES and since is not None and written >= since.replace(microsecond=0)
 
 
 def _blocks(sources: Sources) -> list[Mark]:

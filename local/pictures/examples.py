@@ -127,10 +127,10 @@ def _steps() -> tuple[Step, ...]:
     return (
         _step("Claim", 1.4, 1.9, "replace", "spot_interruption", attempt=1),
         _step("AskForReplacement", 2, 3.1, "drain", f"launched {NEW} in {why}", tries=1),
-        _step("Drain", 3.2, 14, "wait", "12 pods are on their way out"),
+        _step("Drain", 3.2, 14, "wait", "12 pods are terminating"),
         _step("Drain", 15, 24, "wait", held, healthy=_samples(refused[24])),
         _step("Drain", 35, 44, "wait", held, healthy=_samples(refused[44])),
-        _step("Drain", 49, 58, "wait", "1 pods are on their way out"),
+        _step("Drain", 49, 58, "wait", "1 pod is terminating"),
         _step("Drain", 66, 74, "drained", "every pod that has to leave has left"),
         _step("Terminate", 94, 95, "answer", f"asked {GROUP} to terminate it"),
         _step("AnswerHooks", 95, 122, "remove", "EC2 says shutting-down"),

@@ -1,4 +1,4 @@
-"""What a command needs for a folder, in tenths of the cluster that `python -m bench folder` has."""
+"""Memory that a command needs for a folder, in tenths of the cluster that `python -m bench folder` has."""
 
 from bench.folder import MEGABYTES, NODES, PODS, measured, write
 

@@ -108,7 +108,7 @@ def split(text):
 
 
 def mistake(line):
-    """What is wrong with a command, as a sentence; empty where nothing is."""
+    """Return the mistake in a command as a sentence, empty without one."""
     if line.leeward is not None:
         return of_leeward(line.leeward)
     if line.program in CHECKS:

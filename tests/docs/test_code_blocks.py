@@ -94,7 +94,7 @@ def offline():
 
 
 def answer(line, leeward, folder):
-    """What is wrong with the answer, where the page's folder is the stored one; empty where nothing is."""
+    """Return the difference in the answer, where the page's folder is the stored one; empty where nothing is."""
     words = []
     for before, word in zip(["", *line.leeward], line.leeward, strict=False):
         named = {"--snapshot": FOLDER, "--to": folder / "out"}.get(before) or NAMES.get(word, word)

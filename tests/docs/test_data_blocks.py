@@ -39,7 +39,7 @@ def test_a_policy_with_a_mistake_is_refused():
 
 
 def refusal(block):
-    """What is wrong with the documents of a block. A section of a policy alone is read as part of one."""
+    """Return the mistakes in the documents of a block. A section of a policy alone is read as part of one."""
     documents = [document for document in yaml.safe_load_all(block.text) if document is not None]
     ours = [part for document in documents if (part := as_policy(document))]
     if not ours:

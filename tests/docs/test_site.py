@@ -15,7 +15,7 @@ LOADED = {"script": "src", "link": "href", "img": "src", "iframe": "src", "sourc
 
 
 class Loads(HTMLParser):
-    """What a page loads by itself, without a click."""
+    """Return the addresses that a page loads without a click."""
 
     def __init__(self, text):
         super().__init__()

@@ -97,7 +97,7 @@ def test_marks_show_what_came_and_what_was_decided_at_the_node_that_it_is_about(
         ("terminate replace i-1: drain: launched i-2", MarkKind.DECISION),
         ("execution i-1-1: SUCCEEDED Terminated", MarkKind.DECISION),
         ("drain drain i-1: wait: default/web-1: pdb default/web", MarkKind.BLOCKED),
-        ("drain drain i-1: wait: 2 pods are on their way out", None),
+        ("drain drain i-1: wait: 2 pods are terminating", None),
         ("drain drain i-1: wait: waiting for an answer, nothing is ended meanwhile: list pods", MarkKind.FAULT),
         ("drain drain i-1: ThrottledError: rate exceeded", MarkKind.FAULT),
         ("killed before groups.hooks", MarkKind.FAULT),

@@ -220,7 +220,7 @@ class TestAGraceLongerThanTheDrainsTime:
         claim(system, CauseKind.MANUAL)
         said = set()
         Walker(system, before=lambda state, data: said.add(data.get("why", ""))).run(I)
-        leaving = "1 pods are on their way out, the last one (shop/web-1) until 2026-03-02T10:30:00Z"
+        leaving = "1 pod is terminating, the last one (shop/web-1) until 2026-03-02T10:30:00Z"
         assert leaving in said
         assert f"drain.timeout of 900 s has passed, but {leaving}" in said
 

@@ -2,8 +2,8 @@
 
 Decides when alarms hold. In ALARM they do. INSUFFICIENT_DATA does not: an alarm on errors has no data while there are
 no errors, and a new alarm has none at first; who wants missing data to hold sets the alarm's `treat missing data` to
-`breaching`. An alarm that does not exist, or cannot be read, holds: the operator relies on it, and going on without it
-is the one mistake that a guard must not make. Source: CloudWatch, "Alarm states"."""
+`breaching`. An alarm that does not exist, or cannot be read, holds: the operator relies on it, and to continue without
+it is the one mistake that a guard must not make. Source: CloudWatch, "Alarm states"."""
 
 from __future__ import annotations
 

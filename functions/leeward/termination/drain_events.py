@@ -35,7 +35,7 @@ def report_blocked(
     kubernetes: Kubernetes,
     now: datetime,
 ) -> None:
-    """Report what blocks a drain that goes on, once no pod has moved for a while."""
+    """Report what blocks a drain that continues, once no pod has moved for a while."""
     if progress.blocked_by and not progress.moved and now >= moved_last(situation.record, started) + BLOCKED_AFTER:
         message = f"cannot drain yet: {why}"[:LONGEST]
         kubernetes.event(node, reason=BLOCKED, message=message, warning=True, now=now)

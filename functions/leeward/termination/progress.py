@@ -38,7 +38,8 @@ def leaving(plan: DrainPlan, progress: Progress) -> str:
         return f"{progress.not_asked} of {len(plan.evict)} pods were not asked yet: the API server answers slowly"
     ends = [(eviction.pod.deletion, eviction.pod.key) for eviction in plan.evict if eviction.pod.deletion is not None]
     last = f", the last one ({max(ends)[1]}) until {format_instant(max(ends)[0])}" if ends else ""
-    return f"{len(plan.evict)} pods are on their way out{last}"
+    pods = "1 pod is" if len(plan.evict) == 1 else f"{len(plan.evict)} pods are"
+    return f"{pods} terminating{last}"
 
 
 def moved_last(record: TerminationRecord, started: datetime) -> datetime:

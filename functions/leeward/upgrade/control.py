@@ -1,10 +1,11 @@
 """Permission of a running upgrade's next step, given the operator's control request, the policy and the time.
 
-Decides between going on, holding, undoing and rolling back. A hold starts nothing new: nodes that are draining finish,
-so a pause takes effect between nodes. Alarms: nothing new starts while one of the policy's holds, nor in the five
-minutes after it was last seen in ALARM, or the upgrade is rolled back where the policy says so. Windows: further nodes
-start inside the policy's windows and outside every freeze (`leeward.policy.schedule`). Managed node groups: EKS has no
-pause, and cancels no update of a node group (CancelUpdate serves rollbacks of Auto Mode clusters alone)."""
+Decides between continuing, holding, undoing and rolling back. A hold starts nothing new: nodes that are draining
+finish, so a pause takes effect between nodes. Alarms: nothing new starts while one of the policy's holds, nor in the
+five minutes after it was last seen in ALARM, or the upgrade is rolled back where the policy says so. Windows:
+further nodes start inside the policy's windows and outside every freeze (`leeward.policy.schedule`). Managed node
+groups: EKS has no pause, and cancels no update of a node group (CancelUpdate serves rollbacks of Auto Mode clusters
+alone)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""What an update of a stack from one template to another replaces or removes, by AWS's resource schemas."""
+"""Resources that an update of a stack from one template to another replaces or removes, by AWS's resource schemas."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache

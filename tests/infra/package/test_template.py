@@ -66,7 +66,7 @@ SAME = {
 
 
 def made(template, path=Path()):
-    """What a template makes, without logical ids: properties and all else, as texts that can be compared."""
+    """Return the resources of a template, without logical ids: properties and all else, as comparable texts."""
     filled = Template(raw=template, assembly=path)
     return sorted(json.dumps(_read(filled, resource), sort_keys=True) for resource in template["Resources"].values())
 

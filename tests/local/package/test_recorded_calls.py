@@ -26,7 +26,7 @@ def team(stack):
 
 
 def requests(stack, person):
-    """What a person has called so far, in one deployment of many."""
+    """Return the calls of a person so far, in one deployment of many."""
     found = []
     for one in stack.control("GET", "requests"):
         if one["function"] == person:

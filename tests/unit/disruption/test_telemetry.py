@@ -1,4 +1,4 @@
-"""What is counted when a disruption run has ended: the nodes that are gone, and the dollars an hour that it saves."""
+"""Metrics of a disruption run that has ended: the nodes that are gone, and the dollars an hour that it saves."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What needs an operator: drains blocked for long, hooks near their end, pauses that seem forgotten."""
+"""Notices for an operator: drains blocked for long, hooks near their end, pauses that seem forgotten."""
 
 import json
 from dataclasses import replace
@@ -47,7 +47,7 @@ def a_system(policy=None):
 
 
 def named(system, field):
-    """What a pass names, in the words of the log."""
+    """Return the notices of a pass, in the words of the log."""
     return reconcile_once(system.ports).to_json()[field]
 
 

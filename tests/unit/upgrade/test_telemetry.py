@@ -1,4 +1,4 @@
-"""What is counted when an upgrade has ended."""
+"""Metrics of an upgrade that has ended."""
 
 import pytest
 

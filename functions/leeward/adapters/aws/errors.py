@@ -64,7 +64,7 @@ RATE_EXCEEDED = THROTTLING - {
     "TransactionConflictException",
     "TransactionInProgressException",
 }
-"""Of these the ones by which AWS limits a rate of calls; the others are conflicts with another call."""
+"""Codes of THROTTLING by which AWS limits a rate of calls; the others are conflicts with another call."""
 UNAVAILABLE = frozenset(
     {
         "InternalError",

@@ -16,7 +16,7 @@ from leeward.model.times import format_instant
 PAUSES = frozenset({"WaitForPods", "Settle", "WaitForTheEnd"})  # which end by their time-out
 SAID_ONCE = frozenset({"AskForReplacement", "TerminateBeforeDrain", "Terminate", "ReturnNodeToService"})
 LONGEST = 500
-LEAVING = " pods are on their way out"  # as every drain reports
+LEAVING = re.compile(r"\d pods? (is|are) terminating")  # as every drain reports
 RETRIED_WITHIN = timedelta(seconds=30)  # a try that failed and succeeded sooner has held nothing up
 _REQUESTS = frozenset({"Terminate", "TerminateBeforeDrain"})  # which the phases of the node show
 _VARIES = re.compile(r"i-[0-9a-f]+|\d+")
@@ -88,7 +88,7 @@ def _waits(steps: Iterable[Step], node: str) -> Iterator[Mark]:
         if key not in known and not _usual(step):
             known.add(key)
             kind = MarkKind.FAULT if step.why.startswith("waiting for an answer") else MarkKind.DECISION
-            internal = kind is MarkKind.DECISION and (step.state != "Drain" or LEAVING in step.why)
+            internal = kind is MarkKind.DECISION and (step.state != "Drain" or LEAVING.search(step.why) is not None)
             yield Mark(at=step.left, kind=kind, node=node, text=cut_short(step.why), internal=internal)
 
 

@@ -51,7 +51,7 @@ def a_story(*, begin=0, blocked=True):
         a_step("AskForReplacement", begin + 1, begin + 4, next="drain", why="its group replaces it"),
         *held,
         a_step("WaitForPods", begin + 10, begin + 28, failures=[(begin + 28, "States.Timeout", "")]),
-        a_step("Drain", begin + 29, begin + 30, next="wait", why="2 pods are on their way out"),
+        a_step("Drain", begin + 29, begin + 30, next="wait", why="2 pods are terminating"),
         a_step("Drain", begin + 39, begin + 40, next="drained", why="every pod that has to leave has left"),
         a_step("Settle", begin + 40, begin + 60),
         a_step("Terminate", begin + 61, begin + 62, next="answer", why=f"asked {GROUP} to terminate it"),

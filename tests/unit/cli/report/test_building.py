@@ -170,12 +170,12 @@ class TestATermination:
     def test_decisions_are_reported_and_what_it_waited_for_each_once(self):
         steps = [
             *a_story(blocked=False)[:2],
-            *(a_step("Drain", n, n + 1, next="wait", why=f"{40 - n} pods are on their way out") for n in range(5, 9)),
+            *(a_step("Drain", n, n + 1, next="wait", why=f"{40 - n} pods are terminating") for n in range(5, 9)),
             *a_story(blocked=False)[3:],
         ]
         assert texts(drawn(facts_of(steps=steps, records=[a_termination()])), MarkKind.DECISION) == [
             "replacement: its group replaces it",
-            "35 pods are on their way out",
+            "35 pods are terminating",
             f"asked {GROUP} to terminate it",
             "Terminated: removed",
         ]

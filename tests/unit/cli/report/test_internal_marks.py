@@ -8,17 +8,17 @@ from tests.unit.cli.report.execution import a_step, a_story, an_execution, facts
 RUNNING = an_execution(stopped=None)
 
 
-def told(execution=None, steps=None):
+def marked_internal(execution=None, steps=None):
     """Text up to its first colon -> whether the mark is internal."""
     marks = build(facts_of(execution, a_story() if steps is None else steps)).marks
     return {mark.text.partition(":")[0]: mark.internal for mark in marks}
 
 
 def test_requests_and_a_successful_end_are_internal_and_blocks_and_replacements_are_not():
-    found = told()
+    found = marked_internal()
     assert found[f"asked {GROUP} to terminate it"]
     assert found["Terminated"]
-    assert found["2 pods are on their way out"]
+    assert found["2 pods are terminating"]
     assert not found["replacement"]
     assert not any(internal for text, internal in found.items() if "does not leave" in text)
 
@@ -26,17 +26,17 @@ def test_requests_and_a_successful_end_are_internal_and_blocks_and_replacements_
 def test_a_try_that_succeeded_soon_is_internal_and_one_that_held_the_step_up_is_not():
     for lasted, internal in ((10, True), (40, False)):
         tried = a_step("Drain", 40, 41 + lasted, failures=[(41, "ThrottledError", "rate")], next="wait", why="waits")
-        assert told(RUNNING, [*a_story()[:3], tried])["Drain"] is internal
+        assert marked_internal(RUNNING, [*a_story()[:3], tried])["Drain"] is internal
 
 
 def test_a_try_after_which_the_step_never_answered_is_a_fault():
     failed = a_step("Drain", 40, 41, failures=[(41, "AccessDeniedError", "forbidden")])
-    assert told(RUNNING, [*a_story()[:3], failed])["Drain"] is False
+    assert marked_internal(RUNNING, [*a_story()[:3], failed])["Drain"] is False
 
 
 def test_an_execution_that_failed_ends_with_a_fault():
     failed = an_execution(status=ExecutionStatus.FAILED, error="NodeTerminationFailure")
-    assert told(failed)["the execution failed"] is False
+    assert marked_internal(failed)["the execution failed"] is False
 
 
 def test_of_an_upgrade_the_lease_is_internal_and_a_hold_is_not():
