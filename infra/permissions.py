@@ -67,12 +67,14 @@ _PREFLIGHT = tuple(
     )
 )
 
+_READ_BLOCKS = Permission(action="ec2:DescribeCapacityReservations", on=Scope.ANYTHING, reason=LIST_ONLY)
 _RESIZE = Permission(action="autoscaling:UpdateAutoScalingGroup", on=Scope.CLUSTER_GROUPS, reason=ONLY_TAGGED)
 _RESUME = Permission(action="autoscaling:ResumeProcesses", on=Scope.CLUSTER_GROUPS, reason=ONLY_TAGGED)
 
 PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
     "interruption": (
         _READ_INSTANCES,
+        _READ_BLOCKS,
         _READ_GROUPS,
         _READ_MEMBERS,
         _READ_HOOKS,
@@ -136,7 +138,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         _READ_HOOKS,
         _ANSWER_HOOK,
         _EXTEND_HOOK,
-        reads_one(Key.TERMINATION, Key.UPGRADE, Key.DISRUPTION, Key.PAUSE, Key.POLICIES),
+        reads_one(Key.TERMINATION, Key.UPGRADE, Key.DISRUPTION, Key.PAUSE, Key.POLICIES, Key.FACTS),
         reads_many(Key.TERMINATION, Key.MAXIMUM, Key.UPGRADE),
         puts(Key.TERMINATION, Key.ONCE, Key.MAXIMUM, Key.UPGRADE, Key.DISRUPTION, Key.PAUSE),
         changes(Key.TERMINATION),
@@ -233,6 +235,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
             reason="node groups come and go after the deployment: any of the configured clusters",
         ),
         Permission(action="ec2:DescribeInstanceTypes", on=Scope.ANYTHING, reason=LIST_ONLY),
+        _READ_BLOCKS,
         Permission(action="ec2:DescribeSpotPriceHistory", on=Scope.ANYTHING, reason=LIST_ONLY),
         Permission(action="pricing:GetProducts", on=Scope.ANYTHING, reason=LIST_ONLY),
         reads_one(Key.PAUSE, Key.POLICIES),

@@ -51,6 +51,17 @@ RULES = (
             ],
         },
     ),
+    EventRule(
+        name="capacity-block",
+        description="A Capacity Block ends in about 40 minutes, and EC2 terminates its instances before that",
+        pattern={
+            "source": _EC2,
+            "detail-type": [
+                "Capacity Block Expiration Warning",
+                "Capacity Block Reservation Expiration Warning",  # both spellings occur
+            ],
+        },
+    ),
 )
 """Warnings and announcements of AWS about single instances: few, and the first ones are urgent."""
 

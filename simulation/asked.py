@@ -13,6 +13,7 @@ class Kind(StrEnum):
 
     SPOT = "spot"
     RESERVATION = "capacity reservation"  # is taken back, and the instance with it
+    BLOCK = "capacity block"  # ends, and the instance with it
     REBALANCE = "rebalance"
     MAINTENANCE = "maintenance"
     MANUAL = "manual"

@@ -26,6 +26,8 @@ REWRITTEN_EVERY = 1200.0
 SCALER = "a scaling policy"
 SPARED_EVERY = 1500.0
 TAKEN_BACK_EVERY = 600.0
+BLOCK_EVERY, BLOCK_LASTS = 1200.0, (1860.0, 5400.0)  # seconds between beginnings, and from one to the end of a block
+BLOCK_UNWARNED = 0.3  # chance that its warning is lost
 ALARM_EVERY, RINGS_FOR = 700.0, (20.0, 600.0)
 ALARM_IS_DELETED = 0.1  # chance that it is, instead of ringing
 THEIRS_EVERY, THEIRS_FOR = 400.0, (60.0, 900.0)
@@ -73,6 +75,10 @@ class Equipment:
     def reservations(self) -> None:
         """Take capacity reservations back, and an on-demand instance with each, as EC2 does."""
         self._every(TAKEN_BACK_EVERY, self._take_back)
+
+    def capacity_blocks(self) -> None:
+        """Put on-demand instances into Capacity Blocks that end; the warning about some is lost."""
+        self._every(BLOCK_EVERY, self._reserve)
 
     def alarms(self) -> None:
         """Put the alarm of a policy into ALARM for a while, or delete it and make it again."""
@@ -157,6 +163,17 @@ class Equipment:
     def _take_back(self) -> None:
         if member := self._one(spot=False):
             self._world.fleet.notices.reservation_warning(member)
+
+    def _reserve(self) -> None:
+        serving = [m for m in self._world.fleet.instances.values() if m.lifecycle == IN_SERVICE and m.joined]
+        free = [m for m in serving if not m.spot and not m.reservation]
+        members = self._random.sample(free, min(len(free), self._random.randint(1, 3)))
+        if members:
+            ends = self._world.timeline.now() + self._random.uniform(*BLOCK_LASTS)
+            warns = self._random.random() >= BLOCK_UNWARNED
+            names = ", ".join(member.id for member in members)
+            self._world.say(f"the Capacity Block of {names} ends in {ends - self._world.timeline.now():.0f} s")
+            self._world.fleet.notices.capacity_block(members, ends, warns=warns)
 
     def _ring(self) -> None:
         alarms, now = self._world.system.alarms, self._world.timeline.now()
@@ -256,6 +273,7 @@ def _equip(equipment: Equipment, features: frozenset[Feature]) -> None:
         Feature.OTHER_DEPLOYMENT: equipment.other_deployment,
         Feature.ALIASES: equipment.image_aliases,
         Feature.ALARMS: equipment.alarms,
+        Feature.BLOCKS: equipment.capacity_blocks,
         Feature.WORKERS: equipment.workers,
     }
     for feature in sorted(features & put.keys()):

@@ -60,6 +60,7 @@ class Feature(StrEnum):
     MAINTENANCE_SPARES = "maintenance that spares the instance"
     RESERVATIONS = "capacity reservations are taken back"
     MANAGED = "managed node groups"  # EKS owns some of the groups, and upgrades them
+    BLOCKS = "capacity blocks end"  # the warnings about some of them are lost
     ALARMS = "alarms ring"  # CloudWatch alarms that policies name; they are deleted now and then
     ALIASES = "images behind an alias"  # SSM parameters whose image changes
 
@@ -72,6 +73,7 @@ INDEPENDENT: Mapping[Feature, float] = {
     Feature.MANAGED: 0.1,
     Feature.ALIASES: 0.1,
     Feature.ALARMS: 0.15,
+    Feature.BLOCKS: 0.1,
     Feature.WORKERS: 0.5,
     Feature.TWO_CLUSTERS: 0.1,
 }

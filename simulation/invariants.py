@@ -9,6 +9,7 @@ from datetime import timedelta
 from local.cluster.history import Cause
 from local.cluster.model import Cluster
 from simulation.alarm_rules import Alarmed
+from simulation.block_rules import CapacityBlocks
 from simulation.convergence import EVENTUAL, instance_of, launch_of, launched_for, open_records
 from simulation.disruption_rules import Spent
 from simulation.drain_times import DrainTimes
@@ -60,6 +61,7 @@ class Checker:
         self._overpaid: dict[str, int] = {}
         self._overlaps: dict[str, float] = {}
         self._pace, self._members, self._spent, self._alarmed = Pace(), Members(), Spent(), Alarmed()
+        self._blocks = CapacityBlocks()
         self._foreign_taints, self._images, self._managed = ForeignTaints(), ImageRules(), ManagedRules()
         self._always = self._rules()
 
@@ -126,6 +128,7 @@ class Checker:
             (Rule.PACE, self._pace.check),
             (Rule.SPENT, self._spent.check),
             (Rule.ALARM, self._alarmed.check),
+            (Rule.BLOCK, self._blocks.check),
             (Rule.DRIFT, self._images.drifts),
             (Rule.DRIFT_SEEN, self._images.unseen),
             (Rule.PARAMETER, self._images.upgraded),

@@ -61,6 +61,7 @@ class Rule(StrEnum):
     PARAMETER = "an upgrade to a parameter brings an image that it named since it was asked for"
     MANAGED = "template and sizes of a managed node group are EKS' alone"
     MANAGED_ASKED = "EKS is asked for what operators have asked, by force only where they or the policy say so"
+    BLOCK = "the instances of a Capacity Block are drained before EC2 ends them"
     ALARM = "no node is started by an upgrade or a run while an alarm of its policy rings for longer than 30 s"
     MANAGED_DONE = "an upgrade of a managed node group is done when EKS has every node there"
 

@@ -155,6 +155,7 @@ RULES: dict[str, Callable[[Said], str]] = {
     "RebalanceRecommendation": _of_a_message,
     "ScheduledChange": _of_a_message,
     "CapacityReservationInterruption": _of_a_message,
+    "CapacityBlockExpiration": _of_a_message,
     "InstanceStateChange": _of_a_message,
     "GroupTerminating": _of_a_message,
     "DrainBlocked": _of_a_blocked_drain,

@@ -16,6 +16,7 @@
 | POST, GET, DELETE lambda/kill | function, afterSeconds, times: invocations whose process is killed |
 | PUT health-check | hooksForDeadInstances: whether an instance that died runs its terminate hooks |
 | PUT status-checks/ID | impaired: system, instance, attached-ebs; secondsAgo?; in ``status_checks`` |
+| PUT capacity-blocks/ID | ends, instances: a Capacity Block; in ``capacity_blocks`` |
 | PUT subnets/ID | freeIps: what others who use the subnet leave free; null: they leave it; in ``subnets`` |
 | PUT eks/NAME, GET access-entries?cluster=NAME | in ``eks.clusters`` |
 """

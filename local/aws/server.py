@@ -22,6 +22,7 @@ from local.aws import balancing, conditions, ec2, launch_templates, moto_backend
 from local.aws.app import Gateway
 from local.aws.autoscaling import patches as autoscaling_patches
 from local.aws.autoscaling.engine import Engine
+from local.aws.capacity_blocks import CapacityBlocks
 from local.aws.control import Control
 from local.aws.controls import Parts, add_routes
 from local.aws.eks.clusters import Clusters
@@ -57,6 +58,7 @@ def build(settings: Settings) -> Gateway:
     ec2.install(outbox, timeline, journal, pace)
     Tenants().install(control)
     StatusChecks().install(control)
+    CapacityBlocks().install(control)
     prices = Prices()
     prices.install(control)
     launch_templates.install()

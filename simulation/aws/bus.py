@@ -13,6 +13,8 @@ DETAIL_TYPES = {
     ("aws.ec2", "EC2 Instance Rebalance Recommendation"),
     ("aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning"),
     ("aws.ec2", "EC2 Interruptible Capacity Reservation Instance Interruption Warning"),
+    ("aws.ec2", "Capacity Block Expiration Warning"),
+    ("aws.ec2", "Capacity Block Reservation Expiration Warning"),
     ("aws.ec2", "EC2 Instance State-change Notification"),
     ("aws.health", "AWS Health Event"),
     ("aws.autoscaling", "EC2 Instance-launch Lifecycle Action"),

@@ -20,6 +20,10 @@ class SimCatalog:
         """Return all sheets of the cluster."""
         return {kind: sheet for (name, kind), sheet in self._sheets.items() if name == cluster}
 
+    def sheet(self, cluster: str, kind: FactKind) -> Sheet | None:
+        """Return one sheet of the cluster."""
+        return self._sheets.get((cluster, kind))
+
     def keep(self, cluster: str, kind: FactKind, sheet: Sheet) -> None:
         """Store a sheet; the one with the later observation stays."""
         there = self._sheets.get((cluster, kind))

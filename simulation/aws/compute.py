@@ -64,6 +64,7 @@ class SimInstance:
     called: str = ""  # the name of its Node where that is not its own
     ended_at: float | None = None
     direct: bool = False  # EC2 or its owner ended it without asking the group
+    reservation: str = ""  # capacity reservation that it was launched into
     impaired: float | None = None  # time since which its system status check fails
     _reported: GroupInstance | None = None
 

@@ -13,6 +13,7 @@ REGION = "us-east-1"
 STATE_MACHINE = f"arn:aws:states:{REGION}:{ACCOUNT}:stateMachine:leeward-node-termination"
 SPOT_WARNING = "EC2 Spot Instance Interruption Warning"
 RESERVATION_WARNING = "EC2 Capacity Reservation Instance Interruption Warning"
+BLOCK_WARNING = "Capacity Block Expiration Warning"
 DEPLOYMENT = f"{ACCOUNT}-{REGION}"
 QUEUE_ARN = f"arn:aws:sqs:{REGION}:{ACCOUNT}:leeward-interruption"
 STATE_CHANGES_ARN = f"arn:aws:sqs:{REGION}:{ACCOUNT}:leeward-state-changes"
@@ -51,6 +52,12 @@ def reservation_warning(id_: str, instance: str, now: datetime, takes: datetime)
         "instance-termination-time": format_instant(takes.replace(microsecond=0)),
     }
     return event(id_, "aws.ec2", RESERVATION_WARNING, now, detail)
+
+
+def capacity_block(id_: str, reservation: str, now: datetime, ends: datetime) -> Event:
+    """Build the warning that a Capacity Block ends; it names no instance."""
+    detail = {"capacity-reservation-id": reservation, "end-date": format_instant(ends)}
+    return event(id_, "aws.ec2", BLOCK_WARNING, now, detail)
 
 
 def rebalance(id_: str, instance: str, now: datetime) -> Event:
@@ -109,5 +116,15 @@ def execution_status(id_: str, name: str, status: str, now: datetime) -> Event:
 def gist(event: Event) -> str:
     """Return what a line of the story says of the event: its instance, state, hook and begin."""
     detail = event["detail"]
-    parts = (detail.get(key) for key in ("instance-id", "EC2InstanceId", "state", "LifecycleHookName", "startTime"))
+    parts = (
+        detail.get(key)
+        for key in (
+            "instance-id",
+            "capacity-reservation-id",
+            "EC2InstanceId",
+            "state",
+            "LifecycleHookName",
+            "startTime",
+        )
+    )
     return " ".join(part for part in parts if part)

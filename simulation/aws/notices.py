@@ -1,5 +1,6 @@
 """Notices of AWS about instances: spot and reservation warnings, rebalance recommendations, maintenance."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from simulation.aws.fleet import SimFleet
 
 SPOT_NOTICE = 120.0
+BLOCK_WARNS, BLOCK_TERMINATES = 600.0, 1800.0  # seconds: the warning before the end of instances, that before the end
 
 
 class Notices:
@@ -20,6 +22,7 @@ class Notices:
 
     def __init__(self, fleet: "SimFleet", timeline: Timeline, to: Listeners) -> None:
         self._fleet, self._timeline, self._to = fleet, timeline, to
+        self._blocks: dict[str, datetime] = {}  # Capacity Block -> its end
 
     def spot_warning(self, member: SimInstance) -> None:
         """Send the warning now and terminate two minutes later, whatever any controller does in between."""
@@ -40,6 +43,31 @@ class Notices:
         self._timeline.after(
             SPOT_NOTICE, lambda: self._fleet.end_instance(member, direct=True), "reservation taken back"
         )
+
+    def capacity_block(self, members: Sequence[SimInstance], ends: float, *, warns: bool) -> None:
+        """Put the instances into a Capacity Block, warn 40 minutes before its end, and end them 30 minutes before it.
+        `warns` False: the warning is lost.
+        """
+        name, end = f"cr-{len(self._blocks):017x}", datetime.fromtimestamp(ends, UTC).replace(microsecond=0)
+        self._blocks[name] = end
+        now, takes = self._timeline.now(), end.timestamp() - BLOCK_TERMINATES
+        for member in members:
+            member.reservation = name
+            self._to.asked(Asked(at=now, instance=member.id, kind=Kind.BLOCK, key=name, takes=takes))
+            self._end_with_block(member, takes - now)
+
+        def warn() -> None:
+            self._to.emit(events.capacity_block(self._fleet.emit_id(), name, self._timeline.instant(), end))
+
+        if warns:
+            self._timeline.after(max(takes - BLOCK_WARNS - now, 0.0), warn, "a Capacity Block ends soon")
+
+    def _end_with_block(self, member: SimInstance, seconds: float) -> None:
+        self._timeline.after(seconds, lambda: self._fleet.end_instance(member, direct=True), "a Capacity Block ends")
+
+    def blocks(self) -> dict[str, datetime]:
+        """Return the active Capacity Blocks and their ends."""
+        return {name: end for name, end in self._blocks.items() if end > self._timeline.instant()}
 
     def rebalance_recommendation(self, member: SimInstance) -> None:
         """Send a recommendation. A group with CapacityRebalance launches another and terminates this one when that is

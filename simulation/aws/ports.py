@@ -28,6 +28,15 @@ class SimInstances:
         known = self._fleet.instances
         return {name: known[name].described() for name in ids if name in known}
 
+    def block_ends(self) -> Mapping[str, datetime]:
+        """Return the ends of the fleet's Capacity Blocks that have not ended."""
+        return self._fleet.notices.blocks()
+
+    def in_reservations(self, reservations: Iterable[str]) -> Mapping[str, str]:
+        """Return the instances in these reservations."""
+        wanted = frozenset(reservations)
+        return {m.id: m.reservation for m in self._fleet.instances.values() if m.reservation in wanted and not m.gone}
+
     def impaired(self) -> Mapping[str, Impairment]:
         """Return the instances whose system status check fails."""
         failing = {m.id: m.impaired for m in self._fleet.instances.values() if m.state == "running"}

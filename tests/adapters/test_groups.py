@@ -73,6 +73,25 @@ class TestImpairedInstances:
         assert Ec2Instances(aws.clients).impaired() == {"i-0abc": Impairment(instance="i-0abc", checks=("system",))}
 
 
+class TestCapacityBlocks:
+    def test_active_blocks_are_told_apart_from_other_reservations_with_an_end(self, aws):
+        ends = datetime(2026, 3, 2, 11, 30, tzinfo=UTC)
+        filters = [{"Name": "state", "Values": ["active"]}, {"Name": "end-date-type", "Values": ["limited"]}]
+        found = [
+            {"CapacityReservationId": "cr-1", "ReservationType": "capacity-block", "EndDate": ends},
+            {"CapacityReservationId": "cr-2", "ReservationType": "default", "EndDate": ends},
+        ]
+        aws.expect("ec2", "describe_capacity_reservations", {"Filters": filters}, {"CapacityReservations": found})
+        assert Ec2Instances(aws.clients).block_ends() == {"cr-1": ends}
+
+    def test_instances_are_found_by_their_reservations_and_none_is_asked_for_without_any(self, aws):
+        instances = [{"InstanceId": "i-0abc", "CapacityReservationId": "cr-1"}]
+        asked = {"Filters": [{"Name": "capacity-reservation-id", "Values": ["cr-1"]}]}
+        aws.expect("ec2", "describe_instances", asked, {"Reservations": [{"Instances": instances}]})
+        assert Ec2Instances(aws.clients).in_reservations(["cr-1"]) == {"i-0abc": "cr-1"}
+        assert Ec2Instances(aws.clients).in_reservations([]) == {}
+
+
 class TestInstances:
     def test_no_ids_ask_nothing(self, aws):
         assert Ec2Instances(aws.clients).describe([]) == {}

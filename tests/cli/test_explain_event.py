@@ -230,6 +230,21 @@ def test_a_capacity_reservation_that_is_taken_back_drains_within_two_minutes(exp
     assert document["execution"] == {"i-0abc": "i-0abc-1"}
 
 
+def test_the_instances_of_a_capacity_block_that_ends_are_not_known_without_a_snapshot(explain):
+    document = explain(event("capacity_block"))
+    assert (document["kind"], document["instances"], document["action"]) == ("capacity_block", [], "drain")
+    assert document["deadline"] == "2026-03-02T10:10:00Z"
+    assert "which they are is not known" in document["reason"]
+
+
+def test_a_capacity_block_that_ends_drains_the_instances_that_the_folder_shows_in_it(explain, snapshot):
+    reserved = {"Reservations": [{"Instances": [{**raw_instance(), "CapacityReservationId": "cr-0abc"}]}]}
+    document = explain(event("capacity_block"), options=snapshot(instances=reserved))
+    assert (document["instances"], document["action"]) == (["i-0abc"], "drain")
+    assert document["execution"] == {"i-0abc": "i-0abc-1"}
+    assert document["reason"] == "i-0abc: its Capacity Block cr-0abc ends at 2026-03-02T10:40:00Z"
+
+
 def test_an_ended_execution_has_a_kind_of_its_own(explain):
     document = explain(event("execution_aborted"))
     assert (document["kind"], document["action"], document["outcome"]) == ("execution_ended", "none", "done")

@@ -21,6 +21,11 @@ class FakeCatalog(Calls):
         self._call("read")
         return self._sheets.read(cluster)
 
+    def sheet(self, cluster: str, kind: FactKind) -> Sheet | None:
+        """One of them."""
+        self._call("sheet")
+        return self._sheets.sheet(cluster, kind)
+
     def keep(self, cluster: str, kind: FactKind, sheet: Sheet) -> None:
         """The later look stays."""
         self._call("keep")

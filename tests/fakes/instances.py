@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from datetime import datetime
 
 from leeward.model.impairment import Impairment
 from leeward.model.instance import Instance
@@ -16,6 +17,8 @@ class FakeInstances(Calls):
         self.known = {instance.id: instance for instance in instances}
         self.asked_ids: list[frozenset[str]] = []
         self.failing: dict[str, Impairment] = {}
+        self.blocks: dict[str, datetime] = {}
+        self.reserved: dict[str, str] = {}
 
     def describe(self, ids: Iterable[str]) -> Mapping[str, Instance]:
         """An unknown id is absent."""
@@ -23,6 +26,17 @@ class FakeInstances(Calls):
         self._call("describe")
         self.asked_ids.append(wanted)
         return {id_: self.known[id_] for id_ in wanted if id_ in self.known}
+
+    def block_ends(self) -> Mapping[str, datetime]:
+        """What the test put into `blocks`."""
+        self._call("block_ends")
+        return dict(self.blocks)
+
+    def in_reservations(self, reservations: Iterable[str]) -> Mapping[str, str]:
+        """What the test put into `reserved`: instance -> reservation."""
+        wanted = frozenset(reservations)
+        self._call("in_reservations")
+        return {name: one for name, one in self.reserved.items() if one in wanted}
 
     def impaired(self) -> Mapping[str, Impairment]:
         """What the test put into `failing`, of instances that run."""

@@ -29,6 +29,7 @@ METHODS = {
     "disruptions.read": [(_GET, "disruption#blue")],
     "disruptions.write": [(_PUT, "disruption#blue")],
     "catalog.read": [(_MANY, "facts#blue#nodes")],
+    "catalog.sheet": [(_GET, "facts#blue#capacity-blocks")],
     "catalog.keep": [(_PUT, "facts#blue#nodes")],
     "catalog.reservations": [(_GET, "reservations#blue")],
     "catalog.reserve": [(_GET, "reservations#blue"), (_UPDATE, "reservations#blue")],

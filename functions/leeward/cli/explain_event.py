@@ -17,18 +17,25 @@ from leeward.errors import InvalidInputError, LeewardError
 from leeward.interruption.decide import decide, malformed
 from leeward.interruption.decision import Action, Decision, HookAnswer, RecordOutcome
 from leeward.interruption.fields import MalformedMessageError
-from leeward.interruption.lookup import look_up
+from leeward.interruption.lookup import look_up, name_instances
 from leeward.interruption.parse import parse
 from leeward.interruption.world import World
 from leeward.model.message import InterruptionMessage, Kind, Message, hook_of
 from leeward.model.termination import Status, TerminationRecord, execution_name
 from leeward.model.times import format_instant
+from leeward.ports.compute import Instances
 from leeward.ports.records import Claims
 
 STDIN = "-"
 QUEUE_NAME = "leeward-interruption"  # its hooks are Leeward's; offline the account is not known
 WITH_DEADLINE = frozenset(
-    {Kind.SPOT_INTERRUPTION, Kind.CAPACITY_RESERVATION, Kind.SCHEDULED_CHANGE, Kind.ASG_TERMINATE}
+    {
+        Kind.SPOT_INTERRUPTION,
+        Kind.CAPACITY_RESERVATION,
+        Kind.CAPACITY_BLOCK,
+        Kind.SCHEDULED_CHANGE,
+        Kind.ASG_TERMINATE,
+    }
 )
 DESCRIPTION = """Shows what a message of the interruption queue says and what follows from it: for which instances,
 how a lifecycle hook is answered, and why. Each FILE holds the body of one SQS message. Without --snapshot and without
@@ -63,14 +70,15 @@ def _read(name: str) -> str:
 
 def _explain(bodies: Sequence[str], arguments: argparse.Namespace) -> list[dict[str, Any]]:
     parsed = [_parse(body, arguments.now) for body in bodies]
-    messages = [found for found in parsed if isinstance(found, Message)]
     if arguments.snapshot is None and arguments.cluster is not None:
-        return _live(parsed, messages, arguments)
+        return _live(parsed, arguments)
     origins = frozenset({(arguments.account or "", arguments.region or "")})
     if arguments.snapshot is None:
         world = World(complete=False, origins=origins)
     else:
-        world = world_of(context_of(arguments, "explain-event"), messages, origins)
+        context = context_of(arguments, "explain-event")
+        parsed = [_named(found, context.ports.instances, confirmed=False) for found in parsed]
+        world = world_of(context, [found for found in parsed if isinstance(found, Message)], origins)
     return [document_of(_decide(found, world, arguments.now), found, arguments.now) for found in parsed]
 
 
@@ -79,6 +87,12 @@ def _parse(body: str, now: datetime) -> InterruptionMessage | MalformedMessageEr
         return parse(body, received=now)
     except MalformedMessageError as error:
         return error
+
+
+def _named(
+    found: InterruptionMessage | MalformedMessageError, instances: Instances, *, confirmed: bool = True
+) -> InterruptionMessage | MalformedMessageError:
+    return name_instances(found, instances, confirmed=confirmed) if isinstance(found, Message) else found
 
 
 def _decide(found: InterruptionMessage | MalformedMessageError, world: World, now: datetime) -> Decision:
@@ -111,14 +125,13 @@ def world_of(
 
 
 def _live(
-    parsed: Sequence[InterruptionMessage | MalformedMessageError],
-    messages: Sequence[InterruptionMessage],
-    arguments: argparse.Namespace,
+    parsed: Sequence[InterruptionMessage | MalformedMessageError], arguments: argparse.Namespace
 ) -> list[dict[str, Any]]:
     ports = context_of(arguments, "explain-event").ports
     if arguments.account or arguments.region:
         ports = replace(ports, origins=frozenset({(arguments.account or "", arguments.region or "")}))
-    lookup = look_up(messages, ports)
+    parsed = [_named(found, ports.instances) for found in parsed]
+    lookup = look_up([found for found in parsed if isinstance(found, Message)], ports)
     documents = []
     for found in parsed:
         error = lookup.error_for(found) if isinstance(found, Message) else None

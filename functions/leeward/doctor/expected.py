@@ -62,6 +62,7 @@ _OF_QUEUE = (
     "rebalance-recommendation",
     "scheduled-change",
     "capacity-reservation",
+    "capacity-block",
     "execution-status",
 )
 QUEUE_RULES: Mapping[str, str] = {

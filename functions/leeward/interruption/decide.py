@@ -10,8 +10,10 @@ from leeward.interruption.cross_check import AGREES_WITHIN, Contradiction, contr
 from leeward.interruption.decision import Action, Decision, NodeDecision, Offering, RecordOutcome
 from leeward.interruption.hooks import answers, hook_verdict, is_listed, listed, switched_off
 from leeward.interruption.world import Place, World
+from leeward.model.capacity_block import CapacityBlock
 from leeward.model.instance import CapacityType
 from leeward.model.message import (
+    CapacityBlockExpiration,
     CapacityReservationInterruption,
     ExecutionEnded,
     HookAction,
@@ -29,11 +31,14 @@ from leeward.model.message import (
     hook_of,
 )
 from leeward.model.termination import Cause, CauseKind
-from leeward.policy.document import Rebalance
+from leeward.model.times import format_instant
+from leeward.policy.document import InterruptionPolicy, Rebalance
 from leeward.termination.decisions import FAR_AHEAD
 
 STRONGEST_FIRST = tuple(Action)
 MOST_REASONS = 20  # instances whose reasons the decision repeats; each one's own stands beside it
+WARNED_EARLY = timedelta(minutes=2)  # a warning that comes so much before the drain is due begins it
+UNNAMED = "the instances of its Capacity Block (no snapshot: which they are is not known)"
 STOPPING = frozenset({"stopping", "stopped"})
 
 
@@ -61,11 +66,14 @@ def _about_nodes(message: NodeMessage, world: World, *, now: datetime, waited: t
     against = _against(message, nodes, world)
     if against is not None:
         return replace(_nothing(message, against.why), deadline=deadline, outcome=against.outcome_after(waited))
+    unnamed = isinstance(message, CapacityBlockExpiration) and not nodes and not world.complete
     decision = Decision(
         kind=message.kind,
         outcome=RecordOutcome.DONE,
-        action=min((node.action for node in nodes), key=STRONGEST_FIRST.index, default=Action.NONE),
-        reason=_summary(nodes),
+        action=Action.DRAIN
+        if unnamed
+        else min((n.action for n in nodes), key=STRONGEST_FIRST.index, default=Action.NONE),
+        reason=UNNAMED if unnamed else _summary(nodes),
         at=message.at,
         deadline=deadline,
         nodes=nodes,
@@ -169,6 +177,8 @@ def _action(message: NodeMessage, place: Place) -> tuple[Action, str]:
             why = "EC2 takes the spot instance two minutes after the warning"
         case CapacityReservationInterruption():
             why = "EC2 takes back its capacity reservation two minutes after the warning"
+        case CapacityBlockExpiration(block=block):
+            return _capacity_block(message, block, place)
         case ScheduledChange():
             why = "AWS has scheduled a change of its host"
         case StateChange(state=state):
@@ -178,6 +188,20 @@ def _action(message: NodeMessage, place: Place) -> tuple[Action, str]:
         case _:
             assert_never(message)
     return Action.DRAIN, f"{place.id}: {why}"
+
+
+def _capacity_block(message: NodeMessage, block: CapacityBlock, place: Place) -> tuple[Action, str]:
+    """Drain, unless the policy wants to begin later than the warning comes: the minute reconciler begins then."""
+    ends = f"{place.id}: its Capacity Block {block.reservation} ends at {format_instant(block.ends)}"
+    policy = place.policy.interruption if place.policy else InterruptionPolicy()
+    begins = block.drained_from(_type_of(place), policy.drain_block_before)
+    if begins > message.at + WARNED_EARLY:
+        return Action.NONE, f"{ends}: the minute reconciler begins its drain at {format_instant(begins)}"
+    return Action.DRAIN, ends
+
+
+def _type_of(place: Place) -> str:
+    return place.instance.type if place.instance else ""
 
 
 def _rebalance(place: Place) -> tuple[Action, str]:
@@ -201,6 +225,8 @@ def _claimed(
 ) -> NodeDecision:
     if not action.terminates:
         return NodeDecision(instance=place.id, action=action, reason=why, cluster=place.cluster)
+    if isinstance(message, CapacityBlockExpiration):
+        deadline = message.block.taken_at(_type_of(place))
     hook, confirmed = hook_of(message), isinstance(message, StateChange) and place.confirmed
     cause = Cause(
         id=f"{message.event_id}#{place.id}",

@@ -28,6 +28,7 @@ EVENT_REASONS: Mapping[Kind, str] = MappingProxyType(
         Kind.REBALANCE_RECOMMENDATION: "RebalanceRecommendation",
         Kind.SCHEDULED_CHANGE: "ScheduledChange",
         Kind.CAPACITY_RESERVATION: "CapacityReservationInterruption",
+        Kind.CAPACITY_BLOCK: "CapacityBlockExpiration",
         Kind.STATE_CHANGE: "InstanceStateChange",
         Kind.ASG_TERMINATE: "GroupTerminating",
     }

@@ -10,6 +10,7 @@ from leeward.errors import TerminalError
 from leeward.model.times import as_instant, parse_instant
 
 INSTANCE_ID = re.compile(r"i-[0-9a-f]{1,32}", re.ASCII)
+RESERVATION_ID = re.compile(r"cr-[0-9a-f]{1,32}", re.ASCII)
 SHOWN = 80  # characters of a wrong value that a reason repeats
 LONGEST = 4000  # characters of a text; the longest that AWS allows is a hook's NotificationMetadata
 
@@ -61,6 +62,14 @@ def instance_id(raw: Mapping[str, Any], key: str) -> str:
     value = raw.get(key)
     if not isinstance(value, str) or not INSTANCE_ID.fullmatch(value):
         raise MalformedMessageError(f"{key}: found {shown(value)}, expected an instance id")
+    return value
+
+
+def reservation_id(raw: Mapping[str, Any], key: str) -> str:
+    """Return a capacity reservation's id: `cr-` and hexadecimal digits."""
+    value = raw.get(key)
+    if not isinstance(value, str) or not RESERVATION_ID.fullmatch(value):
+        raise MalformedMessageError(f"{key}: found {shown(value)}, expected a capacity reservation's id")
     return value
 
 

@@ -11,10 +11,11 @@ from leeward.interruption.recorded import TAKEN, Recorded, by_name_alone, record
 from leeward.interruption.world import Place, World
 from leeward.isolation import Executor, attempt, in_turn, isolate_errors
 from leeward.model.instance import cluster_of
-from leeward.model.message import ExecutionEnded, InterruptionMessage, NoOp, hook_of
+from leeward.model.message import CapacityBlockExpiration, ExecutionEnded, InterruptionMessage, NoOp, hook_of
 from leeward.model.node import Node
 from leeward.policy.document import NodePolicy
 from leeward.ports import Ports
+from leeward.ports.compute import Instances
 from leeward.ports.kubernetes import Clusters, Kubernetes
 
 READ_SINGLY = 3  # Nodes; more are listed
@@ -66,6 +67,26 @@ class Lookup:
 def _about_nodes(message: InterruptionMessage) -> bool:
     """Return whether the instances that it names are looked up to decide the actions on their nodes."""
     return not isinstance(message, ExecutionEnded | NoOp)
+
+
+def name_instances(
+    message: InterruptionMessage, instances: Instances, *, confirmed: bool = True
+) -> InterruptionMessage:
+    """Return the warning about a Capacity Block with the instances that EC2 shows in it, any other message as it is.
+    `confirmed`: the end is EC2's own, and a reservation that is no active block names no instance: a message that AWS
+    has not written drains nothing. Raises the errors of EC2.
+    """
+    if not isinstance(message, CapacityBlockExpiration):
+        return message
+    block = message.block
+    if confirmed:
+        ends = instances.block_ends().get(block.reservation)
+        if ends is None:
+            return message
+        block = replace(block, ends=ends)
+    members = instances.in_reservations([block.reservation])
+    named = replace(message, instances=tuple(sorted(members)), block=block)
+    return replace(named, event_id=block.event_id, deadline=block.taken_at())
 
 
 def look_up_instances(messages: Sequence[InterruptionMessage], ports: Ports) -> Lookup:

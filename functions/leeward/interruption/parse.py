@@ -12,8 +12,10 @@ from typing import Any, TypedDict
 
 from leeward.interruption import fields, health
 from leeward.interruption.fields import MalformedMessageError
+from leeward.model.capacity_block import CapacityBlock
 from leeward.model.group import LAUNCHING, TERMINATING
 from leeward.model.message import (
+    CapacityBlockExpiration,
     CapacityReservationInterruption,
     ExecutionEnded,
     HookAction,
@@ -30,6 +32,7 @@ from leeward.model.message import (
 
 WARNING = timedelta(minutes=2)  # between a warning, of spot or of a capacity reservation, and EC2 taking the instance
 TEST_NOTIFICATION = "autoscaling:TEST_NOTIFICATION"
+FIRST_YEAR = 2000  # of a time from which days can be subtracted
 LEAVING_STATES = frozenset({"stopping", "stopped", "shutting-down", "terminated"})
 STATE_MACHINE = "leeward-node-termination"  # a named deployment's begins with its name
 LONGEST_ID = 500  # characters; of a Health event: an ARN, a communication, a page and a date
@@ -156,6 +159,16 @@ def _capacity_reservation(event: Envelope) -> CapacityReservationInterruption:
     return CapacityReservationInterruption(**common, deadline=fields.later(event.at, WARNING))
 
 
+def _capacity_block(event: Envelope) -> CapacityBlockExpiration:
+    """Parse the one warning about a block. Its id names block and end, as the minute reconciler does."""
+    detail = event.detail
+    ends = fields.moment(detail.get("end-date"))
+    if ends is None or ends.year < FIRST_YEAR:
+        raise MalformedMessageError(f"end-date: found {fields.shown(detail.get('end-date'))}, expected a time")
+    block = CapacityBlock(reservation=fields.reservation_id(detail, "capacity-reservation-id"), ends=ends)
+    return CapacityBlockExpiration(**event.about(event_id=block.event_id), block=block, deadline=block.taken_at())
+
+
 def _state_change(event: Envelope) -> StateChange | NoOp:
     """Parse a state change. Only whole words act, in any case: a prefix test would drain a node for the state `stop` or
     for an empty one.
@@ -231,6 +244,9 @@ PARSERS: Mapping[tuple[str, str], Callable[[Envelope], InterruptionMessage]] = M
         # AWS's user guide spells this one both ways
         ("aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning"): _capacity_reservation,
         ("aws.ec2", "EC2 Interruptible Capacity Reservation Instance Interruption Warning"): _capacity_reservation,
+        # documents differ in this one too
+        ("aws.ec2", "Capacity Block Expiration Warning"): _capacity_block,
+        ("aws.ec2", "Capacity Block Reservation Expiration Warning"): _capacity_block,
         ("aws.ec2", "EC2 Instance State-change Notification"): _state_change,
         ("aws.autoscaling", "EC2 Instance-terminate Lifecycle Action"): _lifecycle_event,
         ("aws.autoscaling", "EC2 Instance-launch Lifecycle Action"): _lifecycle_event,

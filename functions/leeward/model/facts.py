@@ -6,8 +6,10 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Self
 
+from leeward.model.capacity_block import CapacityBlock
 from leeward.model.instance_type import Accelerator, InstanceType
 from leeward.model.subnet import Subnet
+from leeward.model.times import format_instant, parse_instant
 
 
 class FactKind(StrEnum):
@@ -19,6 +21,7 @@ class FactKind(StrEnum):
     NODES = "nodes"
     CNI = "cni"
     TEMPLATES = "templates"
+    CAPACITY_BLOCKS = "capacity-blocks"
 
 
 FRESH_FOR = timedelta(minutes=15)  # three runs of fn sync
@@ -137,6 +140,24 @@ def templates_content(templates: Mapping[str, GroupTemplate], failed: Mapping[st
     return {
         "groups": {name: asdict(template) for name, template in sorted(templates.items())},
         "failed": dict(sorted(failed.items())),
+    }
+
+
+def blocks_content(blocks: Mapping[str, CapacityBlock]) -> dict[str, Any]:
+    """Return the Capacity Blocks by instance, with their ends."""
+    return {
+        "blocks": {
+            instance: {"reservation": block.reservation, "ends": format_instant(block.ends)}
+            for instance, block in sorted(blocks.items())
+        }
+    }
+
+
+def blocks_of(content: Mapping[str, Any]) -> dict[str, CapacityBlock]:
+    """Parse what `blocks_content` returns."""
+    return {
+        instance: CapacityBlock(reservation=raw["reservation"], ends=parse_instant(raw["ends"]))
+        for instance, raw in content.get("blocks", {}).items()
     }
 
 

@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import ClassVar
 
+from leeward.model.capacity_block import CapacityBlock
 from leeward.model.group import LAUNCHING, TERMINATING
 
 WARM_POOL = "WarmPool"  # value of a lifecycle action's Origin and Destination
@@ -20,6 +21,7 @@ class Kind(StrEnum):
     ASG_TERMINATE = "asg_terminate"
     ASG_LAUNCH = "asg_launch"
     CAPACITY_RESERVATION = "capacity_reservation"
+    CAPACITY_BLOCK = "capacity_block"
     EXECUTION_ENDED = "execution_ended"
     NOOP = "noop"
 
@@ -100,6 +102,18 @@ class CapacityReservationInterruption(Message):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CapacityBlockExpiration(Message):
+    """Warning that a Capacity Block ends. It names the reservation; which instances are in it is read from EC2 before
+    the decision. `deadline`: when EC2 begins to terminate them, as far as their types are not known.
+    """
+
+    kind: ClassVar[Kind] = Kind.CAPACITY_BLOCK
+
+    block: CapacityBlock
+    deadline: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduledChange(Message):
     """AWS Health event about a change of instances or their hosts. `deadline`: when the change begins."""
 
@@ -155,7 +169,9 @@ class NoOp(Message):
 
 
 LifecycleAction = LifecycleTermination | LifecycleLaunch
-Warned = SpotInterruption | CapacityReservationInterruption | ScheduledChange  # messages with a deadline of their own
+Warned = (  # messages with a deadline of their own
+    SpotInterruption | CapacityReservationInterruption | CapacityBlockExpiration | ScheduledChange
+)
 NodeMessage = Warned | RebalanceRecommendation | StateChange | LifecycleAction  # messages about nodes
 InterruptionMessage = NodeMessage | ExecutionEnded | NoOp
 

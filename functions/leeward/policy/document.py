@@ -63,6 +63,7 @@ class InterruptionPolicy:
     rebalance: Rebalance = Rebalance.REPLACE
     heartbeat: Heartbeat = Heartbeat()
     hooks: tuple[str, ...] = ()  # existing hooks that Leeward answers
+    drain_block_before: timedelta = timedelta(minutes=10)  # before EC2 terminates a Capacity Block's instances
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -68,7 +68,13 @@ def interruption(spec: Section) -> InterruptionPolicy:
             rebalance=Rebalance(section.word("rebalanceRecommendation", default.rebalance, tuple(Rebalance))),
             heartbeat=_heartbeat(section),
             hooks=section.texts("hooks"),
+            drain_block_before=_capacity_block(section, default),
         )
+
+
+def _capacity_block(interruption_section: Section, default: InterruptionPolicy) -> timedelta:
+    with interruption_section.section("capacityBlock") as section:
+        return section.duration("drainBefore", default.drain_block_before, timedelta(), timedelta(hours=24))
 
 
 def _heartbeat(interruption_section: Section) -> Heartbeat:

@@ -134,6 +134,7 @@ def _interruption(policy: NodePolicy) -> dict[str, Any]:
             "interval": "auto" if interval is None else format_duration(interval),
             "until": format_duration(section.heartbeat.until),
         },
+        "capacityBlock": {"drainBefore": format_duration(section.drain_block_before)},
         "hooks": list(section.hooks),
     }
 

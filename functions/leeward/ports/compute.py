@@ -22,6 +22,14 @@ class Instances(Protocol):
         """Return the instances that EC2 knows, by id, looked up by filter in batches: an unknown id is absent."""
         ...
 
+    def block_ends(self) -> Mapping[str, datetime]:
+        """Return the active Capacity Blocks of the account and Region: reservation -> its end."""
+        ...
+
+    def in_reservations(self, reservations: Iterable[str]) -> Mapping[str, str]:
+        """Return the instances that were launched into these capacity reservations: instance -> reservation."""
+        ...
+
     def impaired(self) -> Mapping[str, Impairment]:
         """Return all running instances of the account and Region whose status checks fail, by id."""
         ...

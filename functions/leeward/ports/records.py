@@ -193,6 +193,10 @@ class Catalog(Protocol):
         """Return all sheets of the cluster, with one call; a sheet that was never gathered is absent."""
         ...
 
+    def sheet(self, cluster: str, kind: FactKind) -> Sheet | None:
+        """Return one sheet of the cluster, None where it was never gathered."""
+        ...
+
     def keep(self, cluster: str, kind: FactKind, sheet: Sheet) -> None:
         """Overwrite the sheet, unless one of a later read is there."""
         ...

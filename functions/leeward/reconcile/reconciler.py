@@ -17,6 +17,7 @@ from leeward.model.node import Node
 from leeward.model.termination import TerminationRecord
 from leeward.ports import Ports
 from leeward.reconcile.attention import note_attention
+from leeward.reconcile.capacity_blocks import drain_capacity_blocks
 from leeward.reconcile.executions import can_wait, open_executions, restart
 from leeward.reconcile.finalizers import keep_finalizers, release_nodes_without_instances
 from leeward.reconcile.hooks import settle_hooks
@@ -66,6 +67,7 @@ WHILE_NODES_ARE_READ: Mapping[str, Pass] = {
 }
 # Also where the API server does not answer.
 WITHOUT_NODES: Mapping[str, Pass] = {
+    "capacity blocks": drain_capacity_blocks,
     "upgrades": _restore_after_upgrades,
     "maximum sizes": put_back_maximum_sizes,
     "pauses": keep_pauses,

@@ -12,12 +12,14 @@ from typing import Any
 from leeward.errors import LeewardError
 from leeward.isolation import isolate_errors
 from leeward.model import well_known
+from leeward.model.capacity_block import CapacityBlock
 from leeward.model.facts import (
     ClusterFacts,
     FactKind,
     GroupTemplate,
     Prices,
     Sheet,
+    blocks_content,
     cni_content,
     nodes_content,
     prices_content,
@@ -30,6 +32,7 @@ from leeward.placement.accounting import CNI_ROLE_TAG
 from leeward.placement.cni import variables_of
 from leeward.placement.scene import closed_zones, cores_by_zone, zone_of
 from leeward.policy.document import ClusterPolicies
+from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 from leeward.ports.records import Catalog
 
@@ -171,11 +174,30 @@ def _with_templates(used: InUse, kind: FactKind, sheet: Sheet) -> InUse:
     return replace(used, templates=ClusterFacts.from_sheets({kind: sheet}).templates)
 
 
+def _capacity_blocks(used: InUse, _: ClusterFacts, ports: Ports) -> Mapping[str, Any]:
+    """Return the Capacity Blocks of instances in selected groups. One call without any block in the account, two with
+    some.
+    """
+    ends = ports.instances.block_ends()
+    members = ports.instances.in_reservations(ends) if ends else {}
+    chain = used.policies.policies
+    selected = [group for group in used.groups if policy_for(chain, group.name, group.tags) is not None]
+    ours = {member.id for group in selected for member in group.instances}
+    return blocks_content(
+        {
+            name: CapacityBlock(reservation=reservation, ends=ends[reservation])
+            for name, reservation in members.items()
+            if name in ours
+        }
+    )
+
+
 GATHER: Mapping[FactKind, Gather] = {
     FactKind.TEMPLATES: _templates,  # first: it shows which types are in use
     FactKind.SUBNETS: _subnets,
     FactKind.INSTANCE_TYPES: _types,
     FactKind.NODES: _nodes,
     FactKind.CNI: _cni,
+    FactKind.CAPACITY_BLOCKS: _capacity_blocks,
     FactKind.PRICES: _prices,  # the slowest last
 }

@@ -8,7 +8,7 @@ from math import ceil
 
 from leeward.model.deadlines import ABRUPT, detach_deadline, taken_at
 from leeward.model.group import HookResult
-from leeward.model.termination import TerminationRecord
+from leeward.model.termination import CauseKind, TerminationRecord
 from leeward.policy.document import DrainPolicy
 
 LONG_GRACE = timedelta(minutes=5)  # pods with a longer one are deleted on facts that are minutes old
@@ -117,10 +117,13 @@ def held_by(
 
 def settle_seconds(record: TerminationRecord, policy: DrainPolicy, now: datetime) -> int:
     """Return how long, in seconds, the empty node stays so that load balancers deregister it (docs/features.md, U11).
-    It does not exceed the detach deadline.
+    It does not exceed the detach deadline. The node of a Capacity Block stays until then: a group that is asked to
+    terminate it launches another into the block, which would have to be drained at once.
     """
     end = record.times.get("drained", now) + policy.settle
     detach = detach_deadline(record, now)
+    if detach is not None and all(cause.kind is CauseKind.CAPACITY_BLOCK for cause in record.causes):
+        end = detach
     if detach is not None:
         end = min(end, detach - DEADLINE_MARGIN)
     return max(0, ceil((end - now).total_seconds()))

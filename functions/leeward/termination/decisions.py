@@ -20,6 +20,7 @@ from leeward.termination.storm import in_storm
 REPLACED_FIRST = (*ABRUPT, CauseKind.SCHEDULED_CHANGE)
 ENDS_OUTSIDE = (  # causes that do not need the group to end the instance, or that a person has requested
     *REPLACED_FIRST,
+    CauseKind.CAPACITY_BLOCK,
     CauseKind.STATE_CHANGE,
     CauseKind.ASG_TERMINATE,
     CauseKind.MANUAL,
@@ -83,7 +84,7 @@ def _why_no_replacement(
     taken = taken_at(record)
     if taken is not None and now > taken - LAUNCHED_AHEAD:
         return "EC2 takes the instance before another would be Ready: the group replaces it"
-    return None
+    return "its Capacity Block ends, and another in it would as well" if record.has(CauseKind.CAPACITY_BLOCK) else None
 
 
 def terminates_first(

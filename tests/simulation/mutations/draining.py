@@ -305,6 +305,13 @@ OF_DRAINS = (
         scenario=with_features(Feature.OTHER_DEPLOYMENT, hours=1),
     ),
     Mutation(
+        name="the end of a Capacity Block is known from its warning alone",
+        story="trusts EventBridge to deliver what it delivers with best effort",
+        breaks=edited(edit("leeward.reconcile.capacity_blocks.drain_capacity_blocks", "if not due:", "if True:")),
+        rules=frozenset({Rule.BLOCK}),
+        scenario=with_features(Feature.NO_FAULTS, Feature.BLOCKS, hours=2),
+    ),
+    Mutation(
         name="the warning of a capacity reservation is ignored",
         story="thinks that only spot instances are taken back",
         breaks=edited(

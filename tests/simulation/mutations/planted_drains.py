@@ -7,6 +7,36 @@ TERMINATION = "leeward.termination"
 
 OF_DRAINS = (
     Planted(
+        name="an instance of a Capacity Block is replaced in the block",
+        story="launches ahead whatever is taken",
+        edits=(
+            edit(
+                "leeward.termination.decisions._why_no_replacement",
+                "if record.has(CauseKind.CAPACITY_BLOCK) else None",
+                "if False else None",
+            ),
+        ),
+        tests=("tests/unit/reconcile/test_capacity_blocks.py",),
+    ),
+    Planted(
+        name="the empty node of a Capacity Block is terminated at once",
+        story="settles it as any other node",
+        edits=(
+            edit(
+                "leeward.termination.deadlines.settle_seconds",
+                "all(cause.kind is CauseKind.CAPACITY_BLOCK for cause in record.causes)",
+                "False",
+            ),
+        ),
+        tests=("tests/unit/reconcile/test_capacity_blocks.py",),
+    ),
+    Planted(
+        name="a forged warning drains the instances of an ordinary reservation",
+        story="believes whatever a message says of a reservation",
+        edits=(edit("leeward.interruption.lookup.name_instances", "if confirmed:", "if False:"),),
+        tests=("tests/unit/reconcile/test_capacity_blocks.py",),
+    ),
+    Planted(
         name="a node that is drained alone is uncordoned",
         story="removes the taint as on every return to service",
         edits=(

@@ -44,8 +44,8 @@ OF_RECONCILER = (
         breaks=edited(
             edit(
                 f"{BATCH}.process_batch",
-                "attempt(partial(parse, record.body, received=record.received))",
-                "parse(record.body, received=record.received)",
+                "attempt(partial(_parsed, record, ports))",
+                "_parsed(record, ports)",
             )
         ),
         rules=frozenset({Rule.MALFORMED}),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from leeward.interruption.fields import MalformedMessageError
 from leeward.interruption.parse import PARSERS, parse
+from leeward.model.capacity_block import CapacityBlock
 from leeward.model.group import LAUNCHING, TERMINATING
 from leeward.model.message import InterruptionMessage, Kind, Message
 from tests.events import NAMES, event
@@ -49,7 +50,10 @@ def test_every_golden_event_has_its_kind_and_time(name, kind):
 
 def test_there_is_a_golden_event_for_every_parser():
     keys = {(raw.get("source"), raw.get("detail-type")) for raw in (json.loads(event(name)) for name in NAMES)}
-    spelled_twice = {("aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning")}
+    spelled_twice = {
+        ("aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning"),
+        ("aws.ec2", "Capacity Block Reservation Expiration Warning"),
+    }
     assert set(PARSERS) - spelled_twice <= keys
 
 
@@ -67,6 +71,31 @@ def test_a_spot_instance_is_taken_two_minutes_after_its_warning():
 def test_both_spellings_of_the_capacity_reservation_warning_are_known(spelling):
     message = parsed("capacity_reservation", **{"detail-type": spelling})
     assert (message.kind, message.deadline) == (Kind.CAPACITY_RESERVATION, AT + timedelta(minutes=2))
+
+
+@pytest.mark.parametrize(
+    "spelling", ["Capacity Block Expiration Warning", "Capacity Block Reservation Expiration Warning"]
+)
+def test_both_spellings_of_the_warning_about_a_capacity_block_name_its_end(spelling):
+    message = parsed("capacity_block", **{"detail-type": spelling})
+    assert (message.kind, message.instances) == (Kind.CAPACITY_BLOCK, ())
+    assert message.block == CapacityBlock(reservation="cr-0abc", ends=AT + timedelta(minutes=40))
+    assert message.deadline == AT + timedelta(minutes=10)
+    assert message.event_id == "capacity-block#cr-0abc#2026-03-02T10:40:00Z"
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"detail__end_x_date": ...}, "end-date: found None, expected a time"),
+        ({"detail__end_x_date": "0001-01-01T00:00:00Z"}, "end-date: found '0001-01-01T00:00:00Z', expected a time"),
+        ({"detail__capacity_x_reservation_x_id": "i-0abc"}, "expected a capacity reservation's id"),
+    ],
+    ids=["no end", "an end before EC2", "another id"],
+)
+def test_a_warning_about_a_capacity_block_without_end_or_reservation_is_malformed(change, reason):
+    with pytest.raises(MalformedMessageError, match=reason):
+        parsed("capacity_block", **change)
 
 
 @pytest.mark.parametrize("state", ["stopping", "stopped", "shutting-down", "terminated"])

@@ -33,6 +33,11 @@ class DynamoCatalog:
         kinds = {facts_key(cluster, kind): kind for kind in FactKind}
         return {kinds[item["pk"]]: _sheet(item) for item in self._table.get_all(kinds)}
 
+    def sheet(self, cluster: str, kind: FactKind) -> Sheet | None:
+        """Read one kind of facts with one GetItem."""
+        item = self._table.get(facts_key(cluster, kind))
+        return _sheet(item) if item is not None else None
+
     def keep(self, cluster: str, kind: FactKind, sheet: Sheet) -> None:
         """Write the sheet unless the table has a later one. Idempotent: of two concurrent syncs the later one stays."""
         synced = format_instant(sheet.synced)

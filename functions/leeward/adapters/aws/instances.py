@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from leeward.adapters.aws.clients import AwsClients, chunks, pages
 from leeward.adapters.aws.errors import aws_call
 from leeward.model.impairment import IMPAIRED, Impairment
 from leeward.model.instance import Instance
+from leeward.model.times import as_instant
 
 if TYPE_CHECKING:
     from leeward.model.subnet import Subnet
 
 FILTER_VALUES = 200  # EC2 takes at most 200 values in one filter
+BLOCKS = [{"Name": "state", "Values": ["active"]}, {"Name": "end-date-type", "Values": ["limited"]}]
 CHECKS = ("system-status.status", "instance-status.status", "attached-ebs-status.status")
 
 
@@ -33,6 +36,28 @@ class Ec2Instances:
                     for reservation in page.get("Reservations", ()):
                         for raw in reservation.get("Instances", ()):
                             found[raw["InstanceId"]] = Instance.from_json(raw)
+        return found
+
+    def block_ends(self) -> Mapping[str, datetime]:
+        """Return the ends of active Capacity Blocks, with one paged call."""
+        found: dict[str, datetime] = {}
+        with aws_call("ec2:DescribeCapacityReservations", "Capacity Blocks"):
+            for page in pages(self._clients.get("ec2"), "describe_capacity_reservations", Filters=BLOCKS):
+                for raw in page.get("CapacityReservations", ()):
+                    if raw.get("ReservationType") == "capacity-block" and raw.get("EndDate"):
+                        found[raw["CapacityReservationId"]] = as_instant(raw["EndDate"])
+        return found
+
+    def in_reservations(self, reservations: Iterable[str]) -> Mapping[str, str]:
+        """Return the reservation of each instance; AWS calls grow with the reservations / 200."""
+        found: dict[str, str] = {}
+        for chunk in chunks(reservations, FILTER_VALUES):
+            with aws_call("ec2:DescribeInstances", f"{len(chunk)} capacity reservations from {chunk[0]}"):
+                arguments = {"Filters": [{"Name": "capacity-reservation-id", "Values": chunk}]}
+                for page in pages(self._clients.get("ec2"), "describe_instances", **arguments):
+                    for reservation in page.get("Reservations", ()):
+                        for raw in reservation.get("Instances", ()):
+                            found[raw["InstanceId"]] = raw.get("CapacityReservationId", "")
         return found
 
     def impaired(self) -> Mapping[str, Impairment]:

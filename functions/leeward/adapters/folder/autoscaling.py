@@ -70,6 +70,15 @@ class FolderInstances(Refusing):
         """Return the instances by id; an unknown one is absent. One that a group lists is tagged with that group."""
         return {name: self._instances[name] for name in ids if name in self._instances}
 
+    def in_reservations(self, reservations: Iterable[str]) -> Mapping[str, str]:
+        """Return the instances that instances.json shows in these capacity reservations."""
+        wanted = frozenset(reservations)
+        found = {
+            str(raw.get("InstanceId")): str(raw.get("CapacityReservationId") or "")
+            for raw in self._folder.elements("instances")
+        }
+        return {name: reservation for name, reservation in found.items() if reservation in wanted}
+
     def impaired(self) -> Mapping[str, Impairment]:
         """Return the instances whose status checks fail, by id."""
         found = map(Impairment.from_json, self._folder.elements("instance-status"))

@@ -34,6 +34,7 @@ _SHOWN_BY_CAUSES = frozenset(
     {
         "SpotInterruption",
         "CapacityReservationInterruption",
+        "CapacityBlockExpiration",
         "RebalanceRecommendation",
         "ScheduledChange",
         "InstanceStateChange",
@@ -44,6 +45,7 @@ _FROM_OUTSIDE = frozenset(
     {
         CauseKind.SPOT_INTERRUPTION,
         CauseKind.CAPACITY_RESERVATION,
+        CauseKind.CAPACITY_BLOCK,
         CauseKind.REBALANCE_RECOMMENDATION,
         CauseKind.SCHEDULED_CHANGE,
         CauseKind.STATE_CHANGE,

@@ -1,0 +1,156 @@
+"""Capacity Blocks whose end fn sync has kept: claimed when the policy says so, whether or not a warning has come."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from leeward.interruption.batch import Record, process_batch
+from leeward.model.capacity_block import CapacityBlock
+from leeward.model.facts import FactKind, Sheet, blocks_content
+from leeward.model.termination import CauseKind
+from leeward.model.times import format_instant
+from leeward.policy.document import InterruptionPolicy
+from leeward.reconcile.reconciler import reconcile_once
+from leeward.sync.controller import sync_once
+from leeward.termination import deadlines, decisions
+from tests.events import event
+from tests.fakes.builders import CLUSTER, a_group, a_node, a_policy, an_instance, pausing, policies
+from tests.fakes.clock import START
+from tests.fakes.system import FakeSystem
+
+RESERVATION, MINUTE = "cr-0abc", timedelta(minutes=1)
+ENDS = START + timedelta(hours=2)
+BLOCK = CapacityBlock(reservation=RESERVATION, ends=ENDS)
+
+
+def a_system(*, kept=True, written=None, **policy):
+    """One instance of a selected group, in a block that ends in two hours; `kept`: fn sync has seen that."""
+    given = replace(a_policy(), interruption=InterruptionPolicy(**policy))
+    system = FakeSystem(
+        instances=[an_instance("i-0abc", spot=False)],
+        groups=[a_group("web-a", "i-0abc")],
+        nodes=[a_node("i-0abc")],
+        written=written or policies(given),
+    )
+    system.instances.blocks[RESERVATION] = ENDS
+    system.instances.reserved["i-0abc"] = RESERVATION
+    if kept:
+        sheet = Sheet(synced=START, content=blocks_content({"i-0abc": BLOCK}))
+        system.catalog.keep(CLUSTER, FactKind.CAPACITY_BLOCKS, sheet)
+    return system
+
+
+def minutes_before_the_end(system, minutes):
+    system.clock.advance(seconds=(ENDS - minutes * MINUTE - system.clock.now()).total_seconds())
+    return system
+
+
+@pytest.mark.parametrize(
+    ("policy", "minutes"),
+    [({}, 40), ({"drain_block_before": timedelta()}, 30), ({"drain_block_before": timedelta(hours=1)}, 90)],
+    ids=["by default", "at the last moment", "long before"],
+)
+def test_the_drain_begins_so_long_before_ec2_terminates_the_instances(policy, minutes):
+    system = minutes_before_the_end(a_system(**policy), minutes + 1)
+    assert reconcile_once(system.ports).errors == []
+    assert not system.claims.records
+    minutes_before_the_end(system, minutes)
+    reconcile_once(system.ports)
+    record = system.claims.records["i-0abc"]
+    assert record.has(CauseKind.CAPACITY_BLOCK)
+    assert deadlines.release_at(record) == ENDS - 30 * MINUTE - deadlines.DEADLINE_MARGIN
+    assert system.executions.started == ["i-0abc-1"]
+
+
+def test_an_instance_of_an_ultraserver_is_terminated_an_hour_before_the_end():
+    assert BLOCK.taken_at("p6e-gb200.36xlarge") == BLOCK.taken_at("trn2u.48xlarge") == ENDS - 60 * MINUTE
+    assert BLOCK.taken_at("p5.48xlarge") == BLOCK.taken_at() == ENDS - 30 * MINUTE
+
+
+def test_a_second_pass_and_the_warning_itself_add_nothing():
+    system = minutes_before_the_end(a_system(), 40)
+    reconcile_once(system.ports)
+    asked = system.instances.asked["describe"]
+    reconcile_once(system.ports)
+    assert system.instances.asked["describe"] == asked
+    warned(system)
+    assert len(system.claims.records["i-0abc"].causes) == 1
+
+
+def warned(system):
+    body = event(
+        "capacity_block",
+        detail__end_x_date=format_instant(ENDS),
+        time=format_instant(system.clock.now()),
+    )
+    return process_batch([Record(id="1", body=body, received=system.clock.now())], system.ports).results[0].decision
+
+
+def test_the_warning_drains_the_instances_that_ec2_shows_in_the_block():
+    system = minutes_before_the_end(a_system(kept=False), 40)
+    decision = warned(system)
+    assert (decision.action.value, [node.instance for node in decision.nodes]) == ("drain", ["i-0abc"])
+    (cause,) = system.claims.records["i-0abc"].causes
+    assert (cause.kind, cause.deadline) == (CauseKind.CAPACITY_BLOCK, ENDS - 30 * MINUTE)
+    assert cause.id == f"{BLOCK.event_id}#i-0abc"
+
+
+def test_a_warning_that_comes_before_the_policy_wants_to_drain_is_left_to_the_reconciler():
+    system = minutes_before_the_end(a_system(kept=False, drain_block_before=timedelta()), 40)
+    decision = warned(system)
+    assert decision.action.value == "none"
+    assert "the minute reconciler begins its drain at" in decision.reason
+    assert not system.claims.records
+
+
+def test_a_warning_about_a_reservation_that_is_no_capacity_block_drains_nothing():
+    system = minutes_before_the_end(a_system(kept=False), 40)
+    system.instances.blocks.clear()
+    assert warned(system).reason == "it names no instance"
+    assert not system.claims.records
+
+
+@pytest.mark.parametrize(
+    "off", [{"enabled": False}, {"written": pausing(policies(a_policy()), "all")}], ids=["policy", "pause"]
+)
+def test_an_instance_whose_interruption_handling_is_switched_off_is_left_alone(off):
+    system = minutes_before_the_end(a_system(**off), 40)
+    reconcile_once(system.ports)
+    assert not system.claims.records
+
+
+def test_fn_sync_keeps_the_blocks_of_selected_groups_with_their_ends():
+    system = a_system(kept=False)
+    system.instances.reserved["i-0fff"] = RESERVATION
+    sync_once(system.ports)
+    sheet = system.catalog.sheet(CLUSTER, FactKind.CAPACITY_BLOCKS)
+    assert sheet.content == blocks_content({"i-0abc": BLOCK})
+
+
+def test_without_a_capacity_block_ec2_is_asked_for_no_instances():
+    system = a_system(kept=False)
+    system.instances.blocks.clear()
+    sync_once(system.ports)
+    assert (system.instances.asked["block_ends"], system.instances.asked["in_reservations"]) == (1, 0)
+
+
+def a_block_record():
+    system = minutes_before_the_end(a_system(), 40)
+    reconcile_once(system.ports)
+    return system, system.claims.records["i-0abc"]
+
+
+def test_nothing_is_launched_for_an_instance_whose_block_ends():
+    system, record = a_block_record()
+    group = system.groups.by_name["web-a"]
+    verdict = decisions.wants_replacement(record, group, a_policy(), "InService", system.clock.now())
+    assert (verdict.act, verdict.why) == (False, "its Capacity Block ends, and another in it would as well")
+
+
+def test_the_empty_node_stays_until_ec2_takes_it():
+    """Its group would launch another instance into the block, which would have to be drained at once."""
+    system, record = a_block_record()
+    drain = a_policy().drain
+    left = (ENDS - 30 * MINUTE - deadlines.DEADLINE_MARGIN - system.clock.now()).total_seconds()
+    assert deadlines.settle_seconds(record, drain, system.clock.now()) == left
