@@ -129,6 +129,19 @@ def test_instances_that_never_join_are_named():
     assert "no node has joined the cluster" in world.record.error
 
 
+def test_while_an_alarm_rings_and_five_minutes_longer_eks_is_not_asked():
+    world = Managed(a_fleet(alarms=("errors",)))
+    alarms, seen = world.world.system.alarms, []
+    alarms.ring("errors", BEGIN)
+    world.start(launchTemplateVersion="2")
+    for at in (BEGIN + 100, BEGIN + 850):  # it is read each half minute
+        world.at(at, lambda: seen.append((list(world.asked), world.record.alarm.partition(" since ")[0])))
+    world.at(BEGIN + 600, lambda: alarms.quiet("errors")).run(2)
+    assert seen == [([], "alarm errors is in ALARM"), ([], "")]
+    assert "WaitForMaintenanceWindow" in world.states["first"]
+    assert (world.ended(), world.images) == ("Upgraded", ["2"])
+
+
 def test_outside_its_windows_eks_is_not_asked():
     world, asked = Managed(a_fleet(windows=(HOURLY,))).start(launchTemplateVersion="2", at=1200), []
     world.at(3500, lambda: asked.extend(world.asked)).run(3)

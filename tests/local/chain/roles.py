@@ -54,7 +54,6 @@ RARELY = {
     ("terminate", "dynamodb:BatchGetItem"): "a replacement in a group that was at MaxSize",
     ("reconciler", "autoscaling:ResumeProcesses"): "an upgrade that was stopped while AZRebalance was suspended",
     ("upgrade", "states:DescribeExecution"): "an upgrade that another execution holds, or was left behind",
-    ("upgrade", "cloudwatch:DescribeAlarms"): "a policy with alarms",
     ("upgrade", "ssm:GetParameter"): "an image by its alias, or a Kubernetes version",
     ("upgrade", "autoscaling:DescribeLaunchConfigurations"): "a group that still has a launch configuration",
     ("upgrade", "cloudwatch:GetMetricStatistics"): "the use of a quota, where Service Quotas has answered before",

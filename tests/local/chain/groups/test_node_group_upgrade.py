@@ -125,3 +125,41 @@ def test_a_mixed_instances_policy_stays_but_for_the_version(stack, rolled):
     assert not old & members.keys()
     assert len(members) == after["DesiredCapacity"] == 3
     assert {member["LaunchTemplate"]["Version"] for member in members.values()} == {"2"}
+
+
+@pytest.fixture
+def alarm(stack):
+    """The alarm that the policy of `alarmed-*` names: `alarm("ALARM")`."""
+    cloudwatch = stack.client("cloudwatch")
+    metric = {"Namespace": "shop", "MetricName": "errors", "Statistic": "Sum", "Period": 60, "EvaluationPeriods": 1}
+    cloudwatch.put_metric_alarm(
+        AlarmName="alarmed-errors", Threshold=1.0, ComparisonOperator="GreaterThanThreshold", **metric
+    )
+
+    def state(value):
+        cloudwatch.set_alarm_state(AlarmName="alarmed-errors", StateValue=value, StateReason="a test")
+
+    yield state
+    cloudwatch.delete_alarms(AlarmNames=["alarmed-errors"])
+
+
+def test_an_alarm_holds_an_upgrade_and_no_abort(stack, crew, leeward, alarm):
+    team = crew(2, name="alarmed")
+    group, old = team.group, set(team.instances)
+    called(stack, "sync")
+    alarm("ALARM")
+    execution = start(stack, f"{group}-alarmed", group=group, ami=another_image(stack, group))
+
+    def held():
+        _, found, _ = leeward("upgrade", "status", group)
+        status = json.loads(found)
+        return status if status["phase"] == "held" else None
+
+    status = team.until(held, "the upgrade held")
+    assert status["cause"].startswith("alarm alarmed-errors is in ALARM since ")
+    assert any(event["reason"] == "UpgradeHeld" for name in old for event in team.reported_about(team.node_name(name)))
+    start(stack, f"{group}-abort", group=group, action="abort")
+    outcome = ended(stack, team, execution)
+    assert outcome["status"] == "SUCCEEDED", outcome
+    assert {member["InstanceId"] for member in group_of(stack, group)["Instances"]} == old
+    assert not any(team.record(name) for name in old)
