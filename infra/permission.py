@@ -49,6 +49,7 @@ class Scope(StrEnum):
     CLUSTER_GROUPS = "cluster-groups"  # Auto Scaling groups tagged for one of the configured clusters
     POLICIES = "policies"  # SSM parameters of the configured clusters
     CLUSTERS = "clusters"  # the configured EKS clusters
+    SHIFTED_CLUSTERS = "shifted-clusters"  # the same as managed resources of ARC, which the condition names
     NODE_GROUPS = "node-groups"  # any managed node group of the configured clusters
     TAINT_ROLES = "taint-roles"  # leeward-REGION-CLUSTER-taint
     ACT_ROLES = "act-roles"  # leeward-REGION-CLUSTER-act

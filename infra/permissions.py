@@ -48,6 +48,12 @@ _READ_TARGETS = tuple(
 _FIND_CLUSTERS = Permission(action="eks:DescribeCluster", on=Scope.CLUSTERS)
 _SPEAK_TO_CLUSTERS = (_FIND_CLUSTERS, Permission(action="sts:AssumeRole", on=Scope.TAINT_ROLES))
 
+_READ_SHIFTS = Permission(
+    action="arc-zonal-shift:GetManagedResource",
+    on=Scope.SHIFTED_CLUSTERS,
+    reason="IAM knows load balancers alone as resources of the action: clusters are held by the condition",
+)
+
 _LAUNCHING = (
     Permission(action="autoscaling:LaunchInstances", on=Scope.CLUSTER_GROUPS, reason=ONLY_TAGGED),
     *LAUNCH,
@@ -80,9 +86,10 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         _READ_HOOKS,
         _ANSWER_HOOK,
         _EXTEND_HOOK,
-        reads_one(Key.TERMINATION, Key.PAUSE, Key.POLICIES),
-        reads_many(Key.TERMINATION),
-        puts(Key.TERMINATION),
+        _READ_SHIFTS,
+        reads_one(Key.TERMINATION, Key.PAUSE, Key.POLICIES, Key.FACTS),
+        reads_many(Key.TERMINATION, Key.FACTS),
+        puts(Key.TERMINATION, Key.FACTS),
         changes(Key.TERMINATION, Key.RESERVATIONS),
         *START_TERMINATION,
         Permission(action="sqs:SendMessage", on=Scope.DEAD_LETTERS),
@@ -138,9 +145,10 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         _READ_HOOKS,
         _ANSWER_HOOK,
         _EXTEND_HOOK,
+        _READ_SHIFTS,
         reads_one(Key.TERMINATION, Key.UPGRADE, Key.DISRUPTION, Key.PAUSE, Key.POLICIES, Key.FACTS),
-        reads_many(Key.TERMINATION, Key.MAXIMUM, Key.UPGRADE),
-        puts(Key.TERMINATION, Key.ONCE, Key.MAXIMUM, Key.UPGRADE, Key.DISRUPTION, Key.PAUSE),
+        reads_many(Key.TERMINATION, Key.MAXIMUM, Key.UPGRADE, Key.FACTS),
+        puts(Key.TERMINATION, Key.ONCE, Key.MAXIMUM, Key.UPGRADE, Key.DISRUPTION, Key.PAUSE, Key.FACTS),
         changes(Key.TERMINATION),
         LISTS_OPEN,
         _RESIZE,

@@ -62,8 +62,21 @@ RULES = (
             ],
         },
     ),
+    EventRule(
+        name="zonal-shift",
+        description="ARC shifts traffic away from a zone, or back: no node may be launched or replaced there",
+        pattern={
+            "source": ["aws.arc-zonal-shift"],
+            "detail-type": [
+                *(f"Autoshift {state}" for state in ("In Progress", "Completed")),
+                *(f"Practice Run {state}" for state in ("Started", "Succeeded", "Interrupted", "Failed")),
+                *(f"FIS Experiment Autoshift {state}" for state in ("In Progress", "Completed", "Canceled")),
+                *(f"Manual Shift {state}" for state in ("Started", "Updated", "Canceled")),
+            ],
+        },
+    ),
 )
-"""Warnings and announcements of AWS about single instances: few, and the first ones are urgent."""
+"""Warnings and announcements of AWS about single instances and zones: few, and the first ones are urgent."""
 
 STATE_CHANGE = EventRule(
     name="state-change",

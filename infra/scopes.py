@@ -153,6 +153,9 @@ class Scopes:
         held: Mapping[Scope, _Condition] = {
             Scope.NODE_ROLES: {"StringEquals": {"iam:PassedToService": ec2}},
             Scope.BUS: {"StringEquals": {"events:source": self.names.prefix}},
+            Scope.SHIFTED_CLUSTERS: {
+                "StringEquals": {"arc-zonal-shift:ResourceIdentifier": self.resources(Scope.CLUSTERS)}
+            },
             Scope.LAUNCHED: from_template | {"Bool": {"ec2:IsLaunchTemplateResource": "true"}},
             Scope.FLEET_LAUNCHED: from_template | {"Bool": {"ec2:IsLaunchTemplateResource": "true"}},
             Scope.LAUNCH_SUBNETS: from_template,

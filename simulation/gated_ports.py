@@ -66,6 +66,7 @@ def ports_of(
         disruption_executions=executions(DISRUPTION_RUN, "run executions"),
         pauses=gated(system.pauses, "pauses"),
         policy_store=gated(system.policy_store, "policies"),
+        recovery=gated(system.recovery, "recovery"),
         deployment=events.DEPLOYMENT,
         queue_arns=frozenset({events.QUEUE_ARN}),
         origins=frozenset({(events.ACCOUNT, events.REGION)}),

@@ -30,6 +30,7 @@ from simulation.aws.maxima import SimMaxima
 from simulation.aws.pauses import SimPauses
 from simulation.aws.ports import SimGroups
 from simulation.aws.queue import Queue, Queued
+from simulation.aws.recovery import SimRecovery
 from simulation.aws.service_limits import SimServiceLimits
 from simulation.aws.table import SimClaims
 from simulation.aws.templates import SimTemplates
@@ -95,6 +96,7 @@ class System:
         self.machine = self.machines[NODE_TERMINATION]
         self.pauses = SimPauses()
         self.policy_store = SimPolicyStore()
+        self.recovery = SimRecovery()
         clock = SimClock(parts.timeline, parts.invocations)
         self.clusters = SimClusters(lambda: KnownPauses(self.pauses.read, clock), parts.invocations.environment)
         self.each: Executor = in_turn  # of what functions do for several records, nodes or clusters at a time

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from leeward.model.facts import FactKind, Sheet
+from leeward.model.facts import FactKind, Sheet, shifts_of
 from leeward.model.reservation import IpReservation, Pool, Reservations
+from leeward.model.zonal_shift import ZonalShifts
 
 
 class SimCatalog:
@@ -29,6 +30,10 @@ class SimCatalog:
         there = self._sheets.get((cluster, kind))
         if there is None or there.synced <= sheet.synced:
             self._sheets[cluster, kind] = replace(sheet, content=json.loads(json.dumps(sheet.content)))
+
+    def zonal_shifts(self, cluster: str) -> ZonalShifts:
+        """Return the zonal shifts of the cluster as last kept."""
+        return shifts_of(self._sheets.get((cluster, FactKind.ZONAL_SHIFTS)))
 
     def reservations(self, cluster: str) -> Reservations:
         """Return the cluster's current reservations."""

@@ -12,6 +12,7 @@ from leeward.model.subnet import Subnet
 from leeward.node_template.cache import NodegroupCache
 from simulation.aws.compute import subnet_of
 from simulation.aws.fleet import SimFleet
+from simulation.aws.recovery import zone_id_of
 from simulation.faults import Injector
 
 VPC = "vpc-simulated"
@@ -52,7 +53,8 @@ class SimNetwork:
     def _subnet(self, zone: str) -> Subnet:
         used = sum(addresses(one.type, one.state) for one in self._fleet.instances.values() if one.zone == zone)
         free, left = max(self._fleet.subnet_size - used, 0), self._injector.addresses_left(zone)
-        return Subnet(id=subnet_of(zone), zone=zone, vpc=VPC, free_ips=free if left is None else min(free, left))
+        free = free if left is None else min(free, left)
+        return Subnet(id=subnet_of(zone), zone=zone, vpc=VPC, free_ips=free, zone_id=zone_id_of(zone))
 
 
 class SimLaunchSources:

@@ -223,6 +223,13 @@ def test_the_time_is_now_where_the_event_has_none(explain):
     assert (document["at"], document["deadline"]) == (NOW, "2026-03-02T10:07:00Z")
 
 
+def test_a_zonal_shift_drains_nothing_and_reads_the_shifts_of_the_clusters(explain):
+    document = explain(event("zonal_shift"))
+    assert (document["kind"], document["action"], document["instances"]) == ("zonal_shift", "none", [])
+    assert document["outcome"] == "done"
+    assert document["reason"].startswith("zonal shift away from use1-az1 (autoshift) is in effect")
+
+
 def test_a_capacity_reservation_that_is_taken_back_drains_within_two_minutes(explain):
     document = explain(event("capacity_reservation"))
     assert (document["kind"], document["action"]) == ("capacity_reservation", "drain")

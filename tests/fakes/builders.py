@@ -21,6 +21,7 @@ from leeward.policy.document import (
     Rebalance,
     Selector,
 )
+from simulation.aws.recovery import zone_id_of
 
 DEPLOYMENT = "111122223333-us-east-1"
 CLUSTER = "blue"
@@ -92,7 +93,8 @@ def a_group(
 def a_subnet(
     id_: str = "subnet-a", *, zone: str = ZONE, free: int = 200, tags: Mapping[str, str] | None = None
 ) -> Subnet:
-    return Subnet(id=id_, zone=zone, cidr="10.0.0.0/24", free_ips=free, vpc="vpc-a", tags=tags or {})
+    zone_id = zone_id_of(zone)
+    return Subnet(id=id_, zone=zone, cidr="10.0.0.0/24", free_ips=free, vpc="vpc-a", tags=tags or {}, zone_id=zone_id)
 
 
 PUT_BY_SYNC = int(Heartbeat().timeout.total_seconds())  # HeartbeatTimeout of the hooks that sync puts, by default

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from leeward.model.facts import FactKind, Sheet
 from leeward.model.reservation import IpReservation, Pool, Reservations
+from leeward.model.zonal_shift import ZonalShifts
 from simulation.aws.catalog import SimCatalog
 from tests.fakes.calls import Calls
 
@@ -30,6 +31,11 @@ class FakeCatalog(Calls):
         """The later look stays."""
         self._call("keep")
         self._sheets.keep(cluster, kind, sheet)
+
+    def zonal_shifts(self, cluster: str) -> ZonalShifts:
+        """As last kept."""
+        self._call("zonal_shifts")
+        return self._sheets.zonal_shifts(cluster)
 
     def reservations(self, cluster: str) -> Reservations:
         """As they stand."""

@@ -25,6 +25,7 @@ from tests.fakes.maxima import FakeMaxima
 from tests.fakes.network import FakeLaunchSources, FakeNetwork, FakePriceList
 from tests.fakes.nodegroups import FakeNodegroups
 from tests.fakes.pauses import FakePauses
+from tests.fakes.recovery import FakeRecovery
 from tests.fakes.redelivery import FakeRedelivery
 from tests.fakes.upgrades import (
     FakeAlarms,
@@ -82,6 +83,7 @@ class FakeSystem:
         self.disruption_executions = FakeNamedExecutions()
         self.pauses = FakePauses()
         self.policy_store = SimPolicyStore()
+        self.recovery = FakeRecovery()
         self.ports = Ports(
             clock=self.clock,
             clusters=self.clusters,
@@ -110,6 +112,7 @@ class FakeSystem:
             disruption_executions=self.disruption_executions,
             pauses=self.pauses,
             policy_store=self.policy_store,
+            recovery=self.recovery,
             deployment=deployment,
             queue_arns=frozenset({QUEUE_ARN}),
             origins=origins,

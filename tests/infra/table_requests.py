@@ -30,6 +30,7 @@ METHODS = {
     "disruptions.write": [(_PUT, "disruption#blue")],
     "catalog.read": [(_MANY, "facts#blue#nodes")],
     "catalog.sheet": [(_GET, "facts#blue#capacity-blocks")],
+    "catalog.zonal_shifts": [(_GET, "facts#blue#zonal-shifts")],
     "catalog.keep": [(_PUT, "facts#blue#nodes")],
     "catalog.reservations": [(_GET, "reservations#blue")],
     "catalog.reserve": [(_GET, "reservations#blue"), (_UPDATE, "reservations#blue")],

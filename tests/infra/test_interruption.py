@@ -70,6 +70,7 @@ def by_sid(template, queue=INTERRUPTION):
         (event("asg_terminate"), {"lifecycle-action"}),
         (event("asg_launch"), {"lifecycle-action"}),
         (event("capacity_reservation"), {"capacity-reservation"}),
+        (event("zonal_shift"), {"zonal-shift"}),
         (event("execution_aborted"), {"execution-status"}),
         (event("execution_aborted", detail__status="FAILED"), {"execution-status"}),
         (event("execution_aborted", detail__status="TIMED_OUT"), {"execution-status"}),

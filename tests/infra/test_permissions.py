@@ -37,6 +37,7 @@ WIDE = {
     Scope.CLUSTER_TEMPLATES,
     Scope.ALARMS,
     Scope.IMAGES,
+    Scope.SHIFTED_CLUSTERS,
 }
 CHANGES_A_GROUP = {
     "autoscaling:CompleteLifecycleAction",

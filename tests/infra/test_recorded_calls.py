@@ -23,6 +23,10 @@ RARELY_IN_THE_TABLE = {
     ("disrupt", "dynamodb:GetItem", "reservations"): "a command that launches replacements",
     ("reconciler", "dynamodb:PutItem", "once"): "an unhealthy node or a stale taint, seen for the first time",
     ("reconciler", "dynamodb:PutItem", "pause"): "a pause without an end, once a day, and one that has ended",
+    ("reconciler", "dynamodb:BatchGetItem", "facts"): "a zonal shift, whose zone id is looked up among the subnets",
+    ("interruption", "dynamodb:GetItem", "facts"): "a notice of a zonal shift",
+    ("interruption", "dynamodb:BatchGetItem", "facts"): "a notice of a zonal shift",
+    ("interruption", "dynamodb:PutItem", "facts"): "a notice of a zonal shift",
     ("reconciler", "dynamodb:PutItem", "disruption"): "a run that died while its groups were changed",
 }
 STARTS = {"executions.start": "states:StartExecution", "executions.wake": "states:SendTaskSuccess"}

@@ -10,7 +10,7 @@ from leeward.doctor import expected
 
 DEPLOY = Path("docs/deploy.md").read_text()
 PRIVATE = DEPLOY[DEPLOY.index("## Private API servers") : DEPLOY.index("## Access to the cluster")]
-ROWS = dict(re.findall(r"^\| `([a-z0-9.]+)` \| ([a-z, -]+) \|", PRIVATE, re.MULTILINE))
+ROWS = dict(re.findall(r"^\| `([a-z0-9.-]+)` \| ([a-z, -]+) \|", PRIVATE, re.MULTILINE))
 ENDPOINTS = {"cloudwatch": "monitoring", "pricing": "pricing.api"}  # where the endpoint has another name than in IAM
 BY_GATEWAY = {"dynamodb"}
 NOT_CALLED = {"iam"}  # PassRole is a check, not a call

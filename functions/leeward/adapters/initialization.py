@@ -44,10 +44,12 @@ NEEDS: Mapping[str, Need] = {
             "leeward.upgrade.reconciler",
             "leeward.disruption.reconciler",
             "leeward.disruption.scale_down_protection",
+            f"{_AWS}.catalog",
             f"{_AWS}.maxima",
+            f"{_AWS}.recovery",
             f"{_AWS}.workflow_records",
         ),
-        services=(*_RECORDS, *_CLUSTERS, "stepfunctions"),
+        services=(*_RECORDS, *_CLUSTERS, "stepfunctions", "arc-zonal-shift"),
     ),
     "leeward.sync.handler.handle": Need(
         modules=(

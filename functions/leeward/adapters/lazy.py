@@ -5,13 +5,14 @@ cold without them. Each `*_of` function below imports and builds one; its return
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 if TYPE_CHECKING:
     from leeward.adapters.aws.clients import AwsClients
     from leeward.adapters.aws.table import Table
     from leeward.adapters.pauses import KnownPauses
+    from leeward.adapters.settings import ServedCluster
     from leeward.ports.autoscaling import GroupChanges, Maxima
     from leeward.ports.clock import Clock
     from leeward.ports.compute import LaunchSources, PriceList, Templates
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from leeward.ports.monitoring import Alarms, ServiceLimits
     from leeward.ports.raw import RawAws
     from leeward.ports.records import Catalog, Disruptions, PauseSwitches, PolicyStore, Upgrades
+    from leeward.ports.recovery import RecoveryController
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -179,3 +181,10 @@ def raw_aws_of(clients: AwsClients, policy_prefix: str, table: str) -> RawAws:
     from leeward.adapters.aws.table import Table
 
     return AwsRawOutput(clients, policy_prefix, DynamoPolicies(Table(clients, table)).read)
+
+
+def recovery_of(clients: AwsClients, served: Sequence[ServedCluster], home: str) -> RecoveryController:
+    """Build the reader of zonal shifts. `home`: any ARN of the deployment."""
+    from leeward.adapters.aws.recovery import ArcRecoveryController
+
+    return ArcRecoveryController(clients, served, home)

@@ -210,6 +210,7 @@ def build(
         disruption_executions=_executions_of(DISRUPTION, settings, clients),
         pauses=pauses,
         policy_store=policy_store,
+        recovery=lazy(adapters.recovery_of, clients, settings.clusters, settings.state_machine_arn),
         deployment=settings.deployment,
         queue_arns=settings.queue_arns,
         hook_mark=settings.hook_mark,

@@ -6,15 +6,18 @@ follow `leeward.policy.selection`: which group holds an instance, and which poli
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from leeward.cluster.facets import NOT_LOADED, Facet, known_or, required
+from leeward.cluster.facets import NOT_LOADED, Facet, Known, known_or, required
 from leeward.model import well_known
 from leeward.model.group import Group
 from leeward.model.impairment import Impairment
 from leeward.model.instance import Instance
 from leeward.model.node import Node
 from leeward.model.termination import TerminationRecord
+from leeward.model.zonal_shift import NOT_SHIFTED, ZonalShifts
 from leeward.policy.document import ClusterPolicies, NodePolicy
 from leeward.policy.selection import group_name, listed_groups, policy_for
+
+NO_SHIFTS: Facet[ZonalShifts] = Known(NOT_SHIFTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +27,7 @@ class ClusterState:
 
     Facets: `node_list`; `claims`: instances with an open termination; `records`: the open records of all clusters, by
     instance; `executions`: names of the open executions of terminations; `disrupted`: instances of the open disruption
-    run; `impaired`: failing status checks, by instance.
+    run; `impaired`: failing status checks, by instance; `shifts`: zonal shifts, none unless they were loaded.
     """
 
     cluster: str
@@ -37,6 +40,7 @@ class ClusterState:
     executions: Facet[frozenset[str]] = NOT_LOADED
     disrupted: Facet[frozenset[str]] = NOT_LOADED
     impaired: Facet[Mapping[str, Impairment]] = NOT_LOADED
+    shifts: Facet[ZonalShifts] = NO_SHIFTS
     _group_of: Mapping[str, Group] = field(init=False, repr=False, compare=False)
     _node_of: Mapping[str, Node] = field(init=False, repr=False, compare=False)
     _policy_of: Mapping[str, NodePolicy | None] = field(init=False, repr=False, compare=False)
@@ -63,6 +67,11 @@ class ClusterState:
     def claimed(self) -> frozenset[str]:
         """Instances with an open termination. Raises FacetUnavailableError if they were not read."""
         return required(self.claims, f"the open terminations of {self.cluster}")
+
+    @property
+    def shifted_zones(self) -> frozenset[str]:
+        """Zones of a zonal shift. Raises FacetUnavailableError if the shifts were not read."""
+        return required(self.shifts, f"the zonal shifts of {self.cluster}").zones
 
     @property
     def selected(self) -> tuple[Group, ...]:
@@ -106,6 +115,14 @@ class ClusterState:
         """Return the node's zone from its label, else from its instance; empty if neither has one."""
         instance = self.instance_of(node)
         return node.labels.get(well_known.ZONE_LABEL) or (instance.zone if instance else "")
+
+    def why_shifted(self, zone: str) -> str:
+        """Return why no node in the zone is removed voluntarily now: a zonal shift, or shifts that could not be read.
+        Empty if neither holds.
+        """
+        if isinstance(self.shifts, Known):
+            return self.shifts.value.reason(zone)
+        return f"the zonal shifts cannot be read: {self.shifts.reason}"
 
     def has_ended(self, node: Node) -> bool:
         """Return whether EC2 has ended the node's instance. An instance that EC2 was not asked for, or does not know,

@@ -34,6 +34,7 @@ ENDPOINTS: Mapping[str, str] = {
     "monitoring": "alarms of policies cannot be read, so what they guard is held",
     "servicequotas": "pre-flight does not know the quotas",
     "pricing.api": "prices are missing",
+    "arc-zonal-shift": "zonal shifts are not seen: nodes are launched into a zone that ARC has shifted away from",
 }
 """Endpoints that functions in a VPC need -> what happens without."""
 NICE_TO_HAVE = frozenset({"servicequotas", "pricing.api"})
@@ -63,6 +64,7 @@ _OF_QUEUE = (
     "scheduled-change",
     "capacity-reservation",
     "capacity-block",
+    "zonal-shift",
     "execution-status",
 )
 QUEUE_RULES: Mapping[str, str] = {

@@ -139,4 +139,4 @@ def _disruption(name: str, disruptions: Disruptions, disruption_executions: Name
 
 
 def _synced(name: str, catalog: Catalog) -> Mapping[FactKind, datetime]:
-    return {kind: sheet.synced for kind, sheet in catalog.read(name).items()}
+    return {kind: sheet.synced for kind, sheet in catalog.read(name).items() if kind is not FactKind.ZONAL_SHIFTS}

@@ -27,11 +27,13 @@ from leeward.model.message import (
     ScheduledChange,
     SpotInterruption,
     StateChange,
+    ZonalShiftNotice,
     deadline_of,
     hook_of,
 )
 from leeward.model.termination import Cause, CauseKind
 from leeward.model.times import format_instant
+from leeward.model.zonal_shift import ShiftSource, ZonalShift
 from leeward.policy.document import InterruptionPolicy, Rebalance
 from leeward.termination.decisions import FAR_AHEAD
 
@@ -52,14 +54,33 @@ def decide(message: InterruptionMessage, world: World, *, now: datetime, waited:
         case ExecutionEnded(execution=name, status=status):
             reason = f"execution {name} ended with {status}: the next attempt begins if its record is still open"
             return replace(_nothing(message, reason), ended_execution=name)
+        case ZonalShiftNotice():
+            return _about_zones(message, world)
         case _:
             return _about_nodes(message, world, now=now, waited=waited)
 
 
+def _about_zones(message: ZonalShiftNotice, world: World) -> Decision:
+    """Decide on a zonal shift: it drains nothing. The shifts of every cluster that it may be about are read again."""
+    if not world.serves(message.account, message.region):
+        return _foreign(message)
+    clusters = tuple(name for name in world.clusters if message.concerns(name))
+    what = f"zonal shift away from {message.zone_id or 'a zone'} ({message.shift.value})"
+    if world.clusters and not clusters:
+        return _nothing(message, f"{what}: about {', '.join(message.resources)}, none of our clusters")
+    change = "is in effect" if message.began else "is over"
+    asked = f"the zonal shifts of {', '.join(clusters) or 'each cluster'} are read"
+    announced = ZonalShift(zone_id=message.zone_id, kind=message.shift, since=message.at, source=ShiftSource.EVENT)
+    return replace(
+        _nothing(message, f"{what} {change}: {asked}"),
+        shifted=clusters,
+        announced=announced if message.began and message.zone_id else None,
+    )
+
+
 def _about_nodes(message: NodeMessage, world: World, *, now: datetime, waited: timedelta) -> Decision:
     if not world.serves(message.account, message.region):
-        where = f"account {message.account or '?'}, region {message.region or '?'}"
-        return _nothing(message, f"from {where}: none of our clusters is there")
+        return _foreign(message)
     hook = hook_of(message)
     deadline = deadline_of(message) if hook is None else hook_deadline(message, hook, world)
     nodes = tuple(_node(message, deadline, instance, world) for instance in message.instances)
@@ -90,6 +111,11 @@ def _against(message: NodeMessage, nodes: tuple[NodeDecision, ...], world: World
     if len(nodes) != 1 or nodes[0].action is Action.NONE:
         return None
     return contradiction(message, _place(message, nodes[0].instance, world))
+
+
+def _foreign(message: InterruptionMessage) -> Decision:
+    where = f"account {message.account or '?'}, region {message.region or '?'}"
+    return _nothing(message, f"from {where}: none of our clusters is there")
 
 
 def malformed(reason: str) -> Decision:

@@ -8,6 +8,7 @@ from leeward.model.group import HookResult
 from leeward.model.instance import CapacityType
 from leeward.model.message import HookAction, Kind
 from leeward.model.termination import Cause, Subject
+from leeward.model.zonal_shift import ZonalShift
 
 
 class Action(StrEnum):
@@ -68,7 +69,7 @@ class Decision:
 
     `keep_hook`: a launch hook of ours whose node is not Ready yet; the group holds the instance in Pending:Wait, where
     the minute reconciler finds it. `deferred`: claimed now, tainted and started by the minute reconciler when the
-    budgets allow.
+    budgets allow. `shifted`: clusters whose zonal shifts may have changed, `announced`: the shift that has begun.
     """
 
     kind: Kind | None
@@ -83,3 +84,5 @@ class Decision:
     deferred: bool = False
     unavailable: Offering | None = None
     ended_execution: str = ""
+    shifted: tuple[str, ...] = ()
+    announced: ZonalShift | None = None

@@ -14,6 +14,7 @@ from leeward.isolation import isolate_errors
 from leeward.model.message import InterruptionMessage, Kind
 from leeward.model.reservation import SHORT_FOR, Pool
 from leeward.model.termination import Cause, Status, Subject, TerminationRecord
+from leeward.model.zonal_shift import ShiftSource, ZonalShift
 from leeward.ports import Ports
 from leeward.termination.decisions import retry_after
 from leeward.termination.execution import start
@@ -60,6 +61,9 @@ def actions_of(decision: Decision, ports: Ports) -> Iterator[tuple[str, Effect]]
     if decision.hook is not None and decision.hook.at_once:
         action = decision.hook.action
         yield f"answer {action.group} {action.hook} {action.instance}", partial(_answer, decision.hook, ports)
+    for cluster in decision.shifted:
+        zone = decision.announced.zone_id if decision.announced else ""
+        yield f"shifts {cluster} {zone}", partial(_read_shifts, cluster, decision.announced, ports)
     if decision.ended_execution:
         yield f"revive {decision.ended_execution}", partial(_revive, decision.ended_execution, ports)
 
@@ -105,6 +109,21 @@ def _mark_unavailable(cluster: str, pool: Pool, ports: Ports) -> Done:
     except LeewardError as error:
         return Done(warning=f"not remembered that {pool.instance_type} is short in {pool.zone}: {error}")
     return Done()
+
+
+def _read_shifts(cluster: str, announced: ZonalShift | None, ports: Ports) -> Done:
+    """Ask ARC for the cluster's zonal shifts and keep them. Where ARC does not answer the announced shift is kept, and
+    the minute reconciler asks again. Reading twice is the same as reading once.
+    """
+    from leeward.sync.zonal_shifts import read_shifts  # late: a cold start for a spot warning does not need it
+
+    read = read_shifts(
+        cluster, ports.clock, ports.recovery, ports.catalog, source=ShiftSource.EVENT, announced=announced
+    )
+    changes = [f"{cluster}: {shift.sentence} is in effect" for shift in read.began]
+    changes += [f"{cluster}: {shift.sentence} has ended" for shift in read.ended]
+    changes += [f"{cluster}: the zonal shifts could not be read: {read.failed}"] if read.failed else []
+    return Done(warning="; ".join(changes) or None)
 
 
 def _answer(answer: HookAnswer, ports: Ports) -> Done:

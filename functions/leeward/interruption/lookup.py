@@ -11,7 +11,14 @@ from leeward.interruption.recorded import TAKEN, Recorded, by_name_alone, record
 from leeward.interruption.world import Place, World
 from leeward.isolation import Executor, attempt, in_turn, isolate_errors
 from leeward.model.instance import cluster_of
-from leeward.model.message import CapacityBlockExpiration, ExecutionEnded, InterruptionMessage, NoOp, hook_of
+from leeward.model.message import (
+    CapacityBlockExpiration,
+    ExecutionEnded,
+    InterruptionMessage,
+    NoOp,
+    ZonalShiftNotice,
+    hook_of,
+)
 from leeward.model.node import Node
 from leeward.policy.document import NodePolicy
 from leeward.ports import Ports
@@ -66,7 +73,7 @@ class Lookup:
 
 def _about_nodes(message: InterruptionMessage) -> bool:
     """Return whether the instances that it names are looked up to decide the actions on their nodes."""
-    return not isinstance(message, ExecutionEnded | NoOp)
+    return not isinstance(message, ExecutionEnded | NoOp | ZonalShiftNotice)
 
 
 def name_instances(

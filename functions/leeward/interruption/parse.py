@@ -28,7 +28,9 @@ from leeward.model.message import (
     ScheduledChange,
     SpotInterruption,
     StateChange,
+    ZonalShiftNotice,
 )
+from leeward.model.zonal_shift import ShiftKind
 
 WARNING = timedelta(minutes=2)  # between a warning, of spot or of a capacity reservation, and EC2 taking the instance
 TEST_NOTIFICATION = "autoscaling:TEST_NOTIFICATION"
@@ -237,6 +239,37 @@ def _scheduled_change(event: Envelope) -> ScheduledChange | NoOp:
     )
 
 
+def _zonal_shift(event: Envelope) -> ZonalShiftNotice:
+    """Parse a notice of ARC. A zone that it does not name costs nothing: ARC is asked for the shifts."""
+    shift, began = SHIFTS[fields.text(event.raw, "detail-type")]
+    metadata, resources = event.detail.get("metadata"), event.raw.get("resources")
+    return ZonalShiftNotice(
+        **event.about(),
+        zone_id=fields.optional_text(metadata, "awayFrom") if isinstance(metadata, Mapping) else "",
+        shift=shift,
+        began=began,
+        resources=tuple(str(name) for name in resources) if isinstance(resources, list) else (),
+    )
+
+
+SHIFTS: Mapping[str, tuple[ShiftKind, bool]] = MappingProxyType(
+    {
+        "Autoshift In Progress": (ShiftKind.AUTOSHIFT, True),
+        "Autoshift Completed": (ShiftKind.AUTOSHIFT, False),
+        "Practice Run Started": (ShiftKind.PRACTICE_RUN, True),
+        "Practice Run Succeeded": (ShiftKind.PRACTICE_RUN, False),
+        "Practice Run Interrupted": (ShiftKind.PRACTICE_RUN, False),
+        "Practice Run Failed": (ShiftKind.PRACTICE_RUN, False),
+        "FIS Experiment Autoshift In Progress": (ShiftKind.FIS, True),
+        "FIS Experiment Autoshift Completed": (ShiftKind.FIS, False),
+        "FIS Experiment Autoshift Canceled": (ShiftKind.FIS, False),
+        "Manual Shift Started": (ShiftKind.MANUAL, True),
+        "Manual Shift Updated": (ShiftKind.MANUAL, True),
+        "Manual Shift Canceled": (ShiftKind.MANUAL, False),
+    }
+)
+"""Detail types of ARC's events -> the cause of the shift, and whether it is in effect."""
+
 PARSERS: Mapping[tuple[str, str], Callable[[Envelope], InterruptionMessage]] = MappingProxyType(
     {
         ("aws.ec2", "EC2 Spot Instance Interruption Warning"): _spot_interruption,
@@ -252,5 +285,6 @@ PARSERS: Mapping[tuple[str, str], Callable[[Envelope], InterruptionMessage]] = M
         ("aws.autoscaling", "EC2 Instance-launch Lifecycle Action"): _lifecycle_event,
         ("aws.health", "AWS Health Event"): _scheduled_change,
         ("aws.states", "Step Functions Execution Status Change"): _execution_ended,
+        **{("aws.arc-zonal-shift", name): _zonal_shift for name in SHIFTS},
     }
 )

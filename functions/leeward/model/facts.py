@@ -10,6 +10,7 @@ from leeward.model.capacity_block import CapacityBlock
 from leeward.model.instance_type import Accelerator, InstanceType
 from leeward.model.subnet import Subnet
 from leeward.model.times import format_instant, parse_instant
+from leeward.model.zonal_shift import NOT_SHIFTED, ZonalShifts
 
 
 class FactKind(StrEnum):
@@ -22,8 +23,10 @@ class FactKind(StrEnum):
     CNI = "cni"
     TEMPLATES = "templates"
     CAPACITY_BLOCKS = "capacity-blocks"
+    ZONAL_SHIFTS = "zonal-shifts"  # kept by the minute reconciler and fn interruption
 
 
+KEPT_BY_SYNC = tuple(kind for kind in FactKind if kind is not FactKind.ZONAL_SHIFTS)
 FRESH_FOR = timedelta(minutes=15)  # three runs of fn sync
 PRICES_FRESH_FOR = timedelta(minutes=75)  # they are gathered once an hour
 
@@ -61,7 +64,7 @@ class GroupTemplate:
 class ClusterFacts:
     """Facts of one cluster. `cores`: capacity of all nodes in thousandths of a core, by zone. `closed`: zones whose
     nodes are all NotReady or cordoned by others. `ready`: instances whose Node was Ready. `templates`: of selected
-    groups, by name.
+    groups, by name. `shifts`: zonal shifts in effect.
 
     `cni`: the environment of aws-node, None if that DaemonSet does not exist. A kind that is missing from `synced` was
     never gathered: its part is empty.
@@ -76,6 +79,7 @@ class ClusterFacts:
     ready: frozenset[str] = frozenset()
     cni: Mapping[str, str] | None = None
     templates: Mapping[str, GroupTemplate] = field(default_factory=dict)
+    shifts: ZonalShifts = NOT_SHIFTED
 
     @classmethod
     def from_sheets(cls, sheets: Mapping[FactKind, Sheet]) -> Self:
@@ -94,15 +98,21 @@ class ClusterFacts:
             templates={
                 name: _template_of(raw) for name, raw in content.get(FactKind.TEMPLATES, {}).get("groups", {}).items()
             },
+            shifts=shifts_of(sheets.get(FactKind.ZONAL_SHIFTS)),
         )
 
-    def stale(self, now: datetime, of: Iterable[FactKind] = tuple(FactKind)) -> tuple[FactKind, ...]:
+    def stale(self, now: datetime, of: Iterable[FactKind] = KEPT_BY_SYNC) -> tuple[FactKind, ...]:
         """Return the kinds that are older than they should be. A kind never gathered is not stale, but missing."""
         return tuple(kind for kind in of if kind in self.synced and now - self.synced[kind] > fresh_for(kind))
 
-    def missing(self, of: Iterable[FactKind] = tuple(FactKind)) -> tuple[FactKind, ...]:
+    def missing(self, of: Iterable[FactKind] = KEPT_BY_SYNC) -> tuple[FactKind, ...]:
         """Return the kinds that were never gathered."""
         return tuple(kind for kind in of if kind not in self.synced)
+
+
+def shifts_of(sheet: Sheet | None) -> ZonalShifts:
+    """Parse the sheet of zonal shifts; none without it."""
+    return NOT_SHIFTED if sheet is None else ZonalShifts.from_json(sheet.content, sheet.synced)
 
 
 def fresh_for(kind: FactKind) -> timedelta:

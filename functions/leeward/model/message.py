@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from leeward.model.capacity_block import CapacityBlock
 from leeward.model.group import LAUNCHING, TERMINATING
+from leeward.model.zonal_shift import ShiftKind
 
 WARM_POOL = "WarmPool"  # value of a lifecycle action's Origin and Destination
 
@@ -22,6 +23,7 @@ class Kind(StrEnum):
     ASG_LAUNCH = "asg_launch"
     CAPACITY_RESERVATION = "capacity_reservation"
     CAPACITY_BLOCK = "capacity_block"
+    ZONAL_SHIFT = "zonal_shift"
     EXECUTION_ENDED = "execution_ended"
     NOOP = "noop"
 
@@ -160,6 +162,25 @@ class ExecutionEnded(Message):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ZonalShiftNotice(Message):
+    """ARC's notice that a zonal shift has begun, changed or ended. `zone_id`: the zone that traffic is shifted away
+    from, empty if the event does not name it; `resources`: what the event is about, as far as it says.
+    """
+
+    kind: ClassVar[Kind] = Kind.ZONAL_SHIFT
+
+    zone_id: str
+    shift: ShiftKind
+    began: bool
+    resources: tuple[str, ...] = ()
+
+    def concerns(self, cluster: str) -> bool:
+        """Return whether it may be about the cluster: it names no resource by its ARN, or this cluster."""
+        arns = [name for name in self.resources if name.startswith("arn:")]
+        return not arns or any(arn.endswith(f":cluster/{cluster}") for arn in arns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NoOp(Message):
     """Message without effect, with the reason."""
 
@@ -173,7 +194,7 @@ Warned = (  # messages with a deadline of their own
     SpotInterruption | CapacityReservationInterruption | CapacityBlockExpiration | ScheduledChange
 )
 NodeMessage = Warned | RebalanceRecommendation | StateChange | LifecycleAction  # messages about nodes
-InterruptionMessage = NodeMessage | ExecutionEnded | NoOp
+InterruptionMessage = NodeMessage | ZonalShiftNotice | ExecutionEnded | NoOp
 
 
 def hook_of(message: InterruptionMessage) -> HookAction | None:

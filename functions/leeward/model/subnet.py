@@ -7,7 +7,9 @@ from typing import Any, Self
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subnet:
-    """Subnet of a VPC. `free_ips` as EC2 counts them (its five reserved addresses are not among them)."""
+    """Subnet of a VPC. `zone_id`: the zone's id, such as use1-az1, the same in every account; `free_ips` as EC2 counts
+    them (its five reserved addresses are not among them).
+    """
 
     id: str
     zone: str
@@ -15,6 +17,7 @@ class Subnet:
     free_ips: int = 0
     vpc: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
+    zone_id: str = ""
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -26,4 +29,5 @@ class Subnet:
             free_ips=int(raw.get("AvailableIpAddressCount", 0)),
             vpc=raw.get("VpcId", ""),
             tags={tag["Key"]: tag.get("Value", "") for tag in raw.get("Tags", ())},
+            zone_id=raw.get("AvailabilityZoneId", ""),
         )

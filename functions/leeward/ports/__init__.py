@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from leeward.ports.monitoring import Alarms, ServiceLimits
     from leeward.ports.queues import DeadLetters, Redelivery
     from leeward.ports.records import Catalog, Claims, Disruptions, PauseSwitches, PolicyStore, Upgrades
+    from leeward.ports.recovery import RecoveryController
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +62,7 @@ class Ports:
     disruption_executions: NamedExecutions
     pauses: PauseSwitches
     policy_store: PolicyStore
+    recovery: RecoveryController
     deployment: str
     queue_arns: frozenset[str] = frozenset()
     hook_mark: str = well_known.HOOK_MARK

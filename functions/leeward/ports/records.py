@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from leeward.model.seen import Seen
     from leeward.model.surge_instance import Settlement, SurgeInstance
     from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, Subject, TerminationRecord
+    from leeward.model.zonal_shift import ZonalShifts
     from leeward.policy.applied import AppliedPolicies
     from leeward.upgrade.record import UpgradeRecord
 
@@ -199,6 +200,10 @@ class Catalog(Protocol):
 
     def keep(self, cluster: str, kind: FactKind, sheet: Sheet) -> None:
         """Overwrite the sheet, unless one of a later read is there."""
+        ...
+
+    def zonal_shifts(self, cluster: str) -> ZonalShifts:
+        """Return the cluster's zonal shifts, strongly consistent; none that was never kept."""
         ...
 
     def reservations(self, cluster: str) -> Reservations:

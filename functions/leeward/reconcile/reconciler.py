@@ -15,6 +15,7 @@ from leeward.isolation import Executor, attempt, in_threads
 from leeward.model import well_known
 from leeward.model.node import Node
 from leeward.model.termination import TerminationRecord
+from leeward.model.zonal_shift import ZonalShifts
 from leeward.ports import Ports
 from leeward.reconcile.attention import note_attention
 from leeward.reconcile.capacity_blocks import drain_capacity_blocks
@@ -28,6 +29,7 @@ from leeward.reconcile.records import open_records
 from leeward.reconcile.repair import replace_unhealthy
 from leeward.reconcile.result import ReconcileResult
 from leeward.reconcile.taints import remove_stale_taints, report_foreign_taints
+from leeward.reconcile.zonal_shifts import announce_shifts, poll_shifts
 from leeward.retry import retry
 from leeward.sync.labels import label_nodes
 
@@ -80,6 +82,7 @@ OVER_NODES: Mapping[str, Pass] = {
     "repair": replace_unhealthy,
     "stale taints": remove_stale_taints,
     "taints of other deployments": report_foreign_taints,
+    "zonal shifts": announce_shifts,
 }
 
 
@@ -115,6 +118,7 @@ class _ClusterReconciler:
     ports: Ports
     result: ReconcileResult = field(default_factory=ReconcileResult)
     nodes: Facet[tuple[Node, ...]] = NOT_LOADED
+    shifts: Facet[ZonalShifts] = NOT_LOADED
 
     def run(self, each: Executor) -> None:
         """Run the passes that need AWS alone while the nodes are read, then the others. Raises nothing.
@@ -125,9 +129,10 @@ class _ClusterReconciler:
         with self.result.isolate(self.cluster):
             state = load(self._load_state, partial(self.result.note, self.cluster))
             parts: tuple[Callable[[], None], ...] = (partial(self._while_nodes_are_read, state), self._set_nodes)
-            each(lambda part: part(), parts, 2)
+            each(lambda part: part(), (*parts, self._set_shifts), 3)
             if isinstance(state, Known):
-                self._with_nodes(replace(state.value, node_list=self.nodes), self.ports.for_seconds(KUBERNETES_SECONDS))
+                known = replace(state.value, node_list=self.nodes, shifts=self.shifts)
+                self._with_nodes(known, self.ports.for_seconds(KUBERNETES_SECONDS))
 
     def _load_state(self) -> ClusterState:
         """Load policies and groups; the nodes follow. Raises the ports' errors."""
@@ -151,6 +156,10 @@ class _ClusterReconciler:
 
     def _set_nodes(self) -> None:
         self.nodes = _read_nodes(self.cluster, self.ports, self.result)
+
+    def _set_shifts(self) -> None:
+        what = f"{self.cluster}: zonal shifts"
+        self.shifts = load(lambda: poll_shifts(self.cluster, self.ports, self.result), partial(self.result.note, what))
 
     def _with_nodes(self, state: ClusterState, ports: Ports) -> None:
         self._run({"launches": settle_launches}, state, ports)

@@ -33,7 +33,8 @@ class ReconcileResult:
     `repaired`: instances claimed because their nodes are unhealthy, `deleted`: because a person or a controller has
     deleted the Node. `deferred`: instances whose maintenance waits for a budget. `foreign`: nodes that another
     deployment is terminating, with its id. `blocked`: drains of which no pod moves, `pauses` those in force;
-    `blocked_long`, `hooks_ending`, `pauses_forgotten`: what needs an operator.
+    `blocked_long`, `hooks_ending`, `pauses_forgotten`: what needs an operator. `shifted`: zonal shifts in effect;
+    `shift_changes`: those that this pass saw begin or end.
     """
 
     restarted: list[str] = field(default_factory=list)
@@ -53,6 +54,8 @@ class ReconcileResult:
     hooks_ending: list[Notice] = field(default_factory=list)
     pauses: list[Notice] = field(default_factory=list)
     pauses_forgotten: list[Notice] = field(default_factory=list)
+    shifted: list[str] = field(default_factory=list)
+    shift_changes: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
     def note(self, what: str, error: LeewardError) -> None:

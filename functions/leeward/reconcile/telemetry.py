@@ -16,6 +16,7 @@ HOOKS_NEAR_THEIR_END = "HooksNearTheirEnd"
 PAUSES_FORGOTTEN = "PausesForgotten"
 PAUSES_IN_FORCE = "PausesInForce"
 NODES_BLOCKED = "NodesBlocked"
+ZONES_SHIFTED = "ZonesShifted"
 
 telemetry = Telemetry("reconcile")
 
@@ -25,6 +26,8 @@ def reconciled(result: ReconcileResult) -> None:
     telemetry.info("reconciled", result.to_json())
     for node in result.foreign:
         telemetry.warning(f"another deployment of Leeward is terminating node {node}")
+    for change in result.shift_changes:
+        telemetry.warning(change)
     telemetry.count(
         {
             RECONCILIATIONS: 1,
@@ -32,6 +35,7 @@ def reconciled(result: ReconcileResult) -> None:
             HOOKS_ANSWERED: len(result.answered),
             STALE_TAINTS_REMOVED: len(result.untainted),
             FOREIGN_TAINTS: len(result.foreign),
+            ZONES_SHIFTED: len(result.shifted),
         }
     )
     needed = {

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leeward.interruption.fields import MalformedMessageError
-from leeward.interruption.parse import PARSERS, parse
+from leeward.interruption.parse import PARSERS, SHIFTS, parse
 from leeward.model.capacity_block import CapacityBlock
 from leeward.model.group import LAUNCHING, TERMINATING
 from leeward.model.message import InterruptionMessage, Kind, Message
+from leeward.model.zonal_shift import ShiftKind
 from tests.events import NAMES, event
 
 AT = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
@@ -37,6 +38,7 @@ def parsed(name, **changes):
         ("asg_launch", Kind.ASG_LAUNCH),
         ("test_notification", Kind.NOOP),
         ("execution_aborted", Kind.EXECUTION_ENDED),
+        ("zonal_shift", Kind.ZONAL_SHIFT),
         ("unknown", Kind.NOOP),
     ],
 )
@@ -44,7 +46,7 @@ def test_every_golden_event_has_its_kind_and_time(name, kind):
     message = parsed(name)
     assert message.kind is kind
     assert message.at == AT
-    if kind is not Kind.NOOP:
+    if kind not in {Kind.NOOP, Kind.ZONAL_SHIFT}:
         assert "i-0abc" in message.instances
 
 
@@ -54,7 +56,39 @@ def test_there_is_a_golden_event_for_every_parser():
         ("aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning"),
         ("aws.ec2", "Capacity Block Reservation Expiration Warning"),
     }
-    assert set(PARSERS) - spelled_twice <= keys
+    shifts = {("aws.arc-zonal-shift", name) for name in SHIFTS}  # all of one shape
+    assert set(PARSERS) - spelled_twice - shifts <= keys
+    assert keys & shifts
+
+
+@pytest.mark.parametrize(
+    ("detail_type", "kind", "began"),
+    [
+        ("Autoshift In Progress", ShiftKind.AUTOSHIFT, True),
+        ("Autoshift Completed", ShiftKind.AUTOSHIFT, False),
+        ("Practice Run Started", ShiftKind.PRACTICE_RUN, True),
+        ("Practice Run Interrupted", ShiftKind.PRACTICE_RUN, False),
+        ("FIS Experiment Autoshift In Progress", ShiftKind.FIS, True),
+        ("FIS Experiment Autoshift Canceled", ShiftKind.FIS, False),
+        ("Manual Shift Updated", ShiftKind.MANUAL, True),
+        ("Manual Shift Canceled", ShiftKind.MANUAL, False),
+    ],
+)
+def test_a_notice_of_a_zonal_shift_says_its_cause_its_zone_id_and_whether_it_is_in_effect(detail_type, kind, began):
+    notice = parsed("zonal_shift", **{"detail_x_type": detail_type})
+    assert (notice.kind, notice.shift, notice.began) == (Kind.ZONAL_SHIFT, kind, began)
+    assert (notice.zone_id, notice.instances) == ("use1-az1", ())
+
+
+def test_a_notice_without_a_zone_is_read_all_the_same():
+    assert parsed("zonal_shift", detail__metadata=...).zone_id == ""
+
+
+def test_a_notice_that_names_a_resource_concerns_that_cluster_alone():
+    arn = "arn:aws:eks:us-east-1:111122223333:cluster/blue"
+    notice = parsed("zonal_shift", resources=[arn])
+    assert [notice.concerns(name) for name in ("blue", "blue-2", "green")] == [True, False, False]
+    assert parsed("zonal_shift", resources=["TEST-EXAMPLE-2023-11-16-23-28-11-5"]).concerns("green")
 
 
 def test_a_spot_instance_is_taken_two_minutes_after_its_warning():

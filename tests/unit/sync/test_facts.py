@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from leeward.errors import AccessDeniedError, AwsUnavailableError, ClusterUnreachableError, ObjectGoneError
-from leeward.model.facts import ClusterFacts, FactKind
+from leeward.model.facts import KEPT_BY_SYNC, ClusterFacts, FactKind
 from leeward.model.launch import LaunchSource, Override
 from leeward.sync import handler
 from leeward.sync.controller import sync_once
@@ -50,12 +50,12 @@ def test_everything_that_a_placement_needs_is_written_down_with_its_age():
     assert facts.cni == {"WARM_IP_TARGET": "2"}
     assert facts.prices.on_demand == {"m5.large": 0.096}
     assert facts.prices.spot == {"m5.large": {"us-east-1a": 0.032}}
-    assert facts.synced == dict.fromkeys(FactKind, START)
+    assert facts.synced == dict.fromkeys(KEPT_BY_SYNC, START)
 
 
 def test_a_cluster_without_the_vpc_cni_says_so_and_one_never_looked_at_is_distinguished():
     system = a_system()
-    assert facts_of(system).missing() == tuple(FactKind)
+    assert facts_of(system).missing() == KEPT_BY_SYNC
     sync_once(system.ports)
     facts = facts_of(system)
     assert facts.cni is None
@@ -188,7 +188,7 @@ def test_facts_older_than_fifteen_minutes_are_stale_and_prices_after_seventy_fiv
     facts = facts_of(system)
     assert facts.stale(START + timedelta(minutes=15)) == ()
     later = facts.stale(START + timedelta(minutes=16))
-    assert set(later) == set(FactKind) - {FactKind.PRICES}
+    assert set(later) == set(KEPT_BY_SYNC) - {FactKind.PRICES}
     assert FactKind.PRICES in facts.stale(START + timedelta(minutes=76))
 
 

@@ -13,9 +13,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from leeward.adapters.aws.table import Table
-from leeward.model.facts import FactKind, Sheet
+from leeward.model.facts import FactKind, Sheet, shifts_of
 from leeward.model.reservation import IpReservation, Pool, Reservations
 from leeward.model.times import format_instant, parse_instant
+from leeward.model.zonal_shift import ZonalShifts
 
 FACTS = "facts"
 TIME_TO_LIVE = timedelta(days=7)  # after the last write, so that a cluster that is no longer served leaves no items
@@ -51,6 +52,11 @@ class DynamoCatalog:
             condition="attribute_not_exists(pk) OR #synced <= :synced",
             values={":synced": synced},
         )
+
+    def zonal_shifts(self, cluster: str) -> ZonalShifts:
+        """Read the sheet of zonal shifts with one GetItem."""
+        item = self._table.get(facts_key(cluster, FactKind.ZONAL_SHIFTS))
+        return shifts_of(_sheet(item) if item is not None else None)
 
     def reservations(self, cluster: str) -> Reservations:
         """Read the reservations and unavailable pools with one GetItem."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from leeward.adapters.folder.reader import Refusing
 from leeward.errors import NotInSnapshotError
 from leeward.model.facts import FactKind, Sheet, cni_content
+from leeward.model.zonal_shift import NOT_SHIFTED
 from leeward.placement.cni import variables_of
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from leeward.disruption.record import DisruptionRecord
     from leeward.model.alarm import Alarm
     from leeward.model.termination import TerminationRecord
+    from leeward.model.zonal_shift import ZonalShifts
     from leeward.upgrade.record import UpgradeRecord
 
 
@@ -96,6 +98,11 @@ class FolderCatalog(Refusing):
         found = self._clusters.kubernetes(cluster).aws_node()
         variables = None if found is None else variables_of(found)
         return {FactKind.CNI: Sheet(synced=self._clock.now(), content=cni_content(variables))}
+
+    def zonal_shifts(self, cluster: str) -> ZonalShifts:
+        """Return no shift: a folder does not have ARC's answer."""
+        del cluster
+        return NOT_SHIFTED
 
 
 class FolderAlarms(Refusing):

@@ -66,6 +66,7 @@ def folder_ports(folder: Folder, now: datetime, say: Callable[[str], None]) -> P
         disruption_executions=_absent(EXECUTIONS),
         pauses=_absent("it has no pauses"),
         policy_store=_absent("it has policy.yaml"),
+        recovery=_absent("it has no zonal shifts"),
         deployment="",
         origins=_origins(folder),
     )

@@ -1,0 +1,209 @@
+"""Zonal shifts of a cluster: the zones that Application Recovery Controller (ARC) has shifted its traffic away from.
+
+Decides what a managed resource's answer means and which zones are shifted. ARC names zones by id (use1-az1); the zone
+names that nodes carry follow from the subnets, which have both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from leeward.model.times import as_instant, format_instant, parse_instant
+
+APPLIED = "APPLIED"
+NEVER = datetime(2000, 1, 1, tzinfo=UTC)  # time of a sheet that no answer of ARC stands behind
+REMEMBERED = timedelta(minutes=15)  # a shift that has ended, so that its end is reported
+
+
+class ShiftKind(StrEnum):
+    """Causes of a shift. `unknown`: the zone has no weight, and no shift explains it."""
+
+    AUTOSHIFT = "autoshift"
+    PRACTICE_RUN = "practice run"
+    MANUAL = "manual shift"
+    FIS = "FIS experiment"
+    UNKNOWN = "unknown"
+
+
+class ShiftSource(StrEnum):
+    """Ways in which Leeward learned of a shift."""
+
+    EVENT = "event"
+    POLL = "poll"
+
+
+KINDS = {
+    "ZONAL_SHIFT": ShiftKind.MANUAL,
+    "PRACTICE_RUN": ShiftKind.PRACTICE_RUN,
+    "FIS_EXPERIMENT": ShiftKind.FIS,
+    "ZONAL_AUTOSHIFT": ShiftKind.AUTOSHIFT,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZonalShift:
+    """Shift away from one zone. `zone`: its name, empty while no subnet of the cluster has the zone id; `since`: when
+    ARC began it; `until`: when it expires by itself, None if ARC does not say; `ended`: when Leeward learned that it is
+    over.
+    """
+
+    zone_id: str
+    kind: ShiftKind
+    since: datetime
+    source: ShiftSource = ShiftSource.POLL
+    zone: str = ""
+    until: datetime | None = None
+    ended: datetime | None = None
+
+    @property
+    def key(self) -> str:
+        """Key under which the shift is reported, the same as long as it is in effect."""
+        return f"{self.zone_id}#{self.kind.value}#{format_instant(self.since)}"
+
+    @property
+    def identity(self) -> tuple[str, ShiftKind]:
+        """Identity from one answer to the next: times of an event and of ARC differ, and some shifts have none."""
+        return self.zone_id, self.kind
+
+    @property
+    def sentence(self) -> str:
+        """Words for the shift, such as `zonal shift away from us-east-1a (practice run since 2026-03-02T10:00:00Z)`."""
+        return (
+            f"zonal shift away from {self.zone or self.zone_id} ({self.kind.value} since {format_instant(self.since)})"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZonalShifts:
+    """Shifts of one cluster as last learned. `shifts`: one for each zone that is shifted; `ended`: those that ended
+    within a quarter of an hour; `failed`: why the last poll failed, empty if it did not. `read`: when ARC last
+    answered, None: never.
+    """
+
+    shifts: tuple[ZonalShift, ...] = ()
+    ended: tuple[ZonalShift, ...] = ()
+    failed: str = ""
+    read: datetime | None = None
+
+    @property
+    def zones(self) -> frozenset[str]:
+        """Names of the shifted zones."""
+        return frozenset(shift.zone for shift in self.shifts if shift.zone)
+
+    def reason(self, zone: str) -> str:
+        """Return why nothing is launched or voluntarily terminated in the zone now; empty if it is not shifted."""
+        return next((shift.sentence for shift in self.shifts if zone and shift.zone == zone), "")
+
+    def polled(self, answer: Iterable[ZonalShift], now: datetime, source: ShiftSource) -> ZonalShifts:
+        """Return the state after ARC's answer. A shift that is known keeps its begin and the source by which it was
+        learned; one that is missing from the answer has ended.
+        """
+        known = {shift.identity: shift for shift in self.shifts}
+        shifts = tuple(_kept(one, known.get(one.identity), source) for one in answer)
+        over = tuple(replace(shift, ended=now) for shift in self.missing_from(shifts))
+        return ZonalShifts(shifts=shifts, ended=(*_remembered(self.ended, now), *over), read=now)
+
+    def not_polled(self, why: str, now: datetime, announced: ZonalShift | None = None) -> ZonalShifts:
+        """Return the state after a poll that failed: the last known one, without shifts that have expired since, and
+        with the shift that an event has `announced`.
+        """
+        over = tuple(replace(one, ended=now) for one in self.shifts if one.until is not None and one.until <= now)
+        shifts = tuple(one for one in self.shifts if one.until is None or one.until > now)
+        if announced is not None and announced.zone_id not in {shift.zone_id for shift in shifts}:
+            shifts = (*shifts, announced)
+        ended = (*_remembered(self.ended, now), *over)
+        return replace(self, shifts=shifts, ended=ended, failed=why)
+
+    def missing_from(self, shifts: Iterable[ZonalShift]) -> tuple[ZonalShift, ...]:
+        """Return those of our shifts that are not among these."""
+        there = {shift.identity for shift in shifts}
+        return tuple(shift for shift in self.shifts if shift.identity not in there)
+
+    def named(self, zones: Mapping[str, str]) -> ZonalShifts:
+        """Return the shifts with the names of their zones; `zones`: names by zone id. A name that is known stays."""
+        shifts = tuple(replace(shift, zone=zones.get(shift.zone_id, shift.zone)) for shift in self.shifts)
+        return replace(self, shifts=shifts)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the content of the sheet in the table."""
+        return {
+            "shifts": [_raw(shift) for shift in self.shifts],
+            "ended": [_raw(shift) for shift in self.ended],
+            "failed": self.failed,
+        }
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any], read: datetime) -> ZonalShifts:
+        """Parse the content of the sheet that was written for the answer at `read`."""
+        return cls(
+            shifts=tuple(_shift(one) for one in raw.get("shifts", ())),
+            ended=tuple(_shift(one) for one in raw.get("ended", ())),
+            failed=raw.get("failed", ""),
+            read=read if read > NEVER else None,
+        )
+
+
+NOT_SHIFTED = ZonalShifts()
+
+
+def applied_shifts(answer: Mapping[str, Any], now: datetime) -> tuple[ZonalShift, ...]:
+    """Parse GetManagedResource: the shifts in effect, one for each zone id. Shifts that are NOT_APPLIED give way to
+    another one; a zone of weight 0 without any shift is shifted all the same, since `now`.
+    """
+    applied = [_of_zonal_shift(raw) for raw in answer.get("zonalShifts") or () if raw.get("appliedStatus") == APPLIED]
+    applied += [_of_autoshift(raw) for raw in answer.get("autoshifts") or () if raw.get("appliedStatus") == APPLIED]
+    by_zone = {shift.zone_id: shift for shift in reversed(applied)}
+    for zone_id, weight in (answer.get("appliedWeights") or {}).items():
+        if not weight and zone_id not in by_zone:
+            by_zone[zone_id] = ZonalShift(zone_id=zone_id, kind=ShiftKind.UNKNOWN, since=now)
+    return tuple(by_zone[zone_id] for zone_id in sorted(by_zone))
+
+
+def _of_zonal_shift(raw: Mapping[str, Any]) -> ZonalShift:
+    return ZonalShift(
+        zone_id=raw["awayFrom"],
+        kind=KINDS.get(raw.get("shiftType") or "ZONAL_SHIFT", ShiftKind.UNKNOWN),
+        since=as_instant(raw["startTime"]),
+        until=as_instant(raw["expiryTime"]) if raw.get("expiryTime") else None,
+    )
+
+
+def _of_autoshift(raw: Mapping[str, Any]) -> ZonalShift:
+    return ZonalShift(zone_id=raw["awayFrom"], kind=ShiftKind.AUTOSHIFT, since=as_instant(raw["startTime"]))
+
+
+def _kept(shift: ZonalShift, known: ZonalShift | None, source: ShiftSource) -> ZonalShift:
+    if known is None:
+        return replace(shift, source=source)
+    return replace(shift, source=known.source, since=known.since, zone=known.zone)
+
+
+def _remembered(ended: Iterable[ZonalShift], now: datetime) -> tuple[ZonalShift, ...]:
+    return tuple(shift for shift in ended if shift.ended is not None and now - shift.ended < REMEMBERED)
+
+
+def _raw(shift: ZonalShift) -> dict[str, Any]:
+    times = {"until": shift.until, "ended": shift.ended}
+    return {
+        "zoneId": shift.zone_id,
+        "zone": shift.zone,
+        "kind": shift.kind.value,
+        "source": shift.source.value,
+        "since": format_instant(shift.since),
+        **{name: format_instant(at) for name, at in times.items() if at is not None},
+    }
+
+
+def _shift(raw: Mapping[str, Any]) -> ZonalShift:
+    return ZonalShift(
+        zone_id=raw["zoneId"],
+        zone=raw["zone"],
+        kind=ShiftKind(raw["kind"]),
+        source=ShiftSource(raw["source"]),
+        since=parse_instant(raw["since"]),
+        until=parse_instant(raw["until"]) if "until" in raw else None,
+        ended=parse_instant(raw["ended"]) if "ended" in raw else None,
+    )

@@ -1,0 +1,38 @@
+"""Application Recovery Controller: the zonal shifts that are in effect for each cluster."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from leeward.model.zonal_shift import ShiftKind, ShiftSource, ZonalShift
+
+ZONE_IDS = "use1-az"  # of us-east-1a: use1-az1
+
+
+def zone_id_of(zone: str) -> str:
+    """Return the id of a simulated zone: us-east-1b has use1-az2. Ids follow another order in a real account."""
+    return f"{ZONE_IDS}{ord(zone[-1]) - ord('a') + 1}"
+
+
+class SimRecovery:
+    """Shifts by cluster. A shift with an expiry ends by itself, without an event."""
+
+    def __init__(self) -> None:
+        self._shifts: dict[str, list[ZonalShift]] = {}
+
+    def start(
+        self, cluster: str, zone_id: str, kind: ShiftKind, since: datetime, until: datetime | None = None
+    ) -> ZonalShift:
+        """Put a shift in effect, in place of an earlier one away from the same zone."""
+        shift = ZonalShift(zone_id=zone_id, kind=kind, since=since.replace(microsecond=0), until=until)
+        others = [one for one in self._shifts.get(cluster, ()) if one.zone_id != zone_id]
+        self._shifts[cluster] = [*others, shift]
+        return shift
+
+    def end(self, cluster: str, zone_id: str) -> None:
+        """End the shift away from the zone."""
+        self._shifts[cluster] = [one for one in self._shifts.get(cluster, ()) if one.zone_id != zone_id]
+
+    def shifts(self, cluster: str, now: datetime) -> tuple[ZonalShift, ...]:
+        """Return the shifts in effect, by zone id."""
+        shifts = (one for one in self._shifts.get(cluster, ()) if one.until is None or now < one.until)
+        return tuple(replace(one, source=ShiftSource.POLL) for one in sorted(shifts, key=lambda one: one.zone_id))
