@@ -41,7 +41,7 @@ _LOOKING = (
 
 DISRUPTION_PLANNER = (
     *_LOOKING,
-    reads_one(Key.UPGRADE, Key.DISRUPTION, Key.PAUSE, Key.POLICIES),
+    reads_one(Key.UPGRADE, Key.DISRUPTION, Key.PAUSE, Key.POLICIES, Key.FACTS),
     reads_many(Key.FACTS),
     puts(Key.DISRUPTION),
     START_DISRUPTION,
@@ -52,7 +52,16 @@ DISRUPTION_PLANNER = (
 DISRUPT = (
     *_LOOKING,
     Permission(action="autoscaling:DescribeScalingActivities", on=Scope.ANYTHING, reason=LIST_ONLY),
-    reads_one(Key.TERMINATION, Key.RESERVATIONS, Key.MAXIMUM, Key.UPGRADE, Key.DISRUPTION, Key.PAUSE, Key.POLICIES),
+    reads_one(
+        Key.TERMINATION,
+        Key.RESERVATIONS,
+        Key.MAXIMUM,
+        Key.UPGRADE,
+        Key.DISRUPTION,
+        Key.PAUSE,
+        Key.POLICIES,
+        Key.FACTS,
+    ),
     reads_many(Key.TERMINATION, Key.FACTS),
     puts(Key.TERMINATION, Key.DISRUPTION),
     changes(Key.TERMINATION),

@@ -129,7 +129,16 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         *_LAUNCHING,
         *_READ_TARGETS,
         _READ_SUBNETS,
-        reads_one(Key.TERMINATION, Key.RESERVATIONS, Key.MAXIMUM, Key.UPGRADE, Key.DISRUPTION, Key.PAUSE, Key.POLICIES),
+        reads_one(
+            Key.TERMINATION,
+            Key.RESERVATIONS,
+            Key.MAXIMUM,
+            Key.UPGRADE,
+            Key.DISRUPTION,
+            Key.PAUSE,
+            Key.POLICIES,
+            Key.FACTS,
+        ),
         reads_many(Key.FACTS),
         puts(Key.MAXIMUM),
         changes(Key.TERMINATION, Key.RESERVATIONS),
@@ -203,7 +212,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         Permission(
             action="cloudwatch:DescribeAlarms", on=Scope.ALARMS, reason="policies name the alarms that hold an upgrade"
         ),
-        reads_one(Key.TERMINATION, Key.MAXIMUM, Key.UPGRADE, Key.DISRUPTION, Key.PAUSE, Key.POLICIES),
+        reads_one(Key.TERMINATION, Key.MAXIMUM, Key.UPGRADE, Key.DISRUPTION, Key.PAUSE, Key.POLICIES, Key.FACTS),
         reads_many(Key.TERMINATION, Key.FACTS),
         puts(Key.TERMINATION, Key.UPGRADE, Key.PLAN),
         changes(Key.TERMINATION),

@@ -12,6 +12,7 @@ from leeward.model.node import Node, Taint
 from leeward.model.pause import NOT_PAUSED, Pause, Pauses, PauseScope
 from leeward.model.subnet import Subnet
 from leeward.model.termination import Subject
+from leeward.model.zonal_shift import ShiftKind, ZonalShift, ZonalShifts
 from leeward.policy.document import (
     ClusterPolicies,
     ClusterSettings,
@@ -141,6 +142,13 @@ def pausing(written: ClusterPolicies, scope: str = "voluntary", group: str = "")
     """The same policies with the cluster, or one group, paused."""
     pauses = Pauses(cluster=written.settings.name, pauses=(a_pause(scope=PauseScope(scope), group=group),))
     return replace(written, pauses=pauses)
+
+
+def shifted(*zones: str, kind: ShiftKind = ShiftKind.AUTOSHIFT) -> ZonalShifts:
+    """Zonal shifts away from these zones."""
+    return ZonalShifts(
+        shifts=tuple(ZonalShift(zone_id=f"id-of-{zone}", zone=zone, kind=kind, since=LAUNCHED) for zone in zones)
+    )
 
 
 def a_subject(instance: str = "i-0abc", *, node: str | None = "node-i-0abc", group: str | None = GROUP) -> Subject:

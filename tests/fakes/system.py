@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from leeward.model.facts import FactKind, Sheet
 from leeward.model.group import Group, LifecycleHook
 from leeward.model.instance import Instance
 from leeward.model.node import Node
@@ -9,7 +10,7 @@ from leeward.node_template.cache import NodegroupCache
 from leeward.policy.document import ClusterPolicies
 from leeward.ports import Ports
 from simulation.aws.applied_policies import SimPolicyStore
-from tests.fakes.builders import CLUSTER, DEPLOYMENT, a_subnet, policies
+from tests.fakes.builders import CLUSTER, DEPLOYMENT, a_subnet, policies, shifted
 from tests.fakes.catalog import FakeCatalog
 from tests.fakes.claims import FakeClaims
 from tests.fakes.clock import FakeClock
@@ -117,3 +118,9 @@ class FakeSystem:
             queue_arns=frozenset({QUEUE_ARN}),
             origins=origins,
         )
+
+    def shift(self, *zones: str) -> None:
+        """Keep zonal shifts away from these zones, in place of any others, as a poll does."""
+        sheet = Sheet(synced=self.clock.now(), content=shifted(*zones).to_json())
+        for cluster in self.clusters.names():
+            self.catalog.keep(cluster, FactKind.ZONAL_SHIFTS, sheet)

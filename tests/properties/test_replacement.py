@@ -11,7 +11,7 @@ from leeward.model.facts import ClusterFacts, FactKind
 from leeward.model.pod import Pod
 from leeward.placement.replacement import Known, Leaving, plan_launch, replacement_scene
 from leeward.placement.scene import SeededChance
-from tests.fakes.builders import a_group, a_subnet, an_instance
+from tests.fakes.builders import a_group, a_subnet, an_instance, shifted
 from tests.fakes.network import M5_LARGE
 
 NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
@@ -78,6 +78,16 @@ def test_a_zone_is_offered_once_and_none_with_room_is_forgotten(found):
     assert len(zones) == len(set(zones))
     assert set(zones) == roomy
     assert bool(plan.nowhere) is (not zones)
+
+
+@given(situations(), st.sets(st.sampled_from(ZONES)))
+def test_no_option_is_in_a_zone_with_a_zonal_shift_and_no_other_zone_is_lost(found, zones):
+    group, leaving, known = found
+    before = {option.zone for option in plan_launch(group, leaving, known, SeededChance("seed")).options}
+    known = replace(known, facts=replace(known.facts, shifts=shifted(*zones)))
+    plan = plan_launch(group, leaving, known, SeededChance("seed"))
+    assert {option.zone for option in plan.options} == before - zones
+    assert bool(plan.nowhere) is (not before - zones)
 
 
 @given(situations(), st.integers(0, 99))

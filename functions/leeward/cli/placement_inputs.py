@@ -22,7 +22,7 @@ from leeward.model.times import format_instant
 from leeward.placement.accounting import CNI_ROLE_TAG, Accounting, Demand, accounting_of, demand_of
 from leeward.placement.cni import CniSettings, variables_of
 from leeward.placement.explain import ZoneFacts, zone_facts
-from leeward.placement.restrictions import by_claim, of_claimed
+from leeward.placement.restrictions import by_claim, not_in_zones, of_claimed
 from leeward.placement.scene import PlacementScene, closed_zones, cores_by_zone
 from leeward.policy.document import NodePolicy
 from leeward.policy.selection import policy_for
@@ -105,6 +105,7 @@ def placement_of_group(inputs: Inputs, name: str, pods: int, zones: Sequence[str
         demand=demand,
         cores={zone: amount for zone, amount in allocated.items() if zone in asked},
         asked_zones=asked,
+        restrictions=not_in_zones(inputs.facts.shifts),
         closed=closed_zones(inputs.nodes),
     )
 
@@ -128,7 +129,13 @@ def placement_of_cluster(inputs: Inputs, instance_type: str | None, pods: int | 
         expected = _busiest(inputs.nodes, ports.clusters.kubernetes(context.cluster).pods(), kind)
     demand = _demand(inputs, tuple(subnets.values()), inputs.types([kind] if kind else []), expected, policies)
     cores, closed = cores_by_zone(inputs.nodes, inputs.type_cores), closed_zones(inputs.nodes)
-    return PlacementScene(subnets=tuple(subnets.values()), demand=demand, cores=cores, closed=closed)
+    return PlacementScene(
+        subnets=tuple(subnets.values()),
+        demand=demand,
+        cores=cores,
+        restrictions=not_in_zones(inputs.facts.shifts),
+        closed=closed,
+    )
 
 
 def facts_by_zone(inputs: Inputs, scene: PlacementScene) -> dict[str, ZoneFacts]:

@@ -103,6 +103,7 @@ def _reason_not_now(snapshot: ClusterSnapshot, node: Node) -> str:
     opted_out = f"policy {policy.name} says doNotDisrupt" if policy.disruption.do_not_disrupt else ""
     return (
         why_disrupted(node)
+        or snapshot.why_shifted(snapshot.zone_of(node))
         or _why_leaving(snapshot, node, group)
         or snapshot.blocked_groups.get(group.name, "")
         or opted_out

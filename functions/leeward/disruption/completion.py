@@ -102,18 +102,21 @@ def note_failure(run: DisruptionRun, call: Mapping[str, Any], ports: Ports) -> D
 
 
 def restore_groups(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:
-    """Restore the groups as soon as possible: MaxSize only once the desired size fits below it. The remaining changes
-    stay in the record, and the minute reconciler tries them again.
+    """Restore the groups as soon as possible: MaxSize only once the desired size fits below it, AZRebalance only while
+    no zonal shift is in effect, because balancing would launch into the shifted zone. The remaining changes stay in the
+    record, and the minute reconciler tries them again.
     """
-    for name in record.suspended:
-        ports.group_changes.resume(name, REBALANCE)
+    shifted = bool(record.suspended) and bool(ports.catalog.zonal_shifts(record.cluster).shifts)
+    if not shifted:
+        for name in record.suspended:
+            ports.group_changes.resume(name, REBALANCE)
     there = ports.groups.describe(record.raised)
     raised = {
         name: maximum
         for name, maximum in record.raised.items()
         if name in there and not ports.group_changes.put_back_maximum(name, maximum)
     }
-    return replace(record, suspended=(), raised=raised)
+    return replace(record, suspended=record.suspended if shifted else (), raised=raised)
 
 
 def _answered(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:

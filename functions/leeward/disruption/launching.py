@@ -16,6 +16,7 @@ from leeward.errors import LeewardError
 from leeward.model.facts import ClusterFacts
 from leeward.model.group import Group
 from leeward.model.reservation import Pool
+from leeward.model.zonal_shift import ZonalShifts
 from leeward.placement.replacement import Known, Leaving, plan_launch
 from leeward.placement.scene import SeededChance
 from leeward.policy.selection import policy_for
@@ -30,26 +31,32 @@ def launch_all(record: DisruptionRecord, ports: Ports, *, may_grow: bool = True)
     """Launch every outstanding replacement, one after the other; each is recorded before the next. `may_grow`: where
     LaunchInstances is refused, raise the desired size; else the command is dropped.
     """
+    shifts = ports.catalog.zonal_shifts(record.cluster)
     for key in record.to_launch():
         if command_of(key) not in record.active_commands:
             continue  # another of its replacements was refused
         if key not in record.orders:
-            record = _ordered(record, key, ports)
-        record = _fulfilled(record, key, ports, may_grow=may_grow)
+            record = _ordered(record, key, shifts, ports)
+        record = _fulfilled(record, key, shifts, ports, may_grow=may_grow)
     raise_sizes(record, ports.group_changes)
     return record
 
 
-def _ordered(record: DisruptionRecord, key: str, ports: Ports) -> DisruptionRecord:
+def _ordered(record: DisruptionRecord, key: str, shifts: ZonalShifts, ports: Ports) -> DisruptionRecord:
     """Place the replacement now, in the zones that the plan names; the order is written before the first call."""
     number = command_of(key)
-    options, why = _places(record, key, ports)
+    options, why = _places(record, key, shifts, ports)
     if not options:
         return written(record.drop({number: f"no subnet for its replacement: {why}"}), ports.disruptions)
     return written(replace(record, orders={**record.orders, key: ",".join(options)}), ports.disruptions)
 
 
-def _fulfilled(record: DisruptionRecord, key: str, ports: Ports, *, may_grow: bool) -> DisruptionRecord:
+def _fulfilled(
+    record: DisruptionRecord, key: str, shifts: ZonalShifts, ports: Ports, *, may_grow: bool
+) -> DisruptionRecord:
+    """Request the order, in one subnet after the other. During a zonal shift no desired size is raised: the group would
+    choose the zone by itself.
+    """
     (number, place), wanted = replacement_of(key), record.planned(key)
     while record.orders.get(key):
         where, _, others = record.orders[key].partition(",")
@@ -61,10 +68,12 @@ def _fulfilled(record: DisruptionRecord, key: str, ports: Ports, *, may_grow: bo
             node = SurgeNode(command=number, replacement=place, group=wanted.group, zone=zone, subnet=subnet)
             launched = {**record.launched, answer.launched[0]: node}
             return written(replace(record, orders=left, launched=launched), ports.disruptions)
+        others = ",".join(one for one in others.split(",") if one and not shifts.reason(one.partition("/")[0]))
         if answer.no_capacity and others:
             record = written(replace(record, orders={**left, key: others}), ports.disruptions)
             continue
-        group = ports.groups.describe([wanted.group]).get(wanted.group) if answer.refused and may_grow else None
+        grows = answer.refused and may_grow and not shifts.shifts
+        group = ports.groups.describe([wanted.group]).get(wanted.group) if grows else None
         if group is not None and can_grow(group):
             return await_growth(record, key, group, answer.reason, ports)
         why = f"{wanted.group} could not launch its replacement in {zone}: {answer.reason}"
@@ -72,7 +81,7 @@ def _fulfilled(record: DisruptionRecord, key: str, ports: Ports, *, may_grow: bo
     return record
 
 
-def _places(record: DisruptionRecord, key: str, ports: Ports) -> tuple[list[str], str]:
+def _places(record: DisruptionRecord, key: str, shifts: ZonalShifts, ports: Ports) -> tuple[list[str], str]:
     """Return `zone/subnet` values, best first, and why there is none."""
     wanted, command = record.planned(key), record.commands[command_of(key)]
     group = ports.groups.describe([wanted.group]).get(wanted.group)
@@ -80,7 +89,7 @@ def _places(record: DisruptionRecord, key: str, ports: Ports) -> tuple[list[str]
         return [], f"Auto Scaling does not know the group {wanted.group}"
     live = ports.network.subnets(group.subnets) if group.subnets else {}
     known = Known(
-        facts=_facts(record.cluster, ports.catalog),
+        facts=replace(_facts(record.cluster, ports.catalog), shifts=shifts),
         subnets=tuple(live[name] for name in group.subnets if name in live and live[name].zone in wanted.zones),
         short=_short(record.cluster, ports.clock, ports.catalog),
         cni=_cni(record.cluster, group, ports.clusters),

@@ -24,8 +24,6 @@ from leeward.disruption.validation import revalidated
 from leeward.errors import InvalidInputError
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
-from leeward.ports.compute import Instances
-from leeward.ports.records import Disruptions
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.termination.maximum_size import owners_maximum
 from leeward.workflow.lease import guarded
@@ -36,6 +34,7 @@ FIRST_LOOK, BOOT_PAUSE = 30, 15  # seconds until the first check for a new node,
 LONGEST_PAUSE = 60  # between two checks: the longer it has taken, the longer
 DRAIN_PAUSE = 30  # seconds between two checks of terminations
 FRESH = timedelta(minutes=1)  # validity of a validation: budgets, pods and nodes change in minutes
+FRESH_IN_SHIFT = timedelta(seconds=10)  # the same while a zonal shift is in effect, which may just have begun
 STABILIZATION = 15  # seconds between the decision and the first action (Karpenter, validation of a command)
 
 
@@ -134,7 +133,7 @@ def terminate(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> Disrupt
     """
     record = read(run, ports.disruptions)
     age = ports.clock.now() - run.validated if run.validated else None
-    if not record.requested and (age is None or age > FRESH):
+    if not record.requested and (age is None or age > _fresh(record, ports)):
         seconds = f"{age.total_seconds():.0f} s old" if age is not None else "missing"
         return replace(run, next=Next.READY, pause=1, why=f"the last validation is {seconds}: validating again")
     if not record.requested:
@@ -145,6 +144,10 @@ def terminate(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> Disrupt
     )
 
 
+def _fresh(record: DisruptionRecord, ports: Ports) -> timedelta:
+    return FRESH_IN_SHIFT if ports.catalog.zonal_shifts(record.cluster).shifts else FRESH
+
+
 def follow(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun:
     """Follow every termination to its end. One that was never claimed, because the step that requests it died, is
     claimed now.
@@ -153,7 +156,7 @@ def follow(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> Disruption
     terminations = ports.claims.read_all(record.to_terminate.values())
     unclaimed = [one for one in record.under_way if not is_requested(record, one, terminations.get(one))]
     if unclaimed:
-        record = _without_vanished(record, unclaimed, ports.instances, ports.disruptions)
+        record = _without_vanished(record, unclaimed, ports)
         request_terminations(record, ports, only=record.under_way)
     after = with_results(record, terminations)
     if after != record:
@@ -243,13 +246,17 @@ def _grows(record: DisruptionRecord, dropped: dict[int, str], clock: Clock) -> l
     return [f"{group} launches by its desired size {record.sizes[group]}" for group in dict.fromkeys(waiting.values())]
 
 
-def _without_vanished(
-    record: DisruptionRecord, unclaimed: Iterable[str], instances: Instances, disruptions: Disruptions
-) -> DisruptionRecord:
-    """Record instances that EC2 no longer knows as stayed: they cannot be terminated; their group has replaced them."""
-    known = instances.describe(unclaimed)
-    gone = {name: completion.STAYED for name in unclaimed if name not in known or known[name].ended}
-    return written(replace(record, ends={**record.ends, **gone}), disruptions) if gone else record
+def _without_vanished(record: DisruptionRecord, unclaimed: Iterable[str], ports: Ports) -> DisruptionRecord:
+    """Record instances as stayed that EC2 no longer knows, because their group has replaced them, and those in a zone
+    that has been shifted since: nothing is removed there.
+    """
+    known, shifts = ports.instances.describe(unclaimed), ports.catalog.zonal_shifts(record.cluster)
+    gone = {
+        name: completion.STAYED
+        for name in unclaimed
+        if name not in known or known[name].ended or shifts.reason(known[name].zone)
+    }
+    return written(replace(record, ends={**record.ends, **gone}), ports.disruptions) if gone else record
 
 
 STEPS: Mapping[str, Step[DisruptionRun]] = {

@@ -18,7 +18,7 @@ from leeward.model.subnet import Subnet
 from leeward.model.termination import LaunchOption, LaunchPlan
 from leeward.placement.accounting import Accounting, Demand, accounting_of, demand_of
 from leeward.placement.cni import CniSettings, node_ips
-from leeward.placement.restrictions import Restriction, by_claim, of_claimed, of_pod, only_zones
+from leeward.placement.restrictions import Restriction, by_claim, not_in_zones, of_claimed, of_pod, only_zones
 from leeward.placement.scene import Chance, PlacementScene
 from leeward.placement.subnets import choose_in_zone, place
 from leeward.placement.zones import judge_zones
@@ -60,6 +60,8 @@ def plan_launch(group: Group, leaving: Leaving, known: Known, chance: Chance) ->
 
     While the cores of each zone have not been recorded, the node's own zone comes first.
     """
+    if not known.subnets and (shifted := known.facts.shifts.reason(leaving.zone)):
+        return LaunchPlan(options=(), nowhere=f"nothing is known of the group's subnets, and its zone: {shifted}")
     if not known.subnets:
         why = "nothing is known of the group's subnets: the same subnet again"
         return LaunchPlan(options=(LaunchOption(subnet=leaving.subnet, zone=leaving.zone, why=why),))
@@ -96,7 +98,7 @@ def replacement_scene(group: Group, leaving: Leaving, known: Known) -> Placement
         subnets=known.subnets,
         demand=demand,
         cores=_cores(leaving, known),
-        restrictions=_restrictions(leaving),
+        restrictions=(*not_in_zones(known.facts.shifts), *_restrictions(leaving)),
         promised=_promised(known, demand),
         closed=known.facts.closed,
     )

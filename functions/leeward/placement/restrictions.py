@@ -10,6 +10,7 @@ from typing import Any
 from leeward.model import well_known
 from leeward.model.pod import Pod
 from leeward.model.subnet import Subnet
+from leeward.model.zonal_shift import ZonalShifts
 
 SUBNET_KEYS = (well_known.SUBNET_LABEL, well_known.CAST_SUBNET_LABEL)
 ZONE_KEYS = (well_known.ZONE_LABEL, "failure-domain.beta.kubernetes.io/zone", "topology.ebs.csi.aws.com/zone")
@@ -65,6 +66,18 @@ def only_zones(source: str, zones: Iterable[str]) -> Restriction:
     """Return a restriction to these zones, such as the requested ones."""
     expression = Expression(key=well_known.ZONE_LABEL, operator="In", values=tuple(sorted(zones)))
     return Restriction(source=source, terms=((expression,),))
+
+
+def not_in_zones(shifts: ZonalShifts) -> tuple[Restriction, ...]:
+    """Return the restrictions of zonal shifts: no node lands in a zone that is shifted."""
+    return tuple(
+        Restriction(
+            source=f"the {shift.sentence}",
+            terms=((Expression(key=well_known.ZONE_LABEL, operator="NotIn", values=(shift.zone,)),),),
+        )
+        for shift in shifts.shifts
+        if shift.zone
+    )
 
 
 def of_pod(name: str, spec: Mapping[str, Any]) -> tuple[Restriction, ...]:

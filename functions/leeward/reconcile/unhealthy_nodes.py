@@ -102,6 +102,8 @@ def _reason_not_ours(node: Node, group: Group | None, policy: NodePolicy | None)
 def _why_left(node: Node, group: Group, policy: NodePolicy, state: ClusterState) -> Iterator[str]:
     if paused := state.policies.pauses.voluntary(group.name):
         yield paused
+    if shifted := state.why_shifted(state.zone_of(node)):
+        yield shifted
     if not policy.repair.enabled:
         yield f"policy {policy.name} says repair.enabled: false"
     if node.instance_id in state.claimed:

@@ -12,13 +12,14 @@ from datetime import datetime
 from typing import Any
 
 from leeward.cluster.facets import Facet, Known, load
-from leeward.errors import LeewardError
+from leeward.errors import AccessDeniedError, LeewardError, ObjectGoneError
 from leeward.model.facts import ClusterFacts, Prices
 from leeward.model.group import Group
 from leeward.model.instance import Instance
 from leeward.model.node import Node
 from leeward.model.pod import FINISHED, Pod
 from leeward.model.subnet import Subnet
+from leeward.model.zonal_shift import NOT_SHIFTED, ZonalShifts
 from leeward.node_template.gathering import Looked
 from leeward.placement.cni import DAEMON_SET, variables_of
 from leeward.policy.document import ClusterPolicies, NodePolicy
@@ -58,7 +59,9 @@ def gather(
     instances = ports.instances.describe(sorted(members | {node.instance_id for node in objects.nodes} - {""}))
     subnets = ports.network.subnets(sorted({name for group in selected for name in groups[group].subnets}))
     warnings: list[str] = []
-    launches = _Launches(ports, cluster, groups, selected, instances, subnets, objects)
+    shifts = _shifts(cluster, ports.catalog, warnings)
+    usable = {name: subnet for name, subnet in subnets.items() if subnet.zone not in shifts.zones}
+    launches = _Launches(ports, cluster, groups, selected, instances, usable, objects)
     facts = launches.facts(
         known_prices(ports.price_list, ports.catalog, cluster, launches.types, launches.zones, now, warnings)
     )
@@ -82,6 +85,7 @@ def gather(
         launchables={name: launchable_of(launches.looked[name], policy, facts) for name, policy in selected.items()},
         launched_from=launched_from((groups[name] for name in selected), facts),
         claims=_claimed(ports.claims, warnings),
+        shifts=Known(shifts),
         warnings=tuple(warnings),
     )
 
@@ -244,6 +248,17 @@ def known_prices(
         warnings.append(f"prices cannot be read: {error}")
         return known
     return Prices(on_demand=on_demand, spot=spot)
+
+
+def _shifts(cluster: str, catalog: Catalog, warnings: list[str]) -> ZonalShifts:
+    """Return the zonal shifts. Without the table, or the permission to read it, none is known; raises any other error,
+    because a plan must not remove a node in a shifted zone.
+    """
+    try:
+        return catalog.zonal_shifts(cluster)
+    except (AccessDeniedError, ObjectGoneError) as error:
+        warnings.append(f"whether a zonal shift is in effect cannot be read: {error}")
+        return NOT_SHIFTED
 
 
 def _claimed(claims: Claims, warnings: list[str]) -> Facet[frozenset[str]]:

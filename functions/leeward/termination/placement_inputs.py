@@ -14,12 +14,14 @@ from leeward.model.group import Group
 from leeward.model.instance import Instance
 from leeward.model.node import Node
 from leeward.model.subnet import Subnet
+from leeward.model.zonal_shift import NOT_SHIFTED, ZonalShifts
 from leeward.placement.replacement import Known, Leaving
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.compute import Network
 from leeward.ports.kubernetes import Clusters
 from leeward.ports.records import Catalog
+from leeward.retry import retry
 from leeward.termination.instance_state import InstanceState, find_node
 
 JOINS_WITHIN = timedelta(minutes=15)  # an instance that is not a Ready node by then never takes its addresses
@@ -65,6 +67,8 @@ def load_inputs(situation: InstanceState, group: Group, ports: Ports) -> Placeme
 def _facts(cluster: str, inputs: PlacementInputs, clock: Clock, catalog: Catalog) -> ClusterFacts:
     sheets = _try(lambda: catalog.read(cluster), "the facts of fn sync", inputs)
     facts = ClusterFacts.from_sheets(sheets or {})
+    if sheets is None:
+        facts = replace(facts, shifts=_shifts(cluster, inputs, clock, catalog))
     now = clock.now()
     for kind in facts.stale(now, NEEDED):
         minutes = int((now - facts.synced[kind]).total_seconds() // 60)
@@ -73,6 +77,12 @@ def _facts(cluster: str, inputs: PlacementInputs, clock: Clock, catalog: Catalog
     if missing:
         inputs.doubts.append(f"never synced: {', '.join(kind.value for kind in missing)}")
     return facts
+
+
+def _shifts(cluster: str, inputs: PlacementInputs, clock: Clock, catalog: Catalog) -> ZonalShifts:
+    """Return the zonal shifts alone, in more than one try: a launch into a shifted zone is worse than a late one."""
+    what = "the zonal shifts"
+    return _try(lambda: retry(lambda: catalog.zonal_shifts(cluster), clock), what, inputs) or NOT_SHIFTED
 
 
 def _subnets(group: Group, facts: ClusterFacts, inputs: PlacementInputs, network: Network) -> tuple[Subnet, ...]:

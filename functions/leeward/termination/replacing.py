@@ -15,6 +15,7 @@ from leeward.model.launch_refusal import EVENT, sentence
 from leeward.model.node import Node
 from leeward.model.pod import Pod
 from leeward.model.termination import LaunchOption, LaunchPlan, Replacement, TerminationRecord
+from leeward.model.zonal_shift import ZonalShifts
 from leeward.placement.replacement import leaving_pods, plan_launch, promise_of
 from leeward.placement.scene import SeededChance
 from leeward.placement.verdict import NO_SUBNET_WITH_IPS
@@ -96,7 +97,7 @@ def _ask(situation: InstanceState, ports: Ports) -> Asked:
     if plan is None:
         plan = _plan(record, group, inputs, ports.clock, ports.catalog)
         ports.claims.plan(record.instance, plan)
-    chosen, replacement = _launch(record, group, plan, ports)
+    chosen, replacement = _launch(record, group, plan, inputs.known.facts.shifts, ports)
     _keep_promise(record, group, inputs, chosen, replacement, ports.clock, ports.catalog)
     doubts = _doubts(inputs) if record.plan is None else ()
     notices = (*doubts, *_notify(situation, inputs, chosen, replacement, ports.clock, ports.clusters))
@@ -153,9 +154,11 @@ def _keep_promise(
 
 
 def _launch(
-    record: TerminationRecord, group: Group, plan: LaunchPlan, ports: Ports
+    record: TerminationRecord, group: Group, plan: LaunchPlan, shifts: ZonalShifts, ports: Ports
 ) -> tuple[LaunchOption | None, Replacement]:
-    """Try the plan's options until one answers with anything but a lack of capacity. Return it and its answer."""
+    """Try the plan's options until one answers with anything but a lack of capacity. Return it and its answer. The
+    first may have been launched by an earlier try, so it is followed up even if its zone has been shifted since.
+    """
     while plan.options:
         option = plan.options[0]
         answer = _launch_in(record, group, option, ports)
@@ -163,7 +166,7 @@ def _launch(
             refused = "".join(f"{one}; " for one in plan.refused)
             reason = f"{refused}{option.why}" if answer.launched else f"{refused}{answer.reason}"
             return option, replace(answer, subnet=option.subnet if answer.launched else "", reason=reason)
-        plan = _without_first(plan, f"{option.zone} refused: {answer.reason}", ports.network)
+        plan = _without_first(plan, f"{option.zone} refused: {answer.reason}", shifts, ports.network)
         ports.claims.plan(record.instance, plan)
     return None, Replacement(reason="; ".join((*plan.refused, plan.nowhere) if plan.nowhere else plan.refused))
 
@@ -176,12 +179,12 @@ def _launch_in(record: TerminationRecord, group: Group, option: LaunchOption, po
     return maximum_size.launch(record, group, option.subnet, token, ports)
 
 
-def _without_first(plan: LaunchPlan, refusal: str, network: Network) -> LaunchPlan:
+def _without_first(plan: LaunchPlan, refusal: str, shifts: ZonalShifts, network: Network) -> LaunchPlan:
     """Return the plan without its first option. Time has passed since the plan was made: the next option must still
-    have its addresses.
+    have its addresses, and be in a zone that is not shifted.
     """
     refused, left = [*plan.refused, refusal], list(plan.options[1:])
-    while left and (lack := _lack(left[0], network)):
+    while left and (lack := shifts.reason(left[0].zone) or _lack(left[0], network)):
         refused.append(lack)
         left.pop(0)
     return LaunchPlan(options=tuple(left), refused=tuple(refused), nowhere=plan.nowhere)

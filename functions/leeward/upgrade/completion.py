@@ -19,6 +19,7 @@ from leeward.upgrade.eviction_failures import describe_blocked
 from leeward.upgrade.lease import read, start_next, written
 from leeward.upgrade.members import Age, Member
 from leeward.upgrade.observation import Observation, observe
+from leeward.upgrade.preflight.model import in_shifted_zone
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.run import REFUSED_UPDATE, Next, Run
 from leeward.upgrade.start import begin_next
@@ -55,8 +56,8 @@ def scale_down(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
 
 def request_offsets(record: UpgradeRecord, observation: Observation, ports: Ports) -> UpgradeRecord:
     """Assign each unassigned launch to a named node: new ones and those launched ahead before others, the emptiest
-    first; written to the record, then requested. Where the desired size is what it was, another writer took back what
-    was launched.
+    first, those in a zone with a zonal shift last; written to the record, then requested. Where the desired size is
+    what it was, another writer took back what was launched.
     """
     if record.unassigned and observation.group.desired <= record.desired:
         what = f"{', '.join(record.unassigned)}: launched ahead, and the desired size is no larger than it was"
@@ -68,7 +69,12 @@ def request_offsets(record: UpgradeRecord, observation: Observation, ports: Port
             for one in observation.preflight.members
             if one.instance.id not in taken and _may_terminate(one, record, ports.claims)
         ),
-        key=lambda one: (one.age is Age.OLD and one.instance.id not in record.ahead, _pods(observation, one), one.name),
+        key=lambda one: (
+            in_shifted_zone(observation.preflight.snapshot, one),
+            one.age is Age.OLD and one.instance.id not in record.ahead,
+            _pods(observation, one),
+            one.name,
+        ),
     )
     offsets = dict(zip(record.unassigned, (one.instance.id for one in free), strict=False))
     if offsets:
@@ -206,18 +212,24 @@ def continue_in_new_execution(run: Run, _: Mapping[str, Any], ports: Ports) -> R
 def restore_group(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
     """Remove scale-down protection, resume AZRebalance, restore the maximum size where that can be. The calls come
     first: what is recorded as Leeward's is undone again by the next execution, or at the latest by the minute
-    reconciler.
+    reconciler. While a zonal shift is in effect AZRebalance stays suspended: balancing would launch into its zone.
     """
     release_all(record.group, record.cluster, ports.clusters)
-    if record.suspended:
+    resumes = record.suspended and not ports.catalog.zonal_shifts(record.cluster).shifts
+    if resumes:
         ports.group_changes.resume(record.group, REBALANCE)
     back = record.raised_maximum and (
         _others_chose_more(record, ports.groups) or ports.group_changes.put_back_maximum(record.group, record.maximum)
     )
-    if not (record.suspended or back):
+    if not (resumes or back):
         return record
     raised = record.raised_maximum and not back
-    return replace(record, suspended=False, raised_maximum=raised, raised_to=record.raised_to if raised else 0)
+    return replace(
+        record,
+        suspended=record.suspended and not resumes,
+        raised_maximum=raised,
+        raised_to=record.raised_to if raised else 0,
+    )
 
 
 def _others_chose_more(record: UpgradeRecord, groups: Groups) -> bool:

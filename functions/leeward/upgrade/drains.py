@@ -17,7 +17,7 @@ from leeward.upgrade.creation_failures import creation_failures
 from leeward.upgrade.eviction_failures import describe_blocked, eviction_failures
 from leeward.upgrade.gate import Gate, Lack, gate_of
 from leeward.upgrade.lease import read
-from leeward.upgrade.preflight.model import others_disrupting
+from leeward.upgrade.preflight.model import others_disrupting, why_zones_wait
 from leeward.upgrade.rollout import Turn, take_turn
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.waits import (
@@ -116,6 +116,9 @@ def _drains_done(run: Run, turn: Turn, clock: Clock) -> Run:
 def _none_started(run: Run, turn: Turn, progress: str, clock: Clock, upgrades: Upgrades) -> Run:
     """Wait or fail when no node is terminating and none could start: report why, and limit the wait."""
     record, preflight = turn.record, turn.observation.preflight
+    shifted = why_zones_wait(preflight.snapshot, preflight.group)
+    if shifted and not turn.held and not waiting(preflight, record):
+        return again(run, Next.WINDOW, LONGEST, f"{progress}; the others wait for the end of the {shifted}")
     if turn.held or not to_try(preflight, record):
         reasons = {**record.reasons, **turn.held}
         causes = [f"{one.message}: {one.fix}" for one in eviction_failures(preflight, {*record.failed, *turn.held})]
@@ -123,6 +126,13 @@ def _none_started(run: Run, turn: Turn, progress: str, clock: Clock, upgrades: U
         return replace(run, next=Next.EVICTION_FAILURE, why=f"pods did not leave: {progress}: {blocked}")
     if preflight.limits.together <= 0:
         return _no_budget(run, turn, progress, clock, upgrades)
+    return _new_nodes_missing(run, turn, progress, clock, upgrades)
+
+
+def _new_nodes_missing(run: Run, turn: Turn, progress: str, clock: Clock, upgrades: Upgrades) -> Run:
+    """Wait for new nodes: without a limit where those that come ahead are in a zone with a zonal shift."""
+    record, preflight = turn.record, turn.observation.preflight
+    shifted = why_zones_wait(preflight.snapshot, preflight.group)
     record = resumed(run, record, clock, upgrades)
     failures = creation_failures(
         record, turn.observation, gate_of(turn.observation.preflight), clock.now(), exhausted=False
@@ -131,6 +141,8 @@ def _none_started(run: Run, turn: Turn, progress: str, clock: Clock, upgrades: U
         return replace(run, next=Next.CREATION_FAILURE, why="; ".join(f"{one.message}: {one.fix}" for one in failures))
     nodes = [one.instance.id for one in waiting(preflight, record)]
     record, stalled = track_wait(record, "waiting for new nodes", nodes, STALLED, clock, upgrades)
+    if stalled and shifted:
+        return again(run, Next.WINDOW, LONGEST, f"{progress}; new nodes wait for the end of the {shifted}")
     if stalled:
         why = f"{progress}: no Ready new node has come for them: look at the group's scaling activities and its budgets"
         return replace(run, next=Next.CREATION_FAILURE, why=why)

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from leeward.model import well_known
 from leeward.upgrade.members import Age, Member
-from leeward.upgrade.preflight.model import Preflight, zone_of
+from leeward.upgrade.preflight.model import Preflight, in_shifted_zone, zone_of
 from leeward.upgrade.surge.sizes import Strategy
 
 CLOCKS = timedelta(seconds=5)  # EC2 reports launches in whole seconds, and its clock differs from Leeward's
@@ -104,10 +104,11 @@ def _lacks(member: Member, expected: Mapping[str, str]) -> list[Missing]:
 
 
 def gate_of(preflight: Preflight, proven: datetime | None = None) -> Gate:
-    """Evaluate the gate in the zones that hold old nodes; with MINIMAL nothing comes first, so no zone has to have a
-    new node. `proven`: as in the record; new nodes that were launched later are not waited for.
+    """Evaluate the gate in the zones that hold old nodes, without those of a zonal shift; with MINIMAL nothing comes
+    first, so no zone has to have a new node. `proven`: as in the record; new nodes that were launched later are not
+    waited for.
     """
-    members: Sequence[Member] = preflight.members
+    members: Sequence[Member] = [one for one in preflight.members if not in_shifted_zone(preflight.snapshot, one)]
     if proven is not None:
         known = preflight.snapshot.instances
         ids = [one.instance.id for one in members]
@@ -117,7 +118,8 @@ def gate_of(preflight: Preflight, proven: datetime | None = None) -> Gate:
 
 
 def zones_to_serve(preflight: Preflight) -> frozenset[str]:
-    """Return zones that need a new node before old ones terminate."""
+    """Return zones that need a new node before old ones terminate; nothing is launched in the zone of a zonal shift."""
     if preflight.strategy is Strategy.MINIMAL:
         return frozenset()
-    return frozenset(zone_of(preflight.snapshot, member) for member in preflight.old) - {""}
+    zones = frozenset(zone_of(preflight.snapshot, member) for member in preflight.old)
+    return zones - {""} - preflight.snapshot.shifted_zones

@@ -73,8 +73,9 @@ def policy_of(cluster: str, group: Group, clusters: Clusters) -> NodePolicy | No
 
 
 def observe(record: UpgradeRecord, ports: Ports, inputs: PreflightInputs | None = None) -> Observation:
-    """Observe with three lists of the cluster, one DescribeAutoScalingGroups, one DescribeInstances; with budgets for
-    Upgrade, the cluster's groups, and one read of the table for its run and for each other group of the policy.
+    """Observe with three lists of the cluster, one DescribeAutoScalingGroups, one DescribeInstances, one read of the
+    table for zonal shifts; with budgets for Upgrade, the cluster's groups, and one read of the table for its run and
+    for each other group of the policy.
     """
     group = described(record.group, ports.groups)
     policies = ports.clusters.policies(record.cluster)
@@ -95,6 +96,7 @@ def observe(record: UpgradeRecord, ports: Ports, inputs: PreflightInputs | None 
         instances=instances,
         hooks={group.name: ports.groups.hooks(group.name)},
         terminating=terminating_elsewhere(record, others, ports).all,
+        shifts=Known(ports.catalog.zonal_shifts(record.cluster)),
     )
     given = inputs or PreflightInputs(force=record.request.force, selected=policy is not None)
     preflight = Preflight.of(snapshot, group, chosen, record.target, given, only_ready=True)

@@ -17,10 +17,10 @@ from leeward.ports.records import Upgrades
 from leeward.upgrade.control import Hold, Move, Permission, permission
 from leeward.upgrade.lease import written
 from leeward.upgrade.observation import Observation
-from leeward.upgrade.preflight.model import Preflight
-from leeward.upgrade.record import UpgradeRecord
+from leeward.upgrade.preflight.model import Preflight, why_zones_wait
+from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.run import Next, Run
-from leeward.upgrade.waves.drain_selection import still_there
+from leeward.upgrade.waves.drain_selection import still_there, with_decrement
 
 SHORTEST, LONGEST = 2, 30  # seconds of a pause
 HELD: Mapping[Hold, Next] = {
@@ -36,7 +36,13 @@ MOST_NAMED = 5  # nodes of a failure; the others are blocked by the same objects
 
 
 def allowed(record: UpgradeRecord, observation: Observation, clock: Clock) -> Permission:
-    """Return the permission. A rollback keeps no canary."""
+    """Return the permission. A rollback keeps no canary. A group whose launches Leeward does not place is held during a
+    zonal shift away from one of its zones.
+    """
+    shifted = why_zones_wait(observation.preflight.snapshot, observation.group)
+    if shifted and not with_decrement(record) and record.control is ControlRequest.RUN:
+        why = f"{shifted}: the group would launch in that zone by itself"
+        return Permission(move=Move.HOLD, hold=Hold.WINDOW, why=why)
     begun = record.finished + len(record.under_way)  # a canary whose drain has failed does not count
     update = observation.policy.update
     update = replace(update, canary=Canary()) if record.rolling_back else update

@@ -8,6 +8,7 @@ import pytest
 from leeward.cluster.facets import Known
 from leeward.disruption.candidates import candidates
 from leeward.policy.document import DrainPolicy
+from tests.fakes.builders import shifted
 from tests.unit.disruption.fleet import NOON, a_fleet, a_policy, rules
 
 
@@ -63,6 +64,13 @@ def test_nodes_that_are_left_alone(node, reported):
     found = why(a_fleet().node("n1", **node))
     assert found.startswith(reported)
     assert bool(found) == bool(reported)
+
+
+def test_a_node_in_a_zone_with_a_zonal_shift_stays_and_others_do_not():
+    fleet = a_fleet().node("n1", zone="us-east-1a").node("n2", zone="us-east-1b")
+    fleet = fleet.having(shifts=Known(shifted("us-east-1a")))
+    assert why(fleet).startswith("zonal shift away from us-east-1a (autoshift since")
+    assert why(fleet, "n2") == ""
 
 
 def test_a_group_that_no_policy_selects_is_not_ours():

@@ -108,6 +108,20 @@ def test_what_could_not_be_returned_is_returned_by_the_sweeper(system):
     assert system.groups.by_name["web-a"].suspended == ()
 
 
+def test_azrebalance_stays_suspended_while_a_zonal_shift_lasts_and_is_resumed_afterwards(system):
+    record = a_disruption(cluster="blue", groups=("web-a",), suspended=("web-a",))
+    system.disruptions.write(record.closed(DisruptionOutcome.DONE, "done", system.clock.now()))
+    system.group_changes.suspend("web-a", "AZRebalance")
+    system.shift("us-east-1b")
+    reconcile_disruption("blue", system.ports)
+    assert system.disruptions.records["blue"].suspended == ("web-a",)
+    assert system.groups.by_name["web-a"].suspended == ("AZRebalance",)
+    system.shift()
+    reconcile_disruption("blue", system.ports)
+    assert system.disruptions.records["blue"].suspended == ()
+    assert system.groups.by_name["web-a"].suspended == ()
+
+
 def test_a_paused_cluster_is_not_looked_at(system):
     system.clusters.policies_of["blue"] = pausing(system.clusters.policies("blue"))
     assert decide_once(system.ports).paused == ["blue"]

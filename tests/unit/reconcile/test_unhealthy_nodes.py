@@ -5,13 +5,13 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.cluster.facets import Known
+from leeward.cluster.facets import Known, Unavailable
 from leeward.model.group import Group
 from leeward.model.node import Taint
 from leeward.policy.document import NodePolicy, RepairPolicy, Selector
 from leeward.reconcile.unhealthy_nodes import Act, verdicts
-from tests.fakes.builders import pausing
-from tests.unit.reconcile.health import NOON, a_cluster, a_group, a_node, a_state, impaired, minutes, policies
+from tests.fakes.builders import pausing, shifted
+from tests.unit.reconcile.health import NOON, ZONES, a_cluster, a_group, a_node, a_state, impaired, minutes, policies
 
 
 def of(state, name="a1"):
@@ -33,6 +33,15 @@ class TestEvidence:
 
     def test_one_that_is_not_ready_for_the_policys_time_is_replaced(self):
         assert reported(a_cluster(5, ill={"a1": 30})) == (Act.REPLACE, "NotReady (NodeStatusUnknown) for 30 min")
+
+    def test_in_a_zone_with_a_zonal_shift_it_is_left(self):
+        act, reason = reported(a_cluster(5, ill={"a1": 30}, shifts=Known(shifted(ZONES[0]))))
+        assert act is Act.LEFT
+        assert reason.startswith("zonal shift away from us-east-1a (autoshift since")
+
+    def test_while_the_zonal_shifts_cannot_be_read_no_node_is_replaced(self):
+        state = a_cluster(5, ill={"b2": 30}, shifts=Unavailable("the table does not answer"))
+        assert acting(state) == set()
 
     def test_before_that_it_is_waited_for(self):
         found = of(a_cluster(5, ill={"a1": 29}))

@@ -64,6 +64,19 @@ def returned(system):
     return (there.maximum, there.suspended) == (10, ("ReplaceUnhealthy",))
 
 
+def test_azrebalance_stays_suspended_while_a_zonal_shift_lasts_and_the_reconciler_resumes_it_afterwards():
+    system = rolling(finished=1)
+    system.shift("us-east-1b")
+    assert step(system, "restore").next is Next.UPGRADED
+    assert (record(system).suspended, record(system).raised_maximum) == (True, False)
+    assert "AZRebalance" in group(system).suspended
+    assert reconcile_upgrades([group(system)], system.ports) == []
+    system.shift()
+    assert reconcile_upgrades([group(system)], system.ports) == [GROUP]
+    assert returned(system)
+    assert not record(system).suspended
+
+
 def test_a_completed_upgrade_puts_maxsize_back_resumes_azrebalance_and_uncordons():
     system = rolling(finished=1)
     assert step(system, "restore").next is Next.UPGRADED

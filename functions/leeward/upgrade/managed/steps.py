@@ -20,7 +20,7 @@ from leeward.ports.records import Upgrades
 from leeward.upgrade.alarms import watch_of, with_alarms
 from leeward.upgrade.capacity_ledger import LONGEST_REASON, MOST_REASONS, with_warning
 from leeward.upgrade.completion import STEPS as END_STEPS
-from leeward.upgrade.control import Move, Permission, limits, permission
+from leeward.upgrade.control import Hold, Move, Permission, limits, permission
 from leeward.upgrade.lease import read, wait_for_disruption, written
 from leeward.upgrade.managed import target as managed_target
 from leeward.upgrade.managed.failures import is_creation, is_eviction, why_no_nodes, why_pods_stay
@@ -107,8 +107,14 @@ def _hold(record: UpgradeRecord, ports: Ports) -> tuple[UpgradeRecord, Permissio
     """
     if record.rolling_back:
         return record, None
-    policy = policy_of(record.cluster, described(record.group, ports.groups), ports.clusters)
+    group = described(record.group, ports.groups)
+    policy = policy_of(record.cluster, group, ports.clusters)
     policies = ports.clusters.policies(record.cluster)
+    shifts = ports.catalog.zonal_shifts(record.cluster)
+    shifted = next((reason for zone in group.zones if (reason := shifts.reason(zone))), "")
+    if shifted:
+        why = f"{shifted}: EKS would replace nodes in that zone"
+        return record, Permission(move=Move.HOLD, hold=Hold.WINDOW, why=why)
     paused = policies.pauses.voluntary(record.group)
     update = replace(policy.update if policy is not None else UpdatePolicy(), canary=Canary())
     now = ports.clock.now()

@@ -214,6 +214,17 @@ def zone_of(snapshot: ClusterSnapshot, member: Member) -> str:
     return (snapshot.zone_of(member.node) if member.node is not None else "") or member.instance.zone
 
 
+def in_shifted_zone(snapshot: ClusterSnapshot, member: Member) -> bool:
+    """Return whether the member is in a zone that a zonal shift keeps as it is: no wave takes it, no gate waits."""
+    return zone_of(snapshot, member) in snapshot.shifted_zones
+
+
+def why_zones_wait(snapshot: ClusterSnapshot, group: Group) -> str:
+    """Return the zonal shift away from a zone of the group, empty if there is none."""
+    reasons = (snapshot.why_shifted(zone) for zone in group.zones)
+    return next((reason for reason in reasons if reason), "")
+
+
 def policy_zones(snapshot: ClusterSnapshot, group: Group, members: Sequence[Member], policy: NodePolicy) -> list[str]:
     """Return the zone of each node that the policy's budgets count: the group's members, and nodes
     of its other groups.

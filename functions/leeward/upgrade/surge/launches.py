@@ -68,7 +68,7 @@ def _pace(preflight: Preflight, old: Collection[Member]) -> int:
 
 def _increment(preflight: Preflight, record: UpgradeRecord, old: int) -> int | None:
     """Return one for each zone first, then one by one while a zone is without a new node."""
-    zones = {zone_of(preflight.snapshot, one) for one in preflight.old}
+    zones = {zone_of(preflight.snapshot, one) for one in preflight.old} - preflight.snapshot.shifted_zones
     served = {zone_of(preflight.snapshot, one) for one in preflight.members if one.age is Age.NEW}
     present = {one.instance.id for one in preflight.members}
     if record.orders or record.ahead.keys() - present:
@@ -91,6 +91,8 @@ def places_for(
     facts, known = _facts(observation, catalog), _subnets(observation.group, network)
     places: list[tuple[str, str]] = []
     for zone in zones:
+        if facts.shifts.reason(zone):
+            continue
         mine = [one for one in known if one.zone == zone]
         mine = [one for one in mine if one.id not in avoid] or mine
         option = _choose(observation, facts, mine, f"{observation.group.name}/{zone}/{len(places)}")

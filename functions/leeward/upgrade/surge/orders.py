@@ -20,6 +20,7 @@ from leeward.upgrade.capacity_ledger import with_warning
 from leeward.upgrade.lease import written
 from leeward.upgrade.members import Age
 from leeward.upgrade.observation import Observation, described
+from leeward.upgrade.preflight.model import why_zones_wait
 from leeward.upgrade.record import Order, SurgeNode, UpgradeRecord, launch_token
 from leeward.upgrade.surge.launches import places_for
 
@@ -116,6 +117,9 @@ def raise_desired_size(record: UpgradeRecord, observation: Observation, ports: P
     """
     if not record.refusal or record.others_scaled is not None:
         return record
+    snapshot = observation.preflight.snapshot
+    if not record.wanted and why_zones_wait(snapshot, observation.group):
+        return record  # the group would choose the zone by itself
     if not record.wanted:
         missing = max(min(record.surge, len(observation.preflight.old)) - len(record.ahead), 0)
         group = ports.groups.describe([record.group])[record.group]

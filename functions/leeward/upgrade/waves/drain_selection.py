@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from leeward.model.pod import Pod
 from leeward.upgrade.members import Age, Member
-from leeward.upgrade.preflight.model import FOR_WAVES, Preflight, zone_of
+from leeward.upgrade.preflight.model import FOR_WAVES, Preflight, in_shifted_zone, zone_of
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.surge.sizes import Strategy
 from leeward.upgrade.waves.early_starts import PodCapacity, early_starts
@@ -29,11 +29,15 @@ class Start:
 
 
 def waiting(preflight: Preflight, record: UpgradeRecord) -> tuple[Member, ...]:
-    """Return old members without a termination request: one that ends for another reason is waited for."""
+    """Return old members without a termination request: one that ends for another reason is waited for. Those in a zone
+    with a zonal shift stay until it is over.
+    """
     return tuple(
         one
         for one in preflight.old
-        if one.instance.id not in record.under_way and not (one.node is not None and one.node.tainted)
+        if one.instance.id not in record.under_way
+        and not (one.node is not None and one.node.tainted)
+        and not in_shifted_zone(preflight.snapshot, one)
     )
 
 
@@ -74,7 +78,7 @@ def starts(
     else:
         left = limits.together - _missing(preflight, record)
         at_most = max(left if at_most is None else min(left, at_most), 0)
-    booting = [new for new in record.unassigned if new not in ready] if capacity and with_decrement(record) else []
+    booting = _booting(preflight, record, ready) if capacity and with_decrement(record) else []
     nodes: list[WaveNode] = []
     if _any_may_start(preflight, record, candidates, busy, limits, [*ready, *booting]):
         nodes = _preferred(preflight, candidates, seed)
@@ -88,6 +92,11 @@ def starts(
     if at_most is not None:
         names = names[:at_most]
     return _with_offsets(preflight, record, names, ready)
+
+
+def _booting(preflight: Preflight, record: UpgradeRecord, ready: Sequence[str]) -> list[str]:
+    shifted = preflight.snapshot.shifted_zones
+    return [new for new in record.unassigned if new not in ready and record.ahead[new].zone not in shifted]
 
 
 def _any_may_start(
@@ -120,13 +129,16 @@ def _preferred(preflight: Preflight, candidates: Mapping[str, Member], seed: int
 
 def _ready_surge(preflight: Preflight, record: UpgradeRecord) -> list[str]:
     """Return new instances that no node offsets yet and whose node is Ready. One that is gone was replaced by its
-    group: it counts when no new node is still expected.
+    group: it counts when no new node is still expected. One in a zone with a zonal shift serves nothing.
     """
+    shifted = preflight.snapshot.shifted_zones
     new = {one.instance.id: one for one in preflight.members}
     settled = all(one.node is not None and one.node.ready for one in new.values() if one.age is Age.NEW)
     ready = []
     for name in record.unassigned:
         member = new.get(name)
+        if record.ahead[name].zone in shifted:
+            continue
         if settled if member is None else (member.node is not None and member.node.ready):
             ready.append(name)
     return ready

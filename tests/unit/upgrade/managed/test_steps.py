@@ -46,6 +46,17 @@ def watched(system, run):
     return step(system, "watch-managed", run)
 
 
+def test_during_a_zonal_shift_no_update_of_eks_is_started(system):
+    run = begun(system, launchTemplateVersion="2")
+    system.shift(system.groups.by_name[GROUP].zones[0])
+    run = step(system, "start-managed", run)
+    assert run.next is Next.WINDOW
+    assert "EKS would replace nodes in that zone" in run.why
+    assert not system.upgrades.records[GROUP].update
+    system.shift()
+    assert step(system, "start-managed", run).next is Next.WAIT
+
+
 def test_a_managed_group_is_handed_to_eks_and_nothing_is_written_through_auto_scaling(system):
     run = begun(system, launchTemplateVersion="2")
     assert run.next is Next.MANAGED
