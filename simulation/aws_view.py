@@ -1,9 +1,10 @@
 """Part of the world's view (`view.WorldView`) that only the rules about images and managed node groups read."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Protocol
 
 from simulation.aws.managed import SimUpdate
+from simulation.aws.recovery import Shifted
 from simulation.ordered import Ordered
 
 
@@ -47,6 +48,21 @@ class AwsView(Protocol):
     @property
     def updates(self) -> Mapping[str, SimUpdate]:
         """Updates of managed node groups that EKS has accepted, by id, oldest first."""
+        ...
+
+    @property
+    def shifted(self) -> Sequence[Shifted]:
+        """Zonal shifts of the cluster, in the order in which they began."""
+        ...
+
+    @property
+    def known_shifts(self) -> Set[str]:
+        """Zones of a shift by what we have written into the table."""
+        ...
+
+    @property
+    def switched(self) -> Sequence[tuple[str, str, bool]]:
+        """Processes of groups that we have suspended (True) or resumed, as (group, process, suspended)."""
         ...
 
     def images_of(self, nodegroup: str) -> Sequence[str]:

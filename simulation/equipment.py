@@ -16,6 +16,7 @@ from simulation.managed_fleet import manage_some
 from simulation.owners import set_desired, terminate
 from simulation.site import Site
 from simulation.world import World
+from simulation.zonal_shifts import SHIFTS_EVERY, ZonalShifts
 
 UNINITIALIZED = {"key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule"}
 PROVIDER_AFTER = (2.0, 40.0)  # seconds from a node's registration until the cloud controller knows it
@@ -89,6 +90,11 @@ class Equipment:
     def warm_launches(self) -> None:
         """Make a group one smaller, and larger again, as a scaling policy does."""
         self._every(BREATHES_EVERY, self._breathe)
+
+    def zonal_shifts(self) -> None:
+        """Shift the traffic of the cluster away from a zone now and then."""
+        shifts = ZonalShifts(self._world, Random(f"{self._world.seed}/{Feature.ZONAL_SHIFT}"))
+        self._every(SHIFTS_EVERY, shifts.shift)
 
     def workers(self) -> None:
         """Let functions work in threads."""
@@ -274,6 +280,7 @@ def _equip(equipment: Equipment, features: frozenset[Feature]) -> None:
         Feature.ALIASES: equipment.image_aliases,
         Feature.ALARMS: equipment.alarms,
         Feature.BLOCKS: equipment.capacity_blocks,
+        Feature.ZONAL_SHIFT: equipment.zonal_shifts,
         Feature.WORKERS: equipment.workers,
     }
     for feature in sorted(features & put.keys()):

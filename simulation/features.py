@@ -63,6 +63,7 @@ class Feature(StrEnum):
     BLOCKS = "capacity blocks end"  # the warnings about some of them are lost
     ALARMS = "alarms ring"  # CloudWatch alarms that policies name; they are deleted now and then
     ALIASES = "images behind an alias"  # SSM parameters whose image changes
+    ZONAL_SHIFT = "zonal shift"  # ARC shifts traffic away from a zone now and then, and some of its events are lost
 
     TWO_CLUSTERS = "two clusters"  # served by one deployment, each with its own API
     WORKERS = "several workers"  # functions handle several records, nodes or clusters in threads
@@ -76,6 +77,7 @@ INDEPENDENT: Mapping[Feature, float] = {
     Feature.BLOCKS: 0.1,
     Feature.WORKERS: 0.5,
     Feature.TWO_CLUSTERS: 0.1,
+    Feature.ZONAL_SHIFT: 0.1,
 }
 """Feature -> probability for one seed. Each is drawn from its own random stream: to add one here changes no other
 feature of any seed."""

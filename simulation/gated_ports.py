@@ -10,7 +10,6 @@ from leeward.ports.eks import Nodegroups
 from leeward.ports.executions import NamedExecutions
 from leeward.ports.kubernetes import Clusters
 from simulation.aws import events
-from simulation.aws.catalog import SimCatalog
 from simulation.aws.executions import SimExecutions, SimNamedExecutions
 from simulation.aws.network import KnownSimNodegroups, SimLaunchSources, SimNetwork, SimNodegroups, SimPriceList
 from simulation.aws.ports import SimInstances
@@ -44,7 +43,7 @@ def ports_of(
         instances=gated(SimInstances(fleet), "instances"),
         network=gated(SimNetwork(fleet, gate), "network"),
         price_list=gated(SimPriceList(), "price list"),
-        catalog=gated(SimCatalog(), "catalog"),
+        catalog=gated(system.catalog, "catalog"),
         nodegroups=_known_nodegroups(system, gate, invocations, timeline, said),
         launches=gated(launches, "launches"),
         groups=gated(system.groups, "groups"),

@@ -26,6 +26,7 @@ from simulation.node_rules import NodeRules
 from simulation.rule import Rule, Violation
 from simulation.upgrade_rules import Members, Pace
 from simulation.view import WorldView
+from simulation.zone_rules import ZoneRules
 
 __all__ = ["Checker", "HookCall", "Rule", "Violation", "WorldView", "check"]
 
@@ -63,6 +64,7 @@ class Checker:
         self._pace, self._members, self._spent, self._alarmed = Pace(), Members(), Spent(), Alarmed()
         self._blocks = CapacityBlocks()
         self._foreign_taints, self._images, self._managed = ForeignTaints(), ImageRules(), ManagedRules()
+        self._zones = ZoneRules()
         self._always = self._rules()
 
     def after_event(self, view: WorldView) -> list[Violation]:
@@ -135,6 +137,10 @@ class Checker:
             (Rule.MANAGED, self._managed.written),
             (Rule.MANAGED_ASKED, self._managed.asked),
             (Rule.MANAGED_DONE, self._managed.ended),
+            (Rule.SHIFT_KNOWN, self._zones.learned),
+            (Rule.SHIFT_LAUNCH, self._zones.launches),
+            (Rule.SHIFT_BALANCE, self._zones.balances),
+            (Rule.SHIFT_REMOVAL, self._zones.removals),
         )
 
     def _evictions(self, view: WorldView) -> Iterator[str]:

@@ -63,6 +63,10 @@ class Rule(StrEnum):
     MANAGED_ASKED = "EKS is asked for what operators have asked, by force only where they or the policy say so"
     BLOCK = "the instances of a Capacity Block are drained before EC2 ends them"
     ALARM = "no node is started by an upgrade or a run while an alarm of its policy rings for longer than 30 s"
+    SHIFT_KNOWN = "a zonal shift is known to us within a minute"
+    SHIFT_LAUNCH = "no launch of ours into a zone with a zonal shift"
+    SHIFT_BALANCE = "AZRebalance is not resumed by us during a zonal shift"
+    SHIFT_REMOVAL = "no voluntary removal of a node in a zone with a zonal shift"
     MANAGED_DONE = "an upgrade of a managed node group is done when EKS has every node there"
 
 

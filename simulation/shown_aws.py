@@ -1,9 +1,10 @@
 """View of a world's images, parameters and managed node groups (`aws_view.AwsView`)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from simulation.aws.fleet import SimFleet
 from simulation.aws.managed import SimUpdate
+from simulation.aws.recovery import Shifted
 from simulation.ordered import Ordered
 from simulation.system import System
 
@@ -13,6 +14,7 @@ class ShownAws:
 
     fleet: SimFleet
     system: System
+    cluster_name: str
 
     def image(self, instance: str) -> str:
         """Return the image that the fleet remembers."""
@@ -53,6 +55,21 @@ class ShownAws:
     def updates(self) -> Mapping[str, SimUpdate]:
         """Updates of EKS."""
         return self.system.managed_updates.updates
+
+    @property
+    def shifted(self) -> Sequence[Shifted]:
+        """Shifts of this cluster."""
+        return self.system.recovery.history(self.cluster_name)
+
+    @property
+    def known_shifts(self) -> Set[str]:
+        """Zones, as the sheet has them."""
+        return self.system.catalog.zonal_shifts(self.cluster_name).zones
+
+    @property
+    def switched(self) -> Sequence[tuple[str, str, bool]]:
+        """Processes of any cluster's groups."""
+        return self.system.changes.switched
 
     def images_of(self, nodegroup: str) -> Sequence[str]:
         """Return the images as the versions of the template name them."""

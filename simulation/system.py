@@ -21,6 +21,7 @@ from simulation.aws.alarms import SimAlarms
 from simulation.aws.applied_policies import SimPolicyStore
 from simulation.aws.balancers import SimLoadBalancers, balanced
 from simulation.aws.bus import ENDED_BADLY, USUALLY, Bus
+from simulation.aws.catalog import SimCatalog
 from simulation.aws.changes import SimGroupChanges
 from simulation.aws.disruption_books import DisruptionBooks
 from simulation.aws.disruptions import SimDisruptions
@@ -96,7 +97,7 @@ class System:
         self.machine = self.machines[NODE_TERMINATION]
         self.pauses = SimPauses()
         self.policy_store = SimPolicyStore()
-        self.recovery = SimRecovery()
+        self.recovery, self.catalog = SimRecovery(), SimCatalog()
         clock = SimClock(parts.timeline, parts.invocations)
         self.clusters = SimClusters(lambda: KnownPauses(self.pauses.read, clock), parts.invocations.environment)
         self.each: Executor = in_turn  # of what functions do for several records, nodes or clusters at a time

@@ -31,6 +31,8 @@ USUALLY = 0.5  # seconds from source to queue
 def let_through(event: Event) -> bool:
     """Return whether infra's rules match the event."""
     key = (event["source"], event["detail-type"])
+    if key[0] == "aws.arc-zonal-shift":
+        return True
     if key not in DETAIL_TYPES:
         return False
     if key[1] == STATE_CHANGE:

@@ -107,6 +107,12 @@ def lifecycle_action(id_: str, hook: LifecycleHook, instance: str, token: str, n
     return event(id_, "aws.autoscaling", f"EC2 Instance-{kind} Lifecycle Action", now, detail)
 
 
+def zonal_shift(id_: str, detail_type: str, zone_id: str, now: datetime) -> Event:
+    """Build ARC's event of a shift away from the zone; it names no cluster."""
+    detail = {"version": "0.0.1", "data": "", "metadata": {"awayFrom": zone_id, "notes": ""}}
+    return event(id_, "aws.arc-zonal-shift", detail_type, now, detail)
+
+
 def execution_status(id_: str, name: str, status: str, now: datetime) -> Event:
     """Build the event by which Step Functions reports how an execution ended."""
     detail = {"stateMachineArn": STATE_MACHINE, "name": name, "status": status}

@@ -81,6 +81,10 @@ class Notices:
         if not member.leaving and member.id not in group.replacing:
             group.replacing[member.id] = self._fleet.launch(group, member.zone).id
 
+    def zonal_shift(self, detail_type: str, zone_id: str) -> None:
+        """Send ARC's event of a shift away from the zone."""
+        self._fleet.emit(events.zonal_shift, detail_type, zone_id)
+
     def maintenance(self, member: SimInstance, starts: float, arn: str = "") -> str:
         """Announce maintenance by AWS Health, again where `arn` names an event that is known; return the
         event's ARN.

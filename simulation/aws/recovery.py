@@ -1,6 +1,6 @@
 """Application Recovery Controller: the zonal shifts that are in effect for each cluster."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from leeward.model.zonal_shift import ShiftKind, ShiftSource, ZonalShift
@@ -13,11 +13,21 @@ def zone_id_of(zone: str) -> str:
     return f"{ZONE_IDS}{ord(zone[-1]) - ord('a') + 1}"
 
 
+@dataclass(slots=True, kw_only=True)
+class Shifted:
+    """Shift as the rules see it, times in seconds since 1970. `ended` None: it is in effect."""
+
+    zone: str
+    began: float
+    ended: float | None = None
+
+
 class SimRecovery:
     """Shifts by cluster. A shift with an expiry ends by itself, without an event."""
 
     def __init__(self) -> None:
         self._shifts: dict[str, list[ZonalShift]] = {}
+        self._history: dict[str, list[Shifted]] = {}
 
     def start(
         self, cluster: str, zone_id: str, kind: ShiftKind, since: datetime, until: datetime | None = None
@@ -27,6 +37,14 @@ class SimRecovery:
         others = [one for one in self._shifts.get(cluster, ()) if one.zone_id != zone_id]
         self._shifts[cluster] = [*others, shift]
         return shift
+
+    def history(self, cluster: str) -> list[Shifted]:
+        """Return the shifts of the cluster, in the order in which they began; who plays them adds to it."""
+        return self._history.setdefault(cluster, [])
+
+    def in_effect(self, cluster: str) -> bool:
+        """Return whether a shift of the cluster is not over yet, expired ones too."""
+        return bool(self._shifts.get(cluster))
 
     def end(self, cluster: str, zone_id: str) -> None:
         """End the shift away from the zone."""

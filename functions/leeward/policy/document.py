@@ -213,6 +213,12 @@ class TemplatePolicy:
     ttl: timedelta = timedelta(seconds=60)
 
 
+class OnShift(StrEnum):
+    """Action on a zonal shift. `hold`: nothing is launched or voluntarily removed in the zone."""
+
+    HOLD = "hold"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePolicy:
     """One policy document."""
@@ -229,6 +235,7 @@ class NodePolicy:
     repair: RepairPolicy = RepairPolicy()
     cni: Mapping[str, str] = field(default_factory=dict)
     template: TemplatePolicy = TemplatePolicy()
+    on_shift: OnShift = OnShift.HOLD
 
 
 DEFAULT_HEADER = "Leeward-Secret"

@@ -78,6 +78,7 @@ def _node_policy(metadata: Section, spec: Section) -> NodePolicy:
         repair=sections.repair(spec),
         cni=sections.cni(spec),
         template=sections.template(spec),
+        on_shift=sections.on_shift(spec),
     )
 
 

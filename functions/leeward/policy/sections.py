@@ -17,6 +17,7 @@ from leeward.policy.document import (
     Heartbeat,
     InterruptionPolicy,
     OnAlarm,
+    OnShift,
     Rebalance,
     RepairPolicy,
     Requirement,
@@ -245,6 +246,15 @@ def cni(spec: Section) -> dict[str, str]:
     with spec.section("placement") as placement, placement.section("cni") as section:
         values = {name: section.read(name, None, _variable, expected) for name in CNI_VARIABLES}
     return {name: value for name, value in values.items() if value is not None}
+
+
+def on_shift(spec: Section) -> OnShift:
+    """Read `spec.zones.onShift`. `prescale` is reserved for capacity that is launched in the other zones."""
+    with spec.section("zones") as section:
+        if section.raw("onShift") == "prescale":
+            section.refuse("onShift", "hold (prescale is not available yet)")
+            return OnShift.HOLD
+        return OnShift(section.word("onShift", OnShift.HOLD, tuple(OnShift)))
 
 
 def template(spec: Section) -> TemplatePolicy:

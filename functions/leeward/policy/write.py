@@ -102,6 +102,7 @@ def _policy_spec(policy: NodePolicy) -> dict[str, Any]:
         **({"repair": _repair(policy.repair)} if policy.repair.enabled else {}),
         "placement": {"cni": dict(policy.cni)},
         "template": {"precedence": policy.template.precedence, "ttl": format_duration(policy.template.ttl)},
+        "zones": {"onShift": policy.on_shift.value},
     }
 
 

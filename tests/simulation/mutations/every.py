@@ -13,6 +13,7 @@ from tests.simulation.mutations.managing import OF_MANAGED_GROUPS
 from tests.simulation.mutations.plant import Planted
 from tests.simulation.mutations.planted import PLANTED
 from tests.simulation.mutations.reconciling import OF_RECONCILER
+from tests.simulation.mutations.shifting import OF_SHIFTS
 from tests.simulation.mutations.upgrading import OF_UPGRADES
 
 EVERY: tuple[Mutation, ...] = (
@@ -24,6 +25,7 @@ EVERY: tuple[Mutation, ...] = (
     *OF_MANAGED_GROUPS,
     *OF_ALIASES,
     *OF_CLUSTERS,
+    *OF_SHIFTS,
 )
 VERSION = __version__
 

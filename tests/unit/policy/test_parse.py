@@ -455,6 +455,8 @@ REFUSALS = [  # spec, path, found, part of what was expected
         "text that is not empty",
     ),
     ({"finalizer": "true"}, "finalizer", '"true"', "true or false"),
+    ({"zones": {"onShift": "prescale"}}, "zones.onShift", '"prescale"', "hold (prescale is not available yet)"),
+    ({"zones": {"onShift": "evacuate"}}, "zones.onShift", '"evacuate"', "one of hold"),
     ({"repair": {"maxUnhealthy": "20 %"}}, "repair.maxUnhealthy", '"20 %"', "a share such as 10%"),
     (
         {"placement": {"cni": {"WARM_ENI_TARGETS": "1"}}},
