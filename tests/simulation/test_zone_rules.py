@@ -6,6 +6,8 @@ from leeward.model.termination import Cause, CauseKind
 from simulation.aws.recovery import Shifted
 from simulation.case import Case
 from simulation.features import Feature
+from simulation.invariants import Checker
+from simulation.rule import Rule
 from simulation.zone_rules import ZoneRules
 from tests.fakes.builders import GROUP, ZONE, a_group
 from tests.simulation.view_stand_in import INSTANCE, World, a_record
@@ -76,3 +78,29 @@ def test_a_world_with_the_feature_shifts_zones_and_cordons_their_nodes():
     assert all(shift.ended is not None for shift in world.shifted)
     assert any("ARC shifts" in line for line in outcome.story)
     assert outcome.violations == ()
+
+
+def reported(checker, world):
+    return [violation.rule for violation in checker.after_event(world)]
+
+
+def test_the_checker_asks_each_rule_while_a_shift_lasts(world):
+    checker = Checker()
+    assert reported(checker, world) == []
+    world.known_shifts = {ZONE}
+    assert reported(checker, world) == []
+    world.clock.advance(minutes=5)
+    world.launches.append(("leeward-upgrade-1", "i-new"))
+    assert reported(checker, world) == [Rule.SHIFT_LAUNCH]
+    world.switched.append((GROUP, "AZRebalance", False))
+    assert reported(checker, world) == [Rule.SHIFT_BALANCE]
+    cause = Cause(id="disruption#blue#1#i-a", kind=CauseKind.DRIFTED, at=world.clock.now())
+    world.records[INSTANCE] = a_record(causes=(cause,))
+    assert reported(checker, world) == [Rule.SHIFT_REMOVAL]
+
+
+def test_the_checker_reports_a_shift_that_stays_unknown(world):
+    checker = Checker()
+    assert reported(checker, world) == []
+    world.clock.advance(minutes=2)
+    assert reported(checker, world) == [Rule.SHIFT_KNOWN]
