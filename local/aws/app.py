@@ -12,6 +12,7 @@ from local.aws.control import Control
 from local.aws.prices import Prices
 from local.aws.recording import Recording
 from local.aws.requested import Home, requested
+from local.aws.zonal_shifts import ZonalShifts, one_segment
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -30,13 +31,14 @@ class Gateway:
         recording: Recording,
         injected: faults.Faults,
         prices: Prices,
+        zonal_shifts: ZonalShifts,
         home: Home,
     ) -> None:
         self._inner = inner
         self._control = control
         self._recording = recording
         self._faults = injected
-        self._prices = prices
+        self._prices, self._zonal_shifts = prices, zonal_shifts
         self._home = home
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
@@ -59,13 +61,16 @@ class Gateway:
     def _intercept(self, scope: Mapping[str, Any], body: bytes) -> Answer | None:
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         query = scope.get("query_string", b"").decode("latin-1")
-        call = recognise(scope["method"], scope["path"], query, headers, body)
+        path = one_segment(scope["path"])
+        call = recognise(scope["method"], path, query, headers, body)
         if call is None:
             return None
         if call.function is not None:
-            self._recording.add(call, requested(call, scope["path"], query, body, self._home))
+            self._recording.add(call, requested(call, path, query, body, self._home))
         fault = self._faults.take(call)
-        return self._prices.answer(call, body) if fault is None else faults.answer(fault, call)
+        if fault is not None:
+            return faults.answer(fault, call)
+        return self._prices.answer(call, body) or self._zonal_shifts.answer(call, path)
 
 
 async def _read(receive: Receive) -> tuple[bytes, Receive]:

@@ -125,6 +125,11 @@ def _cluster(_call: Call, given: Mapping[str, Any], path: str, home: Home) -> It
     yield Requested(resource=home.arn("eks", f"nodegroup/{cluster}/{group}/id" if group else f"cluster/{cluster}"))
 
 
+def _managed_resource(_call: Call, _given: Mapping[str, Any], path: str, _home: Home) -> Iterator[Requested]:
+    arn = unquote(path.rpartition("/")[2])
+    yield Requested(context={"arc-zonal-shift:ResourceIdentifier": (arn,)})
+
+
 def _bus(_call: Call, given: Mapping[str, Any], _path: str, home: Home) -> Iterator[Requested]:
     for source in sorted({str(entry.get("Source")) for entry in given.get("Entries", ())}):
         yield Requested(resource=home.arn("events", "event-bus/default"), context={"events:source": (source,)})
@@ -140,4 +145,5 @@ _BY_SERVICE: Mapping[str, Callable[[Call, Mapping[str, Any], str, Home], Iterato
     "ssm": _parameter,
     "eks": _cluster,
     "events": _bus,
+    "arc-zonal-shift": _managed_resource,
 }

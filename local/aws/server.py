@@ -45,6 +45,7 @@ from local.aws.stepfunctions.executions import Executions
 from local.aws.stepfunctions.tokens import Tokens
 from local.aws.subnets import Tenants
 from local.aws.timeline import Timeline
+from local.aws.zonal_shifts import ZonalShifts
 
 
 def build(settings: Settings) -> Gateway:
@@ -61,6 +62,8 @@ def build(settings: Settings) -> Gateway:
     CapacityBlocks().install(control)
     prices = Prices()
     prices.install(control)
+    zonal_shifts = ZonalShifts(outbox, settings)
+    zonal_shifts.install(control)
     launch_templates.install()
     balancing.install()
     engine, health = Engine(outbox, timeline, journal, pace), autoscaling_patches.HealthSwitch()
@@ -97,7 +100,7 @@ def build(settings: Settings) -> Gateway:
     outbox.start()
     timeline.start()
     home = Home(account=settings.account, region=settings.region, tags_of=tags_in(settings.account, settings.region))
-    return Gateway(ministack_app.app, control, recording, faults, prices, home)
+    return Gateway(ministack_app.app, control, recording, faults, prices, zonal_shifts, home)
 
 
 async def run(settings: Settings) -> None:

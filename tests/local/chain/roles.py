@@ -28,6 +28,7 @@ JUDGED_IN = {
 
 # Allowed, and not called in these tests; each is needed for what it says.
 RARELY = {
+    ("interruption", "arc-zonal-shift:GetManagedResource"): "a notice of a zonal shift",
     ("interruption", "states:DescribeExecution"): "an execution that ended badly, or a name that is taken",
     **{
         (function, "states:SendTaskSuccess"): "a cause that joins a termination while its execution pauses"

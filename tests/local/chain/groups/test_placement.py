@@ -10,8 +10,8 @@ import pytest
 
 from leeward.adapters.aws.catalog import DynamoCatalog
 from leeward.adapters.aws.table import Table
-from leeward.model.facts import ClusterFacts, FactKind
-from local import fleet
+from leeward.model.facts import KEPT_BY_SYNC, ClusterFacts, FactKind
+from local import fleet, zones
 from local.demo import ledger, scenario
 from tests.local.chain.conftest import Crew, called, logged
 
@@ -93,7 +93,7 @@ def test_fn_sync_writes_facts_down_and_labels_nodes_with_their_subnet(stack, pla
     assert facts.cni == {"WARM_ENI_TARGET": "1"}
     assert victim in facts.ready
     assert min(facts.cores.values()) > 0
-    assert set(FactKind) - set(facts.synced) <= {FactKind.PRICES}
+    assert set(KEPT_BY_SYNC) - set(facts.synced) <= {FactKind.PRICES}
 
 
 def catalog(stack):
@@ -167,4 +167,28 @@ def test_a_zone_without_capacity_is_followed_by_the_next(stack, placed):
     stack.control("DELETE", "capacity")
     (launched,) = record.launched
     assert instance(stack, launched)["Placement"]["AvailabilityZone"] != zone
+    placed.at_its_size()
+
+
+@pytest.mark.parametrize("silent", [False, True], ids=["with its event", "without an event"])
+def test_a_zonal_shift_closes_the_zone_for_a_replacement(stack, placed, silent):
+    """The event is read at once; without one, the minute reconciler's poll sees the shift."""
+    victim = placed.victim
+    node, zone = placed.node, instance(stack, victim)["Placement"]["AvailabilityZone"]
+    known = catalog(stack)
+    try:
+        zones.shift(stack, zone, shift_type="PRACTICE_RUN", silent=silent)
+        if silent:
+            called(stack, "reconciler")
+        placed.team.until(lambda: known.zonal_shifts(stack.cluster).zones == {zone}, "the shift is known")
+        stack.emit(scenario.spot_warning(stack, victim))
+        record = placed.team.closed(victim)
+        (launched,) = record.launched
+        assert instance(stack, launched)["Placement"]["AvailabilityZone"] != zone
+        (event,) = [one for one in placed.team.reported_about(node) if one["reason"] == "ReplacementElsewhere"]
+        assert f"not allowed by the zonal shift away from {zone} (practice run since" in event["message"]
+    finally:
+        zones.end_shift(stack, zone, silent=silent)
+        called(stack, "reconciler")
+    assert known.zonal_shifts(stack.cluster).zones == frozenset()
     placed.at_its_size()
