@@ -41,7 +41,7 @@ _LOOKING = (
 
 DISRUPTION_PLANNER = (
     *_LOOKING,
-    reads_one(Key.UPGRADE, Key.DISRUPTION, Key.PAUSE, Key.POLICIES, Key.FACTS),
+    reads_one(Key.UPGRADE, Key.DISRUPTION, Key.PAUSE, Key.POLICIES, Key.SHIFTS),
     reads_many(Key.FACTS),
     puts(Key.DISRUPTION),
     START_DISRUPTION,
@@ -60,7 +60,7 @@ DISRUPT = (
         Key.DISRUPTION,
         Key.PAUSE,
         Key.POLICIES,
-        Key.FACTS,
+        Key.SHIFTS,
     ),
     reads_many(Key.TERMINATION, Key.FACTS),
     puts(Key.TERMINATION, Key.DISRUPTION),

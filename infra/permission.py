@@ -13,6 +13,7 @@ class Key(StrEnum):
     TERMINATION = "termination#*"  # record of a termination, by instance
     ONCE = "once#*"  # mark that something was seen or done
     FACTS = "facts#*"  # what fn sync has recorded, by cluster and kind
+    SHIFTS = "facts#*#zonal-shifts"  # zonal shifts, by cluster
     RESERVATIONS = "reservations#*"  # addresses of launches, and unavailable pools, by cluster
     MAXIMUM = "maximum#*"  # raised maximum size, by group
     UPGRADE = "upgrade#*"  # record of an upgrade with its lease and control requests, by group

@@ -16,6 +16,7 @@ POLL_TAKES = 15.0  # from the begin of its run to the table: it reads nodes firs
 STARTS = 60.0  # from a decision to its effect, of a step that no call has kept longer
 REPEATS = 60.0  # an order of an upgrade or a run whose answer was lost is repeated: what was launched must be known
 OF_ONE_REQUEST = 2  # causes: the reason, and the launch that the termination offsets
+MOST_PLANS = 500  # that are remembered
 VOLUNTARY = ("upgrade#", "disruption#", "unhealthy#")  # begins of a cause's id
 
 
@@ -47,6 +48,8 @@ class ZoneRules:
         """
         for instance, _ in self._news.of("plans", view.plans):
             self._planned[instance] = view.now
+            if len(self._planned) > MOST_PLANS:
+                del self._planned[next(iter(self._planned))]
         for token, new in self._news.of("launches", view.launches):
             replaced = launched_for(token)
             zone, decided = _zone_of(new, view), self._planned.get(replaced, view.now - REPEATS)

@@ -20,6 +20,13 @@ DETAIL_TYPES = {
     ("aws.autoscaling", "EC2 Instance-launch Lifecycle Action"),
     ("aws.autoscaling", "EC2 Instance-terminate Lifecycle Action"),
     ("aws.states", "Step Functions Execution Status Change"),
+    *(("aws.arc-zonal-shift", f"Autoshift {state}") for state in ("In Progress", "Completed")),
+    *(("aws.arc-zonal-shift", f"Practice Run {state}") for state in ("Started", "Succeeded", "Interrupted", "Failed")),
+    *(
+        ("aws.arc-zonal-shift", f"FIS Experiment Autoshift {state}")
+        for state in ("In Progress", "Completed", "Canceled")
+    ),
+    *(("aws.arc-zonal-shift", f"Manual Shift {state}") for state in ("Started", "Updated", "Canceled")),
 }
 TERMINATE_ACTION = "EC2 Instance-terminate Lifecycle Action"
 STATE_CHANGE = "EC2 Instance State-change Notification"
@@ -31,8 +38,6 @@ USUALLY = 0.5  # seconds from source to queue
 def let_through(event: Event) -> bool:
     """Return whether infra's rules match the event."""
     key = (event["source"], event["detail-type"])
-    if key[0] == "aws.arc-zonal-shift":
-        return True
     if key not in DETAIL_TYPES:
         return False
     if key[1] == STATE_CHANGE:

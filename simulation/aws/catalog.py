@@ -35,6 +35,10 @@ class SimCatalog:
         """Return the zonal shifts of the cluster as last kept."""
         return shifts_of(self._sheets.get((cluster, FactKind.ZONAL_SHIFTS)))
 
+    def keep_zonal_shifts(self, cluster: str, sheet: Sheet) -> None:
+        """Store the sheet of zonal shifts."""
+        self.keep(cluster, FactKind.ZONAL_SHIFTS, sheet)
+
     def reservations(self, cluster: str) -> Reservations:
         """Return the cluster's current reservations."""
         return self._reservations.get(cluster, Reservations())

@@ -1,6 +1,7 @@
 """What every `ports.records.Catalog` does: the table's adapter on a local DynamoDB, and what simulation and fakes stand
 on."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -13,8 +14,10 @@ from leeward.model.facts import ClusterFacts, FactKind, Sheet, subnets_content, 
 from leeward.model.instance_type import Accelerator, InstanceType
 from leeward.model.reservation import IpReservation, Pool, Reservations
 from leeward.model.subnet import Subnet
+from leeward.model.zonal_shift import NOT_SHIFTED
 from simulation.aws.catalog import SimCatalog
 from tests.contract.test_claims import make_table
+from tests.fakes.builders import shifted
 
 NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
 
@@ -46,6 +49,15 @@ def test_each_kind_comes_back_with_its_own_age(catalog):
         FactKind.SUBNETS: a_sheet(),
         FactKind.PRICES: a_sheet("expensive", NOW - timedelta(minutes=50)),
     }
+
+
+def test_zonal_shifts_come_back_alone_and_with_the_other_facts_and_a_late_answer_changes_nothing(catalog):
+    assert catalog.zonal_shifts("blue") == NOT_SHIFTED
+    shifts = replace(shifted("us-east-1a"), read=NOW)
+    catalog.keep_zonal_shifts("blue", Sheet(synced=NOW, content=shifts.to_json()))
+    catalog.keep_zonal_shifts("blue", Sheet(synced=NOW - timedelta(seconds=5), content=NOT_SHIFTED.to_json()))
+    assert catalog.zonal_shifts("blue") == ClusterFacts.from_sheets(catalog.read("blue")).shifts == shifts
+    assert catalog.zonal_shifts("blue-2") == NOT_SHIFTED
 
 
 def test_clusters_are_kept_apart(catalog):

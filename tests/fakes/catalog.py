@@ -37,6 +37,11 @@ class FakeCatalog(Calls):
         self._call("zonal_shifts")
         return self._sheets.zonal_shifts(cluster)
 
+    def keep_zonal_shifts(self, cluster: str, sheet: Sheet) -> None:
+        """The later look stays."""
+        self._call("keep_zonal_shifts")
+        self._sheets.keep_zonal_shifts(cluster, sheet)
+
     def reservations(self, cluster: str) -> Reservations:
         """As they stand."""
         self._call("reservations")

@@ -31,6 +31,7 @@ METHODS = {
     "catalog.read": [(_MANY, "facts#blue#nodes")],
     "catalog.sheet": [(_GET, "facts#blue#capacity-blocks")],
     "catalog.zonal_shifts": [(_GET, "facts#blue#zonal-shifts")],
+    "catalog.keep_zonal_shifts": [(_PUT, "facts#blue#zonal-shifts")],
     "catalog.keep": [(_PUT, "facts#blue#nodes")],
     "catalog.reservations": [(_GET, "reservations#blue")],
     "catalog.reserve": [(_GET, "reservations#blue"), (_UPDATE, "reservations#blue")],

@@ -206,6 +206,10 @@ class Catalog(Protocol):
         """Return the cluster's zonal shifts, strongly consistent; none that was never kept."""
         ...
 
+    def keep_zonal_shifts(self, cluster: str, sheet: Sheet) -> None:
+        """Overwrite the sheet of zonal shifts as `keep` does: the only one that is not fn sync's."""
+        ...
+
     def reservations(self, cluster: str) -> Reservations:
         """Return the addresses reserved by launches in progress, and which spot capacity is short;
         strongly consistent.

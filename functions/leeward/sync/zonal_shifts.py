@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from leeward.errors import LeewardError
 from leeward.isolation import attempt
-from leeward.model.facts import ClusterFacts, FactKind, Sheet
+from leeward.model.facts import ClusterFacts, Sheet
 from leeward.model.zonal_shift import NEVER, ShiftSource, ZonalShift, ZonalShifts
 from leeward.ports.clock import Clock
 from leeward.ports.records import Catalog
@@ -54,7 +54,7 @@ def read_shifts(
     old = before.read is None or now - before.read >= WRITTEN_EVERY
     if replace(after, read=before.read) != before or (old and not failed):
         synced = now if not failed else before.read or NEVER
-        catalog.keep(cluster, FactKind.ZONAL_SHIFTS, Sheet(synced=synced, content=after.to_json()))
+        catalog.keep_zonal_shifts(cluster, Sheet(synced=synced, content=after.to_json()))
     return ShiftsRead(
         state=after,
         began=after.missing_from(before.shifts),

@@ -95,10 +95,10 @@ def test_a_poll_that_is_denied_stops_no_other_pass():
 def test_an_answer_that_changes_nothing_is_written_once_in_five_minutes():
     system = a_system()
     reconcile_once(system.ports)
-    written = system.catalog.asked["keep"]
+    written = system.catalog.asked["keep_zonal_shifts"]
     for _ in range(5):
         minutes_later(system)
-    assert system.catalog.asked["keep"] == written + 1
+    assert system.catalog.asked["keep_zonal_shifts"] == written + 1
 
 
 def test_a_zone_whose_subnet_is_not_known_yet_is_named_as_soon_as_it_is():

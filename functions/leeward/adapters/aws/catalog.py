@@ -58,6 +58,10 @@ class DynamoCatalog:
         item = self._table.get(facts_key(cluster, FactKind.ZONAL_SHIFTS))
         return shifts_of(_sheet(item) if item is not None else None)
 
+    def keep_zonal_shifts(self, cluster: str, sheet: Sheet) -> None:
+        """Write the sheet of zonal shifts unless the table has a later one."""
+        self.keep(cluster, FactKind.ZONAL_SHIFTS, sheet)
+
     def reservations(self, cluster: str) -> Reservations:
         """Read the reservations and unavailable pools with one GetItem."""
         item = self._table.get(_reservations_key(cluster))
