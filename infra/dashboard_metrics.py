@@ -111,6 +111,13 @@ PAUSES = (
         statistic="Maximum",
     ),
     Searched(
+        title="Zones that ARC has shifted away from, by cluster",
+        service="reconcile",
+        by=CLUSTER,
+        metrics={"ZonesShifted": "shifted"},
+        statistic="Maximum",
+    ),
+    Searched(
         title="Pauses of groups",
         service="reconcile",
         by=GROUP,

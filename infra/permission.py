@@ -13,6 +13,7 @@ class Key(StrEnum):
     TERMINATION = "termination#*"  # record of a termination, by instance
     ONCE = "once#*"  # mark that something was seen or done
     FACTS = "facts#*"  # what fn sync has recorded, by cluster and kind
+    BLOCKS = "facts#*#capacity-blocks"  # Capacity Blocks and their ends, by cluster
     SHIFTS = "facts#*#zonal-shifts"  # zonal shifts, by cluster
     RESERVATIONS = "reservations#*"  # addresses of launches, and unavailable pools, by cluster
     MAXIMUM = "maximum#*"  # raised maximum size, by group

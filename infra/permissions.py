@@ -155,7 +155,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         _ANSWER_HOOK,
         _EXTEND_HOOK,
         _READ_SHIFTS,
-        reads_one(Key.TERMINATION, Key.UPGRADE, Key.DISRUPTION, Key.PAUSE, Key.POLICIES, Key.SHIFTS),
+        reads_one(Key.TERMINATION, Key.UPGRADE, Key.DISRUPTION, Key.PAUSE, Key.POLICIES, Key.BLOCKS, Key.SHIFTS),
         reads_many(Key.TERMINATION, Key.MAXIMUM, Key.UPGRADE, Key.FACTS),
         puts(Key.TERMINATION, Key.ONCE, Key.MAXIMUM, Key.UPGRADE, Key.DISRUPTION, Key.PAUSE, Key.SHIFTS),
         changes(Key.TERMINATION),

@@ -15,6 +15,8 @@ from leeward.model.node import Node
 from leeward.model.pod import Pod
 from leeward.model.termination import CauseKind, Status, TerminationRecord
 from leeward.model.times import format_instant, parse_instant
+from leeward.model.well_known import ZONE_LABEL
+from simulation.aws.recovery import zone_id_of
 from tests.fakes.system import FakeSystem
 
 UNTIL = re.compile(r", until (\d{4}-\d\d-\d\dT[\d:.]+Z)")
@@ -150,6 +152,16 @@ def _of_an_upgrade(said: Said, *, held: bool) -> str:
     return "" if bool(record.alarm) is held else f"its record says {record.alarm or 'that no alarm holds it'}"
 
 
+def _of_a_shift(said: Said, *, shifted: bool) -> str:
+    """ARC's model knows which zones are shifted now, whatever has been polled or kept."""
+    zone = said.node.labels.get(ZONE_LABEL, "") if said.node is not None else ""
+    if zone not in said.message:
+        return f"the node is in {zone or 'no known zone'}"
+    clusters = said.system.ports.clusters.names()
+    shifts = [shift for name in clusters for shift in said.system.recovery.arc.shifts(name, said.system.clock.now())]
+    return "" if (zone_id_of(zone) in {shift.zone_id for shift in shifts}) is shifted else f"ARC says {shifts}"
+
+
 RULES: dict[str, Callable[[Said], str]] = {
     "SpotInterruption": _of_a_message,
     "RebalanceRecommendation": _of_a_message,
@@ -173,6 +185,8 @@ RULES: dict[str, Callable[[Said], str]] = {
     "UnhealthyNode": _of_an_unhealthy_node,
     "Unconsolidatable": _of_a_node_that_stays,
     "DisruptionBlocked": _of_a_node_that_stays,
+    "ZonalShift": partial(_of_a_shift, shifted=True),
+    "ZonalShiftEnded": partial(_of_a_shift, shifted=False),
     "UpgradeHeld": partial(_of_an_upgrade, held=True),
     "UpgradeResumed": partial(_of_an_upgrade, held=False),
 }

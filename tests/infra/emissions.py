@@ -89,7 +89,9 @@ def _disruption():
 def _reconcile():
     lists = {name: ["node-a"] for name in ReconcileResult.__slots__}
     notice = ReconcileNotice(what="node-a", causes=(BlockedCause.BUDGET,), **WHERE)
-    lists |= {name: [notice] for name in ("blocked", "blocked_long", "hooks_ending", "pauses", "pauses_forgotten")}
+    lists |= {
+        name: [notice] for name in ("blocked", "blocked_long", "hooks_ending", "pauses", "pauses_forgotten", "shifted")
+    }
     reconcile.reconciled(ReconcileResult(**lists))
 
 

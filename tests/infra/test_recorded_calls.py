@@ -18,11 +18,11 @@ RARELY = {
     ("leeward-taint", "list endpointslices"): "an upgrade of nodes behind a Service of type LoadBalancer",
 }
 RARELY_IN_THE_TABLE = {
+    ("disrupt", "dynamodb:GetItem", "termination"): "a node whose termination another cause has claimed meanwhile",
     ("disrupt", "dynamodb:GetItem", "maximum"): "a replacement in a group at MaxSize",
     ("disrupt", "dynamodb:GetItem", "reservations"): "a command that launches replacements",
     ("reconciler", "dynamodb:PutItem", "once"): "an unhealthy node or a stale taint, seen for the first time",
     ("reconciler", "dynamodb:PutItem", "pause"): "a pause without an end, once a day, and one that has ended",
-    ("drain", "dynamodb:GetItem", "facts"): "facts that could not be read all at once: the zonal shifts alone",
     ("reconciler", "dynamodb:BatchGetItem", "facts"): "a zonal shift, whose zone id is looked up among the subnets",
     ("interruption", "dynamodb:GetItem", "facts"): "a notice of a zonal shift",
     ("interruption", "dynamodb:BatchGetItem", "facts"): "a notice of a zonal shift",

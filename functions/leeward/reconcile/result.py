@@ -54,7 +54,7 @@ class ReconcileResult:
     hooks_ending: list[Notice] = field(default_factory=list)
     pauses: list[Notice] = field(default_factory=list)
     pauses_forgotten: list[Notice] = field(default_factory=list)
-    shifted: list[str] = field(default_factory=list)
+    shifted: list[Notice] = field(default_factory=list)
     shift_changes: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 

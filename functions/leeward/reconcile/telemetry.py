@@ -35,7 +35,6 @@ def reconciled(result: ReconcileResult) -> None:
             HOOKS_ANSWERED: len(result.answered),
             STALE_TAINTS_REMOVED: len(result.untainted),
             FOREIGN_TAINTS: len(result.foreign),
-            ZONES_SHIFTED: len(result.shifted),
         }
     )
     needed = {
@@ -46,7 +45,8 @@ def reconciled(result: ReconcileResult) -> None:
     for name, notices in needed.items():
         for notice in notices:
             telemetry.warning(str(notice), {"needs": name})
-    for name, notices in {**needed, PAUSES_IN_FORCE: result.pauses, NODES_BLOCKED: result.blocked}.items():
+    lasting = {PAUSES_IN_FORCE: result.pauses, NODES_BLOCKED: result.blocked, ZONES_SHIFTED: result.shifted}
+    for name, notices in {**needed, **lasting}.items():
         _count(name, notices)
 
 

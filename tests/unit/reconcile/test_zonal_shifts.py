@@ -47,7 +47,7 @@ def test_a_shift_that_no_event_has_announced_is_seen_by_the_next_poll():
     result = reconcile_once(system.ports)
     assert kept(system).zones == {"us-east-1b"}
     assert kept(system).shifts[0].source is ShiftSource.POLL
-    assert result.shifted == [f"{CLUSTER}: {kept(system).shifts[0].sentence}"]
+    assert list(map(str, result.shifted)) == [f"{CLUSTER}: {kept(system).shifts[0].sentence}"]
     assert result.shift_changes == [f"{CLUSTER}: {kept(system).shifts[0].sentence} is in effect"]
     assert minutes_later(system).shift_changes == []
 
