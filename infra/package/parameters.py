@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from infra.settings import MOST_CLUSTERS
+from infra.settings import MOST_CLUSTERS, RUNBOOKS
 
 SLOTS = tuple(f"Cluster{number}" for number in range(1, MOST_CLUSTERS + 1))
 LONGEST_CLUSTER = (
@@ -23,8 +23,14 @@ IMAGES = "/ImageParameterArns"
 SUBNETS = "subnet-0aaaaaaaaaaaaaaaa"
 SECURITY_GROUPS = "sg-0aaaaaaaaaaaaaaaa"
 LOG_LEVEL = "LogLevel-marker"
+RUNBOOKS_PAGE = "https://runbooks.example.com/RunbooksUrl"
 
-SCALARS: Mapping[str, str] = {ALARM_TOPIC: "AlarmTopicArn", KMS_KEY: "KmsKeyArn", LOG_LEVEL: "LogLevel"}
+SCALARS: Mapping[str, str] = {
+    ALARM_TOPIC: "AlarmTopicArn",
+    KMS_KEY: "KmsKeyArn",
+    LOG_LEVEL: "LogLevel",
+    RUNBOOKS_PAGE: "RunbooksUrl",
+}
 """Marker -> parameter that takes its place."""
 
 LISTS: Mapping[str, str] = {
@@ -126,6 +132,12 @@ GROUPS: Mapping[str, tuple[Parameter, ...]] = {
     "Operation": (
         Parameter(
             name="AlarmTopicArn", pattern=_TOPIC, description="SNS topic that receives the alarms and their ends"
+        ),
+        Parameter(
+            name="RunbooksUrl",
+            pattern=r"docs/runbooks\.md|https?://[^\s#]{1,200}",
+            default=RUNBOOKS,
+            description="Page with the runbooks, to whose sections the alarms' descriptions link",
         ),
         Parameter(
             name="LogLevel",

@@ -26,6 +26,7 @@ BASE = Settings(
     interruption_concurrency=None,
     drain_concurrency=None,
     log_level=p.LOG_LEVEL,
+    runbooks=p.RUNBOOKS_PAGE,
 )
 VARIANTS: Mapping[str, Settings] = {
     p.WITH_ENTRIES: replace(BASE, access_entries=True),

@@ -55,12 +55,14 @@ SAME = {
             "concurrency": {"interruption": 0, "drain": 0},
             "kmsKey": KEY,
             "alarmTopic": OPERATORS,
+            "runbooks": "https://wiki.example.com/leeward",
         },
         {**NEEDED, "Cluster1": "", "Cluster2": "prod", "SubnetIds": ",".join(SUBNETS)}
         | {"SecurityGroupIds": ",".join(GROUPS), "KmsKeyArn": KEY, "AlarmTopicArn": OPERATORS}
         | {"SenderRoleArns": f"{SENDER},{SENDER}-2", "SenderTopicArns": f"{TOPIC},{TOPIC}-2"}
         | {"ImageParameterArns": f"{IMAGES},arn:aws:ssm:us-east-1:111122223333:parameter/other"}
-        | {"AccessEntries": "false", "ReserveConcurrency": "false"},
+        | {"AccessEntries": "false", "ReserveConcurrency": "false"}
+        | {"RunbooksUrl": "https://wiki.example.com/leeward"},
     ),
 }
 
@@ -160,6 +162,7 @@ def test_no_account_needs_a_bootstrap(packaged):
         ({"AssetPrefix": "leeward"}, "AssetPrefix"),
         ({"KmsKeyArn": "alias/mine"}, "KmsKeyArn"),
         ({"LogLevel": "LOUD"}, "LogLevel"),
+        ({"RunbooksUrl": "https://wiki.example.com/leeward#top"}, "RunbooksUrl"),
     ],
 )
 def test_a_mistake_in_a_parameter_is_refused_before_anything_is_made(change, said, packaged):
