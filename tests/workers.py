@@ -23,6 +23,7 @@ ROOMS = {
     "kubectl": ("tests/local/cluster/test_kubectl.py",),
     "killed anywhere": ("tests/simulation/test_world.py",),
     "broken builds": ("tests/simulation/mutations/",),
+    "the site": ("tests/docs/",),  # built once
 }
 
 

@@ -1,4 +1,4 @@
-// Lays every page of the list out at each width and scheme, without its scripts, and writes what is wrong as JSON.
+// Lays every page of the list out at each width, looks at its colours in each scheme, without its scripts, and writes what is wrong as JSON.
 const found = [];
 const LANES = 8; // frames at a time
 const { pages, widths, schemes } = JSON.parse(document.querySelector("#task").textContent);
@@ -34,7 +34,7 @@ const faint = (page, view) => {
   const ratios = new Map(); // of the first element of each kind
   for (const element of page.querySelectorAll(`${TEXTS}, .md-nav a, .md-header span`)) {
     const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
-    const kind = `${element.tagName.toLowerCase()}.${element.className}`;
+    const kind = `${element.parentElement.tagName.toLowerCase()} ${element.tagName.toLowerCase()}.${element.className}`;
     if (!own || ratios.has(kind) || !element.getBoundingClientRect().width || element.matches(".headerlink")) continue;
     ratios.set(kind, contrast(element, view));
   }
@@ -44,26 +44,32 @@ const SCROLLS = "pre, .md-typeset__scrollwrap, .highlight, svg"; // within thems
 const wide = (page, width) =>
   [...page.body.querySelectorAll("*")]
     .filter((e) => e.getBoundingClientRect().right > width + 1 && !e.closest(SCROLLS))
-    .slice(0, 3).map((e) => `${e.tagName.toLowerCase()}: ${e.textContent.trim().slice(0, 60)}`);
-const judge = (frame, url, width) => {
+    .slice(0, 3).map((e) => `${e.closest("article")?.id ?? ""} ${e.tagName.toLowerCase()}: ${e.textContent.trim().slice(0, 60)}`);
+const judge = (frame, url) => {
   const [page, view] = [frame.contentDocument, frame.contentWindow];
   page.head.append(Object.assign(page.createElement("style"), { textContent: "* { transition: none !important }" }));
+  const name = url.split("/").slice(-2).join("/");
+  for (const width of widths) {
+    frame.style.width = `${width}px`;
+    const root = page.documentElement;
+    if (root.scrollWidth > root.clientWidth) found.push(`${name} ${width}: scrolls to ${root.scrollWidth}, ${wide(page, width).join(" | ")}`);
+  }
   for (const scheme of schemes) {
     page.body.setAttribute("data-md-color-scheme", scheme);
-    const at = `${url.split("/").slice(-2).join("/")} ${width} ${scheme}`;
-    const root = page.documentElement;
-    if (root.scrollWidth > root.clientWidth) found.push(`${at}: scrolls to ${root.scrollWidth}, ${wide(page, width).join(" | ")}`);
     const dark = luminance(ground(page.body, view)) < 0.2;
-    if (dark !== (scheme === "slate")) found.push(`${at}: its background is ${dark ? "dark" : "light"}`);
-    if (width === Math.max(...widths)) found.push(...faint(page, view).map((text) => `${at}: faint ${text}`));
+    if (dark !== (scheme === "slate")) found.push(`${name} ${scheme}: its background is ${dark ? "dark" : "light"}`);
+    found.push(...faint(page, view).map((text) => `${name} ${scheme}: faint ${text}`));
   }
 };
-const lay = (url, width) => {
+// The load event of this page, after which Chromium prints it, waits for the frames that a frame's own load event adds.
+const rest = [...pages];
+let open = 0;
+const lay = (url) => {
   const frame = document.createElement("iframe");
-  frame.setAttribute("sandbox", "allow-same-origin");
-  frame.style = `border:0;width:${width}px;height:900px`;
+  frame.setAttribute("sandbox", "allow-same-origin"); // its scripts do not run
+  frame.style = `border:0;width:${widths[0]}px;height:900px`;
   frame.addEventListener("load", () => {
-    judge(frame, url, width);
+    judge(frame, url);
     open--;
     next();
     frame.remove();
@@ -72,11 +78,8 @@ const lay = (url, width) => {
   frame.src = url;
   document.body.append(frame);
 };
-// The load event of this page, after which Chromium prints it, waits for the frames that a frame's own load event adds.
-const rest = pages.flatMap((url) => widths.map((width) => [url, width]));
-let open = 0;
 const next = () => {
-  if (rest.length) lay(...rest.shift());
+  if (rest.length) lay(rest.shift());
   else if (!open) document.querySelector("#found").textContent = JSON.stringify(found.sort());
 };
 for (let lane = 0; lane < LANES; lane++) next();

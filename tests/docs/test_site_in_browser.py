@@ -4,6 +4,8 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.local.browser import Dom, chromium
 
 __all__ = ["chromium"]  # a fixture
@@ -27,19 +29,59 @@ def found(chromium, script, task, *arguments):
     return json.loads(dom.tags("pre")[0]["text"])
 
 
-def test_no_page_scrolls_sideways_and_every_text_can_be_read(chromium, site):
-    pages = [page.as_uri() for page in sorted(site.rglob("*.html")) if page.name != "404.html"]  # needs a server
-    task = {"pages": pages, "widths": [PHONE, DESKTOP], "schemes": [LIGHT, DARK]}
+def article(page):
+    """The content of a page, with what it loads named from anywhere."""
+    html = page.read_text(encoding="utf-8")
+    inner = re.search(r"(?s)<article[^>]*>(.*)</article>", html)[1]
+    return re.sub(r'src="([^":]+)"', lambda found: f'src="{(page.parent / found[1]).resolve().as_uri()}"', inner)
+
+
+@pytest.fixture
+def whole(site):
+    """One page with the content of all pages, for Chromium to read the styles once."""
+    home = site / "index.html"
+    pages = [page for page in sorted(site.rglob("*.html")) if page.name != "404.html"]
     assert len(pages) > 40
+    classes = "md-content__inner md-typeset"
+    contents = "".join(
+        f'<article class="{classes}" id="{page.relative_to(site)}">{article(page)}</article>' for page in pages
+    )
+    before, after = re.split(r"(?s)<article.*</article>", home.read_text(encoding="utf-8"))
+    page = site / "whole.html"
+    page.write_text(before + contents + after, encoding="utf-8")
+    yield page
+    page.unlink()
+
+
+def test_no_page_scrolls_sideways_and_every_text_can_be_read(chromium, site, whole):
+    """Contents all together; headers and navigation of the home page and of the one with the longest title."""
+    titles = {page: len(page.stem) for page in (site / "designs").glob("*.html")}
+    pages = [whole, site / "index.html", max(titles, key=titles.__getitem__)]
+    task = {"pages": [page.as_uri() for page in pages], "widths": [PHONE, DESKTOP], "schemes": [LIGHT, DARK]}
     assert "\n".join(found(chromium, LAYOUT, task)) == ""
+
+
+def test_a_page_that_is_wide_faint_or_never_dark_is_found(chromium, tmp_path):
+    (tmp_path / "folder").mkdir()
+    planted = tmp_path / "folder/planted.html"
+    planted.write_text(
+        "<!DOCTYPE html><body style='background:#fff'><article>"
+        "<p style='color:#aaa'>faint</p><div style='width:900px'>wide</div></article>"
+    )
+    task = {"pages": [planted.as_uri()], "widths": [PHONE, DESKTOP], "schemes": [LIGHT, DARK]}
+    said = "\n".join(found(chromium, LAYOUT, task))
+    assert "planted.html 390: scrolls to 9" in said
+    assert "1440: scrolls" not in said
+    assert "default: faint article p." in said
+    assert "slate: its background is light" in said
 
 
 def test_mermaid_reads_every_diagram(chromium, site):
     diagrams = [
         (str(page), text) for page in PAGES for text in re.findall(r"(?ms)^```mermaid\n(.*?)^```$", page.read_text())
     ]
+    diagrams.append(("planted", "flowchart TD\n  A -->"))
     mermaid = (site / "assets/vendor/mermaid.js").read_text(encoding="utf-8")
-    assert len(diagrams) >= 6
-    assert found(chromium, f"{mermaid}</script><script>{DIAGRAMS}", diagrams, "--virtual-time-budget=60000") == []
-    broken = [("here", "flowchart TD\n  A -->")]
-    assert found(chromium, f"{mermaid}</script><script>{DIAGRAMS}", broken, "--virtual-time-budget=60000") != []
+    assert len(diagrams) > 6
+    refused = found(chromium, f"{mermaid}</script><script>{DIAGRAMS}", diagrams, "--virtual-time-budget=60000")
+    assert [said.partition(":")[0] for said in refused] == ["planted"]
