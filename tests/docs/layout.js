@@ -40,10 +40,10 @@ const faint = (page, view) => {
   }
   return [...ratios].filter(([, ratio]) => ratio < 4.5).map(([kind, ratio]) => `${kind} ${ratio.toFixed(2)}`);
 };
-const SCROLLS = "pre, .md-typeset__scrollwrap, .highlight, svg"; // within themselves
+const SCROLLS = "pre, table, .highlight, svg"; // within themselves
 const wide = (page, width) =>
   [...page.body.querySelectorAll("*")]
-    .filter((e) => e.getBoundingClientRect().right > width + 1 && !e.closest(SCROLLS))
+    .filter((e) => e.getBoundingClientRect().right > width + 1 && !e.parentElement.closest(SCROLLS))
     .slice(0, 3).map((e) => `${e.closest("article")?.id ?? ""} ${e.tagName.toLowerCase()}: ${e.textContent.trim().slice(0, 60)}`);
 const judge = (frame, url) => {
   const [page, view] = [frame.contentDocument, frame.contentWindow];
