@@ -35,8 +35,8 @@ END = """
 
 * `make local` without `STACK_ONLY=1` deploys all of this for you. `make rebalance`, `make maintenance` and
   `make scale-in` play other events.
-* [deploy.md](deploy.md) deploys to an account, [policy.md](policy.md) is the reference of policies,
-  [command-line.md](command-line.md) that of the commands.
+* [Getting started on an account](getting-started-account.md) does the same with a cluster of yours.
+* [policy.md](policy.md) is the reference of policies, [command-line.md](command-line.md) that of the commands.
 """
 IDS = re.compile(r"\b(i|lt|sg|subnet|vpc)-[0-9a-f]{8,17}\b")
 INSTANT = re.compile(r"\b\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z")
