@@ -95,25 +95,41 @@ def policy_keys() -> str:
         "[The policy reference](../policy.md) explains them with examples; a key that is not here is refused.",
     ]
     for kind in ("NodePolicy", "ClusterSettings"):
-        lines += [f"## {kind}", *_key_table(schema, schema["$defs"][kind]["properties"]["spec"])]
+        spec = schema["$defs"][kind]["properties"]["spec"]
+        lines.append(f"## {kind}")
+        sections = {name: _resolved(schema, inner) for name, inner in spec["properties"].items()}
+        below_each = {name: list(_keys(schema, inner)) for name, inner in sections.items()}
+        lines += _key_table(schema, [(name, inner) for name, inner in sections.items() if not below_each[name]])
+        for name, keys in below_each.items():
+            if keys:
+                lines += [f"### spec.{name}", _sentence(sections[name]), *_key_table(schema, keys)]
     return _page(lines)
 
 
-def _key_table(schema: dict[str, Any], spec: dict[str, Any]) -> Iterator[str]:
+def _sentence(section: dict[str, Any]) -> str:
+    text = section["description"]
+    default = f" Default: `{_plain_json(section['default'])}`." if "default" in section else ""
+    return f"{text[:1].upper()}{text[1:]}.{default}"
+
+
+def _key_table(schema: dict[str, Any], keys: list[tuple[str, dict[str, Any]]]) -> Iterator[str]:
+    """Return a table of the keys; none where there are no keys."""
     rows = []
-    for path, inner in _keys(schema, spec, "spec"):
+    for path, inner in keys:
         default = f"`{_code(_plain_json(inner['default']))}`" if "default" in inner else "-"
         rows.append(f"| `{path}` | {_values(schema, inner)} | {default} | {_cell(inner.get('description', ''))} |")
-    yield "\n".join(["| key | values | default | meaning |", "|---|---|---|---|", *rows])
+    if rows:
+        yield "\n".join(["| key | values | default | meaning |", "|---|---|---|---|", *rows])
 
 
-def _keys(schema: dict[str, Any], node: dict[str, Any], path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _keys(schema: dict[str, Any], node: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Return every key below a section with its schema, named from there; keys of a list's elements follow `[]`."""
+    if "items" in node:
+        yield from _keys(schema, _resolved(schema, node["items"]), f"{path}[]")
     for name, inner in node.get("properties", {}).items():
-        whole = _resolved(schema, inner)
-        yield f"{path}.{name}", whole
-        if "items" in whole:
-            yield from _keys(schema, _resolved(schema, whole["items"]), f"{path}.{name}[]")
-        yield from _keys(schema, whole, f"{path}.{name}")
+        key, whole = f"{path}.{name}".removeprefix("."), _resolved(schema, inner)
+        yield key, whole
+        yield from _keys(schema, whole, key)
 
 
 def _resolved(schema: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
