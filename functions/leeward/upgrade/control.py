@@ -17,7 +17,7 @@ from cronsim import CronSim
 
 from leeward.errors import InvalidInputError
 from leeward.model.times import format_instant
-from leeward.policy.document import ClusterSettings, OnAlarm, UpdatePolicy, Window
+from leeward.policy.document import Canary, ClusterSettings, OnAlarm, UpdatePolicy, Window
 from leeward.policy.durations import format_duration
 from leeward.policy.schedule import MACROS, any_active, is_active, zone
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
@@ -144,6 +144,16 @@ def _canary(record: UpgradeRecord, update: UpdatePolicy, now: datetime, finished
     if left > 0:
         return Permission(move=Move.GO, at_most=left, why=f"canary: {finished} of {canary.nodes} nodes finished")
     return Permission(move=Move.HOLD, hold=Hold.CANARY, why=f"canary: {finished} of {canary.nodes} nodes finished")
+
+
+def canary_of(update: UpdatePolicy, parallel: int) -> Canary:
+    """Return the policy's canary; where it has alarms and no canary, the first wave, watched for a while.
+    Without that a target that breaks a workload would reach several waves before the first alarm. `parallel`: old nodes
+    that may be unavailable at once.
+    """
+    if update.canary.nodes or not update.alarms:
+        return update.canary
+    return Canary(nodes=parallel, bake=QUIET)
 
 
 def with_control(record: UpgradeRecord, control: ControlRequest) -> UpgradeRecord:

@@ -44,11 +44,10 @@ def allowed(record: UpgradeRecord, observation: Observation, clock: Clock) -> Pe
         why = f"{shifted}: the group would launch in that zone by itself"
         return Permission(move=Move.HOLD, hold=Hold.WINDOW, why=why)
     begun = record.finished + len(record.under_way)  # a canary whose drain has failed does not count
-    update = observation.policy.update
-    update = replace(update, canary=Canary()) if record.rolling_back else update
+    canary = Canary() if record.rolling_back else observation.preflight.canary
     return permission(
         replace(record, started=begun),
-        update,
+        replace(observation.policy.update, canary=canary),
         observation.settings,
         clock.now(),
         finished=record.finished,
@@ -58,7 +57,7 @@ def allowed(record: UpgradeRecord, observation: Observation, clock: Clock) -> Pe
 
 def with_canary(record: UpgradeRecord, observation: Observation, now: datetime) -> UpgradeRecord:
     """Begin the bake when the last canary node is finished."""
-    nodes = observation.policy.update.canary.nodes
+    nodes = observation.preflight.canary.nodes
     if nodes and record.canary_done is None and record.finished >= nodes:
         return replace(record, canary_done=now)
     return record

@@ -7,6 +7,12 @@ UPGRADE = "leeward.upgrade"
 
 OF_UPGRADE_EDGES = (
     Planted(
+        name="alarms without a canary watch no wave",
+        story="starts the next wave before an alarm can know what the first one has broken",
+        edits=(edit(f"{UPGRADE}.control.canary_of", "or not update.alarms", "or True"),),
+        tests=("tests/simulation/test_bad_image.py",),
+    ),
+    Planted(
         name="an alarm that begins to ring while a launch hangs is not seen",
         story="reads the alarms once for each turn",
         edits=(edit(f"{UPGRADE}.rollout.take_turn", "not alarmed and watch.allows()", "not alarmed"),),

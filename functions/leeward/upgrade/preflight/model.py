@@ -17,11 +17,12 @@ from leeward.model.image import Image
 from leeward.model.instance_type import InstanceType
 from leeward.model.nodegroup import Nodegroup
 from leeward.model.pod import Pod, PodDisruptionBudget
-from leeward.policy.document import NodePolicy, Reason, UpdatePolicy
+from leeward.policy.document import Canary, NodePolicy, Reason, UpdatePolicy
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.launchable import Launchable
 from leeward.termination.lone_pods import lone_pods
 from leeward.time_budget import SearchTime
+from leeward.upgrade.control import canary_of
 from leeward.upgrade.members import Absence, Age, LeftOut, Member, Target, left_out, members
 from leeward.upgrade.surge.sizes import Strategy, max_surge, most_extra, parallelism, rolled_by, surge
 from leeward.upgrade.waves.model import (
@@ -144,6 +145,11 @@ class Preflight:
     def serving_left_out(self) -> int:
         """Number of instances left out that the group's desired size counts."""
         return sum(one.absence is Absence.PROTECTED for one in self.left_out)
+
+    @property
+    def canary(self) -> Canary:
+        """Nodes that go first and are watched; none of a managed node group, which EKS rolls in one update."""
+        return Canary() if self.inputs.nodegroup is not None else canary_of(self.policy.update, self.parallel)
 
     @property
     def old(self) -> tuple[Member, ...]:

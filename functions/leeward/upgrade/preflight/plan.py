@@ -100,7 +100,7 @@ def plan_upgrade(preflight: Preflight, *, seed: int = 0) -> Plan:
     """Return the whole plan: waves, sizes, estimates and findings."""
     waves = preflight.waves(seed)
     pace = pace_of(preflight)
-    bake = preflight.policy.update.canary
+    bake = preflight.canary
     seconds = total_seconds(
         waves, pace, preflight.strategy, bake=int(bake.bake.total_seconds()) if bake.nodes and waves else 0
     )
