@@ -9,6 +9,12 @@ from infra.launch_permissions import LAUNCH, RESOLVES_IMAGES
 from infra.permission import LIST_ONLY, ONLY_TAGGED, Key, Permission, Scope
 from infra.table_permissions import LISTS_OPEN, changes, puts, reads_many, reads_one
 
+READ_ALARMS = Permission(
+    action="cloudwatch:DescribeAlarms",
+    on=Scope.ANYTHING,
+    reason="CloudWatch returns composite alarms to a permission on * alone; it changes nothing",
+)
+
 _LOOKING = (
     *(
         Permission(action=action, on=Scope.ANYTHING, reason=LIST_ONLY)
@@ -35,7 +41,7 @@ _LOOKING = (
     Permission(action="ssm:GetParameters", on=Scope.IMAGES, reason=RESOLVES_IMAGES, indirect=True),
     LISTS_OPEN,
     Permission(action="eks:DescribeCluster", on=Scope.CLUSTERS),
-    Permission(action="cloudwatch:DescribeAlarms", on=Scope.ALARMS, reason="policies name the alarms that hold a run"),
+    READ_ALARMS,
     Permission(action="sts:AssumeRole", on=Scope.TAINT_ROLES),
 )
 

@@ -46,7 +46,6 @@ class Scope(StrEnum):
     DISRUPTION_EXECUTIONS = "disruption-executions"
     DISRUPTION_FUNCTION = "disruption-function"  # the one that disruption calls
     CLUSTER_TEMPLATES = "cluster-templates"  # launch templates tagged for one of the configured clusters
-    ALARMS = "alarms"  # CloudWatch's
     IMAGES = "images"  # AWS's own parameters that name its recommended images
     CLUSTER_GROUPS = "cluster-groups"  # Auto Scaling groups tagged for one of the configured clusters
     POLICIES = "policies"  # SSM parameters of the configured clusters

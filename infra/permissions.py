@@ -7,7 +7,7 @@ that no recorded call shows because a service makes the call on behalf of the fu
 
 from collections.abc import Mapping
 
-from infra.disruption_permissions import DISRUPT, DISRUPTION_PLANNER
+from infra.disruption_permissions import DISRUPT, DISRUPTION_PLANNER, READ_ALARMS
 from infra.execution_permissions import (
     LIST_TERMINATIONS,
     READ_DISRUPTION,
@@ -209,9 +209,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
             on=Scope.ANYTHING,
             reason="AWS evaluates the request with and without a quota as its resource; it changes nothing",
         ),
-        Permission(
-            action="cloudwatch:DescribeAlarms", on=Scope.ALARMS, reason="policies name the alarms that hold an upgrade"
-        ),
+        READ_ALARMS,
         reads_one(Key.TERMINATION, Key.MAXIMUM, Key.UPGRADE, Key.DISRUPTION, Key.PAUSE, Key.POLICIES, Key.SHIFTS),
         reads_many(Key.TERMINATION, Key.FACTS),
         puts(Key.TERMINATION, Key.UPGRADE, Key.PLAN),

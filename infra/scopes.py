@@ -83,7 +83,6 @@ class Scopes:
                 self._public_parameter("aws/service/*"),
                 *(self._arn("ssm", f"parameter{name}") for name in self.settings.image_parameters),
             ],
-            Scope.ALARMS: [self._arn("cloudwatch", "alarm:*")],
             Scope.CLUSTER_GROUPS: [self._arn("autoscaling", "autoScalingGroup:*")],
             Scope.NODE_ROLES: list(self.settings.node_roles),
             Scope.CUSTOMER_KEY: [self.settings.kms_key or ""],

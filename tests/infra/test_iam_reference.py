@@ -73,6 +73,12 @@ def allowed(template, everything):
     ]
 
 
+ON_ANY_ALL_THE_SAME = {
+    "cloudwatch:DescribeAlarms": "a narrower scope returns no composite alarm (its API reference)",
+}
+"""Actions of which the reference requires a resource, and whose own documentation asks for `*`."""
+
+
 def test_every_action_exists(allowed):
     assert not [str(each) for each in allowed if each.reference is None]
 
@@ -103,7 +109,7 @@ def test_an_action_that_requires_a_resource_is_never_allowed_on_any_without_a_co
         and not each.statement.conditions
         and any(known["required"] for known in each.resource_types.values())
     }
-    assert not anywhere
+    assert not anywhere - ON_ANY_ALL_THE_SAME.keys()
 
 
 def test_every_required_resource_type_is_covered(allowed):

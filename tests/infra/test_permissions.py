@@ -35,7 +35,6 @@ WIDE = {
     Scope.UPGRADE_EXECUTIONS,
     Scope.DISRUPTION_EXECUTIONS,
     Scope.CLUSTER_TEMPLATES,
-    Scope.ALARMS,
     Scope.IMAGES,
     Scope.SHIFTED_CLUSTERS,
 }
@@ -50,6 +49,12 @@ CHANGES_A_GROUP = {
     "autoscaling:TerminateInstanceInAutoScalingGroup",
     "autoscaling:UpdateAutoScalingGroup",
 }
+
+
+def test_alarms_are_read_with_a_right_on_everything_or_composite_alarms_seem_deleted():
+    """CloudWatch, DescribeAlarms: a permission with a narrower scope than * returns no composite alarm."""
+    rights = [one for table in TABLES.values() for one in table if one.action == "cloudwatch:DescribeAlarms"]
+    assert {one.on for one in rights} == {Scope.ANYTHING}
 
 
 @pytest.mark.parametrize("permission", ALL)

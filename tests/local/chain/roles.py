@@ -134,7 +134,8 @@ def denied(stack: LocalStack) -> list[str]:
 def _request(one: Mapping[str, Any], account: str) -> Request:
     """The request in the account that templates are read for."""
     action = SAME_ACTION.get(one["action"], one["action"])
-    context = {key: values if len(values) > 1 else values[0] for key, values in one["context"].items()}
+    given = {key: [value.replace(account, ACCOUNT) for value in values] for key, values in one["context"].items()}
+    context = {key: values if len(values) > 1 else values[0] for key, values in given.items()}
     return Request(action=action, resource=one["resource"].replace(account, ACCOUNT), context=context)
 
 
