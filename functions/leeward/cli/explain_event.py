@@ -23,7 +23,6 @@ from leeward.interruption.world import World
 from leeward.model.message import InterruptionMessage, Kind, Message, hook_of
 from leeward.model.termination import Status, TerminationRecord, execution_name
 from leeward.model.times import format_instant
-from leeward.ports.compute import Instances
 from leeward.ports.records import Claims
 
 STDIN = "-"
@@ -77,7 +76,7 @@ def _explain(bodies: Sequence[str], arguments: argparse.Namespace) -> list[dict[
         world = World(complete=False, origins=origins)
     else:
         context = context_of(arguments, "explain-event")
-        parsed = [_named(found, context.ports.instances, confirmed=False) for found in parsed]
+        parsed = name_instances(parsed, context.ports.instances, confirmed=False)
         world = world_of(context, [found for found in parsed if isinstance(found, Message)], origins)
     return [document_of(_decide(found, world, arguments.now), found, arguments.now) for found in parsed]
 
@@ -87,12 +86,6 @@ def _parse(body: str, now: datetime) -> InterruptionMessage | MalformedMessageEr
         return parse(body, received=now)
     except MalformedMessageError as error:
         return error
-
-
-def _named(
-    found: InterruptionMessage | MalformedMessageError, instances: Instances, *, confirmed: bool = True
-) -> InterruptionMessage | MalformedMessageError:
-    return name_instances(found, instances, confirmed=confirmed) if isinstance(found, Message) else found
 
 
 def _decide(found: InterruptionMessage | MalformedMessageError, world: World, now: datetime) -> Decision:
@@ -130,7 +123,7 @@ def _live(
     ports = context_of(arguments, "explain-event").ports
     if arguments.account or arguments.region:
         ports = replace(ports, origins=frozenset({(arguments.account or "", arguments.region or "")}))
-    parsed = [_named(found, ports.instances) for found in parsed]
+    parsed = name_instances(parsed, ports.instances)
     lookup = look_up([found for found in parsed if isinstance(found, Message)], ports)
     documents = []
     for found in parsed:

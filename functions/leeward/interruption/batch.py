@@ -16,7 +16,7 @@ from leeward.interruption.decide import decide, malformed
 from leeward.interruption.decision import Action, Decision, NodeDecision, RecordOutcome
 from leeward.interruption.effects import Done, Effect, actions_of, claim_key, events_of
 from leeward.interruption.fields import MalformedMessageError
-from leeward.interruption.lookup import Lookup, look_up_clusters, look_up_instances, name_instances
+from leeward.interruption.lookup import Lookup, look_up_clusters, look_up_instances, named_or_failed
 from leeward.interruption.parse import parse
 from leeward.interruption.tainting import TaintResult, taint_nodes
 from leeward.isolation import Executor, attempt, in_threads
@@ -95,7 +95,8 @@ def process_batch(
 
     Redelivered records and duplicates in one batch repeat no effect: an effect carries the key of its cause.
     """
-    parsed = [attempt(partial(_parsed, record, ports)) for record in records]
+    read = [attempt(partial(parse, record.body, received=record.received)) for record in records]
+    parsed = named_or_failed(read, ports.instances)
     lookup = attempt(lambda: look_up_instances([one for one in parsed if isinstance(one, Message)], ports))
     if isinstance(lookup, LeewardError):
         parsed, lookup = [lookup if isinstance(one, Message) else one for one in parsed], Lookup()
@@ -112,11 +113,6 @@ def process_batch(
             results |= dict(zip(part.places, outcome[0], strict=True))
             tainted |= outcome[1].fresh.keys()
     return BatchResult(results=tuple(results[place] for place in range(len(records))), tainted=tuple(sorted(tainted)))
-
-
-def _parsed(record: Record, ports: Ports) -> InterruptionMessage:
-    """Parse the body, and name the instances that it is about. Raises MalformedMessageError, and the errors of EC2."""
-    return name_instances(parse(record.body, received=record.received), ports.instances)
 
 
 def _parts(parsed: Sequence[InterruptionMessage | LeewardError], lookup: Lookup) -> Iterator[_Part]:

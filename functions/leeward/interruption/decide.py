@@ -88,12 +88,11 @@ def _about_nodes(message: NodeMessage, world: World, *, now: datetime, waited: t
     if against is not None:
         return replace(_nothing(message, against.why), deadline=deadline, outcome=against.outcome_after(waited))
     unnamed = isinstance(message, CapacityBlockExpiration) and not nodes and not world.complete
+    without = Action.DRAIN if unnamed else Action.NONE
     decision = Decision(
         kind=message.kind,
         outcome=RecordOutcome.DONE,
-        action=Action.DRAIN
-        if unnamed
-        else min((n.action for n in nodes), key=STRONGEST_FIRST.index, default=Action.NONE),
+        action=min((node.action for node in nodes), key=STRONGEST_FIRST.index, default=without),
         reason=UNNAMED if unnamed else _summary(nodes),
         at=message.at,
         deadline=deadline,
@@ -220,14 +219,10 @@ def _capacity_block(message: NodeMessage, block: CapacityBlock, place: Place) ->
     """Drain, unless the policy wants to begin later than the warning comes: the minute reconciler begins then."""
     ends = f"{place.id}: its Capacity Block {block.reservation} ends at {format_instant(block.ends)}"
     policy = place.policy.interruption if place.policy else InterruptionPolicy()
-    begins = block.drained_from(_type_of(place), policy.drain_block_before)
+    begins = block.drained_from(place.type, policy.drain_block_before)
     if begins > message.at + WARNED_EARLY:
         return Action.NONE, f"{ends}: the minute reconciler begins its drain at {format_instant(begins)}"
     return Action.DRAIN, ends
-
-
-def _type_of(place: Place) -> str:
-    return place.instance.type if place.instance else ""
 
 
 def _rebalance(place: Place) -> tuple[Action, str]:
@@ -252,7 +247,7 @@ def _claimed(
     if not action.terminates:
         return NodeDecision(instance=place.id, action=action, reason=why, cluster=place.cluster)
     if isinstance(message, CapacityBlockExpiration):
-        deadline = message.block.taken_at(_type_of(place))
+        deadline = message.block.taken_at(place.type)
     hook, confirmed = hook_of(message), isinstance(message, StateChange) and place.confirmed
     cause = Cause(
         id=f"{message.event_id}#{place.id}",

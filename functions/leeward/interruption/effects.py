@@ -120,8 +120,7 @@ def _read_shifts(cluster: str, announced: ZonalShift | None, ports: Ports) -> Do
     read = read_shifts(
         cluster, ports.clock, ports.recovery, ports.catalog, source=ShiftSource.EVENT, announced=announced
     )
-    changes = [f"{cluster}: {shift.sentence} is in effect" for shift in read.began]
-    changes += [f"{cluster}: {shift.sentence} has ended" for shift in read.ended]
+    changes = [f"{cluster}: {change}" for change in read.changes]
     changes += [f"{cluster}: the zonal shifts could not be read: {read.failed}"] if read.failed else []
     return Done(warning="; ".join(changes) or None)
 

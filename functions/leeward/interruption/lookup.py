@@ -3,6 +3,7 @@ hooks and nodes for the messages of one cluster. A lookup that fails affects onl
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from typing import TypeVar
 
@@ -77,23 +78,41 @@ def _about_nodes(message: InterruptionMessage) -> bool:
 
 
 def name_instances(
-    message: InterruptionMessage, instances: Instances, *, confirmed: bool = True
-) -> InterruptionMessage:
-    """Return the warning about a Capacity Block with the instances that EC2 shows in it, any other message as it is.
-    `confirmed`: the end is EC2's own, and a reservation that is no active block names no instance: a message that AWS
-    has not written drains nothing. Raises the errors of EC2.
+    parsed: Sequence[R], instances: Instances, *, confirmed: bool = True
+) -> list[R | CapacityBlockExpiration]:
+    """Return the messages in their order, warnings about Capacity Blocks with the instances that EC2 shows in them: two
+    calls for all of them, none without one. `confirmed`: the end is EC2's own, and a reservation that is no active
+    block names no instance: a message that AWS has not written drains nothing. Raises the errors of EC2.
     """
-    if not isinstance(message, CapacityBlockExpiration):
-        return message
-    block = message.block
+    wanted = {one.block.reservation for one in parsed if isinstance(one, CapacityBlockExpiration)}
+    if not wanted:
+        return list(parsed)
+    ends: Mapping[str, datetime] = {}
     if confirmed:
-        ends = instances.block_ends().get(block.reservation)
-        if ends is None:
-            return message
-        block = replace(block, ends=ends)
-    members = instances.in_reservations([block.reservation])
-    named = replace(message, instances=tuple(sorted(members)), block=block)
-    return replace(named, event_id=block.event_id, deadline=block.taken_at())
+        ends = instances.block_ends()
+        wanted &= ends.keys()
+    members = instances.in_reservations(sorted(wanted)) if wanted else {}
+    return [_with_members(one, ends, members) if isinstance(one, CapacityBlockExpiration) else one for one in parsed]
+
+
+def named_or_failed(
+    parsed: Sequence[InterruptionMessage | LeewardError], instances: Instances
+) -> list[InterruptionMessage | LeewardError]:
+    """Return the result of `name_instances`; where EC2 fails, its error in place of each message that needs the answer.
+    Raises nothing: the other messages of the batch go on.
+    """
+    named = attempt(lambda: name_instances(parsed, instances))
+    if isinstance(named, LeewardError):
+        return [named if isinstance(one, CapacityBlockExpiration) else one for one in parsed]
+    return named
+
+
+def _with_members(
+    message: CapacityBlockExpiration, ends: Mapping[str, datetime], members: Mapping[str, str]
+) -> CapacityBlockExpiration:
+    block = replace(message.block, ends=ends.get(message.block.reservation, message.block.ends))
+    inside = tuple(sorted(name for name, reservation in members.items() if reservation == block.reservation))
+    return replace(message, instances=inside, block=block, event_id=block.event_id, deadline=block.taken_at())
 
 
 def look_up_instances(messages: Sequence[InterruptionMessage], ports: Ports) -> Lookup:

@@ -109,6 +109,11 @@ class Place:
         return self.group.lifecycle_of(self.id) if self.group else None
 
     @property
+    def type(self) -> str:
+        """Instance type by EC2, empty where EC2 does not know the instance."""
+        return self.instance.type if self.instance else ""
+
+    @property
     def gone(self) -> bool:
         """True if EC2 has begun to end it, or neither EC2, its group nor a Node knows it."""
         return self.instance.ended if self.instance else not self.known

@@ -5,7 +5,9 @@ from datetime import timedelta
 
 import pytest
 
+from leeward.errors import ThrottledError
 from leeward.interruption.batch import Record, process_batch
+from leeward.interruption.decision import RecordOutcome
 from leeward.model.capacity_block import CapacityBlock
 from leeward.model.facts import FactKind, Sheet, blocks_content
 from leeward.model.termination import CauseKind
@@ -78,13 +80,23 @@ def test_a_second_pass_and_the_warning_itself_add_nothing():
     assert len(system.claims.records["i-0abc"].causes) == 1
 
 
-def warned(system):
-    body = event(
+def a_warning(system, reservation):
+    return event(
         "capacity_block",
         detail__end_x_date=format_instant(ENDS),
+        detail__capacity_x_reservation_x_id=reservation,
         time=format_instant(system.clock.now()),
     )
-    return process_batch([Record(id="1", body=body, received=system.clock.now())], system.ports).results[0].decision
+
+
+def handled(system, bodies):
+    now = system.clock.now()
+    records = [Record(id=str(number), body=body, received=now) for number, body in enumerate(bodies)]
+    return [result.decision for result in process_batch(records, system.ports).results]
+
+
+def warned(system):
+    return handled(system, [a_warning(system, RESERVATION)])[0]
 
 
 def test_the_warning_drains_the_instances_that_ec2_shows_in_the_block():
@@ -109,6 +121,23 @@ def test_a_warning_about_a_reservation_that_is_no_capacity_block_drains_nothing(
     system.instances.blocks.clear()
     assert warned(system).reason == "it names no instance"
     assert not system.claims.records
+
+
+def test_warnings_of_a_batch_take_two_calls_of_ec2_together():
+    system = minutes_before_the_end(a_system(kept=False), 40)
+    bodies = [a_warning(system, RESERVATION), a_warning(system, "cr-0def")]
+    first, second = handled(system, bodies)
+    assert (first.action.value, second.reason) == ("drain", "it names no instance")
+    assert (system.instances.asked["block_ends"], system.instances.asked["in_reservations"]) == (1, 1)
+
+
+def test_a_warning_whose_block_ec2_does_not_describe_is_retried_and_delays_no_other_message():
+    system = minutes_before_the_end(a_system(kept=False), 40)
+    system.instances.fail("block_ends", ThrottledError("ec2:DescribeCapacityReservations: Throttling"))
+    taken_back = event("capacity_reservation", time=format_instant(system.clock.now()))
+    block, other = handled(system, [a_warning(system, RESERVATION), taken_back])
+    assert (block.outcome, other.action.value) == (RecordOutcome.RETRY, "drain")
+    assert "i-0abc" in system.claims.records
 
 
 @pytest.mark.parametrize(
