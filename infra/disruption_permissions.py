@@ -7,7 +7,7 @@ fn disruption-planner reads and records; only fn disrupt, which takes the steps 
 from infra.execution_permissions import READ_DISRUPTION, START_DISRUPTION, START_TERMINATION
 from infra.launch_permissions import LAUNCH, RESOLVES_IMAGES
 from infra.permission import LIST_ONLY, ONLY_TAGGED, Key, Permission, Scope
-from infra.table_permissions import LISTS_OPEN, changes, puts, reads_many, reads_one
+from infra.table_permissions import LISTS_OPEN, READS_TO_LAUNCH, changes, puts, reads_many, reads_one
 
 READ_ALARMS = Permission(
     action="cloudwatch:DescribeAlarms",
@@ -58,16 +58,7 @@ DISRUPTION_PLANNER = (
 DISRUPT = (
     *_LOOKING,
     Permission(action="autoscaling:DescribeScalingActivities", on=Scope.ANYTHING, reason=LIST_ONLY),
-    reads_one(
-        Key.TERMINATION,
-        Key.RESERVATIONS,
-        Key.MAXIMUM,
-        Key.UPGRADE,
-        Key.DISRUPTION,
-        Key.PAUSE,
-        Key.POLICIES,
-        Key.SHIFTS,
-    ),
+    READS_TO_LAUNCH,
     reads_many(Key.TERMINATION, Key.FACTS),
     puts(Key.TERMINATION, Key.DISRUPTION),
     changes(Key.TERMINATION),

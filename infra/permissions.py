@@ -18,7 +18,7 @@ from infra.execution_permissions import (
 )
 from infra.launch_permissions import LAUNCH, ONLY_TAGGED_TEMPLATES, RESOLVES_IMAGES
 from infra.permission import LIST_ONLY, ONLY_TAGGED, Key, Permission, Scope
-from infra.table_permissions import LISTS_OPEN, changes, puts, reads_many, reads_one
+from infra.table_permissions import LISTS_OPEN, READS_TO_LAUNCH, changes, puts, reads_many, reads_one
 
 _READ_INSTANCES = Permission(action="ec2:DescribeInstances", on=Scope.ANYTHING, reason=LIST_ONLY)
 _READ_GROUPS = Permission(action="autoscaling:DescribeAutoScalingGroups", on=Scope.ANYTHING, reason=LIST_ONLY)
@@ -129,16 +129,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         *_LAUNCHING,
         *_READ_TARGETS,
         _READ_SUBNETS,
-        reads_one(
-            Key.TERMINATION,
-            Key.RESERVATIONS,
-            Key.MAXIMUM,
-            Key.UPGRADE,
-            Key.DISRUPTION,
-            Key.PAUSE,
-            Key.POLICIES,
-            Key.SHIFTS,
-        ),
+        READS_TO_LAUNCH,
         reads_many(Key.FACTS),
         puts(Key.MAXIMUM),
         changes(Key.TERMINATION, Key.RESERVATIONS),

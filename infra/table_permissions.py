@@ -25,3 +25,15 @@ def changes(*keys: Key) -> Permission:
 
 LISTS_OPEN = Permission(action="dynamodb:Query", on=Scope.OPEN_INDEX)
 """Permission to list the instances whose termination is open."""
+
+READS_TO_LAUNCH = reads_one(
+    Key.TERMINATION,
+    Key.RESERVATIONS,
+    Key.MAXIMUM,
+    Key.UPGRADE,
+    Key.DISRUPTION,
+    Key.PAUSE,
+    Key.POLICIES,
+    Key.SHIFTS,
+)
+"""Permission to read what a launch depends on: what else is under way in the cluster, and which zones are shifted."""

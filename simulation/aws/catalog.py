@@ -33,7 +33,7 @@ class SimCatalog:
 
     def zonal_shifts(self, cluster: str) -> ZonalShifts:
         """Return the zonal shifts of the cluster as last kept."""
-        return shifts_of(self._sheets.get((cluster, FactKind.ZONAL_SHIFTS)))
+        return shifts_of(self.sheet(cluster, FactKind.ZONAL_SHIFTS))
 
     def keep_zonal_shifts(self, cluster: str, sheet: Sheet) -> None:
         """Store the sheet of zonal shifts."""

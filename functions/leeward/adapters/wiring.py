@@ -178,9 +178,8 @@ def build(
     matter although nothing fails, `event_lost` each Event that could not be written.
     """
     table = Table(clients, settings.table_name)
-    policy_store = lazy(adapters.policy_store_of, table)
+    policy_store, pauses = lazy(adapters.policy_store_of, table), lazy(adapters.pauses_of, table)
     policies = ParameterStorePolicies(clients, clock, settings.policy_prefix, policy_store)
-    pauses = lazy(adapters.pauses_of, table)
     known_pauses = lazy(adapters.known_pauses_of, pauses, clock)
     return Ports(
         clock=clock,

@@ -25,8 +25,7 @@ def poll_shifts(cluster: str, ports: Ports, result: ReconcileResult) -> ZonalShi
         what = f"{cluster}: zonal shifts"
         result.note(what, AwsUnavailableError(f"{read.failed}; the last known ones hold: {_names(read.state)}"))
     result.shifted += [Notice(cluster=cluster, what=shift.sentence) for shift in read.state.shifts]
-    result.shift_changes += [f"{cluster}: {shift.sentence} is in effect" for shift in read.began]
-    result.shift_changes += [f"{cluster}: {shift.sentence} has ended" for shift in read.ended]
+    result.shift_changes += [f"{cluster}: {change}" for change in read.changes]
     return read.state
 
 

@@ -60,11 +60,9 @@ def gather(
     subnets = ports.network.subnets(sorted({name for group in selected for name in groups[group].subnets}))
     warnings: list[str] = []
     shifts = _shifts(cluster, ports.catalog, warnings)
-    usable = {name: subnet for name, subnet in subnets.items() if subnet.zone not in shifts.zones}
-    launches = _Launches(ports, cluster, groups, selected, instances, usable, objects)
-    facts = launches.facts(
-        known_prices(ports.price_list, ports.catalog, cluster, launches.types, launches.zones, now, warnings)
-    )
+    launches = _Launches(ports, cluster, groups, selected, instances, _usable(subnets, shifts), objects)
+    prices = known_prices(ports.price_list, ports.catalog, cluster, launches.types, launches.zones, now, warnings)
+    facts = launches.facts(prices)
     return ClusterSnapshot(
         cluster=cluster,
         now=now,
@@ -248,6 +246,11 @@ def known_prices(
         warnings.append(f"prices cannot be read: {error}")
         return known
     return Prices(on_demand=on_demand, spot=spot)
+
+
+def _usable(subnets: Mapping[str, Subnet], shifts: ZonalShifts) -> dict[str, Subnet]:
+    """Return the subnets in which a node may be launched: those of zones without a zonal shift."""
+    return {name: subnet for name, subnet in subnets.items() if subnet.zone not in shifts.zones}
 
 
 def _shifts(cluster: str, catalog: Catalog, warnings: list[str]) -> ZonalShifts:

@@ -27,6 +27,12 @@ class ShiftsRead:
     ended: tuple[ZonalShift, ...] = ()
     failed: str = ""
 
+    @property
+    def changes(self) -> list[str]:
+        """Sentences for the shifts that have begun and ended."""
+        began = [f"{shift.sentence} is in effect" for shift in self.began]
+        return began + [f"{shift.sentence} has ended" for shift in self.ended]
+
 
 def read_shifts(
     cluster: str,

@@ -55,8 +55,7 @@ class DynamoCatalog:
 
     def zonal_shifts(self, cluster: str) -> ZonalShifts:
         """Read the sheet of zonal shifts with one GetItem."""
-        item = self._table.get(facts_key(cluster, FactKind.ZONAL_SHIFTS))
-        return shifts_of(_sheet(item) if item is not None else None)
+        return shifts_of(self.sheet(cluster, FactKind.ZONAL_SHIFTS))
 
     def keep_zonal_shifts(self, cluster: str, sheet: Sheet) -> None:
         """Write the sheet of zonal shifts unless the table has a later one."""
