@@ -1,4 +1,4 @@
-"""What `ports.compute.Instances` says of Capacity Blocks: the emulated EC2, the simulated fleet, and the fake."""
+"""Capacity Blocks as `ports.compute.Instances` returns them: the emulated EC2, the simulated fleet, and the fake."""
 
 from datetime import UTC, datetime, timedelta
 from random import Random

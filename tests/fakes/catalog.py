@@ -23,7 +23,7 @@ class FakeCatalog(Calls):
         return self._sheets.read(cluster)
 
     def sheet(self, cluster: str, kind: FactKind) -> Sheet | None:
-        """One of them."""
+        """One sheet of the cluster."""
         self._call("sheet")
         return self._sheets.sheet(cluster, kind)
 
@@ -33,7 +33,7 @@ class FakeCatalog(Calls):
         self._sheets.keep(cluster, kind, sheet)
 
     def zonal_shifts(self, cluster: str) -> ZonalShifts:
-        """As last kept."""
+        """Shifts as last kept."""
         self._call("zonal_shifts")
         return self._sheets.zonal_shifts(cluster)
 

@@ -28,12 +28,12 @@ class FakeInstances(Calls):
         return {id_: self.known[id_] for id_ in wanted if id_ in self.known}
 
     def block_ends(self) -> Mapping[str, datetime]:
-        """What the test put into `blocks`."""
+        """Ends that the test put into `blocks`."""
         self._call("block_ends")
         return dict(self.blocks)
 
     def in_reservations(self, reservations: Iterable[str]) -> Mapping[str, str]:
-        """What the test put into `reserved`: instance -> reservation."""
+        """Instances that the test put into `reserved`, with their reservations."""
         wanted = frozenset(reservations)
         self._call("in_reservations")
         return {name: one for name, one in self.reserved.items() if one in wanted}

@@ -15,6 +15,6 @@ class FakeRecovery(Calls):
         self.arc = SimRecovery()
 
     def shifts(self, cluster: str, now: datetime) -> tuple[ZonalShift, ...]:
-        """Those in effect."""
+        """Shifts in effect."""
         self._call("shifts")
         return self.arc.shifts(cluster, now)

@@ -1,4 +1,4 @@
-"""Where replacements are launched while a zonal shift is in effect."""
+"""Replacements that are launched while a zonal shift is in effect, and their zones."""
 
 import pytest
 

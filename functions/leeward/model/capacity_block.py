@@ -1,7 +1,7 @@
 """Capacity Blocks: when EC2 begins to terminate the instances of one, and the cause that this gives.
 
 Source: EC2's user guide, "Capacity Blocks for ML": instances are terminated from 30 minutes before the end of the block
-on, those of UltraServers from 60 minutes before; EventBridge is told 10 minutes earlier."""
+on, those of UltraServers from 60 minutes before; EventBridge has the warning 10 minutes earlier."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

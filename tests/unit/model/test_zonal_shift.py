@@ -1,4 +1,4 @@
-"""What ARC's answer about a managed resource means, and how shifts are kept from one answer to the next."""
+"""ARC's answer about a managed resource, and how shifts are kept from one answer to the next."""
 
 from datetime import UTC, datetime, timedelta
 
