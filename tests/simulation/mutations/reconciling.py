@@ -44,8 +44,8 @@ OF_RECONCILER = (
         breaks=edited(
             edit(
                 f"{BATCH}.process_batch",
-                "attempt(partial(_parsed, record, ports))",
-                "_parsed(record, ports)",
+                "attempt(partial(parse, record.body, received=record.received))",
+                "parse(record.body, received=record.received)",
             )
         ),
         rules=frozenset({Rule.MALFORMED}),
