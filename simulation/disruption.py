@@ -47,6 +47,7 @@ def _rules(random: Random) -> DisruptionPolicy:
         consolidation_policy=random.choice(("WhenEmptyOrUnderutilized", "WhenEmptyOrUnderutilized", "WhenEmpty")),
         consolidate_after=timedelta(minutes=random.choice((0, 1, 5))),
         expire_after=expires,
+        expire_jitter=20 if expires and not budget.percent else 0,
         cooldown=timedelta(minutes=random.choice((0, 1, 5))),
         spot_to_spot=random.random() < 0.3,
         spot_to_spot_minimum_types=1,

@@ -13,8 +13,9 @@ from datetime import datetime
 from functools import partial
 
 from leeward.disruption.candidates import workload_on
+from leeward.disruption.lifetime import expires
 from leeward.disruption.methods.emptiness import empty_since, why_off
-from leeward.disruption.methods.expiration import expires, why_kept_forever
+from leeward.disruption.methods.expiration import why_kept_forever
 from leeward.disruption.planning_state import PlanningState, always
 from leeward.drift.detect import annotations
 from leeward.errors import LeewardError, ObjectGoneError
@@ -86,10 +87,10 @@ def _empty(state: PlanningState, node: Node, policy: NodePolicy) -> str | None:
 
 
 def _expired(snapshot: ClusterSnapshot, node: Node, policy: NodePolicy) -> str | None:
-    after = policy.disruption.expire_after
-    if after is None or why_kept_forever(snapshot, node, policy):
+    moment = expires(node, policy.disruption)
+    if moment is None or why_kept_forever(snapshot, node, policy):
         return None
-    return TRUE if expires(node, after) <= snapshot.now else None
+    return TRUE if moment <= snapshot.now else None
 
 
 def write_annotations(

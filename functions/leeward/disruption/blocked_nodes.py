@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 
 from leeward.disruption.do_not_disrupt import pod_opt_outs
-from leeward.disruption.methods.expiration import expires, why_kept_forever
+from leeward.disruption.lifetime import expires
+from leeward.disruption.methods.expiration import why_kept_forever
 from leeward.disruption.planning_state import PlanningState
 from leeward.drift.detect import Remedy
 from leeward.model.node import Node
@@ -40,9 +41,9 @@ def _wanted_since(state: PlanningState, node: Node, policy: NodePolicy) -> datet
     particular.
     """
     moments: list[datetime] = []
-    after = policy.disruption.expire_after
-    if after is not None and not why_kept_forever(state.snapshot, node, policy):
-        moments.append(expires(node, after))
+    expiry = expires(node, policy.disruption)
+    if expiry is not None and not why_kept_forever(state.snapshot, node, policy):
+        moments.append(expiry)
     drifted = state.drift[node.name]
     if drifted.since is not None and drifted.remedy is Remedy.REPLACE and policy.disruption.drift:
         moments.append(drifted.since)

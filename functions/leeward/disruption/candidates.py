@@ -8,11 +8,11 @@ disruptionCost; types.go, the remaining lifetime)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
 
 from leeward.budgets.disruption_budgets import why_disrupted
 from leeward.budgets.pdb_index import PdbIndex
 from leeward.disruption.do_not_disrupt import why_node_stays, why_pod_stays
+from leeward.disruption.lifetime import lifetime_left
 from leeward.model.group import IN_SERVICE, Group
 from leeward.model.instance import CapacityType
 from leeward.model.node import Node
@@ -179,7 +179,7 @@ def _candidate(
 ) -> Candidate:
     on_node = snapshot.pods_on(node.name)
     pods = tuple(sorted(specs, key=lambda pod: pod.order))
-    remaining = lifetime_left(node, policy.disruption.expire_after, snapshot.now)
+    remaining = lifetime_left(node, policy.disruption, snapshot.now)
     return Candidate(
         node=node,
         group=group,
@@ -220,13 +220,6 @@ def _deletion_cost(pod: Pod) -> int:
         return int(pod.annotations.get(POD_DELETION_COST, "0"))
     except ValueError:
         return 0
-
-
-def lifetime_left(node: Node, expire_after: timedelta | None, now: datetime) -> float:
-    """Return the fraction of the node's lifetime that is left, from 0 to 1; 1 for a node that does not expire."""
-    if not expire_after:
-        return 1.0
-    return min(max((expire_after - (now - node.created)) / expire_after, 0.0), 1.0)
 
 
 def disruption_cost(pods: Iterable[PodSpec], known: Mapping[str, Pod], remaining: float) -> float:

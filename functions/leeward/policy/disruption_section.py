@@ -7,7 +7,8 @@ from datetime import timedelta
 from typing import Any
 
 from leeward.policy.document import NO_DISRUPTION, Budget, DisruptionPolicy, Reason, Window
-from leeward.policy.fields import NEVER, Section, whole_number
+from leeward.policy.durations import LONGEST, WIDEST_SPREAD, parse_spread
+from leeward.policy.fields import NEVER, Section, duration_expected, whole_number
 from leeward.policy.schedule import parse_schedule, zone
 
 CONSOLIDATION_POLICIES = ("WhenEmptyOrUnderutilized", "WhenEmpty", NEVER)
@@ -24,7 +25,7 @@ def disruption(spec: Section) -> DisruptionPolicy:
     with spec.section("disruption") as section:
         policy = section.word("consolidationPolicy", default.consolidation_policy, CONSOLIDATION_POLICIES)
         after = _with_alias(section, "consolidateAfter", "ttlSecondsAfterEmpty", default.consolidate_after, 0)
-        expire = _with_alias(section, "expireAfter", "ttlSecondsUntilExpired", default.expire_after, 1)
+        expire, jitter = _expiry(section, default)
         if policy == NEVER and section.has("ttlSecondsAfterEmpty"):
             section.refuse("ttlSecondsAfterEmpty", "nothing, as consolidationPolicy Never keeps empty nodes")
         per_hour, percent = _minimum_savings(section, default)
@@ -33,6 +34,7 @@ def disruption(spec: Section) -> DisruptionPolicy:
             consolidation_policy=policy,
             consolidate_after=after,
             expire_after=expire,
+            expire_jitter=jitter,
             drift=section.boolean("drift", default.drift),
             savings_per_hour=per_hour,
             savings_percent=percent,
@@ -48,10 +50,34 @@ def disruption(spec: Section) -> DisruptionPolicy:
 def _with_alias(section: Section, key: str, alias: str, default: timedelta | None, low: int) -> timedelta | None:
     """Read a duration or Never, or its older name in whole seconds; both at once contradict each other."""
     after = section.duration_or(key, default, NEVER, low * _SECOND)
+    seconds = _alias(section, key, alias, low)
+    return after if seconds is None else seconds
+
+
+def _alias(section: Section, key: str, alias: str, low: int) -> timedelta | None:
+    """Read the older name of a key in whole seconds; both at once contradict each other."""
     seconds = section.integer(alias, None, low, 9_000_000_000)
     if section.has(key) and section.has(alias):
         section.refuse(alias, f"only one of {key} and {alias}")
-    return after if seconds is None else seconds * _SECOND
+    return None if seconds is None else seconds * _SECOND
+
+
+def _expiry(section: Section, default: DisruptionPolicy) -> tuple[timedelta | None, int]:
+    """Read `expireAfter` or its older name as the age, None for Never, and its spread in percent."""
+    expected = f"{NEVER} or {duration_expected(_SECOND, LONGEST)}, with a spread of 1% to {WIDEST_SPREAD}%: 720h±10%"
+    entered = section.read("expireAfter", (default.expire_after, default.expire_jitter), _age, expected)
+    seconds = _alias(section, "expireAfter", "ttlSecondsUntilExpired", 1)
+    return entered if seconds is None else (seconds, 0)
+
+
+def _age(value: Any) -> tuple[timedelta | None, int]:
+    """Parse Never, or an age of at least a second with its spread. Raises ValueError."""
+    if value == NEVER:
+        return None, 0
+    age, percent = parse_spread(value)
+    if age < _SECOND:
+        raise ValueError("out of range")
+    return age, percent
 
 
 def _minimum_savings(disruption_section: Section, default: DisruptionPolicy) -> tuple[float, float]:

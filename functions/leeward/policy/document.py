@@ -175,6 +175,7 @@ class DisruptionPolicy:
     consolidation_policy: str = "WhenEmptyOrUnderutilized"  # WhenEmpty | WhenEmptyOrUnderutilized | Never
     consolidate_after: timedelta | None = timedelta(minutes=5)
     expire_after: timedelta | None = None
+    expire_jitter: int = 0  # percent of expire_after, up and down, by which the expiry of nodes is spread
     drift: bool = True
     savings_per_hour: float = 0.01
     savings_percent: float = 5

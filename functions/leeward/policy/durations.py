@@ -11,6 +11,8 @@ _MICROSECONDS = {"us": 1, "µs": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000
 _NUMBER = r"\d{1,20}(?:\.\d{0,20})?"
 _WHOLE = re.compile(rf"(?:{_NUMBER}(?:h|ms|m|us|µs|s))+", re.ASCII)
 _PART = re.compile(rf"({_NUMBER})(h|ms|m|us|µs|s)", re.ASCII)
+_SPREAD = re.compile(r"([^ ±+]+) ?(?:±|\+-) ?(\d{1,2})%", re.ASCII)
+WIDEST_SPREAD = 50  # percent
 
 
 def parse_duration(text: object) -> timedelta:
@@ -25,6 +27,22 @@ def parse_duration(text: object) -> timedelta:
     if total.denominator != 1 or total > LONGEST // timedelta(microseconds=1):
         raise ValueError("out of range")
     return timedelta(microseconds=int(total))
+
+
+def parse_spread(text: object) -> tuple[timedelta, int]:
+    """Parse `720h±10%`, `720h+-10%` or a plain duration as (duration, percent). Raises ValueError."""
+    match = _SPREAD.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
+        return parse_duration(text), 0
+    percent = int(match[2])
+    if not 1 <= percent <= WIDEST_SPREAD:
+        raise ValueError("out of range")
+    return parse_duration(match[1]), percent
+
+
+def format_spread(duration: timedelta, percent: int) -> str:
+    """Return the spelling that `parse_spread` reads back, in ASCII: the document is stored through CloudFormation."""
+    return format_duration(duration) + (f"+-{percent}%" if percent else "")
 
 
 def format_duration(duration: timedelta) -> str:

@@ -21,7 +21,7 @@ from leeward.policy.document import (
     Webhook,
     Window,
 )
-from leeward.policy.durations import format_duration
+from leeward.policy.durations import format_duration, format_spread
 from leeward.policy.fields import NEVER
 from leeward.policy.parse import API_VERSION, CLUSTER_SETTINGS, NODE_POLICY
 
@@ -184,7 +184,7 @@ def _disruption(section: DisruptionPolicy) -> dict[str, Any]:
     return {
         "consolidationPolicy": section.consolidation_policy,
         "consolidateAfter": NEVER if after is None else format_duration(after),
-        "expireAfter": NEVER if expire is None else format_duration(expire),
+        "expireAfter": NEVER if expire is None else format_spread(expire, section.expire_jitter),
         "drift": section.drift,
         "minimumSavings": {"perHour": section.savings_per_hour, "percent": section.savings_percent},
         "cooldown": format_duration(section.cooldown),

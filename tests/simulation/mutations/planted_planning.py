@@ -83,6 +83,12 @@ OF_PLANNING = (
         tests=("tests/unit/disruption/test_consolidation.py", "tests/unit/disruption/test_methods.py"),
     ),
     Planted(
+        name="nodes of one launch expire together",
+        story="reads the spread of expireAfter and gives every node the middle of it",
+        edits=(edit("leeward.disruption.lifetime.lifetime", "_position(node.instance_id or node.name)", "0"),),
+        tests=("tests/unit/disruption/test_lifetime.py",),
+    ),
+    Planted(
         name="budgets run a share down",
         story="divides whole numbers, so that 10 % of nine nodes is none",
         edits=(

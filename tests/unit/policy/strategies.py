@@ -1,5 +1,6 @@
 """Any valid policy, for properties."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 from hypothesis import strategies as st
@@ -139,6 +140,7 @@ disruptions = st.builds(
     consolidation_policy=st.sampled_from(["WhenEmptyOrUnderutilized", "WhenEmpty", "Never"]),
     consolidate_after=st.none() | durations(),
     expire_after=st.none() | durations(1),
+    expire_jitter=st.integers(0, 50),
     drift=st.booleans(),
     savings_per_hour=st.floats(0, 100),
     savings_percent=st.floats(0, 100),
@@ -148,7 +150,7 @@ disruptions = st.builds(
     spot_to_spot_minimum_types=st.integers(1, 99),
     budgets=st.lists(budgets(), max_size=3).map(tuple),
     do_not_disrupt=st.booleans(),
-) | st.just(NO_DISRUPTION)
+).map(lambda rules: rules if rules.expire_after else replace(rules, expire_jitter=0)) | st.just(NO_DISRUPTION)
 
 
 def node_policies():

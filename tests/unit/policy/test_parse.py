@@ -24,7 +24,7 @@ from leeward.policy.document import (
     Webhook,
     Window,
 )
-from leeward.policy.write import to_json
+from leeward.policy.write import canonical, to_json
 from tests.unit.policy.documents import API, a_policy, parse, parse_one, some_settings
 from tests.unit.policy.strategies import node_policies
 
@@ -368,6 +368,15 @@ REFUSALS = [  # spec, path, found, part of what was expected
         "Never or a duration such as 15m or 1h30m, at least 1s",
     ),
     (
+        {"disruption": {"expireAfter": "720h±60%"}},
+        "disruption.expireAfter",
+        '"720h±60%"',
+        "with a spread of 1% to 50%: 720h±10%",
+    ),
+    ({"disruption": {"expireAfter": "720h±0%"}}, "disruption.expireAfter", '"720h±0%"', "with a spread of 1% to"),
+    ({"disruption": {"expireAfter": "Never±5%"}}, "disruption.expireAfter", '"Never±5%"', "Never or a duration"),
+    ({"disruption": {"consolidateAfter": "5m±10%"}}, "disruption.consolidateAfter", '"5m±10%"', "Never or a duration"),
+    (
         {"disruption": {"minimumSavings": {"perHour": -1}}},
         "disruption.minimumSavings.perHour",
         "-1",
@@ -620,3 +629,10 @@ def test_a_long_key_is_cut_in_its_path():
     (line,) = problems(a_policy(**{"x" * 5000: 1}))
     assert line.startswith(f'p.yaml#1: spec["{"x" * 70}')
     assert len(line) < 400
+
+
+@pytest.mark.parametrize("entered", ["720h±10%", "720h +-10%", "720h ± 10%"])
+def test_an_age_has_a_spread_and_is_stored_in_ascii(entered):
+    (policy,) = parse(a_policy(disruption={"expireAfter": entered})).policies
+    assert (policy.disruption.expire_after, policy.disruption.expire_jitter) == (timedelta(hours=720), 10)
+    assert '"expireAfter":"720h+-10%"' in canonical(policy)

@@ -7,12 +7,13 @@ from datetime import UTC, datetime, timedelta
 
 from leeward.disruption.candidates import Candidate
 from leeward.disruption.command import MethodName, Outcome
+from leeward.disruption.lifetime import expires, lifetime
 from leeward.disruption.methods.method import no_section
 from leeward.disruption.methods.replace_nodes import replace_in_turn
 from leeward.disruption.planning_state import PlanningState
 from leeward.model.node import Node
 from leeward.policy.document import NodePolicy, Reason
-from leeward.policy.durations import format_duration
+from leeward.policy.durations import format_duration, format_spread
 from leeward.snapshot.cluster import ClusterSnapshot
 
 _UNKNOWN = datetime.min.replace(tzinfo=UTC)
@@ -28,7 +29,7 @@ class Expiration:
         """Return why not: switched off, or not old enough."""
         forever = why_kept_forever(state.snapshot, candidate.node, candidate.policy)
         left = timedelta() if forever else _expires(candidate) - state.snapshot.now
-        return forever or (f"it expires in {_rounded(left)}" if left > timedelta() else "")
+        return forever or (f"it expires in {_rounded(left)}{_spread(candidate)}" if left > timedelta() else "")
 
     def decide(self, state: PlanningState) -> Outcome:
         """Return as many commands as budgets allow."""
@@ -46,17 +47,18 @@ def why_kept_forever(snapshot: ClusterSnapshot, node: Node, policy: NodePolicy) 
     return "it is unknown when the node was created" if node.created == _UNKNOWN else ""
 
 
-def expires(node: Node, after: timedelta) -> datetime:
-    """Return the moment from which the node is too old; the latest possible datetime where the sum overflows."""
-    try:
-        return node.created + after
-    except OverflowError:
-        return datetime.max.replace(tzinfo=UTC)
-
-
 def _expires(candidate: Candidate) -> datetime:
-    after = candidate.policy.disruption.expire_after
-    return datetime.max.replace(tzinfo=UTC) if after is None else expires(candidate.node, after)
+    return expires(candidate.node, candidate.policy.disruption) or datetime.max.replace(tzinfo=UTC)
+
+
+def _spread(candidate: Candidate) -> str:
+    """Return which age the spread of its policy gives the node, empty without one."""
+    rules = candidate.policy.disruption
+    after = lifetime(candidate.node, rules)
+    if after is None or rules.expire_after is None or not rules.expire_jitter:
+        return ""
+    spread = format_spread(rules.expire_after, rules.expire_jitter)
+    return f", {_rounded(after)} old: its share of expireAfter {spread}"
 
 
 def _said(state: PlanningState, candidate: Candidate) -> str:
