@@ -321,7 +321,7 @@ def test_live_a_budget_that_a_second_replica_satisfies_blocks_only_where_none_co
 def test_namespaces_whose_pods_keep_nodes_are_reported_with_their_nodes(leeward):
     result = leeward("blockers", "--snapshot", FOLDER, "--now", NOON, "-o", "json")
     VALIDATOR.validate(result.json)
-    kinds = {"do-not-disrupt", "safe-to-evict", "beyond-limits", "pod-finalizer"}
+    kinds = {"do-not-disrupt", "safe-to-evict", "disruption-window", "beyond-limits", "pod-finalizer"}
     held = [one for one in result.json["blockers"] if one["kind"] in kinds]
     (shop,) = result.json["namespaces"]
     assert shop["namespace"] == "shop"

@@ -31,7 +31,12 @@ from tests.simulation.fleet_stand_in import GroupPlan, budget
 
 DEFINITION = read_definition(Path("functions/leeward/disruption/state_machine.asl.yaml"))
 ROOMY = (deployment("web", 4), budget("web"))
+HALF_PAST = 1800.0  # seconds: half past midnight
 WHILE_IT_DRAINS = 640.0  # seconds: of two half-empty nodes one goes from 600 on
+
+
+def blocked(world):
+    return events(world, "DisruptionBlocked")
 
 
 def events(world, reason):
@@ -158,6 +163,20 @@ def test_a_pod_that_must_not_be_disrupted_holds_its_node_which_says_so():
     assert (world.ends, world.versions) == ([], ["1", "1", "1"])
     assert any("do-not-disrupt" in one["message"] for one in events(world, "DisruptionBlocked"))
     assert [notes["leeward.dev/drift-reasons"] for notes in annotations(world)] == ["ami"] * 3
+
+
+def test_a_pod_with_a_disruption_window_keeps_its_node_until_the_window_opens():
+    world, before = Disrupted().drifting(), []
+
+    def limit():
+        for pod in world.world.cluster.store.each("pods"):
+            note = {"metadata": {"annotations": {"leeward.dev/disruption-window": "30 0 * * */1h"}}}
+            world.world.cluster.patch("pods", pod["metadata"]["name"], note, "default")
+
+    world.at(DECIDED - 30, limit).at(HALF_PAST - 1, lambda: before.append((world.launches, world.most))).run(0.8)
+    assert before == [(0, 0)]
+    assert world.versions != ["1", "1", "1"]
+    assert any("until its window opens at 2026-03-02T00:30:00Z" in one["message"] for one in blocked(world))
 
 
 def test_a_node_that_is_in_order_again_is_no_longer_annotated_as_drifted():

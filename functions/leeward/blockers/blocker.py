@@ -13,9 +13,9 @@ from leeward.model.times import format_instant
 class Kind(StrEnum):
     """Closed set of conditions that can block a node.
 
-    The opt-outs (`do-not-disrupt`, `safe-to-evict`, and all that begin with `node-` or `policy-`) and `beyond-limits`
-    block only voluntary disruption; a pod that `tolerates-taint` blocks drains of kubectl and EKS, and emptiness, not
-    Leeward's own drains.
+    The opt-outs (`do-not-disrupt`, `safe-to-evict`, `disruption-window`, and all that begin with `node-` or `policy-`)
+    and `beyond-limits` block only voluntary disruption; a pod that `tolerates-taint` blocks drains of kubectl and EKS,
+    and emptiness, not Leeward's own drains.
     """
 
     PDB_NONE_NOW = "pdb-none-now"
@@ -34,6 +34,7 @@ class Kind(StrEnum):
     LIFECYCLE_HOOK = "lifecycle-hook"
     DO_NOT_DISRUPT = "do-not-disrupt"
     SAFE_TO_EVICT = "safe-to-evict"
+    DISRUPTION_WINDOW = "disruption-window"
     BEYOND_LIMITS = "beyond-limits"
     NODE_DO_NOT_DISRUPT = "node-do-not-disrupt"
     NODE_DO_NOT_CONSOLIDATE = "node-do-not-consolidate"

@@ -10,7 +10,9 @@ from leeward.blockers.blocker import Blocker, Kind
 from leeward.disruption.blocked_nodes import BLOCKED_LONG
 from leeward.model.times import format_instant
 
-BY_AUTHORS = frozenset({Kind.DO_NOT_DISRUPT, Kind.SAFE_TO_EVICT, Kind.BEYOND_LIMITS, Kind.POD_FINALIZER})
+BY_AUTHORS = frozenset(
+    {Kind.DO_NOT_DISRUPT, Kind.SAFE_TO_EVICT, Kind.DISRUPTION_WINDOW, Kind.BEYOND_LIMITS, Kind.POD_FINALIZER}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from leeward.blockers.blocker import Blocker, Kind, owner_of, resource_of
 from leeward.blockers.inputs import NodeInputs
 from leeward.budgets.pdb import Forbids, Refusal, bound
 from leeward.disruption.do_not_disrupt import OptOut, pod_opt_outs
+from leeward.disruption.pod_window import EXPECTED
 from leeward.model import well_known
 from leeward.model.pod import Pod
 from leeward.termination.drain_plan import (
@@ -22,6 +23,10 @@ from leeward.termination.drain_plan import (
 )
 
 REFUSED = {Protection.UNMANAGED: Kind.UNMANAGED_POD, Protection.LOCAL_DATA: Kind.LOCAL_DATA}
+OPT_OUTS = {
+    well_known.SAFE_TO_EVICT: Kind.SAFE_TO_EVICT,
+    well_known.DISRUPTION_WINDOW: Kind.DISRUPTION_WINDOW,
+}
 KINDS = {
     Forbids.NONE_NOW: Kind.PDB_NONE_NOW,
     Forbids.NEVER: Kind.PDB_NEVER,
@@ -142,12 +147,14 @@ def _stuck(pod: Pod, ended: datetime) -> Blocker:
 
 def _opted_out(pod: Pod, opt_out: OptOut) -> Blocker:
     ends = "it ends by itself; sooner: " if opt_out.until else "for as long as it is there: "
+    if opt_out.key == well_known.DISRUPTION_WINDOW:
+        ends = "until its window opens; sooner: " if opt_out.until else f"at all times, as it is not {EXPECTED}: "
     remove = commands.unannotate(f"pod {pod.name}", opt_out.key, pod.namespace)
     return Blocker(
         node=pod.node,
         pod=pod.key,
         owner=owner_of(pod),
-        kind=Kind.SAFE_TO_EVICT if opt_out.key == well_known.SAFE_TO_EVICT else Kind.DO_NOT_DISRUPT,
+        kind=OPT_OUTS.get(opt_out.key, Kind.DO_NOT_DISRUPT),
         object=f"annotation {opt_out.key}={opt_out.value}",
         until=opt_out.until,
         since=pod.started,

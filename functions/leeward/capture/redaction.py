@@ -9,12 +9,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from leeward.disruption.do_not_disrupt import DO_NOT_DISRUPT, DO_NOT_EVICT
-from leeward.model.well_known import MIRROR_POD, POD_DELETION_COST, SAFE_TO_EVICT
+from leeward.model.well_known import DISRUPTION_WINDOW, MIRROR_POD, POD_DELETION_COST, SAFE_TO_EVICT
 from leeward.placement.cni import CONTAINER, DAEMON_SET
 from leeward.ports.kubernetes import Listed
 
 APPLIED = "kubectl.kubernetes.io/last-applied-configuration"  # the whole object once more, with all that is dropped
-READ_OF_PODS = frozenset({*DO_NOT_DISRUPT, DO_NOT_EVICT, SAFE_TO_EVICT, POD_DELETION_COST, MIRROR_POD})
+READ_OF_PODS = frozenset(
+    {*DO_NOT_DISRUPT, DO_NOT_EVICT, DISRUPTION_WINDOW, SAFE_TO_EVICT, POD_DELETION_COST, MIRROR_POD}
+)
 _RUNS = frozenset({"command", "args", "lifecycle", "livenessProbe", "readinessProbe", "startupProbe"})
 _CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 

@@ -7,16 +7,18 @@ finalizer. Budgets are left out: `leeward blockers` shows them, and they usually
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 
-from leeward.disruption.do_not_disrupt import pod_opt_outs
+from leeward.disruption.do_not_disrupt import OptOut, pod_opt_outs
 from leeward.disruption.lifetime import expires
 from leeward.disruption.methods.expiration import why_kept_forever
 from leeward.disruption.planning_state import PlanningState
 from leeward.drift.detect import Remedy
 from leeward.model.node import Node
 from leeward.model.pod import Pod
+from leeward.model.well_known import DISRUPTION_WINDOW
 from leeward.policy.document import NodePolicy
 
 BLOCKED_LONG = timedelta(days=1)  # a night's batch job or a release freeze of a day is no reason for an alarm
+OPENS_SOON = timedelta(days=7)  # a weekly disruption window is an agreement, not an obstacle
 MOST_NAMED = 10  # nodes of a namespace in the log
 
 
@@ -54,6 +56,12 @@ def _since(pod: Pod, wanted: datetime | None, now: datetime) -> Iterator[datetim
     """Yield the moments from which the pod has kept its node."""
     if pod.deletion is not None and pod.finalizers and not pod.mirror:
         yield pod.deletion
-    held = pod_opt_outs(pod, now) or (pod.beyond_limit and pod.evictable)
+    opt_outs = [one for one in pod_opt_outs(pod, now) if not _opens_soon(one, now)]
+    held = opt_outs or (pod.beyond_limit and pod.evictable)
     if wanted is not None and held:
         yield max(wanted, pod.started or wanted)
+
+
+def _opens_soon(opt_out: OptOut, now: datetime) -> bool:
+    """Return whether it is a disruption window that opens within a week."""
+    return opt_out.key == DISRUPTION_WINDOW and opt_out.until is not None and opt_out.until - now <= OPENS_SOON

@@ -6,9 +6,11 @@ The first opt-out that holds decides whether a node may be disrupted; `leeward.b
 from dataclasses import dataclass
 from datetime import datetime
 
+from leeward.disruption import pod_window
 from leeward.model.node import Node
 from leeward.model.pod import Pod
-from leeward.model.well_known import SAFE_TO_EVICT, SCALE_DOWN_DISABLED
+from leeward.model.times import format_instant
+from leeward.model.well_known import DISRUPTION_WINDOW, SAFE_TO_EVICT, SCALE_DOWN_DISABLED
 from leeward.policy.durations import parse_duration
 
 DO_NOT_DISRUPT = ("leeward.dev/do-not-disrupt", "karpenter.sh/do-not-disrupt")
@@ -23,7 +25,9 @@ _KEPT = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptOut:
-    """Annotation that holds now. `until` None: for as long as it is present, or while its pod has not started."""
+    """Annotation that holds now. `until` None: for as long as it is present, or while its pod has not started. Of a
+    disruption window `until` is its next start.
+    """
 
     key: str
     value: str
@@ -35,7 +39,8 @@ def pod_opt_outs(pod: Pod, now: datetime) -> tuple[OptOut, ...]:
 
     Karpenter (pkg/utils/pod, IsDisruptable) checks every pod that is neither finished nor being deleted, those of
     DaemonSets and static ones too; a duration counts from the pod's start; a value that is neither `true` nor a
-    duration is ignored. Cluster Autoscaler (its drainability rules) checks neither static pods nor those of DaemonSets.
+    duration is ignored. A disruption window is Leeward's own, and one that cannot be read holds. Cluster Autoscaler
+    (its drainability rules) checks neither static pods nor those of DaemonSets.
     """
     if pod.finished or pod.deletion is not None or not pod.annotations:
         return ()
@@ -44,6 +49,10 @@ def pod_opt_outs(pod: Pod, now: datetime) -> tuple[OptOut, ...]:
         opt_outs.append(OptOut(key=DO_NOT_EVICT, value=TRUE))
     if pod.annotations.get(SAFE_TO_EVICT) == FALSE and not (pod.of_daemon_set or pod.mirror):
         opt_outs.append(OptOut(key=SAFE_TO_EVICT, value=FALSE))
+    window = pod.annotations.get(DISRUPTION_WINDOW)
+    if window is not None and not pod_window.is_open(window, now):
+        until = pod_window.opens(window, now)
+        opt_outs.append(OptOut(key=DISRUPTION_WINDOW, value=pod_window.shown(window), until=until))
     return tuple(opt_outs)
 
 
@@ -60,9 +69,17 @@ def why_pod_stays(pod: Pod, now: datetime) -> str:
     for one in pod_opt_outs(pod, now):
         if one.key == SAFE_TO_EVICT:
             return f'pod {pod.key} is not safe to evict ({one.key}: "{one.value}")'
+        if one.key == DISRUPTION_WINDOW:
+            return f'pod {pod.key} {_why_closed(one)} ({one.key}: "{one.value}")'
         span = "" if one.value == TRUE else f" for {one.value} from its start"
         return f"pod {pod.key} opts out of disruption{span} ({one.key})"
     return ""
+
+
+def _why_closed(window: OptOut) -> str:
+    if window.until is None:
+        return f"has no disruption window that ever opens: it has to be {pod_window.EXPECTED}"
+    return f"opts out of disruption until its window opens at {format_instant(window.until)}"
 
 
 def why_node_stays(node: Node) -> str:

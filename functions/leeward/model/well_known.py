@@ -3,6 +3,7 @@
 OUT_OF_SERVICE_TAINT = "node.kubernetes.io/out-of-service"  # effect NoExecute: its volumes may be taken by force
 PREFIX = "leeward.dev/"  # of everything that Leeward puts on nodes
 DO_NOT_DISRUPT = "leeward.dev/do-not-disrupt"  # added and removed by people alone
+DISRUPTION_WINDOW = "leeward.dev/disruption-window"  # of pods: CRON/DURATION [TIME ZONE]
 UNINITIALIZED_TAINT = "node.cloudprovider.kubernetes.io/uninitialized"  # until the cloud controller knows the Node
 DISRUPTED_TAINT = "leeward.dev/disrupted"  # value: the deployment that terminates the node; effect NoSchedule
 CORDONED_BEFORE = "leeward.dev/cordoned-before"  # by another owner: it stays so when our taint is removed

@@ -46,6 +46,16 @@ def is_active(window: Window, now: datetime) -> bool:
     return start is not None and start <= now
 
 
+def next_start(window: Window, now: datetime) -> datetime | None:
+    """Return the first start of the window after now, in UTC; None where there is none."""
+    starts = CronSim(MACROS.get(window.schedule, window.schedule), now.astimezone(zone(window.time_zone)))
+    instants = (start.astimezone(UTC) for start in islice(starts, _MOST_REPEATED))
+    try:
+        return next((start for start in instants if start > now), None)
+    except OverflowError:  # the next one is past the year 9999
+        return None
+
+
 def any_active(windows: Iterable[Window], now: datetime) -> bool:
     """Return whether at least one of the windows is open; no windows, none open."""
     return any(is_active(window, now) for window in windows)

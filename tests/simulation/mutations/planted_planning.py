@@ -192,6 +192,18 @@ OF_PLANNING = (
         tests=("tests/unit/policy/test_schedule.py",),
     ),
     Planted(
+        name="the disruption window of a pod is always open",
+        story="reads the schedule and not the time",
+        edits=(edit("leeward.disruption.pod_window.is_open", "is_active(window, now)", "True"),),
+        tests=("tests/unit/disruption/test_pod_window.py",),
+    ),
+    Planted(
+        name="a disruption window that cannot be read is none",
+        story="takes a mistake of the pod's author for no limit",
+        edits=(edit("leeward.disruption.pod_window.is_open", "window is not None and", "window is None or"),),
+        tests=("tests/unit/disruption/test_pod_window.py",),
+    ),
+    Planted(
         name="safe-to-evict is ignored by drains",
         story="asks the policy alone what may be deleted",
         edits=(edit("leeward.termination.drain_plan._refused", "(options.voluntary and pod.safe_to_evict)", "False"),),

@@ -53,6 +53,7 @@ def test_a_pod_keeps_the_annotations_that_decisions_read():
 def test_every_annotation_that_decisions_read_of_a_pod_is_kept():
     notes = {
         "leeward.dev/do-not-disrupt": "1h",
+        "leeward.dev/disruption-window": "0 14 * * 6/3h",
         "karpenter.sh/do-not-disrupt": "true",
         "karpenter.sh/do-not-evict": "true",
         "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",

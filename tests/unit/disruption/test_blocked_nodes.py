@@ -39,6 +39,13 @@ def test_the_day_begins_when_the_node_expires(expired_for, counts):
     assert bool(blocked(expiring(expired_for, annotations=OPT_OUT))) == counts
 
 
+@pytest.mark.parametrize(
+    ("window", "counts"), [("0 14 * * 6/3h", False), ("0 0 1 1 */1h", True), ("on Saturdays", True)]
+)
+def test_a_window_that_opens_within_a_week_is_no_obstacle(window, counts):
+    assert bool(blocked(expiring(2 * DAYS, annotations={"leeward.dev/disruption-window": window}))) == counts
+
+
 def test_it_begins_later_for_a_pod_that_came_later():
     fleet = expiring(9 * DAYS, annotations=OPT_OUT, started=at(timedelta(hours=3)))
     assert blocked(fleet) == {}

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leeward.policy.document import Window
-from leeward.policy.schedule import any_active, is_active, parse_schedule, zone
+from leeward.policy.schedule import any_active, is_active, next_start, parse_schedule, zone
 
 
 def a_window(schedule, hours=1.0, time_zone="UTC"):
@@ -29,6 +29,23 @@ def utc(text):
 )
 def test_office_hours_open_at_nine_and_close_at_five(now, active):
     assert is_active(a_window("0 9 * * mon-fri", hours=8), utc(now)) is active
+
+
+@pytest.mark.parametrize(
+    ("schedule", "time_zone", "now", "start"),
+    [
+        ("0 9 * * mon-fri", "UTC", "2024-05-06T09:00:00", "2024-05-07T09:00:00"),
+        ("0 9 * * mon-fri", "UTC", "2024-05-04T12:00:00", "2024-05-06T09:00:00"),
+        ("30 1 * * *", "America/New_York", "2024-11-03T05:30:00", "2024-11-04T06:30:00"),  # once in a repeated hour
+        ("30 2 * * *", "America/New_York", "2024-03-10T06:00:00", "2024-03-10T07:00:00"),  # at the skipped hour's end
+    ],
+)
+def test_the_next_start_lies_after_now(schedule, time_zone, now, start):
+    assert next_start(a_window(schedule, time_zone=time_zone), utc(now)) == utc(start)
+
+
+def test_at_the_end_of_time_no_window_starts():
+    assert next_start(a_window("0 0 1 1 *"), datetime(9999, 6, 1, tzinfo=UTC)) is None
 
 
 def test_a_time_zone_moves_the_window():
