@@ -44,7 +44,7 @@ def _rules(random: Random) -> DisruptionPolicy:
     expires = random.choice((None, timedelta(minutes=10), timedelta(minutes=20), timedelta(minutes=40)))
     budget = random.choice((Budget(), Budget(nodes=1, percent=False), Budget(nodes=30)))
     return DisruptionPolicy(
-        consolidation_policy=random.choice(("WhenEmptyOrUnderutilized", "WhenEmptyOrUnderutilized", "WhenEmpty")),
+        consolidation_policy=random.choice(("WhenEmptyOrUnderutilized", "Balanced", "WhenEmpty")),
         consolidate_after=timedelta(minutes=random.choice((0, 1, 5))),
         expire_after=expires,
         expire_jitter=20 if expires and not budget.percent else 0,

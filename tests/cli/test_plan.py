@@ -86,6 +86,29 @@ def test_the_table_shows_savings_and_reasons(leeward, tmp_path):
     assert "launched in us-east-1a" in reported
 
 
+def test_a_balanced_policy_shows_the_score_of_its_command(ask, leeward, tmp_path):
+    balanced = POLICY.replace("disruption: {", "disruption: {consolidationPolicy: Balanced, ")
+    (command,) = ask("plan", policy=balanced)["commands"]
+    assert command["score"] == pytest.approx(0.8333)  # 0.48 of 0.576 dollars for all of the disruption
+    assert "(score 0.83: 83.3% of the cost of policy all for 100.0% of its disruption)" in command["reason"]
+    snapshot = a_disruption_snapshot(tmp_path, policy=balanced)
+    assert "0.83" in leeward("plan", "--snapshot", snapshot, "--now", NOON, "-o", "wide").out
+    assert ask("plan")["commands"][0]["score"] is None
+
+
+def test_a_cheaper_type_that_no_group_launches_is_shown_with_its_price(ask, leeward, tmp_path):
+    files = {
+        "auto_scaling_groups": {"AutoScalingGroups": [a_group("web", "lt-web", "n1")]},
+        "nodes": items(a_node("n1")),
+        "pods": items(a_pod("p1", "n1")),
+    }
+    (wanted,) = ask("plan", **files)["wantedTypes"]
+    assert (wanted["node"], wanted["instanceType"], wanted["pricePerHour"]) == ("n1", "m5.large", 0.096)
+    assert wanted["reason"] == "group web launches m5.xlarge alone"
+    reported = leeward("plan", "--snapshot", a_disruption_snapshot(tmp_path, **files), "--now", NOON).out
+    assert "wanted: m5.large at $0.096 in place of n1 would save $0.096 an hour, but group web launches" in reported
+
+
 def test_the_summary_counts_nodes_and_dollars_a_month(ask):
     summary = ask("plan")["summary"]
     assert summary["nodes"] == {"now": 3, "after": 1}

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from leeward.disruption.command import Command, MethodName, Plan, Verdict
+from leeward.disruption.wanted_types import WantedType
 from leeward.model.node import Node
 from leeward.model.quantity import CPU, MEMORY
 from leeward.snapshot.cluster import ClusterSnapshot
@@ -42,10 +43,16 @@ class NodeUse:
 
 
 def to_json(
-    plan: Plan, snapshot: ClusterSnapshot, *, listed: Collection[str], asked: MethodName | None = None
+    plan: Plan,
+    snapshot: ClusterSnapshot,
+    *,
+    listed: Collection[str],
+    asked: MethodName | None = None,
+    wanted: Iterable[WantedType] = (),
 ) -> dict[str, Any]:
     """Return the document that docs/command-line.md and `docs/schema/plan.json` describe. `listed`: the nodes that
-    count; commands on no such node are left out. `asked`: the one method that was asked for.
+    count; commands on no such node are left out. `asked`: the one method that was asked for. `wanted`: types that
+    consolidation would want, which are said of listed nodes alone.
     """
     commands = [command for command in plan.commands if any(node in listed for node in command.nodes)]
     nodes = [(snapshot.node(name), verdicts) for name, verdicts in plan.verdicts.items() if name in listed]
@@ -60,7 +67,19 @@ def to_json(
             "notConsidered": _not_considered(plan.verdicts, staying, asked or MethodName.CONSOLIDATION),
         },
         "commands": [_command(command) for command in commands],
+        "wantedTypes": [_wanted(one) for one in wanted if one.node in listed],
         "nodes": entries,
+    }
+
+
+def _wanted(wanted: WantedType) -> dict[str, Any]:
+    return {
+        "node": wanted.node,
+        "group": wanted.group,
+        "instanceType": wanted.type,
+        "pricePerHour": wanted.price,
+        "savingsPerHour": wanted.savings,
+        "reason": wanted.reason,
     }
 
 
@@ -118,6 +137,7 @@ def _command(command: Command) -> dict[str, Any]:
         ],
         "savingsPerHour": command.savings,
         "disruptionCost": round(command.cost, 6),
+        "score": command.score,
         "reason": command.reason,
         "placements": [{"pod": pod, "node": node} for pod, node in sorted(command.placements.items())],
     }

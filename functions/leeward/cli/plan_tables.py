@@ -23,7 +23,8 @@ def plan_report(
     tables += [_placements(document["commands"])] if pods else []
     tables += [_verdicts(document["nodes"], asked)] if verbose else []
     first, *more = tables
-    return [*_summary(document), first, *_reasons(document["commands"]), *more, *warnings]
+    said = (*_reasons(document["commands"]), *_wanted(document["wantedTypes"]))
+    return [*_summary(document), first, *said, *more, *warnings]
 
 
 def _summary(document: Mapping[str, Any]) -> Iterator[str]:
@@ -63,9 +64,9 @@ def _commands(commands: Sequence[Mapping[str, Any]], nodes: Mapping[str, Mapping
     table = Table(
         (
             *("COMMAND", "DECISION", "NODES", "GROUP", "TYPE", "ZONE", "CAPACITY", "PRICE", "CPU", "MEMORY"),
-            *("LAUNCHES", "SAVES", "COST", "NODE"),
+            *("LAUNCHES", "SAVES", "COST", "SCORE", "NODE"),
         ),
-        wide=frozenset({"CAPACITY", "COST"}),
+        wide=frozenset({"CAPACITY", "COST", "SCORE"}),
         kind="node",
     )
     for number, command in enumerate(commands, 1):
@@ -84,6 +85,7 @@ def _commands(commands: Sequence[Mapping[str, Any]], nodes: Mapping[str, Mapping
             _launches(command["replacements"]),
             "unknown" if command["savingsPerHour"] is None else dollars(command["savingsPerHour"]),
             f"{command['disruptionCost']:.1f}",
+            "" if command["score"] is None else f"{command['score']:.2f}",
             ",".join(command["nodes"]),
             names=command["nodes"],
         )
@@ -120,6 +122,18 @@ def _reasons(commands: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         zones = sorted({zone for one in command["replacements"] for zone in one["zones"]})
         launched = f"; launched in {' or '.join(zones)}" if zones else ""
         yield f"command {number}: {command['reason']}{launched}"
+
+
+def _wanted(wanted: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a line for each type and cause, with its nodes: the one that would save most first."""
+    causes: dict[tuple[str, float, str], list[Mapping[str, Any]]] = {}
+    for one in wanted:
+        causes.setdefault((one["instanceType"], one["pricePerHour"], one["reason"]), []).append(one)
+    ordered = sorted(causes.items(), key=lambda cause: -sum(one["savingsPerHour"] for one in cause[1]))
+    for (name, price, reason), nodes in ordered[:MOST_CAUSES]:
+        saved = dollars(sum(one["savingsPerHour"] for one in nodes))
+        shown = nodes[0]["node"] if len(nodes) == 1 else count_of(len(nodes), "node")
+        yield f"wanted: {name} at {dollars(price)} in place of {shown} would save {saved} an hour, but {reason}"
 
 
 def _placements(commands: Sequence[Mapping[str, Any]]) -> Table:

@@ -12,6 +12,7 @@ from typing import Any
 from leeward.adapters.folder.files import load_json
 from leeward.adapters.folder.schema import SchemaError, check_of
 from leeward.cli.cluster_state import cluster_of
+from leeward.cli.context import ClusterContext
 from leeward.cli.node_filter import node_filter
 from leeward.cli.output import emit
 from leeward.cli.plan_apply import Request, apply, check_apply, last_run
@@ -19,9 +20,12 @@ from leeward.cli.plan_document import to_json
 from leeward.cli.plan_tables import plan_report
 from leeward.cli.what_if import WhatIf, switched_on
 from leeward.disruption.command import Command, Decision, MethodName, Plan, Replacement
-from leeward.disruption.plan import plan_disruption
+from leeward.disruption.plan import plan_in
+from leeward.disruption.planning_state import PlanningState
 from leeward.disruption.validation import validate
+from leeward.disruption.wanted_types import WantedType, wanted_types
 from leeward.errors import InvalidInputError
+from leeward.model.facts import Prices
 from leeward.model.instance import CapacityType
 from leeward.model.node import Node
 from leeward.ports import Ports
@@ -41,9 +45,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.what_if is not None:
         snapshot = switched_on(snapshot, WhatIf(arguments.what_if))
     only = MethodName(arguments.method) if arguments.method else None
-    plan = _plan(snapshot, context.ports, only, earlier)
+    plan, wanted = _plan(_with_all_prices(snapshot, context), context.ports, only, earlier)
     names = {node.name for node in snapshot.nodes if listed.includes(node.labels, _group(snapshot, node))}
-    document = to_json(plan, snapshot, listed=names, asked=only)
+    document = to_json(plan, snapshot, listed=names, asked=only, wanted=wanted)
     show = partial(plan_report, document, pods=arguments.pods, verbose=arguments.verbose, asked=arguments.method)
     report = partial(show, warnings=plan.warnings)
     if not arguments.apply:
@@ -54,18 +58,38 @@ def run(arguments: argparse.Namespace) -> int:
     return apply(arguments, context, request, report)
 
 
-def _plan(snapshot: ClusterSnapshot, ports: Ports, only: MethodName | None, earlier: Plan | None) -> Plan:
-    """Make the plan of one method or of all, or what still holds of an earlier plan."""
+def _with_all_prices(snapshot: ClusterSnapshot, context: ClusterContext) -> ClusterSnapshot:
+    """Add the prices of all types of a folder: those that no group launches are wanted types at most. Live, a price
+    that the plan does not need would be a call for each type.
+    """
+    missing = snapshot.types.keys() - snapshot.prices.on_demand.keys() if context.folder is not None else set()
+    if not missing:
+        return snapshot
+    prices = context.ports.price_list
+    zones = {subnet.zone for subnet in snapshot.subnets.values()}
+    on_demand = {**prices.on_demand(missing), **snapshot.prices.on_demand}
+    spot = {**prices.spot(missing, zones, snapshot.now), **snapshot.prices.spot}
+    return replace(snapshot, prices=Prices(on_demand=on_demand, spot=spot))
+
+
+def _plan(
+    snapshot: ClusterSnapshot, ports: Ports, only: MethodName | None, earlier: Plan | None
+) -> tuple[Plan, tuple[WantedType, ...]]:
+    """Make the plan of one method or of all, or what still holds of an earlier plan; with the types that consolidation
+    would want, where the plan is a new one.
+    """
     method = earlier.method if earlier is not None else only
     if method is MethodName.UNHEALTHY:
         plan = repair_plan(snapshot, ports.instances.impaired())
         if earlier is None:
-            return plan
+            return plan, ()
         known = {command.nodes for command in earlier.commands}
-        return replace(plan, commands=tuple(one for one in plan.commands if one.nodes in known))
+        return replace(plan, commands=tuple(one for one in plan.commands if one.nodes in known)), ()
     if earlier is not None:
-        return validate(snapshot, earlier.method, earlier.commands)
-    return plan_disruption(snapshot, only=only)
+        return validate(snapshot, earlier.method, earlier.commands), ()
+    state = PlanningState(snapshot)
+    plan = plan_in(state, only=only)
+    return plan, wanted_types(state, plan)
 
 
 def _group(snapshot: ClusterSnapshot, node: Node) -> str | None:
@@ -105,6 +129,7 @@ def _command_of(raw: Mapping[str, Any]) -> Command:
         replacements=tuple(_replacement(one) for one in raw.get("replacements", ())),
         savings=raw.get("savingsPerHour"),
         cost=raw.get("disruptionCost", 0.0),
+        score=raw.get("score"),
     )
 
 

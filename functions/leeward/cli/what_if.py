@@ -42,14 +42,15 @@ def switched_on(snapshot: ClusterSnapshot, method: WhatIf) -> ClusterSnapshot:
 
 
 def _with(policy: NodePolicy, method: WhatIf) -> NodePolicy:
-    from leeward.disruption.methods.emptiness import UNDERUTILIZED
+    from leeward.disruption.methods.emptiness import CONSOLIDATING, UNDERUTILIZED
     from leeward.policy.document import DisruptionPolicy
 
     rules = replace(policy.disruption, present=True)
     match method:
         case WhatIf.CONSOLIDATION:
             after = DisruptionPolicy().consolidate_after if rules.consolidate_after is None else rules.consolidate_after
-            rules = replace(rules, consolidation_policy=UNDERUTILIZED, consolidate_after=after)
+            chosen = rules.consolidation_policy if rules.consolidation_policy in CONSOLIDATING else UNDERUTILIZED
+            rules = replace(rules, consolidation_policy=chosen, consolidate_after=after)
         case WhatIf.DRIFT:
             rules = replace(rules, drift=True)
         case WhatIf.EXPIRATION:

@@ -6,11 +6,13 @@ Sources: Karpenter, pkg/controllers/disruption/types.go (NewCandidate, ValidateN
 ValidatePodsDisruptable); for the cost v0.30's pkg/controllers/deprovisioning (helpers.go, GetPodEvictionCost and
 disruptionCost; types.go, the remaining lifetime)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from leeward.budgets.disruption_budgets import why_disrupted
 from leeward.budgets.pdb_index import PdbIndex
+from leeward.disruption.balanced import BALANCED, Share, Totals, totals_of
+from leeward.disruption.balanced import disruption_cost as balanced_cost
 from leeward.disruption.do_not_disrupt import why_node_stays, why_pod_stays
 from leeward.disruption.lifetime import lifetime_left
 from leeward.model.group import IN_SERVICE, Group
@@ -35,7 +37,8 @@ class Candidate:
     `price`: dollars an hour; None: unknown. `pods`: pods that would need another node. `cost`: see `disruption_cost`.
     `workload`: the first pod by name that keeps the node from being empty (`workload_on`), empty if none does.
     `blocked_by`: why a PodDisruptionBudget or an opt-out keeps a pod on the node. It is set only where the policy's
-    terminationGracePeriod overrides that for drift and expiration; no other method may disrupt the node.
+    terminationGracePeriod overrides that for drift and expiration; no other method may disrupt the node. `share`: what
+    the node counts in a score; None where its policy is not Balanced.
     """
 
     node: Node
@@ -49,6 +52,7 @@ class Candidate:
     cost: float
     workload: str = ""
     blocked_by: str = ""
+    share: Share | None = None
 
     @property
     def name(self) -> str:
@@ -68,6 +72,7 @@ def candidates(snapshot: ClusterSnapshot) -> tuple[Mapping[str, Candidate], Mapp
     for spec in snapshot.pod_specs:
         if not spec.stays:
             specs.setdefault(spec.node, []).append(spec)
+    totals = _balanced_totals(snapshot, specs)
     candidates_by_name: dict[str, Candidate] = {}
     reasons: dict[str, str] = {}
     for node in sorted(snapshot.nodes, key=lambda node: node.name):
@@ -80,7 +85,8 @@ def candidates(snapshot: ClusterSnapshot) -> tuple[Mapping[str, Candidate], Mapp
             reasons[node.name] = reason
         else:
             candidate = _candidate(snapshot, node, group, policy, specs.get(node.name, ()))
-            candidates_by_name[node.name] = replace(candidate, blocked_by=blocked_by)
+            share = _share(snapshot, candidate, totals.get(policy.name))
+            candidates_by_name[node.name] = replace(candidate, blocked_by=blocked_by, share=share)
     return candidates_by_name, reasons
 
 
@@ -192,6 +198,32 @@ def _candidate(
         cost=disruption_cost(pods, {pod.key: pod for pod in on_node}, remaining),
         workload=workload_on(snapshot, node),
     )
+
+
+def _balanced_totals(snapshot: ClusterSnapshot, specs: Mapping[str, Sequence[PodSpec]]) -> dict[str, Totals]:
+    """Return the totals of each policy with `consolidationPolicy: Balanced`, over all of its nodes, by its name."""
+    members: dict[str, list[Node]] = {}
+    for node in snapshot.nodes:
+        policy = snapshot.policy_of_node(node)
+        if policy is not None and policy.disruption.consolidation_policy == BALANCED:
+            members.setdefault(policy.name, []).append(node)
+    found: dict[str, Totals] = {}
+    for name, nodes in members.items():
+        costs = {node.name: _balanced_cost(snapshot, node.name, specs.get(node.name, ())) for node in nodes}
+        found[name] = totals_of({node.name: snapshot.price_of(node) for node in nodes}, costs, name)
+    return found
+
+
+def _share(snapshot: ClusterSnapshot, candidate: Candidate, totals: Totals | None) -> Share | None:
+    if totals is None:
+        return None
+    cost = _balanced_cost(snapshot, candidate.name, candidate.pods)
+    return Share(price=candidate.price, disruption=cost, totals=totals)
+
+
+def _balanced_cost(snapshot: ClusterSnapshot, node: str, specs: Iterable[PodSpec]) -> float:
+    known = {pod.key: pod for pod in snapshot.pods_on(node)}
+    return balanced_cost(eviction_cost(known[pod.key], -pod.order[0]) for pod in specs if pod.key in known)
 
 
 def workload_on(snapshot: ClusterSnapshot, node: Node) -> str:

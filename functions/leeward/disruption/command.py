@@ -40,7 +40,8 @@ class Replacement:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
     """Nodes that are disrupted together. `savings` in dollars an hour, None where a price is not known; `cost`:
-    disruption cost. `placements`: pod (`namespace/name`) to node, new nodes by the scheduler's names.
+    disruption cost; `score`: under `consolidationPolicy: Balanced`, else None. `placements`: pod (`namespace/name`) to
+    node, new nodes by the scheduler's names.
     """
 
     decision: Decision
@@ -49,6 +50,7 @@ class Command:
     replacements: tuple[Replacement, ...] = ()
     savings: float | None = None
     cost: float = 0.0
+    score: float | None = None
     placements: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -1,7 +1,8 @@
-"""Savings of removing nodes, and whether they are worth the disturbance (docs/policy.md, minimumSavings)."""
+"""Savings of removing nodes, and whether they are worth the disruption (docs/policy.md: minimumSavings, Balanced)."""
 
 from collections.abc import Sequence
 
+from leeward.disruption.balanced import LEAST_SCORE, Score, score
 from leeward.disruption.candidates import Candidate
 
 CENT_PARTS = 6  # decimals: prices have up to four, sums of them must not show the noise of binary fractions
@@ -35,13 +36,25 @@ def reason_not_worth(candidates: Sequence[Candidate], new_price: float) -> str:
     still accepted, because it always saves something.
     """
     savings, least = saved(candidates, new_price), threshold(candidates)
+    balanced = any(candidate.share is not None for candidate in candidates)
     if savings is None:
-        return "" if new_price == 0 else "the price of the node is not known"
+        return "" if new_price == 0 and not balanced else "the price of the node is not known"
     if savings <= 0 < new_price:
         return "can't replace with a cheaper node"
     if savings < least:
         return f"it would save {dollars(savings)} an hour, minimumSavings asks for {dollars(least)}"
-    return ""
+    found = score_of(candidates, new_price)
+    if found is None or found.enough:
+        return ""
+    return f"consolidationPolicy Balanced asks for a score of {LEAST_SCORE:.2f} ({found.sentence})"
+
+
+def score_of(candidates: Sequence[Candidate], new_price: float) -> Score | None:
+    """Return the score of removing the nodes and launching others for `new_price`; None where no policy of the nodes is
+    Balanced, or a price is not known.
+    """
+    shares = [candidate.share for candidate in candidates if candidate.share is not None]
+    return score(shares, price_of_all(candidates), saved(candidates, new_price))
 
 
 def dollars(amount: float) -> str:

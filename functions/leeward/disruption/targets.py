@@ -59,7 +59,7 @@ def targets(snapshot: ClusterSnapshot, *, priced: bool) -> tuple[tuple[Target, .
         if reason:
             why[name] = reason
         else:
-            usable.append(_target(launchable, closed, priced=priced))
+            usable.append(target_of(launchable, closed, priced=priced))
     return tuple(sorted(usable, key=lambda target: (target.cheapest, target.group))), why
 
 
@@ -102,7 +102,7 @@ def _unmet(requirements: Iterable[PolicyRequirement], launchable: Launchable) ->
     return ""
 
 
-def _target(launchable: Launchable, closed: Collection[str], *, priced: bool) -> Target:
+def target_of(launchable: Launchable, closed: Collection[str], *, priced: bool) -> Target:
     """Build the target without a bound of its own: `can_launch` limits the launches, per command. Among zones of one
     price the closed ones come last.
     """

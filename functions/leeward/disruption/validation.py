@@ -25,7 +25,7 @@ from leeward.disruption.removal import (
     replacements,
     with_new_nodes,
 )
-from leeward.disruption.savings import reason_not_worth, saved
+from leeward.disruption.savings import reason_not_worth, saved, score_of
 from leeward.disruption.targets import Target, targets
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.time_budget import SearchTime, TimeBudget
@@ -129,8 +129,10 @@ class _Check:
         self._usage = trial
         savings = saved(nodes, price)
         kept = savings if savings is None or self._method.name is MethodName.CONSOLIDATION else max(savings, 0.0)
+        found = score_of(nodes, price) if self._method.name is MethodName.CONSOLIDATION else None
+        score = None if found is None else round(found.value, 4)
         cost = sum(one.cost for one in nodes)
-        return replace(command, replacements=coming, savings=kept, cost=cost), ""
+        return replace(command, replacements=coming, savings=kept, cost=cost, score=score), ""
 
     def _launched(self, command: Command, nodes: Sequence[Candidate]) -> tuple[tuple[Replacement, ...], Removal]:
         """Check that the group still launches nothing but the planned types, and that the pods fit on them, in the

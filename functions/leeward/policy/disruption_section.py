@@ -11,7 +11,7 @@ from leeward.policy.durations import LONGEST, WIDEST_SPREAD, parse_spread
 from leeward.policy.fields import NEVER, Section, duration_expected, whole_number
 from leeward.policy.schedule import parse_schedule, zone
 
-CONSOLIDATION_POLICIES = ("WhenEmptyOrUnderutilized", "WhenEmpty", NEVER)
+CONSOLIDATION_POLICIES = ("WhenEmptyOrUnderutilized", "WhenEmpty", "Balanced", NEVER)
 COUNT_OR_SHARE = "a count such as 5 or a share such as 10%, at most 100%"
 _COUNT_OR_SHARE = re.compile(r"(\d{1,9})(%?)", re.ASCII)
 _SECOND = timedelta(seconds=1)

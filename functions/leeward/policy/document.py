@@ -172,7 +172,7 @@ class DisruptionPolicy:
     """
 
     present: bool = True
-    consolidation_policy: str = "WhenEmptyOrUnderutilized"  # WhenEmpty | WhenEmptyOrUnderutilized | Never
+    consolidation_policy: str = "WhenEmptyOrUnderutilized"  # or WhenEmpty | Balanced | Never
     consolidate_after: timedelta | None = timedelta(minutes=5)
     expire_after: timedelta | None = None
     expire_jitter: int = 0  # percent of expire_after, up and down, by which the expiry of nodes is spread

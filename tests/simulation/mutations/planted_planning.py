@@ -89,6 +89,24 @@ OF_PLANNING = (
         tests=("tests/unit/disruption/test_lifetime.py",),
     ),
     Planted(
+        name="Balanced takes what WhenEmptyOrUnderutilized takes",
+        story="computes the score, shows it and does not compare it",
+        edits=(edit("leeward.disruption.balanced.Score.enough", "self.value >= LEAST_SCORE - _NOISE", "True"),),
+        tests=("tests/unit/disruption/test_balanced.py",),
+    ),
+    Planted(
+        name="the score of a command grows with the size of the cluster",
+        story="compares the savings with the price of the command's own nodes",
+        edits=(
+            edit(
+                "leeward.disruption.balanced._of_policy",
+                "own / totals.price if totals.price",
+                "saved if totals.price",
+            ),
+        ),
+        tests=("tests/unit/disruption/test_balanced.py",),
+    ),
+    Planted(
         name="budgets run a share down",
         story="divides whole numbers, so that 10 % of nine nodes is none",
         edits=(

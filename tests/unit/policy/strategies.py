@@ -137,7 +137,7 @@ drains = st.builds(
 )
 disruptions = st.builds(
     DisruptionPolicy,
-    consolidation_policy=st.sampled_from(["WhenEmptyOrUnderutilized", "WhenEmpty", "Never"]),
+    consolidation_policy=st.sampled_from(["WhenEmptyOrUnderutilized", "WhenEmpty", "Balanced", "Never"]),
     consolidate_after=st.none() | durations(),
     expire_after=st.none() | durations(1),
     expire_jitter=st.integers(0, 50),

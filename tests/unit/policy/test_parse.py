@@ -333,7 +333,7 @@ REFUSALS = [  # spec, path, found, part of what was expected
         {"disruption": {"consolidationPolicy": "WhenUnderutilized"}},
         "disruption.consolidationPolicy",
         '"WhenUnderutilized"',
-        "one of WhenEmptyOrUnderutilized, WhenEmpty, Never",
+        "one of WhenEmptyOrUnderutilized, WhenEmpty, Balanced, Never",
     ),
     ({"disruption": {"consolidateAfter": "never"}}, "disruption.consolidateAfter", '"never"', "Never or a duration"),
     (

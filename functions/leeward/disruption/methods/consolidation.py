@@ -6,11 +6,12 @@ Karpenter, pkg/controllers/disruption/{consolidation,multinodeconsolidation,sing
 from collections.abc import Sequence
 from datetime import timedelta
 
+from leeward.disruption.balanced import LEAST_SCORE
 from leeward.disruption.candidates import Candidate
 from leeward.disruption.command import Command, Decision, MethodName, Outcome, Replacement, Verdict
 from leeward.disruption.do_not_disrupt import why_node_is_kept
 from leeward.disruption.methods.command_sequences import Chosen, CommandSequences
-from leeward.disruption.methods.emptiness import UNDERUTILIZED, Emptiness
+from leeward.disruption.methods.emptiness import CONSOLIDATING, Emptiness
 from leeward.disruption.methods.method import NO_TIME, considered, in_order, no_section
 from leeward.disruption.methods.multi_node_consolidation import (
     MOST_TARGETS,
@@ -21,7 +22,7 @@ from leeward.disruption.methods.multi_node_consolidation import (
 from leeward.disruption.methods.proposals import Proposal
 from leeward.disruption.methods.single_node_consolidation import SingleNodeConsolidation
 from leeward.disruption.planning_state import PlanningState
-from leeward.disruption.savings import dollars, price_of_all, saved
+from leeward.disruption.savings import dollars, price_of_all, saved, score_of
 from leeward.disruption.targets import targets
 from leeward.policy.document import NodePolicy, Reason
 from leeward.snapshot.cluster import ClusterSnapshot
@@ -54,7 +55,7 @@ class Consolidation:
         ordered, verdicts = considered(self, state)
         ready: list[Candidate] = []
         for candidate in ordered:
-            why = state.usage.reason_to_keep(candidate, self.reason)
+            why = state.usage.reason_to_keep(candidate, self.reason) or _why_never_worth(candidate)
             if why:
                 verdicts[candidate.name] = Verdict(candidate=True, reason=why)
             else:
@@ -74,6 +75,17 @@ class Consolidation:
             verdicts=in_order(state, verdicts),
             before_empty=chosen is not None and chosen.before_empty,
         )
+
+
+def _why_never_worth(candidate: Candidate) -> str:
+    """Return why no command with the node is worth its disruption under Balanced: a plain deletion, which saves all of
+    its price, is not. Karpenter does not try such a node either (designs/balanced-consolidation.md, Candidate
+    Filtering); beside better nodes it would only lower their score.
+    """
+    best = score_of([candidate], 0.0)
+    if best is None or best.enough:
+        return ""
+    return f"consolidationPolicy Balanced asks for a score of {LEAST_SCORE:.2f}, at best it is less ({best.sentence})"
 
 
 def _best(sets: Sequence[Proposal], singles: Sequence[Proposal]) -> Proposal | None:
@@ -122,6 +134,7 @@ def command_of(chosen: Chosen) -> Command:
         reason=_why(chosen),
         replacements=(new,) if new else (),
         savings=saved(best.nodes, best.price),
+        score=None if (found := score_of(best.nodes, best.price)) is None else round(found.value, 4),
         cost=sum(one.cost for one in best.nodes),
         placements=best.placements,
     )
@@ -152,7 +165,9 @@ def _what(best: Proposal) -> str:
     savings = saved(best.nodes, best.price)
     less = "" if savings is None else f", {dollars(savings)} an hour less"
     before = price_of_all(best.nodes)
-    return f"{whose} fit on other nodes{_new(best)}{less}{'' if before is None else f' of {dollars(before)}'}"
+    found = score_of(best.nodes, best.price)
+    scored = "" if found is None else f" ({found.sentence})"
+    return f"{whose} fit on other nodes{_new(best)}{less}{'' if before is None else f' of {dollars(before)}'}{scored}"
 
 
 def _new(best: Proposal) -> str:
@@ -169,7 +184,7 @@ def why_off(snapshot: ClusterSnapshot, policy: NodePolicy) -> str:
         return "consolidation is switched off for the cluster"
     if not rules.present:
         return no_section(policy)
-    if rules.consolidation_policy != UNDERUTILIZED:
+    if rules.consolidation_policy not in CONSOLIDATING:
         return f"policy {policy.name} says consolidationPolicy {rules.consolidation_policy}"
     return f"policy {policy.name} says consolidateAfter Never" if rules.consolidate_after is None else ""
 

@@ -6,6 +6,7 @@ empty."""
 
 from datetime import datetime, timedelta
 
+from leeward.disruption.balanced import BALANCED
 from leeward.disruption.candidates import Candidate
 from leeward.disruption.command import Command, Decision, MethodName, Outcome, Verdict
 from leeward.disruption.do_not_disrupt import TRUE, why_node_is_kept
@@ -19,6 +20,7 @@ from leeward.policy.document import NodePolicy, Reason
 from leeward.snapshot.cluster import ClusterSnapshot
 
 UNDERUTILIZED = "WhenEmptyOrUnderutilized"
+CONSOLIDATING = frozenset({UNDERUTILIZED, BALANCED})  # policies that consolidate underutilized nodes as well
 NEVER = "Never"
 
 
@@ -99,10 +101,10 @@ def empty_since(node: Node) -> datetime | None:
 
 
 def _why_kept(candidate: Candidate) -> str:
-    """Return the annotation that keeps the node. Under WhenEmptyOrUnderutilized removing empty nodes is a part of
-    consolidation, so its opt-outs hold.
+    """Return the annotation that keeps the node. Under WhenEmptyOrUnderutilized and Balanced removing empty nodes is a
+    part of consolidation, so its opt-outs hold.
     """
-    underutilized = candidate.policy.disruption.consolidation_policy == UNDERUTILIZED
+    underutilized = candidate.policy.disruption.consolidation_policy in CONSOLIDATING
     scale_down = candidate.node.annotations.get(well_known.SCALE_DOWN_DISABLED) == TRUE
     return why_node_is_kept(candidate.node) if underutilized or scale_down else ""
 
