@@ -25,7 +25,7 @@ from infra.scopes import Scopes
 from infra.webhooks import webhook_destinations
 from leeward.notifications.events import EventType
 from leeward.notifications.pause_events import PauseEventType
-from leeward.policy.document import Webhook
+from leeward.policy.document import Webhook, WebhookFormat
 
 SHAPE = FunctionShape(
     name="notifications",
@@ -62,6 +62,7 @@ class Notifications(Construct):
         webhooks = {each.name: each.webhook for each in surroundings.settings.clusters if each.webhook}
         if webhooks:
             self._webhooks(webhooks, surroundings.scopes)
+            self._formats(webhooks)
         alarms.add(
             "events-undelivered",
             self.undelivered.metric_approximate_number_of_messages_visible(
@@ -93,13 +94,19 @@ class Notifications(Construct):
             ),
         )
 
+    def _formats(self, webhooks: Mapping[str, Webhook]) -> None:
+        """Name to the function the clusters whose webhook takes a message in place of the event's detail."""
+        named = {cluster: one.format for cluster, one in webhooks.items() if one.format is not WebhookFormat.JSON}
+        if named:
+            self.function.function.add_environment("WEBHOOK_FORMATS", json.dumps(named, sort_keys=True))
+
     def _webhooks(self, webhooks: Mapping[str, Webhook], scopes: Scopes) -> None:
         """Add the webhooks, by cluster."""
         rules = {cluster: scopes.rule(scopes.names.webhook_rule(cluster)) for cluster in webhooks}
         destinations = webhook_destinations(self, webhooks, scopes.names)
         role = _caller(self, list(rules.values()), list(destinations.values()))
         for name, destination in destinations.items():
-            _rule(self, (name, scopes.names), destination, role, self.undelivered)
+            _rule(self, (name, scopes.names, webhooks[name].format), destination, role, self.undelivered)
         self.undelivered.add_to_resource_policy(
             iam.PolicyStatement(
                 sid="OurRules",
@@ -129,15 +136,16 @@ def _caller(scope: Construct, rules: list[str], destinations: list[events.CfnApi
 
 def _rule(
     scope: Construct,
-    of: tuple[str, Names],
+    of: tuple[str, Names, WebhookFormat],
     destination: events.CfnApiDestination,
     role: iam.Role,
     undelivered: sqs.Queue,
 ) -> None:
-    """Add the rule of a webhook, which receives the event's `detail` as docs/operations.md shows it. `of`: the cluster,
-    and our names.
+    """Add the rule of a webhook, which receives the event's `detail` as docs/operations.md shows it, or the message
+    that fn notifications has put into it. `of`: the cluster, our names, the format.
     """
-    cluster, names = of
+    cluster, names, form = of
+    own = form is WebhookFormat.JSON
     events.CfnRule(
         scope,
         f"Rule{cluster}",
@@ -146,7 +154,7 @@ def _rule(
         event_pattern={
             "source": [names.prefix],
             "detail-type": [turn.value for turn in (*EventType, *PauseEventType)],
-            "detail": {"cluster": [cluster]},
+            "detail": {"cluster": [cluster], **({} if own else {"format": [form.value]})},
         },
         state="ENABLED",
         targets=[
@@ -154,7 +162,7 @@ def _rule(
                 id="webhook",
                 arn=destination.attr_arn,
                 role_arn=role.role_arn,
-                input_path="$.detail",
+                input_path="$.detail" if own else "$.detail.message",
                 dead_letter_config=events.CfnRule.DeadLetterConfigProperty(arn=undelivered.queue_arn),
             )
         ],

@@ -10,7 +10,7 @@ from aws_cdk import aws_events as events
 from constructs import Construct
 
 from infra.names import Names
-from leeward.policy.document import Webhook
+from leeward.policy.document import Webhook, WebhookFormat
 
 CALLS_PER_SECOND = 20  # the highest rate of calls to one webhook; EventBridge queues the rest
 CALLER = "Leeward-Event"  # header of every call, which names the caller and is no secret
@@ -40,15 +40,26 @@ def secret_reference(webhook: Webhook) -> str:
 
 
 def _own(scope: Construct, cluster: str, webhook: Webhook, names: Names) -> events.CfnConnection:
-    """Add the connection of a webhook with a secret, which also sends the header that names the caller."""
+    """Add the connection of a webhook with a secret, which also sends the header that names the caller.
+
+    The secret is a header; for Teams the parameter `sig` of the URL, for PagerDuty the `routing_key` of the body, which
+    EventBridge adds to the message.
+    """
     caller = events.CfnConnection.ParameterProperty(key=CALLER, value="1", is_value_secret=False)
-    return _connection(
-        scope,
-        f"Connection{cluster}",
-        names.webhook(cluster),
-        (webhook.header, secret_reference(webhook)),
-        events.CfnConnection.ConnectionHttpParametersProperty(header_parameters=[caller]),
-    )
+    parameters = events.CfnConnection.ConnectionHttpParametersProperty
+    key, more = (CALLER, "1"), parameters()
+    match webhook.format:
+        case WebhookFormat.TEAMS:
+            more = parameters(query_string_parameters=[_secret("sig", webhook)])
+        case WebhookFormat.PAGERDUTY:
+            more = parameters(body_parameters=[_secret("routing_key", webhook)])
+        case WebhookFormat.JSON | WebhookFormat.SLACK:
+            key, more = (webhook.header, secret_reference(webhook)), parameters(header_parameters=[caller])
+    return _connection(scope, f"Connection{cluster}", names.webhook(cluster), key, more)
+
+
+def _secret(key: str, webhook: Webhook) -> events.CfnConnection.ParameterProperty:
+    return events.CfnConnection.ParameterProperty(key=key, value=secret_reference(webhook), is_value_secret=True)
 
 
 def _connection(

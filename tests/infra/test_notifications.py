@@ -102,6 +102,26 @@ def test_a_secret_is_in_the_template_by_its_reference_alone(secret):
     assert green == {"ApiKeyAuthParameters": {"ApiKeyName": "Leeward-Event", "ApiKeyValue": "1"}}
 
 
+@pytest.mark.parametrize(
+    ("form", "place", "key"),
+    [("teams", "QueryStringParameters", "sig"), ("pagerduty", "BodyParameters", "routing_key")],
+)
+def test_a_message_goes_to_the_webhook_with_the_secret_in_its_own_place(tmp_path, form, place, key):
+    made = deployment(tmp_path, format=form, secretArn=SECRET, secretVersion=VERSION)
+    rule = made.named("AWS::Events::Rule")["leeward-blue-notifications"]
+    assert rule["Targets"][0]["InputPath"] == "$.detail.message"
+    with_message = event("blue")
+    assert not matches(rule["EventPattern"], with_message)  # PagerDuty has no use for each event
+    with_message["detail"]["format"] = form
+    assert matches(rule["EventPattern"], with_message)
+    parameters = made.named("AWS::Events::Connection")["leeward-blue-webhook"]["AuthParameters"]
+    reference = f"{{{{resolve:secretsmanager:{SECRET}:SecretString:::{VERSION}}}}}"
+    assert parameters["InvocationHttpParameters"][place] == [{"Key": key, "Value": reference, "IsValueSecret": True}]
+    assert parameters["ApiKeyAuthParameters"] == {"ApiKeyName": "Leeward-Event", "ApiKeyValue": "1"}
+    environment = made.named("AWS::Lambda::Function")["leeward-notifications"]["Environment"]["Variables"]
+    assert json.loads(environment["WEBHOOK_FORMATS"]) == {"blue": form}
+
+
 def test_each_webhook_is_called_with_its_own_connection(secret):
     destinations = secret.named("AWS::Events::ApiDestination")
     assert destinations["leeward-blue-webhook"]["ConnectionArn"].endswith("connection/leeward-blue-webhook")

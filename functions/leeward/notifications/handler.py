@@ -1,5 +1,6 @@
 """Entry point of fn notifications: changes of termination records and pause switches in, events on the bus out."""
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
@@ -13,7 +14,9 @@ from leeward.errors import LeewardError
 from leeward.isolation import isolate_errors
 from leeward.model.termination import CauseKind
 from leeward.notifications.events import SOURCE, EventType, NodeTerminationEvent, events_of_change
-from leeward.notifications.pause_events import events_of_pauses
+from leeward.notifications.messages import FormattedEvent, formatted
+from leeward.notifications.pause_events import PauseEvent, events_of_pauses
+from leeward.policy.document import WebhookFormat
 from leeward.telemetry import Telemetry, scopes_of
 
 EVENTS_PUBLISHED = "EventsPublished"
@@ -34,6 +37,13 @@ telemetry = Telemetry("notifications")
 
 
 @cache
+def formats() -> dict[str, WebhookFormat]:
+    """Return the formats of the clusters' webhooks, by cluster; those that take the detail as it is are not named."""
+    named: dict[str, str] = json.loads(os.environ.get("WEBHOOK_FORMATS") or "{}")
+    return {cluster: WebhookFormat(name) for cluster, name in named.items()}
+
+
+@cache
 def bus() -> EventBridgeBus:
     """Build the bus at the first call: importing this module reads no environment."""
     return EventBridgeBus(AwsClients(throttled=throttled), os.environ.get("EVENT_SOURCE") or SOURCE)
@@ -47,7 +57,7 @@ def handle(event: Mapping[str, Any], _context: object) -> dict[str, int]:
     found: list[Event] = []
     for change in changes:
         with isolate_errors(partial(_unreadable, unreadable, change)):
-            found += _events(change)
+            found += [formatted(made, formats()) for made in _events(change)]
     for one in unreadable:
         telemetry.error("a record that cannot be read makes no event", {"key": one.key, "why": one.why})
     bus().publish(found)
@@ -55,12 +65,13 @@ def handle(event: Mapping[str, Any], _context: object) -> dict[str, int]:
         telemetry.info(made.type.value, {"id": made.id, "resources": list(made.resources), "why": made.reason})
     telemetry.count({EVENTS_PUBLISHED: len(found), CHANGES_UNREADABLE: len(unreadable)})
     for made in found:
-        if isinstance(made, NodeTerminationEvent) and made.type is EventType.DETECTED:
-            _count(made)
+        event_itself = made.event if isinstance(made, FormattedEvent) else made
+        if isinstance(event_itself, NodeTerminationEvent) and made.type is EventType.DETECTED:
+            _count(event_itself)
     return {"events": len(found)}
 
 
-def _events(change: Change) -> Sequence[Event]:
+def _events(change: Change) -> Sequence[NodeTerminationEvent | PauseEvent]:
     if isinstance(change, PauseChange):
         return events_of_pauses(change.before, change.after, change.at)
     return events_of_change(change.before, change.after, change.at)

@@ -242,13 +242,24 @@ class NodePolicy:
 DEFAULT_HEADER = "Leeward-Secret"
 
 
+class WebhookFormat(StrEnum):
+    """Shape of the webhook's calls."""
+
+    JSON = "json"  # the event's detail
+    SLACK = "slack"
+    TEAMS = "teams"
+    PAGERDUTY = "pagerduty"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Webhook:
     """Receiver of a cluster's events. The value of `secret_arn`, in its version `secret_version` (None: the current one
-    at the deployment), is the value of `header`; None sends no secret.
+    at the deployment), is the value of `header`, in `format` teams of the URL's parameter `sig`, in pagerduty of the
+    body's `routing_key`; None sends no secret.
     """
 
     url: str
+    format: WebhookFormat = WebhookFormat.JSON
     secret_arn: str | None = None
     secret_version: str | None = None
     header: str = DEFAULT_HEADER

@@ -7,7 +7,7 @@ import re
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from leeward.policy.document import Webhook
+from leeward.policy.document import Webhook, WebhookFormat
 from leeward.policy.fields import Section, is_text
 
 _URL = re.compile(r"https?://[^\s/]\S*")
@@ -16,6 +16,7 @@ _VERSION = re.compile(r"[A-Za-z0-9-]{32,64}")
 _HEADER = re.compile(r"(?!(?i:leeward-event)$)[A-Za-z][A-Za-z0-9-]{0,99}")
 _SECRET_NAME = re.compile(r"token|secret|passw|pwd|signature|auth|key|credential|jwt|^(sig|code|sas|hmac|pass)$", re.I)
 _RANDOM = re.compile(r"(?=.*\d)[A-Za-z0-9+/=_.~-]{20,}")  # as long and mixed as generated values are
+_OWN_PLACE = frozenset({WebhookFormat.TEAMS, WebhookFormat.PAGERDUTY})  # of the secret, which is no header
 _FIX = "no secret in a URL: put it into Secrets Manager and name it in secretArn"
 
 
@@ -30,13 +31,18 @@ def webhook(spec: Section) -> Webhook | None:
             section.refuse("url", "a URL that starts with https:// or http://")
         elif secret := url and _secret_in(url):
             section.refuse("url", _FIX, secret)
+        wanted = WebhookFormat(section.word("format", default.format, [one.value for one in WebhookFormat]))
         arn = section.read("secretArn", None, _matched(_SECRET), "the ARN of a secret in Secrets Manager")
         version = section.read("secretVersion", None, _matched(_VERSION), "the id of a version of the secret")
         header = section.read("header", default.header, _matched(_HEADER), "the name of an HTTP header of your own")
         for key in ("secretVersion", "header"):
             if section.has(key) and not section.has("secretArn"):
                 section.refuse(key, "secretArn beside it")
-        return Webhook(url=url, secret_arn=arn, secret_version=version, header=header)
+        if wanted is WebhookFormat.PAGERDUTY and not section.has("secretArn"):
+            section.refuse("secretArn", "the ARN of a secret with the integration key: format pagerduty needs it")
+        if wanted in _OWN_PLACE and section.has("header"):
+            section.refuse("header", f"none: format {wanted} has its own place for the secret")
+        return Webhook(url=url, format=wanted, secret_arn=arn, secret_version=version, header=header)
 
 
 def _url(value: Any) -> str:

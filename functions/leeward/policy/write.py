@@ -19,6 +19,7 @@ from leeward.policy.document import (
     Requirement,
     Selector,
     Webhook,
+    WebhookFormat,
     Window,
 )
 from leeward.policy.durations import format_duration, format_spread
@@ -120,6 +121,8 @@ def _settings_spec(settings: ClusterSettings) -> dict[str, Any]:
 
 def _webhook(webhook: Webhook) -> dict[str, Any]:
     keys = {"url": webhook.url, "secretArn": webhook.secret_arn, "secretVersion": webhook.secret_version}
+    if webhook.format is not WebhookFormat.JSON:
+        keys["format"] = webhook.format.value
     if webhook.header != DEFAULT_HEADER:
         keys["header"] = webhook.header
     return {key: value for key, value in keys.items() if value is not None}

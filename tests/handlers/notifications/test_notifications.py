@@ -1,5 +1,7 @@
 """fn notifications: a batch of the table's stream in, events on the bus out."""
 
+import json
+
 import boto3
 import pytest
 from botocore.stub import ANY, Stubber
@@ -116,6 +118,28 @@ def test_a_pause_is_an_event_as_well(bus):
     item = {**pause_item(record), "writer": "x"}
     bus.add_response("put_events", TAKEN, {"Entries": [{**entry("Pause Announced"), "Resources": ["blue"]}]})
     assert handler.handle({"Records": [written(item, key="pause#blue")]}, None) == {"events": 1}
+
+
+class Kept:
+    """Equal to any text, which it keeps."""
+
+    def __eq__(self, text):
+        self.text = text
+        return True
+
+    __hash__ = None
+
+
+def test_the_webhook_of_a_cluster_with_a_format_gets_its_message(bus, monkeypatch, capsys):
+    monkeypatch.setenv("WEBHOOK_FORMATS", json.dumps({CLUSTER: "slack"}))
+    monkeypatch.setattr(handler, "formats", handler.formats.__wrapped__)
+    sent = Kept()
+    bus.add_response("put_events", TAKEN, {"Entries": [{**entry("Node Termination Detected"), "Detail": sent}]})
+    handler.handle({"Records": [a_new_claim()]}, None)
+    detail = json.loads(sent.text)
+    assert (detail["format"], detail["message"]["blocks"][0]["type"]) == ("slack", "header")
+    assert detail["cluster"] == CLUSTER
+    assert series_of(capsys.readouterr().out, "NodesInterrupted")
 
 
 def test_an_interruption_is_counted_for_its_cluster_its_group_and_its_cause(bus, capsys):

@@ -169,6 +169,24 @@ OF_SYNC = (
 
 OF_NOTIFICATIONS = (
     Planted(
+        name="a pod can mention a channel in Slack",
+        story="puts names into a message as they are",
+        edits=(
+            edit(
+                "leeward.notifications.messages._escaped",
+                '{"&": "&amp;", "<": "&lt;", ">": "&gt;"}.get(letter, letter)',
+                "letter",
+            ),
+        ),
+        tests=("tests/unit/notifications/test_messages.py",),
+    ),
+    Planted(
+        name="an incident is never resolved",
+        story="gives each event an incident of its own",
+        edits=(edit("leeward.notifications.messages._pagerduty", "{content.key}", "{content.id}"),),
+        tests=("tests/unit/notifications/test_messages.py",),
+    ),
+    Planted(
         name="a notification has a new id at each delivery",
         story="makes the id from the time of the delivery",
         edits=(

@@ -27,6 +27,7 @@ from leeward.policy.document import (
     TemplatePolicy,
     UpdatePolicy,
     Webhook,
+    WebhookFormat,
     Window,
 )
 from leeward.policy.sections import CNI_VARIABLES
@@ -185,6 +186,7 @@ def cluster_settings():
         | st.builds(
             Webhook,
             url=st.just("https://hooks.example.com/T1"),
+            format=st.sampled_from([WebhookFormat.JSON, WebhookFormat.SLACK]),
             secret_arn=st.just("arn:aws:secretsmanager:eu-west-1:111122223333:secret:hook-AbCdEf"),
             secret_version=st.none() | st.just("EXAMPLE1-90ab-cdef-fedc-ba987EXAMPLE"),
             header=st.sampled_from(["Leeward-Secret", "Authorization"]),

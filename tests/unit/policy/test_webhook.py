@@ -5,7 +5,7 @@ import json
 import pytest
 
 from leeward.errors import InvalidPolicyError
-from leeward.policy.document import Webhook
+from leeward.policy.document import Webhook, WebhookFormat
 from leeward.policy.parse import parse_documents
 from leeward.policy.write import canonical
 from tests.unit.policy.documents import parse, some_settings
@@ -61,10 +61,23 @@ def test_a_query_without_a_secret_is_taken(query):
         ({"url": URL, "secretArn": SECRET, "header": "no header"}, "header"),
         ({"url": URL, "header": "Authorization"}, "header"),
         ({"url": URL, "secret": "SESAME"}, "secret"),
+        ({"url": URL, "format": "discord"}, "format"),
+        ({"url": URL, "format": "pagerduty"}, "secretArn"),
+        ({"url": URL, "format": "pagerduty", "secretArn": SECRET, "header": "Authorization"}, "header"),
+        ({"url": URL, "format": "teams", "secretArn": SECRET, "header": "Authorization"}, "header"),
     ],
 )
 def test_any_other_mistake_names_its_key(webhook, key):
     assert f"spec.webhook.{key}: found" in refused(**webhook)
+
+
+@pytest.mark.parametrize("wanted", ["slack", "teams", "pagerduty"])
+def test_the_format_is_stored_where_it_is_not_json(wanted):
+    settings = parse(some_settings(webhook={"url": URL, "secretArn": SECRET, "format": wanted})).settings
+    assert settings.webhook.format is WebhookFormat(wanted)
+    assert json.loads(canonical(settings))["spec"]["webhook"]["format"] == wanted
+    plain = parse(some_settings(webhook={"url": URL, "format": "json"})).settings
+    assert "format" not in json.loads(canonical(plain))["spec"]["webhook"]
 
 
 def test_a_url_in_place_of_the_mapping_is_refused():
