@@ -1,10 +1,17 @@
 """Permissions of fn disruption-planner and fn disrupt: lines of the table in `permissions.py`, in a file of their own
 for their length.
 
-fn disruption-planner reads and records; only fn disrupt, which takes the steps of a run, may launch and change groups.
+fn disruption-planner reads, records and starts; only fn disrupt, which takes the steps of a run, may launch and change
+groups.
 """
 
-from infra.execution_permissions import READ_DISRUPTION, START_DISRUPTION, START_TERMINATION
+from infra.execution_permissions import (
+    READ_DISRUPTION,
+    READ_UPGRADE,
+    START_DISRUPTION,
+    START_TERMINATION,
+    START_UPGRADE,
+)
 from infra.launch_permissions import LAUNCH, RESOLVES_IMAGES
 from infra.permission import LIST_ONLY, ONLY_TAGGED, Key, Permission, Scope
 from infra.table_permissions import LISTS_OPEN, READS_TO_LAUNCH, changes, puts, reads_many, reads_one
@@ -52,8 +59,17 @@ DISRUPTION_PLANNER = (
     puts(Key.DISRUPTION),
     START_DISRUPTION,
     READ_DISRUPTION,
+    START_UPGRADE,
+    READ_UPGRADE,
+    Permission(
+        action="ssm:GetParameter",
+        on=Scope.IMAGES,
+        reason="AWS publishes one for each version, kind and architecture",
+    ),
 )
-"""Rights of fn disruption-planner: it writes the record of a run and starts its execution."""
+"""Rights of fn disruption-planner: it writes the record of a run and starts its execution, and starts the upgrades that
+a policy's `update.auto` asks for.
+"""
 
 DISRUPT = (
     *_LOOKING,

@@ -162,6 +162,14 @@ def _of_a_shift(said: Said, *, shifted: bool) -> str:
     return "" if (zone_id_of(zone) in {shift.zone_id for shift in shifts}) is shifted else f"ARC says {shifts}"
 
 
+def _of_a_failed_upgrade(said: Said) -> str:
+    named = re.match(r"upgrade of (\S+) to (\S+) ", said.message)
+    record = said.system.upgrades.records.get(named[1]) if named else None
+    if record is None or named is None:
+        return "it names no upgrade"
+    return "" if record.error and record.request.automatic == named[2] else "its record has no such failure"
+
+
 RULES: dict[str, Callable[[Said], str]] = {
     "SpotInterruption": _of_a_message,
     "RebalanceRecommendation": _of_a_message,
@@ -187,6 +195,7 @@ RULES: dict[str, Callable[[Said], str]] = {
     "DisruptionBlocked": _of_a_node_that_stays,
     "ZonalShift": partial(_of_a_shift, shifted=True),
     "ZonalShiftEnded": partial(_of_a_shift, shifted=False),
+    "AutomaticUpgradeFailed": _of_a_failed_upgrade,
     "UpgradeHeld": partial(_of_an_upgrade, held=True),
     "UpgradeResumed": partial(_of_an_upgrade, held=False),
 }

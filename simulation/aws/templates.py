@@ -77,15 +77,17 @@ class SimTemplates:
         self.readable = True
         self.missing: set[str] = set()
 
-    def version_for(self, template: LaunchTemplateRef, image: str, *, token: str) -> LaunchTemplateRef:
-        """Return a version with the image: the version itself where it has the image already. A new one is bad by
-        chance.
+    def version_for(
+        self, template: LaunchTemplateRef, image: str, *, token: str, again: bool = False
+    ) -> LaunchTemplateRef:
+        """Return a version with the image: the version itself where it has the image already, unless `again`. A new one
+        is bad by chance.
         """
         known = self._known(template)
         source = known.number(template.version)
         if token in known.by_token:
             return known.ref(known.by_token[token])
-        if known.written(source) == image:
+        if known.written(source) == image and not again:
             return known.ref(source)
         made = known.add(image, token)
         gate = self._injector

@@ -83,10 +83,12 @@ class FakeTemplates(Calls):
         self._model = SimTemplates([template_of("web-a"), *templates])
         self.parameters, self.missing = self._model.parameters, self._model.missing
 
-    def version_for(self, template: LaunchTemplateRef, image: str, *, token: str) -> LaunchTemplateRef:
+    def version_for(
+        self, template: LaunchTemplateRef, image: str, *, token: str, again: bool = False
+    ) -> LaunchTemplateRef:
         """The same token gives the same version."""
         self._call("version_for")
-        return self._model.version_for(template, image, token=token)
+        return self._model.version_for(template, image, token=token, again=again)
 
     def numbered(self, template: LaunchTemplateRef) -> LaunchTemplateRef:
         """With number and id."""

@@ -27,6 +27,7 @@ from leeward.model.times import format_instant
 from leeward.policy.document import NodePolicy
 from leeward.ports.kubernetes import Kubernetes
 from leeward.snapshot.cluster import ClusterSnapshot
+from leeward.upgrade.image_moves import image_moved
 
 TRUE = "true"
 
@@ -71,6 +72,7 @@ def _wanted(state: PlanningState, node: Node) -> dict[str, str | None]:
     return {
         well_known.EMPTY_SINCE: _empty(state, node, policy),
         well_known.EXPIRED: _expired(state.snapshot, node, policy),
+        well_known.IMAGE_MOVED: image_moved(state.snapshot, node, policy),
         **annotations(state.snapshot, node, state.drift[node.name]),
     }
 

@@ -25,6 +25,8 @@ from leeward.ports import Ports
 from leeward.retry import retry
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.time_budget import SearchTime, TimeBudget
+from leeward.upgrade.automatic import start_due, write_failures
+from leeward.upgrade.image_moves import with_newest_images
 
 SEARCH = 120.0  # seconds at most, of all clusters together: the best result by then is the plan
 AFTER_SEARCH = 90.0  # seconds of the function's time that no search takes: annotations, Events and the claim need them
@@ -38,15 +40,16 @@ A_NODE, A_TYPE = 900, 22  # bytes, with what the run will record about them
 
 @dataclass(slots=True)
 class PlannerResult:
-    """Result of one call, by cluster; `errors` names the clusters and nodes that could not be read or written,
-    `timed_out` the methods whose search the time has ended: `blue: consolidation`; `blocked` the nodes that pods have
-    kept for long, by cluster and namespace.
+    """Result of one call, by cluster; `upgrades`: executions that `update.auto` has started; `errors` names the
+    clusters and nodes that could not be read or written, `timed_out` the methods whose search the time has ended:
+    `blue: consolidation`; `blocked` the nodes that pods have kept for long, by cluster and namespace.
     """
 
     annotated: int = 0
     events: int = 0
     disruptions: list[str] = field(default_factory=list)
     restarted: list[str] = field(default_factory=list)
+    upgrades: list[str] = field(default_factory=list)
     paused: list[str] = field(default_factory=list)
     timed_out: list[str] = field(default_factory=list)
     blocked: dict[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
@@ -60,7 +63,7 @@ class PlannerResult:
         """Add the result of another cluster."""
         self.annotated += other.annotated
         self.events += other.events
-        for name in ("disruptions", "restarted", "paused", "timed_out", "errors"):
+        for name in ("disruptions", "restarted", "upgrades", "paused", "timed_out", "errors"):
             getattr(self, name).extend(getattr(other, name))
         self.blocked |= other.blocked
 
@@ -108,7 +111,7 @@ class _Planner:
         name = restart(record, ports)
         if name is not None:
             result.restarted.append(name)
-        snapshot = observe(cluster, ports, record)
+        snapshot = with_newest_images(observe(cluster, ports, record), ports)
         with self.planning:
             seen = PlanningState(snapshot, SearchTime(search_budget(ports, self.share)))
             changes = changes_in(seen)
@@ -119,12 +122,22 @@ class _Planner:
         kubernetes, writing = ports.clusters.kubernetes(cluster), WRITE * self.share
         result.annotated += write_annotations(changes, kubernetes, for_seconds(writing, ports.clock), note)
         if plan is None:
+            self._upgrade(snapshot, record, ports, result)
             return
         result.timed_out += [f"{cluster}: {method.value}" for method in plan.timed_out]
         claimed = claim(plan, snapshot, record, ports)
         if claimed is not None:
             result.disruptions.append(start(claimed, ports))
+        self._upgrade(snapshot, claimed, ports, result)
         result.events += write_blocked_events(snapshot, plan, for_seconds(writing, ports.clock), ports.clusters, note)
+
+    def _upgrade(
+        self, snapshot: ClusterSnapshot, run: DisruptionRecord | None, ports: Ports, result: PlannerResult
+    ) -> None:
+        """Start the automatic upgrades that are due, of groups that the open disruption run leaves alone."""
+        with isolate_errors(partial(result.note, f"{snapshot.cluster}: upgrades")):
+            result.upgrades += start_due(snapshot, run.groups if run is not None and run.open else (), ports)
+            write_failures(snapshot, ports)
 
 
 def search_budget(ports: Ports, share: float = 1.0) -> TimeBudget:

@@ -76,7 +76,8 @@ class LaunchSource:
 class LaunchSettings:
     """Settings of a launch template version or a launch configuration. `volumes`: GiB by device name, only if a size is
     given; `user_data` base64 as EC2 keeps it; `efas`: interfaces of the kinds efa and efa-only; `devices`: the block
-    device mappings as canonical JSON, to compare two of them.
+    device mappings as canonical JSON, to compare two of them; `alias`: the image as the version names it, where that is
+    an SSM parameter (`resolve:ssm:NAME`).
     """
 
     template: str = ""
@@ -91,6 +92,7 @@ class LaunchSettings:
     spot: bool = False
     look: LaunchAttributes = field(default_factory=LaunchAttributes)
     devices: str = ""
+    alias: str = ""
 
     @classmethod
     def from_template(cls, raw: Mapping[str, Any]) -> Self:

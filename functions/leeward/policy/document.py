@@ -121,6 +121,7 @@ class UpdatePolicy:
     canary: Canary = Canary()
     alarms: tuple[str, ...] = ()  # CloudWatch alarms, which hold the start of further nodes
     on_alarm: OnAlarm = OnAlarm.HOLD
+    auto: timedelta | None = None  # an upgrade starts by itself once a newer image is known for so long
     windows: tuple[Window, ...] = ()
     image_owners: tuple[str, ...] = ()  # accounts whose images an upgrade may launch, beside this one and AWS
 

@@ -46,6 +46,7 @@ TERMINATE = ("last", "first")
 PRECEDENCES = ("asg-tags", "eks-api")
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+AUTO_AFTER = timedelta(hours=72)  # of an image, for others to find what is wrong with it
 _SECOND = timedelta(seconds=1)
 _ACCOUNT = re.compile(r"[0-9]{12}")
 
@@ -135,6 +136,7 @@ def update(spec: Section) -> UpdatePolicy:
             canary=_canary(section),
             alarms=section.texts("alarms"),
             on_alarm=OnAlarm(section.word("onAlarm", default.on_alarm, tuple(OnAlarm))),
+            auto=_auto(section),
             windows=windows(section, "windows"),
             image_owners=section.read("imageOwners", (), _accounts, "a list of accounts: twelve digits each, as text"),
         )
@@ -154,6 +156,14 @@ def _surge(value: Any) -> tuple[int | None, bool]:
     if not number:
         raise ValueError("a surge of 0 is spelled strategy: MINIMAL")
     return number, percent
+
+
+def _auto(update_section: Section) -> timedelta | None:
+    """Read `auto`: None without the section; `{}` is its default."""
+    if not update_section.has("auto"):
+        return None
+    with update_section.section("auto") as section:
+        return section.duration("after", AUTO_AFTER)
 
 
 def _canary(update_section: Section) -> Canary:

@@ -177,6 +177,7 @@ def _update(policy: NodePolicy) -> dict[str, Any]:
         "canary": {"nodes": section.canary.nodes, "bake": format_duration(section.canary.bake)},
         "alarms": list(section.alarms),
         "onAlarm": section.on_alarm.value,
+        "auto": None if section.auto is None else {"after": format_duration(section.auto)},
         "windows": [_window(window) for window in section.windows],
         "imageOwners": list(section.image_owners),
     }

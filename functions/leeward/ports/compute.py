@@ -82,8 +82,12 @@ class LaunchSources(Protocol):
 class Templates(Protocol):
     """Launch templates and images."""
 
-    def version_for(self, template: LaunchTemplateRef, image: str, *, token: str) -> LaunchTemplateRef:
-        """Return a version of the template like this one, with that image; the same token gives the same version."""
+    def version_for(
+        self, template: LaunchTemplateRef, image: str, *, token: str, again: bool = False
+    ) -> LaunchTemplateRef:
+        """Return a version of the template like this one, with that image; the same token gives the same version.
+        `again`: another one also where this one has the image, whose parameter names a newer image now.
+        """
         ...
 
     def numbered(self, template: LaunchTemplateRef) -> LaunchTemplateRef:

@@ -32,7 +32,8 @@ class ClusterSnapshot(ClusterState):
     have not finished, and the pod of each DaemonSet. `launchables` has only the selected groups. `launched_from`:
     launch settings by instance, where they can still be read. `last_disruptions`: when the last run of a group ended;
     `blocked_groups`: group -> why no other run may disrupt its nodes now; `terminating`: instances whose termination is
-    requested and that may not carry a taint yet. `warnings`: missing or assumed inputs, a sentence each.
+    requested and that may not carry a taint yet; `newest_images`: group -> image to which `update.auto` would upgrade
+    it, read for fn disruption-planner alone. `warnings`: missing or assumed inputs, a sentence each.
     """
 
     now: datetime
@@ -51,6 +52,7 @@ class ClusterSnapshot(ClusterState):
     last_disruptions: Mapping[str, datetime] = field(default_factory=dict)
     blocked_groups: Mapping[str, str] = field(default_factory=dict)
     terminating: frozenset[str] = frozenset()
+    newest_images: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     _pods_on: dict[str, list[Pod]] = field(init=False, repr=False, compare=False)
     _node_named: dict[str, Node] = field(init=False, repr=False, compare=False)

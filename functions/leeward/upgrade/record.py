@@ -27,7 +27,8 @@ class ControlRequest(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpgradeRequest:
     """Request of the start: an image (id, alias or SSM parameter), a launch template version or a Kubernetes version,
-    else the group's launch template as it stands. `overrides`: codes of blockers that shall not stop it.
+    else the group's launch template as it stands. `overrides`: codes of blockers that shall not stop it. `automatic`:
+    the image for which `update.auto` has started it.
     """
 
     image: str = ""
@@ -35,11 +36,12 @@ class UpgradeRequest:
     kubernetes: str = ""
     force: bool = False
     overrides: tuple[str, ...] = ()
+    automatic: str = ""
 
     @property
     def names_a_target(self) -> bool:
         """True if it names what the nodes shall become."""
-        return bool(self.image or self.template_version or self.kubernetes)
+        return bool(self.image or self.template_version or self.kubernetes or self.automatic)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -98,6 +98,7 @@ def parse_request(given: Mapping[str, Any]) -> UpgradeRequest:
         kubernetes=str(given.get("kubernetesVersion") or ""),
         force=bool(given.get("force")),
         overrides=tuple(str(code) for code in given.get("override") or ()),
+        automatic=str(given.get("automatic") or ""),
     )
     if sum(map(bool, (request.image, request.template_version, request.kubernetes))) > 1:
         raise InvalidInputError(

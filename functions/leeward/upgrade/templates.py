@@ -46,7 +46,7 @@ def template_of(group: Group) -> LaunchTemplateRef:
 
 def expected(record: UpgradeRecord, group: Group, templates: Templates) -> Target:
     """Return the target before anything is made: without a template where a version has yet to be made."""
-    if record.prepared or record.request.image or record.request.kubernetes:
+    if record.prepared or record.request.image or record.request.kubernetes or record.request.automatic:
         return record.target
     return _target(group, _asked_version(record, group), templates)
 
@@ -59,6 +59,8 @@ def prepared(record: UpgradeRecord, group: Group, ports: Ports) -> UpgradeRecord
         return record
     template = _asked_version(record, group)
     image = _image(record, ports)
+    if record.request.automatic:
+        return _behind_a_parameter(record, group, ports)
     if image:
         if not ports.templates.image_exists(image):
             raise InvalidInputError(f"ami: found {image}, which EC2 does not know or which is not available")
@@ -68,6 +70,40 @@ def prepared(record: UpgradeRecord, group: Group, ports: Ports) -> UpgradeRecord
     return replace(
         record, target=target, previous=record.previous or _previous(group, target, ports.templates), prepared=True
     )
+
+
+def _behind_a_parameter(record: UpgradeRecord, group: Group, ports: Ports) -> UpgradeRecord:
+    """Return the record of an automatic upgrade with its target: a version like the group's, of whose parameter EC2 has
+    a newer image now. A rollback cannot return to the version before, which has that image as well: it returns to a
+    version with the image that most nodes have.
+
+    Raises InvalidInputError if the parameter names another image than the one for which the upgrade was started: that
+    one has not been there for `update.auto.after`.
+    """
+    launch, wanted = ports.launches.settings(group), record.request.automatic
+    if launch is None or not launch.alias:
+        raise InvalidInputError(f"group {group.name}: found an image that is no SSM parameter, expected resolve:ssm:…")
+    if launch.image != wanted:
+        raise InvalidInputError(
+            f"{launch.alias}: found {launch.image}, expected {wanted}, for which the upgrade was started: it has moved "
+            "again, and an upgrade to the newer image starts after update.auto.after"
+        )
+    source = ports.templates.numbered(template_of(group))
+    previous, token = record.previous, f"leeward-{record.stamp}-{wanted}"
+    old = _common_image(group, wanted, ports)
+    if previous is None and old:
+        before = ports.templates.version_for(source, old, token=f"{token}-before")
+        previous = replace(_target(group, before, ports.templates), template=before)
+    template = ports.templates.version_for(source, launch.alias, token=token, again=True)
+    target = _target(group, template, ports.templates)
+    return replace(record, target=target, previous=previous, prepared=True)
+
+
+def _common_image(group: Group, wanted: str, ports: Ports) -> str:
+    """Return the image of most members that have another one than the wanted; empty where none is known."""
+    known = ports.instances.describe([member.id for member in group.instances])
+    images = Counter(one.image for one in known.values() if one.image and one.image != wanted)
+    return next((image for image, _ in images.most_common(1)), "")
 
 
 def points_at(group: Group, target: Target, templates: Templates) -> bool:

@@ -72,6 +72,7 @@ RARELY = {
         )
     },
     ("disruption-planner", "states:DescribeExecution"): "a run that is open when the next decision is due",
+    ("disruption-planner", "ssm:GetParameter"): "a managed node group whose policy says update.auto",
     ("disrupt", "autoscaling:UpdateAutoScalingGroup"): "a group at its MaxSize",
     ("sync", "autoscaling:DeleteLifecycleHook"): "a group that no policy selects any more",
     ("drain", "elasticloadbalancing:DescribeInstanceHealth"): "a classic load balancer",

@@ -13,6 +13,24 @@ OF_UPGRADE_EDGES = (
         tests=("tests/simulation/test_bad_image.py",),
     ),
     Planted(
+        name="an automatic upgrade begins as soon as the image moves",
+        story="compares images and not since when they differ",
+        edits=(edit(f"{UPGRADE}.automatic.reason_to_wait", "snapshot.now - since < after", "False"),),
+        tests=("tests/unit/upgrade/test_automatic.py",),
+    ),
+    Planted(
+        name="an automatic upgrade that has failed is started again",
+        story="counts on the name of the execution, which is free again after ninety days",
+        edits=(edit(f"{UPGRADE}.automatic._may_try", " and record.request.automatic != image", ""),),
+        tests=("tests/unit/upgrade/test_automatic.py",),
+    ),
+    Planted(
+        name="a rollback of an automatic upgrade launches the new image",
+        story="returns to the version before, of which EC2 resolves the parameter again",
+        edits=(edit(f"{UPGRADE}.templates._behind_a_parameter", "if previous is None and old:", "if False:"),),
+        tests=("tests/unit/upgrade/test_automatic.py",),
+    ),
+    Planted(
         name="an alarm that begins to ring while a launch hangs is not seen",
         story="reads the alarms once for each turn",
         edits=(edit(f"{UPGRADE}.rollout.take_turn", "not alarmed and watch.allows()", "not alarmed"),),

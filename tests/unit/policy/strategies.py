@@ -96,6 +96,7 @@ def updates(draw):
         canary=draw(st.builds(Canary, nodes=st.integers(0, 9), bake=durations())),
         alarms=draw(lists),
         on_alarm=draw(st.sampled_from(OnAlarm)),
+        auto=draw(st.none() | durations()),
         windows=draw(window_lists),
     )
 

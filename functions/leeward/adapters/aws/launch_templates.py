@@ -3,6 +3,7 @@ properties of instance types, versions of launch templates, and the images for t
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -67,9 +68,10 @@ class Ec2LaunchSources:
         raw = self._described(wanted)
         if raw is None:
             return None
-        if has_alias(raw):
-            raw = self._resolved(wanted) or raw
-        return LaunchSettings.from_template(raw)
+        if not has_alias(raw):
+            return LaunchSettings.from_template(raw)
+        resolved = LaunchSettings.from_template(self._resolved(wanted) or raw)
+        return replace(resolved, alias=str(raw["LaunchTemplateData"]["ImageId"]))
 
     def _resolved(self, wanted: LaunchTemplateRef) -> dict[str, Any] | None:
         """Return the version with the image that its SSM parameter names now, or None where the parameter is gone or
@@ -112,9 +114,12 @@ class Ec2Templates:
     def __init__(self, clients: AwsClients) -> None:
         self._clients = clients
 
-    def version_for(self, template: LaunchTemplateRef, image: str, *, token: str) -> LaunchTemplateRef:
-        """Return the version itself where it has the image already. Else idempotent twice: by EC2's client token, which
-        expires, and by the version's description, which holds the token, as long as that version is the latest.
+    def version_for(
+        self, template: LaunchTemplateRef, image: str, *, token: str, again: bool = False
+    ) -> LaunchTemplateRef:
+        """Return the version itself where it has the image already, unless `again`. Else idempotent twice: by EC2's
+        client token, which expires, and by the version's description, which holds the token, as long as that version is
+        the latest.
 
         Raises ObjectGoneError for a template or version that does not exist.
         """
@@ -122,7 +127,8 @@ class Ec2Templates:
         mark = f"leeward {token}"
         for one in (source, latest):
             made = one.get("VersionDescription") == mark
-            if made or (one is source and (one.get("LaunchTemplateData") or {}).get("ImageId") == image):
+            same = (one.get("LaunchTemplateData") or {}).get("ImageId") == image
+            if made or (one is source and same and not again):
                 return _ref(one)
         with aws_call("ec2:CreateLaunchTemplateVersion", f"{template.label} with {image}"):
             answer = self._clients.get("ec2").create_launch_template_version(
