@@ -32,6 +32,7 @@ BLOCK_UNWARNED = 0.3  # chance that its warning is lost
 ALARM_EVERY, RINGS_FOR = 700.0, (20.0, 600.0)
 ALARM_IS_DELETED = 0.1  # chance that it is, instead of ringing
 THEIRS_EVERY, THEIRS_FOR = 400.0, (60.0, 900.0)
+PUBLISHED_EVERY, PUBLISHED = 1100.0, 5000  # seconds; number of the first image
 BREATHES_EVERY, SMALLER_FOR = 500.0, (60.0, 900.0)
 
 
@@ -110,6 +111,12 @@ class Equipment:
         aliases.begin()
         self._every(MOVES_EVERY, aliases.move)
         self._every(DENIED_EVERY, aliases.deny)
+
+    def automatic_upgrades(self) -> None:
+        """Put images of some groups behind SSM parameters of their own, and move those that groups launch from."""
+        aliases = ImageAliases(self._world, Random(f"{self._world.seed}/{Feature.AUTOMATIC}"), PUBLISHED)
+        aliases.begin()
+        self._every(PUBLISHED_EVERY, aliases.move_own)
 
     def _every(self, seconds: float, what: object) -> None:
         def play() -> None:
@@ -278,6 +285,7 @@ def _equip(equipment: Equipment, features: frozenset[Feature]) -> None:
         Feature.WARM_LAUNCHES: equipment.warm_launches,
         Feature.OTHER_DEPLOYMENT: equipment.other_deployment,
         Feature.ALIASES: equipment.image_aliases,
+        Feature.AUTOMATIC: equipment.automatic_upgrades,
         Feature.ALARMS: equipment.alarms,
         Feature.BLOCKS: equipment.capacity_blocks,
         Feature.ZONAL_SHIFT: equipment.zonal_shifts,

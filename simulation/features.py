@@ -64,6 +64,7 @@ class Feature(StrEnum):
     ALARMS = "alarms ring"  # CloudWatch alarms that policies name; they are deleted now and then
     ALIASES = "images behind an alias"  # SSM parameters whose image changes
     ZONAL_SHIFT = "zonal shift"  # ARC shifts traffic away from a zone now and then, and some of its events are lost
+    AUTOMATIC = "upgrades start by themselves"  # to images behind an alias
 
     TWO_CLUSTERS = "two clusters"  # served by one deployment, each with its own API
     WORKERS = "several workers"  # functions handle several records, nodes or clusters in threads
@@ -73,6 +74,7 @@ INDEPENDENT: Mapping[Feature, float] = {
     Feature.TOKEN_BUCKETS: 0.1,
     Feature.MANAGED: 0.1,
     Feature.ALIASES: 0.1,
+    Feature.AUTOMATIC: 0.1,
     Feature.ALARMS: 0.15,
     Feature.BLOCKS: 0.1,
     Feature.WORKERS: 0.5,
@@ -91,6 +93,7 @@ WEIGHTS: Mapping[Feature, float] = {
 }
 """Relative probability of each other feature."""
 ZONES = tuple(f"{REGION}{letter}" for letter in "abc")  # those that every fleet has
+OPEN_EVERY, OPEN_FOR = 40, 20  # minutes of an hour: windows of automatic upgrades
 COUNTS = (0, 1, 2, 2, 3, 3, 4)  # numbers of weighted features, one entry is drawn
 REFUSALS: Mapping[Feature, str] = {
     Feature.LAUNCH_DENIED: "AccessDenied: not authorized to perform autoscaling:LaunchInstances",
@@ -235,6 +238,16 @@ def _alarms(policy: NodePolicy, random: Random) -> NodePolicy:
     return replace(policy, update=update, disruption=replace(policy.disruption, alarms=names))
 
 
+def _automatic(policy: NodePolicy, random: Random) -> NodePolicy:
+    """Let the policy upgrade its groups when their image moves, by some policies in windows alone. Its runs leave
+    drifted nodes as they are.
+    """
+    window = Window(schedule=f"*/{OPEN_EVERY} * * * *", duration=timedelta(minutes=OPEN_FOR))
+    windows = (window,) if random.random() < 0.7 else ()
+    update = replace(policy.update, auto=timedelta(minutes=random.choice((5, 15))), windows=windows)
+    return replace(policy, update=update, disruption=replace(policy.disruption, drift=False))
+
+
 def alarm_of(policy: NodePolicy) -> str:
     """Return the name of the alarm of a policy."""
     return f"errors-{policy.name}"
@@ -247,4 +260,5 @@ POLICIES: Mapping[Feature, Callable[[NodePolicy, Random], NodePolicy]] = {
     Feature.LONG_GRACE: _grace,
     Feature.REFUSING: _refusing,
     Feature.ALARMS: _alarms,
+    Feature.AUTOMATIC: _automatic,
 }

@@ -6,6 +6,7 @@ launch template that uses a Systems Manager parameter instead of an AMI ID"."""
 
 from random import Random
 
+from simulation.aws.compute import SimGroup
 from simulation.aws.templates import ALIAS, FIRST_IMAGE, SimTemplates
 from simulation.scene import Scene
 
@@ -25,8 +26,8 @@ NEWER = 1000  # number of the first image that a parameter changes to
 class ImageAliases:
     """Parameters of one world. `begin` is called before it runs, `move` and `deny` at intervals while it runs."""
 
-    def __init__(self, scene: Scene, random: Random) -> None:
-        self._scene, self._random, self._number = scene, random, NEWER
+    def __init__(self, scene: Scene, random: Random, first: int = NEWER) -> None:
+        self._scene, self._random, self._number = scene, random, first
 
     @property
     def _templates(self) -> SimTemplates:
@@ -51,6 +52,20 @@ class ImageAliases:
         self._number += 1
         self._scene.say(f"SSM parameter {parameter} names {image} now")
         parameters[parameter] = image
+
+    def move_own(self) -> None:
+        """Publish a newer image under the parameter that a group launches from now, if there is such a group."""
+        groups = [group for group in self._scene.fleet.groups.values() if self._named(group)]
+        if groups:
+            parameter, image = self._named(self._random.choice(groups)), f"ami-{self._number:017d}"
+            self._number += 1
+            self._scene.say(f"SSM parameter {parameter} names {image} now")
+            self._templates.parameters[parameter] = image
+
+    @staticmethod
+    def _named(group: SimGroup) -> str:
+        written = group.template.written(group.version)
+        return written.removeprefix(ALIAS) if written.startswith(ALIAS) else ""
 
     def deny(self) -> None:
         """Deny our role reading the parameters for one to fifteen minutes; while it is denied, do nothing."""

@@ -9,6 +9,7 @@ from datetime import timedelta
 from local.cluster.history import Cause
 from local.cluster.model import Cluster
 from simulation.alarm_rules import Alarmed
+from simulation.automatic_rules import AutomaticUpgrades
 from simulation.block_rules import CapacityBlocks
 from simulation.convergence import EVENTUAL, instance_of, launch_of, launched_for, open_records
 from simulation.disruption_rules import Spent
@@ -62,7 +63,7 @@ class Checker:
         self._overpaid: dict[str, int] = {}
         self._overlaps: dict[str, float] = {}
         self._pace, self._members, self._spent, self._alarmed = Pace(), Members(), Spent(), Alarmed()
-        self._blocks = CapacityBlocks()
+        self._blocks, self._automatic = CapacityBlocks(), AutomaticUpgrades()
         self._foreign_taints, self._images, self._managed = ForeignTaints(), ImageRules(), ManagedRules()
         self._zones = ZoneRules()
         self._always = self._rules()
@@ -131,6 +132,7 @@ class Checker:
             (Rule.SPENT, self._spent.check),
             (Rule.ALARM, self._alarmed.check),
             (Rule.BLOCK, self._blocks.check),
+            (Rule.AUTOMATIC, self._automatic.check),
             (Rule.DRIFT, self._images.drifts),
             (Rule.DRIFT_SEEN, self._images.unseen),
             (Rule.PARAMETER, self._images.upgraded),

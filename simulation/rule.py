@@ -67,6 +67,7 @@ class Rule(StrEnum):
     SHIFT_LAUNCH = "no launch of ours into a zone with a zonal shift"
     SHIFT_BALANCE = "AZRebalance is not resumed by us during a zonal shift"
     SHIFT_REMOVAL = "no voluntary removal of a node in a zone with a zonal shift"
+    AUTOMATIC = "an upgrade that a policy starts begins in its window, after its wait, and once for each image"
     MANAGED_DONE = "an upgrade of a managed node group is done when EKS has every node there"
 
 

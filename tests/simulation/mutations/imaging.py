@@ -12,6 +12,8 @@ from tests.simulation.mutations.editing import edit, edited
 DRIFTING = with_features(Feature.ALIASES, hours=1, per_hour=10, disruption=True)
 ASKED = with_features(Feature.ALIASES, Feature.NO_FAULTS, hours=2, per_hour=10, upgrades=12)
 
+AUTOMATIC = with_features(Feature.AUTOMATIC, Feature.NO_FAULTS, hours=2, per_hour=5, upgrades=0.5, disruption=True)
+
 
 def _kept(method: str) -> Callable[[Workshop], None]:
     """The first answer to each question is kept for good, by each of the simulation's adapters."""
@@ -59,5 +61,18 @@ OF_ALIASES = (
         breaks=_kept("simulation.aws.templates.SimTemplates.image_behind"),
         rules=frozenset({Rule.PARAMETER}),
         scenario=ASKED,
+    ),
+    Mutation(
+        name="an automatic upgrade starts outside of its window",
+        story="compares since when the image is known and not the time of the day",
+        breaks=edited(
+            edit(
+                "leeward.upgrade.automatic.reason_to_wait",
+                "not is_open(windows, freeze, snapshot.now)",
+                "False",
+            )
+        ),
+        rules=frozenset({Rule.AUTOMATIC}),
+        scenario=AUTOMATIC,
     ),
 )
