@@ -64,8 +64,9 @@ def reason_to_wait(snapshot: ClusterSnapshot, group: Group, policy: NodePolicy) 
         return "no node has another image for a while"
     if snapshot.now - since < after:
         return f"{image} is known since {format_instant(since)}: update.auto asks for {format_duration(after)}"
-    if paused := snapshot.policies.pauses.voluntary(group.name):
-        return paused
+    shifted = next((why for zone in group.zones if (why := snapshot.why_shifted(zone))), "")
+    if held := snapshot.policies.pauses.voluntary(group.name) or shifted:
+        return held
     windows, freeze = policy.update.windows, snapshot.policies.settings.freeze
     if not is_open(windows, freeze, snapshot.now):
         until = opens(windows, freeze, snapshot.now)

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from leeward.cluster.facets import Known
 from leeward.disruption.annotations import annotation_changes
 from leeward.errors import AccessDeniedError, InvalidInputError, LeewardError
 from leeward.model.launch import LaunchSettings, LaunchSource, LaunchTemplateRef, Override
@@ -19,7 +20,7 @@ from leeward.upgrade.record import UpgradeRecord, UpgradeRequest
 from leeward.upgrade.start import parse_request
 from leeward.upgrade.surge.sizes import Strategy
 from leeward.upgrade.templates import prepared
-from tests.fakes.builders import pausing
+from tests.fakes.builders import pausing, shifted
 from tests.fakes.system import FakeSystem
 from tests.truthful_events import held_against_the_truth
 from tests.unit.disruption.fleet import NOON, a_fleet, a_policy
@@ -157,6 +158,11 @@ def test_nothing_starts_in_a_paused_group_or_beside_another_upgrade_or_run():
     assert started(fleet, blocked_groups={"web": "its group web is being upgraded"}) == []
     assert started(fleet, busy=("web",)) == []
     assert started(fleet, busy=("batch",)) == [name_of("web", NEW)]
+
+
+def test_nothing_starts_while_a_zone_of_the_group_has_a_zonal_shift():
+    assert started(a_fleet_behind(), shifts=Known(shifted("us-east-1c"))) == []
+    assert started(a_fleet_behind(), shifts=Known(shifted("us-east-1d"))) == [name_of("web", NEW)]
 
 
 # once for each image
