@@ -15,6 +15,7 @@
 | GET, PUT time-scale | factor: real seconds per second of state machine waits and time-outs |
 | POST, GET, DELETE lambda/kill | function, afterSeconds, times: invocations whose process is killed |
 | PUT health-check | hooksForDeadInstances: whether an instance that died runs its terminate hooks |
+| PUT instances/ID | launchedSecondsAgo: EC2 reports that launch time from now on |
 | PUT status-checks/ID | impaired: system, instance, attached-ebs; secondsAgo?; in ``status_checks`` |
 | PUT capacity-blocks/ID | ends, instances: a Capacity Block; in ``capacity_blocks`` |
 | PUT subnets/ID | freeIps: what others who use the subnet leave free; null: they leave it; in ``subnets`` |
@@ -25,9 +26,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
+
+from moto.ec2.models import ec2_backends
 
 from local.aws.autoscaling.engine import Engine
 from local.aws.autoscaling.patches import HealthSwitch, balance_zones, recommend_rebalance
@@ -77,6 +80,7 @@ def add_routes(control: Control, parts: Parts) -> None:
     control.add("POST", "lambda/kill", lambda request: _kill(kills, request))
     control.add("GET", "lambda/kill", lambda _: kills.remaining())
     control.add("DELETE", "lambda/kill", lambda _: kills.clear())
+    control.add("PUT", "instances/{id}", lambda request: _launched(settings, request))
     control.add("GET", "hooks", lambda _: _held(engine))
     control.add("GET", "journal/{instance}", lambda request: _journal(engine, request))
     control.add("PUT", "health-check", lambda request: _health(parts.health, request))
@@ -119,6 +123,13 @@ def _shortage(engine: Engine, request: Request) -> None:
     given = {names.get(name, name): value for name, value in request.body.items()}
     with model_lock:
         engine.shortages.add(Shortage(**given))
+
+
+def _launched(settings: Settings, request: Request) -> None:
+    ago = timedelta(seconds=float(request.body["launchedSecondsAgo"]))
+    with model_lock:
+        backend = ec2_backends[settings.account][settings.region]
+        backend.get_instance(request.path["id"]).launch_time = datetime.now(UTC).replace(tzinfo=None) - ago
 
 
 def _kill(kills: Kills, request: Request) -> None:

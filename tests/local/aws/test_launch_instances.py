@@ -86,3 +86,11 @@ def test_launch_hooks_hold_what_was_launched(a_group, launch, asg):
     )
     answer = launch(group, AvailabilityZones=["us-east-1a"])
     assert group.states() == {answer["Instances"][0]["InstanceIds"][0]: "Pending:Wait"}
+
+
+def test_the_launch_time_that_a_test_sets_is_what_ec2_reports(aws, a_group):
+    group = a_group(desired=1)
+    (instance,) = group.in_service(1)
+    before = group.instances([instance])[0]["LaunchTime"]
+    aws.control("PUT", f"instances/{instance}", {"launchedSecondsAgo": 1000})
+    assert 900 < (before - group.instances([instance])[0]["LaunchTime"]).total_seconds() <= 1000
