@@ -31,7 +31,8 @@ TAINT = "leeward.dev/disrupted"
 OPT_OUT = "leeward.dev/do-not-disrupt"
 ALWAYS = {"schedule": "0 0 * * *", "duration": "24h"}  # window that is always open
 MERGE = "application/merge-patch+json"
-CACHING = ("leeward-disruption-planner", "leeward-disrupt")  # functions that read the policies of a run
+# Functions whose decisions a story looks at
+CACHING = ("leeward-disruption-planner", "leeward-disrupt", "leeward-interruption", "leeward-reconciler")
 
 
 def policy(

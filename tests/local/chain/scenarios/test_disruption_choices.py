@@ -67,16 +67,25 @@ def test_a_saving_below_the_least_of_the_policy_changes_nothing(stage):
     assert (stage.tainted(), stage.launches()) == ([], 0)
 
 
-def test_one_node_is_replaced_by_a_cheaper_one_of_another_group(stage):
+def leave_free(stage, count):
+    """Let others leave so many addresses in every subnet but the last; None: they release theirs."""
+    for subnet in stage.network.subnets[:-1]:
+        stage.stack.control("PUT", f"subnets/{subnet}", {"freeIps": count})
+
+
+def test_one_node_is_replaced_by_a_cheaper_one_of_another_group_where_addresses_are_free(stage):
     stage.apply(quiet(dear={"consolidateAfter": "1s", "drift": False}))
     (wide,) = stage.crews["dear-wide"].instances
     node, before = stage.crews["dear-wide"].node_name(wide), stage.dollars("dear-wide", "dear-small")
     (command,) = stage.leeward("plan").document["commands"]
+    leave_free(stage, 5)
     record = stage.run()
+    leave_free(stage, None)
     assert (record.method, record.outcome) == (MethodName.CONSOLIDATION, DisruptionOutcome.DONE), record
     assert stage.states([wide]) <= GONE
     (new,) = stage.members("dear-small")
-    assert stage.instance(new)["InstanceType"] == "m5.large"
+    launched = stage.instance(new)
+    assert (launched["InstanceType"], launched["SubnetId"]) == ("m5.large", stage.network.subnets[-1])
     assert ledger.group_size(stage.stack, "dear-wide") == (0, 0)
     assert stage.first("node-ready", object=stage.node(new)["metadata"]["name"]) < stage.first(
         "eviction-accepted", node=node

@@ -8,7 +8,7 @@ import pytest
 from leeward.disruption.command import MethodName
 from leeward.disruption.record import DisruptionOutcome
 from local.demo import ledger, scenario
-from tests.local.chain.conftest import called
+from tests.local.chain.conftest import called, logged
 from tests.local.chain.groups.test_node_group_upgrade import group_of
 from tests.local.chain.scenarios import disruption_fleet
 from tests.local.chain.scenarios.disruption_fleet import POLICIES, SWITCHED_OFF, ZONES, images
@@ -52,10 +52,19 @@ def names(stage, group):
     return {stage.crews[group].node_name(one) for one in stage.crews[group].instances}
 
 
+def warned(stage, instance):
+    """Send a spot warning about an instance, wait until it is read, and let the minute reconciler run twice."""
+    stage.stack.emit(scenario.spot_warning(stage.stack, instance))
+    stage.crews["left"].until(lambda: logged(stage.stack, "interruption", instance), "the warning is read")
+    stage.crews["left"].until(lambda: ledger.queue_depth(stage.stack) == 0, "the warning is done")
+    for _ in range(2):
+        called(stage.stack, "reconciler")
+
+
 def test_with_every_method_off_for_the_cluster_nothing_is_planned_annotated_or_tainted(stage):
     """A second image is published meanwhile; a method that is on would act on each of the four groups."""
     disruption_fleet.publish_another_image(stage)
-    stage.apply(POLICIES, **SWITCHED_OFF)
+    stage.apply(POLICIES, **SWITCHED_OFF, interruption=False)
     assert stage.decide() == []
     plan = stage.leeward("plan").document
     assert (plan["method"], plan["commands"]) == (None, [])
@@ -64,7 +73,8 @@ def test_with_every_method_off_for_the_cluster_nothing_is_planned_annotated_or_t
         assert said & {f"{method} is switched off for the cluster"}, (group, said)
     notes = {key for group in METHOD_OF for one in stage.crews[group].instances for key in stage.annotations(one)}
     assert not notes & {"leeward.dev/expired", "leeward.dev/drifted-since", "leeward.dev/empty-since"}
-    assert stage.tainted() == []
+    warned(stage, stage.crews["shop-wide"].instances[0])
+    assert (ledger.executions(stage.stack), stage.tainted()) == ({}, [])
 
 
 @pytest.mark.parametrize("how", ["switched off in each policy", "without a section"])
@@ -102,10 +112,7 @@ def test_a_group_without_interruption_handling_disruption_and_repair_is_left_to_
     """Its instance is impaired and gets a spot warning."""
     (instance,) = stage.crews["left"].instances
     stage.stack.control("PUT", f"status-checks/{instance}", {"impaired": ["system"], "secondsAgo": 3600})
-    stage.stack.emit(scenario.spot_warning(stage.stack, instance))
-    stage.crews["left"].until(lambda: ledger.queue_depth(stage.stack) == 0, "the warning is handled")
-    for _ in range(2):
-        called(stage.stack, "reconciler")
+    warned(stage, instance)
     assert ledger.executions(stage.stack) == {}
     assert stage.serves("left")
     assert stage.tainted() == []
@@ -181,7 +188,11 @@ def test_empty_nodes_go_together_as_far_as_the_budget_of_each_zone_allows(stage)
     (left,) = stage.members("idle")
     gone = set(zones) - {left}
     assert sorted(zones[one] for one in gone) == ZONES
-    assert len(stage.tainted()) == before + 3
+    together = stage.tainted()[before:]
+    assert len(together) == 3
+    assert max(stage.first("node-tainted", object=one) for one in together) < min(
+        stage.first("node-deleted", object=one) for one in together
+    )
     last = stage.run()
     assert (last.method, ledger.group_size(stage.stack, "idle")) == (MethodName.EMPTINESS, (0, 0))
     assert stage.states(zones) <= {"shutting-down", "terminated"}
