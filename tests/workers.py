@@ -14,6 +14,9 @@ ROOMS = {
     # A stack is deployed for each of the two. As a whole: the last of it looks at what the others have called.
     "nodes on a deployed stack": ("tests/local/chain/endings/",),
     "groups on a deployed stack": ("tests/local/chain/groups/",),
+    # Each of these deploys one of its own, and its tests follow each other.
+    "the disruption story": ("tests/local/chain/scenarios/test_disruption_story.py",),
+    "disruption choices": ("tests/local/chain/scenarios/test_disruption_choices.py",),
     "the account test": ("tests/local/test_account_test.py",),
     "the local AWS": ("tests/local/aws/", "tests/contract/", "tests/adapters/test_nodegroups.py"),
     "the demo": ("tests/local/test_demo.py", "tests/local/test_demo_upgrade.py"),

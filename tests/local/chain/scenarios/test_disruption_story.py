@@ -251,10 +251,6 @@ def test_a_pod_that_opts_out_no_longer_lets_its_node_go(stage):
     node = stage.node(signed)["metadata"]["name"]
     (pod,) = stage.pods("signed")
     stage.patch(f"/api/v1/namespaces/default/pods/{pod}", {"metadata": {"annotations": {OPT_OUT: None}}})
-    stage.patch(
-        "/apis/apps/v1/namespaces/default/deployments/signed",
-        {"spec": {"template": {"metadata": {"annotations": {OPT_OUT: None}}}}},
-    )
     record = stage.run()
     assert (record.method, list(record.nodes)) == (MethodName.DRIFT, [node]), record
     assert stage.states([signed]) <= {"shutting-down", "terminated"}
