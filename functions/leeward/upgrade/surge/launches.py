@@ -48,15 +48,29 @@ def launches(preflight: Preflight, record: UpgradeRecord, *, rolling: bool = Fal
     lacking.subtract(record.ahead[new].zone for new in record.unassigned)
     for order in record.orders.values():
         lacking[order.zone] -= order.count
-    closed, zones = closed_zones(preflight.snapshot.nodes), list[str]()
+    return _zones_in_turn(lacking, _served(preflight, record), closed_zones(preflight.snapshot.nodes), count)
+
+
+def _zones_in_turn(lacking: Counter[str], served: set[str], closed: Collection[str], count: int) -> tuple[str, ...]:
+    """Return zones for `count` new nodes: first those without one, because the gate waits for them, then by how many
+    they lack; closed zones after open ones.
+    """
+    zones = list[str]()
     for _ in range(count):
         wanting = sorted(name for name in lacking if lacking[name] > 0)
-        zone = min(wanting, key=lambda name: (name in closed, -lacking[name]), default=None)
+        zone = min(wanting, key=lambda name: (name in served, name in closed, -lacking[name]), default=None)
         if zone is None:
             break
         lacking[zone] -= 1
+        served = served | {zone}
         zones.append(zone)
     return tuple(zones)
+
+
+def _served(preflight: Preflight, record: UpgradeRecord) -> set[str]:
+    """Return zones that have a new node, launched or ordered."""
+    there = {zone_of(preflight.snapshot, one) for one in preflight.members if one.age is Age.NEW}
+    return there | {new.zone for new in record.ahead.values()} | {order.zone for order in record.orders.values()}
 
 
 def _pace(preflight: Preflight, old: Collection[Member]) -> int:

@@ -1,0 +1,61 @@
+"""The zones of the new nodes that come ahead: each zone with old nodes gets its first one before any gets a second."""
+
+from collections import Counter
+
+import pytest
+
+from leeward.upgrade.record import Order, SurgeNode
+from leeward.upgrade.surge.launches import launches
+from leeward.upgrade.surge.sizes import Strategy
+from tests.unit.upgrade.builders import a_node, an_upgrade
+from tests.unit.upgrade.waves.test_early_starts import a_record
+
+
+def a_group(*new, cordoned="", **old):
+    """Old nodes by zone, `a_group(a=4, b=1)`, and new ones by (name, zone)."""
+    nodes = [
+        a_node(f"old-{zone}{number}", zone, cordoned=zone == cordoned)
+        for zone, count in old.items()
+        for number in range(count)
+    ]
+    return an_upgrade(*nodes, *(a_node(name, zone) for name, zone in new), new=[name for name, _ in new])
+
+
+def before_the_gate(**fields):
+    return a_record(**{"surge": 3, "cordoned": False, **fields})
+
+
+def ahead(**zones):
+    return {f"i-{name}": SurgeNode(zone=zone) for name, zone in zones.items()}
+
+
+def test_the_surge_reaches_every_zone_however_many_old_nodes_one_of_them_has():
+    """Else the gate would wait for a zone in which nothing is launched, and the upgrade would fail."""
+    found = launches(a_group(a=10, b=1, c=1), before_the_gate(surge=6))
+    assert Counter(found) == {"a": 4, "b": 1, "c": 1}
+
+
+@pytest.mark.parametrize("old", [{"a": 2, "b": 2, "c": 1}, {"a": 9, "b": 1, "c": 1}])
+def test_incremental_begins_with_one_for_each_zone(old):
+    assert sorted(launches(a_group(**old), before_the_gate(strategy=Strategy.INCREMENTAL))) == ["a", "b", "c"]
+
+
+def test_incremental_then_launches_in_the_zone_that_has_none():
+    """The launch in the zone with fewest old nodes was refused."""
+    record = before_the_gate(strategy=Strategy.INCREMENTAL, ahead=ahead(n1="a", n2="b"), launched=2)
+    assert launches(a_group(("n1", "a"), ("n2", "b"), a=5, b=5, c=1), record) == ("c",)
+
+
+def test_a_new_node_of_an_earlier_start_serves_its_zone():
+    found = launches(a_group(("n1", "c"), a=3, b=3, c=3), before_the_gate(surge=2))
+    assert sorted(found) == ["a", "b"]
+
+
+def test_a_zone_with_an_open_order_is_not_taken_for_one_without():
+    record = before_the_gate(orders={"1": Order(zone="c", subnet="subnet-c", count=1)})
+    assert sorted(launches(a_group(a=1, b=1, c=5), record)) == ["a", "b"]
+
+
+def test_a_zone_that_others_have_cordoned_gets_its_first_node_after_the_open_ones():
+    assert launches(a_group(cordoned="a", a=5, b=2, c=2), before_the_gate(surge=2)) == ("b", "c")
+    assert launches(a_group(cordoned="a", a=5, b=5, c=5), before_the_gate(surge=4)) == ("b", "c", "a", "b")
