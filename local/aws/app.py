@@ -1,15 +1,14 @@
-"""The ASGI application: the control API, then recording, faults and prices, then ministack (and behind it moto)."""
+"""The ASGI application: the control API, then recording, faults and stand-ins, then ministack (and behind it moto)."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from typing import Any, Protocol
 
 from local.aws import faults
-from local.aws.calls import recognise
+from local.aws.calls import Call, recognise
 from local.aws.control import Control
-from local.aws.prices import Prices
 from local.aws.recording import Recording
 from local.aws.requested import Home, requested
 from local.aws.zonal_shifts import ZonalShifts, one_segment
@@ -21,6 +20,14 @@ Asgi = Callable[[Mapping[str, Any], Receive, Send], Awaitable[None]]
 Answer = tuple[int, dict[str, str], bytes]
 
 
+class StandIn(Protocol):
+    """Calls that neither emulator serves."""
+
+    def answer(self, call: Call, body: bytes) -> Answer | None:
+        """Answer the call; return None for one that it does not serve."""
+        ...
+
+
 class Gateway:
     """Layer between a client and ministack."""
 
@@ -30,7 +37,7 @@ class Gateway:
         control: Control,
         recording: Recording,
         injected: faults.Faults,
-        prices: Prices,
+        stand_ins: Sequence[StandIn],
         zonal_shifts: ZonalShifts,
         home: Home,
     ) -> None:
@@ -38,7 +45,7 @@ class Gateway:
         self._control = control
         self._recording = recording
         self._faults = injected
-        self._prices, self._zonal_shifts = prices, zonal_shifts
+        self._stand_ins, self._zonal_shifts = stand_ins, zonal_shifts
         self._home = home
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
@@ -70,7 +77,9 @@ class Gateway:
         fault = self._faults.take(call)
         if fault is not None:
             return faults.answer(fault, call)
-        return self._prices.answer(call, body) or self._zonal_shifts.answer(call, path)
+        answers = (stand_in.answer(call, body) for stand_in in self._stand_ins)
+        answer = next((answer for answer in answers if answer is not None), None)
+        return answer or self._zonal_shifts.answer(call, path)
 
 
 async def _read(receive: Receive) -> tuple[bytes, Receive]:

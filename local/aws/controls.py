@@ -18,6 +18,7 @@
 | PUT instances/ID | launchedSecondsAgo: EC2 reports that launch time from now on |
 | PUT status-checks/ID | impaired: system, instance, attached-ebs; secondsAgo?; in ``status_checks`` |
 | PUT capacity-blocks/ID | ends, instances: a Capacity Block; in ``capacity_blocks`` |
+| PUT quotas | by code: service quotas of EC2; in ``quotas`` |
 | PUT subnets/ID | freeIps: what others who use the subnet leave free; null: they leave it; in ``subnets`` |
 | PUT, DELETE zonal-shifts/CLUSTER | awayFrom: a zone id; shiftType?, seconds?, silent?; in ``zonal_shifts`` |
 | PUT eks/NAME, GET access-entries?cluster=NAME | in ``eks.clusters`` |

@@ -34,6 +34,7 @@ from local.aws.lambdas.kills import Kills
 from local.aws.outbox import Outbox
 from local.aws.pins import check_versions
 from local.aws.prices import Prices
+from local.aws.quotas import Quotas
 from local.aws.recording import Recording
 from local.aws.requested import Home
 from local.aws.resource_tags import tags_in
@@ -57,8 +58,8 @@ def build(settings: Settings) -> Gateway:
     control, recording, faults = Control(), Recording(), Faults()
     moto_backend.install()
     ec2.install(outbox, timeline, journal, pace)
-    prices, zonal_shifts = Prices(), ZonalShifts(outbox, settings)
-    for part in (Tenants(), StatusChecks(), CapacityBlocks(), prices, zonal_shifts):
+    prices, quotas, zonal_shifts = Prices(), Quotas(), ZonalShifts(outbox, settings)
+    for part in (Tenants(), StatusChecks(), CapacityBlocks(), prices, quotas, zonal_shifts):
         part.install(control)
     launch_templates.install()
     balancing.install()
@@ -96,7 +97,7 @@ def build(settings: Settings) -> Gateway:
     outbox.start()
     timeline.start()
     home = Home(account=settings.account, region=settings.region, tags_of=tags_in(settings.account, settings.region))
-    return Gateway(ministack_app.app, control, recording, faults, prices, zonal_shifts, home)
+    return Gateway(ministack_app.app, control, recording, faults, (prices, quotas), zonal_shifts, home)
 
 
 async def run(settings: Settings) -> None:
