@@ -16,6 +16,7 @@ from local.stack import LocalStack
 
 NUMBERS = itertools.count(1)
 NEVER_JOIN = "local.leeward.dev/never-join"
+LABEL_TAG = "k8s.io/cluster-autoscaler/node-template/label/group"
 PATIENCE = 600.0  # seconds: only how long a test that fails takes, so that a busy machine fails none
 T = TypeVar("T")
 
@@ -114,7 +115,7 @@ def swept_by_schedule(stack: LocalStack) -> Iterator[None]:
     stack.client("events").disable_rule(Name="leeward-reconciler-schedule")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def crew(stack: LocalStack, network: Network) -> Callable[..., Crew]:
     """Make a group of Ready nodes: `crew(2, spot=True, hook=True)`."""
 
@@ -126,8 +127,12 @@ def crew(stack: LocalStack, network: Network) -> Callable[..., Crew]:
         name: str = "web",
         within: Network | None = None,
         maximum: int = 12,
+        labelled: bool = False,
     ) -> Crew:
-        plan = GroupPlan(name=f"{name}-{next(NUMBERS)}", size=size, spot=spot, maximum=maximum)
+        """`labelled`: every node of the group, later ones too, carries the label `group` with the group's name."""
+        full_name = f"{name}-{next(NUMBERS)}"
+        tags = {LABEL_TAG: full_name} if labelled else {}
+        plan = GroupPlan(name=full_name, size=size, spot=spot, maximum=maximum, tags=tags)
         fleet.build_group(stack, within or network, plan)
         if hook:
             called(stack, "sync")

@@ -4,7 +4,9 @@ Each folder's conftest.py imports these fixtures: a fixture of scope `package` i
 names it, so that the folders share no stack where one process runs both."""
 
 import json
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +28,15 @@ def webhook() -> Iterator[Webhook]:
         yield found
 
 
-def settings(stack: LocalStack, webhook: Webhook) -> dict[str, Any]:
-    """The demo's, those beside this file, and a document that names the webhook."""
+def settings(stack: LocalStack, webhook: Webhook, folder: str) -> dict[str, Any]:
+    """The demo's policies, those beside this file and in the folder of tests, and a document that names the webhook."""
     document = {"apiVersion": "leeward.dev/v1", "kind": "ClusterSettings", "metadata": {"name": stack.cluster}}
     path = stack.directory / "settings.yaml"
     path.write_text(json.dumps({**document, "spec": {"webhook": {"url": webhook.url}}}))
     found = scenario.settings(stack)
-    beside = Path(__file__).parent.joinpath("policy.yaml").relative_to(ROOT)
-    found["clusters"][0]["policies"] += [str(beside), str(path)]
+    beside = (Path(__file__).parent / "policy.yaml", ROOT / folder / "policy.yaml")
+    policies = [str(one.relative_to(ROOT)) for one in beside if one.exists()]
+    found["clusters"][0]["policies"] += [*policies, str(path)]
     return found
 
 
@@ -51,7 +54,7 @@ def stack(folder: str, tmp_path_factory: pytest.TempPathFactory, webhook: Webhoo
     need("kubectl")
     directory = tmp_path_factory.mktemp(f"stack-{Path(folder).name}")
     with LocalStack(directory=directory, boot_delay=0.5, termination_scale=0.1, pod_start=0.3) as running:
-        running.deploy(settings(running, webhook))
+        running.deploy(settings(running, webhook, folder))
         apply_roles(running)
         # At a moment of their own choosing fn sync would put a hook on a group that a test means to have none on, fn
         # decide find nodes that are empty, fn reconciler do first what a test calls it for.
@@ -64,3 +67,33 @@ def stack(folder: str, tmp_path_factory: pytest.TempPathFactory, webhook: Webhoo
 def network(stack: LocalStack) -> Network:
     """One VPC with a subnet a zone."""
     return fleet.build_network(stack)
+
+
+@pytest.fixture
+def leeward(stack: LocalStack) -> Callable[..., tuple[int, str, str]]:
+    """The command of a person with access to the cluster."""
+    return command_of_a_user(stack)
+
+
+def command_of_a_user(stack: LocalStack) -> Callable[..., tuple[int, str, str]]:
+    """Give the caller an operator's access; return a run of `leeward`, which answers (exit code, stdout, stderr)."""
+    arn = stack.client("sts").get_caller_identity()["Arn"]
+    eks = stack.client("eks")
+    if arn not in eks.list_access_entries(clusterName=stack.cluster)["accessEntries"]:
+        groups = ["leeward:read", "leeward:taint"]
+        eks.create_access_entry(clusterName=stack.cluster, principalArn=arn, kubernetesGroups=groups)
+    stack.take_over_access_entries()
+
+    def run(*arguments: str, stdin: str | None = None) -> tuple[int, str, str]:
+        where = () if "--snapshot" in arguments else ("--cluster", stack.cluster)
+        done = subprocess.run(
+            [sys.executable, "-m", "leeward.cli.main", *arguments, *where, "-o", "json"],
+            env=stack.environment(),
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    return run

@@ -1,4 +1,5 @@
-"""Watch the pods of one workload while a chain test runs: how long each was Pending, and how many each zone had."""
+"""Watch the pods of one workload, or the nodes, while a chain test runs: how long each pod was Pending, how many each
+zone had, and when a node was changed."""
 
 import json
 import ssl
@@ -6,9 +7,10 @@ import threading
 import time
 import urllib.request
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from http.client import HTTPException
 from typing import Any
 
@@ -79,15 +81,70 @@ class PodWatch:
             yield found
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenNode:
+    """One event of the watch of nodes, with the time of its arrival: the change came before."""
+
+    at: datetime
+    node: Mapping[str, Any]
+
+    @property
+    def instance(self) -> str:
+        return str(self.node["spec"].get("providerID", "")).rsplit("/", 1)[-1]
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        found: Mapping[str, str] = self.node["metadata"].get("labels") or {}
+        return found
+
+    @property
+    def unschedulable(self) -> bool:
+        return bool(self.node["spec"].get("unschedulable"))
+
+
+@dataclass(kw_only=True)
+class NodeWatch:
+    """Events in the order of the API server."""
+
+    events: list[SeenNode] = field(default_factory=list)
+
+
 @contextmanager
 def watched_pods(stack: LocalStack, app: str) -> Iterator[PodWatch]:
     """Pods with the label `app` from now on. Fails where the watch broke off before the end."""
+    found = PodWatch(stack=stack)
+    found.read_zones()
+
+    def seen(kind: str, pod: Mapping[str, Any]) -> None:
+        found.events.append(Seen(at=time.monotonic(), kind=kind, pod=pod))
+
+    try:
+        with _watched(stack, f"/api/v1/namespaces/default/pods?watch=1&labelSelector=app%3D{app}", seen):
+            yield found
+    finally:
+        found.read_zones()
+
+
+@contextmanager
+def watched_nodes(stack: LocalStack) -> Iterator[NodeWatch]:
+    """Nodes from now on. Fails where the watch broke off before the end."""
+    found = NodeWatch()
+
+    def seen(_kind: str, node: Mapping[str, Any]) -> None:
+        found.events.append(SeenNode(at=datetime.now(UTC), node=node))
+
+    with _watched(stack, "/api/v1/nodes?watch=1", seen):
+        yield found
+
+
+@contextmanager
+def _watched(stack: LocalStack, path: str, seen: Callable[[str, Mapping[str, Any]], None]) -> Iterator[None]:
+    """Call `seen` with the kind and the object of each event, in a thread."""
     directory = stack.directory / "cluster"
     token = (directory / "admin-token").read_text().strip()
-    path = f"/api/v1/namespaces/default/pods?watch=1&labelSelector=app%3D{app}&timeoutSeconds={SECONDS}"
-    request = urllib.request.Request(f"{stack.api}{path}", headers={"Authorization": f"Bearer {token}"})
-    found, ended = PodWatch(stack=stack), threading.Event()
-    found.read_zones()
+    url = f"{stack.api}{path}&timeoutSeconds={SECONDS}"
+    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"})
+    ended = threading.Event()
     stream = urllib.request.urlopen(
         request, context=ssl.create_default_context(cafile=str(directory / "ca.crt")), timeout=SECONDS
     )
@@ -96,15 +153,14 @@ def watched_pods(stack: LocalStack, app: str) -> Iterator[PodWatch]:
         with suppress(OSError, HTTPException):  # the stack is stopped long after the test
             for line in stream:
                 event = json.loads(line)
-                found.events.append(Seen(at=time.monotonic(), kind=event["type"], pod=event["object"]))
+                seen(event["type"], event["object"])
                 if ended.is_set():
                     return
 
     reader = threading.Thread(target=read, daemon=True)
     reader.start()
     try:
-        yield found
+        yield
         assert reader.is_alive(), "the watch broke off"
     finally:
         ended.set()
-        found.read_zones()
