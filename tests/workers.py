@@ -11,9 +11,10 @@ from xdist.scheduler import LoadScopeScheduling
 
 # In the order in which they are handed out: the long ones first, so that no worker ends with one of them.
 ROOMS = {
-    # A stack is deployed for each of the two. As a whole: the last of it looks at what the others have called.
+    # A stack is deployed for each of the three. As a whole: the last of it looks at what the others have called.
     "nodes on a deployed stack": ("tests/local/chain/endings/",),
     "groups on a deployed stack": ("tests/local/chain/groups/",),
+    "upgrades on a deployed stack": ("tests/local/chain/upgrades/",),
     # Each of these deploys one of its own, and its tests follow each other.
     "the disruption story": ("tests/local/chain/scenarios/test_disruption_story.py",),
     "disruption choices": ("tests/local/chain/scenarios/test_disruption_choices.py",),
