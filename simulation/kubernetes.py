@@ -82,7 +82,6 @@ class SimKubernetes(SimWorkloads):
         self.deletions = Journal[Deletion]()
         self.evictions = Journal[Eviction]()
         self.removals = Journal[Removal]()
-        self.addressed = Journal[str]()  # uids of the nodes and pods that writes were about, also those without effect
         self.listed: dict[str, float] = {}  # function -> when it last asked for the nodes
 
     def nodes(self) -> Sequence[Node]:

@@ -1,15 +1,20 @@
 """Calls to the cluster model, and those of `ports.kubernetes.Kubernetes` about Deployments (see `kubernetes.py`)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 
+from leeward.adapters.kubernetes import bodies
 from leeward.adapters.kubernetes.answers import Answer, Request, as_error
 from leeward.adapters.kubernetes.workloads import scaled_by
+from leeward.errors import LeewardError
 from leeward.model.deployment import Deployment
 from leeward.model.pod import Pod, controller_of
 from leeward.ports.clock import Clock
 from local.cluster.errors import ApiError
 from local.cluster.model import Cluster
 from local.cluster.patches import PatchType
+from simulation.journal import Journal
 
 NAME = "the simulated cluster"
 
@@ -23,6 +28,7 @@ class SimWorkloads:
         self._cluster = cluster
         self._clock = clock
         self._disturb, self._lose = disturb, lose
+        self.addressed = Journal[str]()  # uids of the nodes and pods that writes were about, also those without effect
         self.admission: Callable[[Request], Answer | None] = lambda _: None  # refuses a write before its effect
 
     def deployment_of(self, pod: Pod) -> Deployment | None:
@@ -59,6 +65,23 @@ class SimWorkloads:
         if answer is not None and answer.status not in {404, 409}:
             raise as_error(answer, request, NAME)
         return answer is None
+
+    def annotate_pods(self, pods: Sequence[Pod], annotations: Mapping[str, str | None]) -> Callable[[], None]:
+        """Return a function that patches the pods: an API server may serve such a request last of all."""
+
+        def write() -> None:
+            for pod in pods:
+                self.addressed.append(pod.uid)
+                with suppress(LeewardError):
+                    self._send(
+                        request_about("patch", "pods/status", pod.key), partial(self._annotate, pod, annotations)
+                    )
+
+        return write
+
+    def _annotate(self, pod: Pod, annotations: Mapping[str, str | None]) -> None:
+        patch = bodies.pod_annotations(pod, annotations)
+        self._cluster.patch("pods", pod.name, patch, pod.namespace, kind=PatchType.MERGE, subresource="status")
 
     def _send(self, request: Request, act: Callable[[], object]) -> Answer | None:
         """Send a request; None when it went through, else the API server's answer."""

@@ -54,6 +54,8 @@ def keep_other_half(kind: Resource, new: Obj, old: Obj, subresource: str | None)
         for key in [*new, *old]:
             if key not in ("metadata", "status", "apiVersion", "kind"):
                 _keep(key, new, old)
+        if kind.plural == "pods":  # kube-apiserver: old kubelets corrupted them
+            _keep("ownerReferences", new["metadata"], old["metadata"])
     elif kind.has_status:
         _keep("status", new, old)
 

@@ -45,6 +45,7 @@ class Recorder:
 
     cluster = "blue"
     pause_after_conflict = staticmethod(lambda: None)
+    for_seconds = lambda self, _: self  # noqa: E731
     now = staticmethod(lambda: datetime(2026, 1, 1, tzinfo=UTC))
 
     def __init__(self):
@@ -126,6 +127,7 @@ def drain(api):
     taint(api)
     api.evict(POD)
     api.delete_pod(POD)
+    api.annotate_pods([POD], {"leeward.dev/terminates-at": "2026-01-01T00:00:00Z"})()
     api.delete_node(NODE)
 
 
@@ -167,7 +169,12 @@ def test_only_the_draining_role_removes_pods_and_nodes_and_only_where_asked_for_
         for role, rules in RULES.items()
     }
     assert {role: found for role, found in dangerous.items() if found} == {
-        "leeward-act": {("nodes", "delete"), ("pods", "delete"), ("pods/eviction", "create")},
+        "leeward-act": {
+            ("nodes", "delete"),
+            ("pods", "delete"),
+            ("pods/eviction", "create"),
+            ("pods/status", "patch"),
+        },
         "leeward-surge": {("deployments/scale", "patch")},
     }
 

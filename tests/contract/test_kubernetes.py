@@ -15,6 +15,7 @@ import yaml
 from leeward.adapters.aws.access import Grant
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.clock import SystemClock
+from leeward.adapters.kubernetes.answers import Request
 from leeward.adapters.kubernetes.api import ClusterApi
 from leeward.adapters.kubernetes.client import ClusterClient, Endpoint
 from leeward.adapters.kubernetes.token import TokenSource
@@ -310,6 +311,27 @@ def test_a_node_that_is_gone_cannot_be_annotated(cluster):
         cluster.api.annotate(node, {"leeward.dev/expired": "true"})
 
 
+ENDS = {"leeward.dev/terminates-at": "2026-03-02T11:30:00Z"}
+
+
+def test_pods_are_annotated_and_the_annotation_is_removed_while_everything_else_stays(cluster):
+    before = pods(cluster)
+    for _ in range(2):
+        cluster.api.annotate_pods([before["web-1"], before["free"]], ENDS)()
+    after = pods(cluster)
+    assert {name for name, pod in after.items() if "leeward.dev/terminates-at" in pod.annotations} == {"web-1", "free"}
+    assert after["free"].annotations["leeward.dev/terminates-at"] == "2026-03-02T11:30:00Z"
+    cluster.api.annotate_pods([after["web-1"], after["free"]], dict.fromkeys(ENDS))()
+    assert pods(cluster) == before
+
+
+def test_the_successor_of_a_pod_and_one_that_is_gone_are_not_annotated(cluster):
+    pod = pods(cluster)["free"]
+    strangers = [replace(pod, uid="uid-earlier"), replace(pod, name="never-there")]
+    cluster.api.annotate_pods(strangers, ENDS)()
+    assert pods(cluster)["free"].annotations == pod.annotations
+
+
 FINALIZER = "leeward.dev/termination"
 
 
@@ -565,6 +587,22 @@ def test_without_the_surge_manifest_no_role_scales(emulated, key):
                 emulated.server.model.delete(kind, name)
     with pytest.raises(AccessDeniedError, match="not allowed to patch deployments/scale"):
         emulated.connect(key).scale(DNS, 0)
+
+
+def test_the_draining_role_annotates_pods_and_no_role_changes_their_images(emulated):
+    draining = emulated.connect("AKIDACT")
+    pod = pods(emulated)["free"]
+    draining.annotate_pods([pod], ENDS)()
+    assert pods(emulated)["free"].annotations.items() >= ENDS.items()
+    emulated.connect("AKIDTAINT").annotate_pods([pod], dict.fromkeys(ENDS))()
+    assert pods(emulated)["free"].annotations.items() >= ENDS.items(), "denied, and nothing fails"
+    image = {"spec": {"containers": [{"name": "main", "image": "theirs"}]}}
+    path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
+    merge = {"method": "PATCH", "body": image, "content_type": "application/strategic-merge-patch+json"}
+    with pytest.raises(AccessDeniedError, match="not allowed to patch pods"):
+        draining._client.ask(Request(verb="patch", resource="pods", path=path, **merge))
+    answer = draining._client.ask(Request(verb="patch", resource="pods/status", path=f"{path}/status", **merge))
+    assert answer["spec"]["containers"][0]["image"] == "i", "the status subresource keeps the spec"
 
 
 def test_a_principal_without_an_access_entry_is_denied(emulated):

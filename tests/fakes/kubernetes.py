@@ -1,6 +1,7 @@
 """One cluster's API in memory: taints, evictions that respect PodDisruptionBudgets, uid preconditions, Events."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
@@ -169,6 +170,24 @@ class FakeKubernetes(FakeNodes):
                 return
             self._delete(now, now.grace_seconds if grace_seconds is None else grace_seconds)
             self.done.append(f"delete {pod.key}")
+
+    def annotate_pods(self, pods: Sequence[Pod], annotations: Mapping[str, str | None]) -> Callable[[], None]:
+        """Written when they are waited for, on pods of the same uid; lost where the API is away."""
+
+        def write() -> None:
+            for pod in pods:
+                with suppress(LeewardError):
+                    self._reach("annotate_pods")
+                    self._annotate(pod, annotations)
+
+        return write
+
+    def _annotate(self, pod: Pod, annotations: Mapping[str, str | None]) -> None:
+        with self._lock:
+            now = self.by_key.get(pod.key)
+            if now is not None and now.uid == pod.uid:
+                merged = {key: text for key, text in {**now.annotations, **annotations}.items() if text is not None}
+                self.by_key[pod.key] = replace(now, annotations=merged)
 
     def event(self, about: Node | Pod, *, reason: str, message: str, warning: bool, now: datetime) -> None:
         """At most one of an object and reason in ten minutes; lost where the API is away."""

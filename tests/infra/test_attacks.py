@@ -197,13 +197,27 @@ def rules(group):
 
 @pytest.mark.parametrize("name", ["interruption", "reconciler", "sync", "upgrade", "disruption-planner", "disrupt"])
 @pytest.mark.parametrize(
-    "attack", ["patch deployments/scale", "create pods/eviction", "delete pods", "delete nodes", "get secrets"]
+    "attack",
+    [
+        "patch deployments/scale",
+        "create pods/eviction",
+        "patch pods/status",
+        "delete pods",
+        "delete nodes",
+        "get secrets",
+    ],
 )
 def test_no_function_but_the_drain_removes_pods_or_scales_kube_system(everything, name, attack):
     function = everything.named("AWS::Lambda::Function")[f"leeward-{name}"]
     allowed = rules(f"leeward:{function['Environment']['Variables']['KUBERNETES_ACCESS']}")
     assert attack not in allowed
     assert "patch nodes" in allowed
+
+
+@pytest.mark.parametrize("access", ["read", "taint", "act"])
+def test_no_role_changes_the_images_of_pods(access):
+    """`patch pods` would run any image as the service account of any pod."""
+    assert rules(f"leeward:{access}").isdisjoint({"patch pods", "update pods", "patch deployments", "create pods"})
 
 
 @pytest.mark.parametrize("access", ["taint", "act"])

@@ -152,6 +152,7 @@ NEEDED: Mapping[str, frozenset[Rule]] = {
         _rules("", ["nodes"], "delete"),
         _rules("", ["pods"], "get", "delete"),
         _rules("", ["pods/eviction"], "create"),
+        _rules("", ["pods/status"], "patch"),
     ),
 }
 """Rules of each ClusterRole of `ROLE_MANIFEST`."""

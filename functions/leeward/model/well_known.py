@@ -23,6 +23,7 @@ DRIFT_REASONS = "leeward.dev/drift-reasons"  # fields, comma-separated
 IMAGE_MOVED = "leeward.dev/image-moved"  # IMAGE SINCE: the newer image of `update.auto`, RFC 3339
 TEMPLATE_HASH = "leeward.dev/template-hash"  # the launch settings of the node, field by field
 TEMPLATE_HASH_VERSION = "leeward.dev/template-hash-version"  # version of its computation
+TERMINATES_AT = "leeward.dev/terminates-at"  # RFC 3339, on pods that have to leave: when their node ends
 POD_DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 MIRROR_POD = "kubernetes.io/config.mirror"
 

@@ -213,6 +213,13 @@ class Kubernetes(Workloads, Protocol):
         """
         ...
 
+    def annotate_pods(self, pods: Sequence[Pod], annotations: Mapping[str, str | None]) -> Callable[[], None]:
+        """Begin to overwrite these annotations of the pods, None: remove that one; return a function that waits until
+        all are written. Neither delays the caller by more than two seconds or raises: a pod that cannot be written
+        keeps its annotations, and one that is gone or replaced counts as done.
+        """
+        ...
+
     def delete_node(self, node: Node) -> None:
         """Remove the Node object, uid precondition; gone counts as done."""
         ...

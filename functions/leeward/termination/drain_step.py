@@ -36,6 +36,7 @@ from leeward.termination.freshness import Need
 from leeward.termination.heartbeats import heartbeats_kept, record_heartbeat
 from leeward.termination.instance_state import InstanceState, find_node_or_uninitialized, read
 from leeward.termination.node_removal import remove_node, return_to_service
+from leeward.termination.pod_notice import PodNotices
 from leeward.termination.progress import Progress, leaving, longest_grace
 from leeward.termination.prompt_eviction import survey_or_evict, turn_in_storm
 from leeward.termination.replica_surge import put_back
@@ -157,7 +158,8 @@ def _drain_node(run: Run, situation: InstanceState, started: datetime, ports: Po
         if awaited is not None:
             why = report_awaited(awaited, DEREGISTERING, node, situation, ports)
             return pause_drain(run, situation, started, why, ports.clock, hint=None, moments=[awaited.until])
-        plan, progress = work(node, situation, started, kubernetes, ports)
+        with PodNotices(kubernetes) as notices:
+            plan, progress = work(node, situation, started, kubernetes, ports, notices)
     except ObjectGoneError:
         return replace(run, next=Next.WAIT, pause=1, why="its Node was deleted meanwhile")
     moved = {"moved": ports.clock.now()} if progress.moved else None

@@ -26,6 +26,7 @@ from leeward.ports.kubernetes import EvictionRefusedError, Kubernetes
 from leeward.termination import deadlines
 from leeward.termination.drain_plan import DrainPlan, Eviction, PodRemoval, force_delete_times, plan_drain
 from leeward.termination.instance_state import InstanceState
+from leeward.termination.pod_notice import PodNotices
 from leeward.termination.progress import Progress
 from leeward.termination.replica_surge import ReplicaSurge
 from leeward.termination.retries import Retries
@@ -42,7 +43,7 @@ VOLUNTARY = (CauseKind.EXPIRED, CauseKind.DRIFTED, CauseKind.EMPTY, CauseKind.UN
 
 
 def work(
-    node: Node, situation: InstanceState, started: datetime, kubernetes: Kubernetes, ports: Ports
+    node: Node, situation: InstanceState, started: datetime, kubernetes: Kubernetes, ports: Ports, notices: PodNotices
 ) -> tuple[DrainPlan, Progress]:
     """Evict and read again until the node is empty or the step's own time is used up. Raises ClusterUnreachableError
     and ThrottledError if the pods cannot be listed; the failure of a single pod is noted in `blocked_by`.
@@ -66,6 +67,7 @@ def work(
         if plan.drained:
             step.progress.blocked_by.clear()
             return plan, step.progress
+        notices.write(plan, ports.clock.now())
         asked = step.progress.evicted
         step.take_turn(plan)
         quiet = 0 if step.progress.evicted > asked else quiet + 1

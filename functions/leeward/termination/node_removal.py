@@ -15,6 +15,7 @@ from leeward.termination.capacity_ledger import only_surplus
 from leeward.termination.freshness import Need
 from leeward.termination.heartbeats import heartbeats_kept
 from leeward.termination.instance_state import POOLED_AND_RUNNING, find_node, read, survey
+from leeward.termination.pod_notice import withdraw
 from leeward.termination.replica_surge import put_back
 from leeward.termination.run import Next, Run
 
@@ -38,6 +39,8 @@ def return_to_service(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     if node is not None:
         if cancelled or not (node.deleting and record.has(CauseKind.NODE_DELETED)):
             kubernetes.untaint(node, disruption_taint(ports.deployment))
+            if node.tainted:
+                withdraw(node, kubernetes)
         reason = "TerminationCancelled" if cancelled else "PodEvictionFailure"
         message = run.why if cancelled else why
         if node.tainted or not only_surplus(record):  # a surplus that another node offsets was never drained

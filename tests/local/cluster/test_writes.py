@@ -63,6 +63,20 @@ def test_a_write_to_the_object_leaves_its_status_alone_and_the_other_way_round(l
     assert again["status"]["allocatable"]["cpu"] == "1"
 
 
+def test_a_write_to_the_status_of_a_pod_changes_its_annotations_and_neither_spec_nor_owners(lab):
+    pod = lab.create("pods", a_pod())
+    name, space, spec = pod["metadata"]["name"], pod["metadata"]["namespace"], pod["spec"]
+    owner = {"apiVersion": "v1", "kind": "Node", "name": "n0", "uid": "uid-n0"}
+    patch = {
+        "metadata": {"annotations": {"example.com/a": "b"}, "ownerReferences": [owner]},
+        "spec": {"containers": [{**spec["containers"][0], "image": "theirs"}]},
+    }
+    stored = lab.cluster.patch("pods", name, patch, space, subresource="status")
+    assert stored["metadata"]["annotations"]["example.com/a"] == "b"
+    assert "ownerReferences" not in stored["metadata"]
+    assert stored["spec"] == spec
+
+
 @pytest.mark.parametrize(
     ("resource", "name", "patch"),
     [

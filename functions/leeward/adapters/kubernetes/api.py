@@ -10,6 +10,7 @@ from urllib.parse import quote
 from leeward.adapters.kubernetes import bodies
 from leeward.adapters.kubernetes.answers import Answer, Request, as_error, refusal
 from leeward.adapters.kubernetes.client import ClusterClient
+from leeward.adapters.kubernetes.pod_annotations import PodAnnotations
 from leeward.adapters.kubernetes.workloads import KnownDaemonSets, WorkloadApi
 from leeward.errors import LeewardError, ObjectGoneError, RetryableError, ThrottledError
 from leeward.model.attachment import VolumeAttachment
@@ -62,6 +63,7 @@ class ClusterApi(WorkloadApi):
     ) -> None:
         super().__init__(client)
         self._event_lost = event_lost
+        self._pod_annotations = PodAnnotations(event_lost)
         self._daemon_sets = daemon_sets or KnownDaemonSets(client.now)
         self._no_events_until: datetime | None = None
 
@@ -183,6 +185,10 @@ class ClusterApi(WorkloadApi):
         """
         body = bodies.deletion(pod.uid, grace_seconds)
         self._send_away(pod, _asked_once("delete", "pods", "DELETE", _pod_path(pod), body))
+
+    def annotate_pods(self, pods: Sequence[Pod], annotations: Mapping[str, str | None]) -> Callable[[], None]:
+        """Patch the pods in the background; the returned function waits for it."""
+        return self._pod_annotations.write(self._client, pods, annotations)
 
     def delete_node(self, node: Node) -> None:
         """Remove the Node object; gone or replaced counts as done."""

@@ -57,6 +57,13 @@ def eviction(pod: Pod, grace_seconds: int | None = None) -> dict[str, Any]:
     }
 
 
+def pod_annotations(pod: Pod, annotations: Mapping[str, str | None]) -> dict[str, Any]:
+    """Build a merge patch for the annotations of exactly this pod, None: that one is removed. Of an object with another
+    uid the API server refuses the patch.
+    """
+    return {"metadata": {"uid": pod.uid, "annotations": dict(annotations)}}
+
+
 def deletion(uid: str, grace_seconds: int | None = None) -> dict[str, Any]:
     """Build DeleteOptions; without grace seconds the object's own apply."""
     options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}}

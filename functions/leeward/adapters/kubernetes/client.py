@@ -92,6 +92,10 @@ class ClusterClient:
         """Return the same client, over the same connections, whose requests end with the budget."""
         return ClusterClient(self.cluster, self._kube_config, self._clock, budget=budget, connected=self._connected)
 
+    def for_seconds(self, seconds: float) -> ClusterClient:
+        """Return the same client `within` a budget that begins now, or the present one if that ends earlier."""
+        return self.within(TimeBudget.of(self._clock, seconds).narrower(self._budget))
+
     def now(self) -> datetime:
         """Return the time of the clock that its pauses use."""
         return self._clock.now()
