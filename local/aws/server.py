@@ -59,7 +59,8 @@ def build(settings: Settings) -> Gateway:
     moto_backend.install()
     ec2.install(outbox, timeline, journal, pace)
     prices, quotas, zonal_shifts = Prices(), Quotas(), ZonalShifts(outbox, settings)
-    for part in (Tenants(), StatusChecks(), CapacityBlocks(), prices, quotas, zonal_shifts):
+    blocks = CapacityBlocks(outbox, timeline, settings)
+    for part in (Tenants(), StatusChecks(), blocks, prices, quotas, zonal_shifts):
         part.install(control)
     launch_templates.install()
     balancing.install()

@@ -41,7 +41,6 @@ RARELY = {
     ): "a run that ended badly and that the event did not start again before the reconciler",
     ("terminate", "autoscaling:RecordLifecycleActionHeartbeat"): "a run that failed while a hook holds its instance",
     ("reconciler", "autoscaling:RecordLifecycleActionHeartbeat"): "a launch whose node is not Ready, a run that rests",
-    ("interruption", "ec2:DescribeCapacityReservations"): "the warning about a Capacity Block",
     ("interruption", "autoscaling:CompleteLifecycleAction"): "a hook of ours whose instance is gone or in a warm pool",
     ("interruption", "autoscaling:RecordLifecycleActionHeartbeat"): "a run that died three times while a hook waits",
     **{
