@@ -46,7 +46,7 @@ KINDS = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZonalShift:
     """Shift away from one zone. `zone`: its name, empty while no subnet of the cluster has the zone id; `since`: when
-    ARC began it; `until`: when it expires by itself, None if ARC does not say; `ended`: when Leeward learned that it is
+    ARC began it; `until`: when it expires by itself, None if unknown; `ended`: when Leeward learned that it is
     over.
     """
 
@@ -163,11 +163,16 @@ def applied_shifts(answer: Mapping[str, Any], now: datetime) -> tuple[ZonalShift
 
 
 def _of_zonal_shift(raw: Mapping[str, Any]) -> ZonalShift:
+    """Parse one element of `zonalShifts`. The expiry of an experiment is no end: AWS FIS asks for one minute at a time
+    and renews it (FIS user guide, "aws:arc:start-zonal-autoshift"), so one lost answer of ARC would open the zone.
+    """
+    kind = KINDS.get(raw.get("shiftType") or "ZONAL_SHIFT", ShiftKind.UNKNOWN)
+    expires = raw.get("expiryTime") if kind is not ShiftKind.FIS else None
     return ZonalShift(
         zone_id=raw["awayFrom"],
-        kind=KINDS.get(raw.get("shiftType") or "ZONAL_SHIFT", ShiftKind.UNKNOWN),
+        kind=kind,
         since=as_instant(raw["startTime"]),
-        until=as_instant(raw["expiryTime"]) if raw.get("expiryTime") else None,
+        until=as_instant(expires) if expires else None,
     )
 
 

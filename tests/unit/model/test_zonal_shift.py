@@ -31,10 +31,18 @@ def a_shift(zone_id="use1-az1", **more):
 
 
 def test_each_type_of_shift_has_its_kind():
-    kinds = {"ZONAL_SHIFT": "manual shift", "PRACTICE_RUN": "practice run", "FIS_EXPERIMENT": "FIS experiment"}
+    kinds = {"ZONAL_SHIFT": "manual shift", "PRACTICE_RUN": "practice run"}
     for word, kind in kinds.items():
         (shift,) = applied_shifts(an_answer(a_zonal_shift(word)), NOW)
         assert (shift.kind.value, shift.zone_id, shift.since, shift.until) == (kind, "use1-az1", SINCE, EXPIRES)
+
+
+def test_the_shift_of_an_experiment_outlives_its_expiry_while_arc_does_not_answer():
+    """AWS FIS renews the shift minute by minute."""
+    (shift,) = applied_shifts(an_answer(a_zonal_shift("FIS_EXPERIMENT")), NOW)
+    assert (shift.kind.value, shift.zone_id, shift.since) == ("FIS experiment", "use1-az1", SINCE)
+    known = NOT_SHIFTED.polled([shift], NOW, ShiftSource.POLL)
+    assert known.not_polled("ARC is down", EXPIRES + timedelta(seconds=1)).shifts == known.shifts
 
 
 def test_an_autoshift_has_no_expiry():
