@@ -2,25 +2,18 @@
 
 from local.stack import LocalStack
 
-ZONE_LABEL = "topology.kubernetes.io/zone"
-
 
 def shift(stack: LocalStack, zone: str, *, shift_type: str = "ZONAL_SHIFT", silent: bool = False) -> None:
-    """Begin a shift away from the zone, with ARC's event unless it is `silent`, and cordon the zone's nodes."""
-    zones = stack.client("ec2").describe_availability_zones(ZoneNames=[zone])["AvailabilityZones"]
-    body = {"awayFrom": zones[0]["ZoneId"], "shiftType": shift_type, "silent": silent}
+    """Begin a shift away from the zone, with ARC's event unless it is `silent`; it cordons the zone's nodes."""
+    body = {"awayFrom": _id(stack, zone), "shiftType": shift_type, "silent": silent}
     stack.control("PUT", f"zonal-shifts/{stack.cluster}", body)
-    _cordon(stack, zone, cordoned=True)
 
 
 def end_shift(stack: LocalStack, zone: str, *, silent: bool = False) -> None:
-    """End the shift, and remove the cordons."""
-    stack.control("DELETE", f"zonal-shifts/{stack.cluster}", {"silent": silent})
-    _cordon(stack, zone, cordoned=None)
+    """End the shift away from the zone, and with it the cordons."""
+    stack.control("DELETE", f"zonal-shifts/{stack.cluster}", {"awayFrom": _id(stack, zone), "silent": silent})
 
 
-def _cordon(stack: LocalStack, zone: str, *, cordoned: bool | None) -> None:
-    for node in stack.kubernetes("GET", "/api/v1/nodes")["items"]:
-        if node["metadata"].get("labels", {}).get(ZONE_LABEL) == zone:
-            path, change = f"/api/v1/nodes/{node['metadata']['name']}", {"spec": {"unschedulable": cordoned}}
-            stack.kubernetes("PATCH", path, change, "application/merge-patch+json")
+def _id(stack: LocalStack, zone: str) -> str:
+    zones = stack.client("ec2").describe_availability_zones(ZoneNames=[zone])["AvailabilityZones"]
+    return str(zones[0]["ZoneId"])

@@ -16,6 +16,7 @@ from local.aws.autoscaling.engine import Engine
 from local.aws.control import Control, Request
 from local.aws.eks import node_groups, provisioner
 from local.aws.eks.access_entries import AccessEntries
+from local.aws.eks.drains import Access, Nodes
 from local.aws.eks.updates import Updates
 from local.aws.pins import expect, replace
 from local.aws.settings import Settings
@@ -47,6 +48,11 @@ class Clusters:
         ministack_app.SERVICE_HANDLERS["eks"] = _in_front(entries, updates, ministack_app.SERVICE_HANDLERS["eks"])
         control.add("PUT", "eks/{name}", self._put)
         control.add("GET", "access-entries", lambda request: self._entries(entries, request))
+
+    def nodes(self, name: str) -> Nodes | None:
+        """Return the nodes of a cluster of the home Region, as EKS treats them; None where it cannot reach any."""
+        access = Access.of(self._set.get((self._settings.region, name), {}))
+        return Nodes(access) if access is not None else None
 
     def _exists(self, region: str, cluster: str) -> bool:
         return cluster in eks_backends[self._settings.account][region].clusters

@@ -1,4 +1,5 @@
 """Drain of a node of a managed node group by EKS: cordon, evict through the Eviction API, and, when forced, delete.
+A zonal shift cordons the nodes of a zone.
 
 It calls the cluster whose endpoint is set in the local EKS, with a bearer token given through the control API.
 """
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 _SECONDS = 10.0
+ZONE_LABEL = "topology.kubernetes.io/zone"
 _MERGE = "application/merge-patch+json"
 
 
@@ -53,6 +55,15 @@ class Nodes:
     def cordon(self, node: str) -> None:
         """Mark the node unschedulable."""
         self._call("PATCH", f"/api/v1/nodes/{node}", {"spec": {"unschedulable": True}})
+
+    def uncordon(self, node: str) -> None:
+        """Mark the node schedulable."""
+        self._call("PATCH", f"/api/v1/nodes/{node}", {"spec": {"unschedulable": None}})
+
+    def schedulable_in(self, zone: str) -> list[str]:
+        """Return the names of the nodes in a zone that are not cordoned."""
+        items = self._call("GET", f"/api/v1/nodes?labelSelector={ZONE_LABEL}%3D{zone}").get("items", [])
+        return [one["metadata"]["name"] for one in items if not one["spec"].get("unschedulable")]
 
     def empty(self, node: str, *, force: bool) -> bool:
         """Evict every pod once; return True when none is left that must be evicted. ``force`` deletes past budgets."""
