@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from local.aws import faults
 from local.aws.calls import Call, recognise
 from local.aws.control import Control
+from local.aws.fis.service import FaultInjection
 from local.aws.recording import Recording
 from local.aws.requested import Home, requested
 from local.aws.zonal_shifts import ZonalShifts, one_segment
@@ -39,6 +40,7 @@ class Gateway:
         injected: faults.Faults,
         stand_ins: Sequence[StandIn],
         zonal_shifts: ZonalShifts,
+        fault_injection: FaultInjection,
         home: Home,
     ) -> None:
         self._inner = inner
@@ -46,6 +48,7 @@ class Gateway:
         self._recording = recording
         self._faults = injected
         self._stand_ins, self._zonal_shifts = stand_ins, zonal_shifts
+        self._fault_injection = fault_injection
         self._home = home
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
@@ -79,7 +82,7 @@ class Gateway:
             return faults.answer(fault, call)
         answers = (stand_in.answer(call, body) for stand_in in self._stand_ins)
         answer = next((answer for answer in answers if answer is not None), None)
-        return answer or self._zonal_shifts.answer(call, path)
+        return answer or self._zonal_shifts.answer(call, path) or self._fault_injection.answer(call, path, body)
 
 
 async def _read(receive: Receive) -> tuple[bytes, Receive]:

@@ -27,6 +27,8 @@ from local.aws.control import Control
 from local.aws.controls import Parts, add_routes
 from local.aws.eks.clusters import Clusters
 from local.aws.faults import Faults
+from local.aws.fis.faults import Causes
+from local.aws.fis.service import FaultInjection
 from local.aws.journal import Journal
 from local.aws.lambdas import code, queues, workers
 from local.aws.lambdas import errors as lambda_errors
@@ -69,6 +71,7 @@ def build(settings: Settings) -> Gateway:
     zonal_shifts = ZonalShifts(outbox, settings, clusters.nodes)
     clusters.install(control)
     zonal_shifts.install(control)
+    fault_injection = FaultInjection(Causes(settings, outbox, timeline, engine, zonal_shifts))
     clock = ScaledClock()
     Tokens(clock).install()
     timing.install(clock, random.Random())
@@ -100,7 +103,8 @@ def build(settings: Settings) -> Gateway:
     outbox.start()
     timeline.start()
     home = Home(account=settings.account, region=settings.region, tags_of=tags_in(settings.account, settings.region))
-    return Gateway(ministack_app.app, control, recording, faults, (prices, quotas), zonal_shifts, home)
+    stand_ins = (prices, quotas)
+    return Gateway(ministack_app.app, control, recording, faults, stand_ins, zonal_shifts, fault_injection, home)
 
 
 async def run(settings: Settings) -> None:
