@@ -33,9 +33,9 @@ def _nothing_injected_is_left(aws):
 PATIENCE = 120.0  # seconds: only how long a test that fails takes, so that a busy machine fails none
 
 
-def eventually(probe, *, every=0.05):
+def eventually(probe, *, every=0.05, patience=PATIENCE):
     """The first truthy value of ``probe``; fails with its last value when none comes in time."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + patience
     while True:
         value = probe()
         if value:
@@ -123,7 +123,7 @@ class Queue:
     arn: str
     seen: list
 
-    def event(self, matches):
+    def event(self, matches, patience=PATIENCE):
         """The first event (or message) for which ``matches`` holds."""
 
         def probe():
@@ -133,7 +133,7 @@ class Queue:
                 self.sqs.delete_message(QueueUrl=self.url, ReceiptHandle=message["ReceiptHandle"])
             return next((body for body in self.seen if matches(body)), None)
 
-        return eventually(probe)
+        return eventually(probe, patience=patience)
 
 
 @pytest.fixture
