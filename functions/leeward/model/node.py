@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from leeward.model import well_known
 from leeward.model.instance import instance_id_of
+from leeward.model.node_condition import NodeCondition, monitored
 from leeward.model.quantity import CPU, amount
 from leeward.model.times import parse_instant
 
@@ -61,6 +62,8 @@ class Node:
     not_ready_since: datetime | None = None  # None while it is Ready; its creation if no condition was ever written
     not_ready_why: str = ""  # the Ready condition's reason: NodeStatusUnknown, KubeletNotReady ...
     conditions: tuple[Mapping[str, Any], ...] = ()  # as the API wrote them, kept while it is not Ready
+    monitored: tuple[NodeCondition, ...] = ()  # its other conditions
+    boot: str = ""  # boot id: another one after every boot
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -90,6 +93,8 @@ class Node:
             not_ready_since=None if ready else _instant(condition.get("lastTransitionTime"), created),
             not_ready_why="" if ready else condition.get("reason") or "",
             conditions=() if ready else tuple(conditions),
+            monitored=monitored(conditions, created),
+            boot=(status.get("nodeInfo") or {}).get("bootID") or "",
         )
 
     @property

@@ -9,6 +9,7 @@ from enum import StrEnum
 from math import ceil
 
 from leeward.model.pause import NOT_PAUSED, Pauses
+from leeward.policy.repair_conditions import DEFAULT_CONDITIONS, RepairCondition
 
 SHORTEST_TIMEOUT = 300  # seconds: the drain heartbeats at half of it; a lost event costs a reconciler run, not the pods
 MOST_TIMEOUTS = 100  # Auto Scaling ends a hook after so many time-outs, and after 48 hours
@@ -194,7 +195,8 @@ NO_DISRUPTION = DisruptionPolicy(present=False, consolidation_policy="Never", dr
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairPolicy:
     """Repair of unhealthy nodes. `enabled`: False where the document has no such section; `max_unhealthy`: nodes, or
-    percent of the nodes, of the zone and of the cluster.
+    percent of the nodes, of the zone and of the cluster; `conditions`: the first that matches
+    counts.
     """
 
     enabled: bool = True
@@ -202,6 +204,7 @@ class RepairPolicy:
     impaired_after: timedelta = timedelta(minutes=2)
     max_unhealthy: int = 20
     max_unhealthy_percent: bool = True
+    conditions: tuple[RepairCondition, ...] = DEFAULT_CONDITIONS
 
 
 NO_REPAIR = RepairPolicy(enabled=False)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, assert_never
 
 from leeward.errors import InvalidPolicyError
-from leeward.policy import sections
+from leeward.policy import repair_section, sections
 from leeward.policy.disruption_section import disruption, windows
 from leeward.policy.document import ClusterPolicies, ClusterSettings, NodePolicy
 from leeward.policy.fields import Problems, Section, shown
@@ -75,7 +75,7 @@ def _node_policy(metadata: Section, spec: Section) -> NodePolicy:
         node=sections.node(spec),
         disruption=disruption(spec),
         finalizer=spec.boolean("finalizer", False),
-        repair=sections.repair(spec),
+        repair=repair_section.repair(spec),
         cni=sections.cni(spec),
         template=sections.template(spec),
         on_shift=sections.on_shift(spec),

@@ -1,15 +1,14 @@
 """Keys of `kind: NodePolicy` under `spec`: names, ranges and contradictions, section by section.
 
-Defaults come from the dataclasses in `document.py`; `parse.py` splits whole documents, and `disruption_section.py` has
-`spec.disruption` with its budgets and windows."""
+Defaults come from the dataclasses in `document.py`; `parse.py` splits whole documents, `disruption_section.py` has
+`spec.disruption` with its budgets and windows, `repair_section.py` has `spec.repair`."""
 
 import re
 from datetime import timedelta
 from typing import Any
 
-from leeward.policy.disruption_section import COUNT_OR_SHARE, count_or_share, windows
+from leeward.policy.disruption_section import count_or_share, windows
 from leeward.policy.document import (
-    NO_REPAIR,
     Canary,
     DesiredNode,
     DesiredTaint,
@@ -19,7 +18,6 @@ from leeward.policy.document import (
     OnAlarm,
     OnShift,
     Rebalance,
-    RepairPolicy,
     Requirement,
     Selector,
     TemplatePolicy,
@@ -232,22 +230,6 @@ def _taints(node_section: Section, key: str) -> tuple[DesiredTaint, ...]:
                 section.refuse("key", "each pair of key and effect once")
             taints.append(taint)
     return tuple(taints)
-
-
-def repair(spec: Section) -> RepairPolicy:
-    """Read `spec.repair`. Without the section nothing is repaired."""
-    if not spec.has("repair"):
-        return NO_REPAIR
-    default = RepairPolicy()
-    with spec.section("repair") as section:
-        default_limit = (default.max_unhealthy, default.max_unhealthy_percent)
-        limit, percent = section.read("maxUnhealthy", default_limit, count_or_share, COUNT_OR_SHARE)
-        return RepairPolicy(
-            not_ready_after=section.duration("notReadyAfter", default.not_ready_after),
-            impaired_after=section.duration("impairedAfter", default.impaired_after),
-            max_unhealthy=limit,
-            max_unhealthy_percent=percent,
-        )
 
 
 def cni(spec: Section) -> dict[str, str]:

@@ -25,6 +25,7 @@ from leeward.policy.document import (
 from leeward.policy.durations import format_duration, format_spread
 from leeward.policy.fields import NEVER
 from leeward.policy.parse import API_VERSION, CLUSTER_SETTINGS, NODE_POLICY
+from leeward.policy.repair_conditions import RepairCondition
 
 LARGEST = 8_192  # bytes; a Systems Manager parameter of the advanced tier holds no more (4,096 in the standard tier)
 OPT_IN = ("disruption", "repair")  # sections that act by being there, empty ones too
@@ -204,6 +205,17 @@ def _repair(section: RepairPolicy) -> dict[str, Any]:
         "notReadyAfter": format_duration(section.not_ready_after),
         "impairedAfter": format_duration(section.impaired_after),
         "maxUnhealthy": _count_or_share(section.max_unhealthy, percent=section.max_unhealthy_percent),
+        "conditions": [_condition(condition) for condition in section.conditions],
+    }
+
+
+def _condition(condition: RepairCondition) -> dict[str, str]:
+    return {
+        "type": condition.type,
+        "status": condition.status,
+        **({"reason": condition.reason} if condition.reason else {}),
+        "after": format_duration(condition.after),
+        "action": condition.action.value,
     }
 
 

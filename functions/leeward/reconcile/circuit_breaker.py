@@ -11,6 +11,7 @@ from leeward.cluster.facets import known_or
 from leeward.cluster.state import ClusterState
 from leeward.model.node import Node
 from leeward.policy.document import RepairPolicy
+from leeward.policy.repair_conditions import DEFAULT_CONDITIONS, rule_for
 
 MIN_NODES_FOR_ZONE_OUTAGE = 2  # in a zone with one node, an outage cannot be distinguished from a broken node
 
@@ -49,11 +50,11 @@ class CircuitBreaker:
         zones: dict[str, list[bool]] = {}
         for node in alive:
             if zone := state.zone_of(node):
-                zones.setdefault(zone, []).append(_is_unhealthy(node, state))
+                zones.setdefault(zone, []).append(is_unhealthy(node, state))
         return cls(
             all_not_ready=bool(alive) and not any(node.ready for node in alive),
             zones={zone: Share.of(unhealthy) for zone, unhealthy in zones.items()},
-            cluster=Share.of(_is_unhealthy(node, state) for node in alive),
+            cluster=Share.of(is_unhealthy(node, state) for node in alive),
         )
 
     def reason_to_wait(self, node: Node, rules: RepairPolicy, state: ClusterState) -> str:
@@ -87,9 +88,14 @@ def most_unhealthy(rules: RepairPolicy, nodes: int) -> int:
     return max(nodes * rules.max_unhealthy // 100, 1)
 
 
-def _is_unhealthy(node: Node, state: ClusterState) -> bool:
-    """Return whether the node is NotReady or its instance fails a status check, however short that has lasted."""
-    return not node.ready or node.instance_id in known_or(state.impaired, {})
+def is_unhealthy(node: Node, state: ClusterState) -> bool:
+    """Return whether the node is NotReady, its instance fails a status check, or it has a condition that its policy (or
+    the default, for nodes of others) calls unhealthy, however short that has lasted.
+    """
+    policy = state.policy_of_node(node)
+    rules = policy.repair.conditions if policy is not None else DEFAULT_CONDITIONS
+    doubtful = not node.ready or node.instance_id in known_or(state.impaired, {})
+    return doubtful or any(rule_for(condition, rules) for condition in node.monitored)
 
 
 def _all_unhealthy(share: Share) -> bool:

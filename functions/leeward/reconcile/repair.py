@@ -16,6 +16,7 @@ from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.compute import Instances
 from leeward.ports.records import Claims
+from leeward.reconcile.circuit_breaker import is_unhealthy
 from leeward.reconcile.result import ReconcileResult
 from leeward.reconcile.unhealthy_nodes import Act, Verdict, verdicts
 from leeward.termination.execution import start, subject_of
@@ -45,11 +46,11 @@ def _repairs_any(state: ClusterState) -> bool:
 
 
 def _with_health(state: ClusterState, instances: Instances) -> ClusterState:
-    """Load what EC2 says of the nodes. It describes only the nodes in doubt and those whose checks fail."""
+    """Load what EC2 says of the nodes. It describes only the nodes in doubt."""
     impaired = {name: one for name, one in instances.impaired().items() if state.node_of(name) is not None}
-    not_ready = {node.instance_id for node in state.nodes if node.instance_id and not node.ready}
-    suspects = sorted(not_ready | impaired.keys())
-    return replace(state, instances=instances.describe(suspects) if suspects else {}, impaired=Known(impaired))
+    state = replace(state, impaired=Known(impaired))
+    suspects = sorted({node.instance_id for node in state.nodes if node.instance_id and is_unhealthy(node, state)})
+    return replace(state, instances=instances.describe(suspects) if suspects else {})
 
 
 def _replace(node: Node, verdict: Verdict, state: ClusterState, ports: Ports) -> list[str]:
@@ -57,7 +58,7 @@ def _replace(node: Node, verdict: Verdict, state: ClusterState, ports: Ports) ->
     nothing, and a node that was returned to service is claimed again after its cooldown.
     """
     now, instance = ports.clock.now(), state.instance_of(node)
-    if instance is None or not (verdict.gone or _sure(node, state, ports)):
+    if instance is None or not (verdict.gone or _sure(node, verdict, state, ports)):
         return []
     record = ports.claims.read(instance.id)
     if record is not None and _cools_down(record, ports.clock):
@@ -79,7 +80,7 @@ def _replace(node: Node, verdict: Verdict, state: ClusterState, ports: Ports) ->
     return [instance.id]
 
 
-def _sure(node: Node, state: ClusterState, ports: Ports) -> bool:
+def _sure(node: Node, verdict: Verdict, state: ClusterState, ports: Ports) -> bool:
     """Return whether the node is unhealthy at the second observation, and after a read that no cache answers: the same
     node, still unhealthy since then.
     """
@@ -88,6 +89,8 @@ def _sure(node: Node, state: ClusterState, ports: Ports) -> bool:
     fresh = ports.clusters.kubernetes(state.cluster).node(node.name)
     if fresh is None or fresh.uid != node.uid or fresh.deleting:
         return False
+    if verdict.condition is not None:
+        return verdict.condition in fresh.monitored
     unchanged = (fresh.ready, fresh.not_ready_since) == (node.ready, node.not_ready_since)
     return unchanged or node.instance_id in known_or(state.impaired, {})
 

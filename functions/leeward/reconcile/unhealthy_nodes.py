@@ -2,7 +2,8 @@
 
 Doubtful evidence ends nothing: an API server that does not answer yields no verdicts at all, and a repair requires two
 observations, the second past every cache (`leeward.reconcile.repair`). The API server judges the kubelet's silence
-(`Ready` is Unknown or False), EC2 a failed status check."""
+(`Ready` is Unknown or False), EC2 a failed status check, and the EKS node monitoring agent every other condition of the
+Node that `repair.conditions` names."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,8 +15,10 @@ from leeward.cluster.state import ClusterState
 from leeward.disruption.do_not_disrupt import why_node_stays
 from leeward.model.group import Group
 from leeward.model.node import Node
+from leeward.model.node_condition import NodeCondition
 from leeward.model.node_owners import disruption_taint_of, foreign
 from leeward.policy.document import NodePolicy, RepairPolicy
+from leeward.policy.repair_conditions import rule_for
 from leeward.reconcile.circuit_breaker import CircuitBreaker
 
 IN_SERVICE = "InService"
@@ -33,24 +36,26 @@ class Act(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """Verdict on one node. `until`: when a wait is over, None if only another read can show; `gone`: nothing but the
-    Node object is left.
+    Node object is left; `condition`: the one of the Node that decides, None if that is `Ready`, or EC2's word.
     """
 
     act: Act
     reason: str
     until: datetime | None = None
     gone: bool = False
+    condition: NodeCondition | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnhealthyCondition:
     """Unhealthy condition. `since` None if its begin is unknown; `due`: when a repair may begin, None for never as
-    things stand; `sentence` begins a sentence about the node.
+    things stand; `sentence` begins a sentence about the node; `condition`: as in `Verdict`.
     """
 
     sentence: str
     since: datetime | None
     due: datetime | None
+    condition: NodeCondition | None = None
 
 
 def verdicts(state: ClusterState, now: datetime) -> Mapping[str, Verdict]:
@@ -142,7 +147,8 @@ def _without_instance(node: Node, state: ClusterState, now: datetime) -> Verdict
 
 def _condition(node: Node, rules: RepairPolicy, state: ClusterState, now: datetime) -> UnhealthyCondition | None:
     """Return the condition that is due first, or None for a healthy node."""
-    conditions = [one for one in (_not_ready(node, rules), _impaired(node, rules, state)) if one is not None]
+    known = (_not_ready(node, rules), _impaired(node, rules, state), *_monitored(node, rules))
+    conditions = [one for one in known if one is not None]
     return min(conditions, key=lambda one: (one.due is None, one.due or now), default=None)
 
 
@@ -162,6 +168,19 @@ def _impaired(node: Node, rules: RepairPolicy, state: ClusterState) -> Unhealthy
     due = impairment.since + rules.impaired_after if impairment.since else None
     sentence = f"impaired (EC2's {' and '.join(impairment.checks)} status check fails)"
     return UnhealthyCondition(sentence=sentence, since=impairment.since, due=due)
+
+
+def _monitored(node: Node, rules: RepairPolicy) -> Iterator[UnhealthyCondition]:
+    """Yield the conditions of the Node that the policy calls unhealthy."""
+    for condition in node.monitored:
+        if rule := rule_for(condition, rules.conditions):
+            reason = f" ({condition.reason})" if condition.reason else ""
+            yield UnhealthyCondition(
+                sentence=f"{condition.type} is {condition.status}{reason}",
+                since=condition.since,
+                due=condition.since + rule.after,
+                condition=condition,
+            )
 
 
 def _waiting(condition: UnhealthyCondition, now: datetime) -> Verdict | None:
@@ -186,4 +205,5 @@ def _guarded(
     guard = breaker.reason_to_wait(node, policy.repair, state)
     if guard:
         return Verdict(act=Act.LEFT, reason=f"{condition.sentence} for {lasted}, but {guard}")
-    return Verdict(act=Act.REPLACE, reason=f"{condition.sentence} for {lasted}")
+    reason = f"{condition.sentence} for {lasted}"
+    return Verdict(act=Act.REPLACE, reason=reason, condition=condition.condition)

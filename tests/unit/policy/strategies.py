@@ -30,6 +30,7 @@ from leeward.policy.document import (
     WebhookFormat,
     Window,
 )
+from leeward.policy.repair_conditions import RepairAction, RepairCondition
 from leeward.policy.sections import CNI_VARIABLES
 
 texts = st.text(min_size=1, max_size=8)
@@ -101,6 +102,20 @@ def updates(draw):
     )
 
 
+conditions = st.lists(
+    st.builds(
+        RepairCondition,
+        type=st.text(min_size=1, max_size=4).filter(lambda name: name != "Ready"),
+        status=st.sampled_from(["True", "False", "Unknown"]),
+        after=durations(),
+        action=st.sampled_from(list(RepairAction)),
+        reason=st.text(max_size=4),
+    ),
+    max_size=3,
+    unique_by=lambda condition: (condition.type, condition.status, condition.reason),
+).map(tuple)
+
+
 @st.composite
 def repairs(draw):
     nodes, percent = draw(shares)
@@ -111,6 +126,7 @@ def repairs(draw):
         not_ready_after=ready,
         impaired_after=impaired,
         max_unhealthy=nodes,
+        conditions=draw(conditions),
         max_unhealthy_percent=percent,
     )
 

@@ -24,6 +24,7 @@ from leeward.policy.document import (
     Webhook,
     Window,
 )
+from leeward.policy.repair_conditions import RepairAction, RepairCondition
 from leeward.policy.write import canonical, to_json
 from tests.unit.policy.documents import API, a_policy, parse, parse_one, some_settings
 from tests.unit.policy.strategies import node_policies
@@ -57,6 +58,23 @@ def test_an_empty_section_switches_its_defaults_on():
 
 def test_repair_is_switched_off_by_leaving_the_section_out():
     assert problem(repair={"enabled": False}).startswith("repair.enabled: ")
+
+
+def test_conditions_of_a_policy_replace_the_default_ones():
+    conditions = [
+        {"type": "AcceleratedHardwareReady", "reason": "NvidiaXID64Error", "after": "5m"},
+        {"type": "AcceleratedHardwareReady", "action": "none"},
+    ]
+    assert parse_one(repair={"conditions": conditions}).repair.conditions == (
+        RepairCondition(type="AcceleratedHardwareReady", reason="NvidiaXID64Error", after=timedelta(minutes=5)),
+        RepairCondition(type="AcceleratedHardwareReady", action=RepairAction.NONE),
+    )
+    assert parse_one(repair={"conditions": []}).repair.conditions == ()
+
+
+def test_a_condition_is_named_once():
+    twice = {"type": "KernelReady"}, {"type": "KernelReady", "status": "False", "after": "1m"}
+    assert problem(repair={"conditions": list(twice)}).startswith("repair.conditions[1].type: ")
 
 
 def test_null_counts_as_absent():
@@ -467,6 +485,20 @@ REFUSALS = [  # spec, path, found, part of what was expected
     ({"zones": {"onShift": "prescale"}}, "zones.onShift", '"prescale"', "hold (prescale is not available yet)"),
     ({"zones": {"onShift": "evacuate"}}, "zones.onShift", '"evacuate"', "one of hold"),
     ({"repair": {"maxUnhealthy": "20 %"}}, "repair.maxUnhealthy", '"20 %"', "a share such as 10%"),
+    ({"repair": {"conditions": [{"status": "False"}]}}, "repair.conditions[0].type", "nothing", "such as KernelReady"),
+    ({"repair": {"conditions": [{"type": "Ready"}]}}, "repair.conditions[0].type", '"Ready"', "notReadyAfter"),
+    (
+        {"repair": {"conditions": [{"type": "KernelReady", "status": False}]}},
+        "repair.conditions[0].status",
+        "false",
+        "one of True, False, Unknown",
+    ),
+    (
+        {"repair": {"conditions": [{"type": "KernelReady", "action": "Replace"}]}},
+        "repair.conditions[0].action",
+        '"Replace"',
+        "one of replace, none",
+    ),
     (
         {"placement": {"cni": {"WARM_ENI_TARGETS": "1"}}},
         "placement.cni.WARM_ENI_TARGETS",

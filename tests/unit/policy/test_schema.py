@@ -91,7 +91,7 @@ def accepts(kind, path):
     for name in reversed(path):
         value = (
             {name: value}
-            if name not in {"budgets", "windows", "requirements", "taints", "startupTaints", "freeze"}
+            if name not in {"budgets", "windows", "requirements", "taints", "startupTaints", "freeze", "conditions"}
             else {name: [value]}
         )
     document = {"apiVersion": "leeward.dev/v1", "kind": kind, "metadata": {"name": "x"}, "spec": value}

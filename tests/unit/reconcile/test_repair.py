@@ -7,6 +7,7 @@ import pytest
 
 from leeward.errors import ClusterUnreachableError, ThrottledError
 from leeward.model.impairment import Impairment
+from leeward.model.node_condition import NodeCondition
 from leeward.model.termination import Cause, CauseKind, Outcome, Status
 from leeward.model.well_known import ZONE_LABEL
 from leeward.policy.document import RepairPolicy
@@ -76,6 +77,27 @@ def test_a_failing_status_check_is_enough():
     system = a_system()
     system.instances.failing[ILL] = Impairment(instance=ILL, checks=("system",), since=START - timedelta(minutes=5))
     assert [found.repaired for found in reconcilers(system)] == [[], [ILL]]
+
+
+def broken(instance, minutes=40, kind="KernelReady"):
+    """Ready, with a condition of the node monitoring agent for so long."""
+    condition = NodeCondition(type=kind, status="False", reason="", since=START - timedelta(minutes=minutes))
+    return replace(a_node(instance), monitored=(condition,))
+
+
+def test_a_condition_of_the_node_monitoring_agent_is_enough():
+    system = a_system(broken(ILL))
+    assert [found.repaired for found in reconcilers(system)] == [[], [ILL]]
+    (event,) = system.kubernetes.events
+    assert event.message == "Leeward will replace this node: KernelReady is False for 41 min"
+
+
+def test_a_condition_that_a_fresh_read_does_not_show_ends_nothing():
+    system = a_system(broken(ILL))
+    listed = tuple(system.kubernetes.nodes())
+    system.kubernetes.put_node(a_node(ILL))
+    system.kubernetes.nodes = lambda: listed
+    assert [found.repaired for found in reconcilers(system)] == [[], []]
 
 
 @pytest.mark.parametrize("stale_is_last", [True, False])

@@ -8,7 +8,9 @@ import pytest
 from leeward.cluster.facets import Known, Unavailable
 from leeward.model.group import Group
 from leeward.model.node import Taint
+from leeward.model.node_condition import NodeCondition
 from leeward.policy.document import NodePolicy, RepairPolicy, Selector
+from leeward.policy.repair_conditions import RepairAction, RepairCondition
 from leeward.reconcile.unhealthy_nodes import Act, verdicts
 from tests.fakes.builders import pausing, shifted
 from tests.unit.reconcile.health import NOON, ZONES, a_cluster, a_group, a_node, a_state, impaired, minutes, policies
@@ -72,6 +74,54 @@ class TestEvidence:
     def test_the_policys_times_are_asked(self):
         quick = policies(repair=RepairPolicy(not_ready_after=minutes(5), impaired_after=minutes(20)))
         assert acting(a_cluster(10, ill={"a1": 6}, failing=[impaired("b2", 19)], policies=quick)) == {"a1"}
+
+
+class TestMonitoredConditions:
+    @pytest.mark.parametrize(
+        ("kind", "after"),
+        [
+            ("KernelReady", 30),
+            ("NetworkingReady", 30),
+            ("StorageReady", 30),
+            ("ContainerRuntimeReady", 30),
+            ("AcceleratedHardwareReady", 10),
+        ],
+    )
+    def test_a_condition_of_the_node_monitoring_agent_replaces_a_ready_node_after_eks_own_wait(self, kind, after):
+        assert reported(failing(kind, after, "NvidiaXID79Error")) == (
+            Act.REPLACE,
+            f"{kind} is False (NvidiaXID79Error) for {after} min",
+        )
+        assert of(failing(kind, after - 1)).act is Act.WAIT
+
+    @pytest.mark.parametrize(("kind", "status"), [("KernelReady", "Unknown"), ("MemoryPressure", "True")])
+    def test_a_condition_that_the_policy_does_not_name_ends_nothing(self, kind, status):
+        assert of(failing(kind, 600, status=status)).act is Act.LEFT
+
+    def test_the_first_entry_that_matches_counts(self):
+        rules = (
+            RepairCondition(type="StorageReady", reason="XFSSmallAverageClusterSize", action=RepairAction.NONE),
+            RepairCondition(type="StorageReady", after=minutes(5)),
+        )
+        chosen = policies(repair=RepairPolicy(conditions=rules))
+        assert of(failing("StorageReady", 60, "XFSSmallAverageClusterSize", policies=chosen)).act is Act.LEFT
+        assert of(failing("StorageReady", 6, "IODelays", policies=chosen)).act is Act.REPLACE
+
+    def test_many_nodes_with_a_condition_hold_the_circuit_breaker_open(self):
+        ill = [sick(a_node(f"a{n}"), "AcceleratedHardwareReady", 60) for n in range(3)]
+        state = a_state([*ill, *(a_node(f"b{n}") for n in range(7))])
+        assert "3 of 10 nodes" in of(state, "a0").reason
+        assert acting(state) == set()
+
+
+def sick(node, kind, since, reason="", status="False"):
+    condition = NodeCondition(type=kind, status=status, reason=reason, since=NOON - minutes(since))
+    return replace(node, monitored=(condition,))
+
+
+def failing(kind, since, reason="", status="False", **rest):
+    """Ten nodes, the first of which has the condition for `since` minutes."""
+    return a_state([sick(a_node("a1"), kind, since, reason, status), *(a_node(f"b{n}") for n in range(9))], **rest)
 
 
 class TestInstancesThatAreGone:

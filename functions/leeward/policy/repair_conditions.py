@@ -1,0 +1,51 @@
+"""Conditions by which `spec.repair` recognizes an unhealthy node that is Ready, and what each leads to.
+
+The defaults are EKS' node auto repair's: type, wait and action (EKS user guide, "Detect node health issues and enable
+automatic node repair"). EKS reboots for some reasons of AcceleratedHardwareReady; the default replaces for all."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+
+from leeward.model.node_condition import NodeCondition
+
+
+class RepairAction(StrEnum):
+    """Responses to a condition that has lasted long enough."""
+
+    REPLACE = "replace"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairCondition:
+    """Condition that makes a node unhealthy. `reason`: only with this one, empty for every reason."""
+
+    type: str
+    status: str = "False"
+    after: timedelta = timedelta(minutes=30)
+    action: RepairAction = RepairAction.REPLACE
+    reason: str = ""
+
+    def matches(self, condition: NodeCondition) -> bool:
+        """Return whether the node's condition is this one."""
+        same = (self.type, self.status) == (condition.type, condition.status)
+        return same and self.reason in {"", condition.reason}
+
+
+DEFAULT_CONDITIONS = (
+    RepairCondition(type="KernelReady"),
+    RepairCondition(type="NetworkingReady"),
+    RepairCondition(type="StorageReady"),
+    RepairCondition(type="ContainerRuntimeReady"),
+    RepairCondition(type="AcceleratedHardwareReady", after=timedelta(minutes=10)),
+)
+
+
+def rule_for(condition: NodeCondition, rules: Iterable[RepairCondition]) -> RepairCondition | None:
+    """Return the first rule that the condition matches, None if the condition makes no node unhealthy: no rule is about
+    it, or the first one has no action.
+    """
+    rule = next((rule for rule in rules if rule.matches(condition)), None)
+    return None if rule is None or rule.action is RepairAction.NONE else rule
