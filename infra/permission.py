@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 LIST_ONLY = "the API describes lists and knows no resource to name; it changes nothing"
+ONLY_TAGGED_INSTANCES = "instances come and go after the deployment: any instance, held to the clusters by its tag"
 ONLY_TAGGED = "groups come and go after the deployment: any group, held to the configured clusters by its tag"
 
 
@@ -48,6 +49,7 @@ class Scope(StrEnum):
     CLUSTER_TEMPLATES = "cluster-templates"  # launch templates tagged for one of the configured clusters
     IMAGES = "images"  # AWS's own parameters that name its recommended images
     CLUSTER_GROUPS = "cluster-groups"  # Auto Scaling groups tagged for one of the configured clusters
+    CLUSTER_INSTANCES = "cluster-instances"  # EC2 instances tagged for one of the configured clusters
     POLICIES = "policies"  # SSM parameters of the configured clusters
     CLUSTERS = "clusters"  # the configured EKS clusters
     SHIFTED_CLUSTERS = "shifted-clusters"  # the same as managed resources of ARC, which the condition names

@@ -17,7 +17,7 @@ from infra.execution_permissions import (
     START_UPGRADE,
 )
 from infra.launch_permissions import LAUNCH, ONLY_TAGGED_TEMPLATES, RESOLVES_IMAGES
-from infra.permission import LIST_ONLY, ONLY_TAGGED, Key, Permission, Scope
+from infra.permission import LIST_ONLY, ONLY_TAGGED, ONLY_TAGGED_INSTANCES, Key, Permission, Scope
 from infra.table_permissions import LISTS_OPEN, READS_TO_LAUNCH, changes, puts, reads_many, reads_one
 
 _READ_INSTANCES = Permission(action="ec2:DescribeInstances", on=Scope.ANYTHING, reason=LIST_ONLY)
@@ -73,6 +73,7 @@ _PREFLIGHT = tuple(
     )
 )
 
+_READ_CHECKS = Permission(action="ec2:DescribeInstanceStatus", on=Scope.ANYTHING, reason=LIST_ONLY)
 _READ_BLOCKS = Permission(action="ec2:DescribeCapacityReservations", on=Scope.ANYTHING, reason=LIST_ONLY)
 _RESIZE = Permission(action="autoscaling:UpdateAutoScalingGroup", on=Scope.CLUSTER_GROUPS, reason=ONLY_TAGGED)
 _RESUME = Permission(action="autoscaling:ResumeProcesses", on=Scope.CLUSTER_GROUPS, reason=ONLY_TAGGED)
@@ -129,6 +130,8 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         *_LAUNCHING,
         *_READ_TARGETS,
         _READ_SUBNETS,
+        Permission(action="ec2:RebootInstances", on=Scope.CLUSTER_INSTANCES, reason=ONLY_TAGGED_INSTANCES),
+        _READ_CHECKS,
         READS_TO_LAUNCH,
         reads_many(Key.FACTS),
         puts(Key.MAXIMUM),
@@ -139,7 +142,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
     ),
     "reconciler": (
         _READ_INSTANCES,
-        Permission(action="ec2:DescribeInstanceStatus", on=Scope.ANYTHING, reason=LIST_ONLY),
+        _READ_CHECKS,
         _READ_GROUPS,
         _READ_MEMBERS,
         _READ_HOOKS,

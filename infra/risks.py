@@ -21,6 +21,7 @@ RISKS: Mapping[str, str] = {
     "autoscaling:SuspendProcesses": f"keeps groups {_GROUPS} from launching and from replacing instances",
     "autoscaling:TerminateInstanceInAutoScalingGroup": f"ends every instance of groups {_GROUPS}, without a drain",
     "autoscaling:UpdateAutoScalingGroup": f"scales groups {_GROUPS} to zero or to any size, and so to any cost",
+    "ec2:RebootInstances": "reboots every instance tagged for the configured clusters, undrained",
     "ec2:CreateFleet": f"launches instances {_OF_TEMPLATES}",
     "ec2:RunInstances": f"launches instances {_OF_TEMPLATES}",
     "ec2:CreateTags": "puts any tag on what it launches, for example the one of another group's owner",

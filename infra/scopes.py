@@ -17,7 +17,8 @@ from infra.settings import Settings
 _Condition = Mapping[str, Mapping[str, Any]]
 
 
-TAGGED = (Scope.CLUSTER_GROUPS, Scope.CLUSTER_TEMPLATES)  # held to the configured clusters by the resource's tag
+# Held to the configured clusters by the resource's tag
+TAGGED = (Scope.CLUSTER_GROUPS, Scope.CLUSTER_INSTANCES, Scope.CLUSTER_TEMPLATES)
 
 
 class Scopes:
@@ -84,6 +85,7 @@ class Scopes:
                 *(self._arn("ssm", f"parameter{name}") for name in self.settings.image_parameters),
             ],
             Scope.CLUSTER_GROUPS: [self._arn("autoscaling", "autoScalingGroup:*")],
+            Scope.CLUSTER_INSTANCES: [self._arn("ec2", "instance/*")],
             Scope.NODE_ROLES: list(self.settings.node_roles),
             Scope.CUSTOMER_KEY: [self.settings.kms_key or ""],
         }

@@ -11,6 +11,7 @@ from simulation.asked import Asked, Kind
 from simulation.aws.compute import IN_SERVICE, SimGroup, SimInstance
 from simulation.features import Feature, alarm_of
 from simulation.foreign_taints import OTHER_DEPLOYMENT, tainted_by_others
+from simulation.hosts import fail
 from simulation.image_aliases import DENIED_EVERY, MOVES_EVERY, ImageAliases
 from simulation.managed_fleet import manage_some
 from simulation.owners import set_desired, terminate
@@ -21,7 +22,7 @@ from simulation.zonal_shifts import SHIFTS_EVERY, ZonalShifts
 UNINITIALIZED = {"key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule"}
 PROVIDER_AFTER = (2.0, 40.0)  # seconds from a node's registration until the cloud controller knows it
 STANDBY_EVERY, STANDBY_FOR = 1200.0, 2400.0
-ILL_EVERY, ILL_FOR = 900.0, 1200.0
+ILL_EVERY, ILL_FOR, FAILS_EVERY = 900.0, 1200.0, 700.0
 RARER = 20.0  # times as long a pause in a world that lasts weeks
 REWRITTEN_EVERY = 1200.0
 SCALER = "a scaling policy"
@@ -65,6 +66,10 @@ class Equipment:
     def repair(self) -> None:
         """Make kubelets fall silent; some come back."""
         self._every(ILL_EVERY, self._fall_ill)
+
+    def conditions(self) -> None:
+        """Let hardware and kernels of nodes fail while their kubelets stay Ready."""
+        self._every(FAILS_EVERY, self._fail)
 
     def policies_change(self) -> None:
         """Deploy other policies now and then."""
@@ -151,6 +156,13 @@ class Equipment:
         self._world.cluster.set_node_ready(member.node, "Unknown")
         if self._random.random() < 0.4:
             self._world.timeline.after(self._random.uniform(30, ILL_FOR), lambda: self._recover(member), "recovers")
+
+    def _fail(self) -> None:
+        member = self._one()
+        if member is not None and self._world.cluster.store.find("nodes", member.node) is not None:
+            kind = self._random.choice(("AcceleratedHardwareReady", "AcceleratedHardwareReady", "KernelReady"))
+            fail(self._world.cluster, member.node, kind)
+            self._world.say(f"{kind} of {member.id} becomes False")
 
     def _recover(self, member: SimInstance) -> None:
         if not member.gone and self._world.cluster.store.find("nodes", member.node) is not None:
@@ -279,6 +291,7 @@ def _equip(equipment: Equipment, features: frozenset[Feature]) -> None:
         Feature.SAME_NAMES: equipment.same_names,
         Feature.STANDBY: equipment.standby,
         Feature.REPAIR: equipment.repair,
+        Feature.CONDITIONS: equipment.conditions,
         Feature.POLICIES_CHANGE: equipment.policies_change,
         Feature.MAINTENANCE_SPARES: equipment.maintenance_spares,
         Feature.RESERVATIONS: equipment.reservations,

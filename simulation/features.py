@@ -11,6 +11,7 @@ from random import Random
 from typing import Any
 
 from leeward.policy.document import Budget, ClusterPolicies, DrainPolicy, NodePolicy, OnAlarm, Window
+from leeward.policy.repair_conditions import RepairAction, RepairCondition
 from simulation.fault_rates import Faults
 from simulation.fleets import REGION, Fleet, GroupPlan, HookPlan
 
@@ -61,6 +62,7 @@ class Feature(StrEnum):
     RESERVATIONS = "capacity reservations are taken back"
     MANAGED = "managed node groups"  # EKS owns some of the groups, and upgrades them
     BLOCKS = "capacity blocks end"  # the warnings about some of them are lost
+    CONDITIONS = "hardware fails and is rebooted"  # conditions of the node monitoring agent
     ALARMS = "alarms ring"  # CloudWatch alarms that policies name; they are deleted now and then
     ALIASES = "images behind an alias"  # SSM parameters whose image changes
     ZONAL_SHIFT = "zonal shift"  # ARC shifts traffic away from a zone now and then, and some of its events are lost
@@ -77,6 +79,7 @@ INDEPENDENT: Mapping[Feature, float] = {
     Feature.AUTOMATIC: 0.1,
     Feature.ALARMS: 0.15,
     Feature.BLOCKS: 0.1,
+    Feature.CONDITIONS: 0.1,
     Feature.WORKERS: 0.5,
     Feature.TWO_CLUSTERS: 0.1,
     Feature.ZONAL_SHIFT: 0.1,
@@ -206,6 +209,16 @@ def _repair(policy: NodePolicy, random: Random) -> NodePolicy:
     return replace(policy, repair=limits)
 
 
+def _conditions(policy: NodePolicy, random: Random) -> NodePolicy:
+    """Let broken hardware be rebooted soon, and a broken kernel be replaced."""
+    soon = timedelta(minutes=random.choice((2, 5)))
+    conditions = (
+        RepairCondition(type="AcceleratedHardwareReady", after=soon, action=RepairAction.REBOOT),
+        RepairCondition(type="KernelReady", after=soon),
+    )
+    return replace(policy, repair=replace(policy.repair, conditions=conditions))
+
+
 def _budgets(policy: NodePolicy, random: Random) -> NodePolicy:
     window = Window(schedule="*/30 * * * *", duration=timedelta(minutes=10))
     budgets = (
@@ -261,4 +274,5 @@ POLICIES: Mapping[Feature, Callable[[NodePolicy, Random], NodePolicy]] = {
     Feature.REFUSING: _refusing,
     Feature.ALARMS: _alarms,
     Feature.AUTOMATIC: _automatic,
+    Feature.CONDITIONS: _conditions,
 }

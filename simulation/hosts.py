@@ -2,14 +2,25 @@
 
 from collections.abc import Callable
 
-from local.cluster.nodes import NodeSpec
+from local.cluster.model import Cluster
+from local.cluster.nodes import NodeSpec, boot_after, monitored_condition
+from local.cluster.objects import set_condition
 from simulation.aws.compute import SimInstance
 from simulation.node_instances import instance_behind
 from simulation.scene import Scene
 from simulation.timeline import Timeline
 
 SILENT_AFTER = 40.0  # seconds: a dead kubelet's node becomes Unknown
+MONITORED = frozenset({"AcceleratedHardwareReady", "KernelReady"})  # that the monitoring agent of a test writes
 FORGOTTEN_AFTER = 300.0  # and the cloud controller removes it
+
+
+def fail(cluster: Cluster, name: str, kind: str) -> None:
+    """Write a condition of the node monitoring agent that says that a part of the node is broken."""
+    node = cluster.get("nodes", name)
+    condition = monitored_condition(kind=kind, status="False", reason="Broken", now=cluster.world.timestamp())
+    set_condition(node["status"], condition)
+    cluster.update("nodes", node, subresource="status")
 
 
 class Hosts:
@@ -38,6 +49,22 @@ class Hosts:
         self._scene_of(member).say(f"{member.id} of {member.group} is ended by EC2")
         self._timeline.after(SILENT_AFTER, lambda: self._silent(member), "kubelet silent")
         self._timeline.after(FORGOTTEN_AFTER, lambda: self._remove(member), "cloud controller")
+
+    def down(self, member: SimInstance) -> None:
+        """Let the kubelet of a rebooting instance fall silent."""
+        if self._stands(member):
+            self._scene_of(member).cluster.set_node_ready(member.node, "Unknown")
+
+    def up(self, member: SimInstance, helps: bool) -> None:
+        """Report the Node with another boot id; `helps`: without unhealthy conditions."""
+        if self._stands(member):
+            cluster = self._scene_of(member).cluster
+            node = cluster.get("nodes", member.node)
+            node["status"]["nodeInfo"]["bootID"] = boot_after(node)
+            kept = [one for one in node["status"]["conditions"] if not (helps and one["type"] in MONITORED)]
+            node["status"]["conditions"] = kept
+            cluster.update("nodes", node, subresource="status")
+            cluster.set_node_ready(member.node, "True")
 
     def _stands(self, member: SimInstance) -> bool:
         """Return whether the Node of that name is still the instance's: names of nodes may be used again."""

@@ -24,6 +24,7 @@ from simulation.maintenance_budget_rules import MaintenanceBudgets
 from simulation.managed_rules import ManagedRules
 from simulation.message_rules import MessageRules, warned_by
 from simulation.node_rules import NodeRules
+from simulation.reboot_rules import RebootRules
 from simulation.rule import Rule, Violation
 from simulation.upgrade_rules import Members, Pace
 from simulation.view import WorldView
@@ -63,7 +64,7 @@ class Checker:
         self._overpaid: dict[str, int] = {}
         self._overlaps: dict[str, float] = {}
         self._pace, self._members, self._spent, self._alarmed = Pace(), Members(), Spent(), Alarmed()
-        self._blocks, self._automatic = CapacityBlocks(), AutomaticUpgrades()
+        self._blocks, self._automatic, self._reboots = CapacityBlocks(), AutomaticUpgrades(), RebootRules()
         self._foreign_taints, self._images, self._managed = ForeignTaints(), ImageRules(), ManagedRules()
         self._zones = ZoneRules()
         self._always = self._rules()
@@ -133,6 +134,9 @@ class Checker:
             (Rule.ALARM, self._alarmed.check),
             (Rule.BLOCK, self._blocks.check),
             (Rule.AUTOMATIC, self._automatic.check),
+            (Rule.REBOOTS, self._reboots.often),
+            (Rule.REBOOT_DRAINED, self._reboots.undrained),
+            (Rule.REBOOT_BREAKER, self._reboots.in_an_outage),
             (Rule.DRIFT, self._images.drifts),
             (Rule.DRIFT_SEEN, self._images.unseen),
             (Rule.PARAMETER, self._images.upgraded),

@@ -1,6 +1,7 @@
 """Outcome of a run, for readers and for the command line."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from simulation.rule import Violation
@@ -33,3 +34,8 @@ class Outcome:
     def failed(self) -> bool:
         """True if anything was wrong."""
         return bool(self.violations or self.unexpected)
+
+
+def sums(counts: Iterable[Counter[str]]) -> dict[str, int]:
+    """Return the counts of all together, by name."""
+    return dict(sorted(sum(counts, Counter[str]()).items()))

@@ -13,6 +13,7 @@ from simulation.aws.books import Book
 from simulation.aws.compute import IN_SERVICE
 from simulation.aws.fleet import SimFleet
 from simulation.aws.queue import DeadLetter, Queue
+from simulation.aws.reboots import Requested
 from simulation.aws.table import SimClaims
 from simulation.definitions import DISRUPTION_RUN, UPGRADES
 from simulation.faults import Crowd, Injector
@@ -66,6 +67,11 @@ class Shown(ShownAws, ShownHooks):
     def upgrades(self) -> Mapping[str, UpgradeRecord]:
         """Upgrade records by group."""
         return self.system.upgrades.records
+
+    @property
+    def reboots(self) -> Sequence[Requested]:
+        """Reboots that we have requested."""
+        return self.fleet.reboots.requested
 
     @property
     def ringing(self) -> Mapping[str, float]:

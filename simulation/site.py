@@ -16,6 +16,7 @@ from local.cluster.nodes import NodeSpec
 from local.cluster.settings import ClusterSettings
 from simulation.aws.fleet import SimFleet
 from simulation.aws.part import PartOfFleet
+from simulation.aws.reboots import Requested
 from simulation.convergence import instance_of
 from simulation.definitions import DISRUPTION_RUN
 from simulation.excerpts import Excerpt, Part
@@ -65,6 +66,7 @@ class Site(Shown):
         self._launches = Excerpt(asked.launches, lambda launch: has(launch[1]))
         self._plans = Excerpt(world.claims.plans, lambda plan: has(plan[0]))
         self._decrements, self._terminations = Excerpt(asked.decrements, has), Excerpt(asked.terminations, has)
+        self._reboots = Excerpt(world.fleet.reboots.requested, lambda reboot: has(reboot.instance))
         self._warned = Excerpt(world.warned, lambda warning: has(warning[0]))
         self._hooks_put = Excerpt(asked.hooks_put, self._of_group)
 
@@ -176,6 +178,11 @@ class Site(Shown):
     def terminations(self) -> Sequence[str]:
         """Instances."""
         return self._terminations
+
+    @property
+    def reboots(self) -> Sequence[Requested]:
+        """Reboots of its instances."""
+        return self._reboots
 
     @property
     def warned(self) -> Sequence[tuple[str, float]]:

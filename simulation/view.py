@@ -12,6 +12,7 @@ from local.cluster.model import Cluster
 from simulation.asked import Asked
 from simulation.aws.books import Book
 from simulation.aws.queue import DeadLetter
+from simulation.aws.reboots import Requested
 from simulation.aws_view import AwsView
 from simulation.faults import Crowd
 from simulation.hook_view import HookView
@@ -249,6 +250,11 @@ class WorldView(AwsView, HookView, Protocol):
 
     def target(self, instance: str, at: float) -> str | None:
         """Return the health of the load balancers' target that the instance was at the moment; None: it was none."""
+        ...
+
+    @property
+    def reboots(self) -> Sequence[Requested]:
+        """Reboots that we have requested."""
         ...
 
     @property

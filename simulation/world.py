@@ -2,8 +2,8 @@
 
 `World(seed, fleet, faults, arrivals).run(hours)`: the same arguments give the same history, byte for byte."""
 
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
@@ -35,7 +35,7 @@ from simulation.hosts import Hosts
 from simulation.invariants import Checker, Rule, Violation
 from simulation.invocations import Invocations
 from simulation.journal import Journal
-from simulation.outcome import Outcome
+from simulation.outcome import Outcome, sums
 from simulation.plans import ArrivalPlan, FleetPlan, Player
 from simulation.shown import Shown
 from simulation.site import Site, shared_out, sites_of
@@ -127,6 +127,8 @@ class World(Shown):
         to = Listeners(
             joined=self._hosts.joined,
             ended=self._hosts.ended,
+            down=self._hosts.down,
+            up=self._hosts.up,
             emit=self._emit,
             changed=self._touch,
             said=self.say,
@@ -281,8 +283,8 @@ class World(Shown):
             days=days,
             events=self.timeline.happened,
             checks=self.checker.checks,
-            faults=_sums(scene.injector.counts for scene in self.scenes),
-            arrivals=_sums(arrivals.counts for arrivals in self._arrivals),
+            faults=sums(scene.injector.counts for scene in self.scenes),
+            arrivals=sums(arrivals.counts for arrivals in self._arrivals),
             violations=tuple(self.violations),
             unexpected=tuple(self.system.unexpected),
             executions=self.system.machine.closed_ever,
@@ -294,7 +296,3 @@ class World(Shown):
             story=tuple(self.story),
             disruptions=dict(sorted(self.system.disruptions.ended.items())),
         )
-
-
-def _sums(counts: Iterable[Counter[str]]) -> dict[str, int]:
-    return dict(sorted(sum(counts, Counter[str]()).items()))

@@ -101,6 +101,28 @@ def _of_a_kept_node(said: Said) -> str:
     return "" if node is not None and node.unschedulable and not node.tainted else "it is not just cordoned"
 
 
+def _of_a_reboot(said: Said) -> str:
+    """The request is recorded before it is made, and no pod that could be evicted is left."""
+    record = said.record
+    if record is None or not said.terminating or record.rebooting is None:
+        return "no reboot of it is recorded"
+    there = [pod.key for pod in said.pods if not pod.of_daemon_set]
+    return f"{there} are on it" if there else ""
+
+
+def _of_a_rebooted_node(said: Said) -> str:
+    record, node = said.record, said.node
+    if record is None or node is None or not node.ready:
+        return "it is not Ready"
+    before = record.rebooting[0] if record.rebooting else record.boot
+    return "its boot id is the old one" if node.boot == before else "it is tainted" if node.tainted else ""
+
+
+def _of_a_failed_reboot(said: Said) -> str:
+    ends = said.record is not None and said.terminating and said.record.reboot is None
+    return "" if ends else "nothing replaces it"
+
+
 def _of_a_wait(said: Said) -> str:
     ends = [parse_instant(end) for end in UNTIL.findall(said.message)]
     now = said.system.clock.now()
@@ -182,6 +204,9 @@ RULES: dict[str, Callable[[Said], str]] = {
     "PodEvictionFailure": _of_an_eviction_failure,
     "TerminationCancelled": _of_a_cancelled_termination,
     "Drained": _of_a_kept_node,
+    "Rebooting": _of_a_reboot,
+    "Rebooted": _of_a_rebooted_node,
+    "RebootFailed": _of_a_failed_reboot,
     "AwaitingDeregistration": _of_a_wait,
     "AwaitingVolumeDetachment": _of_attached_volumes,
     "DeregistrationNotAwaited": lambda said: "" if said.terminating else "nothing terminates it",

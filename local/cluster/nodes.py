@@ -93,6 +93,17 @@ def node_object(spec: NodeSpec, *, now: str) -> Obj:
     }
 
 
+def boot_after(node: Obj) -> str:
+    """Return the boot id of the boot that follows the node's present one."""
+    return str(uuid.UUID(_digest(f"{node['metadata']['name']}/{node['status']['nodeInfo']['bootID']}")[:32]))
+
+
+def monitored_condition(*, kind: str, status: str, reason: str, now: str) -> Obj:
+    """Return a condition as the EKS node monitoring agent writes it."""
+    condition = {"type": kind, "status": status, "reason": reason, "message": reason}
+    return {**condition, "lastHeartbeatTime": now, "lastTransitionTime": now}
+
+
 def ready_condition(*, status: str, now: str) -> Obj:
     """Return the Ready condition with the matching reason: True and False come from a kubelet, Unknown from its
     silence.

@@ -30,6 +30,7 @@ from simulation.aws.detachment import Detachment
 from simulation.aws.hook_waits import HookWaits
 from simulation.aws.listeners import Listeners
 from simulation.aws.notices import Notices
+from simulation.aws.reboots import Reboots
 from simulation.aws.scaling import Scaling
 from simulation.aws.warm_pool import WarmPools
 from simulation.faults import Injector
@@ -57,6 +58,7 @@ class SimFleet:
         self.waiting, self.timed_out = self._waits.waiting, self._waits.timed_out
         self.notices, self.warm_pools = Notices(self, timeline, to), WarmPools(self, timeline, to)
         self.detachment = Detachment(self, timeline, to)
+        self.reboots = Reboots(timeline, injector.random("reboots"), to)
         self.scaling = Scaling(self, self.warm_pools, timeline, injector, to.said)
         self._numbers = 0
         self.protects: Callable[[SimInstance], bool] = lambda _: False  # true if a new one is protected from scale-in

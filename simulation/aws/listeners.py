@@ -18,3 +18,5 @@ class Listeners:
     changed: Callable[[], None]
     said: Callable[[str], None]
     asked: Callable[[Asked], None] = lambda _: None
+    down: Callable[[SimInstance], None] = lambda _: None
+    up: Callable[[SimInstance, bool], None] = lambda *_: None  # true: what ailed it is gone

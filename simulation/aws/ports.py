@@ -37,6 +37,10 @@ class SimInstances:
         wanted = frozenset(reservations)
         return {m.id: m.reservation for m in self._fleet.instances.values() if m.reservation in wanted and not m.gone}
 
+    def reboot(self, instance: str) -> None:
+        """Reboot an instance that runs."""
+        self._fleet.reboots.request(self._fleet.instances.get(instance))
+
     def impaired(self) -> Mapping[str, Impairment]:
         """Return the instances whose system status check fails."""
         failing = {m.id: m.impaired for m in self._fleet.instances.values() if m.state == "running"}

@@ -45,6 +45,7 @@ TERMINATE = "autoscaling:TerminateInstanceInAutoScalingGroup"
 OPERATIONS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("instances", "describe"): (DESCRIBE_INSTANCES,),
     ("instances", "impaired"): ("ec2:DescribeInstanceStatus",) * len(CHECKS),
+    ("instances", "reboot"): ("ec2:RebootInstances",),
     ("network", "subnets"): ("ec2:DescribeSubnets",),
     ("network", "subnets_tagged"): ("ec2:DescribeSubnets",),
     ("launches", "settings"): ("ec2:DescribeLaunchTemplateVersions",),
@@ -73,7 +74,7 @@ BATCHES: Mapping[tuple[str, str], int] = {
     ("groups", "describe"): NAMES_PER_CALL,
 }
 """Methods that ask about so many ids with one call."""
-ASKED_ONCE = frozenset({TERMINATE})  # the adapter lets botocore repeat no termination
+ASKED_ONCE = frozenset({TERMINATE, "ec2:RebootInstances"})  # the adapter lets botocore repeat none
 
 
 class RateLimits:

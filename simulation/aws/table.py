@@ -84,6 +84,7 @@ class SimClaims:
         replacement: Replacement | None = None,
         offsets: Mapping[SurgeInstance, Settlement] | None = None,
         node: str | None = None,
+        boot: str | None = None,
     ) -> None:
         """Record progress. Version, causes and status stay; a time that is set stays, except `retry` and `moved`."""
         there = self._present(instance)
@@ -95,6 +96,7 @@ class SimClaims:
                 replacement=replacement or there.replacement,
                 offsets={**(offsets or {}), **there.offsets},
                 subject=replace(there.subject, node=node) if node else there.subject,
+                boot=there.boot or boot or "",
             )
         )
 
@@ -118,6 +120,19 @@ class SimClaims:
                     pods_evicted=there.pods_evicted + evicted,
                 )
             )
+
+    def note_reboot(self, instance: str, boot: str, at: datetime) -> bool:
+        """Record a reboot; true for the first call about this boot."""
+        there = self._present(instance)
+        if boot in there.reboots or there.status is not Status.OPEN:
+            return False
+        self._put(replace(there, reboots={**there.reboots, boot: at}))
+        return True
+
+    def forget_reboot(self, instance: str, boot: str) -> None:
+        """Remove a reboot that was refused."""
+        there = self._present(instance)
+        self._put(replace(there, reboots={key: at for key, at in there.reboots.items() if key != boot}))
 
     def failed(self, instance: str, why: str) -> None:
         """Record the failure of the present attempt."""
@@ -225,6 +240,7 @@ def _opened_again(there: TerminationRecord, subject: Subject, cause: Cause, now:
         times={"claimed": now},
         offsets=there.offsets,
         surges=there.surges,
+        reboots=there.reboots,
         period=period,
         earlier_causes=there.all_causes,
         surge_period=period,

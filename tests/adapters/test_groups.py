@@ -73,6 +73,11 @@ class TestImpairedInstances:
         assert Ec2Instances(aws.clients).impaired() == {"i-0abc": Impairment(instance="i-0abc", checks=("system",))}
 
 
+def test_a_reboot_is_requested_of_the_one_instance(aws):
+    aws.expect("ec2", "reboot_instances", {"InstanceIds": ["i-0abc"]}, {}, retries=False)
+    Ec2Instances(aws.clients).reboot("i-0abc")
+
+
 class TestCapacityBlocks:
     def test_active_blocks_are_told_apart_from_other_reservations_with_an_end(self, aws):
         ends = datetime(2026, 3, 2, 11, 30, tzinfo=UTC)

@@ -17,6 +17,7 @@ from leeward.errors import ObjectGoneError, RecordChangedError
 from leeward.model.drain_options import NEVER, DrainOptions
 from leeward.model.group import HookResult
 from leeward.model.instance import CapacityType
+from leeward.model.reboot import Reboot, RebootBy
 from leeward.model.surge_instance import NoOffset, SurgeOwner
 from leeward.model.termination import (
     Cause,
@@ -480,6 +481,24 @@ def test_each_surge_is_written_alone_and_stays_through_attempts_and_when_the_rec
     for _ in range(2):
         claims.surge(INSTANCE, "shop/web", None)
         assert claims.read(INSTANCE).surges == {"shop/api": False}
+
+
+def test_a_boot_is_ended_by_one_reboot_which_outlives_the_period(claims):
+    reboot = Reboot(by=RebootBy.LEEWARD, condition="KernelReady", status="False")
+    claimed = claims.claim(a_subject(), replace(a_cause("unhealthy#1"), reboot=reboot), NOW)
+    assert claimed.reboot == claims.read(INSTANCE).reboot == reboot
+    claims.note(INSTANCE, boot="boot-1")
+    claims.note(INSTANCE, boot="boot-2")
+    assert (claims.read(INSTANCE).boot, claims.read(INSTANCE).rebooting) == ("boot-1", None)
+    assert [claims.note_reboot(INSTANCE, "boot-1", at) for at in (NOW, LATER)] == [True, False]
+    assert claims.read(INSTANCE).rebooting == ("boot-1", NOW)
+    claims.close(INSTANCE, version=1, outcome=Outcome.REBOOTED, now=LATER)
+    assert not claims.note_reboot(INSTANCE, "boot-2", LATER)
+    claims.claim(a_subject(), a_cause("unhealthy#2"), LATER)
+    reopened = claims.read(INSTANCE)
+    assert (reopened.reboots, reopened.boot, reopened.rebooting, reopened.reboot) == ({"boot-1": NOW}, "", None, None)
+    claims.forget_reboot(INSTANCE, "boot-1")
+    assert claims.read(INSTANCE).reboots == {}
 
 
 def test_nothing_is_raised_without_a_record(claims):

@@ -59,6 +59,18 @@ class FakeClaims(Calls):
             self._call("note_attempt")
             self._table.note_attempt(instance, attempt, **what)
 
+    def note_reboot(self, instance: str, boot: str, at: datetime) -> bool:
+        """True for the first."""
+        with self._lock:
+            self._call("note_reboot")
+            return self._table.note_reboot(instance, boot, at)
+
+    def forget_reboot(self, instance: str, boot: str) -> None:
+        """EC2 has refused it."""
+        with self._lock:
+            self._call("forget_reboot")
+            self._table.forget_reboot(instance, boot)
+
     def saw(self, instance: str, seen: Seen) -> None:
         """Over what was written before."""
         with self._lock:

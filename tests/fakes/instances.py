@@ -1,6 +1,6 @@
 """EC2 in memory."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
@@ -19,6 +19,8 @@ class FakeInstances(Calls):
         self.failing: dict[str, Impairment] = {}
         self.blocks: dict[str, datetime] = {}
         self.reserved: dict[str, str] = {}
+        self.rebooted: list[str] = []
+        self.on_reboot: Callable[[str], None] = lambda _: None
 
     def describe(self, ids: Iterable[str]) -> Mapping[str, Instance]:
         """An unknown id is absent."""
@@ -37,6 +39,12 @@ class FakeInstances(Calls):
         wanted = frozenset(reservations)
         self._call("in_reservations")
         return {name: one for name, one in self.reserved.items() if one in wanted}
+
+    def reboot(self, instance: str) -> None:
+        """Noted in `rebooted`; `on_reboot` says what becomes of the node."""
+        self._call("reboot")
+        self.rebooted.append(instance)
+        self.on_reboot(instance)
 
     def impaired(self) -> Mapping[str, Impairment]:
         """What the test put into `failing`, of instances that run."""

@@ -14,6 +14,8 @@ METHODS = {
     "claims.begin_attempt": _RECORD,
     "claims.note": [(_UPDATE, "termination#i-1")],
     "claims.note_attempt": _RECORD,
+    "claims.note_reboot": [(_UPDATE, "termination#i-1")],
+    "claims.forget_reboot": [(_UPDATE, "termination#i-1")],
     "claims.failed": [(_UPDATE, "termination#i-1")],
     "claims.saw": [(_UPDATE, "termination#i-1")],
     "claims.surge": [(_UPDATE, "termination#i-1")],

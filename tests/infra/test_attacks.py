@@ -105,6 +105,13 @@ def cases():
             Request(action=action, resource=GROUP, context=THEIRS),
             Request(action=action, resource=GROUP, context=OURS),
         )
+    machine = f"arn:aws:ec2:{HERE}:instance/i-1"
+    yield (
+        "a reboot of another team's instance",
+        "drain",
+        Request(action="ec2:RebootInstances", resource=machine, context=THEIRS),
+        Request(action="ec2:RebootInstances", resource=machine, context=OURS),
+    )
     policies = f"arn:aws:ssm:{HERE}:parameter/leeward"
     read = "ssm:GetParametersByPath"
     yield (

@@ -34,6 +34,7 @@ WIDE = {
     Scope.LAMBDA_ITSELF,
     Scope.UPGRADE_EXECUTIONS,
     Scope.DISRUPTION_EXECUTIONS,
+    Scope.CLUSTER_INSTANCES,
     Scope.CLUSTER_TEMPLATES,
     Scope.IMAGES,
     Scope.SHIFTED_CLUSTERS,
@@ -102,6 +103,18 @@ def test_whatever_changes_a_group_is_held_to_the_tags_of_our_clusters(everything
                     {"StringEquals": {"aws:ResourceTag/eks:cluster-name": ["blue", LONG_NAME]}},
                 ]
     assert seen == CHANGES_A_GROUP
+
+
+def test_only_drains_may_reboot_and_only_instances_of_our_clusters(everything):
+    rebooting = {}
+    for name, function in everything.named("AWS::Lambda::Function").items():
+        statements = [s for s in everything.statements(function["Role"]) if "ec2:RebootInstances" in s.actions]
+        rebooting |= {name: statements} if statements else {}
+    assert set(rebooting) == {"leeward-drain"}
+    for statement in rebooting["leeward-drain"]:
+        assert all(arn.endswith(":instance/*") for arn in statement.resources)
+        (tag,) = statement.conditions["StringEquals"]
+        assert tag.startswith(("aws:ResourceTag/kubernetes.io/cluster/", "aws:ResourceTag/eks:cluster-name"))
 
 
 def test_each_cluster_tag_is_a_statement_of_its_own(everything):

@@ -43,6 +43,7 @@ class World:
     back_in_service: dict = field(default_factory=dict)
     tainted_by_others: set = field(default_factory=set)
     terminations: list = field(default_factory=list)
+    reboots: list = field(default_factory=list)
     started_manually: set = field(default_factory=set)
     strays: list = field(default_factory=list)
     books: dict = field(default_factory=dict)

@@ -18,10 +18,11 @@ class MethodName(StrEnum):
 
 
 class Decision(StrEnum):
-    """Choice between deleting nodes for good and launching replacements first."""
+    """Choice between deleting nodes for good and launching replacements first; repair alone may reboot instead."""
 
     DELETE = "delete"
     REPLACE = "replace"
+    REBOOT = "reboot"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from enum import StrEnum
 from leeward.model.drain_options import BY_POLICY, DrainOptions
 from leeward.model.group import HookResult
 from leeward.model.instance import CapacityType
+from leeward.model.reboot import Reboot
 from leeward.model.seen import Seen
 from leeward.model.surge_instance import Settlement, SurgeInstance, SurgeOwner
 
@@ -51,6 +52,7 @@ class Outcome(StrEnum):
 
     TERMINATED = "terminated"
     KEPT = "kept"  # its pods have left, and that was all that was asked for: the node stays cordoned
+    REBOOTED = "rebooted"  # it is back in service after a reboot
     RETURNED_TO_SERVICE = "returned-to-service"  # PodEvictionFailure: the node is back in service
 
 
@@ -65,7 +67,7 @@ class Cause:
     `options`: the flags of a manual drain. `state`: of a state change, EC2's state when it was asked about the message;
     empty if it was not asked, or reported another. `saves`: dollars an hour that the end of the instance saves, its
     share of a disruption command's; None: not known, or nothing to save. `surge`: of a surplus, the surge instance that
-    this termination has to offset.
+    this termination has to offset. `reboot`: the instance stays, and is rebooted once its pods have left.
     """
 
     id: str
@@ -81,6 +83,12 @@ class Cause:
     state: str = ""
     surge: SurgeInstance | None = None
     saves: float | None = None
+    reboot: Reboot | None = None
+
+    @property
+    def keeps(self) -> bool:
+        """True if it asks for a drain alone."""
+        return self.options is not None and self.options.keep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +166,9 @@ class TerminationRecord:
     `answered`: our hooks were completed; `seen`: the last observation of EC2 and Auto Scaling, in this period.
     `failure`: why the present attempt failed. `surges`: Deployment (namespace/name) that has a second replica for now
     -> whether that is known to be so, or only about to be. `offsets`: surge instance that this termination had to
-    offset -> how that was settled, decided once: by its own end, or by that of another instance.
+    offset -> how that was settled, decided once: by its own end, or by that of another instance. `boot`: boot id of the
+    node when its drain began, where the period asks for a reboot. `reboots`: boot id before a reboot that Leeward has
+    requested -> when; no boot is ended twice, and the reboots of a day are counted across periods.
     """
 
     subject: Subject
@@ -183,6 +193,8 @@ class TerminationRecord:
     deployment: str = ""
     names_taken: int = 0
     seen: Seen | None = None
+    boot: str = ""
+    reboots: Mapping[str, datetime] = field(default_factory=dict)
 
     @property
     def instance(self) -> str:
@@ -206,8 +218,24 @@ class TerminationRecord:
 
     @property
     def keeps(self) -> bool:
-        """True if every cause asks for a drain alone: the instance stays in service."""
-        return bool(self.causes) and all(cause.options is not None and cause.options.keep for cause in self.causes)
+        """True if a cause asks for a drain alone and none for more than a reboot: the instance stays, cordoned."""
+        return any(cause.keeps for cause in self.causes) and all(
+            cause.keeps or cause.reboot is not None for cause in self.causes
+        )
+
+    @property
+    def reboot(self) -> Reboot | None:
+        """Reboot that the last cause asks for, None if another cause asks for anything else."""
+        wanted = [cause.reboot for cause in self.causes if cause.reboot is not None]
+        return wanted[-1] if wanted and len(wanted) == len(self.causes) else None
+
+    @property
+    def rebooting(self) -> tuple[str, datetime] | None:
+        """Boot id before the reboot that was requested in this period, and when; None before that."""
+        began = self.times.get("claimed")
+        requested = ((at, boot) for boot, at in self.reboots.items() if began is None or at >= began)
+        last = max(requested, default=None)
+        return None if last is None else (last[1], last[0])
 
     @property
     def all_causes(self) -> tuple[Cause, ...]:

@@ -116,6 +116,8 @@ def _closed(record: TerminationRecord, at: datetime) -> NodeTerminationEvent:
         reason = "no cause requests its termination any more: it is in service again"
     if record.outcome is Outcome.KEPT:
         reason = "its pods have left; the instance is kept, and its node stays cordoned"
+    if record.outcome is Outcome.REBOOTED:
+        reason = "it was drained and rebooted: it is in service again"
     return _event(EventType.FINISHED, record, at, "", reason=reason)
 
 

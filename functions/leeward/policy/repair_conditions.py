@@ -15,6 +15,7 @@ class RepairAction(StrEnum):
     """Responses to a condition that has lasted long enough."""
 
     REPLACE = "replace"
+    REBOOT = "reboot"
     NONE = "none"
 
 

@@ -30,6 +30,12 @@ class Instances(Protocol):
         """Return the instances that were launched into these capacity reservations: instance -> reservation."""
         ...
 
+    def reboot(self, instance: str) -> None:
+        """Request a reboot of the instance. EC2 answers before it begins; each request is another reboot. Raises
+        ObjectGoneError.
+        """
+        ...
+
     def impaired(self) -> Mapping[str, Impairment]:
         """Return all running instances of the account and Region whose status checks fail, by id."""
         ...

@@ -58,9 +58,10 @@ class Claims(Protocol):
         replacement: Replacement | None = None,
         offsets: Mapping[SurgeInstance, Settlement] | None = None,
         node: str | None = None,
+        boot: str | None = None,
     ) -> None:
-        """Write progress; never touches version, causes or status. `times` and `offsets` already set are kept, except
-        the times `retry` and `moved`. Raises ObjectGoneError.
+        """Write progress; never touches version, causes or status. `times`, `offsets` and `boot` already set are kept,
+        except the times `retry` and `moved`. Raises ObjectGoneError.
         """
         ...
 
@@ -76,6 +77,14 @@ class Claims(Protocol):
         """Write progress of one attempt, as `note` does. Writes nothing once another attempt has begun: a step may
         outlive its execution, and its clocks are not those of the next one. Raises ObjectGoneError.
         """
+        ...
+
+    def note_reboot(self, instance: str, boot: str, at: datetime) -> bool:
+        """Write that a reboot ends the boot with this id; True for the first caller alone, which then requests it."""
+        ...
+
+    def forget_reboot(self, instance: str, boot: str) -> None:
+        """Remove a reboot that EC2 has refused. Raises ObjectGoneError."""
         ...
 
     def failed(self, instance: str, why: str) -> None:

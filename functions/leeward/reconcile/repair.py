@@ -6,17 +6,19 @@ check of EC2 is observed twice as well. A node whose instance is gone needs no s
 """
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from leeward.cluster.facets import Known, known_or
 from leeward.cluster.state import ClusterState
 from leeward.model.node import Node
+from leeward.model.reboot import MOST_A_DAY, Reboot, RebootBy, reboots_of_a_day
 from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
+from leeward.policy.document import RepairPolicy
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.compute import Instances
 from leeward.ports.records import Claims
-from leeward.reconcile.circuit_breaker import is_unhealthy
+from leeward.reconcile.circuit_breaker import CircuitBreaker, is_unhealthy
 from leeward.reconcile.result import ReconcileResult
 from leeward.reconcile.unhealthy_nodes import Act, Verdict, verdicts
 from leeward.termination.execution import start, subject_of
@@ -35,9 +37,23 @@ def replace_unhealthy(state: ClusterState, ports: Ports, result: ReconcileResult
     judged = verdicts(state, ports.clock.now())
     for node in sorted(state.nodes, key=lambda node: node.name):
         verdict = judged[node.name]
-        if verdict.act is Act.REPLACE:
+        if verdict.acts:
             with result.isolate(node.name):
-                result.repaired += _replace(node, verdict, state, ports)
+                result.repaired += _repair(node, verdict, state, ports)
+
+
+def reason_to_wait(node: Node, cluster: str, ports: Ports) -> str:
+    """Return why the repair of the node has to wait now, as its verdict would say, empty if it need not: a reboot asks
+    again after its drain. Reads the whole cluster.
+    """
+    groups = {group.name: group for group in ports.groups.of_clusters([cluster])}
+    nodes = Known(tuple(ports.clusters.kubernetes(cluster).nodes()))
+    policies = ports.clusters.policies(cluster)
+    state = ClusterState(cluster=cluster, policies=policies, groups=groups, node_list=nodes)
+    state = _with_health(state, ports.instances)
+    policy = state.policy_of_node(node)
+    rules = policy.repair if policy is not None else RepairPolicy()
+    return CircuitBreaker.of(state).reason_to_wait(node, rules, state)
 
 
 def _repairs_any(state: ClusterState) -> bool:
@@ -53,7 +69,7 @@ def _with_health(state: ClusterState, instances: Instances) -> ClusterState:
     return replace(state, instances=instances.describe(suspects) if suspects else {})
 
 
-def _replace(node: Node, verdict: Verdict, state: ClusterState, ports: Ports) -> list[str]:
+def _repair(node: Node, verdict: Verdict, state: ClusterState, ports: Ports) -> list[str]:
     """Claim the instance and return it once it is claimed. The cause is named by the attempt before: repeated, it adds
     nothing, and a node that was returned to service is claimed again after its cooldown.
     """
@@ -63,11 +79,15 @@ def _replace(node: Node, verdict: Verdict, state: ClusterState, ports: Ports) ->
     record = ports.claims.read(instance.id)
     if record is not None and _cools_down(record, ports.clock):
         return []
+    reboot, reason = _reboot(verdict, record, now), verdict.reason
+    if verdict.act is Act.REBOOT and reboot is None:
+        reason = f"{reason}, and it was rebooted {MOST_A_DAY} times within a day"
     cause = Cause(
         id=f"unhealthy#{instance.id}#{record.attempt if record else 0}",
         kind=CauseKind.UNHEALTHY,
         at=now,
-        reason=verdict.reason,
+        reason=reason,
+        reboot=reboot,
     )
     group = state.group_of(node)
     subject = subject_of(instance, state.cluster, group=group.name if group else None, node=node.name)
@@ -75,9 +95,19 @@ def _replace(node: Node, verdict: Verdict, state: ClusterState, ports: Ports) ->
     if record.status is Status.CLOSED:
         return []
     start(record, ports)
-    message = f"Leeward will {'remove' if verdict.gone else 'replace'} this node: {verdict.reason}"
+    response = "reboot" if reboot else "remove" if verdict.gone else "replace"
+    message = f"Leeward will {response} this node: {reason}"
     ports.clusters.kubernetes(state.cluster).event(node, reason=EVENT, message=message, warning=True, now=now)
     return [instance.id]
+
+
+def _reboot(verdict: Verdict, record: TerminationRecord | None, now: datetime) -> Reboot | None:
+    """Return the reboot to ask for; None for a replacement, and for a node that was rebooted too often for another."""
+    if verdict.act is not Act.REBOOT or verdict.condition is None:
+        return None
+    if record is not None and reboots_of_a_day(record.reboots.values(), now) >= MOST_A_DAY:
+        return None
+    return Reboot(by=RebootBy.LEEWARD, condition=verdict.condition.type, status=verdict.condition.status)
 
 
 def _sure(node: Node, verdict: Verdict, state: ClusterState, ports: Ports) -> bool:

@@ -15,12 +15,12 @@ from leeward.snapshot.cluster import ClusterSnapshot
 
 
 def repair_plan(snapshot: ClusterSnapshot, impaired: Mapping[str, Impairment]) -> Plan:
-    """Plan one command for each node that would be replaced now. `impaired`: failing status checks by instance.
+    """Plan one command for each node that would be repaired now. `impaired`: failing status checks by instance.
 
     A node whose instance is gone is deleted: its group has another already, or is to have fewer.
     """
     judged = verdicts(replace(snapshot, impaired=Known(impaired)), snapshot.now)
-    acting = [name for name, verdict in judged.items() if verdict.act is Act.REPLACE]
+    acting = [name for name, verdict in judged.items() if verdict.acts]
     nodes = {node.name: node for node in snapshot.nodes}
     return Plan(
         method=MethodName.UNHEALTHY,
@@ -31,12 +31,13 @@ def repair_plan(snapshot: ClusterSnapshot, impaired: Mapping[str, Impairment]) -
 
 
 def _as_plan_verdict(verdict: Verdict) -> PlanVerdict:
-    return PlanVerdict(candidate=verdict.act is Act.REPLACE, reason=verdict.reason)
+    return PlanVerdict(candidate=verdict.acts, reason=verdict.reason)
 
 
 def _command(node: Node, verdict: Verdict, snapshot: ClusterSnapshot) -> Command:
-    decision = Decision.DELETE if verdict.gone else Decision.REPLACE
-    new = () if verdict.gone else _replacement(node, snapshot)
+    replaced = verdict.act is Act.REPLACE and not verdict.gone
+    decision = Decision.REPLACE if replaced else Decision.DELETE if verdict.gone else Decision.REBOOT
+    new = _replacement(node, snapshot) if replaced else ()
     return Command(decision=decision, nodes=(node.name,), reason=verdict.reason, replacements=new, savings=0.0)
 
 

@@ -7,7 +7,7 @@ Node that `repair.conditions` names."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 from leeward.cluster.facets import known_or
@@ -18,7 +18,7 @@ from leeward.model.node import Node
 from leeward.model.node_condition import NodeCondition
 from leeward.model.node_owners import disruption_taint_of, foreign
 from leeward.policy.document import NodePolicy, RepairPolicy
-from leeward.policy.repair_conditions import rule_for
+from leeward.policy.repair_conditions import RepairAction, rule_for
 from leeward.reconcile.circuit_breaker import CircuitBreaker
 
 IN_SERVICE = "InService"
@@ -29,6 +29,7 @@ class Act(StrEnum):
     """Actions on a node."""
 
     REPLACE = "replace"
+    REBOOT = "reboot"
     WAIT = "wait"  # until `until`, or until the next observation
     LEFT = "left"
 
@@ -45,17 +46,24 @@ class Verdict:
     gone: bool = False
     condition: NodeCondition | None = None
 
+    @property
+    def acts(self) -> bool:
+        """True if the node is repaired now."""
+        return self.act in {Act.REPLACE, Act.REBOOT}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnhealthyCondition:
     """Unhealthy condition. `since` None if its begin is unknown; `due`: when a repair may begin, None for never as
     things stand; `sentence` begins a sentence about the node; `condition`: as in `Verdict`.
+    `reboots`: the policy answers it with a reboot.
     """
 
     sentence: str
     since: datetime | None
     due: datetime | None
     condition: NodeCondition | None = None
+    reboots: bool = False
 
 
 def verdicts(state: ClusterState, now: datetime) -> Mapping[str, Verdict]:
@@ -146,10 +154,21 @@ def _without_instance(node: Node, state: ClusterState, now: datetime) -> Verdict
 
 
 def _condition(node: Node, rules: RepairPolicy, state: ClusterState, now: datetime) -> UnhealthyCondition | None:
-    """Return the condition that is due first, or None for a healthy node."""
+    """Return the condition that counts, or None for a healthy node: one that is due for a replacement, then one that is
+    due for a reboot, then the one that is due first. A node that is NotReady or impaired is not rebooted: its kubelet
+    would have to confirm the end of its pods, so that one waits to be replaced.
+    """
     known = (_not_ready(node, rules), _impaired(node, rules, state), *_monitored(node, rules))
     conditions = [one for one in known if one is not None]
-    return min(conditions, key=lambda one: (one.due is None, one.due or now), default=None)
+    if any(one.condition is None for one in conditions):
+        conditions = [one for one in conditions if not one.reboots]
+    return min(conditions, key=lambda one: _rank(one, now), default=None)
+
+
+def _rank(condition: UnhealthyCondition, now: datetime) -> tuple[bool, bool, datetime]:
+    due = condition.due
+    waits = due is None or due > now
+    return waits, condition.reboots and not waits, due or datetime.max.replace(tzinfo=UTC)
 
 
 def _not_ready(node: Node, rules: RepairPolicy) -> UnhealthyCondition | None:
@@ -180,6 +199,7 @@ def _monitored(node: Node, rules: RepairPolicy) -> Iterator[UnhealthyCondition]:
                 since=condition.since,
                 due=condition.since + rule.after,
                 condition=condition,
+                reboots=rule.action is RepairAction.REBOOT,
             )
 
 
@@ -206,4 +226,5 @@ def _guarded(
     if guard:
         return Verdict(act=Act.LEFT, reason=f"{condition.sentence} for {lasted}, but {guard}")
     reason = f"{condition.sentence} for {lasted}"
-    return Verdict(act=Act.REPLACE, reason=reason, condition=condition.condition)
+    act = Act.REBOOT if condition.reboots else Act.REPLACE
+    return Verdict(act=act, reason=reason, condition=condition.condition)

@@ -55,8 +55,8 @@ def wants_replacement(
     It launches none if the group itself is ending the instance (the group replaces it, or shrinks on purpose), nor for
     an operator's drain: terminated without decrement, the group replaces it.
     """
-    unwanted = _why_no_replacement(record, group, lifecycle, now)
-    if unwanted:
+    kept = "the instance is kept" if record.reboot is not None else None
+    if unwanted := kept or _why_no_replacement(record, group, lifecycle, now):
         return Verdict(act=False, why=unwanted)
     if record.has(*REPLACED_FIRST):
         return Verdict(act=True, why="the instance will be taken: another is asked for before the drain")

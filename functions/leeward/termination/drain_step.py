@@ -31,6 +31,7 @@ from leeward.termination.drain_events import (
 )
 from leeward.termination.drain_pause import is_only_announced, next_heartbeats, pause_drain, sleep_on
 from leeward.termination.drain_plan import DrainPlan, force_delete_times
+from leeward.termination.endings import after_drain
 from leeward.termination.eviction import plan_now, work
 from leeward.termination.freshness import Need
 from leeward.termination.heartbeats import heartbeats_kept, record_heartbeat
@@ -49,7 +50,7 @@ INITIALIZED_WITHIN = timedelta(seconds=60)  # a Node that has registered; the cl
 def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Taint the node, evict the pods that have to leave, wait for them, and heartbeat the hooks that hold the instance.
 
-    The next step is drained (with the rest of the settle time as pause), kept if the instance stays in service, wait,
+    The next step is drained (with the rest of the settle time as pause), kept or reboot if the instance stays, wait,
     gone, failed, cancel if a person has detached the instance, or replace if a cause that has joined calls for another
     instance first.
     """
@@ -90,9 +91,7 @@ def _drain(run: Run, record: TerminationRecord, ports: Ports) -> Run:
         return sleep_on(run, situation, ports.clock)
     run = replace(run, look="")
     try:
-        drained = _drain_node(run, situation, started, ports)
-        kept = drained.next is Next.DRAINED and situation.record.keeps
-        return replace(drained, next=Next.KEPT, pause=0) if kept else drained
+        return after_drain(_drain_node(run, situation, started, ports), situation.record)
     except (ClusterUnreachableError, ThrottledError) as error:
         why = f"waiting for an answer, nothing is ended meanwhile: {error}"
         return pause_drain(run, situation, started, why, ports.clock, hint=10)
@@ -117,9 +116,18 @@ def replace_ahead(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     return ask_for_replacement(run, call, ports)
 
 
+@heartbeats_kept
+def reboot(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
+    """Run the step after the drain of an instance that is rebooted, in `reboot_step.py`."""
+    from leeward.termination.reboot_step import reboot_or_wait  # late: most drains end without a reboot
+
+    return reboot_or_wait(run, call, ports)
+
+
 STEPS: Mapping[str, Step[Run]] = {
     "replace": replace_ahead,
     "drain": drain,
+    "reboot": reboot,
     "return-to-service": return_to_service,
     "remove-node": remove_node,
 }
@@ -202,7 +210,8 @@ def taint_node(node: Node, record: TerminationRecord, kubernetes: Kubernetes, po
     ObjectGoneError.
     """
     tainted = kubernetes.taint(node, disruption_taint(ports.deployment), exclude=True)
-    ports.claims.note(record.instance, times={"tainted": ports.clock.now()}, node=node.name)
+    boot = tainted.boot if record.reboot is not None else None
+    ports.claims.note(record.instance, times={"tainted": ports.clock.now()}, node=node.name, boot=boot)
     return tainted
 
 

@@ -22,12 +22,12 @@ from leeward.termination.run import Next, Run
 
 @heartbeats_kept
 def return_to_service(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """Return the node to service: its pods did not leave in time, or no cause requests its termination any more. A node
-    that was drained alone stays cordoned, as by its operator. `finish` closes the record. A Node that a person or a
-    controller has deleted keeps its taint: its termination is retried, and it takes no new pods.
+    """Return the node to service: its pods did not leave in time, it was rebooted, or no cause requests its termination
+    any more. A node that was drained alone stays cordoned, as by its operator. `finish` closes the record. A Node that
+    a person or a controller has deleted keeps its taint: its termination is retried, and it takes no new pods.
     """
     record = read(run.instance, ports.claims)
-    cancelled, kept = run.next is Next.CANCEL, run.next is Next.KEPT
+    cancelled, kept, rebooted = (run.next is ending for ending in (Next.CANCEL, Next.KEPT, Next.REBOOTED))
     kubernetes = ports.clusters.kubernetes(record.subject.cluster)
     node = find_node(record, kubernetes)
     why = "; ".join(record.blocked_by) or run.why or "pods did not leave in time"
@@ -41,10 +41,12 @@ def return_to_service(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
             kubernetes.untaint(node, disruption_taint(ports.deployment))
             if node.tainted:
                 withdraw(node, kubernetes)
-        reason = "TerminationCancelled" if cancelled else "PodEvictionFailure"
-        message = run.why if cancelled else why
+        reason = "TerminationCancelled" if cancelled else "Rebooted" if rebooted else "PodEvictionFailure"
+        message, warning = (run.why, False) if cancelled or rebooted else (why, True)
         if node.tainted or not only_surplus(record):  # a surplus that another node offsets was never drained
-            kubernetes.event(node, reason=reason, message=message, warning=not cancelled, now=ports.clock.now())
+            kubernetes.event(node, reason=reason, message=message, warning=warning, now=ports.clock.now())
+    if rebooted:
+        return run
     return replace(
         run, next=Next.CANCELLED if cancelled else Next.RETURNED_TO_SERVICE, why=run.why if cancelled else why[:500]
     )

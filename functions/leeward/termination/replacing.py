@@ -57,7 +57,7 @@ def ask_for_replacement(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     if not situation.record.replacement and situation.listing is None and _may_launch(situation, ports.clock):
         situation = survey_or_evict(situation.record, ports, Need.GROUP)
     record = situation.record
-    if record.keeps and record.surge_settled:
+    if (record.keeps or record.reboot is not None) and record.surge_settled:
         return replace(run, version=record.version, next=Next.DRAIN, why="it is drained alone: its instance is kept")
     asked = Asked(replacement=record.replacement) if record.replacement else _ask(situation, ports)
     guarded = bool(situation.our_hooks)

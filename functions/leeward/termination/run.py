@@ -23,6 +23,8 @@ class Next(StrEnum):
     WAIT = "wait"
     DRAINED = "drained"
     GONE = "gone"
+    REBOOT = "reboot"  # drained, and to be rebooted
+    REBOOTED = "rebooted"
     FAILED = "failed"
     CANCEL = "cancel"  # no cause requests the termination of the instance any more
     ANSWER = "answer"

@@ -141,6 +141,7 @@ OUTCOMES: Mapping[Next, Outcome] = {  # of nodes whose instance stays
     Next.RETURNED_TO_SERVICE: Outcome.RETURNED_TO_SERVICE,
     Next.CANCELLED: Outcome.RETURNED_TO_SERVICE,
     Next.KEPT: Outcome.KEPT,
+    Next.REBOOTED: Outcome.REBOOTED,
 }
 
 

@@ -8,6 +8,7 @@ from tests.simulation.mutations.planted_emulator import OF_THE_EMULATOR
 from tests.simulation.mutations.planted_healing import OF_FINALIZERS, OF_NOTIFICATIONS, OF_REPAIR, OF_STATE, OF_SYNC
 from tests.simulation.mutations.planted_periods import OF_PERIODS, OF_STEPS
 from tests.simulation.mutations.planted_planning import OF_PLANNING
+from tests.simulation.mutations.planted_reboots import OF_REBOOTS
 from tests.simulation.mutations.planted_requests import OF_REQUESTS
 from tests.simulation.mutations.planted_upgrades import OF_UPGRADE_EDGES
 
@@ -23,6 +24,7 @@ PLANTED: tuple[Planted, ...] = (
     *OF_DRAINS,
     *OF_CALLS,
     *OF_REPAIR,
+    *OF_REBOOTS,
     *OF_FINALIZERS,
     *OF_STATE,
     *OF_SYNC,

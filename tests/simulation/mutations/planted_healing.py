@@ -51,7 +51,7 @@ OF_REPAIR = (
     Planted(
         name="repair terminates at first sight",
         story="believes one look at a list from the API server's cache",
-        edits=(edit(f"{RECONCILE}.repair._replace", "or _sure(node, state, ports)", "or True"),),
+        edits=(edit(f"{RECONCILE}.repair._repair", "or _sure(node, verdict, state, ports)", "or True"),),
         tests=("tests/unit/reconcile/test_repair.py",),
     ),
     Planted(

@@ -2,8 +2,9 @@
 
 from leeward.termination.drain_step import taint_node
 from leeward.termination.instance_state import find_node
+from simulation.features import Feature
 from simulation.rule import Rule
-from tests.simulation.mutations.build import Mutation, Workshop
+from tests.simulation.mutations.build import Mutation, Workshop, with_features
 from tests.simulation.mutations.editing import edit, edited
 
 BATCH = "leeward.interruption.batch"
@@ -38,6 +39,17 @@ def _no_budget(shop: Workshop) -> None:
 
 
 OF_RECONCILER = (
+    Mutation(
+        name="nodes are rebooted before the drain",
+        story="reboots what repair has claimed, and drains what is left",
+        breaks=edited(
+            edit("leeward.termination.endings.after_drain", "if run.next is not Next.DRAINED:", "if False:"),
+            edit("leeward.termination.endings.after_drain", "is not None and not run.pause", "is not None"),
+            edit("leeward.termination.reboot_step._request", "if not plan.drained:", "if False:"),
+        ),
+        rules=frozenset({Rule.REBOOT_DRAINED}),
+        scenario=with_features(Feature.NO_FAULTS, Feature.CONDITIONS, hours=2),
+    ),
     Mutation(
         name="a malformed message fails its batch for ever",
         story="lets the parser's error fly",

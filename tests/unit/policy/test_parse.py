@@ -497,7 +497,7 @@ REFUSALS = [  # spec, path, found, part of what was expected
         {"repair": {"conditions": [{"type": "KernelReady", "action": "Replace"}]}},
         "repair.conditions[0].action",
         '"Replace"',
-        "one of replace, none",
+        "one of replace, reboot, none",
     ),
     (
         {"placement": {"cni": {"WARM_ENI_TARGETS": "1"}}},

@@ -8,9 +8,11 @@ import pytest
 from leeward.errors import ClusterUnreachableError, ThrottledError
 from leeward.model.impairment import Impairment
 from leeward.model.node_condition import NodeCondition
+from leeward.model.reboot import Reboot, RebootBy
 from leeward.model.termination import Cause, CauseKind, Outcome, Status
 from leeward.model.well_known import ZONE_LABEL
 from leeward.policy.document import RepairPolicy
+from leeward.policy.repair_conditions import RepairAction, RepairCondition
 from leeward.reconcile.reconciler import reconcile_once
 from tests.fakes.builders import GROUP, a_group, a_node, a_policy, a_subject, an_instance, policies
 from tests.fakes.clock import START
@@ -98,6 +100,49 @@ def test_a_condition_that_a_fresh_read_does_not_show_ends_nothing():
     system.kubernetes.put_node(a_node(ILL))
     system.kubernetes.nodes = lambda: listed
     assert [found.repaired for found in reconcilers(system)] == [[], []]
+
+
+REBOOTS = replace(
+    a_policy(), repair=RepairPolicy(conditions=(RepairCondition(type="KernelReady", action=RepairAction.REBOOT),))
+)
+
+
+def test_a_condition_whose_action_is_a_reboot_asks_for_one():
+    system = a_system(broken(ILL), policy=REBOOTS)
+    assert [found.repaired for found in reconcilers(system)] == [[], [ILL]]
+    record = system.claims.records[ILL]
+    assert record.reboot == Reboot(by=RebootBy.LEEWARD, condition="KernelReady", status="False")
+    (event,) = system.kubernetes.events
+    assert event.message == "Leeward will reboot this node: KernelReady is False for 41 min"
+
+
+def test_a_node_that_was_rebooted_twice_within_a_day_is_replaced():
+    system = a_system(broken(ILL), policy=REBOOTS)
+    system.claims.claim(a_subject(ILL), Cause(id="one", kind=CauseKind.UNHEALTHY, at=START), START)
+    for number in range(2):
+        system.claims.note_reboot(ILL, f"boot-{number}", START - timedelta(hours=20 + number))
+    system.claims.close(ILL, version=1, outcome=Outcome.REBOOTED, now=START - timedelta(hours=2))
+    assert [found.repaired for found in reconcilers(system)] == [[], [ILL]]
+    record = system.claims.records[ILL]
+    assert record.reboot is None
+    assert record.causes[-1].reason == "KernelReady is False for 41 min, and it was rebooted 2 times within a day"
+
+
+def test_a_rebooted_node_is_left_alone_for_an_hour():
+    system = a_system(broken(ILL), policy=REBOOTS)
+    system.claims.claim(a_subject(ILL), Cause(id="one", kind=CauseKind.UNHEALTHY, at=START), START)
+    system.claims.close(ILL, version=1, outcome=Outcome.REBOOTED, now=START - timedelta(minutes=50))
+    assert [found.repaired for found in reconcilers(system)] == [[], []]
+
+
+def test_a_silent_node_is_not_rebooted_but_replaced_in_its_time():
+    """Its kubelet would have to confirm the end of its pods."""
+    silent_too = replace(broken(ILL), ready=False, not_ready_since=START - timedelta(minutes=10))
+    system = a_system(silent_too, policy=REBOOTS)
+    assert [found.repaired for found in reconcilers(system)] == [[], []]
+    system.clock.advance(minutes=20)
+    assert [found.repaired for found in reconcilers(system)] == [[], [ILL]]
+    assert system.claims.records[ILL].reboot is None
 
 
 @pytest.mark.parametrize("stale_is_last", [True, False])

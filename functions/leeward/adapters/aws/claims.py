@@ -9,25 +9,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from leeward.adapters.aws.claim_notes import ClaimNotes
 from leeward.adapters.aws.record_items import (
     TERMINATION,
     cause_item,
     instance_of,
     new_record,
-    offset_item,
     once_key,
-    plan_item,
     record_key,
     record_of,
-    replacement_item,
     subject_item,
     times_item,
 )
-from leeward.adapters.aws.table import Change, Table
+from leeward.adapters.aws.table import Table
 from leeward.errors import AwsUnavailableError, ObjectGoneError, RecordChangedError
-from leeward.model.seen import Seen
-from leeward.model.surge_instance import Settlement, SurgeInstance
-from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, Status, Subject, TerminationRecord
+from leeward.model.termination import Cause, Outcome, Status, Subject, TerminationRecord
 from leeward.model.times import format_instant
 
 if TYPE_CHECKING:
@@ -36,21 +32,15 @@ if TYPE_CHECKING:
 ATTEMPTS = 8  # lost races and repeated reads, before the caller has to retry
 KEPT = timedelta(days=7)  # a closed record, for later questions about what happened
 PAUSE_SECONDS = 0.05
-OVERWRITTEN_TIMES = {"retry", "moved"}
 
 
-class DynamoClaims:
+class DynamoClaims(ClaimNotes):
     """Termination records in the table `leeward`."""
 
     def __init__(self, table: Table, clock: Clock, deployment: str) -> None:
-        self._table = table
+        super().__init__(table)
         self._clock = clock
         self._deployment = deployment
-
-    def read(self, instance: str) -> TerminationRecord | None:
-        """Read the record, strongly consistent."""
-        item = self._table.get(record_key(instance))
-        return record_of(item) if item else None
 
     def read_all(self, instances: Iterable[str]) -> Mapping[str, TerminationRecord]:
         """Read the records with BatchGetItem, a hundred at a time."""
@@ -92,78 +82,6 @@ class DynamoClaims:
         )
         return record_of(item) if item else self._present(instance)
 
-    def note(
-        self,
-        instance: str,
-        *,
-        times: Mapping[str, datetime] | None = None,
-        heartbeats: Mapping[str, datetime] | None = None,
-        replacement: Replacement | None = None,
-        offsets: Mapping[SurgeInstance, Settlement] | None = None,
-        node: str | None = None,
-    ) -> None:
-        """Write all values in one write; a repeat changes nothing. Raises ObjectGoneError without a record."""
-        change = Change()
-        _set_times(change, times)
-        for name, at in times_item(heartbeats or {}).items():
-            change.set_in("heartbeats", name, at)
-        if replacement is not None:
-            change.set("replacement", replacement_item(replacement))
-        for surge, settlement in (offsets or {}).items():
-            change.set_in("offsets", surge.key, offset_item(surge, settlement), keep=True)
-        if node is not None:
-            change.set_in("subject", "node", node)
-        if not change.empty:
-            self._write(instance, change)
-
-    def note_attempt(
-        self,
-        instance: str,
-        attempt: int,
-        *,
-        times: Mapping[str, datetime] | None = None,
-        blocked_by: Sequence[str] | None = None,
-        evicted: int = 0,
-    ) -> None:
-        """Write in one conditional write. A repeat changes nothing but `evicted`, a count for people only. Raises
-        ObjectGoneError without a record.
-        """
-        change = Change()
-        _set_times(change, times)
-        if blocked_by is not None:
-            change.set("blockedBy", list(blocked_by))
-        if evicted:
-            change.add("evicted", evicted)
-        if not change.empty:
-            self._write(instance, change, attempt)
-
-    def failed(self, instance: str, why: str) -> None:
-        """Write the failure in one write; a repeat writes the same. Raises ObjectGoneError without a record."""
-        change = Change()
-        change.set("failure", why)
-        self._write(instance, change)
-
-    def saw(self, instance: str, seen: Seen) -> None:
-        """Write the observation in one write; a repeat writes the same. Raises ObjectGoneError without a record."""
-        change = Change()
-        change.set("seen", seen.to_json())
-        self._write(instance, change)
-
-    def surge(self, instance: str, deployment: str, scaled: bool | None) -> None:
-        """Write or remove one entry in one write; a repeat does the same. Raises ObjectGoneError without a record."""
-        change = Change()
-        if scaled is None:
-            change.remove_in("surges", deployment)
-        else:
-            change.set_in("surges", deployment, scaled)
-        self._write(instance, change)
-
-    def plan(self, instance: str, plan: LaunchPlan) -> None:
-        """Write the launch plan in one write; a repeat writes the same. Raises ObjectGoneError without a record."""
-        change = Change()
-        change.set("plan", plan_item(plan))
-        self._write(instance, change)
-
     def close(self, instance: str, *, version: int, outcome: Outcome, now: datetime) -> None:
         """Close it if no cause joined since `version`; closing again with the same version and outcome is a no-op."""
         closed = self._table.update(
@@ -203,15 +121,6 @@ class DynamoClaims:
             values={":now": int(now.timestamp())},
         )
         return written or (there is not None and there.get("by") == mark)
-
-    def _write(self, instance: str, change: Change, attempt: int | None = None) -> None:
-        expression, names, values = change.written()
-        condition = "attribute_exists(pk)"
-        if attempt is not None:
-            condition, values = f"{condition} AND #attempt = :attempt", {**values, ":attempt": attempt}
-        written = self._table.update(record_key(instance), expression, condition=condition, values=values, names=names)
-        if not written and (attempt is None or self.read(instance) is None):
-            raise ObjectGoneError(f"no termination record of {instance}")
 
     def _claim_once(self, subject: Subject, cause: Cause, now: datetime) -> TerminationRecord | None:
         """Claim once; None when another claim was faster. The write comes first: usually there is no record, and a
@@ -255,8 +164,10 @@ class DynamoClaims:
             "SET #status = :open, #open = :termination, #attempt = :next, #namesTaken = :attempt, "
             "#version = #version + :one, "
             "#subject = :subject, #causes.#cause = :cause, #times = :times, #heartbeats = :none, #period = :period, "
-            "#surgePeriod = :surgePeriod, #blockedBy = :unblocked, #evicted = :zero "
-            f"REMOVE #outcome, #token, #expires, #failure, #seen{'' if keeps_launch else ', #replacement, #plan'}",
+            "#surgePeriod = :surgePeriod, #blockedBy = :unblocked, #evicted = :zero, "
+            "#reboots = if_not_exists(#reboots, :none) "
+            "REMOVE #outcome, #token, #expires, #failure, #seen, #boot"
+            f"{'' if keeps_launch else ', #replacement, #plan'}",
             condition="#status = :closed AND #attempt = :attempt",
             names={"#cause": cause.id},
             values={
@@ -283,12 +194,6 @@ class DynamoClaims:
         if record is None:
             raise ObjectGoneError(f"no termination record of {instance}")
         return record
-
-
-def _set_times(change: Change, times: Mapping[str, datetime] | None) -> None:
-    """Set times; those that are set already stay, except the ones in OVERWRITTEN_TIMES."""
-    for name, at in times_item(times or {}).items():
-        change.set_in("times", name, at, keep=name not in OVERWRITTEN_TIMES)
 
 
 def _epoch(moment: datetime) -> int:

@@ -60,6 +60,11 @@ class Ec2Instances:
                             found[raw["InstanceId"]] = raw.get("CapacityReservationId", "")
         return found
 
+    def reboot(self, instance: str) -> None:
+        """Request a reboot with one call, which botocore does not repeat: each one is another reboot."""
+        with aws_call("ec2:RebootInstances", instance):
+            self._clients.get("ec2", retries=False).reboot_instances(InstanceIds=[instance])
+
     def impaired(self) -> Mapping[str, Impairment]:
         """Return impaired instances, with one call for each kind of check, because EC2 joins filters with AND; each
         returns only those that fail it.

@@ -12,6 +12,7 @@ from typing import Any
 from leeward.model.drain_options import DrainOptions
 from leeward.model.group import HookResult
 from leeward.model.instance import CapacityType
+from leeward.model.reboot import Reboot, RebootBy
 from leeward.model.seen import Seen
 from leeward.model.surge_instance import NoOffset, Offset, Settlement, SurgeInstance, SurgeOwner
 from leeward.model.termination import (
@@ -67,6 +68,7 @@ def new_record(subject: Subject, cause: Cause, now: datetime, *, deployment: str
         "heartbeats": {},
         "offsets": {},
         "surges": {},
+        "reboots": {},
         "blockedBy": [],
         "evicted": 0,
     }
@@ -110,8 +112,13 @@ def cause_item(cause: Cause, joined: datetime, *, period: int) -> Item:
             "options": cause.options.to_json() if cause.options else None,
             "surge": surge_item(cause.surge) if cause.surge else None,
             "savesMillionths": None if cause.saves is None else round(cause.saves * MILLION),
+            "reboot": _reboot_item(cause.reboot) if cause.reboot else None,
         }
     )
+
+
+def _reboot_item(reboot: Reboot) -> Item:
+    return {"by": reboot.by.value, "condition": reboot.condition, "status": reboot.status}
 
 
 def replacement_item(replacement: Replacement) -> Item:
@@ -166,6 +173,8 @@ def record_of(item: Mapping[str, Any]) -> TerminationRecord:
         failure=item.get("failure", ""),
         surges=dict(item.get("surges", {})),
         seen=Seen.from_json(item["seen"]) if item.get("seen") else None,
+        boot=item.get("boot", ""),
+        reboots=_instants(item.get("reboots", {})),
     )
 
 
@@ -202,7 +211,12 @@ def _cause_of(id: str, raw: Mapping[str, Any]) -> Cause:
         options=DrainOptions.from_json(raw["options"]) if "options" in raw else None,
         surge=surge_of(raw["surge"]) if "surge" in raw else None,
         saves=raw["savesMillionths"] / MILLION if "savesMillionths" in raw else None,
+        reboot=_reboot_of(raw["reboot"]) if "reboot" in raw else None,
     )
+
+
+def _reboot_of(raw: Mapping[str, Any]) -> Reboot:
+    return Reboot(by=RebootBy(raw["by"]), condition=raw["condition"], status=raw["status"])
 
 
 def _replacement_of(raw: Mapping[str, Any]) -> Replacement:

@@ -224,9 +224,10 @@ class Change:
         """True while nothing is assigned or removed."""
         return not self._values and not self._removes
 
-    def set(self, attribute: str, value: Any) -> None:
-        """Set an attribute."""
-        self._sets.append(f"#{attribute} = {self._value(value)}")
+    def set(self, attribute: str, value: Any, *, keep: bool = False) -> None:
+        """Set an attribute; `keep`: only where there is none yet."""
+        new = self._value(value)
+        self._sets.append(f"#{attribute} = {f'if_not_exists(#{attribute}, {new})' if keep else new}")
 
     def set_in(self, attribute: str, name: str, value: Any, *, keep: bool = False) -> None:
         """Set an entry of a map; `keep`: only where there is none yet."""

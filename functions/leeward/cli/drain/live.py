@@ -121,7 +121,8 @@ def _look(record: TerminationRecord | None) -> tuple[str, bool | None]:
             return f"drained and cordoned, its instance is kept, {record.pods_evicted} pods evicted", True
         if record.outcome is Outcome.TERMINATED:
             return f"gone, {record.pods_evicted} pods evicted", True
-        return f"in service again: {record.failure or 'nothing wants it gone any more'}", False
+        by_reboot = "it was rebooted" if record.outcome is Outcome.REBOOTED else ""
+        return f"in service again: {record.failure or by_reboot or 'nothing wants it gone any more'}", False
     if "retry" in record.times and record.failure:
         return f"failed: {record.failure}; tried again at {format_instant(record.times['retry'])}", False
     phase = next((words for name, words in PHASES.items() if name in record.times), "waiting to begin")

@@ -29,7 +29,7 @@ _BOOKKEEPING = frozenset(
         "EndDisruption",
     }
 )
-_SHOWN_BY_STEPS = frozenset({"DrainBlocked", "PodEvictionFailure", "TerminationCancelled"})
+_SHOWN_BY_STEPS = frozenset({"DrainBlocked", "PodEvictionFailure", "TerminationCancelled", "Rebooting", "Rebooted"})
 _SHOWN_BY_CAUSES = frozenset(
     {
         "SpotInterruption",

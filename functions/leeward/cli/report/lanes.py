@@ -17,7 +17,7 @@ from leeward.model.termination import CauseKind, Outcome, TerminationRecord
 
 _NO_DATE = datetime.min.replace(tzinfo=UTC)
 _OUT_OF_SERVICE = frozenset({CauseKind.UNHEALTHY, CauseKind.STATE_CHANGE})  # before any of Leeward's
-_STAYED = frozenset({Outcome.RETURNED_TO_SERVICE, Outcome.KEPT})
+_STAYED = frozenset({Outcome.RETURNED_TO_SERVICE, Outcome.KEPT, Outcome.REBOOTED})
 _CORDONS = {Machine.UPGRADE: "CordonOldNodes", Machine.DISRUPTION: "TaintNodes"}
 
 # Times of a termination record at which a phase begins: the first eviction, the last pod, EC2's confirmation.

@@ -13,7 +13,7 @@ from leeward.model.execution import Failure, Machine, Step
 from leeward.model.termination import TerminationRecord
 from leeward.model.times import format_instant
 
-PAUSES = frozenset({"WaitForPods", "Settle", "WaitForTheEnd"})  # which end by their time-out
+PAUSES = frozenset({"WaitForPods", "Settle", "WaitForReboot", "WaitForTheEnd"})  # which end by their time-out
 SAID_ONCE = frozenset({"AskForReplacement", "TerminateBeforeDrain", "Terminate", "ReturnNodeToService"})
 LONGEST = 500
 LEAVING = re.compile(r"\d pods? (is|are) terminating")  # as every drain reports

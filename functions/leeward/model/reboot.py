@@ -1,0 +1,33 @@
+"""Reboot in place of a replacement: who makes it, for which condition, and how often a node may be rebooted.
+
+A node counts as rebooted once its kubelet reports another boot id, it is Ready, and the condition is gone."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+MOST_A_DAY = 2  # reboots of one node by Leeward; what a third would be for needs another machine
+DAY = timedelta(days=1)
+BACK_WITHIN = timedelta(minutes=15)  # from the reboot until the node has to be Ready; then it is replaced
+
+
+class RebootBy(StrEnum):
+    """Callers of a reboot. `ec2`: its scheduled event reboots the instance, and the run waits for that."""
+
+    LEEWARD = "leeward"
+    EC2 = "ec2"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reboot:
+    """Reboot that a cause asks for. `condition`, `status`: the Node's condition that it is to end, empty if none is."""
+
+    by: RebootBy
+    condition: str = ""
+    status: str = ""
+
+
+def reboots_of_a_day(reboots: Iterable[datetime], now: datetime) -> int:
+    """Return the number of reboots within the last day."""
+    return sum(now - at < DAY for at in reboots)

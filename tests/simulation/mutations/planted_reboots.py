@@ -1,0 +1,95 @@
+"""Planted builds: conditions of the node monitoring agent, and reboots."""
+
+from tests.simulation.mutations.editing import edit
+from tests.simulation.mutations.plant import Planted
+
+RECONCILE = "leeward.reconcile"
+STEP = "leeward.termination.reboot_step"
+WALKS = ("tests/state_machines/test_reboots.py",)
+
+OF_REBOOTS = (
+    Planted(
+        name="a broken driver on all nodes holds no circuit breaker",
+        story="counts NotReady nodes alone",
+        edits=(
+            edit(
+                f"{RECONCILE}.circuit_breaker.is_unhealthy",
+                "doubtful or any(rule_for(condition, rules) for condition in node.monitored)",
+                "doubtful",
+            ),
+        ),
+        tests=("tests/unit/reconcile/test_unhealthy_nodes.py",),
+    ),
+    Planted(
+        name="a condition that was over at the fresh read ends the node",
+        story="believes the list from the cache",
+        edits=(edit(f"{RECONCILE}.repair._sure", "return verdict.condition in fresh.monitored", "return True"),),
+        tests=("tests/unit/reconcile/test_repair.py",),
+    ),
+    Planted(
+        name="nodes are rebooted in a loop",
+        story="lets every repair reboot, however often that was tried",
+        edits=(
+            edit(
+                f"{RECONCILE}.repair._reboot", "reboots_of_a_day(record.reboots.values(), now) >= MOST_A_DAY", "False"
+            ),
+        ),
+        tests=("tests/unit/reconcile/test_repair.py",),
+    ),
+    Planted(
+        name="the step reboots a third time within a day",
+        story="trusts the claim to have counted",
+        edits=(
+            edit(
+                f"{STEP}._reason_not_to_reboot",
+                "reboots_of_a_day(record.reboots.values(), now) >= MOST_A_DAY",
+                "False",
+            ),
+        ),
+        tests=WALKS,
+    ),
+    Planted(
+        name="a killed step reboots again",
+        story="records the reboot after the request",
+        edits=(
+            edit(f"{STEP}.reboot_or_wait", "if record.rebooting is None:", "if node.boot == record.boot:"),
+            edit(f"{STEP}._reason_not_to_reboot", "if node.boot in record.reboots:", "if False:"),
+            edit(
+                f"{STEP}._request",
+                "if not ports.claims.note_reboot(record.instance, node.boot, now):",
+                "if not (ports.claims.note_reboot(record.instance, node.boot, now) or True):",
+            ),
+        ),
+        tests=WALKS,
+    ),
+    Planted(
+        name="a node is rebooted in an outage",
+        story="asks the circuit breaker when the node is claimed, and not after its drain",
+        edits=(edit(f"{STEP}._request", "if held := _circuit_breaker(record, node, ports):", "if held := '':"),),
+        tests=WALKS,
+    ),
+    Planted(
+        name="a pod that came after the drain is on the node when it reboots",
+        story="trusts the drain",
+        edits=(edit(f"{STEP}._request", "if not plan.drained:", "if False:"),),
+        tests=WALKS,
+    ),
+    Planted(
+        name="a node returns to service before it is Ready",
+        story="takes the new boot id for the end",
+        edits=(edit(f"{STEP}.not_back", "if not node.ready:", "if False:"),),
+        tests=WALKS,
+    ),
+    Planted(
+        name="a node returns to service with the condition that it was rebooted for",
+        story="takes Ready for well",
+        edits=(edit(f"{STEP}.not_back", "if held else", "if False else"),),
+        tests=WALKS,
+    ),
+    Planted(
+        name="a node that does not come back is waited for without an end",
+        story="trusts that every boot ends",
+        edits=(edit(f"{STEP}._await_return", "if now >= requested + BACK_WITHIN:", "if False:"),),
+        tests=WALKS,
+    ),
+)
