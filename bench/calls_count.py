@@ -134,6 +134,7 @@ def _count_ports(world: World, count: Callable[[Made], None], remembered: Callab
     }
     ec2: Operations = {
         "describe": lambda _, ids: _batched("ec2:DescribeInstances", ids, FILTER_VALUES),
+        "scheduled_events": lambda *_: _one("ec2:DescribeInstanceStatus"),
         "reboot": lambda *_: _one("ec2:RebootInstances"),
         "impaired": lambda _: (("ec2:DescribeInstanceStatus", len(CHECKS)),),
     }

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from leeward.model.scheduled_event import ScheduledEvent
 from simulation.asked import Asked, Kind
 from simulation.aws import events
 from simulation.aws.compute import SimInstance
@@ -22,6 +23,7 @@ class Notices:
 
     def __init__(self, fleet: "SimFleet", timeline: Timeline, to: Listeners) -> None:
         self._fleet, self._timeline, self._to = fleet, timeline, to
+        self.scheduled: dict[str, ScheduledEvent] = {}  # by instance, as EC2 lists it
         self._blocks: dict[str, datetime] = {}  # Capacity Block -> its end
 
     def spot_warning(self, member: SimInstance) -> None:

@@ -8,6 +8,7 @@ from leeward.errors import InvalidInputError
 from leeward.model.group import LAUNCHING, Group, HookResult, LifecycleHook, ScalingActivity, may_be_ended
 from leeward.model.impairment import Impairment
 from leeward.model.instance import Instance, cluster_of
+from leeward.model.scheduled_event import ScheduledEvent
 from leeward.model.termination import Replacement
 from simulation.aws.compute import SimGroup, subnet_of
 from simulation.aws.fleet import SimFleet
@@ -40,6 +41,11 @@ class SimInstances:
     def reboot(self, instance: str) -> None:
         """Reboot an instance that runs."""
         self._fleet.reboots.request(self._fleet.instances.get(instance))
+
+    def scheduled_events(self) -> Mapping[str, tuple[ScheduledEvent, ...]]:
+        """Return the scheduled events of instances that run."""
+        running = {m.id for m in self._fleet.instances.values() if m.state == "running"}
+        return {name: (event,) for name, event in self._fleet.notices.scheduled.items() if name in running}
 
     def impaired(self) -> Mapping[str, Impairment]:
         """Return the instances whose system status check fails."""

@@ -45,6 +45,7 @@ TERMINATE = "autoscaling:TerminateInstanceInAutoScalingGroup"
 OPERATIONS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("instances", "describe"): (DESCRIBE_INSTANCES,),
     ("instances", "impaired"): ("ec2:DescribeInstanceStatus",) * len(CHECKS),
+    ("instances", "scheduled_events"): ("ec2:DescribeInstanceStatus",),
     ("instances", "reboot"): ("ec2:RebootInstances",),
     ("network", "subnets"): ("ec2:DescribeSubnets",),
     ("network", "subnets_tagged"): ("ec2:DescribeSubnets",),

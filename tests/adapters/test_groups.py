@@ -1,5 +1,6 @@
 """Auto Scaling and EC2: batches, pages, and which refusals are ordinary answers."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -76,6 +77,24 @@ class TestImpairedInstances:
 def test_a_reboot_is_requested_of_the_one_instance(aws):
     aws.expect("ec2", "reboot_instances", {"InstanceIds": ["i-0abc"]}, {}, retries=False)
     Ec2Instances(aws.clients).reboot("i-0abc")
+
+
+def test_scheduled_events_are_asked_for_with_one_call(aws):
+    codes = ["instance-reboot", "system-reboot", "system-maintenance", "instance-retirement", "instance-stop"]
+    date = datetime(2026, 3, 2, 11, 30, tzinfo=UTC)
+    listed = {
+        "Code": "system-reboot",
+        "Description": "[Canceled] Your instance is rebooted",
+        "InstanceEventId": "instance-event-0d59937288b749b32",
+        "NotBefore": date,
+    }
+    asked = {"Filters": [{"Name": "event.code", "Values": codes}]}
+    found = {"InstanceStatuses": [{"InstanceId": "i-0abc", "Events": [listed]}]}
+    aws.expect("ec2", "describe_instance_status", asked, found)
+    ((event,),) = Ec2Instances(aws.clients).scheduled_events().values()
+    assert (event.id, event.instance, event.starts) == ("instance-event-0d59937288b749b32", "i-0abc", date)
+    assert (event.reboots, event.canceled, event.over) == (True, True, True)
+    assert not replace(event, description="Your instance is rebooted").over
 
 
 class TestCapacityBlocks:

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from leeward.model.impairment import Impairment
 from leeward.model.instance import Instance
+from leeward.model.scheduled_event import ScheduledEvent
 from tests.fakes.calls import Calls
 
 
@@ -20,6 +21,7 @@ class FakeInstances(Calls):
         self.blocks: dict[str, datetime] = {}
         self.reserved: dict[str, str] = {}
         self.rebooted: list[str] = []
+        self.scheduled: dict[str, tuple[ScheduledEvent, ...]] = {}
         self.on_reboot: Callable[[str], None] = lambda _: None
 
     def describe(self, ids: Iterable[str]) -> Mapping[str, Instance]:
@@ -45,6 +47,11 @@ class FakeInstances(Calls):
         self._call("reboot")
         self.rebooted.append(instance)
         self.on_reboot(instance)
+
+    def scheduled_events(self) -> Mapping[str, tuple[ScheduledEvent, ...]]:
+        """What the test put into `scheduled`."""
+        self._call("scheduled_events")
+        return dict(self.scheduled)
 
     def impaired(self) -> Mapping[str, Impairment]:
         """What the test put into `failing`, of instances that run."""

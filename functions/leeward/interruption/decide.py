@@ -31,6 +31,7 @@ from leeward.model.message import (
     deadline_of,
     hook_of,
 )
+from leeward.model.reboot import Reboot, RebootBy, drain_begins
 from leeward.model.termination import Cause, CauseKind
 from leeward.model.times import format_instant
 from leeward.model.zonal_shift import ShiftSource, ZonalShift
@@ -205,7 +206,7 @@ def _action(message: NodeMessage, place: Place) -> tuple[Action, str]:
         case CapacityBlockExpiration(block=block):
             return _capacity_block(message, block, place)
         case ScheduledChange():
-            why = "AWS has scheduled a change of its host"
+            return _scheduled_change(message, place)
         case StateChange(state=state):
             why = f"the instance is {state}"
         case LifecycleTermination():
@@ -223,6 +224,23 @@ def _capacity_block(message: NodeMessage, block: CapacityBlock, place: Place) ->
     if begins > message.at + WARNED_EARLY:
         return Action.NONE, f"{ends}: the minute reconciler begins its drain at {format_instant(begins)}"
     return Action.DRAIN, ends
+
+
+def _scheduled_change(message: ScheduledChange, place: Place) -> tuple[Action, str]:
+    """Drain, unless EC2 reboots the instance later and the policy waits for that: the minute reconciler begins then."""
+    policy = place.policy
+    if not _waits_for_reboot(message, place) or policy is None or message.deadline is None:
+        return Action.DRAIN, f"{place.id}: AWS has scheduled a change of its host"
+    reboots = f"{place.id}: EC2 reboots it at {format_instant(message.deadline)}"
+    begins = drain_begins(message.deadline, policy.drain.longest)
+    if begins > message.at + WARNED_EARLY:
+        return Action.NONE, f"{reboots}: the minute reconciler begins its drain at {format_instant(begins)}"
+    return Action.DRAIN, f"{reboots}, and it returns to service then"
+
+
+def _waits_for_reboot(message: NodeMessage, place: Place) -> bool:
+    waits = place.policy is not None and place.policy.interruption.waits_for_reboot
+    return waits and isinstance(message, ScheduledChange) and message.reboots and message.deadline is not None
 
 
 def _rebalance(place: Place) -> tuple[Action, str]:
@@ -259,6 +277,7 @@ def _claimed(
         hook_ours=hook is not None and answers(hook, place, world),
         state=place.instance.state if confirmed and place.instance else "",
         hook_default=listed(hook, world).default if hook is not None and is_listed(hook, world) else None,
+        reboot=Reboot(by=RebootBy.EC2) if _waits_for_reboot(message, place) else None,
     )
     return NodeDecision(
         instance=place.id,

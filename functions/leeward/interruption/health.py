@@ -15,13 +15,16 @@ FIRST_PAGE = frozenset({"", "1"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthChange:
-    """Scheduled change. `ignored`: why nothing follows; empty for a change of instances of this account."""
+    """Scheduled change. `reboots`: its type says that EC2 boots the instances again. `ignored`: why nothing follows;
+    empty for a change of instances of this account.
+    """
 
     id: str = ""
     instances: tuple[str, ...] = ()
     starts: datetime | None = None
     account: str = ""
     region: str = ""
+    reboots: bool = False
     ignored: str = ""
 
 
@@ -39,6 +42,7 @@ def read(detail: Mapping[str, Any]) -> HealthChange:
         starts=fields.moment(detail.get("startTime")),
         account=fields.optional_text(detail, "affectedAccount"),
         region=fields.optional_text(detail, "eventRegion"),
+        reboots="_REBOOT_" in fields.optional_text(detail, "eventTypeCode"),
         ignored=ignored,
     )
 

@@ -234,6 +234,7 @@ def _scheduled_change(event: Envelope) -> ScheduledChange | NoOp:
     message = ScheduledChange(**event.about(*change.instances, event_id=change.id), deadline=change.starts)
     return replace(
         message,
+        reboots=change.reboots,
         account=change.account or event.account,
         region=change.region or event.region,
     )

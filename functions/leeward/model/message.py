@@ -117,11 +117,14 @@ class CapacityBlockExpiration(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduledChange(Message):
-    """AWS Health event about a change of instances or their hosts. `deadline`: when the change begins."""
+    """AWS Health event about a change of instances or their hosts. `deadline`: when the change begins; `reboots`: EC2
+    boots the instances again.
+    """
 
     kind: ClassVar[Kind] = Kind.SCHEDULED_CHANGE
 
     deadline: datetime | None
+    reboots: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 MOST_A_DAY = 2  # reboots of one node by Leeward; what a third would be for needs another machine
 DAY = timedelta(days=1)
+AHEAD = timedelta(minutes=5)  # for the claim, a cold start and the settling of the empty node
 BACK_WITHIN = timedelta(minutes=15)  # from the reboot until the node has to be Ready; then it is replaced
 
 
@@ -26,6 +27,13 @@ class Reboot:
     by: RebootBy
     condition: str = ""
     status: str = ""
+
+
+def drain_begins(reboot: datetime, drain: timedelta) -> datetime:
+    """Return when the drain begins for a reboot that EC2 makes: `drain`, the longest that it may take, and some minutes
+    before that. A node that is drained earlier serves nothing in between.
+    """
+    return reboot - drain - AHEAD
 
 
 def reboots_of_a_day(reboots: Iterable[datetime], now: datetime) -> int:

@@ -64,6 +64,7 @@ class InterruptionPolicy:
     rebalance: Rebalance = Rebalance.REPLACE
     heartbeat: Heartbeat = Heartbeat()
     hooks: tuple[str, ...] = ()  # existing hooks that Leeward answers
+    waits_for_reboot: bool = False  # systemReboot: wait; a node that EC2 is going to reboot is not replaced
     drain_block_before: timedelta = timedelta(minutes=10)  # before EC2 terminates a Capacity Block's instances
 
 
@@ -80,6 +81,11 @@ class DrainPolicy:
     evict_unmanaged: bool = True
     delete_local_data: bool = True
     surge_single_replicas: bool = False
+
+    @property
+    def longest(self) -> timedelta:
+        """Longest time that a drain may take for its pods."""
+        return max(self.timeout, self.termination_grace_period or self.timeout)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

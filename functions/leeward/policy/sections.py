@@ -69,6 +69,7 @@ def interruption(spec: Section) -> InterruptionPolicy:
             heartbeat=_heartbeat(section),
             hooks=section.texts("hooks"),
             drain_block_before=_capacity_block(section, default),
+            waits_for_reboot=section.choice("systemReboot", default.waits_for_reboot, yes="wait", no="replace"),
         )
 
 

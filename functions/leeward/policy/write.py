@@ -140,6 +140,7 @@ def _interruption(policy: NodePolicy) -> dict[str, Any]:
             "until": format_duration(section.heartbeat.until),
         },
         "capacityBlock": {"drainBefore": format_duration(section.drain_block_before)},
+        "systemReboot": "wait" if section.waits_for_reboot else "replace",
         "hooks": list(section.hooks),
     }
 

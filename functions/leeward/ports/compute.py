@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from leeward.model.instance import Instance
     from leeward.model.instance_type import InstanceType
     from leeward.model.launch import LaunchSettings, LaunchTemplateRef
+    from leeward.model.scheduled_event import ScheduledEvent
     from leeward.model.subnet import Subnet
 
 
@@ -33,6 +34,12 @@ class Instances(Protocol):
     def reboot(self, instance: str) -> None:
         """Request a reboot of the instance. EC2 answers before it begins; each request is another reboot. Raises
         ObjectGoneError.
+        """
+        ...
+
+    def scheduled_events(self) -> Mapping[str, tuple[ScheduledEvent, ...]]:
+        """Return the scheduled events of all running instances of the account and Region, by instance, also those that
+        are over.
         """
         ...
 

@@ -28,6 +28,7 @@ from leeward.reconcile.pauses import keep_pauses
 from leeward.reconcile.records import open_records
 from leeward.reconcile.repair import replace_unhealthy
 from leeward.reconcile.result import ReconcileResult
+from leeward.reconcile.scheduled_events import claim_scheduled_events
 from leeward.reconcile.taints import remove_stale_taints, report_foreign_taints
 from leeward.reconcile.zonal_shifts import announce_shifts, poll_shifts
 from leeward.retry import retry
@@ -70,6 +71,7 @@ WHILE_NODES_ARE_READ: Mapping[str, Pass] = {
 # Also where the API server does not answer.
 WITHOUT_NODES: Mapping[str, Pass] = {
     "capacity blocks": drain_capacity_blocks,
+    "scheduled events": claim_scheduled_events,
     "upgrades": _restore_after_upgrades,
     "maximum sizes": put_back_maximum_sizes,
     "pauses": keep_pauses,

@@ -14,11 +14,12 @@ from typing import Any
 from leeward.errors import AwsUnavailableError, TerminalError, ThrottledError
 from leeward.model.group import LEAVING
 from leeward.model.node import Node
-from leeward.model.reboot import BACK_WITHIN, MOST_A_DAY, Reboot, reboots_of_a_day
+from leeward.model.reboot import BACK_WITHIN, MOST_A_DAY, Reboot, RebootBy, reboots_of_a_day
 from leeward.model.termination import Cause, CauseKind, TerminationRecord
 from leeward.ports import Ports
 from leeward.ports.kubernetes import Kubernetes
 from leeward.termination import decisions
+from leeward.termination.ec2_reboot import Wait, next_step
 from leeward.termination.eviction import plan_now
 from leeward.termination.freshness import Need
 from leeward.termination.instance_state import InstanceState, find_node, read, survey
@@ -46,9 +47,10 @@ def reboot_or_wait(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     node = find_node(record, ports.clusters.kubernetes(record.subject.cluster))
     if node is None:
         return replace(run, next=Next.CANCEL, why="its Node is gone, and with it the boot id that shows a reboot")
-    if record.rebooting is None:
-        return _request(run, situation, node, ports)
-    return _await_return(run, record, wanted, node, ports)
+    if wanted.by is RebootBy.EC2:
+        return _await_ec2(run, record, wanted, node, ports)
+    requested = record.rebooting is not None
+    return _await_return(run, record, wanted, node, ports) if requested else _request(run, situation, node, ports)
 
 
 def _request(run: Run, situation: InstanceState, node: Node, ports: Ports) -> Run:
@@ -104,6 +106,17 @@ def _await_return(run: Run, record: TerminationRecord, wanted: Reboot, node: Nod
     if now >= requested + BACK_WITHIN:
         return _replace(run, record, node, f"{missing} {BACK} min after its reboot", ports)
     return _wait(run, now, requested, missing)
+
+
+def _await_ec2(run: Run, record: TerminationRecord, wanted: Reboot, node: Node, ports: Ports) -> Run:
+    """Compare the node with the one whose drain began. The boot id is noted now where its taint was not written."""
+    if not record.boot:
+        ports.claims.note(record.instance, boot=node.boot)
+    before = record.boot or node.boot
+    events = ports.instances.scheduled_events().get(record.instance, ())
+    wait = Wait(record=record, node=node, before=before, missing=not_back(node, before, wanted), events=events)
+    following = next_step(run, wait, ports.clock.now())
+    return _replace(run, record, node, following.why, ports) if following.next is Next.REPLACE else following
 
 
 def not_back(node: Node, before: str, wanted: Reboot) -> str:

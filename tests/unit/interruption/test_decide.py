@@ -15,11 +15,13 @@ from leeward.model import well_known
 from leeward.model.group import LAUNCHING, HookResult, LifecycleHook
 from leeward.model.instance import CapacityType
 from leeward.model.message import Kind
+from leeward.model.reboot import Reboot, RebootBy
 from leeward.model.termination import CauseKind
-from leeward.policy.document import Rebalance
+from leeward.policy.document import InterruptionPolicy, Rebalance
 from tests.events import event
 from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, a_policy, an_instance, our_hook, pausing, policies
 
+REBOOT = "AWS_EC2_SYSTEM_REBOOT_MAINTENANCE_SCHEDULED"
 NOW = datetime(2026, 3, 2, 10, 0, 5, tzinfo=UTC)
 AT = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
 WAIT_FOR_NODE = LifecycleHook(name="wait-for-node", group=GROUP, transition=LAUNCHING)
@@ -116,6 +118,28 @@ class TestScheduledChanges:
 
     def test_the_cause_carries_the_deadline(self):
         assert decided("scheduled_change").nodes[0].cause.deadline == datetime(2026, 3, 2, 18, 0, tzinfo=UTC)
+
+    @pytest.mark.parametrize(
+        ("minutes", "action"), [(19, Action.DRAIN), (22, Action.DRAIN), (23, Action.NONE), (60 * 24 * 9, Action.NONE)]
+    )
+    def test_a_reboot_that_the_policy_waits_for_drains_shortly_before_it(self, minutes, action):
+        """drain.timeout and five minutes before; the minute reconciler begins a later drain."""
+        waits = replace(a_policy(), interruption=InterruptionPolicy(waits_for_reboot=True))
+        changes = {"detail__startTime": (AT + timedelta(minutes=minutes)).isoformat(), "detail__eventTypeCode": REBOOT}
+        decision = decided("scheduled_change", a_world(written=policies(waits)), **changes)
+        first = decision.nodes[0]
+        assert first.action is action
+        if action is Action.DRAIN:
+            assert first.cause.reboot == Reboot(by=RebootBy.EC2)
+        else:
+            assert "the minute reconciler begins its drain at" in first.reason
+
+    @pytest.mark.parametrize("waits", [True, False])
+    def test_a_retirement_and_by_default_a_reboot_replace_the_node(self, waits):
+        policy = replace(a_policy(), interruption=InterruptionPolicy(waits_for_reboot=waits))
+        code = {} if waits else {"detail__eventTypeCode": REBOOT}
+        decision = decided("scheduled_change", a_world(written=policies(policy)), **code)
+        assert (decision.nodes[0].action, decision.nodes[0].cause.reboot) == (Action.DRAIN, None)
 
     def test_thousands_of_instances_make_no_endless_reason(self):
         entities = [{"entityValue": f"i-{number:x}"} for number in range(5000)]

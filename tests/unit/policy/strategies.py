@@ -136,6 +136,7 @@ interruptions = st.builds(
     InterruptionPolicy,
     enabled=st.booleans(),
     rebalance=st.sampled_from(Rebalance),
+    waits_for_reboot=st.booleans(),
     heartbeat=st.builds(Heartbeat, interval=st.none() | durations(30, 3600), until=durations(60, 172_800)).filter(
         lambda heartbeat: heartbeat.interval is None or heartbeat.interval <= heartbeat.timeout / 2
     ),

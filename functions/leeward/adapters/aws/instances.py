@@ -10,6 +10,7 @@ from leeward.adapters.aws.clients import AwsClients, chunks, pages
 from leeward.adapters.aws.errors import aws_call
 from leeward.model.impairment import IMPAIRED, Impairment
 from leeward.model.instance import Instance
+from leeward.model.scheduled_event import CODES, ScheduledEvent
 from leeward.model.times import as_instant
 
 if TYPE_CHECKING:
@@ -64,6 +65,17 @@ class Ec2Instances:
         """Request a reboot with one call, which botocore does not repeat: each one is another reboot."""
         with aws_call("ec2:RebootInstances", instance):
             self._clients.get("ec2", retries=False).reboot_instances(InstanceIds=[instance])
+
+    def scheduled_events(self) -> Mapping[str, tuple[ScheduledEvent, ...]]:
+        """Return scheduled events, with one paged call that lists only instances that have any."""
+        found: dict[str, tuple[ScheduledEvent, ...]] = {}
+        with aws_call("ec2:DescribeInstanceStatus", "event.code"):
+            arguments = {"Filters": [{"Name": "event.code", "Values": list(CODES)}]}
+            for page in pages(self._clients.get("ec2"), "describe_instance_status", **arguments):
+                for raw in page.get("InstanceStatuses", ()):
+                    name = raw["InstanceId"]
+                    found[name] = tuple(ScheduledEvent.from_json(name, event) for event in raw.get("Events") or ())
+        return found
 
     def impaired(self) -> Mapping[str, Impairment]:
         """Return impaired instances, with one call for each kind of check, because EC2 joins filters with AND; each

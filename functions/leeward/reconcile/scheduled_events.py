@@ -1,0 +1,91 @@
+"""Scheduled events of EC2: their instances are claimed as by AWS Health's message, which may be lost.
+
+EC2 is asked once a minute, as Karpenter asks it. A cause that Health's message has brought has the same date, and is
+not added again. A reboot that the policy waits for (`interruption.systemReboot: wait`) is claimed shortly before its
+date: the node is drained, stays, and returns to service after the reboot."""
+
+from leeward.cluster.state import ClusterState
+from leeward.model.instance import Instance
+from leeward.model.reboot import Reboot, RebootBy, drain_begins
+from leeward.model.scheduled_event import ScheduledEvent
+from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
+from leeward.model.times import format_instant
+from leeward.policy.document import NodePolicy
+from leeward.ports import Ports
+from leeward.reconcile.result import ReconcileResult
+from leeward.termination.decisions import FAR_AHEAD
+from leeward.termination.execution import start, subject_of
+
+
+def claim_scheduled_events(state: ClusterState, ports: Ports, result: ReconcileResult) -> None:
+    """Claim the instances and start what is near; maintenance far ahead is started when the budgets allow it."""
+    if not any(_policy(group.name, state) for group in state.selected):
+        return
+    events = {
+        name: due
+        for name, listed in ports.instances.scheduled_events().items()
+        if (due := [event for event in listed if _is_due(event, state, ports)])
+    }
+    if not events:
+        return
+    records, instances = ports.claims.read_all(sorted(events)), ports.instances.describe(sorted(events))
+    for name, due in sorted(events.items()):
+        instance, record = instances.get(name), records.get(name)
+        for event in due:
+            if instance is not None and not instance.ended and not _is_known(event, record):
+                with result.isolate(name):
+                    result.restarted += _claim(event, instance, state, ports)
+
+
+def _policy(group: str | None, state: ClusterState) -> NodePolicy | None:
+    """Return the policy by which interruptions of the group are handled now, None if they are not."""
+    known = state.groups.get(group) if group is not None else None
+    policy = state.policy_of(known)
+    if policy is None or known is None or not policy.interruption.enabled or not state.policies.settings.interruption:
+        return None
+    return None if state.policies.pauses.everything(known.name) else policy
+
+
+def _policy_of(instance: str, state: ClusterState) -> NodePolicy | None:
+    group = state.group_of_instance(instance)
+    return _policy(group.name, state) if group is not None else None
+
+
+def _is_due(event: ScheduledEvent, state: ClusterState, ports: Ports) -> bool:
+    policy = _policy_of(event.instance, state)
+    if policy is None or event.over or event.starts is None:
+        return False
+    now = ports.clock.now()
+    begins = drain_begins(event.starts, policy.drain.longest) if _waits(event, policy) else now
+    return begins <= now < event.starts
+
+
+def _waits(event: ScheduledEvent, policy: NodePolicy) -> bool:
+    return event.reboots and policy.interruption.waits_for_reboot
+
+
+def _is_known(event: ScheduledEvent, record: TerminationRecord | None) -> bool:
+    """Return whether a cause of the same date has joined, from wherever: Health's message has an id of its own."""
+    causes = record.all_causes if record is not None else ()
+    return any(cause.kind is CauseKind.SCHEDULED_CHANGE and cause.deadline == event.starts for cause in causes)
+
+
+def _claim(event: ScheduledEvent, instance: Instance, state: ClusterState, ports: Ports) -> list[str]:
+    """Return the instance if its termination is under way now. Idempotent: the cause is named by event and date."""
+    now, policy = ports.clock.now(), _policy_of(event.instance, state)
+    if policy is None or event.starts is None:
+        return []
+    group = state.group_of_instance(event.instance)
+    cause = Cause(
+        id=f"{event.id}#from-{event.starts:%Y%m%dT%H%M%S}#{event.instance}",
+        kind=CauseKind.SCHEDULED_CHANGE,
+        at=now,
+        deadline=event.starts,
+        reason=f"{event.instance}: EC2 has scheduled {event.code} for {format_instant(event.starts)}",
+        reboot=Reboot(by=RebootBy.EC2) if _waits(event, policy) else None,
+    )
+    record = ports.claims.claim(subject_of(instance, state.cluster, group=group.name if group else None), cause, now)
+    if record.status is Status.CLOSED or event.starts - now > FAR_AHEAD:
+        return []
+    start(record, ports)
+    return [event.instance]
