@@ -28,6 +28,7 @@ from leeward.errors import InvalidInputError
 from leeward.model.facts import Prices
 from leeward.model.instance import CapacityType
 from leeward.model.node import Node
+from leeward.model.node_repair import NodeRepair
 from leeward.ports import Ports
 from leeward.reconcile.repair_plan import repair_plan
 from leeward.snapshot.cluster import ClusterSnapshot
@@ -80,7 +81,7 @@ def _plan(
     """
     method = earlier.method if earlier is not None else only
     if method is MethodName.UNHEALTHY:
-        plan = repair_plan(snapshot, ports.instances.impaired())
+        plan = repair_plan(snapshot, ports.instances.impaired(), _node_repair(snapshot, ports))
         if earlier is None:
             return plan, ()
         known = {command.nodes for command in earlier.commands}
@@ -90,6 +91,17 @@ def _plan(
     state = PlanningState(snapshot)
     plan = plan_in(state, only=only)
     return plan, wanted_types(state, plan)
+
+
+def _node_repair(snapshot: ClusterSnapshot, ports: Ports) -> dict[str, NodeRepair]:
+    """Return EKS' node auto repair of the selected managed groups; one that cannot be read is left out."""
+    found: dict[str, NodeRepair] = {}
+    for group in snapshot.selected:
+        policy = snapshot.policy_of(group)
+        if group.nodegroup is not None and policy is not None:
+            nodegroup = ports.nodegroups.get(snapshot.cluster, group.nodegroup, policy.template.ttl)
+            found |= {group.name: nodegroup.repair} if nodegroup is not None else {}
+    return found
 
 
 def _group(snapshot: ClusterSnapshot, node: Node) -> str | None:

@@ -12,6 +12,7 @@ from leeward.model.group import Group
 from leeward.model.impairment import Impairment
 from leeward.model.instance import Instance
 from leeward.model.node import Node
+from leeward.model.node_repair import NodeRepair
 from leeward.model.termination import TerminationRecord
 from leeward.model.zonal_shift import NOT_SHIFTED, ZonalShifts
 from leeward.policy.document import ClusterPolicies, NodePolicy
@@ -27,7 +28,8 @@ class ClusterState:
 
     Facets: `node_list`; `claims`: instances with an open termination; `records`: the open records of all clusters, by
     instance; `executions`: names of the open executions of terminations; `disrupted`: instances of the open disruption
-    run; `impaired`: failing status checks, by instance; `shifts`: zonal shifts, none unless they were loaded.
+    run; `impaired`: failing status checks, by instance; `node_repair`: EKS' node auto repair, by managed group;
+    `shifts`: zonal shifts, none unless they were loaded.
     """
 
     cluster: str
@@ -41,6 +43,7 @@ class ClusterState:
     disrupted: Facet[frozenset[str]] = NOT_LOADED
     impaired: Facet[Mapping[str, Impairment]] = NOT_LOADED
     shifts: Facet[ZonalShifts] = NO_SHIFTS
+    node_repair: Facet[Mapping[str, NodeRepair]] = NOT_LOADED
     _group_of: Mapping[str, Group] = field(init=False, repr=False, compare=False)
     _node_of: Mapping[str, Node] = field(init=False, repr=False, compare=False)
     _policy_of: Mapping[str, NodePolicy | None] = field(init=False, repr=False, compare=False)

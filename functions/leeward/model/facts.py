@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from leeward.model.capacity_block import CapacityBlock
 from leeward.model.instance_type import Accelerator, InstanceType
+from leeward.model.node_repair import NodeRepair
 from leeward.model.subnet import Subnet
 from leeward.model.times import format_instant, parse_instant
 from leeward.model.zonal_shift import NOT_SHIFTED, ZonalShifts
@@ -24,6 +25,7 @@ class FactKind(StrEnum):
     TEMPLATES = "templates"
     CAPACITY_BLOCKS = "capacity-blocks"
     ZONAL_SHIFTS = "zonal-shifts"  # kept by the minute reconciler and fn interruption
+    NODE_REPAIR = "node-repair"
 
 
 KEPT_BY_SYNC = tuple(kind for kind in FactKind if kind is not FactKind.ZONAL_SHIFTS)
@@ -169,6 +171,16 @@ def blocks_of(content: Mapping[str, Any]) -> dict[str, CapacityBlock]:
         instance: CapacityBlock(reservation=raw["reservation"], ends=parse_instant(raw["ends"]))
         for instance, raw in content.get("blocks", {}).items()
     }
+
+
+def node_repair_content(groups: Mapping[str, NodeRepair]) -> dict[str, Any]:
+    """Return EKS' node auto repair by managed group, in EKS' own words."""
+    return {"groups": {name: repair.to_json() for name, repair in sorted(groups.items())}}
+
+
+def node_repair_of(content: Mapping[str, Any]) -> dict[str, NodeRepair]:
+    """Parse what `node_repair_content` returns."""
+    return {name: NodeRepair.from_json(raw) for name, raw in content.get("groups", {}).items()}
 
 
 def _template_of(raw: Mapping[str, Any]) -> GroupTemplate:

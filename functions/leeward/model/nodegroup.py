@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from leeward.errors import InvalidInputError
 from leeward.model.node import Taint
+from leeward.model.node_repair import NOT_REPAIRED, NodeRepair
 
 EFFECTS = {
     "NO_SCHEDULE": "NoSchedule",
@@ -43,6 +44,7 @@ class Nodegroup:
     max_unavailable: int | None = None
     max_unavailable_percentage: int | None = None
     strategy: str = ""
+    repair: NodeRepair = NOT_REPAIRED
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -73,6 +75,7 @@ class Nodegroup:
             max_unavailable=rolling.get("maxUnavailable"),
             max_unavailable_percentage=rolling.get("maxUnavailablePercentage"),
             strategy=rolling.get("updateStrategy") or "",
+            repair=NodeRepair.from_json(raw.get("nodeRepairConfig") or {}),
         )
 
 

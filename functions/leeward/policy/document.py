@@ -211,6 +211,7 @@ class RepairPolicy:
     max_unhealthy: int = 20
     max_unhealthy_percent: bool = True
     conditions: tuple[RepairCondition, ...] = DEFAULT_CONDITIONS
+    imports_from_eks: bool = False  # nodeRepairConfig: import; overrides and threshold of a managed group
 
 
 NO_REPAIR = RepairPolicy(enabled=False)

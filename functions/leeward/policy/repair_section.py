@@ -23,6 +23,7 @@ def repair(spec: Section) -> RepairPolicy:
             max_unhealthy=limit,
             max_unhealthy_percent=percent,
             conditions=_conditions(section),
+            imports_from_eks=section.choice("nodeRepairConfig", default.imports_from_eks, yes="import", no="ignore"),
         )
 
 

@@ -207,6 +207,7 @@ def _repair(section: RepairPolicy) -> dict[str, Any]:
         "impairedAfter": format_duration(section.impaired_after),
         "maxUnhealthy": _count_or_share(section.max_unhealthy, percent=section.max_unhealthy_percent),
         "conditions": [_condition(condition) for condition in section.conditions],
+        "nodeRepairConfig": "import" if section.imports_from_eks else "ignore",
     }
 
 

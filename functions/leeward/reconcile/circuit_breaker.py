@@ -11,7 +11,8 @@ from leeward.cluster.facets import known_or
 from leeward.cluster.state import ClusterState
 from leeward.model.node import Node
 from leeward.policy.document import RepairPolicy
-from leeward.policy.repair_conditions import DEFAULT_CONDITIONS, rule_for
+from leeward.policy.repair_conditions import rule_for
+from leeward.reconcile.managed_repair import conditions_of
 
 MIN_NODES_FOR_ZONE_OUTAGE = 2  # in a zone with one node, an outage cannot be distinguished from a broken node
 
@@ -92,8 +93,7 @@ def is_unhealthy(node: Node, state: ClusterState) -> bool:
     """Return whether the node is NotReady, its instance fails a status check, or it has a condition that its policy (or
     the default, for nodes of others) calls unhealthy, however short that has lasted.
     """
-    policy = state.policy_of_node(node)
-    rules = policy.repair.conditions if policy is not None else DEFAULT_CONDITIONS
+    rules = conditions_of(state.group_of(node), state)
     doubtful = not node.ready or node.instance_id in known_or(state.impaired, {})
     return doubtful or any(rule_for(condition, rules) for condition in node.monitored)
 

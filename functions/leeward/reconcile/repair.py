@@ -10,15 +10,17 @@ from datetime import datetime, timedelta
 
 from leeward.cluster.facets import Known, known_or
 from leeward.cluster.state import ClusterState
+from leeward.model.facts import FactKind, node_repair_of
 from leeward.model.node import Node
+from leeward.model.node_repair import NodeRepair
 from leeward.model.reboot import MOST_A_DAY, Reboot, RebootBy, reboots_of_a_day
 from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
 from leeward.policy.document import RepairPolicy
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
-from leeward.ports.compute import Instances
 from leeward.ports.records import Claims
 from leeward.reconcile.circuit_breaker import CircuitBreaker, is_unhealthy
+from leeward.reconcile.managed_repair import rules_of
 from leeward.reconcile.result import ReconcileResult
 from leeward.reconcile.unhealthy_nodes import Act, Verdict, verdicts
 from leeward.termination.execution import start, subject_of
@@ -33,7 +35,7 @@ def replace_unhealthy(state: ClusterState, ports: Ports, result: ReconcileResult
     """Claim and start, one after the other: each repair that is begun counts for the guards of the next pass."""
     if state.policies.pauses.voluntary() or not _repairs_any(state):
         return
-    state = _with_health(state, ports.instances)
+    state = _with_health(state, ports)
     judged = verdicts(state, ports.clock.now())
     for node in sorted(state.nodes, key=lambda node: node.name):
         verdict = judged[node.name]
@@ -50,9 +52,9 @@ def reason_to_wait(node: Node, cluster: str, ports: Ports) -> str:
     nodes = Known(tuple(ports.clusters.kubernetes(cluster).nodes()))
     policies = ports.clusters.policies(cluster)
     state = ClusterState(cluster=cluster, policies=policies, groups=groups, node_list=nodes)
-    state = _with_health(state, ports.instances)
+    state = _with_health(state, ports)
     policy = state.policy_of_node(node)
-    rules = policy.repair if policy is not None else RepairPolicy()
+    rules = rules_of(policy, state.group_of(node), state) if policy is not None else RepairPolicy()
     return CircuitBreaker.of(state).reason_to_wait(node, rules, state)
 
 
@@ -61,10 +63,14 @@ def _repairs_any(state: ClusterState) -> bool:
     return any(policy.repair.enabled for policy in policies if policy is not None)
 
 
-def _with_health(state: ClusterState, instances: Instances) -> ClusterState:
-    """Load what EC2 says of the nodes. It describes only the nodes in doubt."""
+def _with_health(state: ClusterState, ports: Ports) -> ClusterState:
+    """Load what EC2 says of the nodes, and EKS of the managed groups. EC2 describes only the nodes in doubt."""
+    instances, repair = ports.instances, dict[str, NodeRepair]()
+    if any(group.nodegroup is not None for group in state.selected):
+        sheet = ports.catalog.sheet(state.cluster, FactKind.NODE_REPAIR)
+        repair = node_repair_of(sheet.content) if sheet is not None else {}
     impaired = {name: one for name, one in instances.impaired().items() if state.node_of(name) is not None}
-    state = replace(state, impaired=Known(impaired))
+    state = replace(state, impaired=Known(impaired), node_repair=Known(repair))
     suspects = sorted({node.instance_id for node in state.nodes if node.instance_id and is_unhealthy(node, state)})
     return replace(state, instances=instances.describe(suspects) if suspects else {})
 

@@ -10,16 +10,22 @@ from leeward.disruption.command import Command, Decision, MethodName, Plan, Repl
 from leeward.disruption.command import Verdict as PlanVerdict
 from leeward.model.impairment import Impairment
 from leeward.model.node import Node
+from leeward.model.node_repair import NodeRepair
 from leeward.reconcile.unhealthy_nodes import Act, Verdict, verdicts
 from leeward.snapshot.cluster import ClusterSnapshot
 
+EMPTY: Mapping[str, NodeRepair] = {}
 
-def repair_plan(snapshot: ClusterSnapshot, impaired: Mapping[str, Impairment]) -> Plan:
-    """Plan one command for each node that would be repaired now. `impaired`: failing status checks by instance.
+
+def repair_plan(
+    snapshot: ClusterSnapshot, impaired: Mapping[str, Impairment], node_repair: Mapping[str, NodeRepair] = EMPTY
+) -> Plan:
+    """Plan one command for each node that would be repaired now. `impaired`: failing status checks by instance;
+    `node_repair`: EKS' node auto repair by managed group.
 
     A node whose instance is gone is deleted: its group has another already, or is to have fewer.
     """
-    judged = verdicts(replace(snapshot, impaired=Known(impaired)), snapshot.now)
+    judged = verdicts(replace(snapshot, impaired=Known(impaired), node_repair=Known(node_repair)), snapshot.now)
     acting = [name for name, verdict in judged.items() if verdict.acts]
     nodes = {node.name: node for node in snapshot.nodes}
     return Plan(

@@ -20,6 +20,7 @@ from leeward.model.node_owners import disruption_taint_of, foreign
 from leeward.policy.document import NodePolicy, RepairPolicy
 from leeward.policy.repair_conditions import RepairAction, rule_for
 from leeward.reconcile.circuit_breaker import CircuitBreaker
+from leeward.reconcile.managed_repair import left_to_eks, rules_of
 
 IN_SERVICE = "InService"
 LEFT_BEHIND = timedelta(minutes=5)  # the cloud controller removes Nodes of dead instances, usually within a minute
@@ -97,10 +98,11 @@ def _verdict(node: Node, state: ClusterState, breaker: CircuitBreaker, now: date
     kept = next(_why_kept(node, group, state), "")
     if kept:
         return Verdict(act=Act.LEFT, reason=kept)
-    condition = _condition(node, policy.repair, state, now)
+    rules = rules_of(policy, group, state)
+    condition = _condition(node, rules, state, now)
     if condition is None:
         return Verdict(act=Act.LEFT, reason="it is Ready and passes EC2's status checks")
-    return _waiting(condition, now) or _guarded(node, policy, condition, state, breaker, now)
+    return _waiting(condition, now) or _guarded(node, rules, condition, state, breaker, now)
 
 
 def _reason_not_ours(node: Node, group: Group | None, policy: NodePolicy | None) -> Iterator[str]:
@@ -119,6 +121,8 @@ def _why_left(node: Node, group: Group, policy: NodePolicy, state: ClusterState)
         yield shifted
     if not policy.repair.enabled:
         yield f"policy {policy.name} says repair.enabled: false"
+    if eks := left_to_eks(group, state):
+        yield eks
     if node.instance_id in state.claimed:
         yield "a termination of it is under way"
     if node.deleting:
@@ -215,14 +219,14 @@ def _waiting(condition: UnhealthyCondition, now: datetime) -> Verdict | None:
 
 def _guarded(
     node: Node,
-    policy: NodePolicy,
+    rules: RepairPolicy,
     condition: UnhealthyCondition,
     state: ClusterState,
     breaker: CircuitBreaker,
     now: datetime,
 ) -> Verdict:
     lasted = duration_text(now - (condition.since or now))
-    guard = breaker.reason_to_wait(node, policy.repair, state)
+    guard = breaker.reason_to_wait(node, rules, state)
     if guard:
         return Verdict(act=Act.LEFT, reason=f"{condition.sentence} for {lasted}, but {guard}")
     reason = f"{condition.sentence} for {lasted}"

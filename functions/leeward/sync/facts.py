@@ -21,6 +21,7 @@ from leeward.model.facts import (
     Sheet,
     blocks_content,
     cni_content,
+    node_repair_content,
     nodes_content,
     prices_content,
     subnets_content,
@@ -28,6 +29,7 @@ from leeward.model.facts import (
 )
 from leeward.model.group import Group
 from leeward.model.node import Node
+from leeward.model.node_repair import NodeRepair
 from leeward.placement.accounting import CNI_ROLE_TAG
 from leeward.placement.cni import variables_of
 from leeward.placement.scene import closed_zones, cores_by_zone, zone_of
@@ -192,6 +194,19 @@ def _capacity_blocks(used: InUse, _: ClusterFacts, ports: Ports) -> Mapping[str,
     )
 
 
+def _node_repair(used: InUse, _: ClusterFacts, ports: Ports) -> Mapping[str, Any]:
+    """Return EKS' node auto repair of managed groups whose policy repairs; one that cannot be read is left out."""
+    found: dict[str, NodeRepair] = {}
+    for group in used.groups:
+        policy = policy_for(used.policies.policies, group.name, group.tags)
+        if policy is None or not policy.repair.enabled or group.nodegroup is None:
+            continue
+        nodegroup = ports.nodegroups.get(used.cluster, group.nodegroup, policy.template.ttl)
+        if nodegroup is not None:
+            found[group.name] = nodegroup.repair
+    return node_repair_content(found)
+
+
 GATHER: Mapping[FactKind, Gather] = {
     FactKind.TEMPLATES: _templates,  # first: it shows which types are in use
     FactKind.SUBNETS: _subnets,
@@ -199,5 +214,6 @@ GATHER: Mapping[FactKind, Gather] = {
     FactKind.NODES: _nodes,
     FactKind.CNI: _cni,
     FactKind.CAPACITY_BLOCKS: _capacity_blocks,
+    FactKind.NODE_REPAIR: _node_repair,
     FactKind.PRICES: _prices,  # the slowest last
 }

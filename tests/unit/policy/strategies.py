@@ -127,6 +127,7 @@ def repairs(draw):
         impaired_after=impaired,
         max_unhealthy=nodes,
         conditions=draw(conditions),
+        imports_from_eks=draw(st.booleans()),
         max_unhealthy_percent=percent,
     )
 

@@ -149,6 +149,7 @@ def test_a_cluster_that_does_not_answer_stops_neither_hooks_nor_subnets():
         "blue/subnets",
         "blue/instance-types",
         "blue/capacity-blocks",
+        "blue/node-repair",
         "blue/prices",
     ]
     assert synced.warnings == ["blue: nodes: the fake API is down"]
@@ -179,7 +180,8 @@ def test_one_kind_that_is_denied_is_named_and_the_others_are_kept():
     synced = sync_once(system.ports)
     denied = "ec2:DescribeInstanceTypes"
     assert synced.warnings == [f"blue: templates: {denied}", f"blue: instance-types: {denied}"]
-    assert set(synced.facts) == {"blue/subnets", "blue/nodes", "blue/cni", "blue/capacity-blocks", "blue/prices"}
+    kept = {"blue/subnets", "blue/nodes", "blue/cni", "blue/capacity-blocks", "blue/node-repair", "blue/prices"}
+    assert set(synced.facts) == kept
 
 
 def test_facts_older_than_fifteen_minutes_are_stale_and_prices_after_seventy_five():
