@@ -17,6 +17,7 @@
 | PUT health-check | hooksForDeadInstances: whether an instance that died runs its terminate hooks |
 | PUT instances/ID | launchedSecondsAgo: EC2 reports that launch time from now on |
 | PUT status-checks/ID | impaired: system, instance, attached-ebs; secondsAgo?; in ``status_checks`` |
+| PUT scheduled-events/ID | code, inSeconds, description?: EC2's event of an instance; in ``status_checks`` |
 | PUT capacity-blocks/ID | ends, instances, warns?: a Capacity Block, which ends them; in ``capacity_blocks`` |
 | PUT quotas | by code: service quotas of EC2; in ``quotas`` |
 | PUT subnets/ID | freeIps: what others who use the subnet leave free; null: they leave it; in ``subnets`` |

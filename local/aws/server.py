@@ -37,6 +37,7 @@ from local.aws.outbox import Outbox
 from local.aws.pins import check_versions
 from local.aws.prices import Prices
 from local.aws.quotas import Quotas
+from local.aws.reboots import install as install_reboots
 from local.aws.recording import Recording
 from local.aws.requested import Home
 from local.aws.resource_tags import tags_in
@@ -63,6 +64,7 @@ def build(settings: Settings) -> Gateway:
     prices, quotas, blocks = Prices(), Quotas(), CapacityBlocks(outbox, timeline, settings)
     for part in (Tenants(), StatusChecks(), blocks, prices, quotas):
         part.install(control)
+    install_reboots()
     launch_templates.install()
     balancing.install()
     engine, health = Engine(outbox, timeline, journal, pace), autoscaling_patches.HealthSwitch()

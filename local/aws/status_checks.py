@@ -1,6 +1,6 @@
-"""EC2's status checks. A test sets the instances that fail them; all others pass.
+"""EC2's status checks and scheduled events. A test sets the instances that fail checks or have an event.
 
-In moto they always pass, and it ignores the filters over them.
+In moto checks always pass, no instance has an event, and the filters over them are ignored.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ FILTERS = {
     "instance-status.status": "InstanceStatus",
     "attached-ebs-status.status": "AttachedEbsStatus",
 }
+EVENT_CODE = "event.code"
 CHECKS = {"system": "SystemStatus", "instance": "InstanceStatus", "attached-ebs": "AttachedEbsStatus"}
 
 
@@ -29,9 +30,10 @@ class StatusChecks:
 
     def __init__(self) -> None:
         self._failing: dict[str, dict[str, datetime]] = {}
+        self._events: dict[str, dict[str, Any]] = {}
 
     def install(self, control: Control) -> None:
-        """Patch DescribeInstanceStatus and add the route `PUT status-checks/ID`."""
+        """Patch DescribeInstanceStatus and add the routes `PUT status-checks/ID` and `PUT scheduled-events/ID`."""
         expect_parameters("moto", InstanceResponse.describe_instance_status, "self")
 
         def describe_instance_status(response: Any) -> ActionResult:  # moto looks up its actions among plain functions
@@ -39,6 +41,7 @@ class StatusChecks:
 
         replace(InstanceResponse, describe_instance_status=describe_instance_status)
         control.add("PUT", "status-checks/{id}", self._put)
+        control.add("PUT", "scheduled-events/{id}", self._schedule)
 
     def _put(self, request: Request) -> None:
         """Set failing checks: `{"impaired": ["system" / "instance" / "attached-ebs"], "secondsAgo"?}`; an empty list:
@@ -52,15 +55,35 @@ class StatusChecks:
         with model_lock:
             self._failing[request.path["id"]] = {CHECKS[name]: since for name in named}
 
+    def _schedule(self, request: Request) -> None:
+        """Set the event of an instance: `{"code", "inSeconds", "description"?}`; the prefix `[Completed]` or
+        `[Canceled]` of the description ends it. The date of an event that is there stays.
+        """
+        name = request.path["id"]
+        begins = datetime.now(UTC) + timedelta(seconds=float(request.body.get("inSeconds") or 0))
+        with model_lock:
+            known = self._events.get(name, {})
+            self._events[name] = {
+                "InstanceEventId": f"instance-event-{name.removeprefix('i-')}",
+                "Code": request.body["code"],
+                "NotBefore": known.get("NotBefore", begins),
+                "Description": request.body.get("description") or "The instance is scheduled for maintenance",
+            }
+
     def _describe(self, response: Any) -> ActionResult:
         """Describe running instances, by id and by the three filters over checks; EC2 joins filters with AND."""
         asked: Mapping[str, list[str]] = response._filters_from_querystring()
         checks = {FILTERS[name]: values for name, values in asked.items() if name in FILTERS}
-        others = [{"name": name, "values": values} for name, values in asked.items() if name not in FILTERS]
+        codes = asked.get(EVENT_CODE)
+        others = [
+            {"name": name, "values": values} for name, values in asked.items() if name not in {*FILTERS, EVENT_CODE}
+        ]
         ids = response._get_param("InstanceIds", [])
         running = response.ec2_backend.describe_instance_status(ids, False, others)
         found = [self._status(instance) for instance in running]
-        return ActionResult({"InstanceStatuses": [status for status in found if _passes(status, checks.items())]})
+        return ActionResult(
+            {"InstanceStatuses": [one for one in found if _passes(one, checks.items()) and _has_event(one, codes)]}
+        )
 
     def _status(self, instance: Any) -> dict[str, Any]:
         failing = self._failing.get(instance.id, {})
@@ -68,6 +91,7 @@ class StatusChecks:
             "InstanceId": instance.id,
             "AvailabilityZone": instance.placement["zone"] if isinstance(instance.placement, dict) else "",
             "InstanceState": {"Code": 16, "Name": "running"},
+            "Events": [self._events[instance.id]] if instance.id in self._events else [],
         }
         for field in CHECKS.values():
             since = failing.get(field)
@@ -81,3 +105,7 @@ class StatusChecks:
 
 def _passes(status: Mapping[str, Any], checks: Iterable[tuple[str, list[str]]]) -> bool:
     return all(status[field]["Status"] in values for field, values in checks)
+
+
+def _has_event(status: Mapping[str, Any], codes: list[str] | None) -> bool:
+    return codes is None or any(event["Code"] in codes for event in status["Events"])

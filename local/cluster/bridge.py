@@ -11,12 +11,22 @@ import logging
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from copy import deepcopy
 from dataclasses import dataclass, field
 
 from local.cluster.errors import ApiError
-from local.cluster.instances import NEVER_JOIN, NODE_LABEL, NODE_TAINT, SOURCE_TEMPLATE, Instance, InstanceSource
+from local.cluster.instances import (
+    BOOTS,
+    NEVER_JOIN,
+    NEVER_RETURN,
+    NODE_LABEL,
+    NODE_TAINT,
+    SOURCE_TEMPLATE,
+    Instance,
+    InstanceSource,
+)
 from local.cluster.model import Cluster
-from local.cluster.nodes import NodeSpec
+from local.cluster.nodes import NodeSpec, boot_after
 from local.cluster.objects import Obj, condition_of, is_deleting, is_ready, name_of, uid_of
 
 _log = logging.getLogger("leeward.local.cluster")
@@ -27,12 +37,15 @@ _TEMPLATE = "k8s.io/cluster-autoscaler/node-template/"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BridgeSettings:
-    """Seconds: from running to registered, from registered to Ready, from silence to NotReady, and to deletion."""
+    """Seconds: from running to registered, from registered to Ready, from silence to NotReady, and to deletion; of a
+    reboot.
+    """
 
     boot_delay: float = 2.0
     ready_delay: float = 0.5
     notice_delay: float = 0.5
     removal_delay: float = 5.0
+    reboot_delay: float = 3.0
     poll_interval: float = 0.5
 
 
@@ -45,6 +58,8 @@ class _Joined:
     registered: float
     ready: bool = False
     silent_since: float | None = None
+    boots: str = ""  # number of reboots, as its tag says
+    rebooting_since: float | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -84,12 +99,36 @@ class NodeBridge:
             if now - since >= self.settings.boot_delay and NEVER_JOIN not in instance["tags"]:
                 self._register(instance_id, instance, now)
             return
+        if self._reboots(joined, instance, now):
+            return
         if joined.silent_since is not None:  # started again after a stop: the same node comes back
             joined.silent_since, joined.ready, joined.registered = None, False, now
         if not joined.ready and now - joined.registered >= self.settings.ready_delay:
             joined.ready = True
             if self._node(joined) is not None:
                 self.cluster.set_node_ready(joined.node, "True")
+
+    def _reboots(self, joined: _Joined, instance: Instance, now: float) -> bool:
+        """Return whether the instance is rebooting. Its kubelet is silent for a while, then reports another boot id,
+        and conditions of a monitoring agent are gone.
+        """
+        boots = instance["tags"].get(BOOTS, "")
+        if boots != joined.boots:
+            joined.boots, joined.rebooting_since = boots, now
+            if self._node(joined) is not None:
+                self.cluster.set_node_ready(joined.node, "Unknown")
+        if joined.rebooting_since is None:
+            return False
+        if now - joined.rebooting_since < self.settings.reboot_delay or NEVER_RETURN in instance["tags"]:
+            return True
+        joined.rebooting_since, node = None, self._node(joined)
+        if node is not None:
+            booted = deepcopy(node)
+            booted["status"]["nodeInfo"]["bootID"] = boot_after(node)
+            booted["status"]["conditions"] = [one for one in node["status"]["conditions"] if _of_kubelet(one)]
+            self.cluster.update("nodes", booted, subresource="status")
+            self.cluster.set_node_ready(joined.node, "True")
+        return False
 
     def _register(self, instance_id: str, instance: Instance, now: float) -> None:
         present = self._registered_already(instance_id)
@@ -100,7 +139,10 @@ class NodeBridge:
             except ApiError as refusal:
                 _log.warning("instance %s cannot join: %s", instance_id, refusal)
                 return
-        joined = _Joined(node=name_of(present), uid=uid_of(present), registered=now, ready=is_ready(present))
+        boots = instance["tags"].get(BOOTS, "")
+        joined = _Joined(
+            node=name_of(present), uid=uid_of(present), registered=now, ready=is_ready(present), boots=boots
+        )
         self._joined[instance_id] = joined
 
     def _registered_already(self, instance_id: str) -> Obj | None:
@@ -136,6 +178,10 @@ class NodeBridge:
     def _node(self, joined: _Joined) -> Obj | None:
         node = self.cluster.store.find("nodes", joined.node)
         return node if node is not None and uid_of(node) == joined.uid else None
+
+
+def _of_kubelet(condition: Obj) -> bool:
+    return condition["type"] == "Ready" or str(condition["type"]).endswith("Pressure")
 
 
 def node_spec(instance: Instance, *, name: str, version: str) -> NodeSpec:

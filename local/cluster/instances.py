@@ -8,6 +8,8 @@ from typing import Any, NotRequired, Protocol, TypedDict
 from botocore.config import Config
 
 NEVER_JOIN = "local.leeward.dev/never-join"
+BOOTS = "local.leeward.dev/boots"  # number of reboots
+NEVER_RETURN = "local.leeward.dev/never-return"  # from a reboot
 NODE_LABEL = "local.leeward.dev/node-label/"  # + key: labels that EKS gives to the nodes of a managed node group
 NODE_TAINT = "local.leeward.dev/node-taint/"  # + key; the value is VALUE:EFFECT
 SOURCE_TEMPLATE = "local.leeward.dev/source-template"  # ID:VERSION of the user's template that EKS has copied

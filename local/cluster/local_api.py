@@ -8,6 +8,7 @@
 | GET /_local/access-used | what each user was allowed to do, counted |
 | GET, POST, DELETE /_local/faults | an effect (below) and {count, seconds, retryAfter, path, verb, resource} |
 | PUT /_local/nodes/NAME/ready | {"status": "True" / "False" / "Unknown"}: the Ready condition |
+| PUT /_local/nodes/NAME/condition | {type, status, reason}: a condition, as the EKS node monitoring agent writes it |
 | PUT /_local/start-window | {"seconds": 0.8}: 403 for all but the admin and a failing health check, as after a start |
 | POST /_local/compact | forgets watch logs and open `continue` tokens: both answer 410 afterwards |
 
@@ -31,6 +32,8 @@ from local.cluster.faults import Effect, Faults
 from local.cluster.history import FactKind
 from local.cluster.lists import Pager
 from local.cluster.model import Cluster
+from local.cluster.nodes import monitored_condition
+from local.cluster.objects import set_condition
 from local.cluster.paths import truthy
 from local.cluster.rbac import Authorizer
 from local.cluster.resources import BY_PLURAL
@@ -67,6 +70,8 @@ class LocalApi:
         with self.lock:
             if rest.startswith("nodes/") and rest.endswith("/ready"):
                 return json_response(self._node_ready(rest.split("/")[1], method, body))
+            if rest.startswith("nodes/") and rest.endswith("/condition"):
+                return json_response(self._node_condition(rest.split("/")[1], method, body))
             handler = handlers.get(rest)
             if handler is None:
                 raise no_such_path()
@@ -147,6 +152,19 @@ class LocalApi:
         if status not in ("True", "False", "Unknown"):
             raise bad_request(f"status: found {status!r}, expected True, False or Unknown")
         return self.cluster.set_node_ready(name, status)
+
+    def _node_condition(self, name: str, method: str, body: Any) -> Any:
+        _only(method, "PUT")
+        if not isinstance(body, dict) or not all(
+            isinstance(body.get(key), str) for key in ("type", "status", "reason")
+        ):
+            raise bad_request("condition: expected type, status and reason as text")
+        node = self.cluster.get("nodes", name)
+        condition = monitored_condition(
+            kind=body["type"], status=body["status"], reason=body["reason"], now=self.cluster.world.timestamp()
+        )
+        set_condition(node["status"], condition)
+        return self.cluster.update("nodes", node, subresource="status")
 
 
 def _only(method: str, *allowed: str) -> None:
