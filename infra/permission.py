@@ -15,6 +15,7 @@ class Key(StrEnum):
     ONCE = "once#*"  # mark that something was seen or done
     FACTS = "facts#*"  # what fn sync has recorded, by cluster and kind
     BLOCKS = "facts#*#capacity-blocks"  # Capacity Blocks and their ends, by cluster
+    NODE_REPAIR = "facts#*#node-repair"  # EKS' node auto repair of managed groups, by cluster
     SHIFTS = "facts#*#zonal-shifts"  # zonal shifts, by cluster
     RESERVATIONS = "reservations#*"  # addresses of launches, and unavailable pools, by cluster
     MAXIMUM = "maximum#*"  # raised maximum size, by group

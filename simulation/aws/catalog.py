@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from leeward.model.facts import FactKind, Sheet, shifts_of
+from leeward.model.facts import FactKind, Sheet, node_repair_of, shifts_of
+from leeward.model.node_repair import NodeRepair
 from leeward.model.reservation import IpReservation, Pool, Reservations
 from leeward.model.zonal_shift import ZonalShifts
 
@@ -30,6 +31,11 @@ class SimCatalog:
         there = self._sheets.get((cluster, kind))
         if there is None or there.synced <= sheet.synced:
             self._sheets[cluster, kind] = replace(sheet, content=json.loads(json.dumps(sheet.content)))
+
+    def node_repair(self, cluster: str) -> Mapping[str, NodeRepair]:
+        """Return EKS' node auto repair of managed groups as last kept."""
+        sheet = self._sheets.get((cluster, FactKind.NODE_REPAIR))
+        return node_repair_of(sheet.content) if sheet is not None else {}
 
     def zonal_shifts(self, cluster: str) -> ZonalShifts:
         """Return the zonal shifts of the cluster as last kept."""

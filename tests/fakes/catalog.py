@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from leeward.model.facts import FactKind, Sheet
+from leeward.model.node_repair import NodeRepair
 from leeward.model.reservation import IpReservation, Pool, Reservations
 from leeward.model.zonal_shift import ZonalShifts
 from simulation.aws.catalog import SimCatalog
@@ -31,6 +32,11 @@ class FakeCatalog(Calls):
         """The later look stays."""
         self._call("keep")
         self._sheets.keep(cluster, kind, sheet)
+
+    def node_repair(self, cluster: str) -> Mapping[str, NodeRepair]:
+        """As last kept."""
+        self._call("node_repair")
+        return self._sheets.node_repair(cluster)
 
     def zonal_shifts(self, cluster: str) -> ZonalShifts:
         """Shifts as last kept."""

@@ -32,6 +32,7 @@ METHODS = {
     "disruptions.write": [(_PUT, "disruption#blue")],
     "catalog.read": [(_MANY, "facts#blue#nodes")],
     "catalog.sheet": [(_GET, "facts#blue#capacity-blocks")],
+    "catalog.node_repair": [(_GET, "facts#blue#node-repair")],
     "catalog.zonal_shifts": [(_GET, "facts#blue#zonal-shifts")],
     "catalog.keep_zonal_shifts": [(_PUT, "facts#blue#zonal-shifts")],
     "catalog.keep": [(_PUT, "facts#blue#nodes")],

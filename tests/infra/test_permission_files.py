@@ -41,7 +41,6 @@ FUNCTIONS_ALONE = {
     "autoscaling:TerminateInstanceInAutoScalingGroup": "terminations",
     "autoscaling:UpdateAutoScalingGroup": "upgrades and runs",
     "ec2:CreateLaunchTemplateVersion": "upgrades to an image",
-    "ec2:DescribeCapacityReservations": "fn sync and fn interruption",
     "ec2:RebootInstances": "repair",
     "eks:UpdateNodegroupVersion": "upgrades of managed node groups",
     "elasticloadbalancing:DescribeInstanceHealth": "drains",

@@ -9,7 +9,7 @@ from leeward.errors import AccessDeniedError, AwsUnavailableError, ThrottledErro
 from leeward.model.node_condition import NodeCondition
 from leeward.model.reboot import Reboot, RebootBy
 from leeward.model.termination import Cause, CauseKind, Outcome, Status
-from tests.fakes.builders import GROUP, a_group, a_node, a_subject, an_instance
+from tests.fakes.builders import GROUP, ZONE, a_group, a_node, a_subject, an_instance
 from tests.fakes.clock import START
 from tests.state_machines.test_walks import I, a_budget, a_pod, a_system, ended
 from tests.state_machines.walker import KilledError, Walker
@@ -184,6 +184,22 @@ def test_nothing_is_rebooted_while_the_circuit_breaker_is_open():
     walk = Walker(system, before=before).run(I)
     assert (walk.ended, system.instances.rebooted) == ("Cancelled", [])
     assert "every node of zone us-east-1a is unhealthy" in system.kubernetes.events[-1].message
+    assert not machine.node.tainted
+
+
+def test_nothing_is_rebooted_in_a_zone_that_eks_has_shifted_away_from():
+    """The shift begins during the drain."""
+    system = a_system()
+    machine = Machine(system)
+    claim(system)
+
+    def before(state, data):
+        machine(state, data)
+        if state == "Reboot":
+            system.shift(ZONE)
+
+    walk = Walker(system, before=before).run(I)
+    assert (walk.ended, system.instances.rebooted) == ("Cancelled", [])
     assert not machine.node.tainted
 
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
+from leeward.interruption.announced import capacity_block, scheduled_change, waits_for_reboot
 from leeward.interruption.cross_check import AGREES_WITHIN, Contradiction, contradiction
 from leeward.interruption.decision import Action, Decision, NodeDecision, Offering, RecordOutcome
 from leeward.interruption.hooks import answers, hook_verdict, is_listed, listed, switched_off
 from leeward.interruption.world import Place, World
-from leeward.model.capacity_block import CapacityBlock
 from leeward.model.instance import CapacityType
 from leeward.model.message import (
     CapacityBlockExpiration,
@@ -31,16 +31,14 @@ from leeward.model.message import (
     deadline_of,
     hook_of,
 )
-from leeward.model.reboot import Reboot, RebootBy, drain_begins
+from leeward.model.reboot import Reboot, RebootBy
 from leeward.model.termination import Cause, CauseKind
-from leeward.model.times import format_instant
 from leeward.model.zonal_shift import ShiftSource, ZonalShift
-from leeward.policy.document import InterruptionPolicy, Rebalance
+from leeward.policy.document import Rebalance
 from leeward.termination.decisions import FAR_AHEAD
 
 STRONGEST_FIRST = tuple(Action)
 MOST_REASONS = 20  # instances whose reasons the decision repeats; each one's own stands beside it
-WARNED_EARLY = timedelta(minutes=2)  # a warning that comes so much before the drain is due begins it
 UNNAMED = "the instances of its Capacity Block (no snapshot: which they are is not known)"
 STOPPING = frozenset({"stopping", "stopped"})
 
@@ -204,9 +202,9 @@ def _action(message: NodeMessage, place: Place) -> tuple[Action, str]:
         case CapacityReservationInterruption():
             why = "EC2 takes back its capacity reservation two minutes after the warning"
         case CapacityBlockExpiration(block=block):
-            return _capacity_block(message, block, place)
+            return capacity_block(message, block, place)
         case ScheduledChange():
-            return _scheduled_change(message, place)
+            return scheduled_change(message, place)
         case StateChange(state=state):
             why = f"the instance is {state}"
         case LifecycleTermination():
@@ -214,33 +212,6 @@ def _action(message: NodeMessage, place: Place) -> tuple[Action, str]:
         case _:
             assert_never(message)
     return Action.DRAIN, f"{place.id}: {why}"
-
-
-def _capacity_block(message: NodeMessage, block: CapacityBlock, place: Place) -> tuple[Action, str]:
-    """Drain, unless the policy wants to begin later than the warning comes: the minute reconciler begins then."""
-    ends = f"{place.id}: its Capacity Block {block.reservation} ends at {format_instant(block.ends)}"
-    policy = place.policy.interruption if place.policy else InterruptionPolicy()
-    begins = block.drained_from(place.type, policy.drain_block_before)
-    if begins > message.at + WARNED_EARLY:
-        return Action.NONE, f"{ends}: the minute reconciler begins its drain at {format_instant(begins)}"
-    return Action.DRAIN, ends
-
-
-def _scheduled_change(message: ScheduledChange, place: Place) -> tuple[Action, str]:
-    """Drain, unless EC2 reboots the instance later and the policy waits for that: the minute reconciler begins then."""
-    policy = place.policy
-    if not _waits_for_reboot(message, place) or policy is None or message.deadline is None:
-        return Action.DRAIN, f"{place.id}: AWS has scheduled a change of its host"
-    reboots = f"{place.id}: EC2 reboots it at {format_instant(message.deadline)}"
-    begins = drain_begins(message.deadline, policy.drain.longest)
-    if begins > message.at + WARNED_EARLY:
-        return Action.NONE, f"{reboots}: the minute reconciler begins its drain at {format_instant(begins)}"
-    return Action.DRAIN, f"{reboots}, and it returns to service then"
-
-
-def _waits_for_reboot(message: NodeMessage, place: Place) -> bool:
-    waits = place.policy is not None and place.policy.interruption.waits_for_reboot
-    return waits and isinstance(message, ScheduledChange) and message.reboots and message.deadline is not None
 
 
 def _rebalance(place: Place) -> tuple[Action, str]:
@@ -277,7 +248,7 @@ def _claimed(
         hook_ours=hook is not None and answers(hook, place, world),
         state=place.instance.state if confirmed and place.instance else "",
         hook_default=listed(hook, world).default if hook is not None and is_listed(hook, world) else None,
-        reboot=Reboot(by=RebootBy.EC2) if _waits_for_reboot(message, place) else None,
+        reboot=Reboot(by=RebootBy.EC2) if waits_for_reboot(message, place) else None,
     )
     return NodeDecision(
         instance=place.id,

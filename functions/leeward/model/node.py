@@ -1,15 +1,19 @@
 """Nodes of Kubernetes, cut down to what decisions need."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from leeward.model import well_known
 from leeward.model.instance import instance_id_of
-from leeward.model.node_condition import NodeCondition, monitored
 from leeward.model.quantity import CPU, amount
 from leeward.model.times import parse_instant
+
+if TYPE_CHECKING:
+    from leeward.model.node_condition import NodeCondition
 
 LONG_AGO = datetime.min.replace(tzinfo=UTC)  # for objects without a date
 
@@ -68,6 +72,8 @@ class Node:
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
         """Parse a Node of the API or of `kubectl get -o json`."""
+        from leeward.model.node_condition import monitored  # late: a cold start for a spot warning parses no Node
+
         meta, spec = raw["metadata"], raw.get("spec") or {}
         status = raw.get("status") or {}
         conditions = status.get("conditions") or ()

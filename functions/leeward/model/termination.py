@@ -2,17 +2,22 @@
 
 The cluster, the group and the execution hold everything else; losing the table loses no node."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from leeward.model.drain_options import BY_POLICY, DrainOptions
 from leeward.model.group import HookResult
 from leeward.model.instance import CapacityType
-from leeward.model.reboot import Reboot
 from leeward.model.seen import Seen
 from leeward.model.surge_instance import Settlement, SurgeInstance, SurgeOwner
+
+if TYPE_CHECKING:
+    from leeward.model.reboot import Reboot
 
 
 class CauseKind(StrEnum):

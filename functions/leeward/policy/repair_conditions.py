@@ -3,12 +3,16 @@
 The defaults are EKS' node auto repair's: type, wait and action (EKS user guide, "Detect node health issues and enable
 automatic node repair"). EKS reboots for some reasons of AcceleratedHardwareReady; the default replaces for all."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from leeward.model.node_condition import NodeCondition
+if TYPE_CHECKING:
+    from leeward.model.node_condition import NodeCondition
 
 
 class RepairAction(StrEnum):

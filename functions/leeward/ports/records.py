@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from leeward.disruption.record import DisruptionRecord
     from leeward.model.facts import FactKind, Sheet
+    from leeward.model.node_repair import NodeRepair
     from leeward.model.pause import PauseRecord
     from leeward.model.reservation import IpReservation, Pool, Reservations
     from leeward.model.seen import Seen
@@ -209,6 +210,10 @@ class Catalog(Protocol):
 
     def keep(self, cluster: str, kind: FactKind, sheet: Sheet) -> None:
         """Overwrite the sheet, unless one of a later read is there."""
+        ...
+
+    def node_repair(self, cluster: str) -> Mapping[str, NodeRepair]:
+        """Return EKS' node auto repair of the cluster's managed groups, by group, as far as fn sync has read it."""
         ...
 
     def zonal_shifts(self, cluster: str) -> ZonalShifts:

@@ -5,12 +5,12 @@ has heard the kubelets; and read once more past every cache, so that no stale an
 check of EC2 is observed twice as well. A node whose instance is gone needs no second observation: nothing runs there.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from leeward.cluster.facets import Known, known_or
 from leeward.cluster.state import ClusterState
-from leeward.model.facts import FactKind, node_repair_of
 from leeward.model.node import Node
 from leeward.model.node_repair import NodeRepair
 from leeward.model.reboot import MOST_A_DAY, Reboot, RebootBy, reboots_of_a_day
@@ -51,11 +51,12 @@ def reason_to_wait(node: Node, cluster: str, ports: Ports) -> str:
     groups = {group.name: group for group in ports.groups.of_clusters([cluster])}
     nodes = Known(tuple(ports.clusters.kubernetes(cluster).nodes()))
     policies = ports.clusters.policies(cluster)
-    state = ClusterState(cluster=cluster, policies=policies, groups=groups, node_list=nodes)
+    shifts = Known(ports.catalog.zonal_shifts(cluster))
+    state = ClusterState(cluster=cluster, policies=policies, groups=groups, node_list=nodes, shifts=shifts)
     state = _with_health(state, ports)
     policy = state.policy_of_node(node)
     rules = rules_of(policy, state.group_of(node), state) if policy is not None else RepairPolicy()
-    return CircuitBreaker.of(state).reason_to_wait(node, rules, state)
+    return state.why_shifted(state.zone_of(node)) or CircuitBreaker.of(state).reason_to_wait(node, rules, state)
 
 
 def _repairs_any(state: ClusterState) -> bool:
@@ -65,10 +66,10 @@ def _repairs_any(state: ClusterState) -> bool:
 
 def _with_health(state: ClusterState, ports: Ports) -> ClusterState:
     """Load what EC2 says of the nodes, and EKS of the managed groups. EC2 describes only the nodes in doubt."""
-    instances, repair = ports.instances, dict[str, NodeRepair]()
+    instances = ports.instances
+    repair: Mapping[str, NodeRepair] = {}
     if any(group.nodegroup is not None for group in state.selected):
-        sheet = ports.catalog.sheet(state.cluster, FactKind.NODE_REPAIR)
-        repair = node_repair_of(sheet.content) if sheet is not None else {}
+        repair = ports.catalog.node_repair(state.cluster)
     impaired = {name: one for name, one in instances.impaired().items() if state.node_of(name) is not None}
     state = replace(state, impaired=Known(impaired), node_repair=Known(repair))
     suspects = sorted({node.instance_id for node in state.nodes if node.instance_id and is_unhealthy(node, state)})

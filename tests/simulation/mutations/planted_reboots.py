@@ -52,7 +52,7 @@ OF_REBOOTS = (
         name="a killed step reboots again",
         story="records the reboot after the request",
         edits=(
-            edit(f"{STEP}.reboot_or_wait", "if record.rebooting is None:", "if node.boot == record.boot:"),
+            edit(f"{STEP}.reboot_or_wait", "record.rebooting is not None", "node.boot != record.boot"),
             edit(f"{STEP}._reason_not_to_reboot", "if node.boot in record.reboots:", "if False:"),
             edit(
                 f"{STEP}._request",
@@ -91,5 +91,37 @@ OF_REBOOTS = (
         story="trusts that every boot ends",
         edits=(edit(f"{STEP}._await_return", "if now >= requested + BACK_WITHIN:", "if False:"),),
         tests=WALKS,
+    ),
+    Planted(
+        name="a node is rebooted in a zone that EKS has shifted away from",
+        story="asks the circuit breaker alone before the reboot",
+        edits=(edit(f"{RECONCILE}.repair.reason_to_wait", "state.why_shifted(state.zone_of(node)) or", ""),),
+        tests=WALKS,
+    ),
+    Planted(
+        name="an event that EC2 has canceled drains its node",
+        story="reads the code of an event, and not its description",
+        edits=(edit(f"{RECONCILE}.scheduled_events._is_due", "policy is None or event.over or", "policy is None or"),),
+        tests=("tests/unit/reconcile/test_scheduled_events.py",),
+    ),
+    Planted(
+        name="any boot ends the wait for EC2's reboot",
+        story="takes another boot id for the scheduled one",
+        edits=(
+            edit(
+                "leeward.termination.ec2_reboot.next_step",
+                "not wait.missing and (late or not listed)",
+                "not wait.missing",
+            ),
+        ),
+        tests=("tests/state_machines/test_scheduled_reboots.py",),
+    ),
+    Planted(
+        name="a node that EKS repairs is repaired twice",
+        story="does not ask whether EKS repairs the group",
+        edits=(
+            edit(f"{RECONCILE}.unhealthy_nodes._why_left", "if eks := left_to_eks(group, state):", "if eks := '':"),
+        ),
+        tests=("tests/unit/reconcile/test_managed_repair.py",),
     ),
 )

@@ -13,7 +13,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from leeward.adapters.aws.table import Table
-from leeward.model.facts import FactKind, Sheet, shifts_of
+from leeward.model.facts import FactKind, Sheet, node_repair_of, shifts_of
+from leeward.model.node_repair import NodeRepair
 from leeward.model.reservation import IpReservation, Pool, Reservations
 from leeward.model.times import format_instant, parse_instant
 from leeward.model.zonal_shift import ZonalShifts
@@ -52,6 +53,11 @@ class DynamoCatalog:
             condition="attribute_not_exists(pk) OR #synced <= :synced",
             values={":synced": synced},
         )
+
+    def node_repair(self, cluster: str) -> Mapping[str, NodeRepair]:
+        """Read the sheet of EKS' node auto repair with one GetItem."""
+        item = self._table.get(facts_key(cluster, FactKind.NODE_REPAIR))
+        return node_repair_of(_sheet(item).content) if item is not None else {}
 
     def zonal_shifts(self, cluster: str) -> ZonalShifts:
         """Read the sheet of zonal shifts with one GetItem."""

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from leeward.adapters.aws.clients import AwsClients, chunks, pages
 from leeward.adapters.aws.errors import aws_call
-from leeward.model.impairment import IMPAIRED, Impairment
 from leeward.model.instance import Instance
-from leeward.model.scheduled_event import CODES, ScheduledEvent
 from leeward.model.times import as_instant
 
 if TYPE_CHECKING:
+    from leeward.model.impairment import Impairment
+    from leeward.model.scheduled_event import ScheduledEvent
     from leeward.model.subnet import Subnet
 
 FILTER_VALUES = 200  # EC2 takes at most 200 values in one filter
@@ -68,6 +68,8 @@ class Ec2Instances:
 
     def scheduled_events(self) -> Mapping[str, tuple[ScheduledEvent, ...]]:
         """Return scheduled events, with one paged call that lists only instances that have any."""
+        from leeward.model.scheduled_event import CODES, ScheduledEvent  # late: the minute reconciler alone asks
+
         found: dict[str, tuple[ScheduledEvent, ...]] = {}
         with aws_call("ec2:DescribeInstanceStatus", "event.code"):
             arguments = {"Filters": [{"Name": "event.code", "Values": list(CODES)}]}
@@ -81,6 +83,8 @@ class Ec2Instances:
         """Return impaired instances, with one call for each kind of check, because EC2 joins filters with AND; each
         returns only those that fail it.
         """
+        from leeward.model.impairment import IMPAIRED, Impairment  # late, as above
+
         found: dict[str, Impairment] = {}
         for check in CHECKS:
             with aws_call("ec2:DescribeInstanceStatus", check):

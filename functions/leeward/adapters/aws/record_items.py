@@ -5,14 +5,15 @@ keeps the order in which they came and `period` the opening of the record to whi
 for None and for empty. `offsets` is a map from the key of a ledger entry, so that the first settlement is kept by a
 conditional write, to a map of its own; `surge` of a cause is the entry that it requests."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from leeward.model.drain_options import DrainOptions
 from leeward.model.group import HookResult
 from leeward.model.instance import CapacityType
-from leeward.model.reboot import Reboot, RebootBy
 from leeward.model.seen import Seen
 from leeward.model.surge_instance import NoOffset, Offset, Settlement, SurgeInstance, SurgeOwner
 from leeward.model.termination import (
@@ -27,6 +28,9 @@ from leeward.model.termination import (
     TerminationRecord,
 )
 from leeward.model.times import format_instant, parse_instant
+
+if TYPE_CHECKING:
+    from leeward.model.reboot import Reboot
 
 TERMINATION = "termination"  # value of the sparse index's hash key, and first part of a record's key
 ONCE = "once"
@@ -216,6 +220,8 @@ def _cause_of(id: str, raw: Mapping[str, Any]) -> Cause:
 
 
 def _reboot_of(raw: Mapping[str, Any]) -> Reboot:
+    from leeward.model.reboot import Reboot, RebootBy  # late: few records reboot
+
     return Reboot(by=RebootBy(raw["by"]), condition=raw["condition"], status=raw["status"])
 
 

@@ -1,10 +1,12 @@
 """`ports.kubernetes.Kubernetes` for one cluster: paths, preconditions, and the answers that count as done already."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import quote
 
 from leeward.adapters.kubernetes import bodies
@@ -13,7 +15,6 @@ from leeward.adapters.kubernetes.client import ClusterClient
 from leeward.adapters.kubernetes.pod_annotations import PodAnnotations
 from leeward.adapters.kubernetes.workloads import KnownDaemonSets, WorkloadApi
 from leeward.errors import LeewardError, ObjectGoneError, RetryableError, ThrottledError
-from leeward.model.attachment import VolumeAttachment
 from leeward.model.node import (
     Node,
     Taint,
@@ -30,6 +31,9 @@ from leeward.model.node import (
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.ports.kubernetes import Listed
 from leeward.time_budget import TimeBudget
+
+if TYPE_CHECKING:
+    from leeward.model.attachment import VolumeAttachment
 
 CONFLICTS = 8  # of a patch, each followed by a pause and a fresh read
 POD_CONFLICTS = 3  # of an eviction: the next drain step retries, and other pods wait
@@ -129,6 +133,8 @@ class ClusterApi(WorkloadApi):
 
     def attachments(self) -> Sequence[VolumeAttachment]:
         """Read all VolumeAttachments, fresh."""
+        from leeward.model.attachment import VolumeAttachment  # late: read at the end of a drain alone
+
         path = "/apis/storage.k8s.io/v1/volumeattachments"
         return self._client.list(
             Request(verb="list", resource="volumeattachments", path=path), VolumeAttachment.from_json
