@@ -13,6 +13,7 @@ from simulation.journal import Journal
 from simulation.open_index import OpenIndex
 
 CLOCKS_OF_AN_ATTEMPT = frozenset({"draining", "until", "evicting", "unreached", "drained", "moved", "retry"})
+OVERWRITTEN_TIMES = frozenset({"retry", "moved", "missed"})
 KEPT = timedelta(days=7)  # the time-to-live of a closed record
 
 
@@ -86,7 +87,7 @@ class SimClaims:
         node: str | None = None,
         boot: str | None = None,
     ) -> None:
-        """Record progress. Version, causes and status stay; a time that is set stays, except `retry` and `moved`."""
+        """Record progress. Version, causes and status stay; a time that is set stays, but for OVERWRITTEN_TIMES."""
         there = self._present(instance)
         self._put(
             replace(
@@ -220,7 +221,7 @@ class SimClaims:
 
 
 def _with_times(there: TerminationRecord, times: Mapping[str, datetime] | None) -> dict[str, datetime]:
-    kept = there.times.keys() - {"retry", "moved"}
+    kept = there.times.keys() - OVERWRITTEN_TIMES
     return {**there.times, **{name: at for name, at in (times or {}).items() if name not in kept}}
 
 

@@ -251,11 +251,12 @@ def test_notes_are_kept_beside_the_version(claims):
     assert (record.pods_evicted, record.subject.node, record.version) == (5, "node-a", 1)
 
 
-def test_a_time_that_is_set_stays_except_the_time_of_the_next_try(claims):
+def test_a_time_that_is_set_stays_except_those_of_the_last_observation(claims):
     claims.claim(a_subject(), FULL, NOW)
-    claims.note(INSTANCE, times={"draining": NOW, "moved": NOW, "retry": NOW})
-    claims.note(INSTANCE, times={"draining": LATER, "moved": LATER, "retry": LATER, "claimed": LATER})
-    assert claims.read(INSTANCE).times == {"claimed": NOW, "draining": NOW, "moved": LATER, "retry": LATER}
+    claims.note(INSTANCE, times=dict.fromkeys(("draining", "moved", "missed", "retry"), NOW))
+    claims.note(INSTANCE, times=dict.fromkeys(("claimed", "draining", "moved", "missed", "retry"), LATER))
+    kept, overwritten = dict.fromkeys(("claimed", "draining"), NOW), dict.fromkeys(("moved", "missed", "retry"), LATER)
+    assert claims.read(INSTANCE).times == {**kept, **overwritten}
 
 
 def test_an_offset_is_decided_once_and_survives_the_end_of_the_record(claims):

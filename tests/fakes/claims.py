@@ -48,7 +48,7 @@ class FakeClaims(Calls):
             return self._table.begin_attempt(instance, after, taken=taken)
 
     def note(self, instance: str, **what: Any) -> None:
-        """Version, causes and status stay; a time that is set stays, except `retry` and `moved`."""
+        """Version, causes and status stay; a time that is set stays, except `retry`, `moved`, `missed`."""
         with self._lock:
             self._call("note")
             self._table.note(instance, **what)

@@ -9,7 +9,7 @@ from leeward.errors import AccessDeniedError, AwsUnavailableError, ThrottledErro
 from leeward.model.node_condition import NodeCondition
 from leeward.model.reboot import Reboot, RebootBy
 from leeward.model.termination import Cause, CauseKind, Outcome, Status
-from tests.fakes.builders import GROUP, ZONE, a_group, a_node, a_subject, an_instance
+from tests.fakes.builders import a_node, a_subject, an_instance
 from tests.fakes.clock import START
 from tests.state_machines.test_walks import I, a_budget, a_pod, a_system, ended
 from tests.state_machines.walker import KilledError, Walker
@@ -35,6 +35,13 @@ class Machine:
 
     def put(self, **what):
         self.system.kubernetes.by_name[f"node-{I}"] = replace(self.node, **what)
+
+    def with_neighbours(self):
+        """Two healthy nodes, so that a node that is NotReady is no outage."""
+        for name in ("i-0b", "i-0c"):
+            self.system.instances.put(an_instance(name))
+            self.system.kubernetes.put_node(a_node(name))
+        return self
 
     def reboot(self, _):
         self.pods.append([pod.key for pod in self.system.kubernetes.pods_on(self.node.name)])
@@ -87,9 +94,9 @@ def test_a_new_boot_id_alone_returns_no_node_to_service():
 
 
 @pytest.mark.parametrize("machine", [{"back": None}, {"helps": False}], ids=["never back", "still broken"])
-def test_one_that_does_not_come_back_well_is_replaced_after_fifteen_minutes(machine):
+def test_one_that_is_not_back_and_well_after_fifteen_minutes_is_replaced_at_the_second_look(machine):
     system = a_system(pods=[a_pod()])
-    world = Machine(system, **machine)
+    world = Machine(system, **machine).with_neighbours()
     claim(system)
     assert Walker(system, before=world).run(I).ended == "Terminated"
     assert system.instances.rebooted == [I]
@@ -97,7 +104,7 @@ def test_one_that_does_not_come_back_well_is_replaced_after_fifteen_minutes(mach
     assert [instance for instance, _ in system.groups.terminated] == [I]
     (failed,) = [event for event in system.kubernetes.events if event.reason == "RebootFailed"]
     requested = system.claims.records[I].reboots["boot-1"]
-    assert timedelta(minutes=15) <= failed.at - requested < timedelta(minutes=15, seconds=30)
+    assert timedelta(minutes=16) <= failed.at - requested < timedelta(minutes=16, seconds=30)
 
 
 def test_a_step_that_is_killed_after_the_request_reboots_no_second_time():
@@ -170,39 +177,6 @@ def test_a_pod_that_comes_after_the_drain_is_drained_before_the_reboot():
     assert system.kubernetes.done == ["evict shop/web-1"]
 
 
-def test_nothing_is_rebooted_while_the_circuit_breaker_is_open():
-    """Every node of its zone has become NotReady during the drain."""
-    system = a_system()
-    machine = Machine(system)
-    claim(system)
-
-    def before(state, data):
-        machine(state, data)
-        if state == "Reboot":
-            system.kubernetes.put_node(replace(a_node("i-0b"), ready=False, not_ready_since=system.clock.now()))
-
-    walk = Walker(system, before=before).run(I)
-    assert (walk.ended, system.instances.rebooted) == ("Cancelled", [])
-    assert "every node of zone us-east-1a is unhealthy" in system.kubernetes.events[-1].message
-    assert not machine.node.tainted
-
-
-def test_nothing_is_rebooted_in_a_zone_that_eks_has_shifted_away_from():
-    """The shift begins during the drain."""
-    system = a_system()
-    machine = Machine(system)
-    claim(system)
-
-    def before(state, data):
-        machine(state, data)
-        if state == "Reboot":
-            system.shift(ZONE)
-
-    walk = Walker(system, before=before).run(I)
-    assert (walk.ended, system.instances.rebooted) == ("Cancelled", [])
-    assert not machine.node.tainted
-
-
 def rebooted_before(times):
     system = a_system()
     machine = Machine(system)
@@ -261,12 +235,3 @@ def test_an_instance_that_ends_during_its_reboot_is_removed():
 
     assert Walker(system, before=before).run(I).ended == "Terminated"
     assert system.kubernetes.by_name == {}
-
-
-def test_the_breaker_counts_other_nodes_of_the_cluster():
-    system = a_system(group=a_group(GROUP, I, "i-0b"))
-    system.instances.put(an_instance("i-0b"))
-    system.kubernetes.put_node(a_node("i-0b"))
-    machine = Machine(system)
-    claim(system)
-    assert Walker(system, before=machine).run(I).ended == "Rebooted"

@@ -31,7 +31,7 @@ class Ec2(Machine):
     def __init__(self, system, *, reboots=1, story=(), **machine):
         super().__init__(system, **machine)
         self.reboots, self.story = reboots, dict(story)
-        self.put(monitored=())
+        self.with_neighbours().put(monitored=())
         listed(system)
 
     def __call__(self, *_):

@@ -62,7 +62,7 @@ class Claims(Protocol):
         boot: str | None = None,
     ) -> None:
         """Write progress; never touches version, causes or status. `times`, `offsets` and `boot` already set are kept,
-        except the times `retry` and `moved`. Raises ObjectGoneError.
+        except the times `retry`, `moved` and `missed`. Raises ObjectGoneError.
         """
         ...
 

@@ -2,13 +2,13 @@
 
 Idempotent: the boot id that the reboot ends is recorded before the request, by a conditional write, so a step that is
 repeated or killed requests no second one. A reboot whose request was lost looks like one that the node did not survive:
-the node is replaced. Facts that are older than the drain decide nothing: the pods and the circuit breaker are read
-again before the request."""
+the node is replaced. Facts that are older than the drain decide nothing: condition, pods and circuit breaker are read
+again before the request, and before the replacement of a node that does not come back."""
 
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from leeward.errors import AwsUnavailableError, TerminalError, ThrottledError
@@ -27,6 +27,9 @@ from leeward.termination.run import Next, Run
 
 LIMIT = f"it was rebooted {MOST_A_DAY} times within a day"
 BACK = int(BACK_WITHIN.total_seconds() // 60)
+MISSED = "missed"  # a key in the record's times: the last look at which the node was overdue
+LOOKS_AGAIN = timedelta(seconds=60)  # a kubelet that lost its API server has reported long before
+LOOKED = timedelta(minutes=3)  # a look before that says nothing: the API server may have been away since
 
 
 def reboot_or_wait(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
@@ -60,9 +63,10 @@ def _request(run: Run, situation: InstanceState, node: Node, ports: Ports) -> Ru
     plan = plan_now(node, situation, record.times.get("draining", now), kubernetes, ports)
     if not plan.drained:
         return replace(run, next=Next.DRAIN, why="a pod that has to leave is on it again")
-    if against := _reason_not_to_reboot(record, node, now):
+    over = _over(record, node)
+    if not over and (against := _reason_not_to_reboot(record, node, now)):
         return _replace(run, record, node, against, ports)
-    if held := _circuit_breaker(record, node, ports):
+    if held := over or _circuit_breaker(record, node, ports):
         return replace(run, next=Next.CANCEL, why=f"not rebooted: {held}"[:500])
     if not ports.claims.note_reboot(record.instance, node.boot, now):
         return _wait(run, now, now, "its reboot has been requested")
@@ -77,6 +81,14 @@ def _request(run: Run, situation: InstanceState, node: Node, ports: Ports) -> Ru
     message = f"Leeward has drained this node and reboots it; if it is not back within {BACK} min it is replaced"
     kubernetes.event(node, reason="Rebooting", message=message, warning=False, now=now)
     return _wait(run, now, now, "reboot requested")
+
+
+def _over(record: TerminationRecord, node: Node) -> str:
+    """Return that the condition of the reboot is gone, empty while the node has it, or if the reboot is for none."""
+    wanted = record.reboot
+    if wanted is None or not wanted.condition or _still_unhealthy(node, wanted):
+        return ""
+    return f"{wanted.condition} is no longer {wanted.status}"
 
 
 def _reason_not_to_reboot(record: TerminationRecord, node: Node, now: datetime) -> str:
@@ -104,7 +116,7 @@ def _await_return(run: Run, record: TerminationRecord, wanted: Reboot, node: Nod
         why = f"rebooted in {int((now - requested).total_seconds())} s: it is Ready with a new boot id"
         return replace(run, next=Next.REBOOTED, why=why)
     if now >= requested + BACK_WITHIN:
-        return _replace(run, record, node, f"{missing} {BACK} min after its reboot", ports)
+        return _give_up(run, record, node, f"{missing} {BACK} min after its reboot", ports)
     return _wait(run, now, requested, missing)
 
 
@@ -116,7 +128,7 @@ def _await_ec2(run: Run, record: TerminationRecord, wanted: Reboot, node: Node, 
     events = ports.instances.scheduled_events().get(record.instance, ())
     wait = Wait(record=record, node=node, before=before, missing=not_back(node, before, wanted), events=events)
     following = next_step(run, wait, ports.clock.now())
-    return _replace(run, record, node, following.why, ports) if following.next is Next.REPLACE else following
+    return _give_up(run, record, node, following.why, ports) if following.next is Next.REPLACE else following
 
 
 def not_back(node: Node, before: str, wanted: Reboot) -> str:
@@ -127,8 +139,28 @@ def not_back(node: Node, before: str, wanted: Reboot) -> str:
         return "it has no new boot id"
     if not node.ready:
         return "it is NotReady"
-    held = any((one.type, one.status) == (wanted.condition, wanted.status) for one in node.monitored)
-    return f"{wanted.condition} is still {wanted.status}" if held else ""
+    return f"{wanted.condition} is still {wanted.status}" if _still_unhealthy(node, wanted) else ""
+
+
+def _still_unhealthy(node: Node, wanted: Reboot) -> bool:
+    return any((one.type, one.status) == (wanted.condition, wanted.status) for one in node.monitored)
+
+
+def _give_up(run: Run, record: TerminationRecord, node: Node, why: str, ports: Ports) -> Run:
+    """Replace a node that does not come back, at the second of two looks in a row: an API server that has been away
+    shows an old state first. Wait while the circuit breaker is open: the node is drained, and serves nothing.
+    """
+    now, missed = ports.clock.now(), record.times.get(MISSED)
+    waiting = replace(run, next=Next.WAIT, pause=int(LOOKS_AGAIN.total_seconds()))
+    if missed is None or now - missed > LOOKED:
+        ports.claims.note(record.instance, times={MISSED: now})
+        return replace(waiting, why=f"{why}; seen once")
+    if now - missed < LOOKS_AGAIN:
+        return replace(waiting, why=f"{why}; seen a moment ago")
+    if held := _circuit_breaker(record, node, ports):
+        pause = decisions.pause_seconds(waited=now - record.times.get("claimed", now), now=now)
+        return replace(waiting, pause=pause, why=f"{why}, not replaced: {held}"[:500])
+    return _replace(run, record, node, why, ports)
 
 
 def _wait(run: Run, now: datetime, since: datetime, why: str) -> Run:

@@ -6,6 +6,7 @@ from tests.simulation.mutations.plant import Planted
 RECONCILE = "leeward.reconcile"
 STEP = "leeward.termination.reboot_step"
 WALKS = ("tests/state_machines/test_reboots.py",)
+DOUBTS = ("tests/state_machines/test_reboots_in_doubt.py",)
 
 OF_REBOOTS = (
     Planted(
@@ -65,8 +66,8 @@ OF_REBOOTS = (
     Planted(
         name="a node is rebooted in an outage",
         story="asks the circuit breaker when the node is claimed, and not after its drain",
-        edits=(edit(f"{STEP}._request", "if held := _circuit_breaker(record, node, ports):", "if held := '':"),),
-        tests=WALKS,
+        edits=(edit(f"{STEP}._request", "held := over or _circuit_breaker(record, node, ports)", "held := over"),),
+        tests=DOUBTS,
     ),
     Planted(
         name="a pod that came after the drain is on the node when it reboots",
@@ -93,10 +94,28 @@ OF_REBOOTS = (
         tests=WALKS,
     ),
     Planted(
+        name="a node whose API server was away is replaced for a reboot that it has survived",
+        story="gives up at the first look past the deadline",
+        edits=(edit(f"{STEP}._await_return", "return _give_up(", "return _replace("),),
+        tests=DOUBTS,
+    ),
+    Planted(
+        name="a node that does not come back in an outage is replaced",
+        story="asks the circuit breaker before the reboot alone",
+        edits=(edit(f"{STEP}._give_up", "if held := _circuit_breaker(record, node, ports):", "if held := '':"),),
+        tests=DOUBTS,
+    ),
+    Planted(
+        name="a node that is well again is rebooted",
+        story="trusts the condition of the claim",
+        edits=(edit(f"{STEP}._request", "over = _over(record, node)", "over = ''"),),
+        tests=DOUBTS,
+    ),
+    Planted(
         name="a node is rebooted in a zone that EKS has shifted away from",
         story="asks the circuit breaker alone before the reboot",
         edits=(edit(f"{RECONCILE}.repair.reason_to_wait", "state.why_shifted(state.zone_of(node)) or", ""),),
-        tests=WALKS,
+        tests=DOUBTS,
     ),
     Planted(
         name="an event that EC2 has canceled drains its node",

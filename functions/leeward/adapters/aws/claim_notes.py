@@ -22,7 +22,7 @@ from leeward.model.surge_instance import Settlement, SurgeInstance
 from leeward.model.termination import LaunchPlan, Replacement, Status, TerminationRecord
 from leeward.model.times import format_instant
 
-OVERWRITTEN_TIMES = {"retry", "moved"}
+OVERWRITTEN_TIMES = {"retry", "moved", "missed"}
 
 
 class ClaimNotes:
