@@ -9,9 +9,9 @@ from leeward.policy.document import Rebalance
 from local.cluster.nodes import NodeSpec, node_object
 from simulation.asked import Asked, Kind
 from simulation.aws.compute import IN_SERVICE, SimGroup, SimInstance
+from simulation.broken_hardware import FAILS_EVERY, REBOOTS_EVERY, BrokenHardware
 from simulation.features import Feature, alarm_of
 from simulation.foreign_taints import OTHER_DEPLOYMENT, tainted_by_others
-from simulation.hosts import fail
 from simulation.image_aliases import DENIED_EVERY, MOVES_EVERY, ImageAliases
 from simulation.managed_fleet import manage_some
 from simulation.owners import set_desired, terminate
@@ -22,7 +22,7 @@ from simulation.zonal_shifts import SHIFTS_EVERY, ZonalShifts
 UNINITIALIZED = {"key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule"}
 PROVIDER_AFTER = (2.0, 40.0)  # seconds from a node's registration until the cloud controller knows it
 STANDBY_EVERY, STANDBY_FOR = 1200.0, 2400.0
-ILL_EVERY, ILL_FOR, FAILS_EVERY = 900.0, 1200.0, 700.0
+ILL_EVERY, ILL_FOR = 900.0, 1200.0
 RARER = 20.0  # times as long a pause in a world that lasts weeks
 REWRITTEN_EVERY = 1200.0
 SCALER = "a scaling policy"
@@ -68,8 +68,10 @@ class Equipment:
         self._every(ILL_EVERY, self._fall_ill)
 
     def conditions(self) -> None:
-        """Let hardware and kernels of nodes fail while their kubelets stay Ready."""
-        self._every(FAILS_EVERY, self._fail)
+        """Let hardware and kernels of nodes fail while their kubelets stay Ready, and EC2 schedule reboots."""
+        hardware = BrokenHardware(self._world, Random(f"{self._world.seed}/{Feature.CONDITIONS}"))
+        self._every(FAILS_EVERY, hardware.fail)
+        self._every(REBOOTS_EVERY, hardware.schedule)
 
     def policies_change(self) -> None:
         """Deploy other policies now and then."""
@@ -156,13 +158,6 @@ class Equipment:
         self._world.cluster.set_node_ready(member.node, "Unknown")
         if self._random.random() < 0.4:
             self._world.timeline.after(self._random.uniform(30, ILL_FOR), lambda: self._recover(member), "recovers")
-
-    def _fail(self) -> None:
-        member = self._one()
-        if member is not None and self._world.cluster.store.find("nodes", member.node) is not None:
-            kind = self._random.choice(("AcceleratedHardwareReady", "AcceleratedHardwareReady", "KernelReady"))
-            fail(self._world.cluster, member.node, kind)
-            self._world.say(f"{kind} of {member.id} becomes False")
 
     def _recover(self, member: SimInstance) -> None:
         if not member.gone and self._world.cluster.store.find("nodes", member.node) is not None:

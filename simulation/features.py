@@ -210,13 +210,16 @@ def _repair(policy: NodePolicy, random: Random) -> NodePolicy:
 
 
 def _conditions(policy: NodePolicy, random: Random) -> NodePolicy:
-    """Let broken hardware be rebooted soon, and a broken kernel be replaced."""
+    """Let broken hardware be rebooted soon, and a broken kernel be replaced. Half wait for the reboots of EC2."""
     soon = timedelta(minutes=random.choice((2, 5)))
     conditions = (
         RepairCondition(type="AcceleratedHardwareReady", after=soon, action=RepairAction.REBOOT),
         RepairCondition(type="KernelReady", after=soon),
     )
-    return replace(policy, repair=replace(policy.repair, conditions=conditions))
+    most = random.choice((policy.repair.max_unhealthy, 60))
+    limits = replace(policy.repair, max_unhealthy=most, max_unhealthy_percent=True)
+    waits = replace(policy.interruption, waits_for_reboot=random.random() < 0.5)
+    return replace(policy, repair=replace(limits, conditions=conditions), interruption=waits)
 
 
 def _budgets(policy: NodePolicy, random: Random) -> NodePolicy:

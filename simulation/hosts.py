@@ -23,6 +23,13 @@ def fail(cluster: Cluster, name: str, kind: str) -> None:
     cluster.update("nodes", node, subresource="status")
 
 
+def heal(cluster: Cluster, name: str, kind: str) -> None:
+    """Take such a condition back, as the agent does for what is over."""
+    node = cluster.get("nodes", name)
+    node["status"]["conditions"] = [one for one in node["status"]["conditions"] if one["type"] != kind]
+    cluster.update("nodes", node, subresource="status")
+
+
 class Hosts:
     """Hosts of all clusters. `scene_of`: the cluster of an instance; `labels`: with which its node registers."""
 

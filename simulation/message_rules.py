@@ -90,7 +90,8 @@ def _called_for(message: Mapping[str, Any], view: WorldView) -> Iterator[tuple[s
             yield from _selected(message["id"], detail["instance-id"], view)
         case "AWS Health Event":
             for entity in detail["affectedEntities"]:
-                yield from _selected(detail["eventArn"], entity["entityValue"], view)
+                if not ("_REBOOT_" in detail["eventTypeCode"] and _waits(entity["entityValue"], view)):
+                    yield from _selected(detail["eventArn"], entity["entityValue"], view)
         case "EC2 Instance-terminate Lifecycle Action":
             group, hook, instance = (
                 detail[key] for key in ("AutoScalingGroupName", "LifecycleHookName", "EC2InstanceId")
@@ -110,6 +111,12 @@ def _replaces(instance: str, view: WorldView) -> bool:
     if group is None or policy is None:
         return False
     return policy.interruption.rebalance is Rebalance.REPLACE and not group.capacity_rebalance
+
+
+def _waits(instance: str, view: WorldView) -> bool:
+    """Return whether the policy waits for reboots of EC2, of which the minute reconciler claims those that are near."""
+    policy = policy_of(view, group_of(view, instance))
+    return policy is not None and policy.interruption.waits_for_reboot
 
 
 def _known(cause: str, instance: str, view: WorldView) -> bool:

@@ -71,12 +71,14 @@ def state_change(id_: str, instance: str, state: str, now: datetime) -> Event:
     return event(id_, "aws.ec2", "EC2 Instance State-change Notification", now, detail)
 
 
-def maintenance(id_: str, instance: str, now: datetime, starts: datetime) -> Event:
-    """Build the AWS Health event of a host that is retired at `starts`."""
+def maintenance(
+    id_: str, instance: str, now: datetime, starts: datetime, code: str = "AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED"
+) -> Event:
+    """Build the AWS Health event of a host that is retired at `starts`, or of another scheduled change."""
     detail = {
-        "eventArn": f"arn:aws:health:{REGION}::event/EC2/AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED/{id_}",
+        "eventArn": f"arn:aws:health:{REGION}::event/EC2/{code}/{id_}",
         "service": "EC2",
-        "eventTypeCode": "AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED",
+        "eventTypeCode": code,
         "eventTypeCategory": "scheduledChange",
         "startTime": format_datetime(starts.replace(microsecond=0), usegmt=True),
         "endTime": format_datetime(starts.replace(microsecond=0) + timedelta(hours=2), usegmt=True),

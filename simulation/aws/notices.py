@@ -1,10 +1,11 @@
 """Notices of AWS about instances: spot and reservation warnings, rebalance recommendations, maintenance."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from leeward.model.scheduled_event import ScheduledEvent
+from leeward.model.scheduled_event import CANCELED, COMPLETED, ScheduledEvent
 from simulation.asked import Asked, Kind
 from simulation.aws import events
 from simulation.aws.compute import SimInstance
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from simulation.aws.fleet import SimFleet
 
 SPOT_NOTICE = 120.0
+SYSTEM_REBOOT = "AWS_EC2_SYSTEM_REBOOT_MAINTENANCE_SCHEDULED"
 BLOCK_WARNS, BLOCK_TERMINATES = 600.0, 1800.0  # seconds: the warning before the end of instances, that before the end
 
 
@@ -97,3 +99,19 @@ class Notices:
         self._to.asked(Asked(at=now.timestamp(), instance=member.id, kind=Kind.MAINTENANCE, key=arn, takes=starts))
         self._to.emit(event)
         return arn
+
+    def reboot(self, member: SimInstance, starts: float, *, lost: bool) -> None:
+        """Schedule a reboot, which EC2 lists; `lost`: AWS Health's message about it never comes."""
+        now, begins = self._timeline.instant(), datetime.fromtimestamp(starts, UTC).replace(microsecond=0)
+        name = f"instance-event-{self._fleet.emit_id()}"
+        self.scheduled[member.id] = ScheduledEvent(id=name, instance=member.id, code="system-reboot", starts=begins)
+        self._to.asked(
+            Asked(at=now.timestamp(), instance=member.id, kind=Kind.MAINTENANCE, key=name, takes=begins.timestamp())
+        )
+        if not lost:
+            self._to.emit(events.maintenance(self._fleet.emit_id(), member.id, now, begins, SYSTEM_REBOOT))
+
+    def reboot_over(self, member: SimInstance, *, canceled: bool) -> None:
+        """List the reboot as completed, or canceled."""
+        prefix = CANCELED if canceled else COMPLETED
+        self.scheduled[member.id] = replace(self.scheduled[member.id], description=f"{prefix} The host is rebooted")

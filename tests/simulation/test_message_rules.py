@@ -9,7 +9,7 @@ import pytest
 from leeward.model.group import TERMINATING, LifecycleHook
 from leeward.model.termination import Cause, CauseKind
 from leeward.policy.document import InterruptionPolicy, Rebalance
-from simulation.aws import events
+from simulation.aws import events, notices
 from simulation.aws.queue import DeadLetter
 from simulation.invariants import Rule
 from simulation.message_rules import REDRIVEN
@@ -90,6 +90,14 @@ def test_a_rebalance_recommendation_asks_only_where_the_policy_replaces(world, c
     world.policies = policies(replace(a_policy(), interruption=InterruptionPolicy(rebalance=setting)))
     acknowledge(world, events.rebalance("e-1", INSTANCE, START))
     assert checker.after_event(world) == []
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_reboot_of_ec2_asks_only_where_the_policy_does_not_wait_for_it(world, checker, waits):
+    world.policies = policies(replace(a_policy(), interruption=InterruptionPolicy(waits_for_reboot=waits)))
+    reboot = events.maintenance("e-1", INSTANCE, START, START + timedelta(hours=1), notices.SYSTEM_REBOOT)
+    acknowledge(world, reboot)
+    assert rules(checker.after_event(world)) == ([] if waits else [Rule.CAUSE])
 
 
 def test_a_group_with_capacity_rebalance_replaces_by_itself(world, checker):

@@ -84,7 +84,7 @@ OF_REBOOTS = (
     Planted(
         name="a node returns to service with the condition that it was rebooted for",
         story="takes Ready for well",
-        edits=(edit(f"{STEP}.not_back", "if held else", "if False else"),),
+        edits=(edit(f"{STEP}.not_back", "if _still_unhealthy(node, wanted) else", "if False else"),),
         tests=WALKS,
     ),
     Planted(

@@ -51,6 +51,25 @@ OF_RECONCILER = (
         scenario=with_features(Feature.NO_FAULTS, Feature.CONDITIONS, hours=2),
     ),
     Mutation(
+        name="nodes are rebooted in a loop",
+        story="reboots again what a reboot has not healed, and counts none of them",
+        breaks=edited(
+            edit(
+                "leeward.termination.reboot_step._await_return",
+                'return _give_up(run, record, node, f"{missing} {BACK} min after its reboot", ports)',
+                "return _request(run, survey(record, ports, Need.WORK), node, ports)",
+            ),
+            edit(
+                "leeward.termination.reboot_step._reason_not_to_reboot",
+                'LIMIT if reboots_of_a_day(record.reboots.values(), now) >= MOST_A_DAY else ""',
+                '""',
+            ),
+        ),
+        rules=frozenset({Rule.REBOOTS}),
+        scenario=with_features(Feature.NO_FAULTS, Feature.CONDITIONS, hours=3, per_hour=4),
+        seed=7,
+    ),
+    Mutation(
         name="a malformed message fails its batch for ever",
         story="lets the parser's error fly",
         breaks=edited(
