@@ -11,7 +11,8 @@ from leeward.disruption import steps as disruptions
 from leeward.disruption.controller import decide_once
 from leeward.disruption.run import DisruptionRun
 from leeward.errors import LeewardError, UnexpectedError
-from leeward.interruption.batch import Record, process_batch
+from leeward.interruption.batch import Record
+from leeward.interruption.origins import process_by_origin
 from leeward.interruption.redelivery import redeliver_soon
 from leeward.isolation import Executor, in_turn
 from leeward.ports import Ports
@@ -60,7 +61,7 @@ def interruption(
         )
         for message in batch
     ]
-    result = process_batch(records, bounded("interruption", ports), each=each)
+    result = process_by_origin(records, bounded("interruption", ports), each=each)
     redeliver_soon(result, ports)
     for one in result.results:
         defects.extend(word for word in (one.decision.reason, *one.warnings) if UNEXPECTED in word)

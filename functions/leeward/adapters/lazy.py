@@ -97,11 +97,11 @@ def group_changes_of(clients: AwsClients) -> GroupChanges:
     return AutoScalingGroupChanges(clients)
 
 
-def maxima_of(table: Table) -> Maxima:
-    """Build the store of raised maximum sizes."""
+def maxima_of(table: Table, scope: str = "") -> Maxima:
+    """Build the store of raised maximum sizes of the groups of one account and Region."""
     from leeward.adapters.aws.maxima import DynamoMaxima
 
-    return DynamoMaxima(table)
+    return DynamoMaxima(table, scope)
 
 
 def templates_of(clients: AwsClients) -> Templates:
@@ -132,11 +132,11 @@ def alarms_of(clients: AwsClients) -> Alarms:
     return CloudWatchAlarms(clients)
 
 
-def upgrades_of(table: Table) -> Upgrades:
-    """Build the store of upgrade records."""
+def upgrades_of(table: Table, scope: str = "") -> Upgrades:
+    """Build the store of upgrade records of the groups of one account and Region."""
     from leeward.adapters.aws.workflow_records import DynamoUpgrades
 
-    return DynamoUpgrades(table)
+    return DynamoUpgrades(table, scope)
 
 
 def disruptions_of(table: Table) -> Disruptions:

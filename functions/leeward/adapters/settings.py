@@ -5,7 +5,7 @@ Decides which variables a function must have and what each may contain; all prob
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -29,13 +29,17 @@ class KubernetesAccess(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedCluster:
-    """One cluster of the setting CLUSTERS. Roles are ARNs; an empty region is the function's own."""
+    """One cluster of the setting CLUSTERS. Roles are ARNs; an empty region is the function's own. `member_role`: of a
+    cluster in another account or Region, the role that this function assumes there, with `external_id`.
+    """
 
     name: str
     region: str = ""
     account: str = ""
     taint_role: str = ""
     act_role: str = ""
+    member_role: str = ""
+    external_id: str = ""
 
     def role(self, access: KubernetesAccess) -> str:
         """Return the ARN of the role for this access, empty where there is none."""
@@ -69,7 +73,7 @@ class Settings:
         reader = _Reader(environment)
         access = reader.read("KUBERNETES_ACCESS", KubernetesAccess, "one of taint, act, none")
         settings = cls(
-            clusters=reader.read("CLUSTERS", _clusters, _CLUSTERS_EXPECTED) or (),
+            clusters=_of_function(reader.read("CLUSTERS", _clusters, _CLUSTERS_EXPECTED) or (), environment),
             deployment=reader.read("DEPLOYMENT_ID", _label_value, "at most 63 letters, digits, -, _ and .") or "",
             table_name=reader.text("TABLE_NAME"),
             state_machine_arn=reader.read("STATE_MACHINE_ARN", _state_machine, "the ARN of a state machine") or "",
@@ -96,13 +100,18 @@ class Settings:
         return frozenset({self.queue_arn, *self.hook_topics})
 
 
-_CLUSTERS_EXPECTED = 'a JSON list of {"name", "region", "account", "taintRole", "actRole"} with distinct names'
+_CLUSTERS_EXPECTED = (
+    'a JSON list of {"name", "region", "account", "taintRole", "actRole", "memberRole", "externalId"} '
+    "with distinct names"
+)
 _CLUSTER_KEYS = {
     "name": "name",
     "region": "region",
     "account": "account",
     "taintRole": "taint_role",
     "actRole": "act_role",
+    "memberRole": "member_role",
+    "externalId": "external_id",
 }
 
 
@@ -141,11 +150,23 @@ def _cluster(raw: Any) -> ServedCluster:
     return ServedCluster(**{field: raw.get(key) or "" for key, field in _CLUSTER_KEYS.items()})
 
 
+def _of_function(clusters: tuple[ServedCluster, ...], environment: Mapping[str, str]) -> tuple[ServedCluster, ...]:
+    """Return the clusters with the function's own member role: the setting has the stem that the roles of all
+    functions share.
+    """
+    own = environment.get("FUNCTION", "")
+    return tuple(
+        replace(cluster, member_role=f"{cluster.member_role}-{own}") if cluster.member_role else cluster
+        for cluster in clusters
+    )
+
+
 def _missing_roles(settings: Settings) -> list[str]:
     access = settings.kubernetes_access
     if access is KubernetesAccess.NONE:
         return []
-    without = [cluster.name for cluster in settings.clusters if not cluster.role(access)]
+    local = (cluster for cluster in settings.clusters if not cluster.member_role)
+    without = [cluster.name for cluster in local if not cluster.role(access)]
     return [f"CLUSTERS: found no {access.value}Role of {name}, expected one" for name in without]
 
 

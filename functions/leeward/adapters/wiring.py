@@ -9,7 +9,7 @@ import random
 import sys
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from leeward.adapters import lazy as adapters
 from leeward.adapters.aws.access import SESSION_NAME, Access, AssumedRole, NoAccess, OwnCredentials
@@ -41,9 +41,11 @@ from leeward.telemetry import Telemetry
 from leeward.time_budget import TimeBudget
 
 if TYPE_CHECKING:
+    from leeward.adapters.places import Accounts
     from leeward.ports.clock import Clock
     from leeward.ports.doctor import Deployment
     from leeward.ports.executions import PastExecutions
+    from leeward.ports.places import Place
     from leeward.ports.raw import RawAws
     from leeward.ports.records import PastTerminations
 
@@ -75,8 +77,10 @@ def lambda_ports() -> Ports:
     """Build the ports of this process's function. Raises InvalidInputError naming every wrong setting."""
     settings = Settings.from_env(os.environ)
     clients, clock = lambda_clients(), SystemClock()
-    access = _role_of(settings.kubernetes_access, clients, clock)
-    return build(settings, clients, clock, access=access, say=_log, event_lost=event_lost)
+    session = os.environ.get("AWS_LAMBDA_FUNCTION_NAME", SESSION_NAME)
+    accounts = _accounts(settings, clients, clock, session)
+    access = _role_of(settings.kubernetes_access, clients, clock, session, accounts)
+    return build(settings, clients, clock, access=access, say=_log, event_lost=event_lost, accounts=accounts)
 
 
 def known_regions() -> frozenset[str]:
@@ -173,36 +177,33 @@ def build(
     access: Callable[[ServedCluster], Access],
     say: Callable[[str], None],
     event_lost: Callable[[str], None],
+    accounts: Accounts | None = None,
 ) -> Ports:
-    """Build every adapter, over one set of clients. `access`: the credentials for a cluster; `say` takes messages that
+    """Build every adapter, over the clients of each account and Region. `accounts`: those of clusters elsewhere;
+    `access`: the credentials for a cluster; `say` takes messages that
     matter although nothing fails, `event_lost` each Event that could not be written.
     """
     table = Table(clients, settings.table_name)
     policy_store, pauses = lazy(adapters.policy_store_of, table), lazy(adapters.pauses_of, table)
     policies = ParameterStorePolicies(clients, clock, settings.policy_prefix, policy_store)
     known_pauses = lazy(adapters.known_pauses_of, pauses, clock)
+    of_account = (access, event_lost, accounts.clients_of if accounts else None)
+    own = _aws_ports(clients, clock, table, say)
+    places: tuple[Place, ...] = ()
+    if accounts is not None:
+        from leeward.ports.places import AwsPorts, Nowhere  # late, as below
+
+        places = accounts.places(settings.clusters, lambda *of: AwsPorts(**_aws_ports(of[0], clock, table, say, of[1])))
+        own = dict.fromkeys(own, Nowhere())
     return Ports(
+        **own,
         clock=clock,
-        clusters=EksClusters(clients, clock, settings.clusters, policies, known_pauses, access, event_lost),
-        instances=Ec2Instances(clients),
-        network=Ec2Network(clients),
-        price_list=lazy(adapters.price_list_of, clients),
+        clusters=EksClusters(clients, clock, settings.clusters, policies, known_pauses, *of_account),
         catalog=lazy(adapters.catalog_of, table),
-        nodegroups=lazy(adapters.known_nodegroups_of, clients, clock, chance=random.random, say=say),
-        launches=lazy(adapters.launches_of, clients),
-        groups=AutoScalingGroups(clients, clock),
         claims=DynamoClaims(table, clock, settings.deployment),
         executions=StepFunctionsExecutions(clients, settings.state_machine_arn),
         dead_letters=SqsDeadLetters(clients, settings.dead_letter_queue_url),
         redelivery=SqsRedelivery(clients, settings.queue_url),
-        load_balancers=lazy(adapters.load_balancers_of, clients, clock),
-        group_changes=lazy(adapters.group_changes_of, clients),
-        maxima=lazy(adapters.maxima_of, table),
-        templates=lazy(adapters.templates_of, clients),
-        managed_updates=lazy(adapters.managed_updates_of, clients),
-        service_limits=lazy(adapters.service_limits_of, clients),
-        alarms=lazy(adapters.alarms_of, clients),
-        upgrades=lazy(adapters.upgrades_of, table),
         upgrade_executions=_executions_of(UPGRADE, settings, clients),
         managed_upgrade_executions=_executions_of(MANAGED_UPGRADE, settings, clients),
         disruptions=lazy(adapters.disruptions_of, table),
@@ -214,7 +215,41 @@ def build(
         queue_arns=settings.queue_arns,
         hook_mark=settings.hook_mark,
         origins=frozenset((cluster.account, cluster.region) for cluster in settings.clusters),
+        places=places,
     )
+
+
+def _aws_ports(
+    clients: AwsClients, clock: Clock, table: Table, say: Callable[[str], None], scope: str = ""
+) -> dict[str, Any]:
+    """Return the fields of `ports.places.AwsPorts`, which act in the clients' account and Region. `scope`:
+    `ACCOUNT/REGION/`, before the names of groups in the table's keys.
+    """
+    return {
+        "instances": Ec2Instances(clients),
+        "network": Ec2Network(clients),
+        "price_list": lazy(adapters.price_list_of, clients),
+        "nodegroups": lazy(adapters.known_nodegroups_of, clients, clock, chance=random.random, say=say),
+        "launches": lazy(adapters.launches_of, clients),
+        "groups": AutoScalingGroups(clients, clock),
+        "load_balancers": lazy(adapters.load_balancers_of, clients, clock),
+        "group_changes": lazy(adapters.group_changes_of, clients),
+        "maxima": lazy(adapters.maxima_of, table, scope),
+        "templates": lazy(adapters.templates_of, clients),
+        "managed_updates": lazy(adapters.managed_updates_of, clients),
+        "service_limits": lazy(adapters.service_limits_of, clients),
+        "alarms": lazy(adapters.alarms_of, clients),
+        "upgrades": lazy(adapters.upgrades_of, table, scope),
+    }
+
+
+def _accounts(settings: Settings, clients: AwsClients, clock: Clock, session: str) -> Accounts | None:
+    """Return the accounts of the clusters, None where all are in the deployment's own account and Region."""
+    if not any(cluster.member_role for cluster in settings.clusters):
+        return None
+    from leeward.adapters.places import Accounts  # late: most deployments have none
+
+    return Accounts(clients, clock, session=session)
 
 
 def _executions_of(machine: str, settings: Settings, clients: AwsClients) -> StepFunctionsNamedExecutions:
@@ -230,15 +265,18 @@ def _print(sentence: str) -> None:
     sys.stderr.write(f"leeward: {sentence}\n")
 
 
-def _role_of(access: KubernetesAccess, clients: AwsClients, clock: Clock) -> Callable[[ServedCluster], Access]:
+def _role_of(
+    access: KubernetesAccess, clients: AwsClients, clock: Clock, session: str, accounts: Accounts | None
+) -> Callable[[ServedCluster], Access]:
     """Return the choice of a cluster's credentials. Sessions carry the function's name, so that the cluster's audit log
-    distinguishes the functions of one role.
+    distinguishes the functions of one role. In another account the session that calls AWS signs in to the cluster too.
     """
-    session = os.environ.get("AWS_LAMBDA_FUNCTION_NAME", SESSION_NAME)
 
     def choose(cluster: ServedCluster) -> Access:
         if access is KubernetesAccess.NONE:
             return NoAccess()
+        if accounts is not None and cluster.member_role:
+            return OwnCredentials(accounts.clients_of(cluster))
         region = cluster.region or clients.region
         return AssumedRole(clients, clock, role=cluster.role(access), region=region, session=session)
 

@@ -100,7 +100,8 @@ class _Planner:
         result, clock = PlannerResult(), self.ports.clock
         with isolate_errors(partial(result.note, cluster)):
             # An observation is some twenty calls: one throttled call is no reason to wait for the next schedule.
-            retry(partial(self._decide, cluster, self.ports.for_seconds(CLUSTER_SECONDS), result), clock, PAUSES)
+            ports = self.ports.of_cluster(cluster).for_seconds(CLUSTER_SECONDS)
+            retry(partial(self._decide, cluster, ports, result), clock, PAUSES)
         return result
 
     def _decide(self, cluster: str, ports: Ports, result: PlannerResult) -> None:

@@ -148,7 +148,8 @@ def _revive(execution: str, ports: Ports) -> Done:
     if record.times.get("retry", now) > now:
         return Done()
     if record.tries >= RESTARTS_AT_ONCE:
-        record_heartbeat(survey(record, ports), ports, AT_EVERY_CHANCE)
+        there = ports.of_cluster(record.subject.cluster)
+        record_heartbeat(survey(record, there), there, AT_EVERY_CHANCE)
         again = now + max(retry_after(record.tries), timedelta(minutes=1))
         ports.claims.note_attempt(record.instance, record.attempt, times={"retry": again})
         return Done(

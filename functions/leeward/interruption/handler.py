@@ -6,7 +6,8 @@ from typing import Any
 
 from leeward.adapters.initialization import initialize
 from leeward.interruption import metrics
-from leeward.interruption.batch import Record, process_batch
+from leeward.interruption.batch import Record
+from leeward.interruption.origins import process_by_origin
 from leeward.interruption.redelivery import redeliver_soon
 from leeward.ports import Ports
 
@@ -23,7 +24,7 @@ def ports(context: object) -> Ports:
 def handle(event: Mapping[str, Any], context: object) -> dict[str, list[dict[str, str]]]:
     """Handle an SQS event -> `{"batchItemFailures": [{"itemIdentifier": message id} …]}` (ReportBatchItemFailures)."""
     world = ports(context)
-    result = process_batch(_records(event, world.clock.now()), world)
+    result = process_by_origin(_records(event, world.clock.now()), world)
     late = redeliver_soon(result, world)
     metrics.handled(result)
     if late:

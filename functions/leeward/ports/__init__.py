@@ -6,9 +6,10 @@ type checker alone, so that a function's cold start does not load types it never
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Self
 
+from leeward.errors import InvalidInputError
 from leeward.model import well_known
 from leeward.time_budget import BoundedClusters, TimeBudget
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from leeward.ports.kubernetes import Clusters
     from leeward.ports.load_balancers import LoadBalancers
     from leeward.ports.monitoring import Alarms, ServiceLimits
+    from leeward.ports.places import Place
     from leeward.ports.queues import DeadLetters, Redelivery
     from leeward.ports.records import Catalog, Claims, Disruptions, PauseSwitches, PolicyStore, Upgrades
     from leeward.ports.recovery import RecoveryController
@@ -32,7 +34,8 @@ class Ports:
     identify Leeward's hooks. `hook_mark`: what fn sync marks its hooks with. `deployment`: the id of this one, the
     owner of its taints and records.
     `origins`: (account, region) of every cluster, empty strings for any; no pair at all: not checked. `budget`: what is
-    left of the invocation for remote calls, None without a limit.
+    left of the invocation for remote calls, None without a limit. `places`: the accounts and Regions of a deployment
+    that serves several; its AWS ports act in the one of `place`, and in none before that is chosen.
     """
 
     clock: Clock
@@ -68,6 +71,51 @@ class Ports:
     hook_mark: str = well_known.HOOK_MARK
     origins: frozenset[tuple[str, str]] = frozenset()
     budget: TimeBudget | None = None
+    places: tuple[Place, ...] = ()
+    place: Place | None = None
+
+    def of_cluster(self, cluster: str) -> Self:
+        """Return the ports that act in the cluster's account and Region, and know the clusters there alone. Raises
+        InvalidInputError for a cluster that is in none of the places, or not in the one chosen before.
+        """
+        if not self.places:
+            return self
+        place = next((place for place in self.places if cluster in place.clusters), None)
+        if place is None or self.place not in {None, place}:
+            served = ", ".join(name for place in self.places for name in place.clusters)
+            raise InvalidInputError(f"found cluster {cluster!r}, expected one of {served}")
+        return self._act_in(place)
+
+    def at(self, account: str, region: str) -> Self:
+        """Return the ports of the place that an event names, in which alone it may speak; an empty Region is any one of
+        the account. Where no cluster is served there, the ports know no cluster.
+        """
+        if not self.places:
+            return self
+        named = (place for place in self.places if place.account == account and region in {"", place.region})
+        place = next(named, None)
+        return self._act_in(place) if place else replace(self, clusters=self._clusters_named(()))
+
+    def everywhere(self) -> tuple[Self, ...]:
+        """Return the ports of each place; for look-ups by a name that does not say where it is."""
+        return tuple(self._act_in(place) for place in self.places) or (self,)
+
+    def _act_in(self, place: Place) -> Self:
+        if self.place is place:
+            return self
+        acting = {field.name: getattr(place.aws, field.name) for field in fields(place.aws)}
+        return replace(
+            self,
+            **acting,
+            clusters=self._clusters_named(place.clusters),
+            origins=frozenset({(place.account, place.region)}),
+            place=place,
+        )
+
+    def _clusters_named(self, names: tuple[str, ...]) -> Clusters:
+        from leeward.ports.places import ClustersOfPlace  # late: most deployments have one account and Region
+
+        return ClustersOfPlace(self.clusters, names)
 
     def within(self, budget: TimeBudget) -> Self:
         """Return the same ports, whose Kubernetes calls end with the budget or with the present one, whichever is

@@ -96,13 +96,14 @@ def reconcile_once(ports: Ports, each: Executor = in_threads) -> ReconcileResult
     clusters = ports.clusters.names()
     records = attempt(lambda: open_records(ports.clock, ports.claims, result))
     if isinstance(records, LeewardError):
-        each(lambda cluster: _read_nodes(cluster, ports, result), clusters, CLUSTERS)
+        each(lambda cluster: _read_nodes(cluster, ports.of_cluster(cluster), result), clusters, CLUSTERS)
         raise records
     executions = open_executions(ports.clock, ports.executions, result)
     with result.isolate("clusters that are not served any more"):
         restart([r for r in records.values() if r.subject.cluster not in clusters], executions, ports, result)
     reconcilers = tuple(
-        _ClusterReconciler(cluster=name, records=records, executions=executions, ports=ports) for name in clusters
+        _ClusterReconciler(cluster=name, records=records, executions=executions, ports=ports.of_cluster(name))
+        for name in clusters
     )
     each(lambda reconciler: reconciler.run(each), reconcilers, CLUSTERS)
     for reconciler in reconcilers:

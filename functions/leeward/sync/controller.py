@@ -57,7 +57,9 @@ class Synced:
 def sync_once(ports: Ports, each: Executor = in_threads) -> Synced:
     """Sync every cluster, concurrently: hooks, which need no API server, come first in each."""
     synced = Synced()
-    for part in each(lambda cluster: _sync_cluster(cluster, ports), ports.clusters.names(), CLUSTERS):
+    for part in each(
+        lambda cluster: _sync_cluster(cluster, ports.of_cluster(cluster)), ports.clusters.names(), CLUSTERS
+    ):
         synced.add(part)
     return synced
 

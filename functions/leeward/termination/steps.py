@@ -20,7 +20,7 @@ from leeward.errors import (
 )
 from leeward.model.deadlines import ABRUPT
 from leeward.model.group import LEAVING, RETAINED
-from leeward.model.instance import ENDED, cluster_of
+from leeward.model.instance import ENDED, Instance, cluster_of
 from leeward.model.surge_instance import NoOffset, Offset, SurgeInstance
 from leeward.model.termination import (
     Cause,
@@ -64,7 +64,7 @@ def claim(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     manual = run.attempt == 0
     if record is None or (manual and name != execution_name(record.instance, record.attempt)):
         record = _claim_manually(run.instance, name, ports)
-    run = run.naming(record.subject)
+    run, ports = run.naming(record.subject), ports.of_cluster(record.subject.cluster)
     if record.status is Status.CLOSED:
         return _hand_over(run, record)
     if name != execution_name(record.instance, record.attempt):
@@ -190,6 +190,7 @@ def note_failure(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     The steps that failed may have kept a hook waiting for long: it is heartbeaten here.
     """
     record = read(run.instance, ports.claims)
+    ports = ports.of_cluster(record.subject.cluster)
     again = ports.clock.now() + decisions.retry_after(record.tries)
     failure = f"{call.get('error') or 'unknown error'}: {call.get('cause') or ''}"[:500]
     ports.claims.failed(record.instance, failure)
@@ -253,10 +254,25 @@ def _hand_over(run: Run, record: TerminationRecord) -> Run:
     return replace(run, attempt=record.attempt, version=record.version, next=Next.HAND_OVER, why=why)
 
 
+def _found(instance_id: str, ports: Ports) -> tuple[Instance, Ports]:
+    """Return the instance and the ports of the account and Region that has it. Raises InvalidInputError if none has, or
+    the error of one that could not be asked.
+    """
+    failure: LeewardError | None = None
+    for there in ports.everywhere():
+        try:
+            instance = there.instances.describe([instance_id]).get(instance_id)
+        except LeewardError as error:
+            failure = failure or error
+            continue
+        if instance is not None:
+            return instance, there
+    unknown = f"instance: found {instance_id}, which EC2 does not know; expected a running instance"
+    raise failure or InvalidInputError(unknown)
+
+
 def _claim_manually(instance_id: str, execution: str, ports: Ports) -> TerminationRecord:
-    instance = ports.instances.describe([instance_id]).get(instance_id)
-    if instance is None:
-        raise InvalidInputError(f"instance: found {instance_id}, which EC2 does not know; expected a running instance")
+    instance, ports = _found(instance_id, ports)
     cluster = cluster_of(instance.tags, ports.clusters.names())
     group = ports.groups.describe([instance.group]).get(instance.group) if instance.group else None
     policy = (

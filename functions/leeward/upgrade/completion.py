@@ -198,6 +198,7 @@ def continue_in_new_execution(run: Run, _: Mapping[str, Any], ports: Ports) -> R
     """
     record = read(run, ports.upgrades)
     document = {"v": 1, "group": record.group, "attempt": record.attempt + 1, "after": run.execution}
+    document |= {"cluster": record.cluster} if ports.places else {}
     name = start_next(
         record.group,
         record.target.nodegroup,

@@ -56,10 +56,11 @@ def handle_failed_execution(detail: Mapping[str, Any], ports: Ports) -> str:
     repeated delivery does nothing more. Raises RecordChangedError while others write the record.
     """
     name, status = str(detail.get("name") or ""), str(detail.get("status") or "")
-    record = ports.upgrades.read(_group_of(detail))
+    records = ((there, there.upgrades.read(_group_of(detail))) for there in ports.everywhere())
+    mine = ((there, record) for there, record in records if record is not None and record.execution == name)
+    ports, record = next(mine, (ports, None))
     if (
         record is None
-        or record.execution != name
         or record.ended is not None
         or held(record, ports.upgrade_executions, ports.managed_upgrade_executions)
     ):

@@ -38,7 +38,7 @@ MOST_GROUPS = 50
 def take_lease(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     """Record the control request, take the lease or delegate to the execution that holds it."""
     name, given = str(call.get("execution") or ""), call.get("run") or {}
-    run = replace(run, execution=name)
+    run, ports = replace(run, execution=name), where_the_group_is(run.group, ports)
     follows = existing_groups(following(given), ports.groups)
     record = ports.upgrades.read(run.group)
     action = given.get("action")
@@ -71,6 +71,21 @@ def take_lease(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
         attempt=record.attempt,
         why=f"attempt {record.attempt} of {record.stamp}",
     )
+
+
+def where_the_group_is(group: str, ports: Ports) -> Ports:
+    """Return the ports of the account and Region that has the group. Raises InvalidInputError for a name that several
+    have, where the input names no cluster; the error of an account that cannot be asked.
+    """
+    if not ports.places or ports.place is not None:
+        return ports
+    there = [place for place in ports.everywhere() if place.groups.describe([group])]
+    if not there:
+        return ports.everywhere()[0]
+    if len(there) > 1:
+        found = " and ".join(", ".join(place.clusters.names()) for place in there)
+        raise InvalidInputError(f'group: found {group!r} at {found}, expected "cluster": the cluster that has it')
+    return there[0]
 
 
 def following(given: Mapping[str, Any]) -> tuple[str, ...]:

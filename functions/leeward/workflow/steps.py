@@ -13,13 +13,15 @@ from leeward.telemetry import Telemetry
 
 class RunDocument(Protocol):
     """Document that travels between the steps of one execution. `next`: the word with which the definition's Choice
-    states compare; `why`: a sentence for the operator.
+    states compare; `why`: a sentence for the operator; `cluster`: empty where no step has found it yet.
     """
 
     @property
     def next(self) -> StrEnum: ...
     @property
     def why(self) -> str: ...
+    @property
+    def cluster(self) -> str: ...
     def to_json(self) -> dict[str, Any]: ...
 
 
@@ -30,8 +32,11 @@ Step = Callable[[R, Mapping[str, Any], Ports], R]
 def take_step(
     call: Mapping[str, Any], steps: Mapping[str, Step[R]], parse: Callable[[Mapping[str, Any]], R], ports: Ports
 ) -> R:
-    """Run the step that a call of the state machine names: `{"step", "run", "execution"?, "error"?, "cause"?}`."""
-    return steps[call["step"]](parse(call.get("run") or {}), call, ports)
+    """Run the step that a call of the state machine names: `{"step", "run", "execution"?, "error"?, "cause"?}`. It acts
+    in the account and Region of the run's cluster.
+    """
+    run = parse(call.get("run") or {})
+    return steps[call["step"]](run, call, ports.of_cluster(run.cluster) if run.cluster else ports)
 
 
 def log_step(telemetry: Telemetry, step: str, result: RunDocument) -> None:

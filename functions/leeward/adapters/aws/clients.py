@@ -26,20 +26,27 @@ TOO_MANY_REQUESTS = 429
 
 
 class AwsClients:
-    """Clients of the process's own credentials, or of a profile, and one home Region. Safe to share between threads."""
+    """Clients of the process's own credentials, of a profile or of a role, and one home Region. Threads may share
+    them.
+    """
 
     def __init__(
         self,
         region: str | None = None,
         profile: str | None = None,
         throttled: Callable[[str], object] = lambda _call: None,
+        signing: Any = None,
     ) -> None:
-        """`throttled` is called with `service:Operation` for each try that AWS throttles, also one that is repeated."""
+        """`throttled` is called with `service:Operation` for each try that AWS throttles, also one that is repeated.
+        `signing`: botocore credentials to use instead of the process's own.
+        """
+        self._signing = signing
+        self._others: list[AwsClients] = []
         self._throttled = throttled
         self._region = region
         self._profile = profile
         self._session: Any = None
-        self._made: dict[tuple[str, str | None, bool], Any] = {}
+        self._made: dict[tuple[str, str | None, bool, float | None], Any] = {}
         self._lock = threading.RLock()
         self._budget: TimeBudget | None = None
 
@@ -81,19 +88,32 @@ class AwsClients:
     def serve_until(self, budget: TimeBudget) -> None:
         """Refuse to begin a try of any call once the budget is spent: the invocation still has results to report."""
         self._budget = budget
+        for others in self._others:
+            others.serve_until(budget)
 
-    def get(self, service: str, *, region: str | None = None, retries: bool = True) -> Any:
-        """Return a client with short time-outs. `retries=False` for a call that must not be repeated blindly."""
-        key = (service, region, retries)
+    def signed_by(self, credentials: Any, *, region: str) -> "AwsClients":
+        """Return clients in `region` that sign with these botocore credentials, within the same budget."""
+        others = AwsClients(region, throttled=self._throttled, signing=credentials)
+        self._others.append(others)
+        return others
+
+    def get(
+        self, service: str, *, region: str | None = None, retries: bool = True, read_seconds: float | None = None
+    ) -> Any:
+        """Return a client with short time-outs. `retries=False` for a call that must not be repeated blindly;
+        `read_seconds`: for an answer, instead of the service's usual ones.
+        """
+        key = (service, region, retries, read_seconds)
         with self._lock:
             if key not in self._made:
-                self._made[key] = self._make(service, region or self.region, ATTEMPTS if retries else 1)
+                seconds = read_seconds or SLOW_READ_SECONDS.get(service, READ_SECONDS)
+                self._made[key] = self._make(service, region or self.region, ATTEMPTS if retries else 1, seconds)
             return self._made[key]
 
-    def _make(self, service: str, region: str, attempts: int) -> Any:
+    def _make(self, service: str, region: str, attempts: int, read_seconds: float) -> Any:
         config = Config(
             connect_timeout=CONNECT_SECONDS,
-            read_timeout=SLOW_READ_SECONDS.get(service, READ_SECONDS),
+            read_timeout=read_seconds,
             max_pool_connections=POOL_CONNECTIONS,
             retries={"mode": "standard", "total_max_attempts": attempts},
         )
@@ -130,6 +150,8 @@ class AwsClients:
                     )
                 self._session = session
                 self._session.set_config_variable("sts_regional_endpoints", "regional")
+                if self._signing is not None:
+                    self._session._credentials = self._signing  # set_credentials takes fixed ones only
             return self._session
 
 

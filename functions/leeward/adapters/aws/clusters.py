@@ -69,8 +69,9 @@ def cluster_client(clients: AwsClients, clock: Clock, access: Access, *, cluster
 class EksClusters:
     """Clusters that the settings name.
 
-    `access` returns the credentials for a cluster. `event_lost` is called with a message for each Event that could not
-    be written. Methods raise InvalidInputError for a cluster that the settings do not name.
+    `access` returns the credentials for a cluster, `clients_of` the AWS clients of its account and Region. `event_lost`
+    is called with a message for each Event that could not be written. Methods raise InvalidInputError for a cluster
+    that the settings do not name.
     """
 
     def __init__(
@@ -82,8 +83,10 @@ class EksClusters:
         pauses: KnownPauses,
         access: Callable[[ServedCluster], Access],
         event_lost: Callable[[str], None],
+        clients_of: Callable[[ServedCluster], AwsClients] | None = None,
     ) -> None:
         self._clients = clients
+        self._clients_of = clients_of or (lambda _: clients)
         self._clock = clock
         self._served = {cluster.name: cluster for cluster in served}
         self._policies = policies
@@ -115,8 +118,8 @@ class EksClusters:
 
     def _new_api(self, cluster: ServedCluster) -> ClusterApi:
         region = cluster.region or self._clients.region
-        access = self._access(cluster)
-        client = cluster_client(self._clients, self._clock, access, cluster=cluster.name, region=region)
+        clients, access = self._clients_of(cluster), self._access(cluster)
+        client = cluster_client(clients, self._clock, access, cluster=cluster.name, region=region)
         return ClusterApi(client, self._event_lost)
 
     def _known(self, cluster: str) -> ServedCluster:

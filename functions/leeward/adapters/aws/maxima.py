@@ -1,4 +1,5 @@
-"""`ports.autoscaling.Maxima` on DynamoDB: one item a group, `maximum#GROUP`, written at the version that was read."""
+"""`ports.autoscaling.Maxima` on DynamoDB: one item a group, `maximum#GROUP`, written at the version that was read.
+A group of another account or Region than the deployment's own has `ACCOUNT/REGION/` before its name in the key."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -14,32 +15,33 @@ MAXIMUM = "maximum"  # first part of an item's key
 class DynamoMaxima:
     """Raised maximum sizes in the table `leeward`. Items stay: a version that begins again would be met twice."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, scope: str = "") -> None:
+        """`scope`: `ACCOUNT/REGION/` of groups elsewhere, before their names in the keys."""
         self._table = table
+        self._prefix = f"{MAXIMUM}#{scope}"
 
     def read(self, group: str) -> RaisedMaximum | None:
         """Read the item with one GetItem, strongly consistent."""
-        item = self._table.get(_key(group))
-        return _made(item) if item is not None else None
+        item = self._table.get(self._key(group))
+        return _made(item, self._prefix) if item is not None else None
 
     def read_all(self, groups: Iterable[str]) -> Mapping[str, RaisedMaximum]:
         """Read the items with BatchGetItem, a hundred at a time."""
-        items = [_made(item) for item in self._table.get_all(map(_key, groups), consistent=True)]
+        items = [_made(item, self._prefix) for item in self._table.get_all(map(self._key, groups), consistent=True)]
         return {item.group: item for item in items}
 
     def write(self, item: RaisedMaximum) -> RaisedMaximum | None:
         """Write the item with one conditional PutItem."""
         written = replace(item, version=item.version + 1)
-        return written if self._table.put_kept(_item(written)) else None
+        return written if self._table.put_kept(_item(written, self._key(item.group))) else None
+
+    def _key(self, group: str) -> str:
+        return f"{self._prefix}{group}"
 
 
-def _key(group: str) -> str:
-    return f"{MAXIMUM}#{group}"
-
-
-def _item(raised: RaisedMaximum) -> Item:
+def _item(raised: RaisedMaximum, key: str) -> Item:
     item: Item = {
-        "pk": _key(raised.group),
+        "pk": key,
         "before": raised.before,
         "raised": list(raised.raised),
         "holders": list(raised.holders),
@@ -48,10 +50,10 @@ def _item(raised: RaisedMaximum) -> Item:
     return {**item, "restoring": format_instant(raised.restoring)} if raised.restoring is not None else item
 
 
-def _made(item: Mapping[str, Any]) -> RaisedMaximum:
+def _made(item: Mapping[str, Any], prefix: str) -> RaisedMaximum:
     restoring = item.get("restoring")
     return RaisedMaximum(
-        group=str(item["pk"]).removeprefix(f"{MAXIMUM}#"),
+        group=str(item["pk"]).removeprefix(prefix),
         before=item["before"],
         raised=tuple(item["raised"]),
         holders=tuple(item["holders"]),

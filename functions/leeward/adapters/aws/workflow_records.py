@@ -1,7 +1,9 @@
 """`ports.records.Upgrades` and `Disruptions` on DynamoDB, written at the version that was read.
 
 An upgrade is one item a group, `upgrade#GROUP`, and one beside it, `plan#GROUP`, with the result of pre-flight; a run
-one item a cluster, `disruption#CLUSTER`. Items are the records' fields, by their types."""
+one item a cluster, `disruption#CLUSTER`. Groups of other accounts and Regions than the deployment's own, of which one
+may have the same name, have `ACCOUNT/REGION/` before it in their keys. Items are the records' fields, by their
+types."""
 
 import json
 import types
@@ -28,23 +30,25 @@ DISRUPTION = "disruption"  # first part of a record's key
 class DynamoUpgrades:
     """Records of upgrades in the table `leeward`. They stay: a rollback needs what an ended one replaced."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, scope: str = "") -> None:
+        """`scope`: `ACCOUNT/REGION/` of groups elsewhere, before their names in the keys."""
         self._table = table
+        self._scope = scope
 
     def read(self, group: str) -> UpgradeRecord | None:
         """Read the record with one GetItem, strongly consistent."""
-        item = self._table.get(upgrade_key(group))
+        item = self._table.get(self._key(group))
         return upgrade_of(item) if item is not None else None
 
     def read_all(self, groups: Iterable[str]) -> Mapping[str, UpgradeRecord]:
         """Read the records with BatchGetItem, a hundred at a time."""
-        records = [upgrade_of(item) for item in self._table.get_all(map(upgrade_key, groups), consistent=True)]
+        records = [upgrade_of(item) for item in self._table.get_all(map(self._key, groups), consistent=True)]
         return {record.group: record for record in records}
 
     def write(self, record: UpgradeRecord) -> UpgradeRecord | None:
         """Write the record with one conditional PutItem, at the version that was read of the same upgrade."""
         written = replace(record, version=record.version + 1)
-        item = {"pk": upgrade_key(record.group), **upgrade_item(written)}
+        item = {"pk": self._key(record.group), **upgrade_item(written)}
         return written if self._table.put_version(item, version=record.version, same="began") else None
 
     def keep_plan(self, group: str, document: Mapping[str, Any]) -> None:
@@ -53,15 +57,21 @@ class DynamoUpgrades:
         """
         text = json.dumps(document)
         said = {"document": text} if len(text) <= MOST_READABLE else {"compressed": _compressed(text)}
-        self._table.put({"pk": _plan_key(group), **said}, condition=ALWAYS)
+        self._table.put({"pk": self._plan_key(group), **said}, condition=ALWAYS)
 
     def plan(self, group: str) -> Mapping[str, Any] | None:
         """Read the plan with one GetItem."""
-        item = self._table.get(_plan_key(group))
+        item = self._table.get(self._plan_key(group))
         if item is None:
             return None
         found: Mapping[str, Any] = json.loads(item.get("document") or _expanded(item["compressed"]))
         return found
+
+    def _key(self, group: str) -> str:
+        return upgrade_key(f"{self._scope}{group}")
+
+    def _plan_key(self, group: str) -> str:
+        return f"plan#{self._scope}{group}"
 
 
 class DynamoDisruptions:
@@ -89,10 +99,6 @@ def _compressed(text: str) -> str:
 
 def _expanded(text: str) -> bytes:
     return decompress(b64decode(text))
-
-
-def _plan_key(group: str) -> str:
-    return f"plan#{group}"
 
 
 Item = dict[str, Any]

@@ -1,0 +1,118 @@
+"""Messages of several accounts in one batch: each acts in its own account, and one account's trouble is its own."""
+
+from dataclasses import replace
+
+import pytest
+
+from leeward.errors import AccessDeniedError, AwsUnreachableError, ThrottledError
+from leeward.interruption.batch import Record
+from leeward.interruption.decision import Action, RecordOutcome
+from leeward.interruption.origins import process_by_origin
+from leeward.model import well_known
+from leeward.model.termination import Cause, CauseKind
+from tests.events import event
+from tests.fakes.accounts import EAST, HUB, INSTANCES, REGIONS, WEST, FakeAccounts
+from tests.fakes.builders import a_subject, an_instance
+from tests.fakes.clock import START
+
+
+@pytest.fixture
+def accounts():
+    return FakeAccounts()
+
+
+def message(account, instance, *, name="spot_interruption", region=None, **changes):
+    detail = {"instance-id": instance, **changes}
+    return event(name, account=account, region=region or REGIONS[account], detail=detail, id=f"{account}-{instance}")
+
+
+def handled(accounts, *bodies):
+    records = [Record(id=f"m{number}", body=body, received=START) for number, body in enumerate(map(str, bodies))]
+    return process_by_origin(records, accounts.ports)
+
+
+def test_a_spot_warning_of_each_account_drains_the_node_there(accounts):
+    result = handled(accounts, *(message(account, one) for account, one in INSTANCES.items()))
+    assert [one.decision.action for one in result.results] == [Action.DRAIN] * 3
+    assert [one.record.id for one in result.results] == ["m0", "m1", "m2"]
+    assert result.tainted == tuple(sorted(INSTANCES.values()))
+    assert {name: one.subject.cluster for name, one in accounts.hub.claims.records.items()} == {
+        INSTANCES[HUB]: "blue",
+        INSTANCES[EAST]: "east",
+        INSTANCES[WEST]: "west",
+    }
+
+
+def untouched(accounts):
+    tainted = [node for system in accounts.of.values() for node in system.kubernetes.nodes() if node.taints]
+    return not tainted and not accounts.hub.executions.open
+
+
+@pytest.mark.parametrize("account", [HUB, EAST])
+def test_a_warning_about_another_account_s_instance_acts_on_nothing(accounts, account):
+    result = handled(accounts, message(account, INSTANCES[WEST]))
+    assert result.results[0].decision.action is Action.NONE
+    assert accounts.hub.claims.records == {}
+    assert untouched(accounts)
+
+
+def test_an_instance_with_the_tag_of_another_account_s_cluster_acts_on_nothing(accounts):
+    accounts.of[EAST].instances.put(an_instance("i-0bad", cluster="west", group=None))
+    result = handled(accounts, message(EAST, "i-0bad"))
+    assert result.results[0].decision.action is Action.NONE
+    assert accounts.hub.claims.records == {}
+
+
+def test_the_end_of_an_instance_is_not_believed_from_another_account(accounts):
+    """The record of an open termination answers instead of AWS: it must not answer every account."""
+    claims, west = accounts.hub.claims, INSTANCES[WEST]
+    cause = Cause(id="c", kind=CauseKind.SPOT_INTERRUPTION, at=START)
+    claims.claim(replace(a_subject(west), cluster="west"), cause, START)
+    before = claims.records[west]
+    result = handled(accounts, message(EAST, west, name="state_change", state="terminated"))
+    assert result.results[0].decision.action is Action.NONE
+    assert claims.records[west] == before
+
+
+def test_an_account_without_a_cluster_is_not_asked(accounts):
+    result = handled(accounts, message("999900001111", INSTANCES[EAST], region="us-east-1"))
+    assert "none of our clusters is there" in result.results[0].decision.reason
+    assert all(system.instances.asked["describe"] == 0 for system in accounts.of.values())
+
+
+def test_the_right_account_in_a_region_without_a_cluster_acts_on_nothing(accounts):
+    result = handled(accounts, message(WEST, INSTANCES[WEST], region="us-east-1"))
+    assert result.results[0].decision.action is Action.NONE
+    assert untouched(accounts)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [AccessDeniedError("sts:AssumeRole"), ThrottledError("sts:AssumeRole"), AwsUnreachableError("sts:AssumeRole")],
+    ids=["denied", "throttled", "hanging"],
+)
+def test_a_role_that_cannot_be_assumed_fails_the_messages_of_its_account_alone(accounts, error):
+    accounts.refuse(WEST, error)
+    result = handled(accounts, *(message(account, one) for account, one in INSTANCES.items()))
+    outcomes = [one.decision.outcome for one in result.results]
+    assert outcomes == [RecordOutcome.DONE, RecordOutcome.DONE, RecordOutcome.RETRY]
+    assert result.failures == ("m2",)
+    assert set(accounts.hub.claims.records) == {INSTANCES[HUB], INSTANCES[EAST]}
+
+
+def test_malformed_messages_and_ended_executions_need_no_account(accounts):
+    result = handled(accounts, "no JSON", event("execution_aborted"))
+    assert [one.decision.outcome for one in result.results] == [RecordOutcome.MALFORMED, RecordOutcome.DONE]
+
+
+def test_a_hook_that_waits_for_an_ended_execution_is_heartbeaten_in_its_account(accounts):
+    west, claims, groups = INSTANCES[WEST], accounts.hub.claims, accounts.of[WEST].groups
+    cause = Cause(id="c", kind=CauseKind.ASG_TERMINATE, at=START)
+    record = claims.claim(replace(a_subject(west), cluster="west"), cause, START)
+    for _ in range(3):
+        record = claims.begin_attempt(west, record.attempt)
+    groups.set_lifecycle("web-a", west, "Terminating:Wait")
+    groups.waiting.add(("web-a", well_known.TERMINATE_HOOK, west))
+    accounts.hub.clock.advance(seconds=60)
+    handled(accounts, event("execution_aborted", detail__name=f"{west}-{record.attempt}"))
+    assert groups.heartbeats == [("web-a", well_known.TERMINATE_HOOK, west)]
