@@ -25,7 +25,7 @@ class ClusterAccess(Construct):
         super().__init__(scope, "Access")
         for access, group in GROUPS.items():
             trusted = [function.role for function in functions if function.shape.access is access]
-            for cluster in settings.clusters:
+            for cluster in settings.at_home:
                 self._role(cluster, (access, group), trusted, settings)
 
     def _role(

@@ -42,15 +42,15 @@ def accept(
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     for each in functions:
         Validations.of(each.function).acknowledge(Acknowledgment(id=_finding("L1"), reason=_RUNTIME))
-        _wildcards(each.policies, scopes, each.shape.name)
+        accept_wildcards(each.policies, scopes, each.shape.name)
     for machine in state_machines:
         Validations.of(machine.state_machine).acknowledge(Acknowledgment(id=_finding("SF1"), reason=_ERRORS_ONLY))
-        _wildcards(machine.policies, scopes, "")
+        accept_wildcards(machine.policies, scopes, "")
     for queue in dead_letters:
         Validations.of(queue).acknowledge(Acknowledgment(id=_finding("SQS3"), reason=_LAST_STOP))
 
 
-def _wildcards(policies: Iterable[PolicyPart], scopes: Scopes, function: str) -> None:
+def accept_wildcards(policies: Iterable[PolicyPart], scopes: Scopes, function: str) -> None:
     """Acknowledge the wildcards of each policy. What changes something says the worst that it allows."""
     for part in policies:
         reasons: dict[str, list[str]] = {}

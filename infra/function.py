@@ -10,8 +10,10 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from infra import names as naming
+from infra.accounts import environment_of
 from infra.asset import MODELS
 from infra.customer_key import imported_key, key_permissions
+from infra.member_permissions import ASSUME_MEMBER, member_permissions
 from infra.permission import Permission
 from infra.permissions import PERMISSIONS
 from infra.role import RoleShape, granted_role
@@ -62,6 +64,7 @@ class LeewardFunction(Construct):
     def __init__(self, scope: Construct, shape: FunctionShape, surroundings: FunctionDefaults) -> None:
         super().__init__(scope, "".join(part.capitalize() for part in shape.name.split("-")) + "Function")
         self.shape, self.names = shape, surroundings.settings.names
+        self._elsewhere = bool(surroundings.settings.members)
         name = self.names.function(shape.name)
         key = imported_key(self, surroundings.settings.kms_key)
         self.log_group = logs.LogGroup(
@@ -81,6 +84,7 @@ class LeewardFunction(Construct):
                 permissions=permissions_of(shape, surroundings.settings),
                 listed="infra/permissions.py",
                 function=shape.name,
+                name=_role_name(self, shape, surroundings.settings),
             ),
             surroundings.scopes,
         )
@@ -109,6 +113,7 @@ class LeewardFunction(Construct):
 
     def _own_environment(self) -> dict[str, str]:
         return {
+            **({"FUNCTION": self.shape.name} if self._elsewhere else {}),
             "KUBERNETES_ACCESS": self.shape.access.value,
             "AWS_SDK_UA_APP_ID": self.names.function(self.shape.name),
         }
@@ -135,7 +140,13 @@ def permissions_of(shape: FunctionShape, settings: Settings) -> tuple[Permission
     """Return everything that the function's role allows."""
     in_vpc = IN_A_VPC if lives_in_vpc(shape, settings) else ()
     on_key = key_permissions(PERMISSIONS[shape.name]) if settings.kms_key else ()
-    return (*EVERY_FUNCTION, *PERMISSIONS[shape.name], *in_vpc, *on_key)
+    elsewhere = (ASSUME_MEMBER,) if settings.members and member_permissions(shape.name) else ()
+    return (*EVERY_FUNCTION, *PERMISSIONS[shape.name], *elsewhere, *in_vpc, *on_key)
+
+
+def _role_name(scope: Construct, shape: FunctionShape, settings: Settings) -> str | None:
+    """Return a fixed name where roles of other accounts trust the function's."""
+    return settings.names.function_role(Stack.of(scope).region, shape.name) if settings.members else None
 
 
 def function_environment(stack: Stack, scopes: Scopes, *, table: str, queue: str, dead_letters: str) -> dict[str, str]:
@@ -143,9 +154,13 @@ def function_environment(stack: Stack, scopes: Scopes, *, table: str, queue: str
     clusters = [
         {
             "name": cluster.name,
-            "region": stack.region,
-            "account": stack.account,
-            **{f"{access}Role": scopes.cluster_role(cluster.name, access) for access in ("taint", "act")},
+            "region": cluster.region if cluster.role_arn else stack.region,
+            "account": cluster.account if cluster.role_arn else stack.account,
+            **(
+                environment_of(cluster)
+                if cluster.role_arn
+                else {f"{access}Role": scopes.cluster_role(cluster.name, access) for access in ("taint", "act")}
+            ),
         }
         for cluster in scopes.settings.clusters
     ]

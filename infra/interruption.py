@@ -8,6 +8,7 @@ from constructs import Construct
 
 from infra.alarms import Alarms, OwnMetric, Threshold
 from infra.function import FunctionDefaults, FunctionShape, KubernetesAccess, LeewardFunction
+from infra.members_bus import MembersBus, queue_target
 from infra.names import TERMINATION, Names
 from infra.queue import InterruptionQueue
 from infra.rules import OF_THE_ACCOUNT, RULES, EventRule, execution_rule
@@ -59,6 +60,10 @@ class Interruption(Construct):
         rules = [self._rule(rule, queue.queue, queue.dead_letters, settings.names) for rule in (*RULES, dead)]
         state_changes, dead_letters = queue.state_changes, queue.dead_letters
         of_account = [self._rule(rule, state_changes, dead_letters, settings.names) for rule in OF_THE_ACCOUNT]
+        if settings.members:
+            bus = MembersBus(self, settings)
+            rules += [bus.rule(rule, queue.queue, dead_letters) for rule in RULES]
+            of_account += [bus.rule(rule, state_changes, dead_letters) for rule in OF_THE_ACCOUNT]
         queue.admit(
             rules=[rule.attr_arn for rule in rules],
             state_changes=[rule.attr_arn for rule in of_account],
@@ -95,15 +100,7 @@ class Interruption(Construct):
         )
 
     def _rule(self, rule: EventRule, queue: sqs.Queue, dead_letters: sqs.Queue, names: Names) -> events.CfnRule:
-        """Add a rule. Events that EventBridge cannot deliver within an hour go to the dead-letter queue: by then they
-        are obsolete.
-        """
-        target = events.CfnRule.TargetProperty(
-            id="queue",
-            arn=queue.queue_arn,
-            retry_policy=events.CfnRule.RetryPolicyProperty(maximum_event_age_in_seconds=3600),
-            dead_letter_config=events.CfnRule.DeadLetterConfigProperty(arn=dead_letters.queue_arn),
-        )
+        target = queue_target(queue, dead_letters)
         return events.CfnRule(
             self,
             "".join(word.capitalize() for word in rule.name.split("-")) + "Rule",

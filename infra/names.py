@@ -73,6 +73,29 @@ class Names:
         return f"{self.prefix}-webhook"
 
     @property
+    def members_bus(self) -> str:
+        """The event bus to which other accounts and Regions forward their events."""
+        return f"{self.prefix}-members"
+
+    def member_stack(self, account: str, region: str) -> str:
+        """Return the name of the CloudFormation stack of another account or Region."""
+        return f"{self.stack}-member-{account}-{region}"
+
+    def member_rule(self, name: str) -> str:
+        """Return the name of a rule that forwards events from there."""
+        return f"{self.prefix}-member-{name}"
+
+    def forwarding_role(self, region: str) -> str:
+        """Return the name of the role with which the rules of a Region forward."""
+        return f"{self.prefix}-member-{region}"
+
+    def function_role(self, region: str, function: str) -> str:
+        """Return the name of a function's role, which the roles of other accounts trust. Roles are global to an
+        account, so it carries the Region.
+        """
+        return f"{self.prefix}-{region}-{function}"
+
+    @property
     def policies(self) -> str:
         """Prefix of the names of all policies' SSM parameters."""
         return f"/{self.prefix}"

@@ -57,6 +57,7 @@ class Scope(StrEnum):
     NODE_GROUPS = "node-groups"  # any managed node group of the configured clusters
     TAINT_ROLES = "taint-roles"  # leeward-REGION-CLUSTER-taint
     ACT_ROLES = "act-roles"  # leeward-REGION-CLUSTER-act
+    MEMBER_ROLES = "member-roles"  # the function's own role in each other account and Region
     NODE_ROLES = "node-roles"  # what instances run as, passed to EC2 only
     LAUNCHED = "launched"  # what a launch template names or makes: nothing that the caller puts in its place
     FLEET_LAUNCHED = "fleet-launched"  # the same, of the types that CreateFleet knows

@@ -8,6 +8,7 @@ from aws_cdk import Annotations, App
 
 from infra.asset import build_asset
 from infra.bytecode import RUNTIME
+from infra.member import MemberStack
 from infra.settings import read_settings
 from infra.stack import LeewardStack
 
@@ -27,6 +28,8 @@ def build_app(
     settings = read_settings(app.node.try_get_context, root, environment)
     asset = build_asset(root)
     stack = LeewardStack(app, settings=settings, asset=asset, root=root)
+    for member in settings.members:
+        MemberStack(app, settings=settings, member=member, shapes=[function.shape for function in stack.functions])
     if not asset.compiled:
         Annotations.of(stack).add_info(NOT_COMPILED)
     return app

@@ -38,7 +38,7 @@ _BESIDE_READS = (Scope.ANYTHING, Scope.LAUNCH_TAGS, Scope.LAMBDA_ITSELF, Scope.N
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleShape:
     """Role to make. `owner`: name of the function or state machine; `function`: of the table of permissions, empty for
-    a state machine; `listed`: file of its permissions.
+    a state machine; `listed`: file of its permissions; `name`: of the role, None: CloudFormation chooses it.
     """
 
     id: str
@@ -47,6 +47,7 @@ class RoleShape:
     permissions: tuple[Permission, ...]
     listed: str
     function: str = ""
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +86,14 @@ def granted_role(scope: Construct, shape: RoleShape, scopes: Scopes) -> GrantedR
     role = iam.Role(
         scope,
         shape.id,
+        role_name=shape.name,
         assumed_by=shape.trusts,
         description=f"{shape.owner}: exactly what {shape.listed} lists",
         inline_policies={"leeward": document(Policy.INLINE)},
     )
     parts = [PolicyPart(role, by_policy[Policy.INLINE])]
     for policy in Policy:
-        if policy is not Policy.INLINE and by_policy[policy]:
+        if policy is not Policy.INLINE and not document(policy).is_empty:
             managed = iam.ManagedPolicy(
                 scope,
                 policy.name.capitalize(),

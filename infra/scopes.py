@@ -11,6 +11,7 @@ from aws_cdk import ArnFormat, Stack
 from aws_cdk import aws_iam as iam
 
 from infra import names as naming
+from infra.accounts import roles_at_home
 from infra.permission import Key, Permission, Scope
 from infra.settings import Settings
 
@@ -30,8 +31,9 @@ class Scopes:
         self.names = settings.names
 
     def statements(self, permissions: Iterable[Permission], *, function: str = "") -> list[iam.PolicyStatement]:
-        """Return one statement per scope and keys, more where conditions have to be OR'ed; `function` is the role's
-        function. Statements have no ids: IAM counts their characters too, and with many clusters a role is nearly full.
+        """Return one statement per scope and keys, more where conditions have to be OR'ed, none for a scope without
+        resources; `function` is the role's function. Statements have no ids: IAM counts their characters too, and with
+        many clusters a role is nearly full.
         """
         ordered = sorted(permissions, key=lambda permission: (permission.on.value, permission.keys, permission.action))
         return [
@@ -42,12 +44,13 @@ class Scopes:
             )
             for (scope, keys), group in groupby(ordered, key=lambda permission: (permission.on, permission.keys))
             for actions in [[permission.action for permission in group]]
+            if self.resources(scope, function)
             for condition in ([_of_keys(keys)] if keys else self._conditions(scope, function))
         ]
 
     def resources(self, scope: Scope, function: str = "") -> list[str]:
         """Return the ARNs of a scope."""
-        by_cluster = self._of_clusters(scope)
+        by_cluster, members = self._of_clusters(scope), self.settings.members
         if by_cluster is not None:
             return by_cluster
         table = self._arn("dynamodb", f"table/{self.names.table}")
@@ -86,17 +89,21 @@ class Scopes:
             ],
             Scope.CLUSTER_GROUPS: [self._arn("autoscaling", "autoScalingGroup:*")],
             Scope.CLUSTER_INSTANCES: [self._arn("ec2", "instance/*")],
-            Scope.NODE_ROLES: list(self.settings.node_roles),
+            Scope.NODE_ROLES: list(roles_at_home(self.settings.node_roles, self.settings.account, members)),
+            Scope.MEMBER_ROLES: [f"{member.role_arn}-{function}" for member in members],
             Scope.CUSTOMER_KEY: [self.settings.kms_key or ""],
         }
         return named.get(scope, ["*"])
 
     def _of_clusters(self, scope: Scope) -> list[str] | None:
-        """Return ARNs that follow from the configured clusters; None for any other scope."""
-        clusters = [cluster.name for cluster in self.settings.clusters]
+        """Return ARNs that follow from the configured clusters, of policies for all, else for those in the stack's
+        account and Region; None for any other scope.
+        """
+        clusters = [cluster.name for cluster in self.settings.at_home]
         match scope:
             case Scope.POLICIES:
-                return [self._arn("ssm", f"parameter{self.names.policies}/{name}/policies*") for name in clusters]
+                served = (cluster.name for cluster in self.settings.clusters)
+                return [self._arn("ssm", f"parameter{self.names.policies}/{name}/policies*") for name in served]
             case Scope.CLUSTERS:
                 return [self._arn("eks", f"cluster/{name}") for name in clusters]
             case Scope.NODE_GROUPS:
@@ -171,12 +178,12 @@ class Scopes:
         """Return one condition per cluster: keys of one condition are AND'ed, so every cluster's own tag key needs a
         statement.
         """
-        clusters = [cluster.name for cluster in self.settings.clusters]
+        clusters = [cluster.name for cluster in self.settings.at_home]
         owned: list[_Condition] = [
             {"StringEquals": {f"aws:ResourceTag/kubernetes.io/cluster/{name}": ["owned", "shared"]}}
             for name in clusters
         ]
-        return [*owned, {"StringEquals": {"aws:ResourceTag/eks:cluster-name": clusters}}]
+        return [*owned, {"StringEquals": {"aws:ResourceTag/eks:cluster-name": clusters}}] if clusters else []
 
 
 def _of_keys(keys: Iterable[Key]) -> _Condition:

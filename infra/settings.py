@@ -6,13 +6,14 @@ the path in it, the value found and the value expected. Unknown keys are mistake
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from infra.accounts import Member, members_of, role_of
 from infra.names import Names
 from infra.reading import Reader
 from leeward.adapters.folder.policy_files import canonical_parameters, load_plain
@@ -64,7 +65,7 @@ class PolicyParameter:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
     """EKS cluster that Leeward serves. `audit_log`: the cluster writes one, and the minute reconciler is called by
-    it.
+    it. `role_arn`, `external_id`: of a cluster in another account or Region, how the functions act there.
     """
 
     name: str
@@ -73,6 +74,8 @@ class Cluster:
     region: str | None = None
     vpc: Vpc | None = None
     audit_log: bool = False
+    role_arn: str | None = None
+    external_id: str | None = None
 
     @property
     def webhook(self) -> Webhook | None:
@@ -85,7 +88,8 @@ class Cluster:
 class Settings:
     """Values that differ from deployment to deployment.
 
-    `account` and `region` None: the stack is not tied to either. A concurrency of None reserves nothing.
+    `account` and `region` None: the stack is not tied to either. A concurrency of None reserves nothing. `members`: the
+    other accounts and Regions in which it serves clusters.
     """
 
     clusters: tuple[Cluster, ...]
@@ -104,6 +108,12 @@ class Settings:
     drain_concurrency: int | None = 40
     log_level: str = "INFO"
     deployment: str = ""
+    members: tuple[Member, ...] = ()
+
+    @property
+    def at_home(self) -> tuple[Cluster, ...]:
+        """Clusters in the deployment's own account and Region."""
+        return tuple(cluster for cluster in self.clusters if cluster.role_arn is None)
 
     @property
     def names(self) -> Names:
@@ -129,8 +139,9 @@ def read_settings(context: Callable[[str], Any], root: Path, environment: Mappin
     senders.only("roles", "topics")
     concurrency = top.mapping("concurrency")
     concurrency.only("interruption", "drain")
-    account, region = _home(top, clusters, environment)
+    home = account, region = _home(top, [one for one in clusters if one.role_arn is None], environment)
     _secrets_in(region, top, clusters)
+    node_roles = _node_roles(top)
     return Settings(
         clusters=clusters,
         account=account,
@@ -138,7 +149,7 @@ def read_settings(context: Callable[[str], Any], root: Path, environment: Mappin
         vpc=_shared(top, clusters, "vpc"),
         sender_roles=senders.texts("roles", _ROLE, "the ARN of an IAM role"),
         sender_topics=senders.texts("topics", _TOPIC, "the ARN of an SNS topic"),
-        node_roles=_node_roles(top),
+        node_roles=node_roles,
         image_parameters=top.texts("imageParameters", _PARAMETER, "the name of an SSM parameter, which may end with *"),
         kms_key=_kms_key(top, region),
         alarm_topic=top.text("alarmTopic", _TOPIC, "the ARN of an SNS topic"),
@@ -149,6 +160,7 @@ def read_settings(context: Callable[[str], Any], root: Path, environment: Mappin
         drain_concurrency=concurrency.count("drain", default=40, at_least=1),
         log_level=top.choice("logLevel", ("DEBUG", "INFO", "WARNING", "ERROR"), default="INFO"),
         deployment=top.text("deployment", _DEPLOYMENT, "at most 15 small letters, digits and -, a letter first") or "",
+        members=members_of(top, clusters, home, node_roles),
     )
 
 
@@ -170,7 +182,7 @@ def _kms_key(top: Reader, region: str | None) -> str | None:
     return arn
 
 
-def _secrets_in(region: str | None, top: Reader, clusters: tuple[Cluster, ...]) -> None:
+def _secrets_in(region: str | None, top: Reader, clusters: Sequence[Cluster]) -> None:
     """Refuse a webhook's secret in another Region: CloudFormation reads secrets of its own only."""
     for index, cluster in enumerate(clusters):
         arn = cluster.webhook.secret_arn if cluster.webhook else None
@@ -178,7 +190,7 @@ def _secrets_in(region: str | None, top: Reader, clusters: tuple[Cluster, ...]) 
             top.refuse(f"clusters[{index}].policies", f"webhook.secretArn in {arn.split(':')[3]}", f"one in {region}")
 
 
-def _home(top: Reader, clusters: tuple[Cluster, ...], environment: Mapping[str, str]) -> tuple[str | None, str | None]:
+def _home(top: Reader, clusters: Sequence[Cluster], environment: Mapping[str, str]) -> tuple[str | None, str | None]:
     """Return (account, region) as the clusters name them, else those of the credentials in use. Without credentials the
     CDK still names a default region; the stack then stays free of both.
     """
@@ -217,15 +229,20 @@ def _from_file(file: Path, named: str) -> Any:
 
 
 def _cluster(reader: Reader, folder: Path) -> Cluster:
-    reader.only("name", "policies", "region", "account", "vpc", "auditLog")
+    reader.only("name", "policies", "region", "account", "vpc", "auditLog", "roleArn", "externalId")
+    account = reader.text("account", _ACCOUNT, "twelve digits, as text")
+    region = reader.text("region", _REGION, "a region such as eu-west-1")
+    role_arn, external_id = role_of(reader, account, region)
     name = reader.needed_text("name", _CLUSTER, "an EKS cluster's name")
     cluster = Cluster(
         name=name,
         documents=_documents(reader, name, folder),
-        account=reader.text("account", _ACCOUNT, "twelve digits, as text"),
-        region=reader.text("region", _REGION, "a region such as eu-west-1"),
+        account=account,
+        region=region,
         vpc=_vpc(reader.mapping("vpc")) if reader.has("vpc") else None,
         audit_log=reader.switch("auditLog", default=False),
+        role_arn=role_arn,
+        external_id=external_id,
     )
     if cluster.webhook and not _WEBHOOK.match(cluster.webhook.url):
         reader.refuse("policies", f"webhook {cluster.webhook.url}", "https://: EventBridge calls no other webhook")
@@ -259,10 +276,10 @@ def _distinct(top: Reader, clusters: tuple[Cluster, ...]) -> None:
         top.refuse("clusters", f"names of {sum(map(len, names))} characters", f"at most {LONGEST_NAMES} together")
     for index, name in enumerate(names):
         if name in names[:index]:
-            top.refuse(f"clusters[{index}].name", name, "each cluster once")
+            top.refuse(f"clusters[{index}].name", name, "each cluster once, and no name twice: records go by it")
 
 
-def _shared(top: Reader, clusters: tuple[Cluster, ...], key: str) -> Any:
+def _shared(top: Reader, clusters: Sequence[Cluster], key: str) -> Any:
     """Return the account, region or VPC that the clusters share: a deployment has its rules, queue and functions in one
     of each.
     """
@@ -271,7 +288,8 @@ def _shared(top: Reader, clusters: tuple[Cluster, ...], key: str) -> Any:
         values.discard(None)
     if len(values) > 1:
         shown = " and ".join(sorted(_shown(value) for value in values))
-        top.refuse(f"clusters[].{key}", shown, f"the same {key} for all clusters of one deployment")
+        otherwise = "" if key == "vpc" else ", or roleArn and externalId beside that of another"
+        top.refuse(f"clusters[].{key}", shown, f"the same {key} for all clusters of one deployment{otherwise}")
     return next(iter(values), None)
 
 

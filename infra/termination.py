@@ -102,7 +102,7 @@ class Termination(Construct):
         }
         self.machine = machine(self, MACHINE, root=root, scopes=surroundings.scopes, alarms=alarms, values=values)
         call_every(self, RECONCILE_EVERY, self.reconcile)
-        for cluster in surroundings.settings.clusters:
+        for cluster in surroundings.settings.at_home:
             if cluster.audit_log:
                 hear_deletions(self, cluster, self.reconcile)
         alarms.stopped(

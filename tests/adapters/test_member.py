@@ -1,5 +1,6 @@
 """Clusters of another account or Region: the role that is assumed, who signs, and what happens where STS does not."""
 
+import contextlib
 import json
 import threading
 import time
@@ -55,7 +56,8 @@ class Aws:
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
-                self.wfile.write(body.encode())
+                with contextlib.suppress(OSError):  # a caller that waited too long is gone
+                    self.wfile.write(body.encode())
 
             def log_message(self, *_):
                 """Nothing is written."""
@@ -104,6 +106,11 @@ def function(aws_environment, monkeypatch):
 def test_each_function_assumes_a_role_of_its_own():
     settings = Settings.from_env({**GOOD, "CLUSTERS": json.dumps([BLUE, EAST]), "FUNCTION": "drain"})
     assert [cluster.member_role for cluster in settings.clusters] == ["", f"{ROLE}-drain"]
+
+
+def test_a_function_that_does_not_know_its_name_does_not_start():
+    with pytest.raises(InvalidInputError, match="FUNCTION: found nothing"):
+        Settings.from_env({**GOOD, "CLUSTERS": json.dumps([EAST])})
 
 
 def test_a_function_needs_no_cluster_role_where_it_assumes_one_of_the_account():

@@ -24,6 +24,7 @@ _NAMES = {  # the property that names a resource, and its ARN
     "AWS::SQS::Queue": ("QueueName", "sqs:{r}:{a}:{n}"),
     "AWS::DynamoDB::Table": ("TableName", "dynamodb:{r}:{a}:table/{n}"),
     "AWS::StepFunctions::StateMachine": ("StateMachineName", "states:{r}:{a}:stateMachine:{n}"),
+    "AWS::Events::EventBus": ("Name", "events:{r}:{a}:event-bus/{n}"),
     "AWS::Events::Rule": ("Name", "events:{r}:{a}:rule/{n}"),
     "AWS::Logs::LogGroup": ("LogGroupName", "logs:{r}:{a}:log-group:{n}:*"),
     "AWS::CloudWatch::Alarm": ("AlarmName", "cloudwatch:{r}:{a}:alarm:{n}"),
@@ -133,7 +134,9 @@ class Template:
 
     def arn(self, name: str) -> str:
         shape = _NAMES[self.raw["Resources"][name]["Type"]][1]
-        return "arn:aws:" + shape.format(r=REGION, a=ACCOUNT, n=self._name(name))
+        bus = self.filled(self.raw["Resources"][name]["Properties"].get("EventBusName", ""))  # of a rule
+        own = f"{bus}/{self._name(name)}" if bus else self._name(name)
+        return "arn:aws:" + shape.format(r=REGION, a=ACCOUNT, n=own)
 
 
 def statements_of(document: Mapping[str, Any]) -> Iterator[Statement]:

@@ -82,7 +82,7 @@ def test_cfn_lint_finds_nothing_that_is_not_explained(template):
 
 
 def test_cdk_nag_accepts_the_stack_only_with_its_reasons(tmp_path, monkeypatch):
-    monkeypatch.setattr("infra.findings._wildcards", lambda *_: None)
+    monkeypatch.setattr("infra.findings.accept_wildcards", lambda *_: None)
     with pytest.raises(RuntimeError, match=r"AwsSolutions-IAM5\[Resource::\*\]"):
         synthesize(tmp_path)
 

@@ -72,8 +72,10 @@ class Settings:
         """Read the settings. Raises InvalidInputError with one line per problem: name, found, expected."""
         reader = _Reader(environment)
         access = reader.read("KUBERNETES_ACCESS", KubernetesAccess, "one of taint, act, none")
+        clusters = reader.read("CLUSTERS", _clusters, _CLUSTERS_EXPECTED) or ()
+        elsewhere = any(cluster.member_role for cluster in clusters)
         settings = cls(
-            clusters=_of_function(reader.read("CLUSTERS", _clusters, _CLUSTERS_EXPECTED) or (), environment),
+            clusters=_of_function(clusters, reader.text("FUNCTION")) if elsewhere else clusters,
             deployment=reader.read("DEPLOYMENT_ID", _label_value, "at most 63 letters, digits, -, _ and .") or "",
             table_name=reader.text("TABLE_NAME"),
             state_machine_arn=reader.read("STATE_MACHINE_ARN", _state_machine, "the ARN of a state machine") or "",
@@ -150,13 +152,12 @@ def _cluster(raw: Any) -> ServedCluster:
     return ServedCluster(**{field: raw.get(key) or "" for key, field in _CLUSTER_KEYS.items()})
 
 
-def _of_function(clusters: tuple[ServedCluster, ...], environment: Mapping[str, str]) -> tuple[ServedCluster, ...]:
+def _of_function(clusters: tuple[ServedCluster, ...], function: str) -> tuple[ServedCluster, ...]:
     """Return the clusters with the function's own member role: the setting has the stem that the roles of all
     functions share.
     """
-    own = environment.get("FUNCTION", "")
     return tuple(
-        replace(cluster, member_role=f"{cluster.member_role}-{own}") if cluster.member_role else cluster
+        replace(cluster, member_role=f"{cluster.member_role}-{function}") if cluster.member_role else cluster
         for cluster in clusters
     )
 
