@@ -33,12 +33,7 @@ class MembersBus(Construct):
                 f"From{account}",
                 event_bus_name=self.bus.ref,
                 statement_id=f"from-{account}",
-                statement={
-                    "Effect": "Allow",
-                    "Principal": {"AWS": f"arn:{Aws.PARTITION}:iam::{account}:root"},
-                    "Action": "events:PutEvents",
-                    "Resource": self.bus.attr_arn,
-                },
+                statement=put_by(account, self.bus.attr_arn),
             )
 
     def rule(self, rule: EventRule, queue: sqs.Queue, dead_letters: sqs.Queue) -> events.CfnRule:
@@ -53,6 +48,16 @@ class MembersBus(Construct):
             state="ENABLED",
             targets=[queue_target(queue, dead_letters)],
         )
+
+
+def put_by(account: str, bus: str) -> dict[str, object]:
+    """Return the statement that lets one account put events on the bus with this ARN."""
+    return {
+        "Effect": "Allow",
+        "Principal": {"AWS": f"arn:{Aws.PARTITION}:iam::{account}:root"},
+        "Action": "events:PutEvents",
+        "Resource": bus,
+    }
 
 
 def queue_target(queue: sqs.Queue, dead_letters: sqs.Queue) -> events.CfnRule.TargetProperty:

@@ -50,6 +50,7 @@ class LocalStack:
     boot_delay: float = 3.0
     termination_scale: float = 0.1
     pod_start: float = 1.0
+    sts: str = ""  # where EKS tokens are verified, of clusters that another account's functions call; empty: here
     _children: list[subprocess.Popen[bytes]] = field(default_factory=list)
     _stopping: threading.Event = field(default_factory=threading.Event)
     _taking_over: threading.Lock = field(default_factory=threading.Lock)
@@ -174,13 +175,15 @@ class LocalStack:
         """Send an `aws.*` event to EventBridge; return its id. A repeated id is a redelivery."""
         return str(self.control("POST", "events", event).get("id", ""))
 
-    def deploy(self, settings: Mapping[str, Any]) -> float:
-        """Run `cdk bootstrap` and `cdk deploy` with these settings; return the seconds it took."""
+    def deploy(self, settings: Mapping[str, Any], stack: str = "--all") -> float:
+        """Run `cdk bootstrap` and `cdk deploy` with these settings; return the seconds it took. `stack`: the one for
+        this account, where there are others.
+        """
         began = time.monotonic()
         self.bootstrap()
         node_roles = [f"arn:aws:iam::{self.account}:role/nodes"]  # the local EC2 knows no instance profiles
         context = f"leeward={json.dumps({'nodeRoles': node_roles, **settings})}"
-        self._cdk(ROOT, "deploy", "--all", "--require-approval", "never", "--context", context)
+        self._cdk(ROOT, "deploy", stack, "--require-approval", "never", "--context", context)
         self.take_over_access_entries()
         return time.monotonic() - began
 
@@ -224,7 +227,7 @@ class LocalStack:
 
     def _cluster_options(self) -> list[str]:
         return [
-            *("--sts-endpoint", self.endpoint, "--aws-endpoint", self.endpoint),
+            *("--sts-endpoint", self.sts or self.endpoint, "--aws-endpoint", self.endpoint, "--region", self.region),
             *("--boot-delay", str(self.boot_delay), "--pod-start", str(self.pod_start)),
             *("--termination-scale", str(self.termination_scale)),
         ]

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequen
 from typing import Any, Protocol
 
 from local.aws import faults
+from local.aws.accounts import Accounts
 from local.aws.calls import Call, recognise
 from local.aws.control import Control
 from local.aws.fis.service import FaultInjection
@@ -42,8 +43,10 @@ class Gateway:
         zonal_shifts: ZonalShifts,
         fault_injection: FaultInjection,
         home: Home,
+        accounts: Accounts,
     ) -> None:
         self._inner = inner
+        self._accounts = accounts
         self._control = control
         self._recording = recording
         self._faults = injected
@@ -62,17 +65,32 @@ class Gateway:
             query = scope.get("query_string", b"").decode()
             await _respond(send, await asyncio.to_thread(work, scope["method"], scope["path"], query, body))
             return
-        answer = self._intercept(scope, body)
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        query = scope.get("query_string", b"").decode("latin-1")
+        path = one_segment(scope["path"])
+        call = recognise(scope["method"], path, query, headers, body)
+        if self._accounts.concern(headers, query, body):
+            await _respond(send, await self._elsewhere(scope, call, headers, body))
+            return
+        answer = self._intercept(call, path, query, body)
         if answer is not None:
             await _respond(send, answer)
             return
         await self._inner(scope, replay, send)
 
-    def _intercept(self, scope: Mapping[str, Any], body: bytes) -> Answer | None:
-        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
-        query = scope.get("query_string", b"").decode("latin-1")
-        path = one_segment(scope["path"])
-        call = recognise(scope["method"], path, query, headers, body)
+    async def _elsewhere(
+        self, scope: Mapping[str, Any], call: Call | None, headers: Mapping[str, str], body: bytes
+    ) -> Answer:
+        """Return the answer of another account, after the faults of this one."""
+        fault = self._faults.take(call) if call else None
+        if fault is not None and call is not None:
+            return faults.answer(fault, call)
+        path = scope.get("raw_path", scope["path"].encode()).decode("latin-1").partition("?")[0]
+        target = f"{path}?{scope.get('query_string', b'').decode('latin-1')}"
+        function = call.function if call else None
+        return await asyncio.to_thread(self._accounts.answer, scope["method"], target, headers, body, function)
+
+    def _intercept(self, call: Call | None, path: str, query: str, body: bytes) -> Answer | None:
         if call is None:
             return None
         if call.function is not None:

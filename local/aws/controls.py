@@ -21,6 +21,7 @@
 | PUT capacity-blocks/ID | ends, instances, warns?: a Capacity Block, which ends them; in ``capacity_blocks`` |
 | PUT quotas | by code: service quotas of EC2; in ``quotas`` |
 | PUT subnets/ID | freeIps: what others who use the subnet leave free; null: they leave it; in ``subnets`` |
+| PUT accounts, POST forwarded | in ``accounts`` |
 | PUT managed-resources/CLUSTER | autoshift: the cluster has zonal shift; in ``zonal_shifts`` |
 | PUT, DELETE zonal-shifts/CLUSTER | awayFrom: a zone id; shiftType?, seconds?, silent?; in ``zonal_shifts`` |
 | PUT eks/NAME, GET access-entries?cluster=NAME | in ``eks.clusters`` |

@@ -19,6 +19,7 @@ from ministack import app as ministack_app
 from ministack.core import hypercorn_compat
 
 from local.aws import balancing, conditions, ec2, launch_templates, moto_backend, parameters, provisioning, webhooks
+from local.aws.accounts import Accounts
 from local.aws.app import Gateway
 from local.aws.autoscaling import patches as autoscaling_patches
 from local.aws.autoscaling.engine import Engine
@@ -91,6 +92,8 @@ def build(settings: Settings) -> Gateway:
     provisioning.install()
     conditions.install()
     webhooks.install()
+    accounts = Accounts(settings)
+    accounts.install(control)
     parts = Parts(
         settings=settings,
         outbox=outbox,
@@ -106,7 +109,9 @@ def build(settings: Settings) -> Gateway:
     timeline.start()
     home = Home(account=settings.account, region=settings.region, tags_of=tags_in(settings.account, settings.region))
     stand_ins = (prices, quotas)
-    return Gateway(ministack_app.app, control, recording, faults, stand_ins, zonal_shifts, fault_injection, home)
+    return Gateway(
+        ministack_app.app, control, recording, faults, stand_ins, zonal_shifts, fault_injection, home, accounts
+    )
 
 
 async def run(settings: Settings) -> None:

@@ -204,6 +204,15 @@ def test_nothing_is_called_before_a_cluster_is_named(function, aws):
     assert (aws.assumed, aws.signed) == ([], [])
 
 
+def test_records_of_groups_elsewhere_have_the_account_in_their_keys(function, aws):
+    places = {place.account: place.aws.maxima._build()._prefix for place in function(aws.url).places}
+    assert places == {
+        BLUE["account"]: "maximum#",
+        EAST["account"]: "maximum#222233334444/eu-north-1/",
+        WEST["account"]: "maximum#333344445555/eu-north-1/",
+    }
+
+
 def test_groups_of_one_name_in_two_accounts_have_records_of_their_own(monkeypatch):
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")

@@ -1,5 +1,7 @@
 """Messages of several accounts in one batch: each acts in its own account, and one account's trouble is its own."""
 
+import json
+import threading
 from dataclasses import replace
 
 import pytest
@@ -10,9 +12,11 @@ from leeward.interruption.decision import Action, RecordOutcome
 from leeward.interruption.origins import process_by_origin
 from leeward.model import well_known
 from leeward.model.termination import Cause, CauseKind
+from leeward.termination.freshness import Need
+from leeward.termination.instance_state import read, survey
 from tests.events import event
 from tests.fakes.accounts import EAST, HUB, INSTANCES, REGIONS, WEST, FakeAccounts
-from tests.fakes.builders import a_subject, an_instance
+from tests.fakes.builders import a_group, a_subject, an_instance
 from tests.fakes.clock import START
 
 
@@ -57,19 +61,27 @@ def test_a_warning_about_another_account_s_instance_acts_on_nothing(accounts, ac
 
 
 def test_an_instance_with_the_tag_of_another_account_s_cluster_acts_on_nothing(accounts):
-    accounts.of[EAST].instances.put(an_instance("i-0bad", cluster="west", group=None))
+    east = accounts.of[EAST]
+    east.instances.put(an_instance("i-0bad", cluster="west", group="web-x"))
+    east.groups.by_name["web-x"] = a_group("web-x", "i-0bad", cluster="west")
     result = handled(accounts, message(EAST, "i-0bad"))
     assert result.results[0].decision.action is Action.NONE
     assert accounts.hub.claims.records == {}
 
 
-def test_the_end_of_an_instance_is_not_believed_from_another_account(accounts):
-    """The record of an open termination answers instead of AWS: it must not answer every account."""
-    claims, west = accounts.hub.claims, INSTANCES[WEST]
-    cause = Cause(id="c", kind=CauseKind.SPOT_INTERRUPTION, at=START)
-    claims.claim(replace(a_subject(west), cluster="west"), cause, START)
+@pytest.mark.parametrize("name", ["state_change", "asg_terminate"])
+def test_an_open_termination_answers_no_message_of_another_account(accounts, name):
+    """The record answers instead of AWS where its group was looked at: to its own account only."""
+    west, claims = INSTANCES[WEST], accounts.hub.claims
+    handled(accounts, message(WEST, west))
+    survey(read(west, claims), accounts.ports.of_cluster("west"), Need.WORK)
     before = claims.records[west]
-    result = handled(accounts, message(EAST, west, name="state_change", state="terminated"))
+    assert before.seen.group is not None
+    detail = {"EC2InstanceId": west} if name == "asg_terminate" else {"instance-id": west, "state": "terminated"}
+    body = event(name, account=EAST, region=REGIONS[EAST], id="forged")
+    forged = json.loads(body)
+    forged["detail"] |= detail
+    result = handled(accounts, json.dumps(forged))
     assert result.results[0].decision.action is Action.NONE
     assert claims.records[west] == before
 
@@ -98,6 +110,26 @@ def test_a_role_that_cannot_be_assumed_fails_the_messages_of_its_account_alone(a
     assert outcomes == [RecordOutcome.DONE, RecordOutcome.DONE, RecordOutcome.RETRY]
     assert result.failures == ("m2",)
     assert set(accounts.hub.claims.records) == {INSTANCES[HUB], INSTANCES[EAST]}
+
+
+def test_an_account_that_does_not_answer_delays_no_claim_of_another(accounts):
+    """The first message's account answers only when the second's instance is claimed."""
+    claimed = threading.Event()
+    describe, claim = accounts.of[EAST].instances.describe, accounts.hub.claims.claim
+
+    def waits(ids):
+        assert claimed.wait(10), "the other account's claim"
+        return describe(ids)
+
+    def notes(subject, cause, now):
+        record = claim(subject, cause, now)
+        if subject.cluster == "west":
+            claimed.set()
+        return record
+
+    accounts.of[EAST].instances.describe, accounts.hub.claims.claim = waits, notes
+    result = handled(accounts, message(EAST, INSTANCES[EAST]), message(WEST, INSTANCES[WEST]))
+    assert [one.decision.action for one in result.results] == [Action.DRAIN] * 2
 
 
 def test_malformed_messages_and_ended_executions_need_no_account(accounts):

@@ -1,6 +1,7 @@
 """Every broken build that no seed reaches: each names the tests that notice it."""
 
 from tests.simulation.mutations.plant import Planted
+from tests.simulation.mutations.planted_accounts import OF_ACCOUNTS
 from tests.simulation.mutations.planted_adapters import OF_ADAPTERS, OF_THE_COMMAND_LINE, OF_THE_LOCAL_STACK
 from tests.simulation.mutations.planted_calls import OF_CALLS
 from tests.simulation.mutations.planted_drains import OF_DRAINS
@@ -23,6 +24,7 @@ PLANTED: tuple[Planted, ...] = (
     *OF_STEPS,
     *OF_DRAINS,
     *OF_CALLS,
+    *OF_ACCOUNTS,
     *OF_REPAIR,
     *OF_REBOOTS,
     *OF_FINALIZERS,

@@ -1,0 +1,162 @@
+"""One deployment over three accounts: events are forwarded to it, roles are assumed, and each account stands alone."""
+
+import json
+import logging
+import time
+from dataclasses import dataclass
+
+import pytest
+
+from local import fleet
+from local.accounts import Account, external_id, running
+from local.demo import ledger, scenario
+from local.fleet import GroupPlan
+from local.stack import LocalStack, LocalStackError
+from local.workloads import apply_roles
+from tests.local.chain.conftest import called, forget_what_is_cached
+from tests.tools import need
+
+log = logging.getLogger(__name__)
+pytestmark = pytest.mark.local
+
+HUB = Account(account="111122223333", region="us-east-1", cluster="blue")
+EAST = Account(account="222233334444", region="us-east-1", cluster="east")
+WEST = Account(account="333344445555", region="eu-west-1", cluster="west")
+PATIENCE = 600.0  # seconds: only how long a test that fails takes
+GROUP = "web-spot"  # of one name in every account
+
+
+@dataclass
+class Team:
+    """The group of an account, with a hook of ours."""
+
+    stack: LocalStack
+    instances: list[str]
+
+
+@pytest.fixture(scope="module")
+def accounts(tmp_path_factory):
+    """Deployed once; schedules are off, so that a test says when a function runs."""
+    need("kubectl")
+    pace = {"boot_delay": 0.5, "termination_scale": 0.1, "pod_start": 0.3}
+    with running(tmp_path_factory.mktemp("accounts"), HUB, EAST, WEST, **pace) as found:
+        found.deploy()
+        for stack in (found.hub, *found.members.values()):
+            apply_roles(stack)
+        for name in ("sync", "disruption-planner", "reconciler"):
+            found.hub.client("events").disable_rule(Name=f"leeward-{name}-schedule")
+        yield found
+
+
+@pytest.fixture(scope="module")
+def teams(accounts):
+    """Three spot instances in each account, in groups of one name."""
+    made = {}
+    for stack in (accounts.hub, *accounts.members.values()):
+        fleet.build_group(stack, fleet.build_network(stack), GroupPlan(name=GROUP, size=3, spot=True))
+        instances = [str(member["InstanceId"]) for member in fleet.instances_of(stack, GROUP)]
+        made[stack.cluster] = Team(stack=stack, instances=instances)
+    for team in made.values():
+        until(lambda team=team: all_ready(team), f"nodes of {team.stack.cluster} Ready")
+    return made
+
+
+def all_ready(team):
+    nodes = ledger.nodes(team.stack)
+    return all(one in nodes and scenario.is_ready(nodes[one]) for one in team.instances)
+
+
+def until(look, what):
+    deadline = time.monotonic() + PATIENCE
+    while not (found := look()):
+        assert time.monotonic() < deadline, f"{what}: not within {PATIENCE:.0f} s"
+        time.sleep(0.2)
+    return found
+
+
+def closed(accounts, instance):
+    record = ledger.termination(accounts.hub, instance)
+    return record if record is not None and record.status == "closed" else None
+
+
+def state_of(stack, instance):
+    (reservation,) = stack.client("ec2").describe_instances(InstanceIds=[instance])["Reservations"]
+    return reservation["Instances"][0]["State"]["Name"]
+
+
+def test_sync_puts_a_hook_on_the_groups_of_every_account(accounts, teams):
+    synced = called(accounts.hub, "sync")
+    assert synced["errors"] == []
+    assert synced["hooksPut"] == [GROUP] * 3
+    for team in teams.values():
+        hooks = team.stack.client("autoscaling").describe_lifecycle_hooks(AutoScalingGroupName=GROUP)["LifecycleHooks"]
+        assert [hook["LifecycleHookName"] for hook in hooks] == ["leeward-terminate"]
+
+
+@pytest.mark.parametrize("cluster", ["east", "west"])
+def test_a_spot_warning_in_another_account_is_forwarded_drained_and_completed(accounts, teams, cluster):
+    team = teams[cluster]
+    victim = team.instances.pop()
+    node = ledger.nodes(team.stack)[victim]["metadata"]["name"]
+    began = time.monotonic()
+    team.stack.emit(scenario.spot_warning(team.stack, victim))
+    record = until(lambda: closed(accounts, victim), f"the record of {victim} closed")
+    log.info("%s: closed after %.1f s", cluster, time.monotonic() - began)
+    assert record.outcome == "terminated"
+    assert state_of(team.stack, victim) in {"shutting-down", "terminated"}
+    assert node not in {one["metadata"]["name"] for one in ledger.nodes(team.stack).values()}
+    until(lambda: len(fleet.instances_of(team.stack, GROUP)) == 3, "the replacement in the group")
+
+
+def test_a_forged_warning_from_another_account_acts_on_nothing(accounts, teams):
+    east, west = teams["east"], teams["west"]
+    victim = west.instances[0]
+    forged = {**scenario.spot_warning(east.stack, victim), "account": WEST.account, "region": WEST.region}
+    east.stack.emit(forged)
+    east.stack.emit(scenario.spot_warning(east.stack, victim))
+    own = east.instances.pop()
+    east.stack.emit(scenario.spot_warning(east.stack, own))
+    until(lambda: closed(accounts, own), "the true warning behind the forged ones")
+    assert ledger.termination(accounts.hub, victim) is None
+    assert not ledger.nodes(west.stack)[victim]["spec"].get("taints")
+
+
+def test_an_account_that_is_not_listed_may_not_send_to_the_bus(accounts):
+    sent = {"event": {}, "bus": "leeward-members", "sender": "999900001111"}
+    with pytest.raises(LocalStackError, match="may not put events"):
+        accounts.hub.control("POST", "forwarded", sent)
+
+
+def set_trust(stack, external):
+    """Ask for another external id in every role of the member stack."""
+    iam = stack.client("iam")
+    for role in iam.list_roles()["Roles"]:
+        if role["RoleName"].startswith("leeward-member-") and role["RoleName"] != f"leeward-member-{stack.region}":
+            policy = role["AssumeRolePolicyDocument"]
+            policy["Statement"][0]["Condition"]["StringEquals"]["sts:ExternalId"] = external
+            iam.update_assume_role_policy(RoleName=role["RoleName"], PolicyDocument=json.dumps(policy))
+
+
+def test_an_account_that_refuses_the_role_delays_nothing_of_the_others(accounts, teams):
+    east, west = teams["east"], teams["west"]
+    set_trust(west.stack, "changed-by-its-owner")
+    for name in ("interruption", "drain", "terminate", "reconciler", "sync"):
+        forget_what_is_cached(accounts.hub, f"leeward-{name}")
+    try:
+        refused, served = west.instances.pop(), east.instances.pop()
+        began = time.monotonic()
+        for team, victim in ((west, refused), (east, served)):
+            team.stack.emit(scenario.spot_warning(team.stack, victim))
+        until(lambda: closed(accounts, served), "the termination of the account that trusts")
+        log.info("closed after %.1f s beside a refused account", time.monotonic() - began)
+        assert ledger.termination(accounts.hub, refused) is None
+        swept = called(accounts.hub, "reconciler")
+        assert {error.split(":")[0] for error in swept["errors"]} == {"west"}
+        answer = accounts.hub.client("lambda").invoke(FunctionName="leeward-sync")
+        failure = json.loads(answer["Payload"].read())["errorMessage"]  # a run that could not put a hook fails
+        assert failure.startswith("west: sts:AssumeRole on ")
+        assert "deploy the member stack" in failure
+        assert not any(name in failure for name in ("blue:", "east:"))
+    finally:
+        set_trust(west.stack, external_id(west.stack))
+    until(lambda: closed(accounts, refused), "the warning that was delivered again")
