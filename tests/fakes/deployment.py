@@ -107,6 +107,8 @@ class FakeDeployment(Calls):
         self.executions = Concurrency(limit=1000, unreserved=900)
         self.functions = {name: Function(environment=reported) for name in expected.FUNCTIONS}
         self.counted: dict[str, Counts] = {}
+        self.acting: dict[str, str] = dict.fromkeys(serving, "")
+        self.refused: dict[str, dict[str, str]] = {}
         self.machines = dict.fromkeys(expected.MACHINES, "ACTIVE")
         self.ended: dict[str, list[FailedExecution]] = {}
         self.read_by = {
@@ -152,6 +154,11 @@ class FakeDeployment(Calls):
         """One of `functions`."""
         self._call("function")
         return self.functions.get(name)
+
+    def accounts(self, function: str) -> Mapping[str, str]:
+        """`acting`, or what `refused` says of one function."""
+        self._call("accounts")
+        return {**self.acting, **self.refused.get(function, {})}
 
     def counts(self, functions: Iterable[str], since: datetime, now: datetime) -> Mapping[str, Counts]:
         """`counted`; nothing of the others, as CloudWatch has no datum of what did not happen."""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from leeward.doctor.checks import (
     account,
+    accounts,
     cluster_roles,
     clusters,
     events,
@@ -48,6 +49,7 @@ DEPLOYMENT: tuple[OfDeployment, ...] = (
     runs.upgrades,
     runs.disruptions,
     clusters.served,
+    accounts.roles,
 )
 CLUSTER: tuple[OfCluster, ...] = (
     _alone(clusters.described),

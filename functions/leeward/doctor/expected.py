@@ -19,6 +19,7 @@ FUNCTIONS = tuple(
         "notifications",
     )
 )
+ACTING = tuple(name for name in FUNCTIONS if name != "leeward-notifications")  # those that call EC2 and groups
 CAPPED = "leeward-drain"  # its throttles are intended: the state machine retries
 SYNC = "leeward-sync"
 ENDPOINTS: Mapping[str, str] = {

@@ -157,11 +157,16 @@ class Disruption:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
     """One cluster of the deployment's settings. `roles`: ClusterRole -> ARN of the IAM role with which functions sign
-    in for it; a role that the settings do not name is absent.
+    in for it; a role that the settings do not name is absent. `account`, `region`: of one elsewhere; `external_id`:
+    with which functions assume `member_role` there, the stem of their roles.
     """
 
     name: str
     roles: Mapping[str, str]
+    account: str = ""
+    region: str = ""
+    member_role: str = ""
+    external_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,6 +202,8 @@ class InspectedCluster:
 class Facts:
     """All facts. `requested_cluster`: the only cluster to read; None: all. `serves`: names of the clusters that the
     deployment serves; None: unknown. `failures` and `machines` by state machine, `sources` and `functions` by function.
+    `elsewhere`: clusters of other accounts and Regions, in which each function says whether it can act (`accounts`:
+    function -> cluster -> why it cannot, empty if it can).
     """
 
     now: datetime
@@ -220,6 +227,8 @@ class Facts:
     running: Read[frozenset[str]]
     groups: Read[tuple[Group, ...]]
     clusters: tuple[InspectedCluster, ...]
+    elsewhere: tuple[Served, ...] = ()
+    accounts: Mapping[str, Read[Mapping[str, str]]] = field(default_factory=dict)
 
     @property
     def nothing_deployed(self) -> bool:

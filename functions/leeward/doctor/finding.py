@@ -66,6 +66,7 @@ class Check(StrEnum):
     SYNC = "sync"
     REACH = "reach"
     OTHER_DEPLOYMENT = "other-deployment"
+    MEMBER_ROLE = "member-role"
     POLICIES = "policies"
     SELECTION = "selection"
     SWITCHES = "switches"
@@ -102,6 +103,7 @@ _PARTS: Mapping[Part, tuple[Check, ...]] = {
         Check.SYNC,
         Check.REACH,
         Check.OTHER_DEPLOYMENT,
+        Check.MEMBER_ROLE,
     ),
     Part.POLICIES: (Check.POLICIES, Check.SELECTION, Check.SWITCHES),
     Part.GROUPS: (

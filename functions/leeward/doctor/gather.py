@@ -37,8 +37,11 @@ def gather(
     settings = environment(functions.values())
     served = clusters_of(settings)
     groups = read("autoscaling:DescribeAutoScalingGroups", lambda: tuple(deployment.groups()))
-    clusters = _clusters(deployment, ports_of, _wanted(served, requested_cluster), groups, queue_arns_of(settings))
-    first = ports_of(clusters[0].name) if clusters else None
+    wanted = _wanted(served, requested_cluster)
+    elsewhere = tuple(cluster for _, cluster in wanted if cluster is not None and cluster.member_role)
+    local = tuple((name, cluster) for name, cluster in wanted if cluster not in elsewhere)
+    clusters = _clusters(deployment, ports_of, local, groups, queue_arns_of(settings))
+    first = ports_of(wanted[0][0]) if wanted else None
     return Facts(
         now=now,
         identity=identity,
@@ -49,6 +52,8 @@ def gather(
         network=_network(deployment, functions),
         groups=groups,
         clusters=clusters,
+        elsewhere=elsewhere,
+        accounts=read_each(expected.ACTING, "lambda:InvokeFunction", deployment.accounts) if elsewhere else {},
         records=_records(first.claims) if first else NO_CLUSTER,
         running=read("states:ListExecutions", first.executions.all_running) if first else NO_CLUSTER,
         **_parts(deployment, functions, now),
@@ -135,7 +140,17 @@ def clusters_of(settings: dict[str, str]) -> tuple[Served, ...] | None:
     """Return the clusters that the deployment serves; None: CLUSTERS is missing or not a list of clusters."""
     try:
         listed = json.loads(settings.get("CLUSTERS", ""))
-        return tuple(Served(name=str(raw["name"]), roles=_roles(raw)) for raw in listed)
+        return tuple(
+            Served(
+                name=str(raw["name"]),
+                roles=_roles(raw),
+                account=str(raw.get("account") or ""),
+                region=str(raw.get("region") or ""),
+                member_role=str(raw.get("memberRole") or ""),
+                external_id=str(raw.get("externalId") or ""),
+            )
+            for raw in listed
+        )
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
 

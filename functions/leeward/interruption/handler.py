@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from leeward.adapters.account_check import answers_account_check
 from leeward.adapters.initialization import initialize
 from leeward.interruption import metrics
 from leeward.interruption.batch import Record
@@ -21,7 +22,8 @@ def ports(context: object) -> Ports:
     return wiring.invocation_ports(context)
 
 
-def handle(event: Mapping[str, Any], context: object) -> dict[str, list[dict[str, str]]]:
+@answers_account_check
+def handle(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     """Handle an SQS event -> `{"batchItemFailures": [{"itemIdentifier": message id} …]}` (ReportBatchItemFailures)."""
     world = ports(context)
     result = process_by_origin(_records(event, world.clock.now()), world)

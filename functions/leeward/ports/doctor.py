@@ -68,6 +68,10 @@ class Deployment(Protocol):
         """Return one function."""
         ...
 
+    def accounts(self, function: str) -> Mapping[str, str]:
+        """Return what the function answers: cluster -> why it cannot act in the cluster's account, empty if it can."""
+        ...
+
     def counts(self, functions: Iterable[str], since: datetime, now: datetime) -> Mapping[str, Counts]:
         """Return the errors and throttles of each function since then."""
         ...

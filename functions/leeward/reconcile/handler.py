@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from leeward.adapters import wiring
+from leeward.adapters.account_check import answers_account_check
 from leeward.adapters.initialization import initialize
 from leeward.reconcile import telemetry
 from leeward.reconcile.reconciler import reconcile_once
 
 
+@answers_account_check
 def reconcile(_event: Mapping[str, Any], context: object) -> dict[str, Any]:
     """Run one pass over all clusters and return its result. The event says nothing: a pass reads the current state."""
     result = reconcile_once(wiring.invocation_ports(context))

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from leeward.adapters import wiring
+from leeward.adapters.account_check import answers_account_check
 from leeward.adapters.initialization import initialize
 from leeward.errors import LeewardError
 from leeward.sync.controller import Synced, sync_once
@@ -18,6 +19,7 @@ FACTS_OUT_OF_DATE = "FactsOutOfDate"
 telemetry = Telemetry("sync")
 
 
+@answers_account_check
 def handle(_event: Mapping[str, Any], context: object) -> dict[str, Any]:
     """Return `{"hooksPut": [group …], "hooksTakenOff": [group …], "nodesLabelled": [node …], "factsKept": [cluster/kind
     …]}` with `warnings` and `errors` as lists of sentences.

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from leeward.adapters import wiring
+from leeward.adapters.account_check import answers_account_check
 from leeward.adapters.initialization import initialize
 from leeward.termination import drain_step
 from leeward.termination.handler import answer
 
 
+@answers_account_check
 def drain(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     """Run one step: `{"step", "run"}` -> the run document."""
     return answer(event, drain_step.STEPS, wiring.invocation_ports(context))

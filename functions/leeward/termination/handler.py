@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from leeward.adapters import wiring
+from leeward.adapters.account_check import answers_account_check
 from leeward.adapters.initialization import initialize
 from leeward.ports import Ports
 from leeward.termination import steps, telemetry
@@ -11,6 +12,7 @@ from leeward.termination.run import Run
 from leeward.workflow.steps import Step, take_step
 
 
+@answers_account_check
 def terminate(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     """Run one step: `{"step", "run", "execution"?, "error"?, "cause"?}` -> the run document."""
     return answer(event, steps.STEPS, wiring.invocation_ports(context))

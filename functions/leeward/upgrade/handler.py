@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from leeward.adapters import wiring
+from leeward.adapters.account_check import answers_account_check
 from leeward.adapters.initialization import initialize
 from leeward.upgrade import telemetry
 from leeward.upgrade.run import Run
@@ -15,6 +16,7 @@ from leeward.workflow.steps import take_step
 ENDED = "Step Functions Execution Status Change"  # the detail-type of EventBridge's events
 
 
+@answers_account_check
 def upgrade(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     """Run one step: `{"step", "run", "execution"?, "error"?, "cause"?}` -> the run document. For EventBridge's event
     that an execution ended: restore what it left -> what was restored.

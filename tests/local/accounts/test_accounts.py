@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from leeward.doctor import expected
 from local import fleet
 from local.accounts import Account, external_id, running
 from local.demo import ledger, scenario
@@ -93,6 +94,17 @@ def test_sync_puts_a_hook_on_the_groups_of_every_account(accounts, teams):
         assert [hook["LifecycleHookName"] for hook in hooks] == ["leeward-terminate"]
 
 
+def can_act(accounts, function):
+    """What the function answers to `leeward doctor`: cluster -> why it cannot act there."""
+    answer = accounts.hub.client("lambda").invoke(FunctionName=function, Payload=json.dumps({"check": "accounts"}))
+    return json.loads(answer["Payload"].read())["accounts"]
+
+
+def test_every_function_can_assume_its_role_in_every_account(accounts):
+    everywhere = {"blue": "", "east": "", "west": ""}
+    assert {name: can_act(accounts, name) for name in expected.ACTING} == dict.fromkeys(expected.ACTING, everywhere)
+
+
 @pytest.mark.parametrize("cluster", ["east", "west"])
 def test_a_spot_warning_in_another_account_is_forwarded_drained_and_completed(accounts, teams, cluster):
     team = teams[cluster]
@@ -150,6 +162,9 @@ def test_an_account_that_refuses_the_role_delays_nothing_of_the_others(accounts,
         until(lambda: closed(accounts, served), "the termination of the account that trusts")
         log.info("closed after %.1f s beside a refused account", time.monotonic() - began)
         assert ledger.termination(accounts.hub, refused) is None
+        said = can_act(accounts, "leeward-drain")
+        assert (said["blue"], said["east"]) == ("", "")
+        assert "leeward-member-drain" in said["west"]
         swept = called(accounts.hub, "reconciler")
         assert {error.split(":")[0] for error in swept["errors"]} == {"west"}
         answer = accounts.hub.client("lambda").invoke(FunctionName="leeward-sync")

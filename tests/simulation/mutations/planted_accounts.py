@@ -11,7 +11,7 @@ STACKS = ("tests/infra/test_accounts.py",)
 OF_ACCOUNTS = (
     Planted(
         name="acts in another account's cluster",
-        story="goes by the cluster that the tags or the record name, whoever sends the message",
+        story="goes by the cluster that the tags or the record name, in whichever account",
         edits=(
             edit(
                 "leeward.ports.Ports._act_in", "clusters=self._clusters_named(place.clusters)", "clusters=self.clusters"
@@ -85,7 +85,7 @@ OF_ACCOUNTS = (
     ),
     Planted(
         name="any account may send to the deployment's bus",
-        story="forwards from whichever account has a rule for it",
+        story="forwards from each account that has a rule for it",
         edits=(edit("infra.members_bus.put_by", 'f"arn:{Aws.PARTITION}:iam::{account}:root"', '"*"'),),
         tests=STACKS,
     ),

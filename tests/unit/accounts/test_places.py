@@ -1,7 +1,11 @@
 """Ports of a deployment with several accounts: they act in the account of the named cluster, and nowhere else."""
 
+from importlib import import_module
+
 import pytest
 
+from leeward.adapters.account_check import check_accounts
+from leeward.adapters.initialization import NEEDS
 from leeward.disruption.controller import decide_once
 from leeward.errors import AccessDeniedError, AwsUnreachableError, InvalidInputError, ThrottledError
 from leeward.model.termination import CauseKind
@@ -120,6 +124,20 @@ def test_an_input_that_names_another_cluster_than_the_record_is_refused(accounts
     with pytest.raises(InvalidInputError):
         run_of("claim", forged, accounts.ports, f"{INSTANCES[WEST]}-1")
     assert not any(system.groups.terminated for system in accounts.of.values())
+
+
+def test_a_function_says_in_which_accounts_it_can_act(accounts):
+    accounts.refuse(EAST, AccessDeniedError("sts:AssumeRole on its role"))
+    assert check_accounts(accounts.ports) == {"blue": "", "east": "sts:AssumeRole on its role", "west": ""}
+
+
+def test_every_handler_answers_the_question_and_no_other_event(accounts, monkeypatch):
+    monkeypatch.setattr("leeward.adapters.wiring.invocation_ports", lambda _: accounts.ports)
+    for path in sorted(NEEDS):
+        module, _, name = path.rpartition(".")
+        answer = getattr(import_module(module), name)({"check": "accounts"}, None)
+        assert answer == {"accounts": {"blue": "", "east": "", "west": ""}}, path
+    assert accounts.hub.claims.records == {}
 
 
 class TestUpgradeOfAGroupWhoseNameSeveralAccountsHave:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from botocore.exceptions import ClientError
 
+from leeward.adapters.account_check import CHECK
 from leeward.adapters.aws.clients import AwsClients, chunks, pages
 from leeward.adapters.aws.errors import aws_call, code_of
 from leeward.adapters.doctor.telemetry import Signs
@@ -23,7 +24,7 @@ from leeward.doctor.facts import (
     Queue,
     Table,
 )
-from leeward.errors import ObjectGoneError
+from leeward.errors import ObjectGoneError, TerminalError
 from leeward.model.concurrency import Concurrency
 from leeward.model.group import Group
 from leeward.model.times import as_instant
@@ -31,6 +32,7 @@ from leeward.ports.doctor import Rbac
 
 FILTER_VALUES = 200  # that EC2 takes in one filter
 TO_ANYWHERE = "0.0.0.0/0"
+CHECK_SECONDS = 60.0  # for the answer of a function, which may start anew and wait for some accounts
 BADLY = ("FAILED", "TIMED_OUT")
 T = TypeVar("T")
 
@@ -90,6 +92,17 @@ class AwsDeployment(Signs):
             vpc=(raw.get("VpcConfig") or {}).get("VpcId") or "",
             subnets=tuple((raw.get("VpcConfig") or {}).get("SubnetIds") or ()),
         )
+
+    def accounts(self, function: str) -> Mapping[str, str]:
+        """Call Invoke: only the function itself can assume its roles. It changes nothing."""
+        with aws_call("lambda:InvokeFunction", function):
+            answer = self._clients.get("lambda", retries=False, read_seconds=CHECK_SECONDS).invoke(
+                FunctionName=function, Payload=json.dumps(CHECK)
+            )
+        document = json.loads(answer["Payload"].read())
+        if answer.get("FunctionError") or "accounts" not in document:
+            raise TerminalError(f"{function} does not answer: {document.get('errorMessage', 'it knows no such check')}")
+        return {str(cluster): str(error) for cluster, error in document["accounts"].items()}
 
     def machine(self, name: str) -> str | None:
         """Read the status with DescribeStateMachine."""
