@@ -14,6 +14,7 @@ OF_CLUSTERS = frozenset(
         Scope.CLUSTER_GROUPS,
         Scope.CLUSTER_TEMPLATES,
         Scope.CLUSTERS,
+        Scope.SHIFTED_CLUSTERS,
         Scope.NODE_GROUPS,
         Scope.NODE_ROLES,
         Scope.LAUNCHED,

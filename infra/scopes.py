@@ -155,6 +155,8 @@ class Scopes:
         """Return one condition for each statement that the scope needs; an empty one for most scopes."""
         if scope in TAGGED:
             return self._cluster_tags()
+        if scope is Scope.SHIFTED_CLUSTERS and not self.settings.at_home:
+            return []
         ec2 = ["ec2.amazonaws.com", "ec2.amazonaws.com.cn"]
         from_template = {"ArnLike": {"ec2:LaunchTemplate": self._arn("ec2", "launch-template/*")}}
         own = self._arn("lambda", f"function:{self.names.function(function)}")

@@ -3,6 +3,7 @@
 import pytest
 
 from infra.customer_key import key_permissions
+from infra.member_permissions import ASSUME_MEMBER
 from infra.permission import Key, Scope
 from infra.permissions import PERMISSIONS
 from infra.service_permissions import DISRUPTION_MACHINE, EVERY_FUNCTION, IN_A_VPC, STATE_MACHINE, UPGRADE_MACHINE
@@ -15,7 +16,8 @@ MACHINES = {
     "leeward-disruption": DISRUPTION_MACHINE,
 }
 KEY = {f"{name} with a key": key_permissions(table) for name, table in PERMISSIONS.items()}
-TABLES = {**PERMISSIONS, **KEY, "every function": EVERY_FUNCTION, "in a vpc": IN_A_VPC, **MACHINES}
+ELSEWHERE = {"clusters elsewhere": (ASSUME_MEMBER,)}
+TABLES = {**PERMISSIONS, **KEY, **ELSEWHERE, "every function": EVERY_FUNCTION, "in a vpc": IN_A_VPC, **MACHINES}
 ALL = [pytest.param(p, id=f"{who}: {p.action}") for who, table in TABLES.items() for p in table]
 WIDE = {
     Scope.ANYTHING,

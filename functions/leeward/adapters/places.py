@@ -4,11 +4,11 @@ Calls no AWS API. Not imported where all clusters are in the deployment's own ac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from leeward.adapters.aws.member import MemberRole
-from leeward.ports.places import AwsPorts, Place
+from leeward.ports.places import AwsPorts, Nowhere, Place
 
 if TYPE_CHECKING:
     from leeward.adapters.aws.clients import AwsClients
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 class Accounts:
     """AWS clients by cluster: the process's own, or those of the role that it assumes in the cluster's account."""
+
+    nowhere = Nowhere()
 
     def __init__(self, clients: AwsClients, clock: Clock, *, session: str) -> None:
         """`session`: name of the sessions in the accounts' trails."""
@@ -44,10 +46,11 @@ class Accounts:
         return self._made[key]
 
     def places(
-        self, clusters: Sequence[ServedCluster], ports_of: Callable[[AwsClients, str], AwsPorts]
+        self, clusters: Sequence[ServedCluster], ports_of: Callable[[AwsClients, str], Mapping[str, Any]]
     ) -> tuple[Place, ...]:
-        """Return the accounts and Regions of the clusters. `ports_of`: builds the ports over one set of clients, with
-        what stands before the names of groups in the table's keys: `ACCOUNT/REGION/`, nothing for the deployment's own.
+        """Return the accounts and Regions of the clusters. `ports_of`: builds the fields of `AwsPorts` over one set of
+        clients, with what stands before the names of groups in the table's keys: `ACCOUNT/REGION/`, nothing for the
+        deployment's own.
         """
         there: dict[tuple[str, str], list[ServedCluster]] = {}
         for cluster in clusters:
@@ -57,7 +60,9 @@ class Accounts:
                 account=account,
                 region=region,
                 clusters=tuple(cluster.name for cluster in served),
-                aws=ports_of(self.clients_of(served[0]), f"{account}/{region}/" if served[0].member_role else ""),
+                aws=AwsPorts(
+                    **ports_of(self.clients_of(served[0]), f"{account}/{region}/" if served[0].member_role else "")
+                ),
             )
             for (account, region), served in there.items()
         )

@@ -8,7 +8,7 @@ import os
 import random
 import sys
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from leeward.adapters import lazy as adapters
@@ -180,21 +180,19 @@ def build(
     accounts: Accounts | None = None,
 ) -> Ports:
     """Build every adapter, over the clients of each account and Region. `accounts`: those of clusters elsewhere;
-    `access`: the credentials for a cluster; `say` takes messages that
-    matter although nothing fails, `event_lost` each Event that could not be written.
+    `access`: the credentials for a cluster; `say` takes messages that matter although nothing fails, `event_lost` each
+    Event that could not be written.
     """
     table = Table(clients, settings.table_name)
     policy_store, pauses = lazy(adapters.policy_store_of, table), lazy(adapters.pauses_of, table)
     policies = ParameterStorePolicies(clients, clock, settings.policy_prefix, policy_store)
     known_pauses = lazy(adapters.known_pauses_of, pauses, clock)
     of_account = (access, event_lost, accounts.clients_of if accounts else None)
-    own = _aws_ports(clients, clock, table, say)
+    own = _aws_ports(settings, clock, table, say, clients)
     places: tuple[Place, ...] = ()
     if accounts is not None:
-        from leeward.ports.places import AwsPorts, Nowhere  # late, as below
-
-        places = accounts.places(settings.clusters, lambda *of: AwsPorts(**_aws_ports(of[0], clock, table, say, of[1])))
-        own = dict.fromkeys(own, Nowhere())
+        places = accounts.places(settings.clusters, partial(_aws_ports, settings, clock, table, say))
+        own = dict.fromkeys(own, accounts.nowhere)
     return Ports(
         **own,
         clock=clock,
@@ -210,7 +208,6 @@ def build(
         disruption_executions=_executions_of(DISRUPTION, settings, clients),
         pauses=pauses,
         policy_store=policy_store,
-        recovery=lazy(adapters.recovery_of, clients, settings.clusters, settings.state_machine_arn),
         deployment=settings.deployment,
         queue_arns=settings.queue_arns,
         hook_mark=settings.hook_mark,
@@ -220,7 +217,7 @@ def build(
 
 
 def _aws_ports(
-    clients: AwsClients, clock: Clock, table: Table, say: Callable[[str], None], scope: str = ""
+    settings: Settings, clock: Clock, table: Table, say: Callable[[str], None], clients: AwsClients, scope: str = ""
 ) -> dict[str, Any]:
     """Return the fields of `ports.places.AwsPorts`, which act in the clients' account and Region. `scope`:
     `ACCOUNT/REGION/`, before the names of groups in the table's keys.
@@ -240,6 +237,7 @@ def _aws_ports(
         "service_limits": lazy(adapters.service_limits_of, clients),
         "alarms": lazy(adapters.alarms_of, clients),
         "upgrades": lazy(adapters.upgrades_of, table, scope),
+        "recovery": lazy(adapters.recovery_of, clients, settings.clusters, settings.state_machine_arn),
     }
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from leeward.ports.load_balancers import LoadBalancers
     from leeward.ports.monitoring import Alarms, ServiceLimits
     from leeward.ports.records import Upgrades
+    from leeward.ports.recovery import RecoveryController
     from leeward.time_budget import TimeBudget
 
 
@@ -43,6 +44,7 @@ class AwsPorts:
     service_limits: ServiceLimits
     alarms: Alarms
     upgrades: Upgrades
+    recovery: RecoveryController
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
