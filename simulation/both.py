@@ -17,10 +17,14 @@ RARER = 20.0  # times as long a pause in a world that lasts weeks
 
 
 class Both:
-    """Player of such events, by dice of its own. `over` ends it."""
+    """Player of such events, by dice of its own. `hosts`: an AWS Health event may be about both clusters, which are in
+    one account. `over` ends it.
+    """
 
-    def __init__(self, scenes: Sequence[Scene], random: Random, emit: Callable[[events.Event], None]) -> None:
-        self._scenes, self._random, self._emit = scenes, random, emit
+    def __init__(
+        self, scenes: Sequence[Scene], random: Random, emit: Callable[[events.Event], None], *, hosts: bool = True
+    ) -> None:
+        self._scenes, self._random, self._emit, self._hosts = scenes, random, emit, hosts
         self._timeline = scenes[0].timeline
         self.over = False
 
@@ -28,7 +32,8 @@ class Both:
         """Begin to play."""
         rarer = 1 if self._scenes[0].days_ahead is None else RARER
         self._timeline.every(POOLS_EVERY * rarer, self._take_pool, "both clusters")
-        self._timeline.every(HOSTS_EVERY * rarer, self._retire_hosts, "both clusters")
+        if self._hosts:
+            self._timeline.every(HOSTS_EVERY * rarer, self._retire_hosts, "both clusters")
 
     def _take_pool(self) -> None:
         for member in () if self.over else self._chosen(spot=True):

@@ -12,11 +12,11 @@ from simulation import fleets
 from simulation.disruption import changed, disrupting, stopped
 from simulation.equipment import equip
 from simulation.fault_rates import Faults
-from simulation.features import Feature, with_faults, with_fleet
+from simulation.features import SECOND_CLUSTER, Feature, with_faults, with_fleet
 from simulation.fleets import Arrival, ArrivalKind
 from simulation.outcome import Outcome
 from simulation.rule import Violation
-from simulation.second_cluster import BUSIER, second_fleet
+from simulation.second_cluster import BUSIER, elsewhere, second_fleet
 from simulation.second_cluster import CLUSTER as SECOND
 from simulation.timeline import Streams
 from simulation.world import CONVERGE, MOST_ENTRIES, World
@@ -47,7 +47,7 @@ class Case:
         if self.arrivals is not None:
             return self.arrivals
         streams = Streams(self.seed)
-        busier = BUSIER if Feature.TWO_CLUSTERS in self._features else 1
+        busier = BUSIER if self._features & SECOND_CLUSTER else 1
         found = fleets.arrivals(self._fleet(), streams.stream("arrivals"), self.hours, self.per_hour * busier)
         begun = fleets.upgrades(streams.stream("upgrades"), self.hours, self.upgrades * busier)
         stops = stopped(streams.stream("disruptions"), self.hours) if self.disruption else ()
@@ -65,7 +65,7 @@ class Case:
         faults = with_faults(self.faults, self._features)
         if self.hours > WEEKS_FROM:
             faults = faults.rarer(SPARSE)
-        beside = self._second_fleet() if Feature.TWO_CLUSTERS in self._features else None
+        beside = self._second_fleet() if self._features & SECOND_CLUSTER else None
         world = World(self.seed, self._fleet(), faults, self.planned(), disruption=self.disruption, beside=beside)
         equip(world, self._features, lasts_weeks=self.hours > WEEKS_FROM)
         if self.hours > WEEKS_FROM:
@@ -111,7 +111,8 @@ class Case:
 
     def _second_fleet(self) -> fleets.Fleet:
         streams = Streams(f"{self.seed}/{SECOND}")
-        return self._changed(second_fleet(streams.stream("fleet plan")), streams)
+        fleet = self._changed(second_fleet(streams.stream("fleet plan")), streams)
+        return elsewhere(fleet) if Feature.ACCOUNTS in self._features else fleet
 
     def _changed(self, fleet: fleets.Fleet, streams: Streams) -> fleets.Fleet:
         fleet = disrupting(fleet, streams.stream("disruption plan")) if self.disruption else fleet

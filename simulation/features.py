@@ -69,6 +69,7 @@ class Feature(StrEnum):
     AUTOMATIC = "upgrades start by themselves"  # to images behind an alias
 
     TWO_CLUSTERS = "two clusters"  # served by one deployment, each with its own API
+    ACCOUNTS = "clusters in several accounts"  # two clusters, of which one is in another account and Region
     WORKERS = "several workers"  # functions handle several records, nodes or clusters in threads
 
 
@@ -82,6 +83,7 @@ INDEPENDENT: Mapping[Feature, float] = {
     Feature.CONDITIONS: 0.1,
     Feature.WORKERS: 0.5,
     Feature.TWO_CLUSTERS: 0.1,
+    Feature.ACCOUNTS: 0.05,
     Feature.ZONAL_SHIFT: 0.1,
 }
 """Feature -> probability for one seed. Each is drawn from its own random stream: to add one here changes no other
@@ -95,6 +97,7 @@ WEIGHTS: Mapping[Feature, float] = {
     Feature.FLAGS: 4,
 }
 """Relative probability of each other feature."""
+SECOND_CLUSTER = frozenset({Feature.TWO_CLUSTERS, Feature.ACCOUNTS})
 ZONES = tuple(f"{REGION}{letter}" for letter in "abc")  # those that every fleet has
 OPEN_EVERY, OPEN_FOR = 40, 20  # minutes of an hour: windows of automatic upgrades
 COUNTS = (0, 1, 2, 2, 3, 3, 4)  # numbers of weighted features, one entry is drawn

@@ -82,7 +82,7 @@ class Checker:
         self._times.read(view)
         self._members.watch(view)
         self._images.read(view)
-        for instance in warned_by(self._new("warnings known", view.acknowledged)):
+        for instance in warned_by(self._new("warnings known", view.acknowledged), view.account):
             self._times.warned(instance, view.now)
         return [
             Violation(seed=self.seed, at=view.now, rule=rule, text=text)

@@ -31,7 +31,7 @@ class MessageRules:
         """
         for id_, body in self._news.of("acknowledged", view.acknowledged):
             message = parsed(body)
-            if message is None:
+            if message is None or is_foreign(message, view.account):
                 continue
             for cause, instance in _called_for(message, view):
                 if view.running(instance) and not _known(cause, instance, view):
@@ -62,11 +62,16 @@ def parsed(body: str) -> Mapping[str, Any] | None:
     return raw if whole else None
 
 
-def warned_by(messages: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Yield the instances that EC2 takes two minutes later, according to these messages."""
+def is_foreign(message: Mapping[str, Any], account: tuple[str, str]) -> bool:
+    """Return whether the message was written in another account or Region than this one."""
+    return (message.get("account"), message.get("region")) != account
+
+
+def warned_by(messages: Iterable[tuple[str, str]], account: tuple[str, str]) -> Iterator[str]:
+    """Yield the instances that EC2 takes two minutes later, according to these messages of the account."""
     for _, body in messages:
         message = parsed(body)
-        if message is not None and message["detail-type"] in WARNINGS:
+        if message is not None and message["detail-type"] in WARNINGS and not is_foreign(message, account):
             yield message["detail"]["instance-id"]
 
 

@@ -34,6 +34,8 @@ class Rule(StrEnum):
     MALFORMED = "malformed messages, and no others, go to the dead letters, with a reason"
     PLACEMENT = "no launch planned where the subnet has long lacked addresses"
     ELSEWHERE = "nothing of one cluster is done in another"
+    ACCOUNT = "no call for a cluster is made in another account or Region than its own"
+    SENDER = "a message acts on nothing of another account than the one that has sent it"
     SELECTED = "nothing is done to a group that no policy of its own cluster selects"
     TAINT = "a spot warning taints its node at once, whatever another cluster's API does"
     MINUTE = "the minute reconciler reaches a cluster at once, whatever another cluster's API does"

@@ -4,10 +4,12 @@ and an autoscaler of its own.
 Its groups bear the names that the policies of both clusters select: only their tags say to which cluster they
 belong."""
 
+import json
 from dataclasses import replace
 from random import Random
 
-from simulation.fleets import Fleet, generate
+from simulation.accounts import MEMBER_REGION
+from simulation.fleets import REGION, Fleet, generate
 
 CLUSTER = "green"
 NODES = (3, 10)
@@ -31,3 +33,14 @@ def second_fleet(random: Random) -> Fleet:
     settings = replace(fleet.policies.settings, name=CLUSTER)
     written = replace(fleet.policies, settings=settings, policies=tuple(kept))
     return replace(fleet, cluster=CLUSTER, groups=tuple(groups), policies=written)
+
+
+def elsewhere(fleet: Fleet) -> Fleet:
+    """Return the fleet in the Region of the member account: its zones, and those that its workloads name."""
+    groups = (replace(group, zones=tuple(map(_there, group.zones))) for group in fleet.groups)
+    workloads = tuple(json.loads(_there(json.dumps(workload))) for workload in fleet.workloads)
+    return replace(fleet, zones=tuple(map(_there, fleet.zones)), groups=tuple(groups), workloads=workloads)
+
+
+def _there(text: str) -> str:
+    return text.replace(REGION, MEMBER_REGION)

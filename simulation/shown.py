@@ -11,6 +11,7 @@ from local.cluster.model import Cluster
 from local.cluster.objects import is_ready
 from simulation.aws.books import Book
 from simulation.aws.compute import IN_SERVICE
+from simulation.aws.events import ACCOUNT, REGION
 from simulation.aws.fleet import SimFleet
 from simulation.aws.queue import DeadLetter, Queue
 from simulation.aws.reboots import Requested
@@ -41,6 +42,7 @@ class Shown(ShownAws, ShownHooks):
     kubernetes: SimKubernetes
     cluster: Cluster
     forced_upgrades: list[tuple[str, float]]
+    started_manually: set[str]
     _wanted: Mapping[str, int]
 
     @property
@@ -109,6 +111,17 @@ class Shown(ShownAws, ShownHooks):
     def started(self, execution: str) -> float:
         """Return the start in seconds since 1970."""
         return self.system.machine.executions[execution].started
+
+    @property
+    def account(self) -> tuple[str, str]:
+        """Account and Region of the cluster: those of the deployment."""
+        return ACCOUNT, REGION
+
+    @property
+    def named_by_operators(self) -> Set[str]:
+        """Names in the inputs of executions that operators start."""
+        upgrades = (one.input for name in UPGRADES for one in self.system.machines[name].executions.values())
+        return {*self.started_manually, *self.system.upgrades.records, *(str(one.get("group")) for one in upgrades)}
 
     @property
     def acknowledged(self) -> Sequence[tuple[str, str]]:

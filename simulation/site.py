@@ -91,6 +91,17 @@ class Site(Shown):
         self._world.work_in_threads()
 
     @property
+    def _refuses(self) -> bool:
+        """True if it is in an account of its own, which refuses its role now and then."""
+        return self._world.apart and not self.first
+
+    @property
+    def account(self) -> tuple[str, str]:
+        """Account and Region of the cluster."""
+        there = self._world.accounts.account_of(self.cluster_name)
+        return there.account, there.region
+
+    @property
     def over(self) -> bool:
         """True once arrivals and faults have stopped."""
         return self._world.over
@@ -115,13 +126,13 @@ class Site(Shown):
 
     @property
     def faultless(self) -> bool:
-        """True if there are only arrivals, in all clusters."""
-        return self._world.faultless
+        """True if there are only arrivals, in all clusters, and its own account refuses nothing."""
+        return self._world.faultless and not self._refuses
 
     @property
     def only_kubernetes_fails(self) -> bool:
         """True if AWS and the functions do what they should."""
-        return self._world.only_kubernetes_fails
+        return self._world.only_kubernetes_fails and not self._refuses
 
     @property
     def crowded(self) -> Mapping[str, Crowd]:

@@ -28,6 +28,11 @@ class WorldView(AwsView, HookView, Protocol):
         ...
 
     @property
+    def account(self) -> tuple[str, str]:
+        """Account and Region of the cluster, whose messages alone are about it."""
+        ...
+
+    @property
     def cluster(self) -> Cluster:
         """Cluster model."""
         ...

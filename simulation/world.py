@@ -14,6 +14,9 @@ from leeward.policy.document import ClusterPolicies
 from local.cluster.model import Cluster
 from local.cluster.nodes import NodeSpec
 from local.cluster.settings import ClusterSettings
+from simulation.account_rules import AccountRules
+from simulation.account_troubles import between_accounts
+from simulation.accounts import accounts_of
 from simulation.arrivals import Arrivals, Troubles
 from simulation.asked import Asked
 from simulation.autoscaler import autoscalers_of
@@ -24,13 +27,12 @@ from simulation.aws.events import DEPLOYMENT, RESERVATION_WARNING, SPOT_WARNING,
 from simulation.aws.fleet import SimFleet
 from simulation.aws.listeners import Listeners
 from simulation.aws.queue import STATE_CHANGES_AT_ONCE, Queue
-from simulation.aws.rate_limits import RateLimits
 from simulation.aws.table import SimClaims
 from simulation.both import Both
 from simulation.cluster_rules import ClusterRules
 from simulation.convergence import is_tainted
 from simulation.fault_rates import Faults
-from simulation.faults import Injector
+from simulation.gates import first_gate
 from simulation.hosts import Hosts
 from simulation.invariants import Checker, Rule, Violation
 from simulation.invocations import Invocations
@@ -80,7 +82,7 @@ class World(Shown):
         self.seen: Callable[[], None] = lambda: None  # after each event
         self.labels: Callable[[SimInstance], Mapping[str, str]] = lambda _member: {}  # with which a node registers
         self.invocations = Invocations(self.timeline)
-        self.injector = self._injector_of(faults, streams)
+        self.injector = first_gate(faults, streams, self.timeline, self.invocations, self.say)
         self.cluster = Cluster(clock=self.timeline.now, seed=seed, settings=CLUSTER)
         self.claims = SimClaims(deployment=DEPLOYMENT)
         self.asked, self.warned = Journal[Asked](), Journal[tuple[str, float]]()
@@ -97,7 +99,11 @@ class World(Shown):
         self.kubernetes = self.system.connect(fleet.cluster, fleet.policies, self.cluster, decides=disruption)
         self._wanted = wanted_replicas(fleet.workloads)
         self.sites = sites_of(self, fleet, beside, CLUSTER) if beside is not None else ()
-        self._between = ClusterRules(self.sites) if self.sites else None
+        self.accounts = accounts_of(self.fleet, fleet, beside)
+        self.apart = len(self.accounts.of) > 1  # the second cluster is in another account and Region
+        if self.apart:
+            self.system.ports = self.accounts.ports(self.system.ports)
+        self._between = (ClusterRules(self.sites), AccountRules(self)) if self.sites else ()
         self.checker, self._checkers = Checker(seed), [(Checker(seed), site) for site in self.sites[1:]]
         self.violations: list[Violation] = []
         self.enough: Callable[[Violation], bool] = lambda _: False  # true if the run may end with this one
@@ -112,15 +118,6 @@ class World(Shown):
         self._arrivals = [Arrivals(scene, shared_out(arrivals, self.scenes, scene)) for scene in self.scenes]
         self._autoscalers = [*autoscalers_of(self.scenes, (fleet,) if beside is None else (fleet, beside))]
         self._players: Sequence[Player] = self._in_order()
-
-    def _injector_of(self, faults: Faults, streams: Streams) -> Injector:
-        """Return the source of faults, which does nothing until arrivals begin."""
-        injector = Injector(faults, streams, self.timeline, self.invocations.sleep, self.say)
-        injector.active = False
-        if faults.token_buckets:
-            environment, random = self.invocations.environment, streams.stream("back-off")
-            injector.limits = RateLimits(self.timeline.now, self.invocations.sleep, random, environment)
-        return injector
 
     def _fleet_of(self, plan: FleetPlan, beside: FleetPlan | None, random: Random) -> SimFleet:
         """Return the instances and groups of both clusters; the world listens to them."""
@@ -142,8 +139,9 @@ class World(Shown):
     def _in_order(self) -> Sequence[Player]:
         """Return what happens to the clusters: to each, to its API, and to both of two."""
         troubles = [Troubles(self), *(Troubles(site, of_api_alone=True) for site in self.sites[1:])]
-        both = [Both(self.sites, Random(f"{self.seed}/both"), self._emit)] if self.sites else []
-        return (*self._arrivals, *troubles, *self._autoscalers, *both)
+        both = [Both(self.sites, Random(f"{self.seed}/both"), self._emit, hosts=not self.apart)] if self.sites else []
+        apart = between_accounts(self.sites, self.accounts, Random(f"{self.seed}/accounts"), self.bus.emit)
+        return (*self._arrivals, *troubles, *self._autoscalers, *both, *apart)
 
     def _parts(self, streams: Streams) -> Parts:
         return Parts(
@@ -209,7 +207,7 @@ class World(Shown):
 
     def _emit(self, event: Event) -> None:
         self.say(f"event {event['detail-type']}: {events.gist(event)}")
-        self.bus.emit(event)
+        self.bus.emit(self.accounts.addressed(event) if self.apart else event)
         detail = event["detail"]
         if event["detail-type"] in {SPOT_WARNING, RESERVATION_WARNING}:
             self.warned.append((detail["instance-id"], self.timeline.now()))
@@ -254,8 +252,8 @@ class World(Shown):
         self._found(self.checker.after_event(self.scenes[0]))
         for checker, site in self._checkers:
             self._found(checker.after_event(site))
-        if self._between is not None:
-            found = self._between.check()
+        for rules in self._between:
+            found = rules.check()
             self._found([Violation(seed=self.seed, at=now, rule=rule, text=text) for rule, text in found])
         self.seen()
         if self.timeline.happened >= self.limit:

@@ -5,12 +5,12 @@ from datetime import datetime
 
 from leeward.model.zonal_shift import ShiftKind, ShiftSource, ZonalShift
 
-ZONE_IDS = "use1-az"  # of us-east-1a: use1-az1
+ZONE_IDS = {"us-east-1": "use1-az", "eu-west-1": "euw1-az"}  # of us-east-1a: use1-az1
 
 
 def zone_id_of(zone: str) -> str:
     """Return the id of a simulated zone: us-east-1b has use1-az2. Ids follow another order in a real account."""
-    return f"{ZONE_IDS}{ord(zone[-1]) - ord('a') + 1}"
+    return f"{ZONE_IDS.get(zone[:-1], 'use1-az')}{ord(zone[-1]) - ord('a') + 1}"
 
 
 @dataclass(slots=True, kw_only=True)

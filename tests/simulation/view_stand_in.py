@@ -12,6 +12,7 @@ from local.cluster.model import Cluster
 from local.cluster.nodes import NodeSpec
 from local.cluster.settings import ClusterSettings
 from simulation.asked import Asked
+from simulation.aws.events import ACCOUNT, REGION
 from simulation.hook_view import Hold
 from simulation.kubernetes import SimKubernetes
 from tests.fakes.builders import GROUP, a_group, a_subject, policies
@@ -36,6 +37,7 @@ class World:
     timed_out: list = field(default_factory=list)
     open_executions: set = field(default_factory=set)
     begun: dict = field(default_factory=dict)
+    account: tuple = (ACCOUNT, REGION)
     acknowledged: list = field(default_factory=list)
     dead_letters: list = field(default_factory=list)
     warned: list = field(default_factory=list)

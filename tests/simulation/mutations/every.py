@@ -3,6 +3,7 @@
 from hashlib import sha256
 
 from leeward import __version__
+from tests.simulation.mutations.accounts import OF_ACCOUNTS
 from tests.simulation.mutations.build import Mutation
 from tests.simulation.mutations.capacity import OF_CAPACITY
 from tests.simulation.mutations.clusters import OF_CLUSTERS
@@ -25,6 +26,7 @@ EVERY: tuple[Mutation, ...] = (
     *OF_MANAGED_GROUPS,
     *OF_ALIASES,
     *OF_CLUSTERS,
+    *OF_ACCOUNTS,
     *OF_SHIFTS,
 )
 VERSION = __version__

@@ -10,16 +10,6 @@ STACKS = ("tests/infra/test_accounts.py",)
 
 OF_ACCOUNTS = (
     Planted(
-        name="acts in another account's cluster",
-        story="goes by the cluster that the tags or the record name, in whichever account",
-        edits=(
-            edit(
-                "leeward.ports.Ports._act_in", "clusters=self._clusters_named(place.clusters)", "clusters=self.clusters"
-            ),
-        ),
-        tests=HANDLED,
-    ),
-    Planted(
         name="a message of any account is handled in the first one",
         story="looks where a Region agrees, for instance ids are unique",
         edits=(edit("leeward.ports.Ports.at", "place.account == account and region in", "region in"),),
