@@ -47,7 +47,12 @@ def accept(
         Validations.of(machine.state_machine).acknowledge(Acknowledgment(id=_finding("SF1"), reason=_ERRORS_ONLY))
         accept_wildcards(machine.policies, scopes, "")
     for queue in dead_letters:
-        Validations.of(queue).acknowledge(Acknowledgment(id=_finding("SQS3"), reason=_LAST_STOP))
+        accept_as_last_stop(queue)
+
+
+def accept_as_last_stop(queue: sqs.Queue) -> None:
+    """Acknowledge that a dead-letter queue has none of its own."""
+    Validations.of(queue).acknowledge(Acknowledgment(id=_finding("SQS3"), reason=_LAST_STOP))
 
 
 def accept_wildcards(policies: Iterable[PolicyPart], scopes: Scopes, function: str) -> None:

@@ -1,7 +1,8 @@
 """The stack of another account and Region: rules that forward its events, and the roles that act on its clusters.
 
-It has no function, queue or table. Its owner decides what the deployment may do there: each role trusts the role of one
-function, with the external id, and may do what the function may do to clusters at home."""
+It has no function and no table; its one queue takes what EventBridge could not forward. Its owner decides what the
+deployment may do there: each role trusts the role of one function, with the external id, and may do what the function
+may do to clusters at home."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,12 +11,14 @@ from aws_cdk import App, CfnOutput, Environment, Stack
 from aws_cdk import aws_eks as eks
 from aws_cdk import aws_events as events
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra.access import GROUPS
 from infra.accounts import Member
 from infra.findings import accept_wildcards
 from infra.function import FunctionShape
+from infra.member_dead_letters import MemberDeadLetters
 from infra.member_permissions import member_permissions
 from infra.members_bus import OLDEST, bus_arn
 from infra.role import GrantedRole, RoleShape, granted_role
@@ -69,17 +72,19 @@ class MemberStack(Stack):
                 )
             },
         )
-        for rule in (*RULES, *OF_THE_ACCOUNT):
-            self._rule(rule, bus, role)
+        undelivered = MemberDeadLetters(self, self._settings.names)
+        rules = [self._rule(rule, bus, role, undelivered.queue) for rule in (*RULES, *OF_THE_ACCOUNT)]
+        undelivered.admit(rules)
 
-    def _rule(self, rule: EventRule, bus: str, role: iam.Role) -> None:
+    def _rule(self, rule: EventRule, bus: str, role: iam.Role, dead_letters: sqs.Queue) -> events.CfnRule:
         target = events.CfnRule.TargetProperty(
             id="deployment",
             arn=bus,
             role_arn=role.role_arn,
             retry_policy=events.CfnRule.RetryPolicyProperty(maximum_event_age_in_seconds=OLDEST),
+            dead_letter_config=events.CfnRule.DeadLetterConfigProperty(arn=dead_letters.queue_arn),
         )
-        events.CfnRule(
+        return events.CfnRule(
             self,
             "".join(word.capitalize() for word in rule.name.split("-")) + "Rule",
             name=self._settings.names.member_rule(rule.name),

@@ -85,6 +85,11 @@ class Names:
         """Return the name of a rule that forwards events from there."""
         return f"{self.prefix}-member-{name}"
 
+    @property
+    def member_dead_letters(self) -> str:
+        """The queue there of events that could not be forwarded."""
+        return f"{self.prefix}-member-dead-letters"
+
     def forwarding_role(self, region: str) -> str:
         """Return the name of the role with which the rules of a Region forward."""
         return f"{self.prefix}-member-{region}"

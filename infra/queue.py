@@ -87,6 +87,12 @@ class InterruptionQueue(Construct):
         _refuse_others(self.state_changes, {"aws:SourceArn": list(state_changes)})
 
 
+def admit_rules(queue: sqs.Queue, rules: Sequence[str]) -> None:
+    """Allow rules (ARNs), and no other sender, to send to the queue."""
+    queue.add_to_resource_policy(_by_service("OurRules", "events.amazonaws.com", rules, queue))
+    _refuse_others(queue, {"aws:SourceArn": list(rules)})
+
+
 def queue_encryption(key: kms.IKey | None) -> sqs.QueueEncryption:
     """Return how a queue is encrypted: by the customer's key, or by SQS's own."""
     return sqs.QueueEncryption.KMS if key else sqs.QueueEncryption.SQS_MANAGED

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from infra.member_permissions import member_permissions
+from infra.member_permissions import OF_CLUSTERS, member_permissions
+from infra.permission import Scope
 from infra.permissions import PERMISSIONS
 from infra.rules import OF_THE_ACCOUNT, RULES
 from infra.settings import read_settings
@@ -26,6 +27,32 @@ from tests.infra.accounts import (
 from tests.infra.conftest import ROOT, synthesize
 from tests.infra.iam_evaluator import Request, allows
 
+AT_HOME = {"dynamodb", "sqs", "states", "lambda", "logs", "kms", "events"}
+OF_THE_DEPLOYMENT = {
+    Scope.OWN_LOGS,
+    Scope.TABLE,
+    Scope.OPEN_INDEX,
+    Scope.QUEUE,
+    Scope.DEAD_LETTERS,
+    Scope.UNDELIVERED,
+    Scope.STREAM,
+    Scope.BUS,
+    Scope.STATE_MACHINE,
+    Scope.EXECUTIONS,
+    Scope.STEP_FUNCTIONS,
+    Scope.UPGRADE_MACHINES,
+    Scope.UPGRADE_EXECUTIONS,
+    Scope.UPGRADE_FUNCTION,
+    Scope.DISRUPTION_MACHINE,
+    Scope.DISRUPTION_EXECUTIONS,
+    Scope.DISRUPTION_FUNCTION,
+    Scope.POLICIES,
+    Scope.TAINT_ROLES,
+    Scope.ACT_ROLES,
+    Scope.MEMBER_ROLES,
+    Scope.CUSTOMER_KEY,
+    Scope.LAMBDA_ITSELF,
+}
 ACTING = sorted(name for name in PERMISSIONS if member_permissions(name))
 GROUP = "arn:aws:autoscaling:{r}:{a}:autoScalingGroup:0a1b:autoScalingGroupName/web"
 
@@ -100,6 +127,21 @@ def test_a_cluster_of_another_region_of_the_same_account_is_elsewhere():
     assert (member.account, member.region, member.node_roles) == (HUB, "eu-west-1", (nodes_of(HUB),))
 
 
+def test_every_scope_is_the_clusters_or_the_deployment_s_own():
+    """A new scope has to be put into one of both: a member's functions would lack its permissions."""
+    assert set(Scope) == OF_CLUSTERS | OF_THE_DEPLOYMENT
+    assert not OF_CLUSTERS & OF_THE_DEPLOYMENT
+
+
+@pytest.mark.parametrize("function", sorted(PERMISSIONS))
+def test_a_function_may_call_the_same_services_for_a_cluster_elsewhere(function):
+    """By services, whatever scope a new permission has: those of records, messages and executions are at home."""
+    here = {one.action for one in PERMISSIONS[function] if one.action.partition(":")[0] not in AT_HOME}
+    policies, roles = {"ssm:GetParametersByPath"}, {"sts:AssumeRole"}
+    there = {one.action for one in member_permissions(function)}
+    assert there == here - policies - roles
+
+
 def test_a_deployment_of_one_account_has_no_bus_and_no_fixed_role_names(template):
     assert not template.resources("AWS::Events::EventBus")
     assert "FUNCTION" not in template.named("AWS::Lambda::Function")["leeward-drain"]["Environment"]["Variables"]
@@ -165,6 +207,26 @@ class TestMember:
         bus = f"arn:aws:events:us-east-1:{HUB}:event-bus/leeward-members"
         assert {target["Arn"] for rule in rules.values() for target in rule["Targets"]} == {bus}
 
+    def test_events_that_cannot_be_forwarded_are_kept_and_an_alarm_says_so(self, deployed, account):
+        member = deployed.members[account]
+        name = "leeward-member-dead-letters"
+        assert set(member.named("AWS::SQS::Queue")) == {name}
+        targets = [target for rule in member.named("AWS::Events::Rule").values() for target in rule["Targets"]]
+        assert {target["DeadLetterConfig"]["Arn"].rpartition(":")[2] for target in targets} == {name}
+        alarm = member.one("AWS::CloudWatch::Alarm")
+        assert (alarm["AlarmName"], alarm["Threshold"], alarm["Namespace"]) == (name, 1, "AWS/SQS")
+        (queue,) = member.resources("AWS::SQS::Queue")
+        assert [(one["Name"], one["Value"].split(".")[0]) for one in alarm["Dimensions"]] == [("QueueName", queue)]
+
+    def test_only_the_forwarding_rules_put_dead_letters(self, deployed, account):
+        member = deployed.members[account]
+        (policy,) = member.resources("AWS::SQS::QueuePolicy").values()
+        named = {one.get("Sid"): one for one in policy["PolicyDocument"]["Statement"]}
+        forwarding = {f"leeward-member-{rule.name}" for rule in (*RULES, *OF_THE_ACCOUNT)}
+        for statement, operator in (("OurRules", "ArnEquals"), ("RefuseOthers", "ArnNotEquals")):
+            arns = named[statement]["Condition"][operator]["aws:SourceArn"]
+            assert {arn.rpartition("/")[2] for arn in arns} == forwarding
+
     def test_each_role_trusts_one_function_of_the_hub_with_the_external_id(self, deployed, account):
         roles = deployed.members[account].named_roles("leeward-member-")
         acting = {name: role for name, role in roles.items() if name != REGIONS[account]}
@@ -226,9 +288,11 @@ class TestMember:
         taint = ("interruption", "reconciler", "disruption-planner", "disrupt", "upgrade", "sync")
         assert known == {"drain": ["leeward:act"], **{name: ["leeward:taint"] for name in taint}}
 
-    def test_nothing_runs_and_nothing_is_kept_in_the_account(self, deployed, account):
+    def test_nothing_runs_in_the_account_and_no_state_of_leeward_is_kept_there(self, deployed, account):
         kinds = {resource["Type"] for resource in deployed.members[account].raw["Resources"].values()}
-        assert kinds == {"AWS::Events::Rule", "AWS::IAM::Role", "AWS::IAM::ManagedPolicy", "AWS::EKS::AccessEntry"}
+        of_dead_letters = {"AWS::SQS::Queue", "AWS::SQS::QueuePolicy", "AWS::CloudWatch::Alarm"}
+        forwards = {"AWS::Events::Rule", "AWS::IAM::Role", "AWS::IAM::ManagedPolicy", "AWS::EKS::AccessEntry"}
+        assert kinds == forwards | of_dead_letters
 
 
 def test_a_cluster_may_keep_its_access_entries_to_itself(tmp_path):

@@ -1,0 +1,53 @@
+"""Events of another account and Region that EventBridge could not forward, and the alarm on them.
+
+EventBridge delivers dead letters to a queue of the rule's own account and Region only, so each member stack has one. It
+tries for an hour where the bus does not answer, and not again where the bus's policy refuses the account."""
+
+from collections.abc import Sequence
+
+from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_events as events
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from infra.findings import accept_as_last_stop
+from infra.names import Names
+from infra.queue import admit_rules
+
+ALARM = "member-dead-letters"
+
+
+class MemberDeadLetters(Construct):
+    """Queue of one member stack, and its alarm, which notifies no topic: SNS topics of other Regions take none."""
+
+    def __init__(self, scope: Construct, names: Names) -> None:
+        super().__init__(scope, "Undelivered")
+        self.queue = sqs.Queue(
+            self,
+            "DeadLetters",
+            queue_name=names.member_dead_letters,
+            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            enforce_ssl=True,
+            retention_period=Duration.days(14),
+            removal_policy=RemovalPolicy.DESTROY,
+        )
+        accept_as_last_stop(self.queue)
+        cloudwatch.Alarm(
+            self,
+            "Alarm",
+            alarm_name=names.alarm(ALARM),
+            alarm_description="Events of this account did not reach Leeward, which knows of no spot warning here: see "
+            "the attribute ERROR_MESSAGE of the messages, and docs/accounts.md.",
+            metric=self.queue.metric_approximate_number_of_messages_visible(
+                statistic="Maximum", period=Duration.minutes(1)
+            ),
+            threshold=1,
+            comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
+            evaluation_periods=1,
+            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+        )
+
+    def admit(self, rules: Sequence[events.CfnRule]) -> None:
+        """Allow these rules, and no other sender, to put their dead letters here."""
+        admit_rules(self.queue, [rule.attr_arn for rule in rules])
