@@ -4,7 +4,8 @@ import contextlib
 import json
 import threading
 import time
-from datetime import timedelta
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs
 
@@ -19,8 +20,10 @@ from leeward.adapters.aws.workflow_records import DynamoUpgrades
 from leeward.adapters.settings import Settings
 from leeward.errors import AccessDeniedError, AwsUnreachableError, InvalidInputError, ThrottledError
 from leeward.model.maximum import RaisedMaximum
+from leeward.ports.places import AwsPorts
 from tests.adapters.test_settings import BLUE, GOOD
 from tests.contract.test_claims import make_table
+from tests.fakes.builders import an_instance
 
 ROLE = "arn:aws:iam::222233334444:role/leeward-east"
 EAST = {
@@ -39,8 +42,8 @@ INSTANCES = "<DescribeInstancesResponse><reservationSet/></DescribeInstancesResp
 
 
 class Aws:
-    """STS and EC2 on loopback: `assumed` are the roles asked for, `signed` the access key of each EC2 call. `refusing`:
-    role -> error code; `pause`: seconds before an answer of STS.
+    """STS and EC2 on loopback: `assumed` are the roles asked for, `signed` the access key of each other call, which is
+    answered as EC2 answers. `refusing`: role -> error code; `pause`: seconds before an answer of STS.
     """
 
     def __init__(self):
@@ -51,8 +54,12 @@ class Aws:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
+            def do_GET(self):
+                self.do_POST()
+
             def do_POST(self):
-                status, body = outer.answer(self.headers, self.rfile.read(int(self.headers["Content-Length"])).decode())
+                length = int(self.headers.get("Content-Length") or 0)
+                status, body = outer.answer(self.headers, self.rfile.read(length).decode(errors="replace"))
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
@@ -68,7 +75,7 @@ class Aws:
 
     def answer(self, headers, body):
         form = {name: values[0] for name, values in parse_qs(body).items()}
-        if form["Action"] != "AssumeRole":
+        if form.get("Action") != "AssumeRole":
             self.signed.append(headers["Authorization"].partition("Credential=")[2].split("/")[0])
             return 200, INSTANCES
         self.assumed.append(form)
@@ -124,6 +131,37 @@ def test_calls_for_a_cluster_are_signed_by_the_role_of_its_account_assumed_once(
     assert aws.signed == ["AKIDEXAMPLE", "KEY1", "KEY1", "KEY2"]
     asked = {(form["RoleArn"], form["ExternalId"], form["RoleSessionName"]) for form in aws.assumed}
     assert asked == {(f"{one['memberRole']}-drain", "hub-4711", "leeward-drain") for one in (EAST, WEST)}
+
+
+NOW = datetime(2026, 3, 2, 10, tzinfo=UTC)
+CALLS = {
+    "instances": lambda port: port.describe(["i-0abc"]),
+    "network": lambda port: port.subnets(["subnet-1"]),
+    "price_list": lambda port: port.spot(["m5.large"], ["eu-north-1a"], NOW),
+    "nodegroups": lambda port: port.get("east", "web", timedelta(0)),
+    "launches": lambda port: port.instance_types(["m5.large"]),
+    "groups": lambda port: port.describe(["web"]),
+    "load_balancers": lambda port: port.targets("east", an_instance("i-0abc", cluster="east")),
+    "group_changes": lambda port: port.suspend("web", "AZRebalance"),
+    "templates": lambda port: port.image_exists("ami-1"),
+    "managed_updates": lambda port: port.nodegroup("east", "web"),
+    "service_limits": lambda port: port.control_plane("east"),
+    "alarms": lambda port: port.describe(["errors"]),
+    "recovery": lambda port: port.shifts("east", NOW),
+}
+"""A call of each port that acts in the account of a cluster."""
+
+
+def test_every_port_but_those_of_the_table_is_among_the_calls():
+    assert {field.name for field in fields(AwsPorts)} == {*CALLS, "maxima", "upgrades"}
+
+
+@pytest.mark.parametrize("port", sorted(CALLS))
+def test_every_port_of_a_place_calls_with_the_role_of_its_account(function, aws, port):
+    east = function(aws.url).of_cluster("east")
+    with contextlib.suppress(Exception):  # the answer is that of EC2, whatever the service
+        CALLS[port](getattr(east, port))
+    assert set(aws.signed) == {"KEY1"}
 
 
 def test_the_token_for_the_api_server_is_signed_by_the_same_session(function, aws, monkeypatch):

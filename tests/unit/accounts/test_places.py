@@ -1,5 +1,6 @@
 """Ports of a deployment with several accounts: they act in the account of the named cluster, and nowhere else."""
 
+from dataclasses import fields
 from importlib import import_module
 
 import pytest
@@ -9,6 +10,8 @@ from leeward.adapters.initialization import NEEDS
 from leeward.disruption.controller import decide_once
 from leeward.errors import AccessDeniedError, AwsUnreachableError, InvalidInputError, ThrottledError
 from leeward.model.termination import CauseKind
+from leeward.ports import Ports
+from leeward.ports.places import AwsPorts
 from leeward.reconcile.reconciler import reconcile_once
 from leeward.sync.controller import sync_once
 from leeward.termination import steps
@@ -24,6 +27,20 @@ TROUBLE = pytest.mark.parametrize(
     [AccessDeniedError("sts:AssumeRole"), ThrottledError("sts:AssumeRole"), AwsUnreachableError("sts:AssumeRole")],
     ids=["denied", "throttled", "hanging"],
 )
+
+
+OF_THE_DEPLOYMENT = {
+    *("clock", "clusters", "catalog", "claims", "executions", "dead_letters", "redelivery", "upgrade_executions"),
+    *("managed_upgrade_executions", "disruptions", "disruption_executions", "pauses", "policy_store"),
+    *("deployment", "queue_arns", "hook_mark", "origins", "budget", "places", "place"),
+}
+"""Ports and values of `Ports` that are the same for every cluster."""
+
+
+def test_every_port_is_one_of_the_deployment_or_one_of_each_place():
+    """A new AWS port that is not in `AwsPorts` would act in the hub's account for every cluster."""
+    assert {field.name for field in fields(Ports)} == OF_THE_DEPLOYMENT | {field.name for field in fields(AwsPorts)}
+    assert not OF_THE_DEPLOYMENT & {field.name for field in fields(AwsPorts)}
 
 
 @pytest.fixture
