@@ -10,10 +10,9 @@ from local.aws import faults
 from local.aws.accounts import Accounts
 from local.aws.calls import Call, recognise
 from local.aws.control import Control
-from local.aws.fis.service import FaultInjection
 from local.aws.recording import Recording
 from local.aws.requested import Home, requested
-from local.aws.zonal_shifts import ZonalShifts, one_segment
+from local.aws.zonal_shifts import one_segment
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -25,7 +24,7 @@ Answer = tuple[int, dict[str, str], bytes]
 class StandIn(Protocol):
     """Calls that neither emulator serves."""
 
-    def answer(self, call: Call, body: bytes) -> Answer | None:
+    def answer(self, call: Call, path: str, body: bytes, /) -> Answer | None:
         """Answer the call; return None for one that it does not serve."""
         ...
 
@@ -40,8 +39,6 @@ class Gateway:
         recording: Recording,
         injected: faults.Faults,
         stand_ins: Sequence[StandIn],
-        zonal_shifts: ZonalShifts,
-        fault_injection: FaultInjection,
         home: Home,
         accounts: Accounts,
     ) -> None:
@@ -50,8 +47,7 @@ class Gateway:
         self._control = control
         self._recording = recording
         self._faults = injected
-        self._stand_ins, self._zonal_shifts = stand_ins, zonal_shifts
-        self._fault_injection = fault_injection
+        self._stand_ins = stand_ins
         self._home = home
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
@@ -98,9 +94,8 @@ class Gateway:
         fault = self._faults.take(call)
         if fault is not None:
             return faults.answer(fault, call)
-        answers = (stand_in.answer(call, body) for stand_in in self._stand_ins)
-        answer = next((answer for answer in answers if answer is not None), None)
-        return answer or self._zonal_shifts.answer(call, path) or self._fault_injection.answer(call, path, body)
+        answers = (stand_in.answer(call, path, body) for stand_in in self._stand_ins)
+        return next((answer for answer in answers if answer is not None), None)
 
 
 async def _read(receive: Receive) -> tuple[bytes, Receive]:

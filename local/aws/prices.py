@@ -39,7 +39,7 @@ class Prices:
         spot = request.body.get("spot", {})
         self._spot = {str(name): {zone: float(one) for zone, one in by.items()} for name, by in spot.items()}
 
-    def answer(self, call: Call, body: bytes) -> Answer | None:
+    def answer(self, call: Call, _path: str, body: bytes) -> Answer | None:
         """Answer the two calls that ask for prices; return None for any other."""
         match call.name:
             case "pricing:GetProducts":

@@ -28,7 +28,7 @@ class Quotas:
     def _put(self, request: Request) -> None:
         self._values = {str(code): float(value) for code, value in request.body.items()}
 
-    def answer(self, call: Call, body: bytes) -> Answer | None:
+    def answer(self, call: Call, _path: str, body: bytes) -> Answer | None:
         """Answer GetServiceQuota for a quota that was set; return None for any other call."""
         if call.name != "servicequotas:GetServiceQuota":
             return None

@@ -108,10 +108,8 @@ def build(settings: Settings) -> Gateway:
     outbox.start()
     timeline.start()
     home = Home(account=settings.account, region=settings.region, tags_of=tags_in(settings.account, settings.region))
-    stand_ins = (prices, quotas)
-    return Gateway(
-        ministack_app.app, control, recording, faults, stand_ins, zonal_shifts, fault_injection, home, accounts
-    )
+    stand_ins = (prices, quotas, zonal_shifts, fault_injection)
+    return Gateway(ministack_app.app, control, recording, faults, stand_ins, home, accounts)
 
 
 async def run(settings: Settings) -> None:

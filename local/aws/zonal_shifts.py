@@ -157,7 +157,7 @@ class ZonalShifts:
     def _arn(self, cluster: str) -> str:
         return f"arn:aws:eks:{self._settings.region}:{self._settings.account}:cluster/{cluster}"
 
-    def answer(self, call: Call, path: str) -> Answer | None:
+    def answer(self, call: Call, path: str, _body: bytes) -> Answer | None:
         """Answer GetManagedResource; return None for any other call."""
         if call.name != "arc-zonal-shift:GetManagedResource":
             return None
