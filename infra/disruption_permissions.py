@@ -54,7 +54,7 @@ _LOOKING = (
 
 DISRUPTION_PLANNER = (
     *_LOOKING,
-    reads_one(Key.UPGRADE, Key.DISRUPTION, Key.PAUSE, Key.POLICIES, Key.SHIFTS),
+    reads_one(Key.UPGRADE, Key.DISRUPTION, Key.PAUSE, Key.POLICIES, Key.SHIFTS, Key.ZONES),
     reads_many(Key.FACTS),
     puts(Key.DISRUPTION),
     START_DISRUPTION,

@@ -17,6 +17,7 @@ class Key(StrEnum):
     BLOCKS = "facts#*#capacity-blocks"  # Capacity Blocks and their ends, by cluster
     NODE_REPAIR = "facts#*#node-repair"  # EKS' node auto repair of managed groups, by cluster
     SHIFTS = "facts#*#zonal-shifts"  # zonal shifts, by cluster
+    ZONES = "facts#*#zone-record"  # evacuations and prescales, by cluster
     RESERVATIONS = "reservations#*"  # addresses of launches, and unavailable pools, by cluster
     MAXIMUM = "maximum#*"  # raised maximum size, by group
     UPGRADE = "upgrade#*"  # record of an upgrade with its lease and control requests, by group

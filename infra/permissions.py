@@ -76,6 +76,7 @@ _PREFLIGHT = tuple(
 _READ_CHECKS = Permission(action="ec2:DescribeInstanceStatus", on=Scope.ANYTHING, reason=LIST_ONLY)
 _READ_BLOCKS = Permission(action="ec2:DescribeCapacityReservations", on=Scope.ANYTHING, reason=LIST_ONLY)
 _RESIZE = Permission(action="autoscaling:UpdateAutoScalingGroup", on=Scope.CLUSTER_GROUPS, reason=ONLY_TAGGED)
+_SUSPEND = Permission(action="autoscaling:SuspendProcesses", on=Scope.CLUSTER_GROUPS, reason=ONLY_TAGGED)
 _RESUME = Permission(action="autoscaling:ResumeProcesses", on=Scope.CLUSTER_GROUPS, reason=ONLY_TAGGED)
 
 PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
@@ -88,7 +89,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         _ANSWER_HOOK,
         _EXTEND_HOOK,
         _READ_SHIFTS,
-        reads_one(Key.TERMINATION, Key.PAUSE, Key.POLICIES, Key.SHIFTS),
+        reads_one(Key.TERMINATION, Key.PAUSE, Key.POLICIES, Key.SHIFTS, Key.ZONES),
         reads_many(Key.TERMINATION, Key.FACTS),
         puts(Key.TERMINATION, Key.SHIFTS),
         changes(Key.TERMINATION, Key.RESERVATIONS),
@@ -159,13 +160,16 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
             Key.BLOCKS,
             Key.SHIFTS,
             Key.NODE_REPAIR,
+            Key.ZONES,
         ),
         reads_many(Key.TERMINATION, Key.MAXIMUM, Key.UPGRADE, Key.FACTS),
-        puts(Key.TERMINATION, Key.ONCE, Key.MAXIMUM, Key.UPGRADE, Key.DISRUPTION, Key.PAUSE, Key.SHIFTS),
+        puts(Key.TERMINATION, Key.ONCE, Key.MAXIMUM, Key.UPGRADE, Key.DISRUPTION, Key.PAUSE, Key.SHIFTS, Key.ZONES),
         changes(Key.TERMINATION),
         LISTS_OPEN,
         _RESIZE,
+        _SUSPEND,
         _RESUME,
+        _READ_SUBNETS,
         READ_UPGRADE,
         START_DISRUPTION,
         READ_DISRUPTION,
@@ -196,7 +200,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
             reason="AWS publishes one for each version, kind and architecture",
         ),
         _RESIZE,
-        Permission(action="autoscaling:SuspendProcesses", on=Scope.CLUSTER_GROUPS, reason=ONLY_TAGGED),
+        _SUSPEND,
         _RESUME,
         *(
             Permission(
@@ -214,7 +218,9 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
             reason="AWS evaluates the request with and without a quota as its resource; it changes nothing",
         ),
         READ_ALARMS,
-        reads_one(Key.TERMINATION, Key.MAXIMUM, Key.UPGRADE, Key.DISRUPTION, Key.PAUSE, Key.POLICIES, Key.SHIFTS),
+        reads_one(
+            Key.TERMINATION, Key.MAXIMUM, Key.UPGRADE, Key.DISRUPTION, Key.PAUSE, Key.POLICIES, Key.SHIFTS, Key.ZONES
+        ),
         reads_many(Key.TERMINATION, Key.FACTS),
         puts(Key.TERMINATION, Key.UPGRADE, Key.PLAN),
         changes(Key.TERMINATION),

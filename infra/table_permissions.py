@@ -35,5 +35,6 @@ READS_TO_LAUNCH = reads_one(
     Key.PAUSE,
     Key.POLICIES,
     Key.SHIFTS,
+    Key.ZONES,
 )
 """Permission to read what a launch depends on: what else is under way in the cluster, and which zones are shifted."""

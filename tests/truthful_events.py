@@ -156,6 +156,15 @@ def _of_no_replacement(said: Said) -> str:
     return f"{made.launched} were launched" if made is not None and made.launched else ""
 
 
+def _of_an_evacuation(said: Said) -> str:
+    """The record of the zones closes the node's zone, and its termination has begun."""
+    zone = said.node.labels.get(ZONE_LABEL, "") if said.node is not None else ""
+    records = [said.system.catalog.zone_record(name) for name in said.system.ports.clusters.names()]
+    closed = {one.zone for record in records for one in record.evacuations if one.closed}
+    claimed = said.record is not None and said.terminating and said.record.has(CauseKind.EVACUATION)
+    return "" if claimed and zone in closed else "its zone is not evacuated"
+
+
 def _of_an_unhealthy_node(said: Said) -> str:
     claimed = said.record is not None and said.terminating and said.record.has(CauseKind.UNHEALTHY)
     return "" if claimed else "nothing terminates it for its health"
@@ -216,6 +225,7 @@ RULES: dict[str, Callable[[Said], str]] = {
     "ReplacementRefused": _of_no_replacement,
     "LaunchRefused": _of_no_replacement,
     "UnhealthyNode": _of_an_unhealthy_node,
+    "ZoneEvacuation": _of_an_evacuation,
     "Unconsolidatable": _of_a_node_that_stays,
     "DisruptionBlocked": _of_a_node_that_stays,
     "ZonalShift": partial(_of_a_shift, shifted=True),

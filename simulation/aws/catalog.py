@@ -9,6 +9,7 @@ from leeward.model.facts import FactKind, Sheet, node_repair_of, shifts_of
 from leeward.model.node_repair import NodeRepair
 from leeward.model.reservation import IpReservation, Pool, Reservations
 from leeward.model.zonal_shift import ZonalShifts
+from leeward.model.zone_record import ZoneRecord
 
 
 class SimCatalog:
@@ -17,6 +18,7 @@ class SimCatalog:
     def __init__(self) -> None:
         self._sheets: dict[tuple[str, FactKind], Sheet] = {}
         self._reservations: dict[str, Reservations] = {}
+        self._zones: dict[str, ZoneRecord] = {}
 
     def read(self, cluster: str) -> Mapping[FactKind, Sheet]:
         """Return all sheets of the cluster."""
@@ -39,11 +41,26 @@ class SimCatalog:
 
     def zonal_shifts(self, cluster: str) -> ZonalShifts:
         """Return the zonal shifts of the cluster as last kept."""
-        return shifts_of(self.sheet(cluster, FactKind.ZONAL_SHIFTS))
+        shifts, record = (self.sheet(cluster, kind) for kind in (FactKind.ZONAL_SHIFTS, FactKind.ZONE_RECORD))
+        return shifts_of(shifts, record)
 
     def keep_zonal_shifts(self, cluster: str, sheet: Sheet) -> None:
         """Store the sheet of zonal shifts."""
         self.keep(cluster, FactKind.ZONAL_SHIFTS, sheet)
+
+    def zone_record(self, cluster: str) -> ZoneRecord:
+        """Return the evacuations and prescales of the cluster."""
+        return self._zones.get(cluster, ZoneRecord(cluster=cluster))
+
+    def write_zone_record(self, record: ZoneRecord, now: datetime) -> ZoneRecord | None:
+        """Write the record, only at the version that the caller read."""
+        if self.zone_record(record.cluster).version != record.version:
+            return None
+        content = json.loads(json.dumps(record.to_json()))
+        written = ZoneRecord.from_json(record.cluster, record.version + 1, content)
+        self._zones[record.cluster] = written
+        self._sheets[record.cluster, FactKind.ZONE_RECORD] = Sheet(synced=now, content=content)
+        return written
 
     def reservations(self, cluster: str) -> Reservations:
         """Return the cluster's current reservations."""

@@ -15,6 +15,7 @@ from leeward.model.instance_type import Accelerator, InstanceType
 from leeward.model.reservation import IpReservation, Pool, Reservations
 from leeward.model.subnet import Subnet
 from leeward.model.zonal_shift import NOT_SHIFTED
+from leeward.model.zone_record import Evacuation, GroupSizes, Prescale, PrescaledNode, PrescaleOrder, ZoneRecord
 from simulation.aws.catalog import SimCatalog
 from tests.contract.test_claims import make_table
 from tests.fakes.builders import shifted
@@ -148,3 +149,47 @@ def test_another_warning_makes_a_shortage_last_longer(catalog):
     catalog.mark_unavailable("blue", POOL, NOW + timedelta(minutes=10))
     catalog.mark_unavailable("blue", POOL, NOW + timedelta(minutes=12))
     assert catalog.reservations("blue").short == {POOL: NOW + timedelta(minutes=12)}
+
+
+EVACUATION = Evacuation(
+    zone="us-east-1a",
+    by="arn:aws:iam::111122223333:user/ana",
+    since=NOW,
+    why="game day",
+    groups=("web-a",),
+    sizes={"web-a": GroupSizes(minimum=1, desired=3, maximum=9)},
+    suspended=("web-a",),
+)
+PRESCALE = Prescale(
+    zone="us-east-1b",
+    shift="use1-az2#autoshift",
+    began=NOW,
+    wanted={"web-a": 3},
+    orders=(PrescaleOrder(key="t", group="web-a", zone="us-east-1c", subnet="subnet-c", count=2, others=("x/y",)),),
+    launched={
+        "i-new": PrescaledNode(group="web-a", zone="us-east-1c", subnet="subnet-c", offset_by="i-b", undone=True)
+    },
+    refused={"web-a": "MaxSize"},
+    ended=NOW,
+)
+
+
+def test_the_record_of_the_zones_is_written_only_at_the_version_that_was_read(catalog):
+    empty = catalog.zone_record("blue")
+    assert empty == ZoneRecord(cluster="blue")
+    first = catalog.write_zone_record(empty.with_evacuation(EVACUATION).with_prescale(PRESCALE), NOW)
+    assert catalog.write_zone_record(empty, NOW) is None
+    assert catalog.zone_record("blue") == first
+    assert (first.version, first.evacuations, first.prescales) == (1, (EVACUATION,), (PRESCALE,))
+    second = catalog.write_zone_record(first.without_evacuation("us-east-1a").without_prescale(PRESCALE.shift), NOW)
+    assert catalog.zone_record("blue") == second == ZoneRecord(cluster="blue", version=2)
+    assert catalog.zone_record("green").version == 0
+
+
+def test_an_evacuated_zone_is_closed_for_every_reader_like_a_shifted_one_until_it_is_opened(catalog):
+    catalog.keep_zonal_shifts("blue", Sheet(synced=NOW, content=shifted("us-east-1b").to_json()))
+    record = catalog.write_zone_record(ZoneRecord(cluster="blue").with_evacuation(EVACUATION), NOW)
+    known = (catalog.zonal_shifts("blue"), ClusterFacts.from_sheets(catalog.read("blue")).shifts)
+    assert [one.zones for one in known] == [{"us-east-1a", "us-east-1b"}] * 2
+    catalog.write_zone_record(record.with_evacuation(replace(EVACUATION, returned=NOW)), NOW)
+    assert catalog.zonal_shifts("blue").zones == {"us-east-1b"}

@@ -7,6 +7,7 @@ from leeward.model.facts import FactKind, Sheet
 from leeward.model.node_repair import NodeRepair
 from leeward.model.reservation import IpReservation, Pool, Reservations
 from leeward.model.zonal_shift import ZonalShifts
+from leeward.model.zone_record import ZoneRecord
 from simulation.aws.catalog import SimCatalog
 from tests.fakes.calls import Calls
 
@@ -47,6 +48,16 @@ class FakeCatalog(Calls):
         """The later look stays."""
         self._call("keep_zonal_shifts")
         self._sheets.keep_zonal_shifts(cluster, sheet)
+
+    def zone_record(self, cluster: str) -> ZoneRecord:
+        """As last written."""
+        self._call("zone_record")
+        return self._sheets.zone_record(cluster)
+
+    def write_zone_record(self, record: ZoneRecord, now: datetime) -> ZoneRecord | None:
+        """Only at the version that the caller read."""
+        self._call("write_zone_record")
+        return self._sheets.write_zone_record(record, now)
 
     def reservations(self, cluster: str) -> Reservations:
         """As they stand."""

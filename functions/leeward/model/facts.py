@@ -12,6 +12,7 @@ from leeward.model.node_repair import NodeRepair
 from leeward.model.subnet import Subnet
 from leeward.model.times import format_instant, parse_instant
 from leeward.model.zonal_shift import NOT_SHIFTED, ZonalShifts
+from leeward.model.zone_record import ZoneRecord
 
 
 class FactKind(StrEnum):
@@ -26,9 +27,10 @@ class FactKind(StrEnum):
     CAPACITY_BLOCKS = "capacity-blocks"
     ZONAL_SHIFTS = "zonal-shifts"  # kept by the minute reconciler and fn interruption
     NODE_REPAIR = "node-repair"
+    ZONE_RECORD = "zone-record"  # no facts: evacuations and prescales, written at the version that was read
 
 
-KEPT_BY_SYNC = tuple(kind for kind in FactKind if kind is not FactKind.ZONAL_SHIFTS)
+KEPT_BY_SYNC = tuple(kind for kind in FactKind if kind not in {FactKind.ZONAL_SHIFTS, FactKind.ZONE_RECORD})
 FRESH_FOR = timedelta(minutes=15)  # three runs of fn sync
 PRICES_FRESH_FOR = timedelta(minutes=75)  # they are gathered once an hour
 
@@ -100,7 +102,7 @@ class ClusterFacts:
             templates={
                 name: _template_of(raw) for name, raw in content.get(FactKind.TEMPLATES, {}).get("groups", {}).items()
             },
-            shifts=shifts_of(sheets.get(FactKind.ZONAL_SHIFTS)),
+            shifts=shifts_of(sheets.get(FactKind.ZONAL_SHIFTS), sheets.get(FactKind.ZONE_RECORD)),
         )
 
     def stale(self, now: datetime, of: Iterable[FactKind] = KEPT_BY_SYNC) -> tuple[FactKind, ...]:
@@ -112,9 +114,10 @@ class ClusterFacts:
         return tuple(kind for kind in of if kind not in self.synced)
 
 
-def shifts_of(sheet: Sheet | None) -> ZonalShifts:
-    """Parse the sheet of zonal shifts; none without it."""
-    return NOT_SHIFTED if sheet is None else ZonalShifts.from_json(sheet.content, sheet.synced)
+def shifts_of(sheet: Sheet | None, record: Sheet | None) -> ZonalShifts:
+    """Parse the sheet of zonal shifts, with the zones that the record closes; none without either."""
+    shifts = NOT_SHIFTED if sheet is None else ZonalShifts.from_json(sheet.content, sheet.synced)
+    return shifts if record is None else shifts.with_record(ZoneRecord.from_json("", 0, record.content))
 
 
 def fresh_for(kind: FactKind) -> timedelta:

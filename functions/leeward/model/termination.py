@@ -24,7 +24,7 @@ class CauseKind(StrEnum):
     """Causes of a termination. The first seven come from messages, `manual` from a manual start, `surplus` from a
     surge instance that is still to be offset (docs/designs/capacity-ledger.md), `upgrade` from its group's upgrade,
     `expired` to `underutilized` from disruption runs, by their methods; `unhealthy` and `node_deleted` from the
-    minute reconciler, because no event reports either.
+    minute reconciler, because no event reports either; `evacuation` from a zone that an operator evacuates.
     """
 
     SPOT_INTERRUPTION = "spot_interruption"
@@ -43,6 +43,7 @@ class CauseKind(StrEnum):
     UNDERUTILIZED = "underutilized"
     UNHEALTHY = "unhealthy"
     NODE_DELETED = "node_deleted"
+    EVACUATION = "evacuation"
 
 
 class Status(StrEnum):

@@ -1,4 +1,5 @@
-"""Zonal shifts of a cluster: the zones that Application Recovery Controller (ARC) has shifted its traffic away from.
+"""Zones of a cluster that are closed: those that Application Recovery Controller (ARC) has shifted its traffic away
+from, and those that an operator evacuates, which every reader treats like a shift.
 
 Decides what a managed resource's answer means and which zones are shifted. ARC names zones by id (use1-az1); the zone
 names that nodes carry follow from the subnets, which have both."""
@@ -6,12 +7,13 @@ names that nodes carry follow from the subnets, which have both."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
 from leeward.model.times import as_instant, format_instant, parse_instant
+from leeward.model.zone_record import ZoneRecord
 
 APPLIED = "APPLIED"
 NEVER = datetime(2000, 1, 1, tzinfo=UTC)  # time of a sheet that no answer of ARC stands behind
@@ -19,13 +21,16 @@ REMEMBERED = timedelta(minutes=15)  # a shift that has ended, so that its end is
 
 
 class ShiftKind(StrEnum):
-    """Causes of a shift. `unknown`: the zone has no weight, and no shift explains it."""
+    """Causes of a shift. `unknown`: the zone has no weight, and no shift explains it; `evacuation`: not ARC's, but an
+    operator's (`leeward zone evacuate`).
+    """
 
     AUTOSHIFT = "autoshift"
     PRACTICE_RUN = "practice run"
     MANUAL = "manual shift"
     FIS = "FIS experiment"
     UNKNOWN = "unknown"
+    EVACUATION = "evacuation"
 
 
 class ShiftSource(StrEnum):
@@ -33,6 +38,7 @@ class ShiftSource(StrEnum):
 
     EVENT = "event"
     POLL = "poll"
+    OPERATOR = "operator"
 
 
 KINDS = {
@@ -71,6 +77,8 @@ class ZonalShift:
     @property
     def sentence(self) -> str:
         """Words for the shift, such as `zonal shift away from us-east-1a (practice run since 2026-03-02T10:00:00Z)`."""
+        if self.kind is ShiftKind.EVACUATION:
+            return f"evacuation of {self.zone} (since {format_instant(self.since)})"
         return (
             f"zonal shift away from {self.zone or self.zone_id} ({self.kind.value} since {format_instant(self.since)})"
         )
@@ -78,15 +86,16 @@ class ZonalShift:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZonalShifts:
-    """Shifts of one cluster as last learned. `shifts`: one for each zone that is shifted; `ended`: those that ended
-    within a quarter of an hour; `failed`: why the last poll failed, empty if it did not. `read`: when ARC last
-    answered, None: never.
+    """Shifts of one cluster as last learned. `shifts`: one for each zone that is shifted or evacuated; `ended`: those
+    that ended within a quarter of an hour; `failed`: why the last poll failed, empty if it did not. `read`: when ARC
+    last answered, None: never. `prescaled`: instances launched ahead for pods of a shifted zone -> why they stay.
     """
 
     shifts: tuple[ZonalShift, ...] = ()
     ended: tuple[ZonalShift, ...] = ()
     failed: str = ""
     read: datetime | None = None
+    prescaled: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def zones(self) -> frozenset[str]:
@@ -102,9 +111,11 @@ class ZonalShifts:
         learned; one that is missing from the answer has ended.
         """
         known = {shift.identity: shift for shift in self.shifts}
-        shifts = tuple(_kept(one, known.get(one.identity), source) for one in answer)
+        evacuations = (shift for shift in self.shifts if shift.kind is ShiftKind.EVACUATION)
+        shifts = (*(_kept(one, known.get(one.identity), source) for one in answer), *evacuations)
         over = tuple(replace(shift, ended=now) for shift in self.missing_from(shifts))
-        return ZonalShifts(shifts=shifts, ended=(*_remembered(self.ended, now), *over), read=now)
+        ended = (*_remembered(self.ended, now), *over)
+        return ZonalShifts(shifts=shifts, ended=ended, read=now, prescaled=self.prescaled)
 
     def not_polled(self, why: str, now: datetime, announced: ZonalShift | None = None) -> ZonalShifts:
         """Return the state after a poll that failed: the last known one, without shifts that have expired since, and
@@ -127,10 +138,26 @@ class ZonalShifts:
         shifts = tuple(replace(shift, zone=zones.get(shift.zone_id, shift.zone)) for shift in self.shifts)
         return replace(self, shifts=shifts)
 
+    def with_record(self, record: ZoneRecord) -> ZonalShifts:
+        """Return the shifts with the zones that the record closes and the instances that it protects."""
+        closed = (
+            ZonalShift(
+                zone_id=one.zone,
+                zone=one.zone,
+                kind=ShiftKind.EVACUATION,
+                since=one.since,
+                source=ShiftSource.OPERATOR,
+            )
+            for one in record.evacuations
+            if one.closed
+        )
+        prescaled = {name: one.sentence for one in record.prescales if one.ended is None for name in one.launched}
+        return replace(self, shifts=(*self.shifts, *closed), prescaled=prescaled)
+
     def to_json(self) -> dict[str, Any]:
-        """Return the content of the sheet in the table."""
+        """Return the content of the sheet in the table: ARC's shifts alone."""
         return {
-            "shifts": [_raw(shift) for shift in self.shifts],
+            "shifts": [_raw(shift) for shift in self.shifts if shift.kind is not ShiftKind.EVACUATION],
             "ended": [_raw(shift) for shift in self.ended],
             "failed": self.failed,
         }

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from leeward.model.surge_instance import Settlement, SurgeInstance
     from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, Subject, TerminationRecord
     from leeward.model.zonal_shift import ZonalShifts
+    from leeward.model.zone_record import ZoneRecord
     from leeward.policy.applied import AppliedPolicies
     from leeward.upgrade.record import UpgradeRecord
 
@@ -217,11 +218,23 @@ class Catalog(Protocol):
         ...
 
     def zonal_shifts(self, cluster: str) -> ZonalShifts:
-        """Return the cluster's zonal shifts, strongly consistent; none that was never kept."""
+        """Return the cluster's zonal shifts with the zones that its record closes, strongly consistent; none that was
+        never kept.
+        """
         ...
 
     def keep_zonal_shifts(self, cluster: str, sheet: Sheet) -> None:
         """Overwrite the sheet of zonal shifts as `keep` does: the only one that is not fn sync's."""
+        ...
+
+    def zone_record(self, cluster: str) -> ZoneRecord:
+        """Return the cluster's evacuations and prescales, strongly consistent; of version 0 where there are none."""
+        ...
+
+    def write_zone_record(self, record: ZoneRecord, now: datetime) -> ZoneRecord | None:
+        """Return the record with version + 1, written if the version that it carries is still the newest; None when
+        another writer was faster.
+        """
         ...
 
     def reservations(self, cluster: str) -> Reservations:

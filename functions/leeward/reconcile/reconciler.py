@@ -19,6 +19,7 @@ from leeward.model.zonal_shift import ZonalShifts
 from leeward.ports import Ports
 from leeward.reconcile.attention import note_attention
 from leeward.reconcile.capacity_blocks import drain_capacity_blocks
+from leeward.reconcile.evacuations import evacuate_zones
 from leeward.reconcile.executions import can_wait, open_executions, restart
 from leeward.reconcile.finalizers import keep_finalizers, release_nodes_without_instances
 from leeward.reconcile.hooks import settle_hooks
@@ -82,6 +83,7 @@ OVER_NODES: Mapping[str, Pass] = {
     "finalizers": keep_finalizers,
     "scale-down protection": _unprotect_from_scale_down,
     "repair": replace_unhealthy,
+    "evacuations": evacuate_zones,
     "stale taints": remove_stale_taints,
     "taints of other deployments": report_foreign_taints,
     "zonal shifts": announce_shifts,

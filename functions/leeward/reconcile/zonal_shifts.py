@@ -6,7 +6,7 @@ other shift."""
 from leeward.cluster.facets import known_or
 from leeward.cluster.state import ClusterState
 from leeward.errors import AwsUnavailableError
-from leeward.model.zonal_shift import NOT_SHIFTED, REMEMBERED, ShiftSource, ZonalShift, ZonalShifts
+from leeward.model.zonal_shift import NOT_SHIFTED, REMEMBERED, ShiftKind, ShiftSource, ZonalShift, ZonalShifts
 from leeward.ports import Ports
 from leeward.reconcile.result import Notice, ReconcileResult
 from leeward.sync.zonal_shifts import read_shifts
@@ -24,7 +24,7 @@ def poll_shifts(cluster: str, ports: Ports, result: ReconcileResult) -> ZonalShi
     if read.failed:
         what = f"{cluster}: zonal shifts"
         result.note(what, AwsUnavailableError(f"{read.failed}; the last known ones hold: {_names(read.state)}"))
-    result.shifted += [Notice(cluster=cluster, what=shift.sentence) for shift in read.state.shifts]
+    result.shifted += [Notice(cluster=cluster, what=shift.sentence) for shift in read.state.shifts if _of_arc(shift)]
     result.shift_changes += [f"{cluster}: {change}" for change in read.changes]
     return read.state
 
@@ -33,7 +33,7 @@ def announce_shifts(state: ClusterState, ports: Ports, result: ReconcileResult) 
     """Write an Event on the Nodes of a zone, once when its shift begins and once when it has ended. Best effort."""
     del result  # errors of a pass are noted by its caller
     shifts = known_or(state.shifts, NOT_SHIFTED)
-    for shift in shifts.shifts:
+    for shift in filter(_of_arc, shifts.shifts):
         message = f"{shift.sentence}: Leeward launches no node in the zone and removes none voluntarily"
         _announce(shift, EVENT, message, state, ports)
     for shift in shifts.ended:
@@ -48,6 +48,10 @@ def _announce(shift: ZonalShift, reason: str, message: str, state: ClusterState,
     kubernetes = ports.clusters.kubernetes(state.cluster)
     for node in sorted(nodes, key=lambda node: node.name)[:MOST_NODES]:
         kubernetes.event(node, reason=reason, message=message, warning=reason == EVENT, now=now)
+
+
+def _of_arc(shift: ZonalShift) -> bool:
+    return shift.kind is not ShiftKind.EVACUATION
 
 
 def _names(state: ZonalShifts) -> str:

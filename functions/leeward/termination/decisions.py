@@ -18,6 +18,11 @@ from leeward.termination.run import Next
 from leeward.termination.storm import in_storm
 
 REPLACED_FIRST = (*ABRUPT, CauseKind.SCHEDULED_CHANGE)
+LAUNCHED_BEFORE_DRAIN = (
+    (REPLACED_FIRST, "the instance will be taken: another is asked for before the drain"),
+    ((CauseKind.UNHEALTHY,), "the node is unhealthy: another is asked for before the drain"),
+    ((CauseKind.EVACUATION,), "its zone is evacuated: another is launched elsewhere before the drain"),
+)
 ENDS_OUTSIDE = (  # causes that do not need the group to end the instance, or that a person has requested
     *REPLACED_FIRST,
     CauseKind.CAPACITY_BLOCK,
@@ -58,10 +63,9 @@ def wants_replacement(
     kept = "the instance is kept" if record.reboot is not None else None
     if unwanted := kept or _why_no_replacement(record, group, lifecycle, now):
         return Verdict(act=False, why=unwanted)
-    if record.has(*REPLACED_FIRST):
-        return Verdict(act=True, why="the instance will be taken: another is asked for before the drain")
-    if record.has(CauseKind.UNHEALTHY):
-        return Verdict(act=True, why="the node is unhealthy: another is asked for before the drain")
+    ahead = next((why for kinds, why in LAUNCHED_BEFORE_DRAIN if record.has(*kinds)), "")
+    if ahead:
+        return Verdict(act=True, why=ahead)
     if record.has(CauseKind.REBALANCE_RECOMMENDATION):
         if group is not None and group.capacity_rebalance:
             return Verdict(act=False, why="the group has CapacityRebalance on and launches by itself")
@@ -85,6 +89,13 @@ def _why_no_replacement(
     if taken is not None and now > taken - LAUNCHED_AHEAD:
         return "EC2 takes the instance before another would be Ready: the group replaces it"
     return "its Capacity Block ends, and another in it would as well" if record.has(CauseKind.CAPACITY_BLOCK) else None
+
+
+def only_evacuated(record: TerminationRecord) -> bool:
+    """Return whether nothing but the evacuation of its zone requires the termination: it waits for its replacement, and
+    without one the node stays.
+    """
+    return all(cause.kind is CauseKind.EVACUATION for cause in record.causes)
 
 
 def terminates_first(

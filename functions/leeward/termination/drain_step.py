@@ -20,7 +20,7 @@ from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.kubernetes import Kubernetes
 from leeward.ports.records import Claims
-from leeward.termination import deadlines, decisions, target_deregistration, volume_detachment
+from leeward.termination import deadlines, decisions, evacuated, target_deregistration, volume_detachment
 from leeward.termination.capacity_ledger import only_surplus
 from leeward.termination.drain_events import (
     DEREGISTERING,
@@ -78,8 +78,10 @@ def _drain(run: Run, record: TerminationRecord, ports: Ports) -> Run:
         hook_guards=bool(situation.our_hooks),
         now=ports.clock.now(),
     )
-    if joined:
-        return replace(run, next=Next.REPLACE, why=joined)
+    back = replace(run, next=Next.REPLACE, why=joined) if joined else None
+    instead = back or evacuated.before_drain(run, situation, ports)
+    if instead is not None:
+        return instead
     started = situation.record.times.get("draining") or ports.clock.now()
     times = {"begun": started, **situation.record.times, "draining": started}
     situation = replace(situation, record=replace(situation.record, times=times))

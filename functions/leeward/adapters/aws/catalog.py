@@ -9,15 +9,18 @@ import json
 import math
 import zlib
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from leeward.adapters.aws.table import Table
+from leeward.errors import ObjectGoneError
 from leeward.model.facts import FactKind, Sheet, node_repair_of, shifts_of
 from leeward.model.node_repair import NodeRepair
 from leeward.model.reservation import IpReservation, Pool, Reservations
 from leeward.model.times import format_instant, parse_instant
 from leeward.model.zonal_shift import ZonalShifts
+from leeward.model.zone_record import ZoneRecord
 
 FACTS = "facts"
 TIME_TO_LIVE = timedelta(days=7)  # after the last write, so that a cluster that is no longer served leaves no items
@@ -60,12 +63,36 @@ class DynamoCatalog:
         return node_repair_of(_sheet(item).content) if item is not None else {}
 
     def zonal_shifts(self, cluster: str) -> ZonalShifts:
-        """Read the sheet of zonal shifts with one GetItem."""
-        return shifts_of(self.sheet(cluster, FactKind.ZONAL_SHIFTS))
+        """Read the sheet of zonal shifts and the record of the zones with one GetItem each."""
+        shifts, record = (self.sheet(cluster, kind) for kind in (FactKind.ZONAL_SHIFTS, FactKind.ZONE_RECORD))
+        return shifts_of(shifts, record)
 
     def keep_zonal_shifts(self, cluster: str, sheet: Sheet) -> None:
         """Write the sheet of zonal shifts unless the table has a later one."""
         self.keep(cluster, FactKind.ZONAL_SHIFTS, sheet)
+
+    def zone_record(self, cluster: str) -> ZoneRecord:
+        """Read the record with one GetItem, strongly consistent. A table that does not exist holds none."""
+        try:
+            item = self._table.get(facts_key(cluster, FactKind.ZONE_RECORD))
+        except ObjectGoneError:
+            item = None
+        if item is None:
+            return ZoneRecord(cluster=cluster)
+        return ZoneRecord.from_json(cluster, int(item["version"]), _sheet(item).content)
+
+    def write_zone_record(self, record: ZoneRecord, now: datetime) -> ZoneRecord | None:
+        """Write the item with one conditional PutItem. It does not expire: a version that begins again would be met
+        twice, and an evacuation lasts until an operator ends it.
+        """
+        written = replace(record, version=record.version + 1)
+        item = {
+            "pk": facts_key(record.cluster, FactKind.ZONE_RECORD),
+            "synced": format_instant(now),
+            "version": written.version,
+            "content": _packed(written.to_json()),
+        }
+        return written if self._table.put_kept(item) else None
 
     def reservations(self, cluster: str) -> Reservations:
         """Read the reservations and unavailable pools with one GetItem."""

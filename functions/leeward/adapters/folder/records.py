@@ -13,6 +13,7 @@ from leeward.adapters.folder.reader import Refusing
 from leeward.errors import NotInSnapshotError
 from leeward.model.facts import FactKind, Sheet, cni_content
 from leeward.model.zonal_shift import NOT_SHIFTED
+from leeward.model.zone_record import ZoneRecord
 from leeward.placement.cni import variables_of
 
 if TYPE_CHECKING:
@@ -103,6 +104,10 @@ class FolderCatalog(Refusing):
         """Return no shift: a folder does not have ARC's answer."""
         del cluster
         return NOT_SHIFTED
+
+    def zone_record(self, cluster: str) -> ZoneRecord:
+        """Return no evacuation: a folder has no records."""
+        return ZoneRecord(cluster=cluster)
 
 
 class FolderAlarms(Refusing):

@@ -1,0 +1,178 @@
+"""Plan of an evacuation: which nodes of a zone leave now, which wait, and which stay with the pods that hold them.
+
+Pure: the minute reconciler carries it out, `leeward zone evacuate` prints it. Each node leaves through the ordinary
+termination with a replacement in another zone first, so a node whose group has no other zone stays."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from leeward.budgets.disruption_budgets import allowance_among, tightest, why_disrupted
+from leeward.cluster.facets import known_or
+from leeward.cluster.state import ClusterState
+from leeward.evacuation.pods import StuckPod, Volumes, refused_pods, stuck_pods
+from leeward.model.group import Group
+from leeward.model.node import Node
+from leeward.model.node_owners import foreign
+from leeward.model.pod import Pod
+from leeward.model.subnet import Subnet
+from leeward.model.termination import Outcome, Status, TerminationRecord
+from leeward.model.times import format_instant
+from leeward.policy.document import NodePolicy
+
+TRIED_AGAIN = timedelta(minutes=10)  # after a node was returned to service
+
+
+class Standing(StrEnum):
+    """What becomes of a node. `leaves`: it may be terminated now; `leaving`: its termination is under way."""
+
+    LEAVES = "leaves"
+    LEAVING = "leaving"
+    WAITS = "waits"
+    STAYS = "stays"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeVerdict:
+    """Verdict on one node of the zone. `pods`: those that hold it."""
+
+    node: Node
+    group: str
+    standing: Standing
+    reason: str
+    pods: tuple[StuckPod, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvacuationInputs:
+    """Cluster as it is. `pods` by node; `volumes` by claim; `subnets` by id, those of the groups at least; `records`:
+    terminations of the zone's instances, open and closed, by instance; `closed`: zones in which nothing may land.
+    """
+
+    state: ClusterState
+    pods: Mapping[str, Sequence[Pod]]
+    subnets: Mapping[str, Subnet]
+    now: datetime
+    volumes: Volumes = field(default_factory=dict)
+    records: Mapping[str, TerminationRecord] = field(default_factory=dict)
+    closed: frozenset[str] = frozenset()
+
+    def places(self, group: Group, zone: str) -> tuple[Subnet, ...]:
+        """Return the subnets in which a replacement of the group may land while the zone is closed."""
+        known = (self.subnets[name] for name in group.subnets if name in self.subnets)
+        return tuple(subnet for subnet in known if subnet.zone not in {zone, *self.closed})
+
+
+def plan_evacuation(inputs: EvacuationInputs, zone: str, groups: Collection[str] = ()) -> tuple[NodeVerdict, ...]:
+    """Return a verdict on each node of the zone, by name. `groups`: only their nodes; empty: all. Nodes that leave are
+    as many as the disruption budgets allow at the same time.
+    """
+    state = inputs.state
+    nodes = sorted((node for node in state.nodes if state.zone_of(node) == zone), key=lambda node: node.name)
+    verdicts: list[NodeVerdict] = []
+    for node in nodes:
+        group = state.group_of(node)
+        if groups and (group is None or group.name not in groups):
+            continue
+        verdict = _verdict(inputs, zone, node, group)
+        if verdict.standing is Standing.LEAVES:
+            going = [one.node.instance_id for one in verdicts if one.standing is Standing.LEAVES]
+            verdict = _within_budgets(inputs, zone, verdict, going)
+        verdicts.append(verdict)
+    return tuple(verdicts)
+
+
+def _verdict(inputs: EvacuationInputs, zone: str, node: Node, group: Group | None) -> NodeVerdict:
+    state, policy = inputs.state, inputs.state.policy_of(group)
+    base = NodeVerdict(node=node, group=group.name if group else "", standing=Standing.STAYS, reason="")
+    if group is None or policy is None:
+        return replace(base, reason=_why_not_ours(node, group))
+    record = inputs.records.get(node.instance_id)
+    under_way = record is not None and record.status is Status.OPEN
+    if under_way or node.instance_id in known_or(state.claims, frozenset()):
+        return replace(base, standing=Standing.LEAVING, reason="its termination is under way")
+    reason, pods = _why_held(inputs, zone, node, group, policy)
+    if reason:
+        return replace(base, reason=reason, pods=pods)
+    waits = state.policies.pauses.voluntary(group.name) or _why_not_yet(record, inputs.now)
+    if waits:
+        return replace(base, standing=Standing.WAITS, reason=waits)
+    return replace(base, standing=Standing.LEAVES, reason="its replacement is launched in another zone first")
+
+
+def _why_not_ours(node: Node, group: Group | None) -> str:
+    other = foreign(node) or "no Auto Scaling group holds its instance"
+    return other if group is None else f"no policy selects its group {group.name}"
+
+
+def _why_held(
+    inputs: EvacuationInputs, zone: str, node: Node, group: Group, policy: NodePolicy
+) -> tuple[str, tuple[StuckPod, ...]]:
+    """Return why the node stays, and the pods that hold it; an empty reason: nothing holds it."""
+    on_node = inputs.pods.get(node.name, ())
+    if reason := foreign(node):
+        return reason, ()
+    if reason := _why_no_place(inputs, zone, group):
+        movable = stuck_pods(on_node, inputs.volumes, ())
+        return reason, tuple(one if one.volume else replace(one, reason=reason) for one in movable)
+    places = inputs.places(group, zone)
+    held = (*stuck_pods(on_node, inputs.volumes, places), *refused_pods(on_node, policy.drain))
+    return (f"pod {held[0].pod} cannot leave: {held[0].reason}" if held else ""), held
+
+
+def _why_no_place(inputs: EvacuationInputs, zone: str, group: Group) -> str:
+    if not inputs.places(group, zone):
+        return f"its group {group.name} has no subnet in another zone that is open"
+    if group.nodegroup and group.desired >= group.maximum:
+        return f"its managed node group is at its MaxSize of {group.maximum}, which EKS owns"
+    return "launches of its group are suspended" if "Launch" in group.suspended else ""
+
+
+def _why_not_yet(record: TerminationRecord | None, now: datetime) -> str:
+    """Return why a node that was returned to service is not asked again yet, empty if it may be."""
+    if record is None or record.outcome is not Outcome.RETURNED_TO_SERVICE:
+        return ""
+    again = record.times.get("closed", now) + TRIED_AGAIN
+    return f"{record.failure or 'it was returned to service'}; tried again at {format_instant(again)}" * (now < again)
+
+
+def _within_budgets(inputs: EvacuationInputs, zone: str, verdict: NodeVerdict, going: Collection[str]) -> NodeVerdict:
+    """Return the verdict, waiting where a disruption budget of its policy is used up. `going`: instances that leave in
+    this plan already.
+    """
+    policy = inputs.state.policy_of_node(verdict.node)
+    left = _left(inputs, zone, policy, going, verdict.node) if policy is not None else None
+    if policy is None or left is None or left > 0:
+        return verdict
+    reason = f"the disruption budgets of policy {policy.name} allow no more nodes now"
+    return replace(verdict, standing=Standing.WAITS, reason=reason)
+
+
+def _left(inputs: EvacuationInputs, zone: str, policy: NodePolicy, going: Collection[str], node: Node) -> int | None:
+    """Return how many more nodes the budgets allow. A NotReady node of the zone that is not terminating does not count:
+    the zone is evacuated because of such nodes, and they would hold each other.
+    """
+    state = inputs.state
+    claimed = known_or(state.claims, frozenset()) | {
+        name for name, record in inputs.records.items() if record.status is Status.OPEN
+    }
+    mine = [one for one in state.nodes if state.policy_of_node(one) is policy]
+
+    def counts(one: Node) -> bool:
+        if one.instance_id in claimed or one.instance_id in going:
+            return True
+        own = state.zone_of(one) == zone and not one.ready and not one.tainted and not one.deleting
+        return one.name != node.name and not own and bool(why_disrupted(one))
+
+    return tightest(
+        allowance_among(
+            policy.disruption.budgets,
+            [state.zone_of(one) for one in mine],
+            [state.zone_of(one) for one in mine if counts(one)],
+            reason=None,
+            zone=where,
+            now=inputs.now,
+        )
+        for where in (None, zone)
+    )

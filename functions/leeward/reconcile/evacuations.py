@@ -1,0 +1,154 @@
+"""Evacuations of zones: each minute the nodes that may leave now are claimed, as many as the disruption budgets allow.
+
+The record in the table says which zones are closed (docs/designs/zone-evacuation.md). Each node leaves through the
+ordinary termination: a replacement in another zone first, then the drain, then the end with decrement, so the sizes of
+the groups stay. AZRebalance would launch into the closed zone; it is suspended, and resumed once the zone is open and
+the terminations of the evacuation have ended."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from leeward.cluster.facets import known_or
+from leeward.cluster.state import ClusterState
+from leeward.errors import RecordChangedError
+from leeward.evacuation.plan import EvacuationInputs, NodeVerdict, Standing, plan_evacuation
+from leeward.model.pod import Pod
+from leeward.model.termination import Cause, CauseKind, Status
+from leeward.model.zonal_shift import NOT_SHIFTED
+from leeward.model.zone_record import Evacuation, GroupSizes, ZoneRecord
+from leeward.placement.restrictions import by_claim
+from leeward.ports import Ports
+from leeward.ports.kubernetes import Kubernetes
+from leeward.reconcile.result import ReconcileResult
+from leeward.termination.execution import start, subject_of
+
+REBALANCE = "AZRebalance"
+EVENT = "ZoneEvacuation"  # reason of the Event on each node that leaves
+
+
+def evacuate_zones(state: ClusterState, ports: Ports, result: ReconcileResult) -> None:
+    """Claim the nodes that may leave now, and end evacuations whose zone was opened. One GetItem where there is none.
+
+    Idempotent: a cause is named by the evacuation and the attempt before, so that a repeat adds nothing.
+    """
+    record = ports.catalog.zone_record(state.cluster)
+    for evacuation in record.evacuations:
+        with result.isolate(f"{state.cluster}: {evacuation.sentence}"):
+            if evacuation.closed:
+                record = _prepare(record, evacuation, state, ports)
+                _evacuate(evacuation, state, ports, result)
+            elif not _under_way(evacuation, state):
+                record = _end(record, evacuation, state, ports)
+
+
+def _prepare(record: ZoneRecord, evacuation: Evacuation, state: ClusterState, ports: Ports) -> ZoneRecord:
+    """Suspend AZRebalance of the groups that could launch into the zone. It is recorded first, with their sizes; groups
+    whose owners have suspended balancing already are left alone.
+    """
+    groups = [group for group in state.selected if evacuation.zone in group.zones and evacuation.covers(group.name)]
+    sizes = {
+        group.name: GroupSizes(minimum=group.minimum, desired=group.desired, maximum=group.maximum) for group in groups
+    }
+    suspended = {group.name for group in groups if REBALANCE not in group.suspended}
+    after = replace(
+        evacuation,
+        sizes={**sizes, **evacuation.sizes},
+        suspended=tuple(sorted({*evacuation.suspended, *suspended})),
+    )
+    if after != evacuation:
+        record = written(record.with_evacuation(after), ports)
+    for name in sorted(suspended):
+        ports.group_changes.suspend(name, REBALANCE)
+    return record
+
+
+def _evacuate(evacuation: Evacuation, state: ClusterState, ports: Ports, result: ReconcileResult) -> None:
+    nodes = [node for node in state.nodes if state.zone_of(node) == evacuation.zone]
+    if not nodes:
+        return
+    inputs = inputs_of(state, ports, [node.instance_id for node in nodes])
+    for verdict in plan_evacuation(inputs, evacuation.zone, evacuation.groups):
+        if verdict.standing is Standing.LEAVES:
+            with result.isolate(verdict.node.name):
+                result.evacuated += _claim(verdict, evacuation, inputs, ports)
+
+
+def inputs_of(state: ClusterState, ports: Ports, instances: Iterable[str]) -> EvacuationInputs:
+    """Read the pods, the volumes, the subnets of the selected groups, and the terminations of these instances."""
+    kubernetes = ports.clusters.kubernetes(state.cluster)
+    pods = _pods_by_node(kubernetes)
+    claimed = any(pod.claims for on_node in pods.values() for pod in on_node)
+    shifts = known_or(state.shifts, NOT_SHIFTED)
+    return EvacuationInputs(
+        state=state,
+        pods=pods,
+        volumes=by_claim(kubernetes.volumes()) if claimed else {},
+        subnets=ports.network.subnets(sorted({name for group in state.selected for name in group.subnets})),
+        records=ports.claims.read_all(sorted(filter(None, instances))),
+        closed=shifts.zones,
+        now=ports.clock.now(),
+    )
+
+
+def _pods_by_node(kubernetes: Kubernetes) -> Mapping[str, list[Pod]]:
+    found: dict[str, list[Pod]] = {}
+    for pod in kubernetes.pods():
+        found.setdefault(pod.node, []).append(pod)
+    return found
+
+
+def _claim(verdict: NodeVerdict, evacuation: Evacuation, inputs: EvacuationInputs, ports: Ports) -> list[str]:
+    """Claim and start; return the instance if its termination is under way now."""
+    node, now = verdict.node, ports.clock.now()
+    instance = ports.instances.describe([node.instance_id]).get(node.instance_id)
+    if instance is None or instance.ended:
+        return []
+    before = inputs.records.get(instance.id)
+    cause = Cause(
+        id=evacuation.cause_id(instance.id, before.attempt if before is not None else 0),
+        kind=CauseKind.EVACUATION,
+        at=now,
+        reason=f"{evacuation.sentence}{f': {evacuation.why}' if evacuation.why else ''}",
+    )
+    subject = subject_of(instance, inputs.state.cluster, group=verdict.group, node=node.name)
+    record = ports.claims.claim(subject, cause, now)
+    if record.status is Status.CLOSED:
+        return []
+    start(record, ports)
+    kubernetes = ports.clusters.kubernetes(inputs.state.cluster)
+    message = f"Leeward will replace this node in another zone: {cause.reason}"
+    kubernetes.event(node, reason=EVENT, message=message[:1000], warning=True, now=now)
+    return [instance.id]
+
+
+def _under_way(evacuation: Evacuation, state: ClusterState) -> bool:
+    """Return whether a termination of the evacuation is still open."""
+    prefix = evacuation.cause_id("", 0).removesuffix("#0")
+    records = known_or(state.records, {}).values()
+    return any(cause.id.startswith(prefix) for record in records for cause in record.causes)
+
+
+def _end(record: ZoneRecord, evacuation: Evacuation, state: ClusterState, ports: Ports) -> ZoneRecord:
+    """Resume AZRebalance, then remove the evacuation. While another zone is closed, or an upgrade or a run of the group
+    is open, balancing stays suspended and the next pass tries again.
+    """
+    if evacuation.suspended:
+        if known_or(state.shifts, NOT_SHIFTED).shifts:
+            return record
+        run = ports.disruptions.read(state.cluster)
+        upgrades = ports.upgrades.read_all(evacuation.suspended)
+        if run is not None and run.open and set(run.groups) & set(evacuation.suspended):
+            return record
+        if any(upgrade.ended is None for upgrade in upgrades.values()):
+            return record
+        for name in evacuation.suspended:
+            ports.group_changes.resume(name, REBALANCE)
+    return written(record.without_evacuation(evacuation.zone), ports)
+
+
+def written(record: ZoneRecord, ports: Ports) -> ZoneRecord:
+    """Return the record as written. Raises RecordChangedError if another writer was faster."""
+    after = ports.catalog.write_zone_record(record, ports.clock.now())
+    if after is None:
+        raise RecordChangedError(f"{record.cluster}: another writer changed the record of its zones")
+    return after
