@@ -10,12 +10,14 @@ from leeward.doctor import expected
 from leeward.errors import AccessDeniedError
 from leeward.model.facts import FactKind, Sheet
 from leeward.model.launch import LaunchSource
+from leeward.model.zone_record import GroupSizes
 from leeward.policy.document import ClusterPolicies, ClusterSettings
 from leeward.ports.kubernetes import Listed
 from tests.cli.command import NOON, SMALL
 from tests.cli.snapshots.disruption import a_node as a_raw_node
 from tests.cli.snapshots.disruption import a_pod as a_raw_pod
 from tests.cli.snapshots.live_world import LiveWorld
+from tests.cli.snapshots.zones import a_zone_system
 from tests.cli.test_uninstall import a_system
 from tests.cli.test_upgrade_live import TEMPLATE, a_record
 from tests.fakes.builders import (
@@ -34,6 +36,7 @@ from tests.fakes.clock import START
 from tests.fakes.deployment import FakeDeployment, a_queue
 from tests.fakes.system import FakeSystem
 from tests.unit.cli.report.run import a_full_record
+from tests.unit.reconcile.zones import evacuate
 
 NOW = ("--now", "2026-03-02T10:05:00Z")
 LIVE = ("--cluster", CLUSTER, *NOW)
@@ -175,6 +178,18 @@ def init(monkeypatch, folder):
     return ("init", "--snapshot", SMALL, "--to", folder / "first.yaml", "--now", NOON)
 
 
+def zone(action, *more):
+    """All but the start meet an evacuation that is under way."""
+
+    def prepare(monkeypatch, folder):
+        system = serve(monkeypatch, a_zone_system(), FakeDeployment(CLUSTER))
+        if action != "evacuate":
+            evacuate(system, why="packet loss", sizes={"web": GroupSizes(minimum=0, desired=4, maximum=10)})
+        return ("zone", action, *more, *LIVE)
+
+    return prepare
+
+
 ANSWERS: Mapping[str, Callable] = {
     "doctor": doctor,
     "uninstall": uninstall,
@@ -194,6 +209,9 @@ ANSWERS: Mapping[str, Callable] = {
     "policy-validate": policy("validate"),
     "policy-diff": policy("diff", *LIVE),
     "policy-apply": policy("apply", "--yes", *LIVE),
+    "zone-evacuate-started": zone("evacuate", "us-east-1a", "--why", "packet loss", "--yes"),
+    "zone-return": zone("return", "us-east-1a"),
+    "zone-status-evacuated": zone("status"),
     "report": report,
     "init": init,
     "version": lambda *_: ("version",),

@@ -122,6 +122,17 @@ MISTAKES: tuple[tuple[str, int, str], ...] = (
     ("pause --why ''", 2, "--why: found '', expected one line of at most 300 characters"),
     (f"pause --why test {OFF}", 2, "pause: found --snapshot, expected --cluster NAME or no cluster at all"),
     ("resume", 2, "resume: found nothing, expected --why"),
+    # zones
+    ("zone", 2, "zone: found nothing, expected ACTION"),
+    ("zone evacuate", 2, "zone evacuate: found nothing, expected ZONE"),
+    ("zone drain us-east-1a", 2, "found 'drain', expected one of evacuate, return, status"),
+    (f"zone evacuate us-east-1x {OFF}", 2, "expected one of the cluster's zones: us-east-1a, us-east-1b; did you mean"),
+    (f"zone evacuate us-east-1a --group wbe-1 {OFF}", 2, GROUPS),
+    (f"zone evacuate us-east-1a --watch {OFF}", 2, "zone evacuate: found --watch with a dry run, expected one of them"),
+    (f"zone evacuate us-east-1a --why '' {OFF}", 2, "--why: found '', expected one line of at most 300 characters"),
+    ("zone evacuate us-east-1a --cluster prod", 2, f"zone evacuate: {NO_TERMINAL}"),
+    (f"zone return us-east-1a {OFF}", 2, f"zone return: {ALONE}"),
+    ("zone status", 2, NEITHER),
     # events, reports, plans
     ("explain-event", 2, "explain-event: found nothing, expected FILE"),
     ("explain-event nowhere.json", 2, "nowhere.json: found no readable file"),

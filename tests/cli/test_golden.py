@@ -17,6 +17,7 @@ from tests.cli.live_answers import ANSWERS
 from tests.cli.snapshots import placement, upgrade
 from tests.cli.snapshots.disruption import POLICY, a_disruption_snapshot, a_pod, a_template
 from tests.cli.snapshots.placement import items
+from tests.cli.snapshots.zones import a_zone_snapshot
 
 GOLDEN = Path("tests/cli/golden")
 BLOCKERS = Path("tests/cli/snapshots/blockers")
@@ -75,6 +76,8 @@ OFFLINE = {
     "ips": (None, "ips", "--instance-type", "m5.large", "--pods", "12", "-o", "wide"),
     "place": (placement.a_placement_snapshot, "place", "web", "--count", "3", "--pods", "8"),
     "zones": (placement.a_placement_snapshot, "zones"),
+    "zone-evacuate": (a_zone_snapshot, "zone", "evacuate", "us-east-1a"),
+    "zone-status": (a_zone_snapshot, "zone", "status"),
     "top": (disruption, "top"),
     "top-wide": (disruption, "top", "-o", "wide", "--sort-by", "pods"),
     "top-unknown": (BLOCKERS, "top"),

@@ -41,7 +41,7 @@ def commands(parser, path=""):
 
 def command_of(arguments):
     """`upgrade plan` of its arguments."""
-    return " ".join(arguments[:2] if arguments[0] in {"upgrade", "policy"} else arguments[:1])
+    return " ".join(arguments[:2] if arguments[0] in {"upgrade", "policy", "zone"} else arguments[:1])
 
 
 def test_every_command_has_a_schema_that_names_it():

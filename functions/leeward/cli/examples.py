@@ -48,6 +48,15 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "template": ("template web --cluster prod", "template web --zone us-east-1a --snapshot prod-state"),
     "top": ("top --cluster prod", "top --cluster prod --group web --sort-by cpu", "top --snapshot prod-state -o json"),
     "uninstall": ("uninstall --cluster prod --dry-run", "uninstall --cluster prod --yes"),
+    "zone": ("zone evacuate us-east-1a --cluster prod --dry-run", "zone status --cluster prod"),
+    "zone evacuate": (
+        "zone evacuate us-east-1a --cluster prod --dry-run",
+        'zone evacuate us-east-1a --cluster prod --why "packet loss" --watch',
+        "zone evacuate us-east-1a --group web --cluster prod --yes",
+        "zone evacuate us-east-1a --snapshot prod-state",
+    ),
+    "zone return": ("zone return us-east-1a --cluster prod",),
+    "zone status": ("zone status --cluster prod", "zone status --cluster prod -o json"),
     "upgrade": ("upgrade plan web --cluster prod", "upgrade start web --cluster prod --watch"),
     "upgrade plan": (
         "upgrade plan web --cluster prod",

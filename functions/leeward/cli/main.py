@@ -43,6 +43,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "uninstall": ("uninstall", "remove everything that Leeward has put on nodes and groups"),
     "upgrade": ("upgrade.command", "roll a group to a new template: plan, status, start"),
     "version": ("version", "show the version of Leeward"),
+    "zone": ("zone.command", "take the nodes out of a zone, open it again: evacuate, return, status"),
     "zones": ("zones", "show the order of zones and why they differ"),
 }  # name -> (module of leeward.cli, help)
 DONE, REFUSED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130

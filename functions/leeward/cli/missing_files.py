@@ -102,6 +102,8 @@ USED: Mapping[str, tuple[str, ...]] = {
     "template": LAUNCHED,
     "zones": (*SIZED, "daemonsets", "pvs"),
     "place": (*SIZED, "daemonsets"),
+    "zone evacuate": (POLICY, "subnets", "pvs"),
+    "zone status": (POLICY, "subnets", "pvs"),
     "ips": ("daemonsets",),
     "uninstall": ("lifecycle-hooks",),
     "explain-event": (POLICY, GROUPS, "lifecycle-hooks"),
@@ -118,6 +120,8 @@ EFFECTS: Mapping[tuple[str, str], str] = {
     ("top", PRICES): "no price is known",
     ("upgrade", "launch-template-versions"): "the numbers of $Latest and $Default are not known",
     ("zones", "pvs"): "which pods a volume binds to a zone is not known",
+    ("zone evacuate", POLICY): "no group is selected, so every node stays",
+    ("zone evacuate", "subnets"): "no other zone is known to be open, so every node stays",
     ("uninstall", "lifecycle-hooks"): "the hook of Leeward on the groups is not seen, and not listed",
 }  # by command and file, where it is another than that of MISSING
 

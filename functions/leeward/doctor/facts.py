@@ -13,6 +13,7 @@ from leeward.model.concurrency import Concurrency
 from leeward.model.facts import FactKind
 from leeward.model.group import Group, LifecycleHook
 from leeward.model.termination import TerminationRecord
+from leeward.model.zone_record import ZoneRecord
 from leeward.policy.document import ClusterPolicies
 from leeward.upgrade.record import UpgradeRecord
 
@@ -174,8 +175,8 @@ class InspectedCluster:
     """One cluster. `served` None: what the deployment serves is not known. `entries`: Kubernetes groups of the access
     entry of each role; `aws_auth` is read where one is missing. `roles`, `bindings` by name. `members`: instances of
     its nodes. `foreign`: node -> the other deployment that is terminating it, by its taint. `synced`: when fn sync
-    recorded each kind of facts. By group: `hooks`, `refreshes`, `upgrades`. `template_tags` by id of a launch template;
-    one without tags is absent.
+    recorded each kind of facts; `zones`: evacuations. By group: `hooks`, `refreshes`, `upgrades`. `template_tags` by id
+    of a launch template; one without tags is absent.
     """
 
     name: str
@@ -194,6 +195,7 @@ class InspectedCluster:
     upgrades: Mapping[str, Read[Upgrade | None]]
     disruption: Read[Disruption | None]
     synced: Read[Mapping[FactKind, datetime]]
+    zones: Read[ZoneRecord]
     template_tags: Read[Mapping[str, Mapping[str, str]]]
     queue_arns: frozenset[str] = frozenset()
 

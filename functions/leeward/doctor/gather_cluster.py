@@ -9,7 +9,7 @@ from leeward.doctor import expected
 from leeward.doctor.checks.templates import template_ids
 from leeward.doctor.facts import Disruption, InspectedCluster, Served, Upgrade
 from leeward.doctor.reading import Read, Unavailable, read, read_each
-from leeward.model.facts import FactKind
+from leeward.model.facts import KEPT_BY_SYNC, FactKind
 from leeward.model.group import Group
 from leeward.model.instance import cluster_of
 from leeward.model.node import Node
@@ -65,6 +65,7 @@ def inspect_cluster(
             lambda: _disruption(name, ports.disruptions, ports.disruption_executions),
         ),
         synced=read("dynamodb:BatchGetItem", lambda: _synced(name, ports.catalog)),
+        zones=read("dynamodb:GetItem", lambda: ports.catalog.zone_record(name)),
         template_tags=read(
             "ec2:DescribeTags",
             lambda: deployment.tags(one for group in selected for one in template_ids(group)),
@@ -139,4 +140,4 @@ def _disruption(name: str, disruptions: Disruptions, disruption_executions: Name
 
 
 def _synced(name: str, catalog: Catalog) -> Mapping[FactKind, datetime]:
-    return {kind: sheet.synced for kind, sheet in catalog.read(name).items() if kind is not FactKind.ZONAL_SHIFTS}
+    return {kind: sheet.synced for kind, sheet in catalog.read(name).items() if kind in KEPT_BY_SYNC}

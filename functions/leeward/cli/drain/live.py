@@ -99,7 +99,7 @@ def follow(nodes: Sequence[tuple[str, str]], clock: Clock, claims: Claims, progr
 
     def show() -> int | None:
         nonlocal failed
-        states = {name: _look(claims.read(instance)) for name, instance in left.items()}
+        states = {name: look(claims.read(instance)) for name, instance in left.items()}
         progress.show({name: line for name, (line, _) in states.items()}, clock.now())
         for name, (_, ended) in states.items():
             if ended is not None:
@@ -110,7 +110,7 @@ def follow(nodes: Sequence[tuple[str, str]], clock: Clock, claims: Claims, progr
     return following.follow(show, lambda: list(left), clock, progress, POLL_SECONDS)
 
 
-def _look(record: TerminationRecord | None) -> tuple[str, bool | None]:
+def look(record: TerminationRecord | None) -> tuple[str, bool | None]:
     """Return the state as a sentence, and the result: True terminated or kept, False failed or in service, None if it
     is under way.
     """

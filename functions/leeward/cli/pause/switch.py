@@ -36,7 +36,7 @@ class Caller:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of both commands."""
     parser.add_argument("--group", metavar="GROUP", default="", help="only this Auto Scaling group")
-    parser.add_argument("--why", metavar="TEXT", required=True, type=_why, help="the reason, for others to read")
+    parser.add_argument("--why", metavar="TEXT", required=True, type=one_line, help="the reason, for others to read")
 
 
 def caller_of(arguments: argparse.Namespace, verb: str) -> Caller:
@@ -149,7 +149,8 @@ def _cluster_of(group: str, clusters: Sequence[str], groups: Groups) -> str:
     return cluster
 
 
-def _why(text: str) -> str:
+def one_line(text: str) -> str:
+    """Return the text of an operator's reason. Raises ArgumentTypeError for an empty, long or split one."""
     if not text.strip() or len(text) > LONGEST_WHY or re.search(r"[\x00-\x1f\x7f]", text):
         raise argparse.ArgumentTypeError(f"found {text!r}, expected one line of at most {LONGEST_WHY} characters")
     return text.strip()

@@ -9,6 +9,7 @@ from leeward.model.group import Group
 from leeward.model.instance import cluster_of
 from leeward.model.pause import Pause, PauseScope
 from leeward.model.times import format_instant
+from leeward.model.zone_record import Evacuation
 from leeward.policy.document import ClusterPolicies
 from leeward.policy.selection import policy_for, selects
 
@@ -47,6 +48,10 @@ def switches(cluster: InspectedCluster) -> Iterator[Finding]:
             "interruption is off: nodes that are taken back are not drained",
             "interruption: true in its ClusterSettings and cdk deploy, when that is over",
         )
+    evacuations = () if isinstance(cluster.zones, Unavailable) else cluster.zones.evacuations
+    for evacuation in evacuations:
+        if evacuation.closed:
+            yield _evacuated(cluster.name, evacuation)
     if not pauses.pauses and not pauses.unreadable and settings.interruption:
         yield about.ok("not paused")
 
@@ -60,6 +65,14 @@ def _paused(cluster: str, pause: Pause) -> Finding:
     found = f"paused by {pause.by} since {format_instant(pause.since)} {pause.end}, {stops}: {pause.why}"
     group = f" --group {pause.group}" if pause.group else ""
     return about.warning(found, f"leeward resume --cluster {cluster}{group} --why TEXT when that is over")
+
+
+def _evacuated(cluster: str, evacuation: Evacuation) -> Finding:
+    """Report which zone an operator has closed, and the command that opens it."""
+    about = About(Check.SWITCHES, f"cluster {cluster}")
+    why = f": {evacuation.why}" if evacuation.why else ""
+    found = f"{evacuation.sentence} by {evacuation.by}: no node is launched there, and its nodes are replaced{why}"
+    return about.warning(found, f"leeward zone return {evacuation.zone} --cluster {cluster} when that is over")
 
 
 def selection(facts: Facts, cluster: InspectedCluster) -> Iterator[Finding]:

@@ -1,0 +1,1 @@
+"""`leeward zone`: arguments, the record of the zones, and rendering."""

@@ -1,0 +1,24 @@
+"""Effect of an evacuation, in lines for the question before it."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from leeward.cli.tables import count_of
+from leeward.evacuation.plan import NodeVerdict, Standing
+
+MOST_NAMED = 5
+
+
+def effects_of(cluster: str, zone: str, verdicts: Sequence[NodeVerdict]) -> list[str]:
+    """Return what will happen: the zone, the nodes that leave by group, and those that stay."""
+    lines = [f"close {zone} of cluster {cluster} for new nodes, until: leeward zone return {zone} --cluster {cluster}"]
+    going = Counter(one.group for one in verdicts if one.standing in {Standing.LEAVES, Standing.WAITS})
+    for group, number in sorted(going.items()):
+        nodes = count_of(number, "node")
+        lines.append(f"{group}: launch {nodes} in other zones, then drain and TERMINATE {nodes} of {zone}, by budgets")
+    staying = [one for one in verdicts if one.standing is Standing.STAYS]
+    for one in staying[:MOST_NAMED]:
+        lines.append(f"{one.node.name} stays: {one.reason}")
+    if len(staying) > MOST_NAMED:
+        lines.append(f"and {count_of(len(staying) - MOST_NAMED, 'node')} more stay")
+    return lines
