@@ -9,7 +9,7 @@ after a failed step requests the same instance. A second choice would shrink the
 terminates nodes in this way that do not register."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -21,12 +21,8 @@ from leeward.disruption.run import DisruptionRun, Ends, Next
 from leeward.disruption.savings import CENT_PARTS
 from leeward.disruption.scale_down_protection import unprotect_launched
 from leeward.disruption.terminations import return_to_service
-from leeward.model.instance import CapacityType, Instance
-from leeward.model.surge_instance import Offset
-from leeward.model.termination import Subject, TerminationRecord
 from leeward.ports import Ports
-from leeward.termination import capacity_ledger
-from leeward.termination.execution import is_open, request
+from leeward.termination.given_up_launches import Launch, offsetting, request_offset, undone
 
 __all__ = ["STAYED", "STEPS", "end", "give_up", "note_failure", "restore_groups"]
 REBALANCE = "AZRebalance"
@@ -136,10 +132,11 @@ def roll_back(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:
     """
     surplus = record.surplus()
     if surplus:
-        launched, undone = dict(record.launched), _undone(surplus, record, ports)
+        launched = dict(record.launched)
+        without_offset = undone({new: launched[new].group for new in surplus}, record.began, ports)
         for new in surplus:
             taken = {*(node.offset_by for node in launched.values()), *record.to_terminate.values()}
-            by = None if new in undone else _offset(new, record, taken, ports)
+            by = None if new in without_offset else offsetting(new, launched[new].group, taken, ports)
             launched[new] = replace(launched[new], offset_by=by, undone=by is None)
         record = written(replace(record, launched=launched), ports.disruptions)
     _request(record, ports)
@@ -148,64 +145,14 @@ def roll_back(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:
 
 
 def _request(record: DisruptionRecord, ports: Ports) -> None:
-    """Request the termination of each instance that offsets a launch; it accounts for the group's size from then on."""
+    """Request the termination of each instance that offsets a launch."""
     offsets = {new: node.offset_by for new, node in record.launched.items() if node.offset_by is not None}
     known = ports.instances.describe(offsets.values()) if offsets else {}
     for new, by in offsets.items():
-        now = ports.clock.now()
+        node = record.launched[new]
+        launch = Launch(group=node.group, zone=node.zone, subnet=node.subnet)
         reason = f"run {record.number} launched {new} ahead, and no old node is terminated for it"
-        cause = capacity_ledger.surplus(capacity_ledger.ahead(new), now, reason)
-        request(_subject(record, new, by, known.get(by)), [cause], ports)
-
-
-def _undone(surplus: Collection[str], record: DisruptionRecord, ports: Ports) -> frozenset[str]:
-    """Return new instances that have ended and by whose end their group reports that it shrank: they need no offset. A
-    decrement that has offset the launch made for the new instance's own termination undoes nothing of the run's.
-    """
-    instances = ports.instances.describe(surplus)
-    ended = [new for new in surplus if new not in instances or instances[new].ended]
-    groups = {new: record.launched[new].group for new in ended}
-    since = record.began - capacity_ledger.MARGIN
-    said = {group: ports.groups.activities(group, since) for group in sorted(set(groups.values()))}
-    shrunk = [new for new in ended if capacity_ledger.ending(new, said[groups[new]]) is capacity_ledger.Ending.SHRUNK]
-    terminations = ports.claims.read_all(shrunk) if shrunk else {}
-    return frozenset(new for new in shrunk if not _offsets_another(terminations.get(new), new))
-
-
-def _offsets_another(termination: TerminationRecord | None, new: str) -> bool:
-    """Return whether the decrement of this instance is, or will be, the offset of another launch than its own."""
-    if termination is None:
-        return False
-    settled = [entry for entry, one in termination.offsets.items() if one == Offset(instance=new)]
-    return any(entry != capacity_ledger.ahead(new) for entry in (*settled, *capacity_ledger.to_offset(termination)))
-
-
-def _offset(new: str, record: DisruptionRecord, taken: Collection[str | None], ports: Ports) -> str:
-    """Return the instance that offsets the launch: the new node itself, else the youngest member of its group that
-    stays; the new one where neither is known: its own termination then settles the offset.
-    """
-    group = record.launched[new].group
-    described = ports.groups.describe([group]).get(group)
-    members = [member.id for member in described.instances] if described is not None else []
-    instances = ports.instances.describe({new, *members})
-    if new in instances and not instances[new].ended:
-        return new
-    staying = capacity_ledger.candidates(described, instances) if described is not None else ()
-    return next((one.id for one in staying if one.id not in taken and not is_open(one.id, ports.claims)), new)
-
-
-def _subject(record: DisruptionRecord, new: str, by: str, known: Instance | None) -> Subject:
-    """Return the instance as EC2 knows it, else with the place of the launch."""
-    node = record.launched[new]
-    return Subject(
-        instance=by,
-        cluster=record.cluster,
-        group=(known.group if known is not None else None) or node.group,
-        zone=known.zone if known is not None else node.zone,
-        subnet=known.subnet if known is not None else node.subnet,
-        instance_type=known.type if known is not None else "",
-        capacity_type=known.capacity_type if known is not None else CapacityType.ON_DEMAND,
-    )
+        request_offset(new, by, launch, record.cluster, known.get(by), reason, ports)
 
 
 STEPS = {"end": end, "give-up": give_up, "note-failure": note_failure}

@@ -25,7 +25,7 @@ TRIED_AGAIN = timedelta(minutes=10)  # after a node was returned to service
 
 
 class Standing(StrEnum):
-    """What becomes of a node. `leaves`: it may be terminated now; `leaving`: its termination is under way."""
+    """Standing of a node of the zone. `leaves`: it may be terminated now; `leaving`: its termination is under way."""
 
     LEAVES = "leaves"
     LEAVING = "leaving"

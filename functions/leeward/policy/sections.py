@@ -242,11 +242,8 @@ def cni(spec: Section) -> dict[str, str]:
 
 
 def on_shift(spec: Section) -> OnShift:
-    """Read `spec.zones.onShift`. `prescale` is reserved for capacity that is launched in the other zones."""
+    """Read `spec.zones.onShift`."""
     with spec.section("zones") as section:
-        if section.raw("onShift") == "prescale":
-            section.refuse("onShift", "hold (prescale is not available yet)")
-            return OnShift.HOLD
         return OnShift(section.word("onShift", OnShift.HOLD, tuple(OnShift)))
 
 

@@ -26,12 +26,11 @@ REBALANCE = "AZRebalance"
 EVENT = "ZoneEvacuation"  # reason of the Event on each node that leaves
 
 
-def evacuate_zones(state: ClusterState, ports: Ports, result: ReconcileResult) -> None:
-    """Claim the nodes that may leave now, and end evacuations whose zone was opened. One GetItem where there is none.
+def evacuate_zones(record: ZoneRecord, state: ClusterState, ports: Ports, result: ReconcileResult) -> None:
+    """Claim the nodes that may leave now, and end evacuations whose zone was opened.
 
     Idempotent: a cause is named by the evacuation and the attempt before, so that a repeat adds nothing.
     """
-    record = ports.catalog.zone_record(state.cluster)
     for evacuation in record.evacuations:
         with result.isolate(f"{state.cluster}: {evacuation.sentence}"):
             if evacuation.closed:

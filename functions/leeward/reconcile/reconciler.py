@@ -19,7 +19,6 @@ from leeward.model.zonal_shift import ZonalShifts
 from leeward.ports import Ports
 from leeward.reconcile.attention import note_attention
 from leeward.reconcile.capacity_blocks import drain_capacity_blocks
-from leeward.reconcile.evacuations import evacuate_zones
 from leeward.reconcile.executions import can_wait, open_executions, restart
 from leeward.reconcile.finalizers import keep_finalizers, release_nodes_without_instances
 from leeward.reconcile.hooks import settle_hooks
@@ -32,6 +31,7 @@ from leeward.reconcile.result import ReconcileResult
 from leeward.reconcile.scheduled_events import claim_scheduled_events
 from leeward.reconcile.taints import remove_stale_taints, report_foreign_taints
 from leeward.reconcile.zonal_shifts import announce_shifts, poll_shifts
+from leeward.reconcile.zones import work_on_zones
 from leeward.retry import retry
 from leeward.sync.labels import label_nodes
 
@@ -83,7 +83,7 @@ OVER_NODES: Mapping[str, Pass] = {
     "finalizers": keep_finalizers,
     "scale-down protection": _unprotect_from_scale_down,
     "repair": replace_unhealthy,
-    "evacuations": evacuate_zones,
+    "zones": work_on_zones,
     "stale taints": remove_stale_taints,
     "taints of other deployments": report_foreign_taints,
     "zonal shifts": announce_shifts,

@@ -146,9 +146,9 @@ def _prescale(one: Prescale) -> dict[str, Any]:
 
 def _prescale_line(zone: str, raw: dict[str, Any]) -> str:
     refused = "".join(f"; {group}: {why}" for group, why in raw["refused"].items())
-    given_back = f", given back since {raw['ended']}" if raw["ended"] else ""
+    ended = f", terminated again since {raw['ended']}" if raw["ended"] else ""
     launched, wanted = len(raw["launched"]), sum(raw["wanted"].values())
-    return f"{zone}: {launched} of {count_of(wanted, 'node')} launched ahead in other zones{given_back}{refused}"
+    return f"{zone}: {launched} of {count_of(wanted, 'node')} launched ahead in other zones{ended}{refused}"
 
 
 def _sizes(evacuation: Evacuation, snapshot: ClusterSnapshot) -> list[dict[str, Any]]:
