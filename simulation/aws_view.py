@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence, Set
 from typing import Protocol
 
+from leeward.model.zone_record import ZoneRecord
 from simulation.aws.managed import SimUpdate
 from simulation.aws.recovery import Shifted
 from simulation.ordered import Ordered
@@ -58,6 +59,11 @@ class AwsView(Protocol):
     @property
     def known_shifts(self) -> Set[str]:
         """Zones of a shift by what we have written into the table."""
+        ...
+
+    @property
+    def zone_record(self) -> ZoneRecord:
+        """Evacuations and prescales by what is in the table."""
         ...
 
     @property

@@ -18,6 +18,7 @@ from simulation.owners import set_desired, terminate
 from simulation.site import Site
 from simulation.world import World
 from simulation.zonal_shifts import SHIFTS_EVERY, ZonalShifts
+from simulation.zone_evacuations import EVACUATES_EVERY, ZoneEvacuations
 
 UNINITIALIZED = {"key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule"}
 PROVIDER_AFTER = (2.0, 40.0)  # seconds from a node's registration until the cloud controller knows it
@@ -103,6 +104,11 @@ class Equipment:
         """Shift the traffic of the cluster away from a zone now and then."""
         shifts = ZonalShifts(self._world, Random(f"{self._world.seed}/{Feature.ZONAL_SHIFT}"))
         self._every(SHIFTS_EVERY, shifts.shift)
+
+    def evacuations(self) -> None:
+        """Let operators evacuate a zone now and then."""
+        evacuations = ZoneEvacuations(self._world, Random(f"{self._world.seed}/{Feature.EVACUATION}"))
+        self._every(EVACUATES_EVERY, evacuations.evacuate)
 
     def workers(self) -> None:
         """Let functions work in threads."""
@@ -297,6 +303,7 @@ def _equip(equipment: Equipment, features: frozenset[Feature]) -> None:
         Feature.ALARMS: equipment.alarms,
         Feature.BLOCKS: equipment.capacity_blocks,
         Feature.ZONAL_SHIFT: equipment.zonal_shifts,
+        Feature.EVACUATION: equipment.evacuations,
         Feature.WORKERS: equipment.workers,
     }
     for feature in sorted(features & put.keys()):

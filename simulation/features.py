@@ -10,7 +10,7 @@ from enum import StrEnum
 from random import Random
 from typing import Any
 
-from leeward.policy.document import Budget, ClusterPolicies, DrainPolicy, NodePolicy, OnAlarm, Window
+from leeward.policy.document import Budget, ClusterPolicies, DrainPolicy, NodePolicy, OnAlarm, OnShift, Window
 from leeward.policy.repair_conditions import RepairAction, RepairCondition
 from simulation.fault_rates import Faults
 from simulation.fleets import REGION, Fleet, GroupPlan, HookPlan
@@ -67,6 +67,8 @@ class Feature(StrEnum):
     ALIASES = "images behind an alias"  # SSM parameters whose image changes
     ZONAL_SHIFT = "zonal shift"  # ARC shifts traffic away from a zone now and then, and some of its events are lost
     AUTOMATIC = "upgrades start by themselves"  # to images behind an alias
+    PRESCALE = "prescale"  # policies launch capacity for the pods of a shifted zone
+    EVACUATION = "evacuation"  # operators evacuate a zone now and then
 
     TWO_CLUSTERS = "two clusters"  # served by one deployment, each with its own API
     ACCOUNTS = "clusters in several accounts"  # two clusters, of which one is in another account and Region
@@ -85,6 +87,8 @@ INDEPENDENT: Mapping[Feature, float] = {
     Feature.TWO_CLUSTERS: 0.1,
     Feature.ACCOUNTS: 0.05,
     Feature.ZONAL_SHIFT: 0.1,
+    Feature.PRESCALE: 0.5,  # of use with zonal shifts alone
+    Feature.EVACUATION: 0.08,
 }
 """Feature -> probability for one seed. Each is drawn from its own random stream: to add one here changes no other
 feature of any seed."""
@@ -267,6 +271,10 @@ def _automatic(policy: NodePolicy, random: Random) -> NodePolicy:
     return replace(policy, update=update, disruption=replace(policy.disruption, drift=False))
 
 
+def _prescale(policy: NodePolicy, _: Random) -> NodePolicy:
+    return replace(policy, on_shift=OnShift.PRESCALE)
+
+
 def alarm_of(policy: NodePolicy) -> str:
     """Return the name of the alarm of a policy."""
     return f"errors-{policy.name}"
@@ -281,4 +289,5 @@ POLICIES: Mapping[Feature, Callable[[NodePolicy, Random], NodePolicy]] = {
     Feature.ALARMS: _alarms,
     Feature.AUTOMATIC: _automatic,
     Feature.CONDITIONS: _conditions,
+    Feature.PRESCALE: _prescale,
 }

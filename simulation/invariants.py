@@ -24,6 +24,7 @@ from simulation.maintenance_budget_rules import MaintenanceBudgets
 from simulation.managed_rules import ManagedRules
 from simulation.message_rules import MessageRules, warned_by
 from simulation.node_rules import NodeRules
+from simulation.prescale_rules import Prescales, zones_left
 from simulation.reboot_rules import RebootRules
 from simulation.rule import Rule, Violation
 from simulation.upgrade_rules import Members, Pace
@@ -66,7 +67,7 @@ class Checker:
         self._pace, self._members, self._spent, self._alarmed = Pace(), Members(), Spent(), Alarmed()
         self._blocks, self._automatic, self._reboots = CapacityBlocks(), AutomaticUpgrades(), RebootRules()
         self._foreign_taints, self._images, self._managed = ForeignTaints(), ImageRules(), ManagedRules()
-        self._zones = ZoneRules()
+        self._zones, self._prescales = ZoneRules(), Prescales()
         self._always = self._rules()
 
     def after_event(self, view: WorldView) -> list[Violation]:
@@ -96,7 +97,12 @@ class Checker:
         """
         found = self.after_event(view)
         of_upgrades = ((Rule.UPGRADE, self._pace.at_the_end), (Rule.TARGET, self._members.at_the_end))
-        for rule, rule_check in (*of_upgrades, (Rule.RECORD, self._open_records), *EVENTUAL):
+        for rule, rule_check in (
+            *of_upgrades,
+            (Rule.RECORD, self._open_records),
+            (Rule.ZONES_OPEN, zones_left),
+            *EVENTUAL,
+        ):
             found += [Violation(seed=self.seed, at=view.now, rule=rule, text=text) for text in rule_check(view)]
         return found
 
@@ -147,6 +153,7 @@ class Checker:
             (Rule.SHIFT_LAUNCH, self._zones.launches),
             (Rule.SHIFT_BALANCE, self._zones.balances),
             (Rule.SHIFT_REMOVAL, self._zones.removals),
+            (Rule.SHIFT_CAPACITY, self._prescales.check),
         )
 
     def _evictions(self, view: WorldView) -> Iterator[str]:

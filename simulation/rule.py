@@ -72,6 +72,8 @@ class Rule(StrEnum):
     SHIFT_LAUNCH = "no launch of ours into a zone with a zonal shift"
     SHIFT_BALANCE = "AZRebalance is not resumed by us during a zonal shift"
     SHIFT_REMOVAL = "no voluntary removal of a node in a zone with a zonal shift"
+    SHIFT_CAPACITY = "with prescale, capacity for the movable pods of a shifted zone is Ready within boot + 60 s"
+    ZONES_OPEN = "no evacuation and no capacity ahead is left when every zone is open"
     AUTOMATIC = "an upgrade that a policy starts begins in its window, after its wait, and once for each image"
     MANAGED_DONE = "an upgrade of a managed node group is done when EKS has every node there"
 

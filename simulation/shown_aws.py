@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence, Set
 
+from leeward.model.zone_record import ZoneRecord
 from simulation.aws.fleet import SimFleet
 from simulation.aws.managed import SimUpdate
 from simulation.aws.recovery import Shifted
@@ -65,6 +66,11 @@ class ShownAws:
     def known_shifts(self) -> Set[str]:
         """Zones, as the sheet has them."""
         return self.system.catalog.zonal_shifts(self.cluster_name).zones
+
+    @property
+    def zone_record(self) -> ZoneRecord:
+        """As the table has it."""
+        return self.system.catalog.zone_record(self.cluster_name)
 
     @property
     def switched(self) -> Sequence[tuple[str, str, bool]]:

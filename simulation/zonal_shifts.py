@@ -48,17 +48,18 @@ class ZonalShifts:
         until = since + timedelta(seconds=lasts) if expires else None
         scene.say(f"ARC shifts {scene.cluster_name} away from {zone}: {kind.value} for {lasts:.0f} s")
         scene.system.recovery.start(scene.cluster_name, zone_id_of(zone), kind, since, until)
-        scene.system.recovery.history(scene.cluster_name).append(Shifted(zone=zone, began=now))
+        shift = Shifted(zone=zone, began=now, calls_for_capacity=kind is not ShiftKind.PRACTICE_RUN)
+        scene.system.recovery.history(scene.cluster_name).append(shift)
         self._cordon(zone)
         if self._random.random() >= LOST:
             scene.fleet.notices.zonal_shift(EVENTS[kind][0], zone_id_of(zone))
-        scene.timeline.after(lasts, lambda: self._end(zone, kind, told=not expires), "zonal shift ends")
+        scene.timeline.after(lasts, lambda: self._end(shift, kind, told=not expires), "zonal shift ends")
 
-    def _end(self, zone: str, kind: ShiftKind, *, told: bool) -> None:
-        scene = self._scene
+    def _end(self, shift: Shifted, kind: ShiftKind, *, told: bool) -> None:
+        scene, zone = self._scene, shift.zone
         scene.say(f"the zonal shift of {scene.cluster_name} away from {zone} is over")
         scene.system.recovery.end(scene.cluster_name, zone_id_of(zone))
-        scene.system.recovery.history(scene.cluster_name)[-1].ended = scene.timeline.now()
+        shift.ended = scene.timeline.now()
         for name in sorted(self._cordoned):
             node = scene.cluster.store.find("nodes", name)
             if node is not None and not node["spec"].get("taints"):

@@ -11,6 +11,7 @@ from simulation.facts import News
 from simulation.view import WorldView
 
 REBALANCE = "AZRebalance"
+ZONE_LABEL = "topology.kubernetes.io/zone"
 POLLED = 60.0  # seconds between two polls of the minute reconciler
 POLL_TAKES = 15.0  # from the begin of its run to the table: it reads nodes first in a world without threads
 STARTS = 60.0  # from a decision to its effect, of a step that no call has kept longer

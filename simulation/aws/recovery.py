@@ -15,11 +15,14 @@ def zone_id_of(zone: str) -> str:
 
 @dataclass(slots=True, kw_only=True)
 class Shifted:
-    """Shift as the rules see it, times in seconds since 1970. `ended` None: it is in effect."""
+    """Shift as the rules see it, times in seconds since 1970. `ended` None: it is in effect; `calls_for_capacity`:
+    policies that prescale launch for it, neither for a practice run nor for a zone that an operator has closed.
+    """
 
     zone: str
     began: float
     ended: float | None = None
+    calls_for_capacity: bool = False
 
 
 class SimRecovery:

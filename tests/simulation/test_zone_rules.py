@@ -1,16 +1,22 @@
 """The rules about zonal shifts, on a world made manually, and the shifts that a world plays."""
 
+from dataclasses import replace
+
 import pytest
 
 from leeward.model.termination import Cause, CauseKind
+from leeward.model.zone_record import Evacuation, Prescale, PrescaledNode, ZoneRecord
+from leeward.policy.document import OnShift
 from simulation.aws.recovery import Shifted
 from simulation.case import Case
 from simulation.features import Feature
 from simulation.invariants import Checker
+from simulation.prescale_rules import Prescales, zones_left
 from simulation.rule import Rule
 from simulation.zone_rules import ZoneRules
 from tests.fakes.builders import GROUP, ZONE, a_group
-from tests.simulation.view_stand_in import INSTANCE, World, a_record
+from tests.fakes.clock import START
+from tests.simulation.view_stand_in import INSTANCE, NODE, World, a_record
 
 
 @pytest.fixture
@@ -104,3 +110,74 @@ def test_the_checker_reports_a_shift_that_stays_unknown(world):
     assert reported(checker, world) == []
     world.clock.advance(minutes=2)
     assert reported(checker, world) == [Rule.SHIFT_KNOWN]
+
+
+def prescaling(world):
+    """The policies prescale, nothing fails, and a pod that may move runs on the node of the zone."""
+    policies = tuple(replace(one, on_shift=OnShift.PRESCALE) for one in world.policies.policies)
+    world.policies = replace(world.policies, policies=policies)
+    world.groups[GROUP] = replace(world.groups[GROUP], zones=(ZONE, "us-east-1b"), maximum=9)
+    world.shifted[0].calls_for_capacity, world.faultless = True, True
+    world.cluster.patch("nodes", NODE, {"metadata": {"labels": {"topology.kubernetes.io/zone": ZONE}}})
+    pod = {"spec": {"nodeName": NODE, "containers": [{"name": "c"}]}, "status": {"phase": "Running"}}
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "u", "controller": True}
+    world.cluster.create(
+        "pods", {**pod, "metadata": {"namespace": "default", "name": "web", "ownerReferences": [owner]}}
+    )
+    return Prescales()
+
+
+def a_prescale(**more):
+    return Prescale(zone=ZONE, shift="1", began=START, wanted={GROUP: 1}, **more)
+
+
+def test_a_shift_without_capacity_after_a_minute_is_reported_once(world):
+    rules = prescaling(world)
+    assert list(rules.check(world)) == []
+    world.clock.advance(seconds=80)
+    assert list(rules.check(world)) == [f"{GROUP} has 0 nodes ahead for 1 in {ZONE}, 7 fit"]
+    assert list(rules.check(world)) == []
+
+
+def test_capacity_that_was_launched_in_time_or_that_does_not_fit_is_not_reported(world):
+    rules = prescaling(world)
+    list(rules.check(world))
+    world.clock.advance(seconds=80)
+    node = PrescaledNode(group=GROUP, zone="us-east-1b", subnet="subnet-b")
+    world.zone_record = ZoneRecord(cluster="blue", prescales=(a_prescale(launched={"i-new": node}),))
+    assert list(rules.check(world)) == []
+    full = prescaling_again(world)
+    world.groups[GROUP] = replace(world.groups[GROUP], maximum=2)
+    world.zone_record = ZoneRecord(cluster="blue")
+    assert list(full.check(world)) == []
+
+
+def prescaling_again(world):
+    rules = Prescales()
+    world.shifted[0].began = world.now
+    list(rules.check(world))
+    world.clock.advance(seconds=80)
+    return rules
+
+
+def test_what_is_left_when_every_zone_is_open_is_reported_unless_a_termination_is_open(world):
+    evacuation = Evacuation(zone=ZONE, by="me", since=START, returned=START)
+    node = PrescaledNode(group=GROUP, zone="us-east-1b", subnet="subnet-b", offset_by=INSTANCE)
+    world.zone_record = ZoneRecord(
+        cluster="blue", evacuations=(evacuation,), prescales=(a_prescale(launched={"i-new": node}),)
+    )
+    assert list(zones_left(world)) == [evacuation.sentence, f"capacity ahead of {ZONE}: i-new"]
+    world.records[INSTANCE] = a_record(causes=(Cause(id="surplus#1", kind=CauseKind.SURPLUS, at=START),))
+    assert list(zones_left(world)) == []
+
+
+def test_the_checker_asks_for_the_capacity_of_a_shift_and_at_the_end_for_what_is_left(world):
+    prescaling(world)
+    checker = Checker()
+    world.known_shifts = {ZONE}
+    assert reported(checker, world) == []
+    world.clock.advance(seconds=80)
+    assert reported(checker, world) == [Rule.SHIFT_CAPACITY]
+    world.zone_record = ZoneRecord(cluster="blue", prescales=(a_prescale(),))
+    of_zones = [one.rule for one in checker.at_the_end(world) if "capacity ahead" in one.text]
+    assert of_zones == [Rule.ZONES_OPEN]

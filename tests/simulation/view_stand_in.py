@@ -7,6 +7,7 @@ from leeward.model import well_known
 from leeward.model.group import HookResult
 from leeward.model.node import Taint
 from leeward.model.termination import Cause, CauseKind, Outcome, Status, TerminationRecord
+from leeward.model.zone_record import ZoneRecord
 from leeward.policy.document import ClusterPolicies
 from local.cluster.model import Cluster
 from local.cluster.nodes import NodeSpec
@@ -64,6 +65,7 @@ class World:
     disrupting: set = field(default_factory=set)
     shifted: list = field(default_factory=list)
     known_shifts: set = field(default_factory=set)
+    zone_record: ZoneRecord = field(default_factory=lambda: ZoneRecord(cluster="blue"))
     switched: list = field(default_factory=list)
     maxima: dict = field(default_factory=lambda: {GROUP: a_group(GROUP).maximum})
     replicas: dict = field(default_factory=dict)

@@ -9,9 +9,10 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from leeward.budgets.disruption_budgets import allowance_among, tightest, why_disrupted
+from leeward.budgets.pdb_index import PdbIndex
 from leeward.cluster.facets import known_or
 from leeward.cluster.state import ClusterState
-from leeward.evacuation.pods import StuckPod, Volumes, refused_pods, stuck_pods
+from leeward.evacuation.pods import StuckPod, Volumes, never_evicted, refused_pods, stuck_pods
 from leeward.model.group import Group
 from leeward.model.node import Node
 from leeward.model.node_owners import foreign
@@ -47,7 +48,8 @@ class NodeVerdict:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvacuationInputs:
     """Cluster as it is. `pods` by node; `volumes` by claim; `subnets` by id, those of the groups at least; `records`:
-    terminations of the zone's instances, open and closed, by instance; `closed`: zones in which nothing may land.
+    terminations of the zone's instances, open and closed, by instance; `closed`: zones in which nothing may land;
+    `budgets`: PodDisruptionBudgets.
     """
 
     state: ClusterState
@@ -57,6 +59,7 @@ class EvacuationInputs:
     volumes: Volumes = field(default_factory=dict)
     records: Mapping[str, TerminationRecord] = field(default_factory=dict)
     closed: frozenset[str] = frozenset()
+    budgets: PdbIndex = field(default_factory=lambda: PdbIndex(()))
 
     def places(self, group: Group, zone: str) -> tuple[Subnet, ...]:
         """Return the subnets in which a replacement of the group may land while the zone is closed."""
@@ -117,7 +120,11 @@ def _why_held(
         movable = stuck_pods(on_node, inputs.volumes, ())
         return reason, tuple(one if one.volume else replace(one, reason=reason) for one in movable)
     places = inputs.places(group, zone)
-    held = (*stuck_pods(on_node, inputs.volumes, places), *refused_pods(on_node, policy.drain))
+    held = (
+        *stuck_pods(on_node, inputs.volumes, places),
+        *refused_pods(on_node, policy.drain),
+        *never_evicted(on_node, policy.drain, inputs.budgets),
+    )
     return (f"pod {held[0].pod} cannot leave: {held[0].reason}" if held else ""), held
 
 

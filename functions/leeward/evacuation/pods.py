@@ -1,5 +1,5 @@
 """Pods that cannot leave a zone: bound to a volume of the zone or of their node, held there by a node selector or an
-affinity, or refused by the drain.
+affinity, or refused by the drain or for ever by a PodDisruptionBudget.
 
 Decides from one pod and the subnets in which a replacement of its node may land."""
 
@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from leeward.budgets.pdb import Forbids, refusal
+from leeward.budgets.pdb_index import PdbIndex
 from leeward.model.pod import Pod
 from leeward.model.subnet import Subnet
 from leeward.placement.replacement import leaving_pods
@@ -46,6 +48,20 @@ def refused_pods(pods: Iterable[Pod], policy: DrainPolicy) -> tuple[StuckPod, ..
             found.append(StuckPod(pod=pod.key, reason=reason))
         elif not policy.delete_local_data and pod.empty_dir:
             found.append(StuckPod(pod=pod.key, reason="it keeps data in an emptyDir (drain.localData)"))
+    return tuple(found)
+
+
+def never_evicted(pods: Iterable[Pod], policy: DrainPolicy, index: PdbIndex) -> tuple[StuckPod, ...]:
+    """Return the pods whose PodDisruptionBudgets never allow an eviction, by name: their drain would be in vain. None
+    where the policy deletes pods in the end, or gives a lone one a second replica first.
+    """
+    if policy.force or policy.termination_grace_period is not None or policy.surge_single_replicas:
+        return ()
+    found: list[StuckPod] = []
+    for pod in sorted(leaving_pods(tuple(pods)), key=lambda pod: pod.key):
+        refused = refusal(pod, index.selecting(pod)) if pod.evictable else None
+        if refused is not None and refused.why in {Forbids.NEVER, Forbids.SEVERAL}:
+            found.append(StuckPod(pod=pod.key, reason=refused.sentence))
     return tuple(found)
 
 

@@ -8,7 +8,8 @@ the terminations of the evacuation have ended."""
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from leeward.cluster.facets import known_or
+from leeward.budgets.pdb_index import PdbIndex
+from leeward.cluster.facets import Known, known_or
 from leeward.cluster.state import ClusterState
 from leeward.errors import RecordChangedError
 from leeward.evacuation.plan import EvacuationInputs, NodeVerdict, Standing, plan_evacuation
@@ -20,6 +21,7 @@ from leeward.placement.restrictions import by_claim
 from leeward.ports import Ports
 from leeward.ports.kubernetes import Kubernetes
 from leeward.reconcile.result import ReconcileResult
+from leeward.termination.decisions import only_evacuated
 from leeward.termination.execution import start, subject_of
 
 REBALANCE = "AZRebalance"
@@ -29,8 +31,11 @@ EVENT = "ZoneEvacuation"  # reason of the Event on each node that leaves
 def evacuate_zones(record: ZoneRecord, state: ClusterState, ports: Ports, result: ReconcileResult) -> None:
     """Claim the nodes that may leave now, and end evacuations whose zone was opened.
 
-    Idempotent: a cause is named by the evacuation and the attempt before, so that a repeat adds nothing.
+    Idempotent: a cause is named by the evacuation and the attempt before, so that a repeat adds nothing. While zonal
+    shifts are not known, nothing is done: another zone may be closed as well.
     """
+    if not isinstance(state.shifts, Known):
+        return
     for evacuation in record.evacuations:
         with result.isolate(f"{state.cluster}: {evacuation.sentence}"):
             if evacuation.closed:
@@ -85,6 +90,7 @@ def inputs_of(state: ClusterState, ports: Ports, instances: Iterable[str]) -> Ev
         subnets=ports.network.subnets(sorted({name for group in state.selected for name in group.subnets})),
         records=ports.claims.read_all(sorted(filter(None, instances))),
         closed=shifts.zones,
+        budgets=PdbIndex(kubernetes.budgets()),
         now=ports.clock.now(),
     )
 
@@ -121,28 +127,39 @@ def _claim(verdict: NodeVerdict, evacuation: Evacuation, inputs: EvacuationInput
 
 
 def _under_way(evacuation: Evacuation, state: ClusterState) -> bool:
-    """Return whether a termination of the evacuation is still open."""
+    """Return whether a termination that nothing but the evacuation requires is still open: one that waits for a
+    maintenance as well may last for days.
+    """
     prefix = evacuation.cause_id("", 0).removesuffix("#0")
-    records = known_or(state.records, {}).values()
+    records = (record for record in known_or(state.records, {}).values() if only_evacuated(record))
     return any(cause.id.startswith(prefix) for record in records for cause in record.causes)
 
 
 def _end(record: ZoneRecord, evacuation: Evacuation, state: ClusterState, ports: Ports) -> ZoneRecord:
-    """Resume AZRebalance, then remove the evacuation. While another zone is closed, or an upgrade or a run of the group
-    is open, balancing stays suspended and the next pass tries again.
+    """Resume AZRebalance, then remove the evacuation. While another zone is closed, or an upgrade or a run works on one
+    of the groups, balancing stays suspended and the next pass tries again. A group that is gone needs nothing.
     """
-    if evacuation.suspended:
-        if known_or(state.shifts, NOT_SHIFTED).shifts:
-            return record
-        run = ports.disruptions.read(state.cluster)
-        upgrades = ports.upgrades.read_all(evacuation.suspended)
-        if run is not None and run.open and set(run.groups) & set(evacuation.suspended):
-            return record
-        if any(upgrade.ended is None for upgrade in upgrades.values()):
-            return record
-        for name in evacuation.suspended:
+    if evacuation.suspended and (ports.catalog.zonal_shifts(state.cluster).shifts or _in_use(evacuation, state, ports)):
+        return record
+    for name in evacuation.suspended:
+        if name in state.groups:
             ports.group_changes.resume(name, REBALANCE)
     return written(record.without_evacuation(evacuation.zone), ports)
+
+
+def _in_use(evacuation: Evacuation, state: ClusterState, ports: Ports) -> bool:
+    """Return whether an execution of an upgrade, or the open disruption run, relies on the suspension: it found the
+    process suspended and has not recorded it as its own.
+    """
+    from leeward.upgrade.lease import held  # late: INIT imports it after the handler
+
+    run = ports.disruptions.read(state.cluster)
+    if run is not None and run.open and set(run.groups) & set(evacuation.suspended):
+        return True
+    upgrades = ports.upgrades.read_all(evacuation.suspended).values()
+    return any(
+        one.ended is None and held(one, ports.upgrade_executions, ports.managed_upgrade_executions) for one in upgrades
+    )
 
 
 def written(record: ZoneRecord, ports: Ports) -> ZoneRecord:

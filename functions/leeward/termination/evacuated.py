@@ -24,13 +24,13 @@ def before_drain(run: Run, situation: InstanceState, ports: Ports) -> Run | None
     record = situation.record
     if not only_evacuated(record) or "begun" in record.times or record.replacement is None:
         return None
-    if not record.replacement.launched:
-        return _cancelled(run, f"no replacement in another zone: {record.replacement.reason}", ports.claims)
-    launched = record.replacement.launched[0]
-    try:
+    try:  # first: a node that is returned to service needs the API as well
         nodes = ports.clusters.kubernetes(record.subject.cluster).nodes()
     except (ClusterUnreachableError, ThrottledError) as error:
         return replace(run, next=Next.WAIT, pause=PAUSE, why=f"waiting for an answer: {error}")
+    if not record.replacement.launched:
+        return _cancelled(run, f"no replacement in another zone: {record.replacement.reason}", ports.claims)
+    launched = record.replacement.launched[0]
     if any(node.instance_id == launched and node.ready for node in nodes):
         return None
     now = ports.clock.now()

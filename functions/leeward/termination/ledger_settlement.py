@@ -139,11 +139,19 @@ def _elsewhere(
         return NoOffset.RETURNED
     if is_written_off(record, surge, group, ports.groups):
         return NoOffset.WRITTEN_OFF
-    members = _other_members(record, group, ports)
+    members = _own_first(surge, record, _other_members(record, group, ports))
     settlement = _next_member(surge, members, ports.claims)
     if settlement is not NoOffset.WRITTEN_OFF:
         return settlement
     return None if waits else _asked_before(members, ports.claims)
+
+
+def _own_first(surge: SurgeInstance, record: TerminationRecord, members: list[str]) -> list[str]:
+    """Return the members with the replacement of this very instance first: the youngest may be another node's, which
+    waits for it.
+    """
+    own = surge.instance if surge == record.surge else ""
+    return sorted(members, key=lambda name: name != own)
 
 
 def _other_members(record: TerminationRecord, group: Group, ports: Ports) -> list[str]:

@@ -9,6 +9,7 @@ from leeward.cluster.facets import Known
 from leeward.cluster.state import ClusterState
 from leeward.evacuation.plan import Standing, plan_evacuation
 from leeward.evacuation.pods import volume_id
+from leeward.model.pod import PodDisruptionBudget
 from leeward.model.termination import Cause, CauseKind, Outcome, Status, TerminationRecord
 from leeward.policy.document import Budget, DisruptionPolicy, DrainPolicy
 from leeward.reconcile.evacuations import inputs_of
@@ -185,3 +186,23 @@ def test_only_nodes_of_the_named_groups_are_in_the_plan():
 )
 def test_a_volume_is_named_by_the_id_that_its_driver_knows(spec, expected):
     assert volume_id({"metadata": {"name": "pv-1"}, "spec": spec}) == expected
+
+
+@pytest.mark.parametrize(
+    ("budget", "drain", "standing"),
+    [
+        ({"max_unavailable": 0}, {}, Standing.STAYS),
+        ({"max_unavailable": 1}, {}, Standing.LEAVES),
+        ({"max_unavailable": 0}, {"force": True}, Standing.LEAVES),
+        ({"max_unavailable": 0}, {"termination_grace_period": timedelta(hours=1)}, Standing.LEAVES),
+    ],
+)
+def test_a_pod_that_its_budget_never_lets_go_holds_its_node_unless_the_policy_deletes_it(budget, drain, standing):
+    policy = replace(a_policy(), drain=DrainPolicy(**drain), disruption=DisruptionPolicy(budgets=(ALL,)))
+    system = a_system(a_pod("web-1", labels={"app": "web"}, ready=True), policy=policy)
+    selector = {"matchLabels": {"app": "web"}}
+    known = {"namespace": "shop", "name": "web", "selector": selector, "disruptions_allowed": 0, "expected_pods": 1}
+    system.kubernetes.budget_list = [PodDisruptionBudget(**known, **budget)]
+    verdict = verdict_on(inputs_for(system))
+    assert verdict.standing is standing
+    assert [one.pod for one in verdict.pods] == (["shop/web-1"] if standing is Standing.STAYS else [])

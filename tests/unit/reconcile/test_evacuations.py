@@ -1,8 +1,12 @@
 """The minute reconciler and a zone that an operator evacuates."""
 
 from dataclasses import replace
+from datetime import timedelta
 
-from leeward.model.termination import CauseKind, Outcome
+import pytest
+
+from leeward.errors import AwsUnavailableError
+from leeward.model.termination import Cause, CauseKind, Outcome
 from leeward.model.well_known import ZONE_LABEL
 from leeward.model.zonal_shift import ShiftKind
 from leeward.reconcile.evacuations import EVENT, REBALANCE
@@ -20,6 +24,7 @@ from tests.unit.reconcile.zones import (
     node_in,
     open_again,
 )
+from tests.unit.upgrade.test_capacity_ledger import RECORD as OPEN_UPGRADE
 
 
 def minutes_later(system, minutes=1):
@@ -187,3 +192,43 @@ def test_a_write_that_another_writer_overtakes_is_made_by_the_next_pass():
     first = reconcile_once(system.ports)
     assert (first.evacuated, len(first.errors)) == ([], 1)
     assert minutes_later(system).evacuated == [IN_A[0]]
+
+
+def test_while_the_shifts_cannot_be_read_no_node_is_claimed_and_no_balancing_resumed():
+    system = a_system()
+    evacuate(system)
+    minutes_later(system)
+    open_again(system)
+    system.claims.records.clear()
+    system.catalog.fail("zonal_shifts", AwsUnavailableError("no answer"))
+    minutes_later(system)
+    assert system.groups.by_name[GROUP].suspended == (REBALANCE,)
+    system.catalog.heal()
+    minutes_later(system)
+    assert system.groups.by_name[GROUP].suspended == ()
+
+
+@pytest.mark.parametrize(("runs", "kept"), [(True, (REBALANCE,)), (False, ())])
+def test_balancing_stays_suspended_for_an_upgrade_that_runs_and_not_for_one_that_has_died(runs, kept):
+    system = a_system()
+    evacuate(system)
+    minutes_later(system)
+    system.upgrades.write(replace(OPEN_UPGRADE, group=GROUP, execution=f"{GROUP}-1", version=0))
+    system.upgrade_executions.open |= {f"{GROUP}-1"} if runs else set()
+    open_again(system)
+    system.claims.records.clear()
+    minutes_later(system)
+    assert system.groups.by_name[GROUP].suspended == kept
+
+
+def test_balancing_does_not_wait_for_a_node_that_a_distant_maintenance_requires_as_well():
+    system = a_system()
+    evacuate(system)
+    minutes_later(system)
+    record = system.claims.records[IN_A[0]]
+    date = system.clock.now() + timedelta(days=3)
+    ahead = Cause(id="event-1", kind=CauseKind.SCHEDULED_CHANGE, at=system.clock.now(), deadline=date)
+    system.claims.claim(record.subject, ahead, system.clock.now())
+    open_again(system)
+    minutes_later(system)
+    assert system.groups.by_name[GROUP].suspended == ()

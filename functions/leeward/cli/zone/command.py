@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from leeward.budgets.pdb_index import PdbIndex
 from leeward.cli.cluster_state import cluster_of
 from leeward.cli.confirmation import add_yes, check_can_ask, confirm
 from leeward.cli.context import ClusterContext
@@ -160,6 +161,7 @@ def inputs_of(snapshot: ClusterSnapshot, context: ClusterContext) -> EvacuationI
         subnets=snapshot.subnets,
         records=context.ports.claims.read_all(instances),
         closed=known_or(snapshot.shifts, NOT_SHIFTED).zones,
+        budgets=PdbIndex(snapshot.budgets),
         now=snapshot.now,
     )
 

@@ -1,0 +1,94 @@
+"""Rules about capacity ahead for the pods of a shifted zone, and about what is left when every zone is open again."""
+
+from collections.abc import Iterator, Mapping
+
+from leeward.policy.document import OnShift
+from leeward.policy.selection import policy_for
+from local.cluster.objects import controller_of, name_of
+from simulation.facts import group_of
+from simulation.node_instances import instance_behind
+from simulation.view import WorldView
+from simulation.zone_rules import POLL_TAKES, POLLED, ZONE_LABEL
+
+DAEMON = "DaemonSet"
+SIZED = "do not fit"  # a refusal for want of MaxSize, which is judged here
+BOUND = ("nodeSelector", "affinity", "volumes")  # fields by which a pod may be bound to a zone
+
+
+class Prescales:
+    """Rule about the capacity of shifts, one object for each run."""
+
+    def __init__(self) -> None:
+        self._wanted: dict[int, Mapping[str, frozenset[str]]] = {}  # number of the shift -> group -> instances
+        self._judged: set[int] = set()
+
+    def check(self, view: WorldView) -> Iterator[str]:
+        """Yield groups of which fewer nodes were launched within a minute of the shift than have movable pods in the
+        zone, as far as MaxSize allows. A node that is launched is Ready when it has booted. Judged where nothing fails.
+        """
+        for number, shift in enumerate(view.shifted):
+            if number in self._judged or not shift.calls_for_capacity:
+                continue
+            if number not in self._wanted:
+                self._wanted[number] = _movable(shift.zone, view)
+            if shift.ended is not None or not view.faultless:
+                self._judged.add(number)
+            elif view.now - shift.began > POLLED + POLL_TAKES:
+                self._judged.add(number)
+                yield from _missing(shift.zone, self._wanted[number], view)
+
+
+def _missing(zone: str, wanted: Mapping[str, frozenset[str]], view: WorldView) -> Iterator[str]:
+    prescale = next((one for one in view.zone_record.prescales if one.zone == zone and one.ended is None), None)
+    for name, instances in sorted(wanted.items()):
+        group = view.groups.get(name)
+        left = [one for one in instances if view.running(one) and one not in view.open_since]
+        if group is None or name in view.upgrading:
+            continue
+        launched = [] if prescale is None else [new for new, node in prescale.launched.items() if node.group == name]
+        refused = prescale.refused.get(name, "") if prescale is not None else ""
+        if refused and SIZED not in refused:
+            continue  # LaunchInstances does not serve it, or there is no subnet
+        fits = max(group.maximum - (group.desired - len(launched)), 0)
+        if len(launched) < min(len(left), fits):
+            yield f"{name} has {len(launched)} nodes ahead for {len(left)} in {zone}, {fits} fit"
+
+
+def _movable(zone: str, view: WorldView) -> Mapping[str, frozenset[str]]:
+    """Return the instances of the zone with pods that nothing binds to it, by group; of groups whose policy prescales
+    and that have another zone.
+    """
+    busy = {pod["spec"].get("nodeName") for pod in view.cluster.store.each("pods") if _moves(pod)}
+    found: dict[str, set[str]] = {}
+    for node in view.cluster.store.each("nodes"):
+        labels = node["metadata"].get("labels") or {}
+        if labels.get(ZONE_LABEL) != zone or name_of(node) not in busy:
+            continue
+        instance = instance_behind(node)
+        group = group_of(view, instance)
+        policy = policy_for(view.policies.policies, group.name, group.tags) if group is not None else None
+        if group is None or policy is None or policy.on_shift is not OnShift.PRESCALE or len(group.zones) < 2:
+            continue
+        if instance not in view.open_since:
+            found.setdefault(group.name, set()).add(instance)
+    return {name: frozenset(instances) for name, instances in found.items()}
+
+
+def _moves(pod: Mapping[str, object]) -> bool:
+    spec, owner = dict(pod["spec"]), controller_of(dict(pod))  # type: ignore[call-overload]
+    status = dict(pod.get("status") or {})  # type: ignore[call-overload]
+    ended = status.get("phase") in {"Succeeded", "Failed"} or "deletionTimestamp" in dict(pod["metadata"])  # type: ignore[call-overload]
+    return not ended and owner is not None and owner.get("kind") != DAEMON and not any(spec.get(one) for one in BOUND)
+
+
+def zones_left(view: WorldView) -> Iterator[str]:
+    """Yield evacuations that were returned and prescales whose shift is over, where no termination of theirs and no
+    upgrade of their groups is open.
+    """
+    for evacuation in view.zone_record.evacuations:
+        if not evacuation.closed and not view.open_since and not view.upgrading.intersection(evacuation.suspended):
+            yield evacuation.sentence
+    for prescale in view.zone_record.prescales:
+        offsets = {node.offset_by for node in prescale.launched.values()}
+        if not offsets & view.open_since.keys():
+            yield f"capacity ahead of {prescale.zone}: {', '.join(sorted(prescale.launched)) or 'nothing launched'}"

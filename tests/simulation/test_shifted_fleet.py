@@ -1,0 +1,188 @@
+"""A fleet of 300 nodes in three zones, one of which is shifted in virtual time: no launch there, capacity ahead in the
+other zones within the boot of a node and a minute, and the sizes of before when the shift is over."""
+
+from dataclasses import replace
+
+import pytest
+
+from leeward.cli.zone.record import evacuated, opened
+from leeward.evacuation.plan import Standing, plan_evacuation
+from leeward.model.zonal_shift import ShiftKind
+from leeward.model.zone_record import ZoneRecord
+from leeward.policy.document import OnShift
+from leeward.reconcile import evacuations
+from simulation.aws.recovery import Shifted, zone_id_of
+from simulation.fault_rates import Faults
+from simulation.fleets import Arrival, ArrivalKind, Fleet, GroupPlan, generate
+from simulation.timeline import Streams
+from simulation.world import WARM_UP, World
+from simulation.zone_rules import POLL_TAKES, POLLED
+
+ZONES = tuple(f"us-east-1{letter}" for letter in "abc")
+ILL = ZONES[0]
+NODES = 300
+BOOTS, JOINS = (15.0, 40.0), (10.0, 30.0)
+BEGINS, LASTS = WARM_UP + 605.0, 1500.0  # five seconds after the reconciler has polled: the longest wait
+HOURS, CONVERGES = 0.9, 3600.0
+ZONE_LABEL = "topology.kubernetes.io/zone"
+
+
+def a_plan(name, size, *, spot):
+    return GroupPlan(
+        name=name,
+        zones=ZONES,
+        spot=spot,
+        size=size,
+        maximum=size * 2,
+        capacity_rebalance=False,
+        instance_type="m5.large",
+        foreign_hook=False,
+        selected=True,
+        boots=BOOTS,
+        joins=JOINS,
+    )
+
+
+def a_fleet():
+    """Two groups over all three zones; their policies prescale."""
+    drawn = generate(Streams(1).stream("fleet plan"), nodes=NODES)
+    policies = tuple(replace(one, on_shift=OnShift.PRESCALE) for one in drawn.policies.policies)
+    return Fleet(
+        cluster=drawn.cluster,
+        zones=ZONES,
+        groups=(a_plan("app", 240, spot=False), a_plan("batch", 60, spot=True)),
+        workloads=drawn.workloads,
+        policies=replace(drawn.policies, policies=policies),
+        autoscaler=None,
+    )
+
+
+def warnings():
+    """A spot instance is taken every two minutes, in whatever zone."""
+    moments = range(300, int(HOURS * 3600), 120)
+    return [Arrival(at_seconds=float(at), kind=ArrivalKind.SPOT_WARNING, pick=at * 7919) for at in moments]
+
+
+class ShiftedWorld:
+    """The world with one shift; what was launched, and when it was Ready."""
+
+    def __init__(self, *, event):
+        self.world = World(1, a_fleet(), Faults.none(), warnings())
+        self.event, self.ready, self.busy = event, {}, set()
+        self.world.timeline.at(self.world.timeline.now() + BEGINS, self.begin, "the zone is ill")
+
+    def begin(self):
+        world = self.world
+        self.began = world.timeline.now()
+        self.busy = {pod["spec"].get("nodeName") for pod in world.cluster.store.each("pods") if moves(pod)}
+        self.busy &= {node["metadata"]["name"] for node in world.cluster.store.each("nodes") if zone_of(node) == ILL}
+        world.system.recovery.start(world.cluster_name, zone_id_of(ILL), ShiftKind.AUTOSHIFT, world.timeline.instant())
+        self.shift = Shifted(zone=ILL, began=self.began, calls_for_capacity=True)
+        world.system.recovery.history(world.cluster_name).append(self.shift)
+        if self.event:
+            world.fleet.notices.zonal_shift("Autoshift In Progress", zone_id_of(ILL))
+        world.seen = self.look
+        world.timeline.after(LASTS, self.end, "the zone is well")
+
+    def end(self):
+        self.world.system.recovery.end(self.world.cluster_name, zone_id_of(ILL))
+        self.shift.ended = self.world.timeline.now()
+        self.ahead = dict(self.prescale.launched)
+
+    def look(self):
+        if self.prescale is None:
+            return
+        instances = self.world.fleet.instances
+        for name in self.prescale.launched.keys() - self.ready.keys():
+            if name in instances and instances[name].joined:
+                self.ready[name] = self.world.timeline.now()
+
+    @property
+    def prescale(self):
+        record = self.world.system.catalog.zone_record(self.world.cluster_name)
+        return next(iter(record.prescales), None)
+
+    def sizes(self):
+        return {name: (one.minimum, one.desired, one.maximum) for name, one in self.world.groups.items()}
+
+
+def moves(pod):
+    owners = pod["metadata"].get("ownerReferences") or ()
+    return any(owner["kind"] != "DaemonSet" for owner in owners)
+
+
+def zone_of(node):
+    return (node["metadata"].get("labels") or {}).get(ZONE_LABEL)
+
+
+@pytest.mark.parametrize("event", [True, False], ids=["with its event", "the event is lost"])
+def test_one_zone_of_three_hundred_nodes_is_shifted(event):
+    shifted = ShiftedWorld(event=event)
+    before = {"app": (0, 240, 480), "batch": (0, 60, 120)}
+    outcome = shifted.world.run(HOURS, CONVERGES)
+    assert [str(one) for one in outcome.violations] == []
+    zones = {node.zone for node in shifted.ahead.values()}
+    assert len(shifted.ahead) >= len(shifted.busy) > NODES / 4
+    assert zones == {*ZONES} - {ILL}
+    latest = max(shifted.ready[name] for name in shifted.ahead) - shifted.began
+    assert latest <= POLLED + POLL_TAKES + BOOTS[1] + JOINS[1]
+    launched = {m.id: m for m in shifted.world.fleet.instances.values() if m.zone == ILL}
+    late = [one for _, one in shifted.world.launches if one in launched and during(launched[one], shifted)]
+    assert late == []
+    assert shifted.sizes() == before
+    assert shifted.prescale is None
+
+
+def during(member, shifted):
+    """Whether it was launched more than a minute after the shift began and before it was over."""
+    return shifted.began + POLLED < member.launched < shifted.shift.ended
+
+
+def without_budgets(fleet):
+    """Some PodDisruptionBudgets of a drawn fleet never allow an eviction: their nodes stay."""
+    return replace(fleet, workloads=tuple(one for one in fleet.workloads if one["kind"] != "PodDisruptionBudget"))
+
+
+@pytest.fixture
+def verdicts(monkeypatch):
+    """The reconciler's last plan."""
+    last = []
+
+    def planned(*arguments):
+        last[:] = plan_evacuation(*arguments)
+        return last
+
+    monkeypatch.setattr(evacuations, "plan_evacuation", planned)
+    return last
+
+
+def test_one_zone_of_three_hundred_nodes_is_evacuated_and_opened_again(verdicts):
+    world = World(1, without_budgets(a_fleet()), Faults.none(), [])
+    catalog, name = world.system.catalog, world.cluster_name
+    left = []
+
+    def evacuate():
+        now = world.timeline.instant()
+        empty = ZoneRecord(cluster=name)
+        catalog.write_zone_record(evacuated(empty, zone=ILL, groups=(), by="me", why="", now=now), now)
+
+    def open_again():
+        left.extend(node["metadata"]["name"] for node in world.cluster.store.each("nodes") if zone_of(node) == ILL)
+        now = world.timeline.instant()
+        catalog.write_zone_record(opened(catalog.zone_record(name), ILL, now), now)
+
+    begins = world.timeline.now() + BEGINS
+    world.timeline.at(begins, evacuate, "an operator evacuates the zone")
+    world.timeline.at(begins + 3600, open_again, "an operator opens the zone")
+    outcome = world.run(1.5, CONVERGES)
+    assert [str(one) for one in outcome.violations] == []
+    assert len(left) < NODES / 15
+    assert sorted(left) == sorted(one.node.name for one in verdicts)
+    assert {one.standing for one in verdicts} == {Standing.STAYS}
+    assert all(one.pods for one in verdicts), "the pods that hold them are named"
+    assert {one.name: (one.desired, one.maximum) for one in world.groups.values()} == {
+        "app": (240, 480),
+        "batch": (60, 120),
+    }
+    assert catalog.zone_record(name).evacuations == ()
+    assert not any("AZRebalance" in one.suspended for one in world.groups.values())
