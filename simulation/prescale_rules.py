@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping
 
 from leeward.policy.document import OnShift
 from leeward.policy.selection import policy_for
-from local.cluster.objects import controller_of, name_of
+from local.cluster.objects import Obj, controller_of, name_of
 from simulation.facts import group_of
 from simulation.node_instances import instance_behind
 from simulation.view import WorldView
 from simulation.zone_rules import POLL_TAKES, POLLED, ZONE_LABEL
 
-DAEMON = "DaemonSet"
+DAEMON, FINISHED = "DaemonSet", ("Succeeded", "Failed")
 SIZED = "do not fit"  # a refusal for want of MaxSize, which is judged here
 BOUND = ("nodeSelector", "affinity", "volumes")  # fields by which a pod may be bound to a zone
 
@@ -74,10 +74,9 @@ def _movable(zone: str, view: WorldView) -> Mapping[str, frozenset[str]]:
     return {name: frozenset(instances) for name, instances in found.items()}
 
 
-def _moves(pod: Mapping[str, object]) -> bool:
-    spec, owner = dict(pod["spec"]), controller_of(dict(pod))  # type: ignore[call-overload]
-    status = dict(pod.get("status") or {})  # type: ignore[call-overload]
-    ended = status.get("phase") in {"Succeeded", "Failed"} or "deletionTimestamp" in dict(pod["metadata"])  # type: ignore[call-overload]
+def _moves(pod: Obj) -> bool:
+    spec, owner = pod["spec"], controller_of(pod)
+    ended = (pod.get("status") or {}).get("phase") in FINISHED or "deletionTimestamp" in pod["metadata"]
     return not ended and owner is not None and owner.get("kind") != DAEMON and not any(spec.get(one) for one in BOUND)
 
 
@@ -86,7 +85,7 @@ def zones_left(view: WorldView) -> Iterator[str]:
     upgrade of their groups is open.
     """
     for evacuation in view.zone_record.evacuations:
-        if not evacuation.closed and not view.open_since and not view.upgrading.intersection(evacuation.suspended):
+        if not evacuation.closed and not view.open_since and not view.upgrading & set(evacuation.suspended):
             yield evacuation.sentence
     for prescale in view.zone_record.prescales:
         offsets = {node.offset_by for node in prescale.launched.values()}
