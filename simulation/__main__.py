@@ -88,11 +88,11 @@ def _cases(options: argparse.Namespace) -> Sequence[Case]:
 
 
 def _features(options: argparse.Namespace, seed: int) -> tuple[str, ...]:
-    """Return the features that the seed draws, or those that are named."""
-    if options.features == DRAWN:
-        return tuple(sorted(drawn(seed)))
+    """Return the features that are named; `drawn` among the names adds those that the seed draws."""
+    names = {name.strip() for name in options.features.split(",")} - {""}
+    features = drawn(seed) if DRAWN in names else frozenset()
     try:
-        return tuple(Feature(name.strip()).value for name in options.features.split(",") if name.strip())
+        return tuple(sorted(features | {Feature(name) for name in names - {DRAWN}}))
     except ValueError as error:
         expected = ", ".join(Feature)
         raise InvalidInputError(f"--features: found {options.features}, expected some of {expected}") from error
@@ -178,7 +178,11 @@ def _parser() -> argparse.ArgumentParser:
     add("--per-hour", type=_above_nothing, default=PER_HOUR, help=f"arrivals in a virtual hour ({PER_HOUR:g})")
     add("--upgrades", type=_above_nothing, default=0, help="upgrades of node groups begun in a virtual hour (0)")
     add("--disruption", action="store_true", help="runs of expiration, drift, emptiness and consolidation as well")
-    add("--features", default=DRAWN, help="of the worlds, by name, with commas between (as each seed says)")
+    add(
+        "--features",
+        default=DRAWN,
+        help="of the worlds, by name, with commas between; drawn (the default): as each seed says",
+    )
     add("--nodes", type=_whole(FEWEST_NODES, MOST_NODES), help="in each fleet (as each seed says)")
     add("--no-faults", action="store_true", help="only arrivals")
     add("--story", action="store_true", help="print what happened")

@@ -9,6 +9,7 @@ from leeward.errors import InvalidInputError
 from simulation import __main__ as command
 from simulation.case import Case
 from simulation.fault_rates import Faults
+from simulation.features import Feature, drawn
 
 SMALL = ["--hours", "0.2", "--nodes", "5"]
 
@@ -57,6 +58,12 @@ def test_the_command_of_a_failing_seed_names_all_that_makes_its_world():
         'python -m simulation --seeds 1 --first-seed 7 --hours 0.5 --features ""'
         " --per-hour 60 --nodes 9 --no-faults --story"
     )
+
+
+def test_features_can_be_added_to_those_that_each_seed_draws():
+    options = command._parser().parse_args(["--seeds", "1", "--features", "drawn, zonal shift"])
+    for seed in range(1, 20):
+        assert set(command._features(options, seed)) == {*drawn(seed), Feature.ZONAL_SHIFT}
 
 
 @pytest.mark.parametrize(
