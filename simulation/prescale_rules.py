@@ -43,7 +43,7 @@ def _missing(zone: str, wanted: Mapping[str, frozenset[str]], view: WorldView) -
     for name, instances in sorted(wanted.items()):
         group = view.groups.get(name)
         left = [one for one in instances if view.running(one) and one not in view.open_since]
-        if group is None or name in view.upgrading:
+        if group is None or name in _upgraded(view):
             continue
         launched = [] if prescale is None else [new for new, node in prescale.launched.items() if node.group == name]
         refused = prescale.refused.get(name, "") if prescale is not None else ""
@@ -85,9 +85,14 @@ def zones_left(view: WorldView) -> Iterator[str]:
     upgrade of their groups is open.
     """
     for evacuation in view.zone_record.evacuations:
-        if not evacuation.closed and not view.open_since and not view.upgrading & set(evacuation.suspended):
+        if not evacuation.closed and not view.open_since and not _upgraded(view) & set(evacuation.suspended):
             yield evacuation.sentence
     for prescale in view.zone_record.prescales:
         offsets = {node.offset_by for node in prescale.launched.values()}
-        if not offsets & view.open_since.keys():
+        if not offsets & view.open_since.keys() and not _upgraded(view) & prescale.groups:
             yield f"capacity ahead of {prescale.zone}: {', '.join(sorted(prescale.launched)) or 'nothing launched'}"
+
+
+def _upgraded(view: WorldView) -> frozenset[str]:
+    """Return the groups on whose upgrade an execution works."""
+    return frozenset(name for name, record in view.upgrades.items() if record.execution in view.upgrading)

@@ -160,16 +160,18 @@ EVACUATION = Evacuation(
     sizes={"web-a": GroupSizes(minimum=1, desired=3, maximum=9)},
     suspended=("web-a",),
 )
+ORDER = PrescaleOrder(key="t", group="web-a", zone="us-east-1c", subnet="subnet-c", count=2, others=("x/y",))
 PRESCALE = Prescale(
     zone="us-east-1b",
     shift="use1-az2#autoshift",
     began=NOW,
     wanted={"web-a": 3},
-    orders=(PrescaleOrder(key="t", group="web-a", zone="us-east-1c", subnet="subnet-c", count=2, others=("x/y",)),),
+    orders=(ORDER, replace(ORDER, key="u", requested=True)),
     launched={
         "i-new": PrescaledNode(group="web-a", zone="us-east-1c", subnet="subnet-c", offset_by="i-b", undone=True)
     },
     refused={"web-a": "MaxSize"},
+    suspended=("web-a",),
     ended=NOW,
 )
 
@@ -181,7 +183,7 @@ def test_the_record_of_the_zones_is_written_only_at_the_version_that_was_read(ca
     assert catalog.write_zone_record(empty, NOW) is None
     assert catalog.zone_record("blue") == first
     assert (first.version, first.evacuations, first.prescales) == (1, (EVACUATION,), (PRESCALE,))
-    second = catalog.write_zone_record(first.without_evacuation("us-east-1a").without_prescale(PRESCALE.shift), NOW)
+    second = catalog.write_zone_record(first.without_evacuation("us-east-1a").without_prescale(PRESCALE), NOW)
     assert catalog.zone_record("blue") == second == ZoneRecord(cluster="blue", version=2)
     assert catalog.zone_record("green").version == 0
 

@@ -49,7 +49,8 @@ class NodeVerdict:
 class EvacuationInputs:
     """Cluster as it is. `pods` by node; `volumes` by claim; `subnets` by id, those of the groups at least; `records`:
     terminations of the zone's instances, open and closed, by instance; `closed`: zones in which nothing may land;
-    `budgets`: PodDisruptionBudgets.
+    `budgets`: PodDisruptionBudgets; `balancing`: groups that would launch into the zone, because their AZRebalance
+    could not be suspended.
     """
 
     state: ClusterState
@@ -60,6 +61,7 @@ class EvacuationInputs:
     records: Mapping[str, TerminationRecord] = field(default_factory=dict)
     closed: frozenset[str] = frozenset()
     budgets: PdbIndex = field(default_factory=lambda: PdbIndex(()))
+    balancing: frozenset[str] = frozenset()
 
     def places(self, group: Group, zone: str) -> tuple[Subnet, ...]:
         """Return the subnets in which a replacement of the group may land while the zone is closed."""
@@ -98,7 +100,8 @@ def _verdict(inputs: EvacuationInputs, zone: str, node: Node, group: Group | Non
     reason, pods = _why_held(inputs, zone, node, group, policy)
     if reason:
         return replace(base, reason=reason, pods=pods)
-    waits = state.policies.pauses.voluntary(group.name) or _why_not_yet(record, inputs.now)
+    balances = "AZRebalance of its group could not be suspended yet" * (group.name in inputs.balancing)
+    waits = state.policies.pauses.voluntary(group.name) or balances or _why_not_yet(record, inputs.now)
     if waits:
         return replace(base, standing=Standing.WAITS, reason=waits)
     return replace(base, standing=Standing.LEAVES, reason="its replacement is launched in another zone first")

@@ -16,6 +16,7 @@ from leeward.model.facts import ClusterFacts
 from leeward.model.group import Group
 from leeward.model.node import Node
 from leeward.model.pod import Pod
+from leeward.model.times import format_instant
 from leeward.model.well_known import INSTANCE_TYPE_LABEL
 from leeward.model.zonal_shift import ShiftKind, ZonalShift
 from leeward.model.zone_record import Prescale, PrescaleOrder
@@ -41,8 +42,9 @@ class PrescaleInputs:
 
 
 def plan_prescale(inputs: PrescaleInputs, shift: ZonalShift, now: datetime) -> Prescale:
-    """Return what is launched for the pods of the shifted zone: one order for each group and subnet. Deterministic, so
-    that a plan that is made again is the same.
+    """Return what is launched for the pods of the shifted zone: one order for each group and subnet. It is written
+    before anything is requested. Its client tokens are of this plan alone: those of an earlier one for the same shift
+    would return instances that have been terminated since.
     """
     state = inputs.evacuation.state
     wanted: dict[str, int] = {}
@@ -55,7 +57,8 @@ def plan_prescale(inputs: PrescaleInputs, shift: ZonalShift, now: datetime) -> P
             continue
         wanted[group.name] = len(nodes)
         count, why = _fitting(inputs, group, len(nodes))
-        placed, nowhere = _orders(inputs, group, shift, nodes, count) if count else ([], "")
+        token = f"{state.cluster}/{shift.key}/{format_instant(now)}"
+        placed, nowhere = _orders(inputs, group, shift, nodes, count, token) if count else ([], "")
         orders += placed
         if reasons := "; ".join(filter(None, (why, nowhere))):
             refused[group.name] = reasons[:500]
@@ -83,8 +86,10 @@ def movable_nodes(inputs: EvacuationInputs, group: Group, zone: str) -> tuple[tu
 
 def _fitting(inputs: PrescaleInputs, group: Group, wanted: int) -> tuple[int, str]:
     """Return how many of the nodes may be launched, and why not all."""
-    if group.name in inputs.upgraded:
-        return 0, f"{wanted} of {wanted} nodes are not launched: an upgrade of the group is under way"
+    paused = inputs.evacuation.state.policies.pauses.voluntary(group.name)
+    upgraded = "an upgrade of the group is under way" if group.name in inputs.upgraded else ""
+    if paused or upgraded:
+        return 0, f"{wanted} of {wanted} nodes are not launched: {paused or upgraded}"
     maximum = min(group.maximum, inputs.maxima.get(group.name, group.maximum))
     count = max(min(wanted, maximum - group.desired), 0)
     if count == wanted:
@@ -93,7 +98,12 @@ def _fitting(inputs: PrescaleInputs, group: Group, wanted: int) -> tuple[int, st
 
 
 def _orders(
-    inputs: PrescaleInputs, group: Group, shift: ZonalShift, nodes: Sequence[tuple[Node, tuple[Pod, ...]]], count: int
+    inputs: PrescaleInputs,
+    group: Group,
+    shift: ZonalShift,
+    nodes: Sequence[tuple[Node, tuple[Pod, ...]]],
+    count: int,
+    token: str,
 ) -> tuple[list[PrescaleOrder], str]:
     """Return the orders by subnet, and why some nodes have no subnet. The busiest node says how many addresses a node
     takes; where its pods may land does not matter, they are those that could run in another zone.
@@ -111,7 +121,7 @@ def _orders(
         for first in range(0, number, LAUNCHES):
             orders.append(
                 PrescaleOrder(
-                    key=launch_token(inputs.evacuation.state.cluster, shift.key, group.name, subnet, first),
+                    key=launch_token(token, group.name, subnet, first),
                     group=group.name,
                     zone=zones[subnet],
                     subnet=subnet,
@@ -122,7 +132,9 @@ def _orders(
     return orders, "" if placement.complete else placement.sentence
 
 
-def launch_token(cluster: str, shift: str, group: str, subnet: str, number: object) -> str:
-    """Return the client token of one launch (at most 64 characters): a repeated request is idempotent."""
-    launch = f"{cluster}/{shift}/{group}/{subnet}/{number}"
+def launch_token(before: str, group: str, subnet: str, number: object) -> str:
+    """Return the client token of one launch (at most 64 characters): a repeated request is idempotent. `before`: the
+    plan, or the token of the order that this one follows.
+    """
+    launch = f"{before}/{group}/{subnet}/{number}"
     return f"leeward-prescale-{sha256(launch.encode()).hexdigest()[:32]}"

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from leeward.model.termination import Cause
 from leeward.model.times import format_instant, parse_instant
 
 
@@ -56,13 +57,22 @@ class Evacuation:
         """Return the id of the cause with which a node leaves. `attempt`: that of its last termination, 0 for none: a
         repeated request adds nothing, and a node that was returned to service can be asked again.
         """
-        return f"evacuation#{self.zone}#{format_instant(self.since)}#{instance}#{attempt}"
+        return f"{self._causes}{instance}#{attempt}"
+
+    def caused(self, cause: Cause) -> bool:
+        """Return whether the cause is one of this evacuation."""
+        return cause.id.startswith(self._causes)
+
+    @property
+    def _causes(self) -> str:
+        return f"evacuation#{self.zone}#{format_instant(self.since)}#"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrescaleOrder:
-    """Launch of `count` instances in one subnet that is requested, or about to be. `key`: its client token; `others`:
-    `zone/subnet` values that are tried where this one has no capacity.
+    """Launch of `count` instances in one subnet. `key`: its client token; `others`: `zone/subnet` values that are tried
+    where this one has no capacity; `requested`: it may have been launched already, so only its answer tells what is
+    there.
     """
 
     key: str
@@ -71,6 +81,7 @@ class PrescaleOrder:
     subnet: str
     count: int
     others: tuple[str, ...] = ()
+    requested: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +100,9 @@ class PrescaledNode:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prescale:
     """Capacity launched for the movable pods of one shifted zone. `shift`: key of the shift; `wanted`: nodes by group;
-    `refused`: group -> why some of them were not launched; `ended`: when the shift was over, None while it lasts.
+    `refused`: group -> why some of them were not launched; `suspended`: groups whose AZRebalance Leeward has suspended
+    for it; `ended`: when the shift was over, None while it lasts. Shift and begin identify it: a shift that gives way
+    to another one and comes back has the same key.
     """
 
     zone: str
@@ -99,7 +112,13 @@ class Prescale:
     orders: tuple[PrescaleOrder, ...] = ()
     launched: Mapping[str, PrescaledNode] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
+    suspended: tuple[str, ...] = ()
     ended: datetime | None = None
+
+    @property
+    def identity(self) -> tuple[datetime, str]:
+        """Identity within the record, in the order of the begins."""
+        return self.began, self.shift
 
     @property
     def groups(self) -> frozenset[str]:
@@ -136,12 +155,12 @@ class ZoneRecord:
 
     def with_prescale(self, prescale: Prescale) -> ZoneRecord:
         """Return the record with this prescale in place of an earlier state of it."""
-        others = tuple(one for one in self.prescales if one.shift != prescale.shift)
-        return replace(self, prescales=(*others, prescale))
+        others = tuple(one for one in self.prescales if one.identity != prescale.identity)
+        return replace(self, prescales=tuple(sorted((*others, prescale), key=lambda one: one.identity)))
 
-    def without_prescale(self, shift: str) -> ZoneRecord:
-        """Return the record without the prescale of the shift."""
-        return replace(self, prescales=tuple(one for one in self.prescales if one.shift != shift))
+    def without_prescale(self, prescale: Prescale) -> ZoneRecord:
+        """Return the record without this prescale."""
+        return replace(self, prescales=tuple(one for one in self.prescales if one.identity != prescale.identity))
 
     def to_json(self) -> dict[str, Any]:
         """Return the content of the item, JSON types alone."""
@@ -197,13 +216,15 @@ def _prescale_json(one: Prescale) -> dict[str, Any]:
         "began": format_instant(one.began),
         "wanted": dict(one.wanted),
         "orders": [
-            [order.key, order.group, order.zone, order.subnet, order.count, list(order.others)] for order in one.orders
+            [order.key, order.group, order.zone, order.subnet, order.count, list(order.others), order.requested]
+            for order in one.orders
         ],
         "launched": {
             name: [node.group, node.zone, node.subnet, node.offset_by, node.undone]
             for name, node in one.launched.items()
         },
         "refused": dict(one.refused),
+        "suspended": list(one.suspended),
         "ended": _instant(one.ended),
     }
 
@@ -215,14 +236,23 @@ def _prescale(raw: Mapping[str, Any]) -> Prescale:
         began=parse_instant(raw["began"]),
         wanted={name: int(count) for name, count in raw["wanted"].items()},
         orders=tuple(
-            PrescaleOrder(key=key, group=group, zone=zone, subnet=subnet, count=int(count), others=tuple(others))
-            for key, group, zone, subnet, count, others in raw["orders"]
+            PrescaleOrder(
+                key=key,
+                group=group,
+                zone=zone,
+                subnet=subnet,
+                count=int(count),
+                others=tuple(others),
+                requested=bool(requested),
+            )
+            for key, group, zone, subnet, count, others, requested in raw["orders"]
         ),
         launched={
             name: PrescaledNode(group=group, zone=zone, subnet=subnet, offset_by=by, undone=bool(undone))
             for name, (group, zone, subnet, by, undone) in raw["launched"].items()
         },
         refused=dict(raw["refused"]),
+        suspended=tuple(raw["suspended"]),
         ended=_parsed(raw["ended"]),
     )
 

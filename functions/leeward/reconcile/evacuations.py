@@ -11,7 +11,6 @@ from dataclasses import replace
 from leeward.budgets.pdb_index import PdbIndex
 from leeward.cluster.facets import Known, known_or
 from leeward.cluster.state import ClusterState
-from leeward.errors import RecordChangedError
 from leeward.evacuation.plan import EvacuationInputs, NodeVerdict, Standing, plan_evacuation
 from leeward.model.pod import Pod
 from leeward.model.termination import Cause, CauseKind, Status
@@ -21,10 +20,11 @@ from leeward.placement.restrictions import by_claim
 from leeward.ports import Ports
 from leeward.ports.kubernetes import Kubernetes
 from leeward.reconcile.result import ReconcileResult
+from leeward.reconcile.zone_balance import balanced, resume, suspend
+from leeward.reconcile.zone_record import written
 from leeward.termination.decisions import only_evacuated
 from leeward.termination.execution import start, subject_of
 
-REBALANCE = "AZRebalance"
 EVENT = "ZoneEvacuation"  # reason of the Event on each node that leaves
 
 
@@ -39,21 +39,23 @@ def evacuate_zones(record: ZoneRecord, state: ClusterState, ports: Ports, result
     for evacuation in record.evacuations:
         with result.isolate(f"{state.cluster}: {evacuation.sentence}"):
             if evacuation.closed:
-                record = _prepare(record, evacuation, state, ports)
-                _evacuate(evacuation, state, ports, result)
+                record, unbalanced = _prepare(record, evacuation, state, ports)
+                _evacuate(evacuation, state, ports, result, balancing=suspend(unbalanced, ports, result))
             elif not _under_way(evacuation, state):
                 record = _end(record, evacuation, state, ports)
 
 
-def _prepare(record: ZoneRecord, evacuation: Evacuation, state: ClusterState, ports: Ports) -> ZoneRecord:
-    """Suspend AZRebalance of the groups that could launch into the zone. It is recorded first, with their sizes; groups
-    whose owners have suspended balancing already are left alone.
+def _prepare(
+    record: ZoneRecord, evacuation: Evacuation, state: ClusterState, ports: Ports
+) -> tuple[ZoneRecord, frozenset[str]]:
+    """Record the sizes of the groups that could launch into the zone, and those whose AZRebalance is to be suspended;
+    return the record and these.
     """
     groups = [group for group in state.selected if evacuation.zone in group.zones and evacuation.covers(group.name)]
     sizes = {
         group.name: GroupSizes(minimum=group.minimum, desired=group.desired, maximum=group.maximum) for group in groups
     }
-    suspended = {group.name for group in groups if REBALANCE not in group.suspended}
+    suspended = balanced(groups)
     after = replace(
         evacuation,
         sizes={**sizes, **evacuation.sizes},
@@ -61,16 +63,17 @@ def _prepare(record: ZoneRecord, evacuation: Evacuation, state: ClusterState, po
     )
     if after != evacuation:
         record = written(record.with_evacuation(after), ports)
-    for name in sorted(suspended):
-        ports.group_changes.suspend(name, REBALANCE)
-    return record
+    return record, suspended
 
 
-def _evacuate(evacuation: Evacuation, state: ClusterState, ports: Ports, result: ReconcileResult) -> None:
+def _evacuate(
+    evacuation: Evacuation, state: ClusterState, ports: Ports, result: ReconcileResult, *, balancing: frozenset[str]
+) -> None:
+    """Claim the nodes that may leave now. `balancing`: groups that would still launch into the zone."""
     nodes = [node for node in state.nodes if state.zone_of(node) == evacuation.zone]
     if not nodes:
         return
-    inputs = inputs_of(state, ports, [node.instance_id for node in nodes])
+    inputs = replace(inputs_of(state, ports, [node.instance_id for node in nodes]), balancing=balancing)
     for verdict in plan_evacuation(inputs, evacuation.zone, evacuation.groups):
         if verdict.standing is Standing.LEAVES:
             with result.isolate(verdict.node.name):
@@ -130,41 +133,17 @@ def _under_way(evacuation: Evacuation, state: ClusterState) -> bool:
     """Return whether a termination that nothing but the evacuation requires is still open: one that waits for a
     maintenance as well may last for days.
     """
-    prefix = evacuation.cause_id("", 0).removesuffix("#0")
     records = (record for record in known_or(state.records, {}).values() if only_evacuated(record))
-    return any(cause.id.startswith(prefix) for record in records for cause in record.causes)
+    return any(evacuation.caused(cause) for record in records for cause in record.causes)
 
 
 def _end(record: ZoneRecord, evacuation: Evacuation, state: ClusterState, ports: Ports) -> ZoneRecord:
-    """Resume AZRebalance, then remove the evacuation. While another zone is closed, or an upgrade or a run works on one
-    of the groups, balancing stays suspended and the next pass tries again. A group that is gone needs nothing.
+    """Resume AZRebalance, then remove the evacuation. While capacity ahead of a shift makes the zones of a group
+    uneven, balancing stays suspended, and the next pass tries again.
     """
-    if evacuation.suspended and (ports.catalog.zonal_shifts(state.cluster).shifts or _in_use(evacuation, state, ports)):
-        return record
-    for name in evacuation.suspended:
-        if name in state.groups:
-            ports.group_changes.resume(name, REBALANCE)
-    return written(record.without_evacuation(evacuation.zone), ports)
-
-
-def _in_use(evacuation: Evacuation, state: ClusterState, ports: Ports) -> bool:
-    """Return whether an execution of an upgrade, or the open disruption run, relies on the suspension: it found the
-    process suspended and has not recorded it as its own.
-    """
-    from leeward.upgrade.lease import held  # late: INIT imports it after the handler
-
-    run = ports.disruptions.read(state.cluster)
-    if run is not None and run.open and set(run.groups) & set(evacuation.suspended):
-        return True
-    upgrades = ports.upgrades.read_all(evacuation.suspended).values()
-    return any(
-        one.ended is None and held(one, ports.upgrade_executions, ports.managed_upgrade_executions) for one in upgrades
-    )
-
-
-def written(record: ZoneRecord, ports: Ports) -> ZoneRecord:
-    """Return the record as written. Raises RecordChangedError if another writer was faster."""
-    after = ports.catalog.write_zone_record(record, ports.clock.now())
-    if after is None:
-        raise RecordChangedError(f"{record.cluster}: another writer changed the record of its zones")
-    return after
+    uneven = frozenset(name for one in record.prescales for name in one.groups) & set(evacuation.suspended)
+    left = uneven | resume(set(evacuation.suspended) - uneven, state, ports)
+    if not left:
+        return written(record.without_evacuation(evacuation.zone), ports)
+    after = replace(evacuation, suspended=tuple(sorted(left)))
+    return written(record.with_evacuation(after), ports) if after != evacuation else record

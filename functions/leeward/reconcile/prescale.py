@@ -5,23 +5,26 @@ is in the record before anything else is decided. So a pass that dies, runs twic
 After the shift each launch is offset by one termination with decrement, as in any other workflow that gives up a launch
 (`termination/given_up_launches.py`)."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from leeward.cluster.facets import Known, known_or
 from leeward.cluster.state import ClusterState
-from leeward.evacuation.prescale_plan import NOT_PRESCALED, PrescaleInputs, launch_token, plan_prescale
+from leeward.evacuation.prescale_plan import NOT_PRESCALED, PrescaleInputs, plan_prescale
 from leeward.model import well_known
 from leeward.model.facts import ClusterFacts
+from leeward.model.group import Group
 from leeward.model.termination import Status
 from leeward.model.zonal_shift import NOT_SHIFTED, ShiftKind, ZonalShift, ZonalShifts
-from leeward.model.zone_record import Prescale, PrescaledNode, PrescaleOrder, ZoneRecord
+from leeward.model.zone_record import Prescale, ZoneRecord
 from leeward.policy.document import OnShift
 from leeward.ports import Ports
-from leeward.reconcile.evacuations import inputs_of, written
+from leeward.reconcile.evacuations import inputs_of
+from leeward.reconcile.prescale_launches import launch_orders, with_orders
 from leeward.reconcile.result import ReconcileResult
+from leeward.reconcile.zone_balance import balanced, being_upgraded, resume, suspend
+from leeward.reconcile.zone_record import written
+from leeward.termination.capacity_ledger import shrunk_since
 from leeward.termination.given_up_launches import Launch, offsetting, request_offset, undone
-from leeward.termination.maximum_size import owners_maximum
 from leeward.workflow.scale_down_protection import protect, release
 
 
@@ -33,7 +36,7 @@ def prescale_zones(record: ZoneRecord, state: ClusterState, ports: Ports, result
         return record
     shifts = state.shifts.value
     for shift in _to_begin(record, shifts, state):
-        record = written(record.with_prescale(plan_prescale(_inputs(state, ports), shift, ports.clock.now())), ports)
+        record = written(record.with_prescale(_planned(shift, shifts, state, ports)), ports)
     shifted = _shifted(shifts)
     for known in record.prescales:
         with result.isolate(f"{state.cluster}: prescale of {known.zone}"):
@@ -41,25 +44,29 @@ def prescale_zones(record: ZoneRecord, state: ClusterState, ports: Ports, result
             if known.ended is None and known.zone not in shifted:
                 prescale = replace(known, ended=ports.clock.now())
                 record = written(record.with_prescale(prescale), ports)
-            record = _launch(record, prescale, shifts, ports, result)
-            record = _keep_or_end(record, prescale.shift, state, ports)
+            if prescale.ended is None:
+                owned = (group for name, group in state.groups.items() if name in prescale.suspended)
+                suspend(balanced(owned), ports, result)
+            record = launch_orders(record, prescale, state, shifts, ports, result)
+            record = _keep_or_end(record, prescale, state, ports)
     return record
 
 
 def _to_begin(record: ZoneRecord, shifts: ZonalShifts, state: ClusterState) -> list[ZonalShift]:
     """Return the shifts that call for capacity and have none yet. A practice run calls for none."""
-    policies = (state.policy_of(group) for group in state.selected)
-    if not any(policy is not None and policy.on_shift is OnShift.PRESCALE for policy in policies):
-        return []
-    if state.policies.pauses.voluntary():
+    if not any(_prescales(group, state) for group in state.selected) or state.policies.pauses.voluntary():
         return []
     under_way = {one.zone for one in record.prescales if one.ended is None}
-    known = {one.shift for one in record.prescales}
     return [
         shift
         for shift in shifts.shifts
-        if shift.zone and shift.kind not in NOT_PRESCALED and shift.zone not in under_way and shift.key not in known
+        if shift.zone and shift.kind not in NOT_PRESCALED and shift.zone not in under_way
     ]
+
+
+def _prescales(group: Group, state: ClusterState) -> bool:
+    policy = state.policy_of(group)
+    return policy is not None and policy.on_shift is OnShift.PRESCALE
 
 
 def _shifted(shifts: ZonalShifts) -> frozenset[str]:
@@ -67,97 +74,89 @@ def _shifted(shifts: ZonalShifts) -> frozenset[str]:
     return frozenset(one.zone for one in shifts.shifts if one.kind is not ShiftKind.EVACUATION)
 
 
-def _inputs(state: ClusterState, ports: Ports) -> PrescaleInputs:
+def _planned(shift: ZonalShift, shifts: ZonalShifts, state: ClusterState, ports: Ports) -> Prescale:
+    """Return the prescale to record. Groups that launch would be uneven, and balance into the shifted zone."""
+    prescale = plan_prescale(_inputs(shift, state, ports), shift, ports.clock.now())
+    launching = {order.group for order in prescale.orders}
+    suspended = balanced(group for group in state.selected if group.name in launching)
+    return with_orders(replace(prescale, suspended=tuple(sorted(suspended))), prescale.orders, state, shifts)
+
+
+def _inputs(shift: ZonalShift, state: ClusterState, ports: Ports) -> PrescaleInputs:
+    groups = {group.name: group for group in state.selected if shift.zone in group.zones and _prescales(group, state)}
+    upgrades = ports.upgrades.read_all(sorted(groups))
+    raised = ports.maxima.read_all(sorted(groups))
     shifts = known_or(state.shifts, NOT_SHIFTED)
-    names = [group.name for group in state.selected]
-    upgrades = ports.upgrades.read_all(names)
     return PrescaleInputs(
         evacuation=inputs_of(state, ports, ()),
         facts=replace(ClusterFacts.from_sheets(ports.catalog.read(state.cluster)), shifts=shifts),
-        maxima={name: owners_maximum(name, ports.groups, ports.maxima) for name in names},
+        maxima={name: item.before for name, item in raised.items() if groups[name].maximum in item.raised},
         upgraded=frozenset(name for name, upgrade in upgrades.items() if upgrade.ended is None),
     )
 
 
-def _launch(
-    record: ZoneRecord, prescale: Prescale, shifts: ZonalShifts, ports: Ports, result: ReconcileResult
-) -> ZoneRecord:
-    """Request each order, in one subnet after the other. An order of a shift that is over may have been launched
-    already: it is followed up once, in its own subnet, so that no launch is forgotten.
-    """
-    orders = list(prescale.orders)
-    while orders:
-        order = orders.pop(0)
-        answer = ports.groups.launch(group=order.group, subnet=order.subnet, token=order.key, count=order.count)
-        place = PrescaledNode(group=order.group, zone=order.zone, subnet=order.subnet)
-        prescale = replace(prescale, launched={**prescale.launched, **dict.fromkeys(answer.launched, place)})
-        missing = order.count - len(answer.launched)
-        further = _elsewhere(order, missing, shifts, prescale) if missing and answer.no_capacity else None
-        if further is not None:
-            orders.insert(0, further)
-        elif missing and prescale.ended is None:
-            why = f"{missing} nodes were not launched in {order.zone}: {answer.reason}"
-            prescale = replace(prescale, refused=_added(prescale.refused, order.group, why))
-        prescale = replace(prescale, orders=tuple(orders))
-        record = written(record.with_prescale(prescale), ports)
-        result.prescaled += answer.launched
-    return record
-
-
-def _elsewhere(order: PrescaleOrder, missing: int, shifts: ZonalShifts, prescale: Prescale) -> PrescaleOrder | None:
-    """Return the order for what one subnet has no capacity for, in the next subnet that is open; None without any."""
-    if prescale.ended is not None:
-        return None
-    places = [place.split("/", 1) for place in order.others]
-    left = [(zone, subnet) for zone, subnet in places if not shifts.reason(zone)]
-    if not left:
-        return None
-    (zone, subnet), *others = left
-    return PrescaleOrder(
-        key=launch_token("", order.key, order.group, subnet, missing),
-        group=order.group,
-        zone=zone,
-        subnet=subnet,
-        count=missing,
-        others=tuple("/".join(other) for other in others),
-    )
-
-
-def _added(refused: Mapping[str, str], group: str, why: str) -> dict[str, str]:
-    return {**refused, group: "; ".join(filter(None, (refused.get(group, ""), why)))[:500]}
-
-
-def _keep_or_end(record: ZoneRecord, shift: str, state: ClusterState, ports: Ports) -> ZoneRecord:
+def _keep_or_end(record: ZoneRecord, prescale: Prescale, state: ClusterState, ports: Ports) -> ZoneRecord:
     """Protect the new nodes from Cluster Autoscaler while the shift lasts; then request their offsets, and remove the
-    prescale when all of them are settled.
+    prescale when all of them are settled and AZRebalance is resumed. A later prescale may rely on its suspension.
     """
-    prescale = next((one for one in record.prescales if one.shift == shift), None)
-    if prescale is None:
+    known = next((one for one in record.prescales if one.identity == prescale.identity), None)
+    if known is None:
         return record
-    kubernetes, owner = ports.clusters.kubernetes(state.cluster), f"{well_known.OF_PRESCALE}{prescale.zone}"
-    if prescale.ended is None:
-        protect((node for node in state.nodes if node.instance_id in prescale.launched), owner, kubernetes)
+    kubernetes, owner = ports.clusters.kubernetes(state.cluster), f"{well_known.OF_PRESCALE}{known.zone}"
+    nodes = [node for node in state.nodes if node.instance_id in known.launched]
+    if known.ended is None:
+        protect(nodes, owner, kubernetes)
         return record
-    release((node for node in state.nodes if node.instance_id in prescale.launched), owner, kubernetes)
-    record = _choose_offsets(record, prescale, ports)
-    prescale = next(one for one in record.prescales if one.shift == shift)
-    return written(record.without_prescale(shift), ports) if _offset(prescale, state, ports) else record
+    release(nodes, owner, kubernetes)
+    upgraded = being_upgraded(known.groups, ports) if known.launched else frozenset()
+    record, known = _choose_offsets(record, known, upgraded, state, ports)
+    later = frozenset(name for one in record.prescales if one.identity > known.identity for name in one.groups)
+    if not _offset(known, upgraded, state, ports):
+        return record
+    left = later & set(known.suspended)
+    left |= resume(set(known.suspended) - left, state, ports)
+    if not left:
+        return written(record.without_prescale(known), ports)
+    after = replace(known, suspended=tuple(sorted(left)))
+    return written(record.with_prescale(after), ports) if after != known else record
 
 
-def _choose_offsets(record: ZoneRecord, prescale: Prescale, ports: Ports) -> ZoneRecord:
-    """Record the instance that offsets each launch, once, before any termination is requested."""
-    open_ones = {new: node.group for new, node in prescale.launched.items() if not node.offset_by and not node.undone}
+def _choose_offsets(
+    record: ZoneRecord, prescale: Prescale, upgraded: frozenset[str], state: ClusterState, ports: Ports
+) -> tuple[ZoneRecord, Prescale]:
+    """Record the instance that offsets each launch, once, before any termination is requested; none for a launch that
+    is written off. `upgraded`: groups whose launches wait: the upgrade restores the size that it has measured.
+    """
+    open_ones = {
+        new: node.group
+        for new, node in prescale.launched.items()
+        if not node.offset_by and not node.undone and node.group not in upgraded
+    }
     if not open_ones:
-        return record
+        return record, prescale
+    spare = {group: _spare(group, prescale, state, ports) for group in sorted(set(open_ones.values()))}
     without_offset, launched = undone(open_ones, prescale.began, ports), dict(prescale.launched)
     for new, group in open_ones.items():
         taken = {node.offset_by for node in launched.values()} | open_ones.keys() - {new}
-        by = "" if new in without_offset else offsetting(new, group, taken, ports)
+        written_off = new in without_offset or not spare[group]
+        by = "" if written_off else offsetting(new, group, taken, ports)
+        spare[group] -= bool(by)
         launched[new] = replace(launched[new], offset_by=by, undone=not by)
-    return written(record.with_prescale(replace(prescale, launched=launched)), ports)
+    prescale = replace(prescale, launched=launched)
+    return written(record.with_prescale(prescale), ports), prescale
 
 
-def _offset(prescale: Prescale, state: ClusterState, ports: Ports) -> bool:
+def _spare(name: str, prescale: Prescale, state: ClusterState, ports: Ports) -> int:
+    """Return by how many the group may become smaller: not below its MinSize, and not at all where another actor has
+    chosen a smaller size since the launch, with the larger one in view.
+    """
+    group = state.groups.get(name)
+    if group is None or shrunk_since(ports.groups.activities(name, prescale.began), prescale.began):
+        return 0
+    return max(group.desired - group.minimum, 0)
+
+
+def _offset(prescale: Prescale, upgraded: frozenset[str], state: ClusterState, ports: Ports) -> bool:
     """Request the termination that offsets each launch; return whether all of them have ended. A member that was
     returned to service has passed its offset on, which the terminations account for.
     """
@@ -172,4 +171,5 @@ def _offset(prescale: Prescale, state: ClusterState, ports: Ports) -> bool:
         launch = Launch(group=node.group, zone=node.zone, subnet=node.subnet)
         reason = f"{new} was launched ahead for pods of {prescale.zone}, and its zonal shift is over"
         request_offset(new, by, launch, state.cluster, known.get(by), reason, ports)
-    return all(by in records and records[by].status is Status.CLOSED for by in offsets.values())
+    waiting = any(node.group in upgraded and not node.undone for node in prescale.launched.values())
+    return not waiting and all(by in records and records[by].status is Status.CLOSED for by in offsets.values())

@@ -96,7 +96,7 @@ OF_SHIFTS = (
     Mutation(
         name="no capacity is launched ahead for a shifted zone",
         story="plans it, and leaves the orders to a pass that never comes",
-        breaks=edited(edit("leeward.reconcile.prescale._launch", "orders = list(prescale.orders)", "orders = []")),
+        breaks=edited(edit("leeward.reconcile.prescale_launches.launch_orders", "while ready.orders:", "while False:")),
         rules=frozenset({Rule.SHIFT_CAPACITY}),
         scenario=AHEAD,
         seed=2,
@@ -134,8 +134,8 @@ OF_SHIFTS = (
         breaks=edited(
             edit(
                 "leeward.reconcile.prescale._keep_or_end",
-                "written(record.without_prescale(shift), ports) if _offset(prescale, state, ports) else record",
-                "written(record.without_prescale(shift), ports)",
+                "if not _offset(known, upgraded, state, ports):",
+                "if False:",
             )
         ),
         rules=frozenset({Rule.DEBT}),
@@ -146,7 +146,7 @@ OF_SHIFTS = (
         name="a zone that was evacuated keeps AZRebalance suspended",
         story="removes the evacuation as soon as the zone is open",
         breaks=edited(
-            edit("leeward.reconcile.evacuations._end", "if name in state.groups:", "if name not in state.groups:")
+            edit("leeward.reconcile.zone_balance.resume", "if name in state.groups:", "if name not in state.groups:")
         ),
         rules=frozenset({Rule.RESTORED}),
         scenario=EVACUATED,
@@ -156,9 +156,9 @@ OF_SHIFTS = (
         story="looks at its own zone alone",
         breaks=edited(
             edit(
-                "leeward.reconcile.evacuations._end",
-                "ports.catalog.zonal_shifts(state.cluster).shifts or",
-                "False or",
+                "leeward.reconcile.zone_balance.resume",
+                "if names and ports.catalog.zonal_shifts(state.cluster).shifts:",
+                "if False:",
             )
         ),
         rules=frozenset({Rule.SHIFT_BALANCE}),

@@ -9,12 +9,15 @@ from leeward.errors import AwsUnavailableError
 from leeward.model.termination import Cause, CauseKind, Outcome
 from leeward.model.well_known import ZONE_LABEL
 from leeward.model.zonal_shift import ShiftKind
-from leeward.reconcile.evacuations import EVENT, REBALANCE
+from leeward.reconcile.evacuations import EVENT
 from leeward.reconcile.reconciler import reconcile_once
+from leeward.reconcile.zone_balance import REBALANCE
 from tests.fakes.builders import CLUSTER, GROUP, an_instance, pausing
 from tests.state_machines.walker import Walker
 from tests.unit.reconcile.zones import (
     IN_A,
+    NODES,
+    ZONES,
     A,
     B,
     a_group_in,
@@ -219,6 +222,45 @@ def test_balancing_stays_suspended_for_an_upgrade_that_runs_and_not_for_one_that
     system.claims.records.clear()
     minutes_later(system)
     assert system.groups.by_name[GROUP].suspended == kept
+
+
+def test_balancing_is_resumed_in_each_group_that_no_upgrade_works_on():
+    members = {"i-0b1": "us-east-1b"}
+    system = a_system(groups=[a_group_in(ZONES), a_group_in(ZONES, name="web-b", members=members)])
+    evacuate(system)
+    minutes_later(system)
+    assert system.groups.by_name["web-b"].suspended == (REBALANCE,)
+    system.upgrades.write(replace(OPEN_UPGRADE, group=GROUP, execution=f"{GROUP}-1", version=0))
+    system.upgrade_executions.open.add(f"{GROUP}-1")
+    open_again(system)
+    system.claims.records.clear()
+    minutes_later(system)
+    assert {name: group.suspended for name, group in system.groups.by_name.items()} == {
+        GROUP: (REBALANCE,),
+        "web-b": (),
+    }
+    system.upgrade_executions.open.clear()
+    minutes_later(system)
+    assert system.groups.by_name[GROUP].suspended == ()
+    assert system.catalog.zone_record(CLUSTER).evacuations == ()
+
+
+def test_a_group_whose_balancing_cannot_be_suspended_keeps_its_nodes_and_holds_no_other_group():
+    members = {"i-0a1": A, "i-0b1": "us-east-1b"}
+    others = {name: zone for name, zone in NODES.items() if name not in members}
+    system = a_system(groups=[a_group_in(ZONES, members=others), a_group_in(ZONES, name="web-b", members=members)])
+    evacuate(system)
+    real = system.group_changes.suspend
+
+    def denied(group, process):
+        if group == "web-b":
+            raise AwsUnavailableError("no answer")
+        real(group, process)
+
+    system.group_changes.suspend = denied
+    result = reconcile_once(system.ports)
+    assert result.evacuated == ["i-0a2"]
+    assert any(error.startswith("web-b: ") for error in result.errors)
 
 
 def test_balancing_does_not_wait_for_a_node_that_a_distant_maintenance_requires_as_well():
