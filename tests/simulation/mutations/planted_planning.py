@@ -25,7 +25,7 @@ OF_PLANNING = (
     Planted(
         name="a disruption run charges for a launch that others have undone",
         story="takes every launch without a node that goes for one to be offset",
-        edits=(edit("leeward.disruption.completion.roll_back", "None if new in undone else ", ""),),
+        edits=(edit("leeward.disruption.completion.roll_back", "None if new in without_offset else ", ""),),
         tests=("tests/unit/disruption/test_rollback.py",),
     ),
     Planted(
@@ -33,7 +33,7 @@ OF_PLANNING = (
         story="does not ask what the decrement was for",
         edits=(
             edit(
-                "leeward.disruption.completion._undone",
+                "leeward.termination.given_up_launches.undone",
                 "if not _offsets_another(terminations.get(new), new)",
                 "if terminations is not None",
             ),
