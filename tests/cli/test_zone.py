@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import jsonschema
@@ -9,11 +10,12 @@ import pytest
 
 from leeward.adapters import wiring
 from leeward.errors import RecordChangedError
-from leeward.model.termination import CauseKind, Outcome, Status
+from leeward.model.termination import Cause, CauseKind, Outcome, Status, TerminationRecord
+from leeward.model.zone_record import Prescale
 from leeward.ports.kubernetes import Listed
 from leeward.reconcile.reconciler import reconcile_once
 from tests.cli.snapshots.zones import a_zone_snapshot, a_zone_system
-from tests.fakes.builders import CLUSTER
+from tests.fakes.builders import CLUSTER, a_subject
 from tests.fakes.deployment import FakeDeployment
 from tests.unit.reconcile.zones import evacuate, open_again
 
@@ -193,6 +195,53 @@ def test_watch_follows_each_node_until_it_has_left_and_names_those_that_stay(lee
     assert "n3: gone, 1 pods evicted" in result.err
     assert "n1 stays in us-east-1a: pod shop/db-0 cannot leave" in result.err
     assert len(turns) == 2
+
+
+def test_watch_ends_when_the_zone_is_opened_again_meanwhile(leeward, system, monkeypatch):
+    monkeypatch.setattr(system.clock, "sleep", lambda seconds: open_again(system) if kept(system).closed else None)
+    result = leeward("zone", "evacuate", A, "--yes", "--watch", *NOW)
+    assert result.code == 1
+    assert "n2: stays: the zone was opened again" in result.err
+
+
+def test_watch_does_not_take_the_result_of_an_earlier_evacuation_for_its_own(leeward, system, monkeypatch):
+    zone_opened = iter([False, True])
+    earlier = TerminationRecord(
+        subject=a_subject("i-n2"),
+        attempt=1,
+        version=1,
+        causes=(Cause(id="evacuation#us-east-1a#before#i-n2#0", kind=CauseKind.EVACUATION, at=system.clock.now()),),
+        status=Status.CLOSED,
+        outcome=Outcome.RETURNED_TO_SERVICE,
+    )
+    system.claims.records["i-n2"] = earlier
+    monkeypatch.setattr(system.clock, "sleep", lambda seconds: open_again(system) if next(zone_opened) else None)
+    result = leeward("zone", "evacuate", A, "--yes", "--watch", *NOW)
+    assert "n2: waits for a disruption budget, or for the next minute" in result.err
+
+
+def test_a_zone_without_any_node_or_subnet_left_can_still_be_opened(zone, system):
+    gone = "us-east-1z"
+    evacuate(system, gone)
+    assert zone("return", gone)["returned"]
+    assert not kept(system, gone).closed
+
+
+def test_status_shows_the_newest_capacity_ahead_of_a_zone(zone, system):
+    at = system.clock.now()
+    ended = Prescale(zone=A, shift="one", began=at, wanted={"web": 1}, ended=at)
+    present = Prescale(zone=A, shift="two", began=at + timedelta(minutes=5), wanted={"web": 2})
+    record = system.catalog.zone_record(CLUSTER).with_prescale(present).with_prescale(ended)
+    system.catalog.write_zone_record(record, at)
+    (first, _) = zone("status")["zones"]
+    assert first["prescale"]["wanted"] == {"web": 2}
+
+
+def test_an_evacuation_after_a_return_does_not_keep_the_reason_of_the_earlier_one(zone, system):
+    zone("evacuate", A, "--why", "packet loss", "--yes")
+    zone("return", A)
+    zone("evacuate", A, "--yes")
+    assert kept(system).why == ""
 
 
 def test_an_evacuated_zone_is_named_by_plan_for_each_node_that_stays(leeward, system):

@@ -122,17 +122,21 @@ def _evacuate(arguments: argparse.Namespace) -> int:
             now=arguments.now,
         ),
     )
-    document = evacuation_document(arguments.zone, verdicts, record.evacuation_of(arguments.zone))
+    evacuation = record.evacuation_of(arguments.zone)
+    document = evacuation_document(arguments.zone, verdicts, evacuation)
     emit(document, arguments.view, lambda: evacuation_report(document), snapshot.warnings)
-    return follow(arguments.zone, verdicts, context.ports) if arguments.watch else 0
+    if evacuation is None or not arguments.watch:
+        return 0
+    return follow(snapshot.cluster, evacuation, verdicts, context.ports)
 
 
 def _return(arguments: argparse.Namespace) -> int:
     if arguments.snapshot is not None:
         raise InvalidInputError("zone return: found --snapshot, expected --cluster NAME: it is live alone")
     context, snapshot = cluster_of(arguments, "zone return")
-    _check_zone(arguments.zone, snapshot, "zone return")
     before = context.ports.catalog.zone_record(snapshot.cluster).evacuation_of(arguments.zone)
+    if before is None:  # the cluster may have lost an evacuated zone's last node and subnet since
+        _check_zone(arguments.zone, snapshot, "zone return")
     record = change(snapshot.cluster, context.ports, lambda record: opened(record, arguments.zone, arguments.now))
     after = record.evacuation_of(arguments.zone)
     document = return_document(arguments.zone, before, after, snapshot)

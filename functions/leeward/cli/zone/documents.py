@@ -81,7 +81,7 @@ def _zone(zone: str, snapshot: ClusterSnapshot, record: ZoneRecord, inputs: Evac
     nodes = [node for node in snapshot.nodes if snapshot.zone_of(node) == zone]
     in_force = evacuation is not None and evacuation.closed
     verdicts = plan_evacuation(inputs, zone, evacuation.groups) if evacuation is not None and in_force else ()
-    prescale = next((one for one in record.prescales if one.zone == zone), None)
+    prescale = max((one for one in record.prescales if one.zone == zone), key=lambda one: one.identity, default=None)
     state, why = _state(zone, snapshot, evacuation, verdicts)
     return {
         "zone": zone,

@@ -35,7 +35,7 @@ def evacuated(record: ZoneRecord, *, zone: str, groups: Sequence[str], by: str, 
     both = tuple(sorted({*before.groups, *groups})) if groups and before.groups else ()
     if not before.closed:
         both = tuple(sorted(groups))
-        before = replace(before, by=by, since=now, returned=None)
+        before = replace(before, by=by, since=now, why="", returned=None)
     return record.with_evacuation(replace(before, groups=both, why=why or before.why))
 
 
