@@ -24,11 +24,12 @@ from simulation.maintenance_budget_rules import MaintenanceBudgets
 from simulation.managed_rules import ManagedRules
 from simulation.message_rules import MessageRules, warned_by
 from simulation.node_rules import NodeRules
-from simulation.prescale_rules import Prescales, zones_left
+from simulation.prescale_rules import Prescales
 from simulation.reboot_rules import RebootRules
 from simulation.rule import Rule, Violation
 from simulation.upgrade_rules import Members, Pace
 from simulation.view import WorldView
+from simulation.zone_convergence import zones_left
 from simulation.zone_rules import ZoneRules
 
 __all__ = ["Checker", "HookCall", "Rule", "Violation", "WorldView", "check"]

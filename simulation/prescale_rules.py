@@ -1,4 +1,4 @@
-"""Rules about capacity ahead for the pods of a shifted zone, and about what is left when every zone is open again."""
+"""Rule about capacity ahead for the pods of a shifted zone."""
 
 from collections.abc import Iterator, Mapping
 
@@ -8,6 +8,7 @@ from local.cluster.objects import Obj, controller_of, name_of
 from simulation.facts import group_of
 from simulation.node_instances import instance_behind
 from simulation.view import WorldView
+from simulation.zone_convergence import upgraded
 from simulation.zone_rules import POLL_TAKES, POLLED, ZONE_LABEL
 
 DAEMON, FINISHED = "DaemonSet", ("Succeeded", "Failed")
@@ -43,7 +44,7 @@ def _missing(zone: str, wanted: Mapping[str, frozenset[str]], view: WorldView) -
     for name, instances in sorted(wanted.items()):
         group = view.groups.get(name)
         left = [one for one in instances if view.running(one) and one not in view.open_since]
-        if group is None or name in _upgraded(view):
+        if group is None or name in upgraded(view):
             continue
         launched = [] if prescale is None else [new for new, node in prescale.launched.items() if node.group == name]
         refused = prescale.refused.get(name, "") if prescale is not None else ""
@@ -78,21 +79,3 @@ def _moves(pod: Obj) -> bool:
     spec, owner = pod["spec"], controller_of(pod)
     ended = (pod.get("status") or {}).get("phase") in FINISHED or "deletionTimestamp" in pod["metadata"]
     return not ended and owner is not None and owner.get("kind") != DAEMON and not any(spec.get(one) for one in BOUND)
-
-
-def zones_left(view: WorldView) -> Iterator[str]:
-    """Yield evacuations that were returned and prescales whose shift is over, where no termination of theirs and no
-    upgrade of their groups is open.
-    """
-    for evacuation in view.zone_record.evacuations:
-        if not evacuation.closed and not view.open_since and not _upgraded(view) & set(evacuation.suspended):
-            yield evacuation.sentence
-    for prescale in view.zone_record.prescales:
-        offsets = {node.offset_by for node in prescale.launched.values()}
-        if not offsets & view.open_since.keys() and not _upgraded(view) & prescale.groups:
-            yield f"capacity ahead of {prescale.zone}: {', '.join(sorted(prescale.launched)) or 'nothing launched'}"
-
-
-def _upgraded(view: WorldView) -> frozenset[str]:
-    """Return the groups on whose upgrade an execution works."""
-    return frozenset(name for name, record in view.upgrades.items() if record.execution in view.upgrading)

@@ -11,12 +11,14 @@ from simulation.aws.recovery import Shifted
 from simulation.case import Case
 from simulation.features import Feature
 from simulation.invariants import Checker
-from simulation.prescale_rules import Prescales, zones_left
+from simulation.prescale_rules import Prescales
 from simulation.rule import Rule
+from simulation.zone_convergence import owed_by_prescale, zones_left
 from simulation.zone_rules import ZoneRules
 from tests.fakes.builders import GROUP, ZONE, a_group
 from tests.fakes.clock import START
 from tests.simulation.view_stand_in import INSTANCE, NODE, World, a_record
+from tests.unit.upgrade.test_capacity_ledger import RECORD as OPEN_UPGRADE
 
 
 @pytest.fixture
@@ -169,6 +171,17 @@ def test_what_is_left_when_every_zone_is_open_is_reported_unless_a_termination_i
     assert list(zones_left(world)) == [evacuation.sentence, f"capacity ahead of {ZONE}: i-new"]
     world.records[INSTANCE] = a_record(causes=(Cause(id="surplus#1", kind=CauseKind.SURPLUS, at=START),))
     assert list(zones_left(world)) == []
+
+
+def test_capacity_ahead_may_wait_for_the_upgrade_of_its_group_and_for_no_other(world):
+    waits = PrescaledNode(group=GROUP, zone="us-east-1b", subnet="subnet-b")
+    launched = {"i-new": waits, "i-offset": replace(waits, offset_by=INSTANCE), "i-gone": replace(waits, undone=True)}
+    world.zone_record = ZoneRecord(cluster="blue", prescales=(a_prescale(launched=launched),))
+    assert (owed_by_prescale(GROUP, world), len(list(zones_left(world)))) == (0, 1)
+    world.upgrades[GROUP] = replace(OPEN_UPGRADE, group=GROUP, execution=f"{GROUP}-1")
+    world.upgrading = {f"{GROUP}-1"}
+    assert (owed_by_prescale(GROUP, world), list(zones_left(world))) == (1, [])
+    assert owed_by_prescale("web-b", world) == 0
 
 
 def test_the_checker_asks_for_the_capacity_of_a_shift_and_at_the_end_for_what_is_left(world):
