@@ -153,7 +153,6 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         _READ_SHIFTS,
         reads_one(
             Key.TERMINATION,
-            Key.MAXIMUM,
             Key.UPGRADE,
             Key.DISRUPTION,
             Key.PAUSE,

@@ -5,6 +5,7 @@ is in the record before anything else is decided. So a pass that dies, runs twic
 After the shift each launch is offset by one termination with decrement, as in any other workflow that gives up a launch
 (`termination/given_up_launches.py`)."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from leeward.cluster.facets import Known, known_or
@@ -85,19 +86,30 @@ def _planned(shift: ZonalShift, shifts: ZonalShifts, state: ClusterState, ports:
 def _inputs(shift: ZonalShift, state: ClusterState, ports: Ports) -> PrescaleInputs:
     groups = {group.name: group for group in state.selected if shift.zone in group.zones and _prescales(group, state)}
     upgrades = ports.upgrades.read_all(sorted(groups))
-    raised = ports.maxima.read_all(sorted(groups))
     shifts = known_or(state.shifts, NOT_SHIFTED)
     return PrescaleInputs(
         evacuation=inputs_of(state, ports, ()),
         facts=replace(ClusterFacts.from_sheets(ports.catalog.read(state.cluster)), shifts=shifts),
-        maxima={name: item.before for name, item in raised.items() if groups[name].maximum in item.raised},
+        maxima=_owners_maxima(sorted(groups), ports),
         upgraded=frozenset(name for name, upgrade in upgrades.items() if upgrade.ended is None),
     )
 
 
+def _owners_maxima(groups: Sequence[str], ports: Ports) -> dict[str, int]:
+    """Return MaxSize of each group as its owner chose it. The groups are read again: this very pass may have put back
+    what replacements had raised.
+    """
+    raised, described = ports.maxima.read_all(groups), ports.groups.describe(groups)
+    return {
+        name: raised[name].before if name in raised and group.maximum in raised[name].raised else group.maximum
+        for name, group in described.items()
+    }
+
+
 def _keep_or_end(record: ZoneRecord, prescale: Prescale, state: ClusterState, ports: Ports) -> ZoneRecord:
     """Protect the new nodes from Cluster Autoscaler while the shift lasts; then request their offsets, and remove the
-    prescale when all of them are settled and AZRebalance is resumed. A later prescale may rely on its suspension.
+    prescale when all of them are settled. AZRebalance is resumed in each group that is settled, unless a later prescale
+    relies on its suspension.
     """
     known = next((one for one in record.prescales if one.identity == prescale.identity), None)
     if known is None:
@@ -111,11 +123,10 @@ def _keep_or_end(record: ZoneRecord, prescale: Prescale, state: ClusterState, po
     upgraded = being_upgraded(known.groups, ports) if known.launched else frozenset()
     record, known = _choose_offsets(record, known, upgraded, state, ports)
     later = frozenset(name for one in record.prescales if one.identity > known.identity for name in one.groups)
-    if not _offset(known, upgraded, state, ports):
-        return record
-    left = later & set(known.suspended)
-    left |= resume(set(known.suspended) - left, state, ports)
-    if not left:
+    unsettled = _offset(known, state, ports)
+    uneven = (later | unsettled) & set(known.suspended)
+    left = uneven | resume(set(known.suspended) - uneven, state, ports)
+    if not unsettled and not left:
         return written(record.without_prescale(known), ports)
     after = replace(known, suspended=tuple(sorted(left)))
     return written(record.with_prescale(after), ports) if after != known else record
@@ -156,9 +167,9 @@ def _spare(name: str, prescale: Prescale, state: ClusterState, ports: Ports) -> 
     return max(group.desired - group.minimum, 0)
 
 
-def _offset(prescale: Prescale, upgraded: frozenset[str], state: ClusterState, ports: Ports) -> bool:
-    """Request the termination that offsets each launch; return whether all of them have ended. A member that was
-    returned to service has passed its offset on, which the terminations account for.
+def _offset(prescale: Prescale, state: ClusterState, ports: Ports) -> frozenset[str]:
+    """Request the termination that offsets each launch; return the groups in which one of them has not ended, or is not
+    chosen yet. A member that was returned to service has passed its offset on, which the terminations account for.
     """
     offsets = {new: node.offset_by for new, node in prescale.launched.items() if node.offset_by}
     records = ports.claims.read_all(sorted(set(offsets.values()))) if offsets else {}
@@ -171,5 +182,6 @@ def _offset(prescale: Prescale, upgraded: frozenset[str], state: ClusterState, p
         launch = Launch(group=node.group, zone=node.zone, subnet=node.subnet)
         reason = f"{new} was launched ahead for pods of {prescale.zone}, and its zonal shift is over"
         request_offset(new, by, launch, state.cluster, known.get(by), reason, ports)
-    waiting = any(node.group in upgraded and not node.undone for node in prescale.launched.values())
-    return not waiting and all(by in records and records[by].status is Status.CLOSED for by in offsets.values())
+    closed = {by for by, record in records.items() if record.status is Status.CLOSED}
+    launched = prescale.launched.values()
+    return frozenset(node.group for node in launched if not node.undone and node.offset_by not in closed)

@@ -134,8 +134,8 @@ OF_SHIFTS = (
         breaks=edited(
             edit(
                 "leeward.reconcile.prescale._keep_or_end",
-                "if not _offset(known, upgraded, state, ports):",
-                "if False:",
+                "unsettled = _offset(known, state, ports)",
+                "unsettled = frozenset()",
             )
         ),
         rules=frozenset({Rule.DEBT}),

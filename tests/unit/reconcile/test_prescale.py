@@ -31,10 +31,10 @@ def a_shifted_system(*pods, kind=ShiftKind.AUTOSHIFT, policy=PRESCALE, **more):
 
 
 def joins_at_once(system):
-    def joined(_, subnet, instance):
+    def joined(group, subnet, instance):
         zone = f"us-east-1{subnet[-1]}"
         system.instances.known[instance] = replace(
-            an_instance(instance), zone=zone, subnet=subnet, launched=system.clock.now()
+            an_instance(instance, group=group), zone=zone, subnet=subnet, launched=system.clock.now()
         )
         system.kubernetes.put_node(node_in(instance, zone))
 

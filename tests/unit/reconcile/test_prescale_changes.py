@@ -9,11 +9,13 @@ import pytest
 from leeward.errors import AwsUnavailableError, TerminalError, ThrottledError
 from leeward.isolation import in_turn
 from leeward.model.group import ScalingActivity
+from leeward.model.maximum import RaisedMaximum
+from leeward.model.termination import Cause, CauseKind
 from leeward.model.zonal_shift import ShiftKind
 from leeward.policy.document import OnShift
 from leeward.reconcile.reconciler import reconcile_once
 from leeward.reconcile.zone_balance import REBALANCE
-from tests.fakes.builders import CLUSTER, GROUP, pausing, policies
+from tests.fakes.builders import CLUSTER, GROUP, LAUNCHED, a_subject, pausing, policies
 from tests.unit.reconcile.test_prescale import (
     PRESCALE,
     a_shifted_system,
@@ -24,10 +26,11 @@ from tests.unit.reconcile.test_prescale import (
     prescales,
     sizes,
 )
-from tests.unit.reconcile.zones import A, B, C, a_group_in, evacuate, open_again
+from tests.unit.reconcile.zones import NODES, A, B, C, a_group_in, evacuate, open_again
 from tests.unit.upgrade.test_capacity_ledger import RECORD as OPEN_UPGRADE
 
 SILENT = AwsUnavailableError("no answer")
+SPOT = Cause(id="spot#1", kind=CauseKind.SPOT_INTERRUPTION, at=LAUNCHED)
 
 
 class Killed(BaseException):
@@ -289,6 +292,30 @@ def test_while_an_upgrade_of_the_group_works_its_launches_are_not_offset():
     assert sizes(system) == before
 
 
+def test_a_group_that_is_upgraded_holds_the_end_in_no_other_group():
+    members = {"i-0a1": A, "i-0b1": B}
+    others = {name: zone for name, zone in NODES.items() if name not in members}
+    system = a_shifted_system(
+        groups=[a_group_in((A, B, C), members=others), a_group_in((A, B, C), name="web-b", members=members)]
+    )
+    minutes_later(system)
+    system.upgrades.write(replace(OPEN_UPGRADE, group="web-b", execution="web-b-1", version=0))
+    system.upgrade_executions.open.add("web-b-1")
+    end_shift(system)
+    for _ in range(3):
+        minutes_later(system)
+        finish_terminations(system)
+    assert {name: group.suspended for name, group in system.groups.by_name.items()} == {
+        GROUP: (),
+        "web-b": (REBALANCE,),
+    }
+    assert [group.desired for group in system.groups.by_name.values()] == [len(others), len(members) + 1]
+    system.upgrade_executions.open.clear()
+    until_settled(system)
+    assert [group.desired for group in system.groups.by_name.values()] == [len(others), len(members)]
+    assert system.groups.by_name["web-b"].suspended == ()
+
+
 def test_a_shift_that_comes_back_with_the_same_begin_launches_other_instances():
     system = a_shifted_system(groups=[a_group_in((A, B, C), maximum=20)])
     before, began = sizes(system), system.clock.now()
@@ -326,3 +353,13 @@ def test_two_zones_that_are_shifted_at_once_stay_below_max_size():
     reconcile_once(system.ports)
     assert launched_in(system).keys() <= {"subnet-c"}
     assert sizes(system)[1] <= 8
+
+
+@pytest.mark.parametrize("holders", [(), ("i-0b1",)])
+def test_max_size_that_replacements_have_raised_is_not_used_up(holders):
+    system = a_shifted_system(groups=[a_group_in((A, B, C), maximum=9)])
+    for holder in holders:  # without one, the same pass puts the owner's value back
+        system.claims.claim(a_subject(holder), SPOT, system.clock.now())
+    system.maxima.write(RaisedMaximum(group=GROUP, before=7, raised=(9,), holders=holders))
+    assert len(reconcile_once(system.ports).prescaled) == 1
+    assert prescales(system)[0].refused == {GROUP: "2 of 3 nodes do not fit: MaxSize is 7, 6 are desired"}
