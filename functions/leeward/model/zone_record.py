@@ -126,6 +126,12 @@ class Prescale:
         return frozenset(self.wanted)
 
     @property
+    def uneven(self) -> frozenset[str]:
+        """Groups that have more nodes by it in the other zones, or are about to."""
+        nodes = (node.group for node in self.launched.values() if not node.undone)
+        return frozenset(nodes) | {order.group for order in self.orders}
+
+    @property
     def sentence(self) -> str:
         """Reason why its nodes stay."""
         return f"it was launched ahead for pods of {self.zone}, from which traffic is shifted away"

@@ -20,7 +20,7 @@ from leeward.placement.restrictions import by_claim
 from leeward.ports import Ports
 from leeward.ports.kubernetes import Kubernetes
 from leeward.reconcile.result import ReconcileResult
-from leeward.reconcile.zone_balance import balanced, resume, suspend
+from leeward.reconcile.zone_balance import balanced, resume, suspend, uneven
 from leeward.reconcile.zone_record import written
 from leeward.termination.decisions import only_evacuated
 from leeward.termination.execution import start, subject_of
@@ -141,8 +141,8 @@ def _end(record: ZoneRecord, evacuation: Evacuation, state: ClusterState, ports:
     """Resume AZRebalance, then remove the evacuation. While capacity ahead of a shift makes the zones of a group
     uneven, balancing stays suspended, and the next pass tries again.
     """
-    uneven = frozenset(name for one in record.prescales for name in one.groups) & set(evacuation.suspended)
-    left = uneven | resume(set(evacuation.suspended) - uneven, state, ports)
+    held = uneven(record.prescales, ports.clock.now()) & set(evacuation.suspended)
+    left = held | resume(set(evacuation.suspended) - held, state, ports)
     if not left:
         return written(record.without_evacuation(evacuation.zone), ports)
     after = replace(evacuation, suspended=tuple(sorted(left)))

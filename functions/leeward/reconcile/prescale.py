@@ -22,7 +22,7 @@ from leeward.ports import Ports
 from leeward.reconcile.evacuations import inputs_of
 from leeward.reconcile.prescale_launches import launch_orders, with_orders
 from leeward.reconcile.result import ReconcileResult
-from leeward.reconcile.zone_balance import balanced, being_upgraded, resume, suspend
+from leeward.reconcile.zone_balance import balanced, being_upgraded, resume, suspend, uneven
 from leeward.reconcile.zone_record import written
 from leeward.termination.capacity_ledger import shrunk_since
 from leeward.termination.given_up_launches import Launch, offsetting, request_offset, undone
@@ -122,13 +122,14 @@ def _keep_or_end(record: ZoneRecord, prescale: Prescale, state: ClusterState, po
     release(nodes, owner, kubernetes)
     upgraded = being_upgraded(known.groups, ports) if known.launched else frozenset()
     record, known = _choose_offsets(record, known, upgraded, state, ports)
-    later = frozenset(name for one in record.prescales if one.identity > known.identity for name in one.groups)
     unsettled = _offset(known, state, ports)
-    uneven = (later | unsettled) & set(known.suspended)
-    left = uneven | resume(set(known.suspended) - uneven, state, ports)
+    after = replace(known, launched={new: node for new, node in known.launched.items() if node.group in unsettled})
+    later = (one for one in record.prescales if one.identity > known.identity)
+    held = uneven((after, *later), ports.clock.now()) & set(known.suspended)
+    left = held | resume(set(known.suspended) - held, state, ports)
     if not unsettled and not left:
         return written(record.without_prescale(known), ports)
-    after = replace(known, suspended=tuple(sorted(left)))
+    after = replace(after, suspended=tuple(sorted(left)))
     return written(record.with_prescale(after), ports) if after != known else record
 
 

@@ -3,13 +3,16 @@
 What Leeward suspends is recorded first, by the evacuation or the prescale that needs it, and resumed by the same."""
 
 from collections.abc import Collection, Iterable
+from datetime import datetime, timedelta
 
 from leeward.cluster.state import ClusterState
 from leeward.model.group import Group
+from leeward.model.zone_record import Prescale
 from leeward.ports import Ports
 from leeward.reconcile.result import ReconcileResult
 
 REBALANCE = "AZRebalance"
+SETTLES_WITHIN = timedelta(hours=1)  # after a shift, the terminations that offset its capacity ahead
 
 
 def balanced(groups: Iterable[Group]) -> frozenset[str]:
@@ -17,6 +20,14 @@ def balanced(groups: Iterable[Group]) -> frozenset[str]:
     is theirs to resume.
     """
     return frozenset(group.name for group in groups if REBALANCE not in group.suspended)
+
+
+def uneven(prescales: Iterable[Prescale], now: datetime) -> frozenset[str]:
+    """Return the groups in which capacity ahead of a shift makes the zones uneven. Its end is waited for, but no drain
+    that is held for days.
+    """
+    lasting = (one for one in prescales if one.ended is None or now - one.ended < SETTLES_WITHIN)
+    return frozenset(name for one in lasting for name in one.uneven)
 
 
 def suspend(names: Iterable[str], ports: Ports, result: ReconcileResult) -> frozenset[str]:
