@@ -20,7 +20,6 @@ RARELY = {
 RARELY_IN_THE_TABLE = {
     ("disrupt", "dynamodb:GetItem", "termination"): "a node whose termination another cause has claimed meanwhile",
     ("disrupt", "dynamodb:GetItem", "maximum"): "a replacement in a group at MaxSize",
-    ("drain", "dynamodb:GetItem", "facts"): "the zonal shifts alone, where the batch of all facts was not read",
     ("reconciler", "dynamodb:PutItem", "once"): "an unhealthy node or a stale taint, seen for the first time",
     ("reconciler", "dynamodb:PutItem", "pause"): "a pause without an end, once a day, and one that has ended",
     ("reconciler", "dynamodb:BatchGetItem", "facts"): "a zonal shift, whose zone id is looked up among the subnets",
