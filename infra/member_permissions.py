@@ -12,6 +12,7 @@ OF_CLUSTERS = frozenset(
     {
         Scope.ANYTHING,
         Scope.CLUSTER_GROUPS,
+        Scope.CLUSTER_INSTANCES,
         Scope.CLUSTER_TEMPLATES,
         Scope.CLUSTERS,
         Scope.SHIFTED_CLUSTERS,
