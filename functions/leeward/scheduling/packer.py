@@ -45,11 +45,11 @@ class Packer:
 
     def run(self, pods: Sequence[PodSpec], *, whole: bool) -> None:
         """Place the pods; those that wait for others are tried again while one of these still finds a place."""
-        waiting, lost = self._disruption(self._way.ordered(pods), whole=whole)
+        waiting, lost = self._one_pass(self._way.ordered(pods), whole=whole)
         progress = bool(waiting)
         while progress and not self.timed_out and not (whole and lost):
             before = len(waiting)
-            waiting, more = self._disruption(waiting, whole=whole)
+            waiting, more = self._one_pass(waiting, whole=whole)
             lost += more
             progress = 0 < len(waiting) < before
         self.unplaced = sorted((*waiting, *lost), key=lambda pod: pod.order)
@@ -75,7 +75,7 @@ class Packer:
     def _pick(self, kind: Kind, feasible: int) -> int:
         return self._world.pick(kind, feasible, emptiest=self._way is Way.AS_SCHEDULED)
 
-    def _disruption(self, pods: Sequence[PodSpec], *, whole: bool) -> tuple[list[PodSpec], list[PodSpec]]:
+    def _one_pass(self, pods: Sequence[PodSpec], *, whole: bool) -> tuple[list[PodSpec], list[PodSpec]]:
         """Make one pass; return the pods that may still find a place, and those that cannot."""
         waiting: list[PodSpec] = []
         lost: list[PodSpec] = []
