@@ -28,7 +28,7 @@ OF_REBOOTS = (
         tests=("tests/unit/reconcile/test_repair.py",),
     ),
     Planted(
-        name="nodes are rebooted in a loop",
+        name="a node is rebooted again however often it was today",
         story="lets every repair reboot, however often that was tried",
         edits=(
             edit(
