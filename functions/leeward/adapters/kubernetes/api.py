@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import quote
 
 from leeward.adapters.kubernetes import bodies
 from leeward.adapters.kubernetes.answers import Answer, Request, as_error, refusal
 from leeward.adapters.kubernetes.client import ClusterClient
-from leeward.adapters.kubernetes.pod_annotations import PodAnnotations
 from leeward.adapters.kubernetes.workloads import KnownDaemonSets, WorkloadApi
 from leeward.errors import LeewardError, ObjectGoneError, RetryableError, ThrottledError
 from leeward.model.node import (
@@ -33,6 +33,7 @@ from leeward.ports.kubernetes import Listed
 from leeward.time_budget import TimeBudget
 
 if TYPE_CHECKING:
+    from leeward.adapters.kubernetes.pod_annotations import PodAnnotations
     from leeward.model.attachment import VolumeAttachment
 
 CONFLICTS = 8  # of a patch, each followed by a pause and a fresh read
@@ -67,7 +68,7 @@ class ClusterApi(WorkloadApi):
     ) -> None:
         super().__init__(client)
         self._event_lost = event_lost
-        self._pod_annotations = PodAnnotations(event_lost)
+        self._pod_annotations = cache(partial(_pod_annotations, event_lost))  # one for all copies
         self._daemon_sets = daemon_sets or KnownDaemonSets(client.now)
         self._no_events_until: datetime | None = None
 
@@ -194,7 +195,7 @@ class ClusterApi(WorkloadApi):
 
     def annotate_pods(self, pods: Sequence[Pod], annotations: Mapping[str, str | None]) -> Callable[[], None]:
         """Patch the pods in the background; the returned function waits for it."""
-        return self._pod_annotations.write(self._client, pods, annotations)
+        return self._pod_annotations().write(self._client, pods, annotations)
 
     def delete_node(self, node: Node) -> None:
         """Remove the Node object; gone or replaced counts as done."""
@@ -298,3 +299,9 @@ def _pod_path(pod: Pod) -> str:
 def _key(raw: Mapping[str, Any]) -> str:
     meta = raw["metadata"]
     return f"{meta.get('namespace', 'default')}/{meta['name']}"
+
+
+def _pod_annotations(lost: Callable[[str], None]) -> PodAnnotations:
+    from leeward.adapters.kubernetes.pod_annotations import PodAnnotations  # late: few drains annotate
+
+    return PodAnnotations(lost)
