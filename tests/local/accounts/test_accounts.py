@@ -18,7 +18,7 @@ from tests.local.chain.conftest import called, forget_what_is_cached
 from tests.tools import need
 
 log = logging.getLogger(__name__)
-pytestmark = pytest.mark.local
+pytestmark = [pytest.mark.local, pytest.mark.long]
 
 HUB = Account(account="111122223333", region="us-east-1", cluster="blue")
 EAST = Account(account="222233334444", region="us-east-1", cluster="east")
