@@ -29,6 +29,7 @@ JUDGED_IN = {
 # Allowed, and not called in these tests; each is needed for what it says.
 RARELY = {
     ("interruption", "arc-zonal-shift:GetManagedResource"): "a notice of a zonal shift",
+    ("interruption", "ec2:DescribeCapacityReservations"): "the warning about a Capacity Block; in a long test",
     ("interruption", "states:DescribeExecution"): "an execution that ended badly, or a name that is taken",
     **{
         (function, "states:SendTaskSuccess"): "a cause that joins a termination while its execution pauses"

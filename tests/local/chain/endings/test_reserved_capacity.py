@@ -71,6 +71,7 @@ def ends_with_the_block(team, taken):
     team.until(lambda: victim not in ledger.nodes(team.stack), "its Node removed")
 
 
+@pytest.mark.long  # it waits four minutes for the end of the block
 def test_instances_of_a_capacity_block_are_drained_before_ec2_ends_them_also_if_the_warning_is_lost(stack, crew):
     warned, unwarned = crew(1, hook=True, name="web-warned"), crew(1, hook=True, name="web-lost")
     train(warned, "warned")
