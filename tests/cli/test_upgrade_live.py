@@ -86,6 +86,16 @@ def test_a_group_twice_or_unknown_and_several_groups_for_a_wish_are_refused(leew
         assert (result.code, said in result.err) == (2, True)
 
 
+@pytest.mark.parametrize("command", [("start", "--yes"), ("abort", "--yes"), ("plan",), ("status",)])
+def test_a_group_of_another_cluster_is_not_taken_for_its_namesake(leeward, system, command):
+    a_record(system)
+    system.groups.by_name[GROUP] = replace(a_group(GROUP, "i-0abc"), tags={"kubernetes.io/cluster/other": "owned"})
+    result = leeward("upgrade", command[0], GROUP, *command[1:], "--cluster", CLUSTER)
+    assert (result.code, f"found no group '{GROUP}'" in result.err) == (2, True)
+    assert not system.upgrade_executions.started
+    assert system.upgrades.read(GROUP).control is ControlRequest.RUN
+
+
 def test_a_parameter_that_leeward_may_not_read_is_refused_with_the_way_out(leeward, system):
     parameter = "/golden/images/web"
     result = leeward("upgrade", "start", GROUP, "--ami", parameter, "--cluster", CLUSTER, "--yes")

@@ -13,6 +13,7 @@ from leeward.cli.live import live_ports
 from leeward.cli.nearest import did_you_mean
 from leeward.cli.output import tell
 from leeward.errors import InvalidInputError, LeewardError
+from leeward.model.instance import names_others
 
 if TYPE_CHECKING:  # --help needs none of them
     from leeward.adapters.folder.reader import Folder
@@ -62,9 +63,11 @@ class ClusterContext:
         return self.folder is None or self.folder.has_policies
 
     def group(self, name: str) -> Group:
-        """Return the Auto Scaling group. Raises InvalidInputError when there is none."""
+        """Return the Auto Scaling group. Raises InvalidInputError when there is none, or the live one of that name has
+        the tags of other clusters alone: a cluster of another account may have a group of the same name.
+        """
         found = self.ports.groups.describe([name]).get(name)
-        if found is None:
+        if found is None or (self.folder is None and names_others(found.tags, self.cluster)):
             raise self.unknown_group(name)
         return found
 

@@ -85,6 +85,12 @@ def instance_id_of(provider_id: str) -> str:
     return provider_id.rsplit("/", 1)[-1]
 
 
+def names_others(tags: Mapping[str, str], cluster: str) -> bool:
+    """Return whether the tags name clusters, and this one is not among them."""
+    named = any(key.startswith(well_known.CLUSTER_TAG_PREFIX) or key in well_known.EKS_CLUSTER_TAGS for key in tags)
+    return named and cluster_of(tags, [cluster]) is None
+
+
 def cluster_of(tags: Mapping[str, str], clusters: Iterable[str]) -> str | None:
     """Return which of our clusters these instance or group tags name, None if none of them."""
     named = {tags.get(key) for key in well_known.EKS_CLUSTER_TAGS}
