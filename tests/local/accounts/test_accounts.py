@@ -2,6 +2,8 @@
 
 import json
 import logging
+import subprocess
+import sys
 import time
 from dataclasses import dataclass
 
@@ -131,6 +133,58 @@ def test_a_forged_warning_from_another_account_acts_on_nothing(accounts, teams):
     until(lambda: closed(accounts, own), "the true warning behind the forged ones")
     assert ledger.termination(accounts.hub, victim) is None
     assert not ledger.nodes(west.stack)[victim]["spec"].get("taints")
+
+
+@pytest.fixture
+def run(accounts, tmp_path):
+    """Run the command for cluster west with the credentials of the hub, or of its own account; all of it that was
+    printed is returned with the exit code.
+    """
+    west = accounts.members["west"]
+    operator = accounts.hub.client("sts").get_caller_identity()["Arn"]  # the local clusters ask the hub's STS
+    entry = {"clusterName": "west", "principalArn": operator, "kubernetesGroups": ["leeward:read"]}
+    west.client("eks").create_access_entry(**entry)
+    west.take_over_access_entries()
+
+    def call(where, *arguments):
+        stack = {"hub": accounts.hub, "member": west}[where]
+        command = [sys.executable, "-m", "leeward.cli.main", *arguments, "--cluster", "west"]
+        done = subprocess.run(command, env=stack.environment(), capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    yield call
+    west.client("eks").delete_access_entry(clusterName="west", principalArn=operator)
+    west.take_over_access_entries()
+
+
+def test_commands_about_the_deployment_take_the_hub_s_credentials(run, tmp_path):
+    assert run("hub", "pause", "--why", "a test", "--for", "1h")[0] == 0
+    assert "resumed" in run("hub", "resume", "--why", "a test")[1]
+    assert "-  name: web" in run("hub", "policy", "diff", "policies/default.yaml")[1]  # the policy in force
+    assert run("hub", "report", "--weeks", "1", "--to", str(tmp_path / "weeks.html"))[0] == 0
+    assert "member-role" in run("hub", "doctor")[1]
+    for command in (("pause", "--why", "a test"), ("report", "--weeks", "1", "--to", str(tmp_path / "none.html"))):
+        code, said = run("member", *command)
+        assert (code, "Requested resource not found" in said) == (1, True)
+
+
+def test_commands_about_nodes_and_groups_take_the_member_s_credentials(run, tmp_path):
+    for command in (("blockers",), ("top",), ("zones",), ("init", "--to", str(tmp_path / "policy.yaml"))):
+        assert run("member", *command)[0] == 0, command
+        assert run("hub", *command)[0] == 2, command
+    assert run("member", "template", GROUP)[0] == 0
+    code, said = run("hub", "template", GROUP)  # the hub has a group of that name
+    assert (code, f"found no group '{GROUP}'" in said) == (2, True)
+    run("member", "snapshot", "--to", str(tmp_path / "west"))
+    assert (tmp_path / "west" / "nodes.json").exists()
+
+
+def test_what_needs_the_nodes_and_the_records_takes_neither(run, accounts, teams):
+    instance = teams["west"].instances[0]
+    for command in (("drain", instance, "--yes"), ("upgrade", "start", GROUP, "--yes"), ("plan", "--apply", "--yes")):
+        assert run("hub", *command)[0] == 2, command
+        assert run("member", *command)[0] == 1, command
+    assert ledger.termination(accounts.hub, instance) is None
 
 
 def test_an_account_that_is_not_listed_may_not_send_to_the_bus(accounts):
