@@ -181,7 +181,12 @@ def test_commands_about_nodes_and_groups_take_the_member_s_credentials(run, tmp_
 
 def test_what_needs_the_nodes_and_the_records_takes_neither(run, accounts, teams):
     instance = teams["west"].instances[0]
-    for command in (("drain", instance, "--yes"), ("upgrade", "start", GROUP, "--yes"), ("plan", "--apply", "--yes")):
+    for command in (
+        ("drain", instance, "--yes"),
+        ("upgrade", "start", GROUP, "--yes"),
+        ("plan", "--apply", "--yes"),
+        ("zone", "status"),
+    ):
         assert run("hub", *command)[0] == 2, command
         assert run("member", *command)[0] == 1, command
     assert ledger.termination(accounts.hub, instance) is None
