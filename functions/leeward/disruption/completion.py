@@ -21,11 +21,11 @@ from leeward.disruption.run import DisruptionRun, Ends, Next
 from leeward.disruption.savings import CENT_PARTS
 from leeward.disruption.scale_down_protection import unprotect_launched
 from leeward.disruption.terminations import return_to_service
+from leeward.model.group import AZ_REBALANCE
 from leeward.ports import Ports
 from leeward.termination.given_up_launches import Launch, offsetting, request_offset, undone
 
 __all__ = ["STAYED", "STEPS", "end", "give_up", "note_failure", "restore_groups"]
-REBALANCE = "AZRebalance"
 GROWTH_PAUSE = 30  # seconds between two checks for the launches of a raised desired size
 
 
@@ -105,7 +105,7 @@ def restore_groups(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:
     shifted = bool(record.suspended) and bool(ports.catalog.zonal_shifts(record.cluster).shifts)
     if not shifted:
         for name in record.suspended:
-            ports.group_changes.resume(name, REBALANCE)
+            ports.group_changes.resume(name, AZ_REBALANCE)
     there = ports.groups.describe(record.raised)
     raised = {
         name: maximum

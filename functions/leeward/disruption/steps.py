@@ -22,6 +22,7 @@ from leeward.disruption.scale_down_protection import protect_launched
 from leeward.disruption.terminations import is_requested, request_terminations, taint_nodes, with_results
 from leeward.disruption.validation import revalidated
 from leeward.errors import InvalidInputError
+from leeward.model.group import AZ_REBALANCE
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.snapshot.cluster import ClusterSnapshot
@@ -29,7 +30,6 @@ from leeward.termination.maximum_size import owners_maximum
 from leeward.workflow.lease import guarded
 from leeward.workflow.steps import Step
 
-REBALANCE = "AZRebalance"
 FIRST_LOOK, BOOT_PAUSE = 30, 15  # seconds until the first check for a new node, and between two checks at first
 LONGEST_PAUSE = 60  # between two checks: the longer it has taken, the longer
 DRAIN_PAUSE = 30  # seconds between two checks of terminations
@@ -206,7 +206,7 @@ def _prepare_groups(record: DisruptionRecord, launching: tuple[str, ...], ports:
     groups = ports.groups.describe(record.groups)
     own = {record.members[name] for number in numbers for name in record.commands[number].nodes}
     touched = sorted({*wanted, *own} & groups.keys())
-    suspended = [name for name in touched if REBALANCE not in groups[name].suspended]
+    suspended = [name for name in touched if AZ_REBALANCE not in groups[name].suspended]
     most = {n: groups[n].desired + wanted.count(n) for n in touched if groups[n].nodegroup is None}
     raised = {
         name: owners_maximum(name, ports.groups, ports.maxima)
@@ -221,7 +221,7 @@ def _prepare_groups(record: DisruptionRecord, launching: tuple[str, ...], ports:
     if after != record:
         record = written(after, ports.disruptions)
     for name in record.suspended:
-        ports.group_changes.suspend(name, REBALANCE)
+        ports.group_changes.suspend(name, AZ_REBALANCE)
     for name in raised:
         ports.group_changes.raise_to(name, maximum=most[name])
     return record

@@ -16,6 +16,7 @@ LAUNCHING = "autoscaling:EC2_INSTANCE_LAUNCHING"
 IN_SERVICE = "InService"
 RETAINED = "Terminating:Retained"  # its terminate hook was abandoned: it runs on until a request ends it
 LEAVING = "Terminating"  # prefix of the lifecycle states of an instance that the group ends
+AZ_REBALANCE = "AZRebalance"  # process by which the group makes its zones even
 WARMED = "Warmed:"  # prefix of the lifecycle states of an instance in the warm pool
 
 

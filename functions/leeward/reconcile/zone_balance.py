@@ -6,12 +6,11 @@ from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 
 from leeward.cluster.state import ClusterState
-from leeward.model.group import Group
+from leeward.model.group import AZ_REBALANCE, Group
 from leeward.model.zone_record import Prescale
 from leeward.ports import Ports
 from leeward.reconcile.result import ReconcileResult
 
-REBALANCE = "AZRebalance"
 SETTLES_WITHIN = timedelta(hours=1)  # after a shift, the terminations that offset its capacity ahead
 
 
@@ -19,7 +18,7 @@ def balanced(groups: Iterable[Group]) -> frozenset[str]:
     """Return the groups that balance their zones now. Where the owner, EKS or another workflow has suspended that, it
     is theirs to resume.
     """
-    return frozenset(group.name for group in groups if REBALANCE not in group.suspended)
+    return frozenset(group.name for group in groups if AZ_REBALANCE not in group.suspended)
 
 
 def uneven(prescales: Iterable[Prescale], now: datetime) -> frozenset[str]:
@@ -35,7 +34,7 @@ def suspend(names: Iterable[str], ports: Ports, result: ReconcileResult) -> froz
     failed = set(names)
     for name in sorted(failed):
         with result.isolate(name):
-            ports.group_changes.suspend(name, REBALANCE)
+            ports.group_changes.suspend(name, AZ_REBALANCE)
             failed.discard(name)
     return frozenset(failed)
 
@@ -49,7 +48,7 @@ def resume(names: Collection[str], state: ClusterState, ports: Ports) -> frozens
     left = _in_use(names, state, ports) if names else frozenset()
     for name in sorted({*names} - left):
         if name in state.groups:
-            ports.group_changes.resume(name, REBALANCE)
+            ports.group_changes.resume(name, AZ_REBALANCE)
     return left
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from leeward.model.group import AZ_REBALANCE
 from leeward.policy.durations import format_duration
 from leeward.ports import Ports
 from leeward.ports.autoscaling import Groups
@@ -30,7 +31,6 @@ from leeward.upgrade.waves.model import has_to_leave
 from leeward.workflow.scale_down_protection import release_all
 from leeward.workflow.steps import Step
 
-REBALANCE = "AZRebalance"
 ERRORS = {
     Next.BLOCKED: "PreflightBlocked",
     Next.CREATION_FAILURE: "NodeCreationFailure",
@@ -218,7 +218,7 @@ def restore_group(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
     release_all(record.group, record.cluster, ports.clusters)
     resumes = record.suspended and not ports.catalog.zonal_shifts(record.cluster).shifts
     if resumes:
-        ports.group_changes.resume(record.group, REBALANCE)
+        ports.group_changes.resume(record.group, AZ_REBALANCE)
     back = record.raised_maximum and (
         _others_chose_more(record, ports.groups) or ports.group_changes.put_back_maximum(record.group, record.maximum)
     )

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from leeward.model.group import AZ_REBALANCE
 from leeward.model.launch_refusal import sentence
 from leeward.ports import Ports
 from leeward.upgrade.capacity_ledger import concluded
@@ -35,8 +36,6 @@ from leeward.upgrade.termination_requests import end_never_joined
 from leeward.upgrade.waits import STALLED, again, held, resumed, track_wait
 from leeward.workflow.lease import guarded
 from leeward.workflow.steps import Step
-
-REBALANCE = "AZRebalance"
 
 
 def check(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
@@ -87,14 +86,14 @@ def point(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         replace(
             record,
             surge=limit,
-            suspended=record.suspended or REBALANCE not in group.suspended,
+            suspended=record.suspended or AZ_REBALANCE not in group.suspended,
             raised_maximum=record.raised_maximum or maximum > group.maximum,
             raised_to=max(record.raised_to, maximum),
         ),
         ports.upgrades,
     )
     if record.suspended:
-        ports.group_changes.suspend(record.group, REBALANCE)
+        ports.group_changes.suspend(record.group, AZ_REBALANCE)
     if record.raised_maximum:
         ports.group_changes.raise_to(record.group, maximum=maximum)
     target = record.target.template

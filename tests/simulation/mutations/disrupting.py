@@ -69,7 +69,7 @@ OF_DISRUPTION = (
         name="AZRebalance stays suspended after a disruption run",
         story="suspends zone balancing and forgets to resume it",
         breaks=edited(
-            edit(f"{DISRUPTION}.completion.restore_groups", "ports.group_changes.resume(name, REBALANCE)", "pass")
+            edit(f"{DISRUPTION}.completion.restore_groups", "ports.group_changes.resume(name, AZ_REBALANCE)", "pass")
         ),
         rules=frozenset({Rule.RESTORED}),
         scenario=DISRUPTIONS,

@@ -29,7 +29,9 @@ OF_UPGRADES = (
         name="AZRebalance stays suspended after an upgrade",
         story="suspends zone balancing and forgets to resume it",
         breaks=edited(
-            edit(f"{UPGRADE}.completion.restore_group", "ports.group_changes.resume(record.group, REBALANCE)", "pass")
+            edit(
+                f"{UPGRADE}.completion.restore_group", "ports.group_changes.resume(record.group, AZ_REBALANCE)", "pass"
+            )
         ),
         rules=frozenset({Rule.RESTORED}),
         scenario=ROLLING,

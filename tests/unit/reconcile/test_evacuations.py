@@ -6,12 +6,12 @@ from datetime import timedelta
 import pytest
 
 from leeward.errors import AwsUnavailableError
+from leeward.model.group import AZ_REBALANCE
 from leeward.model.termination import Cause, CauseKind, Outcome
 from leeward.model.well_known import ZONE_LABEL
 from leeward.model.zonal_shift import ShiftKind
 from leeward.reconcile.evacuations import EVENT
 from leeward.reconcile.reconciler import reconcile_once
-from leeward.reconcile.zone_balance import REBALANCE
 from tests.fakes.builders import CLUSTER, GROUP, an_instance, pausing
 from tests.state_machines.walker import Walker
 from tests.unit.reconcile.zones import (
@@ -125,10 +125,10 @@ def test_az_rebalance_is_suspended_while_the_zone_is_closed_and_resumed_when_its
     joins_at_once(system)
     evacuate(system)
     minutes_later(system)
-    assert system.groups.by_name[GROUP].suspended == (REBALANCE,)
+    assert system.groups.by_name[GROUP].suspended == (AZ_REBALANCE,)
     open_again(system)
     minutes_later(system)
-    assert system.groups.by_name[GROUP].suspended == (REBALANCE,)
+    assert system.groups.by_name[GROUP].suspended == (AZ_REBALANCE,)
     finish_terminations(system)
     minutes_later(system)
     assert system.groups.by_name[GROUP].suspended == ()
@@ -136,13 +136,13 @@ def test_az_rebalance_is_suspended_while_the_zone_is_closed_and_resumed_when_its
 
 
 def test_balancing_that_the_owner_has_suspended_stays_suspended():
-    system = a_system(groups=[replace(a_group_in((A, B)), suspended=(REBALANCE,))])
+    system = a_system(groups=[replace(a_group_in((A, B)), suspended=(AZ_REBALANCE,))])
     evacuate(system)
     minutes_later(system)
     open_again(system)
     minutes_later(system)
     assert system.group_changes.asked["resume"] == 0
-    assert system.groups.by_name[GROUP].suspended == (REBALANCE,)
+    assert system.groups.by_name[GROUP].suspended == (AZ_REBALANCE,)
 
 
 def test_balancing_stays_suspended_while_another_zone_is_shifted():
@@ -154,7 +154,7 @@ def test_balancing_stays_suspended_while_another_zone_is_shifted():
         system.claims.records[name] = replace(system.claims.records[name], causes=())
     system.recovery.arc.start(CLUSTER, "use1-az2", ShiftKind.MANUAL, system.clock.now())
     minutes_later(system)
-    assert system.groups.by_name[GROUP].suspended == (REBALANCE,)
+    assert system.groups.by_name[GROUP].suspended == (AZ_REBALANCE,)
 
 
 def test_a_zone_that_is_open_again_loses_no_further_node():
@@ -205,13 +205,13 @@ def test_while_the_shifts_cannot_be_read_no_node_is_claimed_and_no_balancing_res
     system.claims.records.clear()
     system.catalog.fail("zonal_shifts", AwsUnavailableError("no answer"))
     minutes_later(system)
-    assert system.groups.by_name[GROUP].suspended == (REBALANCE,)
+    assert system.groups.by_name[GROUP].suspended == (AZ_REBALANCE,)
     system.catalog.heal()
     minutes_later(system)
     assert system.groups.by_name[GROUP].suspended == ()
 
 
-@pytest.mark.parametrize(("runs", "kept"), [(True, (REBALANCE,)), (False, ())])
+@pytest.mark.parametrize(("runs", "kept"), [(True, (AZ_REBALANCE,)), (False, ())])
 def test_balancing_stays_suspended_for_an_upgrade_that_runs_and_not_for_one_that_has_died(runs, kept):
     system = a_system()
     evacuate(system)
@@ -229,14 +229,14 @@ def test_balancing_is_resumed_in_each_group_that_no_upgrade_works_on():
     system = a_system(groups=[a_group_in(ZONES), a_group_in(ZONES, name="web-b", members=members)])
     evacuate(system)
     minutes_later(system)
-    assert system.groups.by_name["web-b"].suspended == (REBALANCE,)
+    assert system.groups.by_name["web-b"].suspended == (AZ_REBALANCE,)
     system.upgrades.write(replace(OPEN_UPGRADE, group=GROUP, execution=f"{GROUP}-1", version=0))
     system.upgrade_executions.open.add(f"{GROUP}-1")
     open_again(system)
     system.claims.records.clear()
     minutes_later(system)
     assert {name: group.suspended for name, group in system.groups.by_name.items()} == {
-        GROUP: (REBALANCE,),
+        GROUP: (AZ_REBALANCE,),
         "web-b": (),
     }
     system.upgrade_executions.open.clear()

@@ -8,13 +8,12 @@ import pytest
 
 from leeward.errors import AwsUnavailableError, TerminalError, ThrottledError
 from leeward.isolation import in_turn
-from leeward.model.group import ScalingActivity
+from leeward.model.group import AZ_REBALANCE, ScalingActivity
 from leeward.model.maximum import RaisedMaximum
 from leeward.model.termination import Cause, CauseKind
 from leeward.model.zonal_shift import ShiftKind
 from leeward.policy.document import OnShift
 from leeward.reconcile.reconciler import reconcile_once
-from leeward.reconcile.zone_balance import REBALANCE
 from tests.fakes.builders import CLUSTER, GROUP, LAUNCHED, a_subject, pausing, policies
 from tests.unit.reconcile.test_prescale import (
     PRESCALE,
@@ -119,7 +118,7 @@ def test_killed_after_any_effect_it_launches_once_and_the_sizes_are_as_before(wh
             end_shift(system)
         until_settled(system)
         assert sizes(system) == before, number
-        assert REBALANCE not in system.groups.by_name[GROUP].suspended, number
+        assert AZ_REBALANCE not in system.groups.by_name[GROUP].suspended, number
         if not reached:
             break
     assert number > (6 if when == "begin" else 8)
@@ -128,23 +127,23 @@ def test_killed_after_any_effect_it_launches_once_and_the_sizes_are_as_before(wh
 def test_zones_are_not_balanced_while_the_capacity_ahead_makes_them_uneven():
     system = a_shifted_system()
     minutes_later(system)
-    assert REBALANCE in system.groups.by_name[GROUP].suspended
-    system.group_changes.resume(GROUP, REBALANCE)  # by its owner's deployment
+    assert AZ_REBALANCE in system.groups.by_name[GROUP].suspended
+    system.group_changes.resume(GROUP, AZ_REBALANCE)  # by its owner's deployment
     minutes_later(system)
-    assert REBALANCE in system.groups.by_name[GROUP].suspended
+    assert AZ_REBALANCE in system.groups.by_name[GROUP].suspended
     end_shift(system)
     minutes_later(system)
-    assert REBALANCE in system.groups.by_name[GROUP].suspended
+    assert AZ_REBALANCE in system.groups.by_name[GROUP].suspended
     until_settled(system)
-    assert REBALANCE not in system.groups.by_name[GROUP].suspended
+    assert AZ_REBALANCE not in system.groups.by_name[GROUP].suspended
 
 
 def test_balancing_that_the_owner_has_suspended_stays_suspended():
-    system = a_shifted_system(groups=[replace(a_group_in((A, B, C)), suspended=(REBALANCE,))])
+    system = a_shifted_system(groups=[replace(a_group_in((A, B, C)), suspended=(AZ_REBALANCE,))])
     minutes_later(system)
     end_shift(system)
     until_settled(system)
-    assert system.groups.by_name[GROUP].suspended == (REBALANCE,)
+    assert system.groups.by_name[GROUP].suspended == (AZ_REBALANCE,)
 
 
 def test_balancing_is_resumed_when_the_last_zone_is_open():
@@ -156,10 +155,10 @@ def test_balancing_is_resumed_when_the_last_zone_is_open():
     for _ in range(4):
         minutes_later(system)
         finish_terminations(system)
-    assert REBALANCE in system.groups.by_name[GROUP].suspended
+    assert AZ_REBALANCE in system.groups.by_name[GROUP].suspended
     open_again(system, C)
     until_settled(system)
-    assert REBALANCE not in system.groups.by_name[GROUP].suspended
+    assert AZ_REBALANCE not in system.groups.by_name[GROUP].suspended
     assert system.catalog.zone_record(CLUSTER).evacuations == ()
 
 
@@ -175,9 +174,9 @@ def test_an_evacuation_that_has_ended_leaves_balancing_suspended_while_there_is_
     end_shift(system)
     minutes_later(system)
     assert prescales(system)
-    assert REBALANCE in system.groups.by_name[GROUP].suspended
+    assert AZ_REBALANCE in system.groups.by_name[GROUP].suspended
     until_settled(system)
-    assert REBALANCE not in system.groups.by_name[GROUP].suspended
+    assert AZ_REBALANCE not in system.groups.by_name[GROUP].suspended
 
 
 def test_an_order_that_was_never_requested_is_moved_when_its_zone_is_closed():
@@ -307,7 +306,7 @@ def test_a_group_that_is_upgraded_holds_the_end_in_no_other_group():
         finish_terminations(system)
     assert {name: group.suspended for name, group in system.groups.by_name.items()} == {
         GROUP: (),
-        "web-b": (REBALANCE,),
+        "web-b": (AZ_REBALANCE,),
     }
     assert [group.desired for group in system.groups.by_name.values()] == [len(others), len(members) + 1]
     system.upgrade_executions.open.clear()
@@ -322,9 +321,9 @@ def test_a_drain_that_is_held_for_hours_does_not_keep_balancing_suspended_as_lon
     end_shift(system)
     minutes_later(system)
     minutes_later(system, 50)
-    assert REBALANCE in system.groups.by_name[GROUP].suspended
+    assert AZ_REBALANCE in system.groups.by_name[GROUP].suspended
     minutes_later(system, 10)
-    assert REBALANCE not in system.groups.by_name[GROUP].suspended
+    assert AZ_REBALANCE not in system.groups.by_name[GROUP].suspended
     assert prescales(system)
     until_settled(system)
 
@@ -341,7 +340,7 @@ def test_an_evacuation_waits_only_for_groups_that_capacity_ahead_makes_uneven():
     finish_terminations(system)
     open_again(system, C)
     minutes_later(system)
-    assert REBALANCE not in system.groups.by_name[GROUP].suspended
+    assert AZ_REBALANCE not in system.groups.by_name[GROUP].suspended
 
 
 def test_a_shift_that_comes_back_with_the_same_begin_launches_other_instances():
@@ -360,10 +359,10 @@ def test_a_shift_that_comes_back_with_the_same_begin_launches_other_instances():
         ([], False),  # its suspension of AZRebalance is still needed
         (sorted(second), True),
     ]
-    assert REBALANCE in system.groups.by_name[GROUP].suspended
+    assert AZ_REBALANCE in system.groups.by_name[GROUP].suspended
     end_shift(system)
     minutes_later(system)
-    assert REBALANCE in system.groups.by_name[GROUP].suspended
+    assert AZ_REBALANCE in system.groups.by_name[GROUP].suspended
     until_settled(system)
     assert sizes(system) == before
 
