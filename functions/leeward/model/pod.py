@@ -1,6 +1,6 @@
 """Pods, PodDisruptionBudgets and label selectors cut down to what decisions need."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
@@ -140,6 +140,14 @@ class Pod:
     def tolerates(self, key: str, value: str, effect: str) -> bool:
         """Return whether any toleration covers the taint."""
         return any(toleration.tolerates(key, value, effect) for toleration in self.tolerations)
+
+
+def pods_by_node(pods: Iterable[Pod]) -> dict[str, list[Pod]]:
+    """Return the pods by the name of their node, pending ones under an empty name."""
+    found: dict[str, list[Pod]] = {}
+    for pod in pods:
+        found.setdefault(pod.node, []).append(pod)
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

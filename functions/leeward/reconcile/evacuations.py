@@ -5,20 +5,19 @@ ordinary termination: a replacement in another zone first, then the drain, then 
 the groups stay. AZRebalance would launch into the closed zone; it is suspended, and resumed once the zone is open and
 the terminations of the evacuation have ended."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 
 from leeward.budgets.pdb_index import PdbIndex
 from leeward.cluster.facets import Known, known_or
 from leeward.cluster.state import ClusterState
 from leeward.evacuation.plan import EvacuationInputs, NodeVerdict, Standing, plan_evacuation
-from leeward.model.pod import Pod
+from leeward.model.pod import pods_by_node
 from leeward.model.termination import Cause, CauseKind, Status
 from leeward.model.zonal_shift import NOT_SHIFTED
 from leeward.model.zone_record import Evacuation, GroupSizes, ZoneRecord
 from leeward.placement.restrictions import by_claim
 from leeward.ports import Ports
-from leeward.ports.kubernetes import Kubernetes
 from leeward.reconcile.result import ReconcileResult
 from leeward.reconcile.zone_balance import balanced, resume, suspend, uneven
 from leeward.reconcile.zone_record import written
@@ -83,7 +82,7 @@ def _evacuate(
 def inputs_of(state: ClusterState, ports: Ports, instances: Iterable[str]) -> EvacuationInputs:
     """Read the pods, the volumes, the subnets of the selected groups, and the terminations of these instances."""
     kubernetes = ports.clusters.kubernetes(state.cluster)
-    pods = _pods_by_node(kubernetes)
+    pods = pods_by_node(kubernetes.pods())
     claimed = any(pod.claims for on_node in pods.values() for pod in on_node)
     shifts = known_or(state.shifts, NOT_SHIFTED)
     return EvacuationInputs(
@@ -96,13 +95,6 @@ def inputs_of(state: ClusterState, ports: Ports, instances: Iterable[str]) -> Ev
         budgets=PdbIndex(kubernetes.budgets()),
         now=ports.clock.now(),
     )
-
-
-def _pods_by_node(kubernetes: Kubernetes) -> Mapping[str, list[Pod]]:
-    found: dict[str, list[Pod]] = {}
-    for pod in kubernetes.pods():
-        found.setdefault(pod.node, []).append(pod)
-    return found
 
 
 def _claim(verdict: NodeVerdict, evacuation: Evacuation, inputs: EvacuationInputs, ports: Ports) -> list[str]:

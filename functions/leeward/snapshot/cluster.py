@@ -16,7 +16,7 @@ from leeward.model.instance import CapacityType
 from leeward.model.instance_type import InstanceType
 from leeward.model.launch import LaunchSettings
 from leeward.model.node import Node
-from leeward.model.pod import Pod, PodDisruptionBudget
+from leeward.model.pod import Pod, PodDisruptionBudget, pods_by_node
 from leeward.model.subnet import Subnet
 from leeward.scheduling.nodes import NodeSpec
 from leeward.scheduling.pods import PodSpec
@@ -60,10 +60,7 @@ class ClusterSnapshot(ClusterState):
     def __post_init__(self) -> None:
         """Build the indices once, pods by node and nodes by name beside those of the cluster's state."""
         ClusterState.__post_init__(self)  # super() without arguments fails in a class with slots
-        pods_on: dict[str, list[Pod]] = {}
-        for pod in self.pods:
-            pods_on.setdefault(pod.node, []).append(pod)
-        object.__setattr__(self, "_pods_on", pods_on)
+        object.__setattr__(self, "_pods_on", pods_by_node(self.pods))
         object.__setattr__(self, "_node_named", {node.name: node for node in self.nodes})
 
     @property

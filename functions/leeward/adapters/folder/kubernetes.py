@@ -14,7 +14,7 @@ from leeward.errors import NotInSnapshotError
 from leeward.model.attachment import VolumeAttachment, claims_of
 from leeward.model.deployment import Deployment, deployment_named_by
 from leeward.model.node import Node
-from leeward.model.pod import Pod, PodDisruptionBudget
+from leeward.model.pod import Pod, PodDisruptionBudget, pods_by_node
 from leeward.placement.cni import DAEMON_SET
 from leeward.policy.document import ClusterPolicies
 from leeward.ports.kubernetes import Listed
@@ -153,10 +153,7 @@ class FolderKubernetes(Refusing):
 
     @cached_property
     def _pods_by_node(self) -> Mapping[str, Sequence[Pod]]:
-        found: dict[str, list[Pod]] = {}
-        for pod in self._pods:
-            found.setdefault(pod.node, []).append(pod)
-        return found
+        return pods_by_node(self._pods)
 
     @cached_property
     def _pods_of(self) -> Counter[tuple[str, str | None]]:
