@@ -114,6 +114,15 @@ class ClusterState:
         """Return the policy of the node's group, None for a node of no selected group."""
         return self.policy_of(self.group_of(node))
 
+    def interruption_policy_of(self, group: Group | None) -> NodePolicy | None:
+        """Return the policy by which interruptions of the group are handled now; None where they are not: no policy
+        selects it, or the handling is switched off or paused (docs/features.md, K16).
+        """
+        policy = self.policy_of(group)
+        if group is None or policy is None or self.policies.pauses.everything(group.name):
+            return None
+        return policy if policy.interruption.enabled and self.policies.settings.interruption else None
+
     def zone_of(self, node: Node) -> str:
         """Return the node's zone from its label, else from its instance; empty if neither has one."""
         instance = self.instance_of(node)

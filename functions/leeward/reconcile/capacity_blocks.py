@@ -36,10 +36,8 @@ def drain_capacity_blocks(state: ClusterState, ports: Ports, result: ReconcileRe
 def _is_due(instance: str, block: CapacityBlock, state: ClusterState, ports: Ports) -> bool:
     """Return whether its drain should have begun, and no open record knows of that."""
     group = state.group_of_instance(instance)
-    policy = state.policy_of(group)
-    if group is None or policy is None or not policy.interruption.enabled or not state.policies.settings.interruption:
-        return False
-    if state.policies.pauses.everything(group.name):
+    policy = state.interruption_policy_of(group)
+    if group is None or policy is None:
         return False
     now = ports.clock.now()
     listed = next((member for member in group.instances if member.id == instance), None)

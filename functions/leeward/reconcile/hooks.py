@@ -64,11 +64,8 @@ def our_hooks(transition: str, state: ClusterState, group: Group, ports: Ports) 
 
 
 def handling_is_off(state: ClusterState, group: Group) -> bool:
-    """Return whether interruption handling is off (docs/features.md, K16): hooks of ours are answered at once there."""
-    if state.policies.pauses.everything(group.name):
-        return True
-    settings, policy = state.policies.settings, state.policy_of(group)
-    return not settings.interruption or policy is None or not policy.interruption.enabled
+    """Return whether interruption handling is off: hooks of ours are answered at once there."""
+    return state.interruption_policy_of(group) is None
 
 
 def answer(

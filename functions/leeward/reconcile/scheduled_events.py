@@ -19,7 +19,7 @@ from leeward.termination.execution import start, subject_of
 
 def claim_scheduled_events(state: ClusterState, ports: Ports, result: ReconcileResult) -> None:
     """Claim the instances and start what is near; maintenance far ahead is started when the budgets allow it."""
-    if not any(_policy(group.name, state) for group in state.selected):
+    if not any(state.interruption_policy_of(group) for group in state.selected):
         return
     events = {
         name: due
@@ -37,22 +37,8 @@ def claim_scheduled_events(state: ClusterState, ports: Ports, result: ReconcileR
                     result.restarted += _claim(event, instance, state, ports)
 
 
-def _policy(group: str | None, state: ClusterState) -> NodePolicy | None:
-    """Return the policy by which interruptions of the group are handled now, None if they are not."""
-    known = state.groups.get(group) if group is not None else None
-    policy = state.policy_of(known)
-    if policy is None or known is None or not policy.interruption.enabled or not state.policies.settings.interruption:
-        return None
-    return None if state.policies.pauses.everything(known.name) else policy
-
-
-def _policy_of(instance: str, state: ClusterState) -> NodePolicy | None:
-    group = state.group_of_instance(instance)
-    return _policy(group.name, state) if group is not None else None
-
-
 def _is_due(event: ScheduledEvent, state: ClusterState, ports: Ports) -> bool:
-    policy = _policy_of(event.instance, state)
+    policy = state.interruption_policy_of(state.group_of_instance(event.instance))
     if policy is None or event.over or event.starts is None:
         return False
     now = ports.clock.now()
@@ -72,10 +58,10 @@ def _is_known(event: ScheduledEvent, record: TerminationRecord | None) -> bool:
 
 def _claim(event: ScheduledEvent, instance: Instance, state: ClusterState, ports: Ports) -> list[str]:
     """Return the instance if its termination is under way now. Idempotent: the cause is named by event and date."""
-    now, policy = ports.clock.now(), _policy_of(event.instance, state)
+    now, group = ports.clock.now(), state.group_of_instance(event.instance)
+    policy = state.interruption_policy_of(group)
     if policy is None or event.starts is None:
         return []
-    group = state.group_of_instance(event.instance)
     cause = Cause(
         id=f"{event.id}#from-{event.starts:%Y%m%dT%H%M%S}#{event.instance}",
         kind=CauseKind.SCHEDULED_CHANGE,
