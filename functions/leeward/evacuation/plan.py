@@ -100,7 +100,7 @@ def _verdict(inputs: EvacuationInputs, zone: str, node: Node, group: Group | Non
     reason, pods = _why_held(inputs, zone, node, group, policy)
     if reason:
         return replace(base, reason=reason, pods=pods)
-    balances = "AZRebalance of its group could not be suspended yet" * (group.name in inputs.balancing)
+    balances = "AZRebalance of its group could not be suspended yet" if group.name in inputs.balancing else ""
     waits = state.policies.pauses.voluntary(group.name) or balances or _why_not_yet(record, inputs.now)
     if waits:
         return replace(base, standing=Standing.WAITS, reason=waits)
@@ -144,7 +144,9 @@ def _why_not_yet(record: TerminationRecord | None, now: datetime) -> str:
     if record is None or record.outcome is not Outcome.RETURNED_TO_SERVICE:
         return ""
     again = record.times.get("closed", now) + TRIED_AGAIN
-    return f"{record.failure or 'it was returned to service'}; tried again at {format_instant(again)}" * (now < again)
+    if now >= again:
+        return ""
+    return f"{record.failure or 'it was returned to service'}; tried again at {format_instant(again)}"
 
 
 def _within_budgets(inputs: EvacuationInputs, zone: str, verdict: NodeVerdict, going: Collection[str]) -> NodeVerdict:

@@ -13,16 +13,15 @@ from enum import StrEnum
 from leeward.cluster.facets import known_or
 from leeward.cluster.state import ClusterState
 from leeward.disruption.do_not_disrupt import why_node_stays
-from leeward.model.group import Group
+from leeward.model.group import IN_SERVICE, Group
 from leeward.model.node import Node
 from leeward.model.node_condition import NodeCondition
 from leeward.model.node_owners import disruption_taint_of, foreign
-from leeward.policy.document import NodePolicy, RepairPolicy
-from leeward.policy.repair_conditions import RepairAction, rule_for
+from leeward.policy.document import NodePolicy
+from leeward.policy.repair import RepairAction, RepairPolicy, rule_for
 from leeward.reconcile.circuit_breaker import CircuitBreaker
 from leeward.reconcile.managed_repair import left_to_eks, rules_of
 
-IN_SERVICE = "InService"
 LEFT_BEHIND = timedelta(minutes=5)  # the cloud controller removes Nodes of dead instances, usually within a minute
 
 

@@ -17,7 +17,6 @@ from leeward.model.node import Node
 from leeward.model.reboot import BACK_WITHIN, MOST_A_DAY, Reboot, RebootBy, reboots_of_a_day
 from leeward.model.termination import Cause, CauseKind, TerminationRecord
 from leeward.ports import Ports
-from leeward.ports.kubernetes import Kubernetes
 from leeward.termination import decisions
 from leeward.termination.ec2_reboot import Wait, next_step
 from leeward.termination.eviction import plan_now
@@ -171,11 +170,10 @@ def _wait(run: Run, now: datetime, since: datetime, why: str) -> Run:
 def _replace(run: Run, record: TerminationRecord, node: Node, why: str, ports: Ports) -> Run:
     """Join a cause that ends the instance; a repeat of the step finds it in the record. The node stays tainted."""
     now = ports.clock.now()
-    cause = Cause(
-        id=f"not-rebooted#{record.instance}#{record.attempt}", kind=CauseKind.UNHEALTHY, at=now, reason=f"{why}"
-    )
+    cause_id = f"not-rebooted#{record.instance}#{record.attempt}"
+    cause = Cause(id=cause_id, kind=CauseKind.UNHEALTHY, at=now, reason=why)
     joined = ports.claims.claim(record.subject, cause, now)
-    kubernetes: Kubernetes = ports.clusters.kubernetes(record.subject.cluster)
+    kubernetes = ports.clusters.kubernetes(record.subject.cluster)
     message = f"Leeward will replace this node instead of rebooting it: {why}"
     kubernetes.event(node, reason="RebootFailed", message=message, warning=True, now=now)
     return replace(run, version=joined.version, next=Next.REPLACE, why=why[:500])
