@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import cache, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import quote
 
@@ -68,7 +68,6 @@ class ClusterApi(WorkloadApi):
     ) -> None:
         super().__init__(client)
         self._event_lost = event_lost
-        self._pod_annotations = cache(partial(_pod_annotations, event_lost))  # one for all copies
         self._daemon_sets = daemon_sets or KnownDaemonSets(client.now)
         self._no_events_until: datetime | None = None
 
@@ -82,7 +81,7 @@ class ClusterApi(WorkloadApi):
 
     def node(self, name: str) -> Node | None:
         """Read one node, fresh."""
-        answer = self._get("nodes", _node_path(name))
+        answer = self._get("nodes", bodies.node_path(name))
         return None if answer is None else Node.from_json(answer)
 
     def pods_on(self, node: str, *, cached: bool = False) -> Sequence[Pod]:
@@ -183,7 +182,7 @@ class ClusterApi(WorkloadApi):
 
     def evict(self, pod: Pod, grace_seconds: int | None = None) -> None:
         """Evict by the Eviction API; gone or replaced counts as done. Raises EvictionRefusedError."""
-        body, path = bodies.eviction(pod, grace_seconds), f"{_pod_path(pod)}/eviction"
+        body, path = bodies.eviction(pod, grace_seconds), f"{bodies.pod_path(pod)}/eviction"
         self._send_away(pod, _asked_once("create", "pods/eviction", "POST", path, body))
 
     def delete_pod(self, pod: Pod, grace_seconds: int | None = None) -> None:
@@ -191,16 +190,22 @@ class ClusterApi(WorkloadApi):
         webhooks and policies may refuse a deletion as well.
         """
         body = bodies.deletion(pod.uid, grace_seconds)
-        self._send_away(pod, _asked_once("delete", "pods", "DELETE", _pod_path(pod), body))
+        self._send_away(pod, _asked_once("delete", "pods", "DELETE", bodies.pod_path(pod), body))
 
     def annotate_pods(self, pods: Sequence[Pod], annotations: Mapping[str, str | None]) -> Callable[[], None]:
         """Patch the pods in the background; the returned function waits for it."""
-        return self._pod_annotations().write(self._client, pods, annotations)
+        return self._pod_annotations.write(self._client, pods, annotations)
+
+    @cached_property
+    def _pod_annotations(self) -> PodAnnotations:
+        from leeward.adapters.kubernetes.pod_annotations import PodAnnotations  # late: few drains annotate
+
+        return PodAnnotations(self._event_lost)
 
     def delete_node(self, node: Node) -> None:
         """Remove the Node object; gone or replaced counts as done."""
         body = bodies.deletion(node.uid)
-        request = Request(verb="delete", resource="nodes", path=_node_path(node.name), method="DELETE", body=body)
+        request = Request(verb="delete", resource="nodes", path=bodies.node_path(node.name), method="DELETE", body=body)
         answer = self._remove(request, lambda: self._node_is_gone(node), CONFLICTS)
         if answer is not None:
             raise as_error(answer, request, self._client.cluster)
@@ -235,7 +240,7 @@ class ClusterApi(WorkloadApi):
             request = Request(
                 verb="patch",
                 resource="nodes",
-                path=_node_path(node.name),
+                path=bodies.node_path(node.name),
                 method="PATCH",
                 body=bodies.node_patch(current, wanted),
                 content_type=MERGE_PATCH,
@@ -273,7 +278,7 @@ class ClusterApi(WorkloadApi):
         return None if answer.ok or answer.status == 404 else answer
 
     def _pod_is_gone(self, pod: Pod) -> bool:
-        raw = self._get("pods", _pod_path(pod))
+        raw = self._get("pods", bodies.pod_path(pod))
         return raw is None or raw["metadata"].get("uid") != pod.uid
 
     def _node_is_gone(self, node: Node) -> bool:
@@ -288,20 +293,6 @@ def _asked_once(verb: str, resource: str, method: str, path: str, body: Mapping[
     )
 
 
-def _node_path(name: str) -> str:
-    return f"/api/v1/nodes/{quote(name, safe='')}"
-
-
-def _pod_path(pod: Pod) -> str:
-    return f"/api/v1/namespaces/{quote(pod.namespace, safe='')}/pods/{quote(pod.name, safe='')}"
-
-
 def _key(raw: Mapping[str, Any]) -> str:
     meta = raw["metadata"]
     return f"{meta.get('namespace', 'default')}/{meta['name']}"
-
-
-def _pod_annotations(lost: Callable[[str], None]) -> PodAnnotations:
-    from leeward.adapters.kubernetes.pod_annotations import PodAnnotations  # late: few drains annotate
-
-    return PodAnnotations(lost)

@@ -1,9 +1,10 @@
-"""Objects that Leeward writes: patches, evictions, deletions and Events. Calls nothing."""
+"""Objects that Leeward writes (patches, evictions, deletions and Events) and their paths. Calls nothing."""
 
 import hashlib
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
+from urllib.parse import quote
 
 from leeward.model.node import Node, Taint
 from leeward.model.pod import Pod
@@ -104,3 +105,13 @@ def event_name(about: Node | Pod, reason: str, now: datetime) -> str:
 def _taint(taint: Taint) -> dict[str, str]:
     raw = {"key": taint.key, "value": taint.value, "effect": taint.effect, "timeAdded": taint.added}
     return {name: value for name, value in raw.items() if value}
+
+
+def node_path(name: str) -> str:
+    """Return the path of a Node."""
+    return f"/api/v1/nodes/{quote(name, safe='')}"
+
+
+def pod_path(pod: Pod) -> str:
+    """Return the path of a pod."""
+    return f"/api/v1/namespaces/{quote(pod.namespace, safe='')}/pods/{quote(pod.name, safe='')}"

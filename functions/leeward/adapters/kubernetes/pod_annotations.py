@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from leeward.adapters.kubernetes import bodies
 from leeward.adapters.kubernetes.answers import Request
@@ -68,7 +67,7 @@ def _failure(client: ClusterClient, pod: Pod, annotations: Mapping[str, str | No
     request = Request(
         verb="patch",
         resource="pods/status",
-        path=f"/api/v1/namespaces/{quote(pod.namespace, safe='')}/pods/{quote(pod.name, safe='')}/status",
+        path=f"{bodies.pod_path(pod)}/status",
         method="PATCH",
         body=bodies.pod_annotations(pod, annotations),
         content_type=MERGE_PATCH,
