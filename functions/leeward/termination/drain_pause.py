@@ -11,7 +11,7 @@ from leeward.model.deadlines import detach_deadline
 from leeward.model.termination import CauseKind, TerminationRecord
 from leeward.model.times import format_instant, parse_instant
 from leeward.ports.clock import Clock
-from leeward.termination import deadlines, decisions
+from leeward.termination import deadlines, decisions, heartbeat_times
 from leeward.termination.instance_state import InstanceState
 from leeward.termination.run import Next, Run
 
@@ -58,4 +58,4 @@ def pause_drain(
 def next_heartbeats(situation: InstanceState, now: datetime) -> list[datetime]:
     """Return when the hooks of ours that hold the instance need their next heartbeats."""
     hooks = situation.our_hooks if situation.held else ()
-    return decisions.next_heartbeats(hooks, situation.record, situation.policy.interruption.heartbeat, now)
+    return heartbeat_times.next_heartbeats(hooks, situation.record, situation.policy.interruption.heartbeat, now)

@@ -12,7 +12,7 @@ from leeward.model.group import LifecycleHook
 from leeward.model.termination import TerminationRecord
 from leeward.policy.document import NodePolicy
 from leeward.ports import Ports
-from leeward.termination import decisions
+from leeward.termination import heartbeat_times
 from leeward.termination.freshness import Need
 from leeward.termination.instance_state import UNSELECTED, InstanceState, read, survey
 from leeward.termination.run import Run
@@ -40,14 +40,14 @@ def keep_waiting(
     policy: NodePolicy | None,
     ports: Ports,
     ahead: timedelta,
-    unattended: timedelta = decisions.UNATTENDED,
+    unattended: timedelta = heartbeat_times.UNATTENDED,
 ) -> TerminationRecord:
     """Heartbeat these hooks of an instance that is known to be held; without a policy the defaults apply. `ahead`,
-    `unattended`: as `decisions.heartbeats_due` takes them.
+    `unattended`: as `heartbeat_times.heartbeats_due` takes them.
     """
     now = ports.clock.now()
     settings = (policy or UNSELECTED).interruption.heartbeat
-    due = decisions.heartbeats_due(hooks, record, settings, now, ahead, unattended)
+    due = heartbeat_times.heartbeats_due(hooks, record, settings, now, ahead, unattended)
     sent = {
         hook.name: now for hook in due if ports.groups.heartbeat(group=group, hook=hook.name, instance=record.instance)
     }

@@ -93,7 +93,7 @@ def _removes_too_early(shop: Workshop) -> None:
 
 
 def _no_heartbeat(shop: Workshop) -> None:
-    shop.replace(f"{VERDICT}.heartbeats_due", lambda *_: ())
+    shop.replace("leeward.termination.heartbeat_times.heartbeats_due", lambda *_: ())
 
 
 def _every_hook_is_ours(shop: Workshop) -> None:

@@ -56,7 +56,7 @@ OF_PERIODS = (
         story="heartbeats at half of the time-out, however long the step or the minute until the next look may last",
         edits=(
             edit(
-                "leeward.termination.decisions.heartbeats_due",
+                "leeward.termination.heartbeat_times.heartbeats_due",
                 "or _ends(hook, record, now) <= now + unattended",
                 "",
             ),
@@ -118,7 +118,7 @@ OF_PERIODS = (
         story="starts the clock of heartbeat.until with the first cause of the record",
         edits=(
             edit(
-                "leeward.termination.decisions._next_heartbeat",
+                "leeward.termination.heartbeat_times._next_heartbeat",
                 "since = held_since(record, hook)",
                 "since = min(cause.at for cause in record.all_causes)",
             ),

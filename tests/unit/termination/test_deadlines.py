@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from leeward.model.deadlines import detach_deadline, known_deadline
 from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
 from leeward.policy.document import DrainPolicy, Heartbeat
-from leeward.termination import decisions
+from leeward.termination import decisions, heartbeat_times
 from leeward.termination.deadlines import drain_end, out_of_time, release_at
 from tests.fakes.builders import a_subject, our_hook
 from tests.fakes.clock import START as NOW
@@ -103,10 +103,10 @@ def test_the_time_out_of_our_hook_is_counted_from_its_own_cause():
     own = Cause(id="token", kind=CauseKind.ASG_TERMINATE, at=NOW, hook=hook.name, hook_ours=True)
     record = a_record(announced, own)
     later = {minutes: NOW + minutes * MINUTE for minutes in (2, 3, 10)}
-    assert decisions.heartbeats_due([hook], record, heartbeat, later[2], timedelta()) == ()
-    assert decisions.heartbeats_due([hook], record, heartbeat, later[3], timedelta()) == (hook,)
-    assert decisions.heartbeats_due([hook], record, heartbeat, later[10], timedelta()) == ()
-    assert decisions.next_heartbeats([hook], record, heartbeat, later[10]) == []
+    assert heartbeat_times.heartbeats_due([hook], record, heartbeat, later[2], timedelta()) == ()
+    assert heartbeat_times.heartbeats_due([hook], record, heartbeat, later[3], timedelta()) == (hook,)
+    assert heartbeat_times.heartbeats_due([hook], record, heartbeat, later[10], timedelta()) == ()
+    assert heartbeat_times.next_heartbeats([hook], record, heartbeat, later[10]) == []
 
 
 @pytest.mark.parametrize(
@@ -117,23 +117,23 @@ def test_a_hook_that_ends_before_the_next_chance_is_heartbeaten_before_half_of_i
     hook = our_hook(heartbeat_timeout=seconds)
     record = a_record(Cause(id="token", kind=CauseKind.ASG_TERMINATE, at=NOW, hook=hook.name, hook_ours=True))
     now = NOW + timedelta(seconds=passed)
-    assert len(decisions.heartbeats_due([hook], record, Heartbeat(), now, timedelta())) == due
+    assert len(heartbeat_times.heartbeats_due([hook], record, Heartbeat(), now, timedelta())) == due
 
 
 def test_a_hook_without_an_event_is_heartbeaten_at_once_and_counts_from_then():
     hook, heartbeat = our_hook(), Heartbeat(until=10 * MINUTE)
     record = a_record(Cause(id="health", kind=CauseKind.SCHEDULED_CHANGE, at=NOW - timedelta(days=3)))
-    assert decisions.heartbeats_due([hook], record, heartbeat, NOW, timedelta()) == (hook,)
+    assert heartbeat_times.heartbeats_due([hook], record, heartbeat, NOW, timedelta()) == (hook,)
     beaten = a_record(*record.causes, times={"held": NOW}, heartbeats={hook.name: NOW})
-    assert decisions.heartbeats_due([hook], beaten, heartbeat, NOW + MINUTE, timedelta()) == ()
-    assert decisions.heartbeats_due([hook], beaten, heartbeat, NOW + 9 * MINUTE, timedelta()) == (hook,)
-    assert decisions.heartbeats_due([hook], beaten, heartbeat, NOW + 10 * MINUTE, timedelta()) == ()
+    assert heartbeat_times.heartbeats_due([hook], beaten, heartbeat, NOW + MINUTE, timedelta()) == ()
+    assert heartbeat_times.heartbeats_due([hook], beaten, heartbeat, NOW + 9 * MINUTE, timedelta()) == (hook,)
+    assert heartbeat_times.heartbeats_due([hook], beaten, heartbeat, NOW + 10 * MINUTE, timedelta()) == ()
 
 
 @given(st.integers(1, 7200), st.none() | st.integers(30, 3600))
 def test_an_interval_is_never_more_than_half_of_the_hooks_time_out(timeout, interval):
     heartbeat = Heartbeat(interval=None if interval is None else timedelta(seconds=interval))
-    found = decisions.heartbeat_interval(heartbeat, our_hook(heartbeat_timeout=timeout)).total_seconds()
+    found = heartbeat_times.heartbeat_interval(heartbeat, our_hook(heartbeat_timeout=timeout)).total_seconds()
     half = max(timeout / 2, 1)
     assert found == (half if interval is None else min(half, interval))
 
