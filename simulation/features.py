@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from leeward.policy.document import Budget, ClusterPolicies, DrainPolicy, NodePolicy, OnAlarm, OnShift, Window
-from leeward.policy.repair_conditions import RepairAction, RepairCondition
+from leeward.policy.repair import RepairAction, RepairCondition
 from simulation.fault_rates import Faults
 from simulation.fleets import REGION, Fleet, GroupPlan, HookPlan
 

@@ -15,8 +15,9 @@ from leeward.cli.first_policy import FirstPolicyFacts, first_policy
 from leeward.model.group import LifecycleHook
 from leeward.model.instance import CapacityType
 from leeward.model.pod import PodDisruptionBudget
-from leeward.policy.document import NO_DISRUPTION, NO_REPAIR
+from leeward.policy.document import NO_DISRUPTION
 from leeward.policy.parse import parse_documents
+from leeward.policy.repair import NO_REPAIR
 from tests.cli.command import SMALL
 from tests.fakes.builders import CLUSTER, a_group, a_node, an_instance
 from tests.fakes.system import FakeSystem

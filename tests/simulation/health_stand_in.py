@@ -2,7 +2,8 @@
 
 from datetime import timedelta
 
-from leeward.policy.document import ClusterPolicies, ClusterSettings, DrainPolicy, NodePolicy, RepairPolicy, Selector
+from leeward.policy.document import ClusterPolicies, ClusterSettings, DrainPolicy, NodePolicy, Selector
+from leeward.policy.repair import RepairPolicy
 from simulation.fault_rates import Faults
 from simulation.world import World
 from tests.fakes.builders import pausing

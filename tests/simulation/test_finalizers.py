@@ -3,7 +3,7 @@
 import pytest
 
 from leeward.model import well_known
-from leeward.policy.document import RepairPolicy
+from leeward.policy.repair import RepairPolicy
 from local.cluster.objects import is_deleting
 from simulation.fault_rates import Faults
 from simulation.owners import set_desired

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.policy.document import RepairPolicy
+from leeward.policy.repair import RepairPolicy
 from simulation.fault_rates import Faults
 from tests.simulation.fleet_stand_in import GroupPlan
 from tests.simulation.health_stand_in import BEGIN, GROUP, MINUTE, Clinic, paused, written

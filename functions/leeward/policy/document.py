@@ -9,7 +9,7 @@ from enum import StrEnum
 from math import ceil
 
 from leeward.model.pause import NOT_PAUSED, Pauses
-from leeward.policy.repair_conditions import DEFAULT_CONDITIONS, RepairCondition
+from leeward.policy.repair import DEFAULT_REPAIR, RepairPolicy
 
 SHORTEST_TIMEOUT = 300  # seconds: the drain heartbeats at half of it; a lost event costs a reconciler run, not the pods
 MOST_TIMEOUTS = 100  # Auto Scaling ends a hook after so many time-outs, and after 48 hours
@@ -199,25 +199,6 @@ NO_DISRUPTION = DisruptionPolicy(present=False, consolidation_policy="Never", dr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RepairPolicy:
-    """Repair of unhealthy nodes. `enabled`: False where the document has no such section; `max_unhealthy`: nodes, or
-    percent of the nodes, of the zone and of the cluster; `conditions`: the first that matches
-    counts.
-    """
-
-    enabled: bool = True
-    not_ready_after: timedelta = timedelta(minutes=30)
-    impaired_after: timedelta = timedelta(minutes=2)
-    max_unhealthy: int = 20
-    max_unhealthy_percent: bool = True
-    conditions: tuple[RepairCondition, ...] = DEFAULT_CONDITIONS
-    imports_from_eks: bool = False  # nodeRepairConfig: import; overrides and threshold of a managed group
-
-
-NO_REPAIR = RepairPolicy(enabled=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TemplatePolicy:
     """Source of a node template's labels and taints when both sources name a key."""
 
@@ -247,7 +228,7 @@ class NodePolicy:
     node: DesiredNode = DesiredNode()
     disruption: DisruptionPolicy = DisruptionPolicy()
     finalizer: bool = False
-    repair: RepairPolicy = RepairPolicy()
+    repair: RepairPolicy = DEFAULT_REPAIR
     cni: Mapping[str, str] = field(default_factory=dict)
     template: TemplatePolicy = TemplatePolicy()
     on_shift: OnShift = OnShift.HOLD

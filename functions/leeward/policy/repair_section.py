@@ -1,9 +1,8 @@
 """Keys of `spec.repair`: when a node is unhealthy, what is done about it, and the circuit breaker."""
 
 from leeward.policy.disruption_section import COUNT_OR_SHARE, count_or_share
-from leeward.policy.document import NO_REPAIR, RepairPolicy
 from leeward.policy.fields import Section
-from leeward.policy.repair_conditions import DEFAULT_CONDITIONS, RepairAction, RepairCondition
+from leeward.policy.repair import DEFAULT_CONDITIONS, NO_REPAIR, RepairAction, RepairCondition, RepairPolicy
 
 STATUSES = ("True", "False", "Unknown")
 READY_IS_ELSEWHERE = "a condition other than Ready, which notReadyAfter is about"

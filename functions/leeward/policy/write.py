@@ -15,7 +15,6 @@ from leeward.policy.document import (
     DesiredTaint,
     DisruptionPolicy,
     NodePolicy,
-    RepairPolicy,
     Requirement,
     Selector,
     Webhook,
@@ -25,7 +24,7 @@ from leeward.policy.document import (
 from leeward.policy.durations import format_duration, format_spread
 from leeward.policy.fields import NEVER
 from leeward.policy.parse import API_VERSION, CLUSTER_SETTINGS, NODE_POLICY
-from leeward.policy.repair_conditions import RepairCondition
+from leeward.policy.repair import RepairCondition, RepairPolicy
 
 LARGEST = 8_192  # bytes; a Systems Manager parameter of the advanced tier holds no more (4,096 in the standard tier)
 OPT_IN = ("disruption", "repair")  # sections that act by being there, empty ones too

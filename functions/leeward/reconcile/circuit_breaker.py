@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from leeward.cluster.facets import known_or
 from leeward.cluster.state import ClusterState
 from leeward.model.node import Node
-from leeward.policy.document import RepairPolicy
-from leeward.policy.repair_conditions import rule_for
+from leeward.policy.repair import RepairPolicy, rule_for
 from leeward.reconcile.managed_repair import conditions_of
 
 MIN_NODES_FOR_ZONE_OUTAGE = 2  # in a zone with one node, an outage cannot be distinguished from a broken node

@@ -12,8 +12,8 @@ from leeward.cluster.facets import Known
 from leeward.cluster.state import ClusterState
 from leeward.model.group import Group
 from leeward.model.node_repair import NodeRepair
-from leeward.policy.document import NodePolicy, RepairPolicy
-from leeward.policy.repair_conditions import DEFAULT_CONDITIONS, RepairAction, RepairCondition
+from leeward.policy.document import NodePolicy
+from leeward.policy.repair import DEFAULT_CONDITIONS, RepairAction, RepairCondition, RepairPolicy
 
 ACTIONS = {"Replace": RepairAction.REPLACE, "Reboot": RepairAction.REBOOT, "NoAction": RepairAction.NONE}
 

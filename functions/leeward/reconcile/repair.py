@@ -15,7 +15,7 @@ from leeward.model.node import Node
 from leeward.model.node_repair import NodeRepair
 from leeward.model.reboot import MOST_A_DAY, Reboot, RebootBy, reboots_of_a_day
 from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
-from leeward.policy.document import RepairPolicy
+from leeward.policy.repair import RepairPolicy
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.records import Claims

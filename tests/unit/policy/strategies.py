@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from leeward.policy.document import (
     NO_DISRUPTION,
-    NO_REPAIR,
     Budget,
     Canary,
     ClusterSettings,
@@ -21,7 +20,6 @@ from leeward.policy.document import (
     OnAlarm,
     Reason,
     Rebalance,
-    RepairPolicy,
     Requirement,
     Selector,
     TemplatePolicy,
@@ -30,7 +28,7 @@ from leeward.policy.document import (
     WebhookFormat,
     Window,
 )
-from leeward.policy.repair_conditions import RepairAction, RepairCondition
+from leeward.policy.repair import NO_REPAIR, RepairAction, RepairCondition, RepairPolicy
 from leeward.policy.sections import CNI_VARIABLES
 
 texts = st.text(min_size=1, max_size=8)

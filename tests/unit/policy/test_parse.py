@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from leeward.errors import InvalidPolicyError
 from leeward.policy.document import (
     NO_DISRUPTION,
-    NO_REPAIR,
     Budget,
     Canary,
     ClusterPolicies,
@@ -18,13 +17,12 @@ from leeward.policy.document import (
     NodePolicy,
     OnAlarm,
     Rebalance,
-    RepairPolicy,
     Requirement,
     Selector,
     Webhook,
     Window,
 )
-from leeward.policy.repair_conditions import RepairAction, RepairCondition
+from leeward.policy.repair import NO_REPAIR, RepairAction, RepairCondition, RepairPolicy
 from leeward.policy.write import canonical, to_json
 from tests.unit.policy.documents import API, a_policy, parse, parse_one, some_settings
 from tests.unit.policy.strategies import node_policies

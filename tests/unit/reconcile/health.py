@@ -10,7 +10,8 @@ from leeward.model.group import Group, GroupInstance
 from leeward.model.impairment import Impairment
 from leeward.model.instance import CapacityType, Instance
 from leeward.model.node import Node
-from leeward.policy.document import ClusterPolicies, ClusterSettings, NodePolicy, RepairPolicy, Selector
+from leeward.policy.document import ClusterPolicies, ClusterSettings, NodePolicy, Selector
+from leeward.policy.repair import RepairPolicy
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 ZONES = ("us-east-1a", "us-east-1b", "us-east-1c")

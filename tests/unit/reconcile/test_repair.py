@@ -11,8 +11,7 @@ from leeward.model.node_condition import NodeCondition
 from leeward.model.reboot import Reboot, RebootBy
 from leeward.model.termination import Cause, CauseKind, Outcome, Status
 from leeward.model.well_known import ZONE_LABEL
-from leeward.policy.document import RepairPolicy
-from leeward.policy.repair_conditions import RepairAction, RepairCondition
+from leeward.policy.repair import RepairAction, RepairCondition, RepairPolicy
 from leeward.reconcile.reconciler import reconcile_once
 from tests.fakes.builders import GROUP, a_group, a_node, a_policy, a_subject, an_instance, policies
 from tests.fakes.clock import START

@@ -9,8 +9,8 @@ from leeward.cluster.facets import Known, Unavailable
 from leeward.model.group import Group
 from leeward.model.node import Taint
 from leeward.model.node_condition import NodeCondition
-from leeward.policy.document import NodePolicy, RepairPolicy, Selector
-from leeward.policy.repair_conditions import RepairAction, RepairCondition
+from leeward.policy.document import NodePolicy, Selector
+from leeward.policy.repair import RepairAction, RepairCondition, RepairPolicy
 from leeward.reconcile.unhealthy_nodes import Act, verdicts
 from tests.fakes.builders import pausing, shifted
 from tests.unit.reconcile.health import NOON, ZONES, a_cluster, a_group, a_node, a_state, impaired, minutes, policies

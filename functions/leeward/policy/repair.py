@@ -1,4 +1,4 @@
-"""Conditions by which `spec.repair` recognizes an unhealthy node that is Ready, and what each leads to.
+"""Shape of `spec.repair`, and the conditions by which it recognizes an unhealthy node that is Ready.
 
 The defaults are EKS' node auto repair's: type, wait and action (EKS user guide, "Detect node health issues and enable
 automatic node repair"). EKS reboots for some reasons of AcceleratedHardwareReady; the default replaces for all."""
@@ -46,6 +46,24 @@ DEFAULT_CONDITIONS = (
     RepairCondition(type="ContainerRuntimeReady"),
     RepairCondition(type="AcceleratedHardwareReady", after=timedelta(minutes=10)),
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairPolicy:
+    """Repair of unhealthy nodes. `enabled`: False where the document has no such section; `max_unhealthy`: nodes, or
+    percent of the nodes, of the zone and of the cluster; `conditions`: the first that matches counts.
+    """
+
+    enabled: bool = True
+    not_ready_after: timedelta = timedelta(minutes=30)
+    impaired_after: timedelta = timedelta(minutes=2)
+    max_unhealthy: int = 20
+    max_unhealthy_percent: bool = True
+    conditions: tuple[RepairCondition, ...] = DEFAULT_CONDITIONS
+    imports_from_eks: bool = False  # nodeRepairConfig: import; overrides and threshold of a managed group
+
+
+DEFAULT_REPAIR, NO_REPAIR = RepairPolicy(), RepairPolicy(enabled=False)
 
 
 def rule_for(condition: NodeCondition, rules: Iterable[RepairCondition]) -> RepairCondition | None:
