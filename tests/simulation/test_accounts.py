@@ -3,6 +3,7 @@ it."""
 
 import json
 from dataclasses import fields
+from functools import partial
 
 import pytest
 
@@ -15,10 +16,10 @@ from simulation.accounts import CACHED, MEMBER_ACCOUNT, MEMBER_REGION, OF_THE_TA
 from simulation.aws import events
 from simulation.aws.recovery import zone_id_of
 from simulation.case import Case
-from simulation.fault_rates import Faults
 from simulation.features import Feature
 from simulation.rule import Rule
 from tests.fakes.builders import a_subject
+from tests.simulation.second_cluster_stand_in import a_world_of_two
 
 SEED = 3
 CALLS = {
@@ -38,18 +39,7 @@ CALLS = {
 """A call of each port that acts with the account's role."""
 
 
-def several_accounts(*features, seed=SEED, faults=None, arrivals=(), **given):
-    names = tuple(feature.value for feature in (Feature.ACCOUNTS, *features))
-    return Case(
-        seed=seed,
-        hours=1,
-        per_hour=30,
-        nodes=6,
-        features=names,
-        faults=faults or Faults.none(),
-        arrivals=arrivals,
-        **given,
-    ).world()
+several_accounts = partial(a_world_of_two, Feature.ACCOUNTS)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Worlds in which one deployment serves two clusters: what each of them is, and how rules distinguish them."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -20,22 +21,12 @@ from simulation.second_cluster import second_fleet
 from simulation.site import shared_out
 from simulation.timeline import Streams
 from tests.fakes.builders import a_subject
+from tests.simulation.second_cluster_stand_in import a_world_of_two
 
 SEED = 3
 
 
-def two_clusters(*features, seed=SEED, faults=None, arrivals=(), **given):
-    names = tuple(feature.value for feature in (Feature.TWO_CLUSTERS, *features))
-    return Case(
-        seed=seed,
-        hours=1,
-        per_hour=30,
-        nodes=6,
-        features=names,
-        faults=faults or Faults.none(),
-        arrivals=arrivals,
-        **given,
-    ).world()
+two_clusters = partial(a_world_of_two, Feature.TWO_CLUSTERS)
 
 
 @pytest.fixture
