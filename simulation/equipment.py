@@ -6,7 +6,6 @@ from random import Random
 
 from leeward.model import well_known
 from leeward.policy.document import Rebalance
-from local.cluster.nodes import NodeSpec, node_object
 from simulation.asked import Asked, Kind
 from simulation.aws.compute import IN_SERVICE, SimGroup, SimInstance
 from simulation.broken_hardware import FAILS_EVERY, REBOOTS_EVERY, BrokenHardware
@@ -15,13 +14,12 @@ from simulation.foreign_taints import OTHER_DEPLOYMENT, tainted_by_others
 from simulation.image_aliases import DENIED_EVERY, MOVES_EVERY, ImageAliases
 from simulation.managed_fleet import manage_some
 from simulation.owners import set_desired, terminate
+from simulation.registration import Registration
 from simulation.site import Site
 from simulation.world import World
 from simulation.zonal_shifts import SHIFTS_EVERY, ZonalShifts
 from simulation.zone_evacuations import EVACUATES_EVERY, ZoneEvacuations
 
-UNINITIALIZED = {"key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule"}
-PROVIDER_AFTER = (2.0, 40.0)  # seconds from a node's registration until the cloud controller knows it
 STANDBY_EVERY, STANDBY_FOR = 1200.0, 2400.0
 ILL_EVERY, ILL_FOR = 900.0, 1200.0
 RARER = 20.0  # times as long a pause in a world that lasts weeks
@@ -54,11 +52,11 @@ class Equipment:
 
     def late_provider_id(self) -> None:
         """Withhold the provider id of a Node until the cloud controller has read it; it takes no pods until then."""
-        self._world.register = self._withhold
+        self._world.register = Registration(self._world, self._random).withhold
 
     def same_names(self) -> None:
         """Give an address, and the name that comes from it, to another instance once its Node is gone."""
-        self._world.fleet.named = self._free_name
+        self._world.fleet.named = Registration(self._world, self._random).free_name
 
     def standby(self) -> None:
         """Put an instance into Standby for a while now and then, as an owner does."""
@@ -252,28 +250,6 @@ class Equipment:
     def _grow(self, group: SimGroup) -> None:
         if not self._world.over:
             set_desired(self._world, group, group.desired + 1, SCALER)
-
-    def _withhold(self, spec: NodeSpec) -> None:
-        """Register the node without a provider id; the cloud controller writes it some seconds later."""
-        cluster = self._world.cluster
-        raw = node_object(spec, now=cluster.world.timestamp())
-        provider, own = raw["spec"].pop("providerID"), list(raw["spec"].get("taints") or ())
-        raw["spec"]["taints"] = [*own, UNINITIALIZED]
-        uid = cluster.create("nodes", raw)["metadata"]["uid"]
-
-        def announce() -> None:
-            there = cluster.store.find("nodes", spec.name)
-            if there is not None and there["metadata"]["uid"] == uid:
-                left = [taint for taint in there["spec"].get("taints") or () if taint["key"] != UNINITIALIZED["key"]]
-                cluster.patch("nodes", spec.name, {"spec": {"providerID": provider, "taints": left or None}})
-
-        self._world.timeline.after(self._random.uniform(*PROVIDER_AFTER), announce, "cloud controller")
-
-    def _free_name(self, member: SimInstance) -> str:
-        used = {m.node for m in self._world.fleet.instances.values() if not m.gone and m is not member}
-        there = {node["metadata"]["name"] for node in self._world.cluster.store.each("nodes")}
-        ended = (m for m in self._world.fleet.instances.values() if m.gone and m.group == member.group)
-        return next((m.node for m in ended if m.node not in used | there), "")
 
 
 def equip(world: World, features: frozenset[Feature], *, lasts_weeks: bool = False) -> None:

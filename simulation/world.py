@@ -98,12 +98,7 @@ class World(Shown):
         self.system = System(self._parts(streams), self.say)
         self.kubernetes = self.system.connect(fleet.cluster, fleet.policies, self.cluster, decides=disruption)
         self._wanted = wanted_replicas(fleet.workloads)
-        self.sites = sites_of(self, fleet, beside, CLUSTER) if beside is not None else ()
-        self.accounts = accounts_of(self.fleet, fleet, beside)
-        self.apart = len(self.accounts.of) > 1  # the second cluster is in another account and Region
-        if self.apart:
-            self.system.ports = self.accounts.ports(self.system.ports)
-        self._between = (ClusterRules(self.sites), AccountRules(self)) if self.sites else ()
+        self._settle_beside(fleet, beside)
         self.checker, self._checkers = Checker(seed), [(Checker(seed), site) for site in self.sites[1:]]
         self.violations: list[Violation] = []
         self.enough: Callable[[Violation], bool] = lambda _: False  # true if the run may end with this one
@@ -118,6 +113,15 @@ class World(Shown):
         self._arrivals = [Arrivals(scene, shared_out(arrivals, self.scenes, scene)) for scene in self.scenes]
         self._autoscalers = [*autoscalers_of(self.scenes, (fleet,) if beside is None else (fleet, beside))]
         self._players: Sequence[Player] = self._in_order()
+
+    def _settle_beside(self, fleet: FleetPlan, beside: FleetPlan | None) -> None:
+        """Add the second cluster, its account if that is another one, and the rules between the two."""
+        self.sites = sites_of(self, fleet, beside, CLUSTER) if beside is not None else ()
+        self.accounts = accounts_of(self.fleet, fleet, beside)
+        self.apart = len(self.accounts.of) > 1  # the second cluster is in another account and Region
+        if self.apart:
+            self.system.ports = self.accounts.ports(self.system.ports)
+        self._between = (ClusterRules(self.sites), AccountRules(self)) if self.sites else ()
 
     def _fleet_of(self, plan: FleetPlan, beside: FleetPlan | None, random: Random) -> SimFleet:
         """Return the instances and groups of both clusters; the world listens to them."""

@@ -76,22 +76,7 @@ def build(settings: Settings) -> Gateway:
     zonal_shifts.install(control)
     fault_injection = FaultInjection(Causes(settings, outbox, timeline, engine, zonal_shifts))
     clock = ScaledClock()
-    Tokens(clock).install()
-    timing.install(clock, random.Random())
-    branches.install()
-    sdk.install()
-    validation.install()
-    Executions(outbox, clock).install(timeline)
-    kills = Kills()
-    kills.install()
-    lambda_errors.install()
-    code.install()
-    workers.install()
-    queues.install()
-    parameters.install()
-    provisioning.install()
-    conditions.install()
-    webhooks.install()
+    kills = _patch_ministack(outbox, timeline, clock)
     accounts = Accounts(settings)
     accounts.install(control)
     parts = Parts(
@@ -110,6 +95,27 @@ def build(settings: Settings) -> Gateway:
     home = Home(account=settings.account, region=settings.region, tags_of=tags_in(settings.account, settings.region))
     stand_ins = (prices, quotas, zonal_shifts, fault_injection)
     return Gateway(ministack_app.app, control, recording, faults, stand_ins, home, accounts)
+
+
+def _patch_ministack(outbox: Outbox, timeline: Timeline, clock: ScaledClock) -> Kills:
+    """Install the patches of Step Functions, Lambda, SQS and the rest; return what kills functions."""
+    Tokens(clock).install()
+    timing.install(clock, random.Random())
+    branches.install()
+    sdk.install()
+    validation.install()
+    Executions(outbox, clock).install(timeline)
+    kills = Kills()
+    kills.install()
+    lambda_errors.install()
+    code.install()
+    workers.install()
+    queues.install()
+    parameters.install()
+    provisioning.install()
+    conditions.install()
+    webhooks.install()
+    return kills
 
 
 async def run(settings: Settings) -> None:
