@@ -20,14 +20,16 @@ class Policy(StrEnum):
     """Policies of a role; the value is the construct's id and what the policy is about."""
 
     INLINE = "everything else"
-    GROUPS = "Auto Scaling groups and instances of the configured clusters"
+    GROUPS = "Auto Scaling groups of the configured clusters"
+    INSTANCES = "instances of the configured clusters"
     TEMPLATES = "launch templates of the configured clusters"
     CLUSTERS = "policies, API servers and roles of the configured clusters"
     CHANGES = "changes of what only a wildcard names"
 
 
 _BY_SCOPE = {
-    **dict.fromkeys((Scope.CLUSTER_GROUPS, Scope.CLUSTER_INSTANCES), Policy.GROUPS),
+    Scope.CLUSTER_GROUPS: Policy.GROUPS,
+    Scope.CLUSTER_INSTANCES: Policy.INSTANCES,
     Scope.CLUSTER_TEMPLATES: Policy.TEMPLATES,
     **dict.fromkeys((Scope.POLICIES, Scope.CLUSTERS, Scope.NODE_GROUPS), Policy.CLUSTERS),
     **dict.fromkeys((Scope.TAINT_ROLES, Scope.ACT_ROLES), Policy.CLUSTERS),
