@@ -44,7 +44,7 @@ class Misdirected:
 
 
 class Fleet(Protocol):
-    """What tells to which cluster a name belongs."""
+    """Lookup of the cluster to which a name belongs."""
 
     groups: dict[str, SimGroup]
     instances: dict[str, SimInstance]

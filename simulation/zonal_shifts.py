@@ -53,9 +53,9 @@ class ZonalShifts:
         self._cordon(zone)
         if self._random.random() >= LOST:
             scene.fleet.notices.zonal_shift(EVENTS[kind][0], zone_id_of(zone))
-        scene.timeline.after(lasts, lambda: self._end(shift, kind, told=not expires), "zonal shift ends")
+        scene.timeline.after(lasts, lambda: self._end(shift, kind, announced=not expires), "zonal shift ends")
 
-    def _end(self, shift: Shifted, kind: ShiftKind, *, told: bool) -> None:
+    def _end(self, shift: Shifted, kind: ShiftKind, *, announced: bool) -> None:
         scene, zone = self._scene, shift.zone
         scene.say(f"the zonal shift of {scene.cluster_name} away from {zone} is over")
         scene.system.recovery.end(scene.cluster_name, zone_id_of(zone))
@@ -65,7 +65,7 @@ class ZonalShifts:
             if node is not None and not node["spec"].get("taints"):
                 scene.cluster.patch("nodes", name, {"spec": {"unschedulable": None}})
         self._cordoned.clear()
-        if told:
+        if announced:
             scene.fleet.notices.zonal_shift(EVENTS[kind][1], zone_id_of(zone))
 
     def _cordon(self, zone: str) -> None:

@@ -18,7 +18,7 @@ class MethodName(StrEnum):
 
 
 class Decision(StrEnum):
-    """Choice between deleting nodes for good and launching replacements first; repair alone may reboot instead."""
+    """Choice between deleting nodes alone and launching replacements first; only repair may reboot instead."""
 
     DELETE = "delete"
     REPLACE = "replace"

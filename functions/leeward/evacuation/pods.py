@@ -1,5 +1,5 @@
 """Pods that cannot leave a zone: bound to a volume of the zone or of their node, held there by a node selector or an
-affinity, or refused by the drain or for ever by a PodDisruptionBudget.
+affinity, refused by the drain, or blocked by a PodDisruptionBudget that never allows an eviction.
 
 Decides from one pod and the subnets in which a replacement of its node may land."""
 
@@ -52,7 +52,7 @@ def refused_pods(pods: Iterable[Pod], policy: DrainPolicy) -> tuple[StuckPod, ..
 
 
 def never_evicted(pods: Iterable[Pod], policy: DrainPolicy, index: PdbIndex) -> tuple[StuckPod, ...]:
-    """Return the pods whose PodDisruptionBudgets never allow an eviction, by name: their drain would be in vain. None
+    """Return the pods whose PodDisruptionBudgets never allow an eviction, by name: no drain would end. None
     where the policy deletes pods in the end, or gives a lone one a second replica first.
     """
     if policy.force or policy.termination_grace_period is not None or policy.surge_single_replicas:

@@ -99,7 +99,7 @@ def named_or_failed(
     parsed: Sequence[InterruptionMessage | LeewardError], instances: Instances
 ) -> list[InterruptionMessage | LeewardError]:
     """Return the result of `name_instances`; where EC2 fails, its error in place of each message that needs the answer.
-    Raises nothing: the other messages of the batch go on.
+    Raises nothing: the other messages of the batch are handled.
     """
     named = attempt(lambda: name_instances(parsed, instances))
     if isinstance(named, LeewardError):

@@ -101,8 +101,8 @@ class PrescaledNode:
 class Prescale:
     """Capacity launched for the movable pods of one shifted zone. `shift`: key of the shift; `wanted`: nodes by group;
     `refused`: group -> why some of them were not launched; `suspended`: groups whose AZRebalance Leeward has suspended
-    for it; `ended`: when the shift was over, None while it lasts. Shift and begin identify it: a shift that gives way
-    to another one and comes back has the same key.
+    for it; `ended`: when the shift was over, None while it lasts. Shift and begin identify it: a shift that is
+    interrupted by another one and resumed has the same key.
     """
 
     zone: str

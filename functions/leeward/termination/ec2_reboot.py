@@ -42,7 +42,7 @@ def next_step(run: Run, wait: Wait, now: datetime) -> Run:
         if any(event.canceled for event in reboots):
             return replace(run, next=Next.CANCEL, why="EC2 has canceled the reboot")
         if late:
-            return replace(run, next=Next.CANCEL, why="EC2 lists the reboot no more, and has not made it")
+            return replace(run, next=Next.CANCEL, why="EC2 no longer lists the reboot, and has not rebooted it")
     silent = node.not_ready_since
     if not node.ready and late and silent is not None and now >= silent + BACK_WITHIN:
         return replace(run, next=Next.REPLACE, why=f"{wait.missing} {int(BACK_WITHIN.total_seconds() // 60)} min later")

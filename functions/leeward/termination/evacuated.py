@@ -19,7 +19,7 @@ PAUSE = 15  # seconds between two looks for the node
 
 def before_drain(run: Run, situation: InstanceState, ports: Ports) -> Run | None:
     """Return the step that comes instead of the drain: a pause, or the return to service. None: the drain may begin. A
-    drain that has begun goes on, and so does one that another cause requires.
+    drain that has begun continues, and so does one that another cause requires.
     """
     record = situation.record
     if not only_evacuated(record) or "begun" in record.times or record.replacement is None:

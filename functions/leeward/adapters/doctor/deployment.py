@@ -32,7 +32,7 @@ from leeward.ports.doctor import Rbac
 
 FILTER_VALUES = 200  # that EC2 takes in one filter
 TO_ANYWHERE = "0.0.0.0/0"
-CHECK_SECONDS = 60.0  # for the answer of a function, which may start anew and wait for some accounts
+CHECK_SECONDS = 60.0  # for the answer of a function, which may start cold and wait for some accounts
 BADLY = ("FAILED", "TIMED_OUT")
 T = TypeVar("T")
 
