@@ -143,6 +143,7 @@ def test_more_instances_than_the_quota_allows_fail_the_experiment(aws, a_group, 
     assert (found["status"], found["error"]["code"]) == ("failed", "QuotaExceeded")
 
 
+@pytest.mark.long  # the shortest action lasts a minute
 def test_a_shift_lasts_as_long_as_its_action(aws, a_queue, run):
     name, target = cluster(aws)
     queue = a_queue("aws.arc-zonal-shift")

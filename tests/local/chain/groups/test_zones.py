@@ -11,7 +11,7 @@ from local import fleet, zones
 from local.demo import ledger
 from tests.local.chain.conftest import called
 
-pytestmark = pytest.mark.local
+pytestmark = [pytest.mark.local, pytest.mark.long]
 
 SCHEMAS = {
     name: json.loads(Path(f"docs/schema/zone-{name}.json").read_text()) for name in ("evacuate", "return", "status")
