@@ -15,11 +15,14 @@ from leeward.model.group import Group, GroupInstance, ScalingActivity
 from leeward.model.instance import Instance
 from leeward.model.surge_instance import Offset, SurgeInstance, SurgeOwner
 from leeward.model.termination import Cause, CauseKind, TerminationRecord
+from leeward.model.times import parse_instant
 
 STAYING = ("Pending", "InService")
 LATEST_WORD = timedelta(minutes=15)  # no activity of the group by then: nothing is terminated on a guess
 MARGIN = timedelta(minutes=5)  # between our clock and the group's
 
+_SENTENCES = re.compile(r"(?=At \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ )")  # of a cause: each begins with its time
+_AT = slice(3, 23)  # the time in a sentence
 _RESIZED = re.compile(r"changing the desired capacity from (\d+) to (\d+)")
 _ASKED_FOR = "in response to a user request, shrinking the capacity"
 
@@ -93,10 +96,24 @@ def shrunk_since(activities: Iterable[ScalingActivity], since: datetime) -> bool
     never does.
 
     Source: "How do I find out why a scale-in happened" of the AWS knowledge centre: each of the three leaves the words
-    "changing the desired capacity from X to Y" in the cause.
+    "changing the desired capacity from X to Y" in the cause, in a sentence that begins with its own time. The activity
+    comes when the group acts on it, minutes later where it has to wait for an instance.
     """
-    sizes = (found for activity in activities if activity.at >= since for found in _RESIZED.findall(activity.cause))
-    return any(int(after) < int(before) for before, after in sizes)
+    seconds = since.replace(microsecond=0)  # the sentences have no fractions
+    return any(
+        _is_smaller(sentence) and _said_at(sentence, activity) >= seconds
+        for activity in activities
+        if activity.at >= since
+        for sentence in _SENTENCES.split(activity.cause)
+    )
+
+
+def _is_smaller(sentence: str) -> bool:
+    return any(int(after) < int(before) for before, after in _RESIZED.findall(sentence))
+
+
+def _said_at(sentence: str, activity: ScalingActivity) -> datetime:
+    return parse_instant(sentence[_AT]) if _SENTENCES.match(sentence) else activity.at
 
 
 def ending(instance: str, activities: Sequence[ScalingActivity], launched: datetime | None = None) -> Ending:

@@ -25,8 +25,8 @@ DETACHED_WITH_DECREMENT = (
     f"instance {I} was detached in response to a user request, shrinking the capacity from 4 to 3."
 )
 SCALED_IN = (
-    "At 2026-03-02T00:00:00Z a monitor alarm low in state ALARM triggered policy cpu changing the desired capacity "
-    "from 4 to 3.  At 2026-03-02T00:00:03Z an instance was taken out of service in response to a difference between "
+    "At 2026-03-02T10:00:00Z a monitor alarm low in state ALARM triggered policy cpu changing the desired capacity "
+    "from 4 to 3.  At 2026-03-02T10:00:03Z an instance was taken out of service in response to a difference between "
     "desired and actual capacity, shrinking the capacity from 4 to 3."
 )
 SCALED_OUT = "a user request update of AutoScalingGroup constraints changing the desired capacity from 3 to 4."
@@ -108,6 +108,19 @@ def test_a_smaller_desired_size_is_an_owners_intent_and_a_decrement_of_ours_is_n
 
 def test_a_wish_from_before_the_launch_forgives_nothing():
     assert not capacity_ledger.shrunk_since([an_activity(SCALED_IN, at=START - timedelta(seconds=1))], START)
+
+
+@pytest.mark.parametrize("minutes", [-10, 0, 10])
+def test_a_smaller_size_counts_from_the_time_of_its_sentence_and_not_from_when_the_group_acts_on_it(minutes):
+    """The group may act much later: a launch of ours between the two was not in the owner's view."""
+    said = (START + timedelta(minutes=minutes)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    cause = (
+        f"At {said} a user request explicitly set group desired capacity changing the desired capacity from 13 to 10.  "
+        f"At 2026-03-02T10:20:00Z an instance was taken out of service in response to a difference between desired and "
+        f"actual capacity, shrinking the capacity from 13 to 12."
+    )
+    activity = an_activity(cause, at=START + timedelta(minutes=20))
+    assert capacity_ledger.shrunk_since([activity], START) is (minutes >= 0)
 
 
 def test_the_youngest_member_that_stays_comes_first():
