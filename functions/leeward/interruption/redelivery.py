@@ -1,8 +1,10 @@
-"""Redelivery of a failed record: soon, because a spot warning has two minutes, then with growing delays.
+"""Redelivery of a failed record: often in the two minutes of a spot warning or of a short hook, then less and less
+often. Delays that went on doubling would leave a minute without a delivery when what failed works again.
 
 The queue's own visibility time-out has to outlast the function, which is longer than that."""
 
 from collections.abc import Mapping
+from itertools import chain
 
 from leeward.errors import LeewardError, RetryableError
 from leeward.interruption.batch import BatchResult
@@ -10,13 +12,17 @@ from leeward.interruption.decision import RecordOutcome
 from leeward.isolation import isolate_errors
 from leeward.ports import Ports
 
-LONGEST_SECONDS = 150
+SOON = ((1, 2, 4, 8), (15,) * 7, (30,) * 4)  # seconds: two minutes, then two more
+LONGEST_SECONDS = 160
 TRIES = 3  # each has three of the SDK's: without the request a record returns a minute later
 
 
 def delay_seconds(receives: int) -> int:
-    """Return 1, 2, 4 ... seconds after the first, second, third delivery; sixty deliveries take over two hours."""
-    return min(1 << max(min(receives, 16) - 1, 0), LONGEST_SECONDS)
+    """Return 1, 2, 4, 8, 15 ... seconds after the first, second, third delivery; sixty deliveries take over two
+    hours.
+    """
+    soon = tuple(chain.from_iterable(SOON))
+    return soon[max(receives, 1) - 1] if receives <= len(soon) else LONGEST_SECONDS
 
 
 def redeliver_soon(result: BatchResult, ports: Ports) -> str | None:

@@ -203,10 +203,10 @@ class TestRedelivery:
         queue = connect()
         queue.system.instances.fail("describe", ThrottledError("RequestLimitExceeded"))
         waits = []
-        for queue.receives in (1, 2, 3, 9, 99):
+        for queue.receives in (1, 2, 3, 9, 12, 99):
             assert queue.deliver(spot()) == ["m0"]
             waits.append(queue.system.redelivery.delays["r0"])
-        assert waits == [1, 2, 4, 150, 150]
+        assert waits == [1, 2, 4, 15, 30, 160]
 
     def test_each_queue_is_asked_for_its_own_messages(self, connect):
         queue = connect()
