@@ -6,6 +6,7 @@ in a world. Another rule says when that has to be, in worlds where they do not f
 
 from collections.abc import Iterator
 
+from leeward.upgrade.record import launch_token
 from simulation.convergence import launched_for
 from simulation.facts import News
 from simulation.view import WorldView
@@ -28,9 +29,9 @@ class ZoneRules:
         self._news = News()
         self._known: dict[int, float] = {}  # number of the shift -> when the table had it
         self._unknown: set[int] = set()  # shifts whose lateness is reported
-        self._planned: dict[str, float] = {}  # instance -> when its last launch plan was written
+        self._planned: dict[str, float] = {}  # instance, or token of an order -> when its launch was last planned
         self._causes: dict[str, int] = {}  # instance -> causes of earlier periods of its record
-        self._opened: set[str] | None = None  # not read before the first shift
+        self._opened: set[str] | None = None  # open records; not read before the first shift
 
     def learned(self, view: WorldView) -> Iterator[str]:
         """Yield shifts that are not in the table a minute after they began, where nothing but Kubernetes fails."""
@@ -44,18 +45,24 @@ class ZoneRules:
                 yield f"{shift.zone}, shifted {view.now - shift.began:.0f} s ago"
 
     def launches(self, view: WorldView) -> Iterator[str]:
-        """Yield launches of ours into a zone whose shift was known when they were decided. A launch of an older plan
-        may be repeated, because its answer may have been lost.
+        """Yield launches of ours into a zone whose shift was known when they were decided. A launch of an older plan,
+        or order of an upgrade, may be repeated, because its answer may have been lost.
         """
         for instance, _ in self._news.of("plans", view.plans):
-            self._planned[instance] = view.now
-            if len(self._planned) > MOST_PLANS:
-                del self._planned[next(iter(self._planned))]
+            self._plan(instance, view.now)
+        for record in view.upgrades.values():
+            for number in record.orders:
+                self._plan(launch_token(record, number), self._planned.get(launch_token(record, number), view.now))
         for token, new in self._news.of("launches", view.launches):
-            replaced = launched_for(token)
+            replaced = launched_for(token).split("/")[0]
             zone, decided = _zone_of(new, view), self._planned.get(replaced, view.now - REPEATS)
             if self._is_shifted(zone, decided, view):
                 yield f"{new} was launched in {zone} for {replaced}"
+
+    def _plan(self, launch: str, at: float) -> None:
+        self._planned[launch] = at
+        if len(self._planned) > MOST_PLANS:
+            del self._planned[next(iter(self._planned))]
 
     def balances(self, view: WorldView) -> Iterator[str]:
         """Yield groups whose AZRebalance was resumed by us during a shift."""
@@ -68,7 +75,11 @@ class ZoneRules:
         """Yield instances in a shifted zone whose termination was begun for a voluntary reason."""
         if not view.shifted:
             return
-        opened = view.open_since.keys() - (view.open_since.keys() if self._opened is None else self._opened)
+        if self._opened is None:
+            members = (member.id for group in view.groups.values() for member in group.instances)
+            self._causes = {instance: len(view.known_causes(instance)) for instance in members}
+            self._opened = set(view.open_since)
+        opened = view.open_since.keys() - self._opened
         self._opened = set(view.open_since)
         for instance in sorted(opened):
             zone, causes = _zone_of(instance, view), view.known_causes(instance)

@@ -10,12 +10,15 @@ from dataclasses import dataclass
 @dataclass(slots=True)
 class Book:
     """Debt of one group. `least` and `most` count launches of ours that are neither paid nor written off; `overpaid`
-    counts decrements of ours that paid for nothing.
+    counts decrements of ours that paid for nothing; `taken` decrements of owners that may have paid for launches. Where
+    we paid for the same launches, the group is smaller than owed, and later launches bring that back: `least` is below
+    zero by as many at most.
     """
 
     least: int = 0
     most: int = 0
     overpaid: int = 0
+    taken: int = 0
 
     def launched(self) -> None:
         """Record that we requested one more instance."""
@@ -25,16 +28,21 @@ class Book:
     def paid(self) -> None:
         """Record that we terminated one instance with decrement."""
         self.overpaid += self.most == 0
-        self.least, self.most = max(self.least - 1, 0), max(self.most - 1, 0)
+        self.least, self.most = max(self.least - 1, -self.taken), max(self.most - 1, 0)
 
     def taken_by_owner(self) -> None:
         """Record that an owner ended or detached an instance with decrement: where it was to pay, that debt is written
         off.
         """
-        self.least = max(self.least - 1, 0)
+        self.taken += self.least > 0
+        self.written_off(1)
+
+    def written_off(self, launches: int) -> None:
+        """Record launches whose debt may be over."""
+        self.least = min(self.least, max(self.least - launches, 0))
 
     def resized_by_owner(self) -> None:
         """Record that an owner set a size: it is meant absolutely, so that the whole debt may be written off
         (docs/designs/capacity-ledger.md).
         """
-        self.least = 0
+        self.least, self.taken = 0, 0

@@ -43,7 +43,7 @@ class DisruptionBooks:
                 settled[group] += max(grown, 0) + max(allowed[group] - max(-grown, 0), 0)
         for group in {*by_group, *settled} & self._books.keys():
             book = self._books[group]
-            book.least = max(book.least - max(by_group[group], 0), 0)
+            book.written_off(max(by_group[group], 0))
             book.most = max(book.most - settled[group], book.least)
 
 

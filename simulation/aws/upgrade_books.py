@@ -22,7 +22,7 @@ class UpgradeBooks:
         another = before.began != after.began
         if before.others_scaled is not None and (another or after.others_scaled is None):
             book, known = self._books[after.group], self._written_off.get(after.group, 0)
-            book.least = max(book.least - (before.launched - known), 0)
+            book.written_off(before.launched - known)
             self._written_off[after.group] = before.launched
         if another:
             self._written_off.pop(after.group, None)

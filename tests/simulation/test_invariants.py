@@ -280,6 +280,29 @@ def test_the_desired_size_is_not_lowered_for_an_instance_that_nothing_was_launch
     assert rules(checker.after_event(world)) == [Rule.DECREMENT]
 
 
+def test_a_launch_paid_twice_by_an_owner_and_by_us_is_brought_back_by_a_later_launch():
+    """Whether the owner meant a smaller group or took our surge node cannot be known: neither is held against us."""
+    book = Book()
+    for _ in range(3):
+        book.launched()
+    for _ in range(2):
+        book.taken_by_owner()
+    for _ in range(3):
+        book.paid()
+    book.launched()
+    assert (book.least, book.most, book.overpaid) == (-1, 1, 0)
+    for _ in range(2):
+        book.launched()
+    assert (book.least, book.most) == (1, 3), "what the owner took brings back two at most"
+
+
+def test_a_decrement_that_pays_for_nothing_brings_nothing_back():
+    book = Book()
+    book.paid()
+    book.launched()
+    assert (book.least, book.most, book.overpaid) == (1, 1, 1)
+
+
 def test_two_executions_of_one_instance_may_overlap_only_while_one_hands_over(world, checker):
     world.open_executions |= {"i-a-1", "i-a-2", "i-b-1", "manual"}
     assert checker.after_event(world) == []

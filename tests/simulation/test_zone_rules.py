@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from leeward.model.termination import Cause, CauseKind
+from leeward.model.termination import Cause, CauseKind, Status
 from leeward.model.zone_record import Evacuation, Prescale, PrescaledNode, ZoneRecord
 from leeward.policy.document import OnShift
+from leeward.upgrade.record import Order, launch_token
 from simulation.aws.recovery import Shifted
 from simulation.case import Case
 from simulation.features import Feature
@@ -58,6 +59,21 @@ def test_a_launch_into_the_zone_is_reported_and_one_into_another_is_not(world, r
     assert list(rules.launches(world)) == []
 
 
+def test_an_order_of_an_upgrade_from_before_the_shift_may_be_repeated_and_a_later_one_may_not(world):
+    rules, early = ZoneRules(), replace(OPEN_UPGRADE, orders={"8": Order(zone=ZONE, subnet="subnet-a")})
+    world.upgrades = {GROUP: early}
+    world.known_shifts = {ZONE}
+    assert [*rules.launches(world), *rules.learned(world)] == []
+    world.clock.advance(minutes=5)
+    late = replace(early, orders={"8": early.orders["8"], "9": early.orders["8"]})
+    world.upgrades = {GROUP: late}
+    assert list(rules.launches(world)) == []
+    world.clock.advance(minutes=2)
+    world.upgrades = {}
+    world.launches += [(f"{launch_token(late, number)}/1", "i-new") for number in ("8", "9")]
+    assert list(rules.launches(world)) == [f"i-new was launched in {ZONE} for {launch_token(late, '9')}"]
+
+
 def test_a_launch_after_the_shift_is_not_reported(world, rules):
     world.shifted[0].ended = world.now
     world.launches.append((f"leeward-{INSTANCE}-a", "i-new"))
@@ -76,6 +92,19 @@ def test_a_voluntary_termination_in_the_zone_is_reported_and_a_warning_is_not(wo
     kind = CauseKind.UPGRADE if reported else CauseKind.SPOT_INTERRUPTION
     world.records[INSTANCE] = a_record(causes=(Cause(id=cause, kind=kind, at=world.clock.now()),))
     assert bool(list(rules.removals(world))) is reported
+
+
+def test_a_cause_from_before_the_first_shift_is_not_reported_when_the_record_is_opened_again(world):
+    before = Cause(id=f"unhealthy#{INSTANCE}#0", kind=CauseKind.UNHEALTHY, at=world.clock.now())
+    closed = replace(a_record(causes=(before,)), status=Status.CLOSED)
+    world.records[INSTANCE], rules = closed, ZoneRules()
+    assert [*rules.removals(world), *rules.learned(world)] == []
+    world.known_shifts = {ZONE}
+    assert list(rules.learned(world)) == []
+    world.clock.advance(minutes=5)
+    scaled_in = Cause(id="event-1", kind=CauseKind.ASG_TERMINATE, at=world.clock.now())
+    world.records[INSTANCE] = a_record(causes=(before, scaled_in))
+    assert list(rules.removals(world)) == []
 
 
 def test_a_world_with_the_feature_shifts_zones_and_cordons_their_nodes():
