@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from leeward.model.zone_record import Prescale
 from leeward.policy.document import OnShift
 from leeward.policy.selection import policy_for
 from local.cluster.objects import Obj, controller_of, name_of
@@ -21,6 +22,7 @@ class Prescales:
 
     def __init__(self) -> None:
         self._wanted: dict[int, Mapping[str, frozenset[str]]] = {}  # number of the shift -> group -> instances
+        self._fits: dict[tuple[int, str], int] = {}  # what MaxSize allowed: the least since the shift
         self._judged: set[int] = set()
 
     def check(self, view: WorldView) -> Iterator[str]:
@@ -34,25 +36,36 @@ class Prescales:
                 self._wanted[number] = _movable(shift.zone, view)
             if shift.ended is not None or not view.faultless:
                 self._judged.add(number)
-            elif view.now - shift.began > POLLED + POLL_TAKES:
+                continue
+            prescale = next((p for p in view.zone_record.prescales if p.zone == shift.zone and p.ended is None), None)
+            for name in self._wanted[number]:
+                fits = _fits(name, prescale, view)
+                self._fits[number, name] = min(self._fits.get((number, name), fits), fits)
+            if view.now - shift.began > POLLED + POLL_TAKES:
                 self._judged.add(number)
-                yield from _missing(shift.zone, self._wanted[number], view)
+                yield from self._missing(number, prescale, view)
+
+    def _missing(self, number: int, prescale: Prescale | None, view: WorldView) -> Iterator[str]:
+        for name, instances in sorted(self._wanted[number].items()):
+            left = [one for one in instances if view.running(one) and one not in view.open_since]
+            if name not in view.groups or name in upgraded(view):
+                continue
+            refused = prescale.refused.get(name, "") if prescale is not None else ""
+            if refused and SIZED not in refused:
+                continue  # LaunchInstances does not serve it, or there is no subnet
+            launched, fits = len(_launched(name, prescale)), self._fits[number, name]
+            if launched < min(len(left), fits):
+                zone = view.shifted[number].zone
+                yield f"{name} has {launched} nodes ahead for {len(left)} in {zone}, {fits} fit"
 
 
-def _missing(zone: str, wanted: Mapping[str, frozenset[str]], view: WorldView) -> Iterator[str]:
-    prescale = next((one for one in view.zone_record.prescales if one.zone == zone and one.ended is None), None)
-    for name, instances in sorted(wanted.items()):
-        group = view.groups.get(name)
-        left = [one for one in instances if view.running(one) and one not in view.open_since]
-        if group is None or name in upgraded(view):
-            continue
-        launched = [] if prescale is None else [new for new, node in prescale.launched.items() if node.group == name]
-        refused = prescale.refused.get(name, "") if prescale is not None else ""
-        if refused and SIZED not in refused:
-            continue  # LaunchInstances does not serve it, or there is no subnet
-        fits = max(group.maximum - (group.desired - len(launched)), 0)
-        if len(launched) < min(len(left), fits):
-            yield f"{name} has {len(launched)} nodes ahead for {len(left)} in {zone}, {fits} fit"
+def _launched(group: str, prescale: Prescale | None) -> list[str]:
+    return [] if prescale is None else [new for new, node in prescale.launched.items() if node.group == group]
+
+
+def _fits(name: str, prescale: Prescale | None, view: WorldView) -> int:
+    group = view.groups.get(name)
+    return 0 if group is None else max(group.maximum - (group.desired - len(_launched(name, prescale))), 0)
 
 
 def _movable(zone: str, view: WorldView) -> Mapping[str, frozenset[str]]:

@@ -158,6 +158,15 @@ def prescaling(world):
     return Prescales()
 
 
+def test_room_that_comes_after_the_plan_is_not_asked_for(world):
+    rules = prescaling(world)
+    world.groups[GROUP] = replace(world.groups[GROUP], desired=world.groups[GROUP].maximum)
+    assert list(rules.check(world)) == []
+    world.groups[GROUP] = replace(world.groups[GROUP], desired=2)
+    world.clock.advance(seconds=80)
+    assert list(rules.check(world)) == []
+
+
 def a_prescale(**more):
     return Prescale(zone=ZONE, shift="1", began=START, wanted={GROUP: 1}, **more)
 
