@@ -52,9 +52,13 @@ class Crew:
         ]
 
     def reported_about(self, name: str) -> list[dict[str, Any]]:
-        """The Kubernetes Events about an object of this name."""
+        """The Kubernetes Events about the object that has this name now, or had it last: an address, and with it the
+        name of a node, is given out again.
+        """
         found = self.stack.kubernetes("GET", "/api/v1/events")["items"]
-        return [event for event in found if event["involvedObject"]["name"] == name]
+        about = [event for event in found if event["involvedObject"]["name"] == name]
+        last = max(about, key=lambda event: event["metadata"]["creationTimestamp"], default=None)
+        return [one for one in about if last and one["involvedObject"].get("uid") == last["involvedObject"].get("uid")]
 
     def violations(self, budget: str) -> list[Any]:
         """Moments at which this PodDisruptionBudget was broken; other tests break theirs on purpose."""

@@ -185,8 +185,9 @@ def test_a_zonal_shift_closes_the_zone_for_a_replacement(stack, placed, silent):
         record = placed.team.closed(victim)
         (launched,) = record.launched
         assert instance(stack, launched)["Placement"]["AvailabilityZone"] != zone
-        (event,) = [one for one in placed.team.reported_about(node) if one["reason"] == "ReplacementElsewhere"]
-        assert f"not allowed by the zonal shift away from {zone} (practice run since" in event["message"]
+        reported = placed.team.reported_about(node)
+        (why,) = {one["message"] for one in reported if one["reason"] == "ReplacementElsewhere"}
+        assert f"not allowed by the zonal shift away from {zone} (practice run since" in why
     finally:
         zones.end_shift(stack, zone, silent=silent)
         called(stack, "reconciler")
