@@ -65,7 +65,10 @@ def _launched(group: str, prescale: Prescale | None) -> list[str]:
 
 def _fits(name: str, prescale: Prescale | None, view: WorldView) -> int:
     group = view.groups.get(name)
-    return 0 if group is None else max(group.maximum - (group.desired - len(_launched(name, prescale))), 0)
+    if group is None:
+        return 0
+    maximum = min(group.maximum, view.maxima.get(name, group.maximum))  # the owner's: an upgrade raises it for itself
+    return max(maximum - (group.desired - len(_launched(name, prescale))), 0)
 
 
 def _movable(zone: str, view: WorldView) -> Mapping[str, frozenset[str]]:

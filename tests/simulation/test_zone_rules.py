@@ -167,6 +167,15 @@ def test_room_that_comes_after_the_plan_is_not_asked_for(world):
     assert list(rules.check(world)) == []
 
 
+def test_a_maximum_that_was_raised_for_a_while_is_not_the_owners(world):
+    rules = prescaling(world)
+    owners = world.groups[GROUP].desired
+    world.maxima = {GROUP: owners}
+    assert list(rules.check(world)) == []
+    world.clock.advance(seconds=80)
+    assert list(rules.check(world)) == []
+
+
 def a_prescale(**more):
     return Prescale(zone=ZONE, shift="1", began=START, wanted={GROUP: 1}, **more)
 
