@@ -16,6 +16,7 @@ from simulation.facts import FAR_AHEAD, group_of
 from simulation.foreign_taints import tainted_by_others
 from simulation.leaving_rules import exclusions, replicas
 from simulation.node_instances import instance_behind
+from simulation.reboot_rules import waits_for_others
 from simulation.rule import Rule
 from simulation.upgrade_rules import UPGRADES_EVENTUAL, owed_by_upgrade
 from simulation.view import WorldView
@@ -90,13 +91,15 @@ def _messages(view: WorldView) -> Iterator[str]:
 
 def open_records(view: WorldView, asked: AskedOf) -> Iterator[str]:
     """Yield open records without an execution. A pause until the next one is short, unless the maintenance is far
-    ahead. Our hook holds an instance that we have asked its group to terminate for as long as its pods may not leave.
+    ahead. Our hook holds an instance that we have asked its group to terminate for as long as its pods may not leave,
+    and a node that did not come back from its reboot is not replaced in an outage.
     `asked`: the requests of the whole run; the view has forgotten old ones.
     """
     for instance, opened in view.open_since.items():
         begun = view.working_since(instance)
         rests = view.now - max(view.rested_since(instance) or 0, opened)
-        held = instance in view.asked_by_us and bool(left_behind(instance, view))
+        hook_holds = instance in view.asked_by_us and bool(left_behind(instance, view))
+        held = hook_holds or waits_for_others(instance, view)
         at_work = begun is not None and (held or view.now - begun < STUCK_AFTER.total_seconds())
         resting = begun is None and rests < COOLDOWN.total_seconds()
         if not (at_work or resting or _is_ahead(asked.taken_at(instance, view.now), view)):

@@ -44,18 +44,35 @@ class RebootRules:
         policy's `maxUnhealthy` allows, or all of a zone.
         """
         for reboot in self._new("in an outage", view.reboots):
-            policy = policy_of(view, group_of(view, reboot.instance))
-            nodes = [node for node in view.cluster.store.each("nodes") if view.running(instance_behind(node))]
-            zone = next((_zone(node) for node in nodes if instance_behind(node) == reboot.instance), "")
-            if policy is None or view.now - view.rewritten < SLOW:
-                continue
-            scopes = {"the cluster": nodes, f"zone {zone}": [node for node in nodes if zone and _zone(node) == zone]}
-            for scope, members in scopes.items():
-                ill = sum(_long_unhealthy(node, view.now) for node in members)
-                limit, percent = policy.repair.max_unhealthy, policy.repair.max_unhealthy_percent
-                most = max((len(members) + LATE_NODES) * limit // 100, 1) if percent else limit
-                if ill > most:
-                    yield f"{reboot.instance} is rebooted with {ill} of {len(members)} nodes of {scope} unhealthy"
+            if view.now - view.rewritten >= SLOW:
+                for outage in _outages(reboot.instance, LATE_NODES, view):
+                    yield f"{reboot.instance} is rebooted with {outage}"
+
+
+def waits_for_others(instance: str, view: WorldView) -> bool:
+    """Return whether we have rebooted the node, it has not come back, and too many nodes are unhealthy to replace it:
+    it waits until one of them is mended.
+    """
+    rebooted = any(reboot.instance == instance for reboot in view.reboots)
+    return rebooted and any(_outages(instance, 0, view))
+
+
+def _outages(instance: str, late: int, view: WorldView) -> Iterator[str]:
+    """Yield the scopes of the instance, zone and cluster, in which more nodes have long been unhealthy than
+    `maxUnhealthy` of its policy allows. `late`: nodes that may have left since the product looked.
+    """
+    policy = policy_of(view, group_of(view, instance))
+    nodes = [node for node in view.cluster.store.each("nodes") if view.running(instance_behind(node))]
+    zone = next((_zone(node) for node in nodes if instance_behind(node) == instance), "")
+    if policy is None:
+        return
+    scopes = {"the cluster": nodes, f"zone {zone}": [node for node in nodes if zone and _zone(node) == zone]}
+    for scope, members in scopes.items():
+        ill = sum(_long_unhealthy(node, view.now) for node in members)
+        limit, percent = policy.repair.max_unhealthy, policy.repair.max_unhealthy_percent
+        most = max((len(members) + late) * limit // 100, 1) if percent else limit
+        if ill > most:
+            yield f"{ill} of {len(members)} nodes of {scope} unhealthy"
 
 
 def _zone(node: Obj) -> str:

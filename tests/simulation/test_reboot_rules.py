@@ -6,6 +6,7 @@ from local.cluster.nodes import NodeSpec
 from simulation.aws.reboots import Requested
 from simulation.hosts import fail
 from simulation.invariants import Checker, Rule
+from simulation.reboot_rules import waits_for_others
 from tests.fakes.builders import GROUP, a_group
 from tests.simulation.view_stand_in import INSTANCE, World
 
@@ -57,3 +58,9 @@ def test_a_reboot_while_more_nodes_are_unhealthy_than_the_policy_allows_is_found
 def test_nodes_that_failed_a_moment_ago_or_that_the_policy_allows_break_nothing():
     assert broken(in_an_outage(60)) == []
     assert broken(in_an_outage(600, ill=2)) == []
+
+
+def test_a_node_that_did_not_come_back_from_its_reboot_may_wait_in_an_outage_and_in_none_else():
+    assert waits_for_others(INSTANCE, in_an_outage(91))
+    assert not waits_for_others(INSTANCE, in_an_outage(91, ill=2))
+    assert not waits_for_others("i-8", in_an_outage(91)), "it was not rebooted"
