@@ -168,6 +168,11 @@ class ZoneRecord:
         """Return the record without this prescale."""
         return replace(self, prescales=tuple(one for one in self.prescales if one.identity != prescale.identity))
 
+    def launched_in(self, group: str) -> dict[str, PrescaledNode]:
+        """Return the launches ahead of shifts in the group whose offset is not settled, by instance."""
+        nodes = (found for one in self.prescales for found in one.launched.items())
+        return {new: node for new, node in nodes if node.group == group and not node.undone}
+
     def to_json(self) -> dict[str, Any]:
         """Return the content of the item, JSON types alone."""
         return {

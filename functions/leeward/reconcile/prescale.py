@@ -24,7 +24,7 @@ from leeward.reconcile.prescale_launches import launch_orders, with_orders
 from leeward.reconcile.result import ReconcileResult
 from leeward.reconcile.zone_balance import balanced, being_upgraded, resume, suspend, uneven
 from leeward.reconcile.zone_record import written
-from leeward.termination.capacity_ledger import shrunk_since
+from leeward.termination.capacity_ledger import ahead, shrunk_since, surplus_id
 from leeward.termination.given_up_launches import Launch, offsetting, request_offset, undone
 from leeward.workflow.scale_down_protection import protect, release
 
@@ -177,8 +177,7 @@ def _offset(prescale: Prescale, state: ClusterState, ports: Ports) -> frozenset[
     known = ports.instances.describe(offsets.values()) if offsets else {}
     for new, by in offsets.items():
         node, record = prescale.launched[new], records.get(by)
-        cause = f"surplus#termination/{new}"
-        if record is not None and record.knows(cause):
+        if record is not None and record.knows(surplus_id(ahead(new))):
             continue
         launch = Launch(group=node.group, zone=node.zone, subnet=node.subnet)
         reason = f"{new} was launched ahead for pods of {prescale.zone}, and its zonal shift is over"

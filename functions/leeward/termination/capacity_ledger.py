@@ -158,4 +158,9 @@ def surplus(surge: SurgeInstance, now: datetime, reason: str = "") -> Cause:
     `reason`: defaults to that of an entry that is passed on.
     """
     passed = f"{surge.instance} was launched ahead and no termination has offset it: the group is one too large"
-    return Cause(id=f"surplus#{surge.key}", kind=CauseKind.SURPLUS, at=now, reason=reason or passed, surge=surge)
+    return Cause(id=surplus_id(surge), kind=CauseKind.SURPLUS, at=now, reason=reason or passed, surge=surge)
+
+
+def surplus_id(surge: SurgeInstance) -> str:
+    """Return the id of the cause that requests an offset."""
+    return f"surplus#{surge.key}"

@@ -19,7 +19,7 @@ from leeward.upgrade.cordoning import uncordon
 from leeward.upgrade.eviction_failures import describe_blocked
 from leeward.upgrade.lease import read, start_next, written
 from leeward.upgrade.members import Age, Member
-from leeward.upgrade.observation import Observation, observe
+from leeward.upgrade.observation import Observation, launched_ahead_of_shifts, observe
 from leeward.upgrade.preflight.model import in_shifted_zone
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.run import REFUSED_UPDATE, Next, Run
@@ -59,7 +59,7 @@ def request_offsets(record: UpgradeRecord, observation: Observation, ports: Port
     first, those in a zone with a zonal shift last; written to the record, then requested. Where the desired size is
     what it was, another writer took back what was launched.
     """
-    if record.unassigned and observation.group.desired <= record.desired:
+    if record.unassigned and not _is_larger(record, observation, ports):
         what = f"{', '.join(record.unassigned)}: launched ahead, and the desired size is no larger than it was"
         record = written(with_warning(without(record, record.unassigned), what), ports.upgrades)
     taken = set(record.assigned.values())
@@ -88,6 +88,12 @@ def request_offsets(record: UpgradeRecord, observation: Observation, ports: Port
     return written(with_warning(without(record, requested), warning), ports.upgrades)
 
 
+def _is_larger(record: UpgradeRecord, observation: Observation, ports: Ports) -> bool:
+    """Return whether the desired size is larger than it was. Launches ahead of a zonal shift are offset after it."""
+    more = observation.group.desired - record.desired
+    return more > 0 and more > launched_ahead_of_shifts(record, ports)
+
+
 def adopt_raised(record: UpgradeRecord, observation: Observation, upgrades: Upgrades) -> UpgradeRecord:
     """Adopt instances for which the desired size was raised; they may come after the last drain."""
     changed = adopted(record, observation)
@@ -113,8 +119,7 @@ def wait_for_size(run: Run, record: UpgradeRecord, observation: Observation, por
     now = ports.clock.now()
     if record.ahead or record.raised:
         return _not_offset(run, record, observation, ports)
-    too_large = observation.group.desired > record.desired and record.others_scaled is None
-    if not too_large:
+    if record.others_scaled is not None or not _is_larger(record, observation, ports):
         return replace(run, next=Next.RESTORE, why=f"desired size {observation.group.desired}")
     if not record.why.startswith("scaling down"):
         record = written(replace(record, phase_since=now, why="scaling down"), ports.upgrades)

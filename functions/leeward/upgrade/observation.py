@@ -137,11 +137,27 @@ def launched_by_others(group: Group, claims: Claims) -> int:
     return sum(_to_offset(one) + one.launching for one in _others(group, claims))
 
 
+def launched_ahead_of_shifts(record: UpgradeRecord, ports: Ports) -> int:
+    """Count the launches ahead of zonal shifts in the group whose offset is not requested yet: the minute reconciler
+    does it when the shift is over. A requested one is an open termination.
+    """
+    launched = ports.catalog.zone_record(record.cluster).launched_in(record.group)
+    offsets = {new: node.offset_by for new, node in launched.items() if node.offset_by}
+    terminations = ports.claims.read_all(sorted(set(offsets.values()))) if offsets else {}
+    requested = {
+        new
+        for new, by in offsets.items()
+        if by in terminations and terminations[by].knows(capacity_ledger.surplus_id(capacity_ledger.ahead(new)))
+    }
+    return len(launched.keys() - requested)
+
+
 def measured(record: UpgradeRecord, group: Group, ports: Ports) -> UpgradeRecord:
     """Record the sizes that the upgrade restores: those of the group while no launch of the upgrade is in it, without
-    launches for which other terminations will still shrink it.
+    launches for which other terminations, or the end of a zonal shift, will still shrink it.
     """
-    desired = group.desired - sum(_to_offset(one) for one in _others(group, ports.claims))
+    ahead = launched_ahead_of_shifts(record, ports)
+    desired = group.desired - ahead - sum(_to_offset(one) for one in _others(group, ports.claims))
     return replace(with_owners_maximum(record, ports), desired=desired, sized=ports.clock.now())
 
 

@@ -22,7 +22,7 @@ from leeward.upgrade.control import Hold, Move, Permission
 from leeward.upgrade.gate import is_proven, zones_to_serve
 from leeward.upgrade.lease import written
 from leeward.upgrade.members import Age
-from leeward.upgrade.observation import Observation, launched_by_others, observe
+from leeward.upgrade.observation import Observation, launched_ahead_of_shifts, launched_by_others, observe
 from leeward.upgrade.record import UpgradeRecord, tag_for
 from leeward.upgrade.surge.launches import launches
 from leeward.upgrade.surge.orders import DESIRED_SIZE, adopted, launch_ordered, order, raise_desired_size
@@ -146,7 +146,9 @@ def _resized(record: UpgradeRecord, observation: Observation, ports: Ports) -> U
     record = _without_taken(record, observation, activities, ports.claims)
     desired = observation.group.desired
     mine = record.desired + len(record.ahead) + record.raised
-    others = launched_by_others(observation.group, ports.claims) if desired > mine else 0
+    others = 0
+    if desired > mine:
+        others = launched_by_others(observation.group, ports.claims) + launched_ahead_of_shifts(record, ports)
     return detect_resize(record, desired=desired, of_others=others, shrunk=shrunk, now=ports.clock.now())
 
 
