@@ -6,6 +6,7 @@ in a world. Another rule says when that has to be, in worlds where they do not f
 
 from collections.abc import Iterator
 
+from leeward.disruption.record import cause_id
 from leeward.upgrade.record import launch_token
 from simulation.convergence import launched_for
 from simulation.facts import News
@@ -30,6 +31,7 @@ class ZoneRules:
         self._known: dict[int, float] = {}  # number of the shift -> when the table had it
         self._unknown: set[int] = set()  # shifts whose lateness is reported
         self._planned: dict[str, float] = {}  # instance, or token of an order -> when its launch was last planned
+        self._requested: dict[str, float] = {}  # cause of a disruption run -> when the run began to request
         self._causes: dict[str, int] = {}  # instance -> causes of earlier periods of its record
         self._opened: set[str] | None = None  # open records; not read before the first shift
 
@@ -72,9 +74,15 @@ class ZoneRules:
                 yield group
 
     def removals(self, view: WorldView) -> Iterator[str]:
-        """Yield instances in a shifted zone whose termination was begun for a voluntary reason."""
+        """Yield instances in a shifted zone whose termination was begun for a voluntary reason. A disruption run that
+        has begun to request its terminations requests all of them: the replacements are there, and the step may hang.
+        """
         if not view.shifted:
             return
+        for record in view.disruptions.values():
+            if record.requested:
+                for instance in record.to_terminate.values():
+                    self._requested.setdefault(cause_id(record, instance), view.now)
         if self._opened is None:
             members = (member.id for group in view.groups.values() for member in group.instances)
             self._causes = {instance: len(view.known_causes(instance)) for instance in members}
@@ -86,7 +94,8 @@ class ZoneRules:
             new = causes[self._causes.get(instance, 0) :]
             self._causes[instance] = len(causes)
             reason = next((cause for cause in new if cause.startswith(VOLUNTARY)), "")
-            if reason and len(new) <= OF_ONE_REQUEST and self._is_shifted(zone, view.now, view):
+            decided = self._requested.get(reason, view.now)
+            if reason and len(new) <= OF_ONE_REQUEST and self._is_shifted(zone, decided, view):
                 yield f"{instance} in {zone}: {reason}"
 
     def _is_shifted(self, zone: str, at: float, view: WorldView) -> bool:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from leeward.disruption.record import cause_id
 from leeward.model.termination import Cause, CauseKind, Status
 from leeward.model.zone_record import Evacuation, Prescale, PrescaledNode, ZoneRecord
 from leeward.policy.document import OnShift
@@ -18,6 +19,7 @@ from simulation.zone_convergence import owed_by_prescale, zones_left
 from simulation.zone_rules import ZoneRules
 from tests.fakes.builders import GROUP, ZONE, a_group
 from tests.fakes.clock import START
+from tests.simulation.test_disruption_rules import a_world
 from tests.simulation.view_stand_in import INSTANCE, NODE, World, a_record
 from tests.unit.upgrade.test_capacity_ledger import RECORD as OPEN_UPGRADE
 
@@ -92,6 +94,19 @@ def test_a_voluntary_termination_in_the_zone_is_reported_and_a_warning_is_not(wo
     kind = CauseKind.UPGRADE if reported else CauseKind.SPOT_INTERRUPTION
     world.records[INSTANCE] = a_record(causes=(Cause(id=cause, kind=kind, at=world.clock.now()),))
     assert bool(list(rules.removals(world))) is reported
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_a_run_that_began_to_request_before_the_shift_requests_all_of_its_terminations(world, before):
+    rules, run = ZoneRules(), replace(a_world().disruptions["blue"], requested=True)
+    world.disruptions = {"blue": run} if before else {}
+    assert list(rules.removals(world)) == []
+    world.known_shifts = {ZONE}
+    assert list(rules.learned(world)) == []
+    world.clock.advance(minutes=5)
+    cause = Cause(id=cause_id(run, INSTANCE), kind=CauseKind.DRIFTED, at=world.clock.now())
+    world.disruptions, world.records[INSTANCE] = {"blue": run}, a_record(causes=(cause,))
+    assert bool(list(rules.removals(world))) is not before
 
 
 def test_a_cause_from_before_the_first_shift_is_not_reported_when_the_record_is_opened_again(world):
