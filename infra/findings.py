@@ -8,7 +8,7 @@ because it stands in another policy (`role.py`).
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from aws_cdk import Acknowledgment, App, Stack, Validations
+from aws_cdk import Acknowledgment, App, Validations
 from aws_cdk import aws_sqs as sqs
 from cdk_nag import AwsSolutionsChecks
 
@@ -62,7 +62,7 @@ def accept_wildcards(policies: Iterable[PolicyPart], scopes: Scopes, function: s
         for permission in part.permissions:
             for resource in scopes.resources(permission.on, function):
                 if "*" in resource:
-                    written = reasons.setdefault(_flat(Stack.of(part.owner).resolve(resource)), [])
+                    written = reasons.setdefault(_flat(scopes.resolved(resource)), [])
                     written.append(_reason(permission))
         for resource, written in reasons.items():
             Validations.of(part.owner).acknowledge(

@@ -23,10 +23,14 @@ TAGGED = (Scope.CLUSTER_GROUPS, Scope.CLUSTER_INSTANCES, Scope.CLUSTER_TEMPLATES
 
 
 class Scopes:
-    """Scopes of one stack."""
+    """Scopes of one stack. Each ARN is made once: every one of the CDK's calls goes through a pipe to Node.js, and a
+    synth asks for tens of thousands.
+    """
 
     def __init__(self, stack: Stack, settings: Settings) -> None:
         self._stack = stack
+        self._made: dict[tuple[str, str, str | None], str] = {}
+        self._flat: dict[str, Any] = {}
         self.settings = settings
         self.names = settings.names
 
@@ -47,6 +51,12 @@ class Scopes:
             if self.resources(scope, function)
             for condition in ([_of_keys(keys)] if keys else self._conditions(scope, function))
         ]
+
+    def resolved(self, resource: str) -> Any:
+        """Return an ARN as the template has it: a string, or the function of CloudFormation that makes it."""
+        if resource not in self._flat:
+            self._flat[resource] = self._stack.resolve(resource)
+        return self._flat[resource]
 
     def resources(self, scope: Scope, function: str = "") -> list[str]:
         """Return the ARNs of a scope."""
@@ -131,14 +141,17 @@ class Scopes:
         name = self.names.cluster_role(self._stack.region, cluster, access)
         return self._stack.format_arn(service="iam", region="", resource="role", resource_name=name)
 
-    def _arn(self, service: str, resource: str) -> str:
-        return self._stack.format_arn(service=service, resource=resource, arn_format=ArnFormat.NO_RESOURCE_NAME)
+    def _arn(self, service: str, resource: str, account: str | None = None) -> str:
+        key = service, resource, account
+        if key not in self._made:
+            self._made[key] = self._stack.format_arn(
+                service=service, account=account, resource=resource, arn_format=ArnFormat.NO_RESOURCE_NAME
+            )
+        return self._made[key]
 
     def _launched(self) -> list[str]:
         """Return what a launch template names or makes, of the types that both CreateFleet and RunInstances know."""
-        image = self._stack.format_arn(
-            service="ec2", account="", resource="image/*", arn_format=ArnFormat.NO_RESOURCE_NAME
-        )
+        image = self._arn("ec2", "image/*", account="")
         return [image, *(self._arn("ec2", f"{kind}/*") for kind in ("instance", "placement-group", "volume"))]
 
     def _services(self, *names: str) -> list[str]:
@@ -147,9 +160,7 @@ class Scopes:
 
     def _public_parameter(self, path: str) -> str:
         """Return the ARN of a parameter that AWS publishes: it has no account."""
-        return self._stack.format_arn(
-            service="ssm", account="", resource=f"parameter/{path}", arn_format=ArnFormat.NO_RESOURCE_NAME
-        )
+        return self._arn("ssm", f"parameter/{path}", account="")
 
     def _conditions(self, scope: Scope, function: str) -> list[_Condition]:
         """Return one condition for each statement that the scope needs; an empty one for most scopes."""
