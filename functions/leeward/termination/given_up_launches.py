@@ -26,12 +26,12 @@ class Launch:
 
 
 def undone(groups: Mapping[str, str], began: datetime, ports: Ports) -> frozenset[str]:
-    """Return new instances that have ended and by whose end their group reports that it shrank: they need no offset. A
-    decrement that has offset the launch made for the new instance's own termination undoes nothing. `groups`: of the
-    instances; `began`: when the first of them was requested.
+    """Return new instances that have ended, or were detached, and by whose leaving their group reports that it shrank:
+    they need no offset. A decrement that has offset the launch made for the new instance's own termination undoes
+    nothing. `groups`: of the instances; `began`: when the first of them was requested.
     """
     instances = ports.instances.describe(groups)
-    ended = [new for new in groups if new not in instances or instances[new].ended]
+    ended = [new for new in groups if new not in instances or instances[new].ended or not instances[new].group]
     since = began - capacity_ledger.MARGIN
     said = {group: ports.groups.activities(group, since) for group in sorted({groups[new] for new in ended})}
     shrunk = [new for new in ended if capacity_ledger.ending(new, said[groups[new]]) is capacity_ledger.Ending.SHRUNK]
@@ -40,14 +40,14 @@ def undone(groups: Mapping[str, str], began: datetime, ports: Ports) -> frozense
 
 
 def offsetting(new: str, group: str, taken: Collection[str | None], ports: Ports) -> str:
-    """Return the instance that offsets the launch: the new node itself, else the youngest member of its group that
-    stays; the new one where neither is known: its own termination then settles the offset. `taken`: instances that
-    offset other launches.
+    """Return the instance that offsets the launch: the new node itself if its group still has it, else the youngest
+    member of the group that stays; the new one where neither is known: its own termination then settles the offset.
+    `taken`: instances that offset other launches.
     """
     described = ports.groups.describe([group]).get(group)
     members = [member.id for member in described.instances] if described is not None else []
     instances = ports.instances.describe({new, *members})
-    if new in instances and not instances[new].ended:
+    if new in instances and not instances[new].ended and (described is None or new in members):
         return new
     staying = capacity_ledger.candidates(described, instances) if described is not None else ()
     return next((one.id for one in staying if one.id not in taken and not is_open(one.id, ports.claims)), new)

@@ -51,6 +51,17 @@ def set_desired(system, desired):
     system.groups.by_name[GROUP] = replace(there, desired=desired)
 
 
+def detach(system, instance, *, decrement):
+    """An operator takes an instance out of its group, which launches another one unless the desired size is lowered."""
+    there = system.groups.by_name[GROUP]
+    shrinking = f", shrinking the capacity from {there.desired} to {there.desired - 1}" if decrement else ""
+    cause = f"instance {instance} was detached in response to a user request{shrinking}."
+    system.groups.history.append((GROUP, ScalingActivity(at=system.clock.now(), cause=cause, leaves=instance)))
+    members = tuple(one for one in there.instances if one.id != instance)
+    system.groups.by_name[GROUP] = replace(there, instances=members, desired=there.desired - decrement)
+    system.instances.known[instance] = replace(system.instances.known[instance], tags={})
+
+
 EFFECTS = {
     "catalog": ("write_zone_record",),
     "groups": ("launch", "terminate"),
@@ -273,6 +284,21 @@ def test_a_size_that_was_raised_since_is_lowered_by_the_launches_alone():
     end_shift(system)
     until_settled(system)
     assert sizes(system)[1] == there.desired + 1
+
+
+@pytest.mark.parametrize("decrement", [True, False])
+def test_a_node_that_was_detached_from_its_group_is_not_terminated_for_the_launch(decrement):
+    """With a decrement its leaving has offset the launch, else another member does."""
+    system = a_shifted_system()
+    before = sizes(system)
+    detached, *others = reconcile_once(system.ports).prescaled
+    detach(system, detached, decrement=decrement)
+    minutes_later(system, minutes=30)
+    end_shift(system)
+    until_settled(system)
+    assert detached not in system.claims.records
+    assert set(others) <= system.claims.records.keys()
+    assert sizes(system) == before
 
 
 def test_while_an_upgrade_of_the_group_works_its_launches_are_not_offset():
