@@ -57,6 +57,7 @@ class Refusals:
         lasts, gate = self._random.uniform(*REFUSES_FOR), self._scene.injector
         self._scene.say(f"account {self._account.account} refuses its role for {lasts:.0f} s")
         self._account.denied, self._until = True, self._scene.timeline.now() + lasts
+        self._account.refusals.append((self._scene.timeline.now(), self._until))
         gate.count("AssumeRole refused")
         gate.api_down_until = max(gate.api_down_until, self._until)
         self._scene.timeline.after(lasts, self._trust, "an account trusts again")

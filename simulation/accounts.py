@@ -25,12 +25,15 @@ RESERVATION = "cr-"
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Account:
-    """Account and Region with its clusters. `denied`: its role may not be assumed now."""
+    """Account and Region with its clusters. `denied`: its role may not be assumed now; `refusals`: begin and end of
+    each time for which it refuses its role.
+    """
 
     account: str
     region: str
     clusters: tuple[str, ...]
     denied: bool = False
+    refusals: list[tuple[float, float]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

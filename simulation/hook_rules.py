@@ -11,6 +11,7 @@ BOOTS_WITHIN = 900.0  # seconds after its launch: an instance whose Node is not 
 RECONCILED = 130.0  # seconds: a heartbeat that ended so long before was the last, where one reconciler run fails
 
 OUTLASTS_RECONCILER = 300.0  # seconds: a shorter hook that only the reconciler can know ends where one or two runs fail
+COMES_AGAIN = 30.0  # seconds until a message that failed is delivered again and handled
 REACTS_WITHIN = 60.0  # seconds from the first event about an instance to its first heartbeat
 
 
@@ -23,13 +24,15 @@ class HookRules:
 
     def answers(self, view: WorldView) -> Iterator[str]:
         """Yield hooks of ours that timed out. One times out only for a launch that does not join, where it was kept
-        waiting for as long as Auto Scaling allows, and where it is short and its event was lost
-        (docs/designs/which-hooks-are-ours.md).
+        waiting for as long as Auto Scaling allows, where it is short and its event was lost, and where its account
+        refused its role until the end (docs/designs/which-hooks-are-ours.md).
         """
         for group, hook, instance in self._new("timed out", view.timed_out):
             if not view.ours(hook, group) or view.held_to_the_end(group, hook, instance):
                 continue
             if view.ends(hook, group) and _unheard(group, hook, instance, view):
+                continue
+            if _was_refused(view.time_out(group, hook), view):
                 continue
             if view.ends(hook, group) or not _never_joined(instance, view):
                 yield f"{hook} of {group} for {instance} timed out"
@@ -50,6 +53,14 @@ class HookRules:
                 if hold.hook == hook and hold.launching and view.now - hold.since > hold.timeout + NEVER_JOINS:
                     self._reported.add((hook, instance))
                     yield f"{hook} of {instance} has waited for {view.now - hold.since:.0f} s, no Node has joined"
+
+
+def _was_refused(time_out: float, view: WorldView) -> bool:
+    """Return whether the account refused its role until shortly before the time-out, for longer than the interval of
+    heartbeats, which is half of it.
+    """
+    until_the_end = view.refused_since(view.now - COMES_AGAIN) > 0
+    return until_the_end and view.refused_since(view.now - time_out) > time_out / 2
 
 
 def _never_joined(instance: str, view: WorldView) -> bool:

@@ -55,6 +55,10 @@ class HookView(Protocol):
         """
         ...
 
+    def refused_since(self, at: float) -> float:
+        """Return the seconds since then in which the account of the cluster has refused its role."""
+        ...
+
     def time_out(self, group: str, hook: str) -> float:
         """Return the hook's HeartbeatTimeout in seconds."""
         ...

@@ -70,6 +70,11 @@ class ShownHooks:
         since, heard = self.fleet.waited_since(group, hook, instance), self.system.bus.heard.get(instance, inf)
         return inf if since is None or heard < since else heard
 
+    def refused_since(self, at: float) -> float:
+        """Return none: the deployment's own account has no role to refuse."""
+        del at
+        return 0.0
+
     def time_out(self, group: str, hook: str) -> float:
         """Return the time-out, infinite for a hook that the group no longer has."""
         known = self.fleet.groups[group].hooks.get(hook)

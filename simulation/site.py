@@ -101,6 +101,11 @@ class Site(Shown):
         there = self._world.accounts.account_of(self.cluster_name)
         return there.account, there.region
 
+    def refused_since(self, at: float) -> float:
+        """Return the seconds of the account's refusals after `at`."""
+        refusals, now = self._world.accounts.account_of(self.cluster_name).refusals, self.timeline.now()
+        return sum(max(min(end, now) - max(begin, at), 0.0) for begin, end in refusals)
+
     @property
     def over(self) -> bool:
         """True once arrivals and faults have stopped."""

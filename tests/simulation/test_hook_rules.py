@@ -43,6 +43,18 @@ def test_a_hook_that_was_kept_waiting_for_as_long_as_auto_scaling_allows_may_tim
 
 
 @pytest.mark.parametrize(
+    ("begun", "ended", "found"),
+    [(200, 0, []), (200, 20, []), (140, 0, [Rule.ANSWER]), (250, 40, [Rule.ANSWER])],
+    ids=["until the end", "until shortly before", "for less than half", "with time left"],
+)
+def test_a_hook_may_time_out_where_its_account_refused_its_role_until_the_end(world, checker, begun, ended, found):
+    world.time_outs[HOOK] = 300
+    world.refusals.append((world.now - begun, world.now - ended))
+    world.timed_out.append((GROUP, HOOK, INSTANCE))
+    assert rules(checker.after_event(world)) == found
+
+
+@pytest.mark.parametrize(
     ("timeout", "heard", "opened", "found"),
     [
         (120, None, None, []),

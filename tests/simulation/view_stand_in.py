@@ -83,6 +83,7 @@ class World:
     held_long: set = field(default_factory=set)
     events_came: dict = field(default_factory=dict)
     time_outs: dict = field(default_factory=dict)
+    refusals: list = field(default_factory=list)
     forced_ones: set = field(default_factory=set)
     images: dict = field(default_factory=dict)
     launched_images: dict = field(default_factory=dict)
@@ -145,6 +146,9 @@ class World:
 
     def event_came(self, group, hook, instance):
         return self.events_came.get(instance, inf)
+
+    def refused_since(self, at):
+        return max((min(end, self.now) - max(begin, at) for begin, end in self.refusals), default=0)
 
     def time_out(self, group, hook):
         return self.time_outs.get(hook, 1728)
