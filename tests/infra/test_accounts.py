@@ -10,6 +10,7 @@ from infra.permissions import PERMISSIONS
 from infra.rules import OF_THE_ACCOUNT, RULES
 from infra.settings import read_settings
 from leeward.adapters.settings import Settings
+from leeward.doctor import expected
 from leeward.errors import InvalidInputError
 from tests.infra.accounts import (
     EAST,
@@ -287,6 +288,7 @@ class TestMember:
         }
         taint = ("interruption", "reconciler", "disruption-planner", "disrupt", "upgrade", "sync")
         assert known == {"drain": ["leeward:act"], **{name: ["leeward:taint"] for name in taint}}
+        assert known == {name: [group] for name, group in expected.ENTERED_ELSEWHERE.items()}  # of leeward doctor
 
     def test_nothing_runs_in_the_account_and_no_state_of_leeward_is_kept_there(self, deployed, account):
         kinds = {resource["Type"] for resource in deployed.members[account].raw["Resources"].values()}

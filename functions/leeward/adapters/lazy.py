@@ -174,13 +174,13 @@ def past_executions_of(clients: AwsClients, machines: str) -> PastExecutions:
     return StepFunctionsPast(clients, machines)
 
 
-def raw_aws_of(clients: AwsClients, policy_prefix: str, table: str) -> RawAws:
-    """Build the reader of AWS' answers for a snapshot folder."""
+def raw_aws_of(clients: AwsClients, home: AwsClients, policy_prefix: str, table: str) -> RawAws:
+    """Build the reader of AWS' answers for a snapshot folder. `home`: clients of the deployment, for its policies."""
     from leeward.adapters.aws.applied_policies import DynamoPolicies
     from leeward.adapters.aws.raw_output import AwsRawOutput
     from leeward.adapters.aws.table import Table
 
-    return AwsRawOutput(clients, policy_prefix, DynamoPolicies(Table(clients, table)).read)
+    return AwsRawOutput(clients, policy_prefix, DynamoPolicies(Table(home, table)).read, home)
 
 
 def recovery_of(clients: AwsClients, served: Sequence[ServedCluster], home: str) -> RecoveryController:

@@ -17,19 +17,26 @@ if TYPE_CHECKING:
 
 
 class Accounts:
-    """AWS clients by cluster: the process's own, or those of the role that it assumes in the cluster's account."""
+    """AWS clients by cluster: the process's own, those of the role that it assumes in the cluster's account, or those
+    of a caller who has credentials of that account.
+    """
 
     nowhere = Nowhere()
 
-    def __init__(self, clients: AwsClients, clock: Clock, *, session: str) -> None:
-        """`session`: name of the sessions in the accounts' trails."""
+    def __init__(self, clients: AwsClients, clock: Clock, *, session: str, there: AwsClients | None = None) -> None:
+        """`session`: name of the sessions in the accounts' trails. `there`: clients that act in the one account and
+        Region of all clusters, where no role is assumed.
+        """
         self._clients = clients
+        self._there = there
         self._clock = clock
         self._session = session
         self._made: dict[tuple[str, str], AwsClients] = {}
 
     def clients_of(self, cluster: ServedCluster) -> AwsClients:
         """Return the clients for a cluster; clusters of one role and Region share a session."""
+        if self._there is not None:
+            return self._there
         if not cluster.member_role:
             return self._clients
         key = cluster.member_role, cluster.region

@@ -16,7 +16,6 @@ from leeward.adapters.aws.access import SESSION_NAME, Access, AssumedRole, NoAcc
 from leeward.adapters.aws.claims import DynamoClaims
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.clusters import EksClusters, cluster_client
-from leeward.adapters.aws.errors import aws_call
 from leeward.adapters.aws.executions import StepFunctionsExecutions, StepFunctionsNamedExecutions
 from leeward.adapters.aws.groups import AutoScalingGroups
 from leeward.adapters.aws.instances import Ec2Instances, Ec2Network
@@ -27,20 +26,13 @@ from leeward.adapters.clock import SystemClock
 from leeward.adapters.lazy import lazy
 from leeward.adapters.settings import KubernetesAccess, ServedCluster, Settings
 from leeward.adapters.telemetry import event_lost, throttled
-from leeward.model.deployment_names import (
-    DISRUPTION,
-    MANAGED_UPGRADE,
-    TERMINATION,
-    UPGRADE,
-    deployment_id,
-    hook_mark,
-    prefix,
-)
+from leeward.model.deployment_names import DISRUPTION, MANAGED_UPGRADE, TERMINATION, UPGRADE
 from leeward.ports import Ports
 from leeward.telemetry import Telemetry
 from leeward.time_budget import TimeBudget
 
 if TYPE_CHECKING:
+    from leeward.adapters.caller import Elsewhere
     from leeward.adapters.places import Accounts
     from leeward.ports.clock import Clock
     from leeward.ports.doctor import Deployment
@@ -95,15 +87,20 @@ def command_line_ports(
     deployment: str = "",
     *,
     profile: str | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> Ports:
     """Build the ports of `leeward --cluster NAME`: the caller's own credentials (those of `profile` where it is named),
-    everything else by its fixed name, that of the usual deployment without `deployment`.
+    everything else by its fixed name, that of the usual deployment without `deployment`. `elsewhere`: the account and
+    Region of the cluster, None: those of the deployment.
 
     Without `account` STS returns the caller's. Raises AccessDeniedError without credentials, InvalidInputError without
     a Region or for an unknown profile.
     """
+    from leeward.adapters.caller import caller_settings  # late, as below: no function has it
+
     clients = AwsClients(region, profile)
-    return _command_line_ports(_caller_settings(cluster, account, clients, deployment), clients)
+    settings = caller_settings(cluster, account, clients, deployment, elsewhere)
+    return _command_line_ports(settings, clients, elsewhere.clients(profile) if elsewhere else None)
 
 
 def command_line_past(
@@ -113,13 +110,15 @@ def command_line_past(
     deployment: str = "",
     *,
     profile: str | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> tuple[Ports, PastExecutions]:
     """Build the inputs of `leeward report`: the same ports, and the history of Step Functions. Raises as they do."""
+    from leeward.adapters.caller import caller_settings
+
     clients = AwsClients(region, profile)
-    settings = _caller_settings(cluster, account, clients, deployment)
-    machines = settings.state_machine_arn.removesuffix(TERMINATION)
-    past = lazy(adapters.past_executions_of, clients, machines)
-    return _command_line_ports(settings, clients), past
+    settings = caller_settings(cluster, account, clients, deployment, elsewhere)
+    past = lazy(adapters.past_executions_of, clients, settings.state_machine_arn.removesuffix(TERMINATION))
+    return _command_line_ports(settings, clients, elsewhere.clients(profile) if elsewhere else None), past
 
 
 def command_line_history(
@@ -134,17 +133,27 @@ def command_line_history(
     return ports, past, DynamoPastTerminations(Table(AwsClients(region, profile), TABLE_NAME))
 
 
-def command_line_raw(region: str | None = None, *, profile: str | None = None) -> RawAws:
-    """Build the reader of AWS for `leeward snapshot`, with the caller's own credentials."""
-    return lazy(adapters.raw_aws_of, AwsClients(region, profile), POLICY_PREFIX, TABLE_NAME)
+def command_line_raw(
+    region: str | None = None, *, profile: str | None = None, elsewhere: Elsewhere | None = None
+) -> RawAws:
+    """Build the reader of AWS for `leeward snapshot`, with the caller's own credentials; policies are the
+    deployment's.
+    """
+    clients = AwsClients(region, profile)
+    there = elsewhere.clients(profile) if elsewhere else clients
+    return lazy(adapters.raw_aws_of, there, clients, POLICY_PREFIX, TABLE_NAME)
 
 
-def command_line_deployment(region: str | None = None, *, profile: str | None = None) -> Deployment:
-    """Build the reader of the deployment for `leeward doctor`, with the caller's own credentials."""
+def command_line_deployment(
+    region: str | None = None, *, profile: str | None = None, elsewhere: Elsewhere | None = None
+) -> Deployment:
+    """Build the reader of the deployment for `leeward doctor`, with the caller's own credentials; `elsewhere`: of the
+    account and Region of a cluster, in which the deployment has neither function nor table.
+    """
     from leeward.adapters.doctor.deployment import AwsDeployment  # late: no function has it
     from leeward.adapters.doctor.rbac import ClusterRbac
 
-    clients, clock = AwsClients(region, profile), SystemClock()
+    clients, clock = elsewhere.clients(profile) if elsewhere else AwsClients(region, profile), SystemClock()
     own = OwnCredentials(clients)
     return AwsDeployment(
         clients,
@@ -152,21 +161,12 @@ def command_line_deployment(region: str | None = None, *, profile: str | None = 
     )
 
 
-def _command_line_ports(settings: Settings, clients: AwsClients) -> Ports:
-    own = OwnCredentials(clients)
-    return build(settings, clients, SystemClock(), access=lambda _: own, say=_print, event_lost=_print)
-
-
-def _caller_settings(cluster: str, account: str | None, clients: AwsClients, deployment: str = "") -> Settings:
-    """Return settings by their fixed names, in the given account or else the caller's."""
-    owner, partition = account, "aws"
-    if owner is None:
-        with aws_call("sts:GetCallerIdentity", "the default credentials"):
-            identity = clients.get("sts").get_caller_identity()
-        owner, partition = identity["Account"], identity["Arn"].split(":")[1]
-    else:
-        partition = clients.partition
-    return _by_name(cluster, region=clients.region, account=owner, partition=partition, deployment=deployment)
+def _command_line_ports(settings: Settings, clients: AwsClients, there: AwsClients | None) -> Ports:
+    """Build the ports of one cluster. `there`: the clients of its account and Region, where it is elsewhere."""
+    clock, own = SystemClock(), OwnCredentials(there or clients)
+    accounts = _accounts(settings, clients, clock, SESSION_NAME, there)
+    ports = build(settings, clients, clock, access=lambda _: own, say=_print, event_lost=_print, accounts=accounts)
+    return ports.of_cluster(settings.clusters[0].name)
 
 
 def build(
@@ -241,13 +241,17 @@ def _aws_ports(
     }
 
 
-def _accounts(settings: Settings, clients: AwsClients, clock: Clock, session: str) -> Accounts | None:
-    """Return the accounts of the clusters, None where all are in the deployment's own account and Region."""
-    if not any(cluster.member_role for cluster in settings.clusters):
+def _accounts(
+    settings: Settings, clients: AwsClients, clock: Clock, session: str, there: AwsClients | None = None
+) -> Accounts | None:
+    """Return the accounts of the clusters, None where all are in the deployment's own account and Region. `there`:
+    clients that act in the clusters' account and Region; None: roles are assumed.
+    """
+    if there is None and not any(cluster.member_role for cluster in settings.clusters):
         return None
     from leeward.adapters.places import Accounts  # late: most deployments have none
 
-    return Accounts(clients, clock, session=session)
+    return Accounts(clients, clock, session=session, there=there)
 
 
 def _executions_of(machine: str, settings: Settings, clients: AwsClients) -> StepFunctionsNamedExecutions:
@@ -279,21 +283,3 @@ def _role_of(
         return AssumedRole(clients, clock, role=cluster.role(access), region=region, session=session)
 
     return choose
-
-
-def _by_name(cluster: str, *, region: str, account: str, partition: str, deployment: str = "") -> Settings:
-    """Build the settings from the names of `infra/names.py`."""
-    named = prefix(deployment)
-    machine = f"{named}-{TERMINATION}"
-    suffix = "amazonaws.com.cn" if partition == "aws-cn" else "amazonaws.com"
-    return Settings(
-        clusters=(ServedCluster(name=cluster, region=region, account=account),),
-        deployment=deployment_id(account, region, deployment),
-        table_name=named,
-        state_machine_arn=f"arn:{partition}:states:{region}:{account}:stateMachine:{machine}",
-        queue_arn=f"arn:{partition}:sqs:{region}:{account}:{named}-interruption",
-        dead_letter_queue_url=f"https://sqs.{region}.{suffix}/{account}/{named}-interruption-dead-letters",
-        policy_prefix=f"/{named}",
-        hook_mark=hook_mark(deployment),
-        kubernetes_access=KubernetesAccess.NONE,
-    )

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from leeward.cli.live import live_ports
+from leeward.cli.live import UnknownGroupError, live_ports
+from leeward.cli.member import options_of
 from leeward.cli.nearest import did_you_mean
 from leeward.cli.output import tell
 from leeward.errors import InvalidInputError, LeewardError
@@ -28,11 +29,14 @@ VERSIONS = "launch-template-versions"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterContext:
-    """One cluster. `cluster`: its name, may be empty for a folder; `folder` None: the cluster is live."""
+    """One cluster. `cluster`: its name, may be empty for a folder; `folder` None: the cluster is live. `options`: those
+    that name it, for the commands that the output proposes.
+    """
 
     ports: Ports
     cluster: str
     folder: Folder | None = None
+    options: str = ""
 
     @property
     def knows_instances(self) -> bool:
@@ -101,7 +105,7 @@ class ClusterContext:
             where, whose = f"cluster {self.cluster}: Auto Scaling groups", "the cluster's"
         else:
             where, whose = f"{self.folder.path('auto-scaling-groups')}: AutoScalingGroups", "its"
-        return InvalidInputError(
+        return UnknownGroupError(
             f"{where}: found no group {name!r}, expected one of {whose} groups: {listed(names)}"
             f"{did_you_mean(name, names)}"
         )
@@ -148,4 +152,4 @@ def context_of(arguments: argparse.Namespace, verb: str, say: Callable[[str], No
         raise InvalidInputError(
             f"{verb}: found neither --cluster nor --snapshot, expected --cluster NAME (live) or --snapshot DIR"
         )
-    return ClusterContext(ports=live_ports(arguments), cluster=arguments.cluster)
+    return ClusterContext(ports=live_ports(arguments), cluster=arguments.cluster, options=options_of(arguments))

@@ -8,7 +8,8 @@ from itertools import takewhile
 from typing import Any
 
 from leeward.cli.fixes import commands_in
-from leeward.cli.live import note_origin, profile_of
+from leeward.cli.live import note_origin
+from leeward.cli.member import access_of, profile_of
 from leeward.cli.output import emit
 from leeward.cli.tables import Table
 from leeward.doctor.checks.account import without_credentials
@@ -57,12 +58,14 @@ def _findings(arguments: argparse.Namespace) -> Sequence[Finding]:
     if isinstance(identity, Unavailable):
         return without_credentials(identity)
     note_origin(arguments, [(identity.account, identity.region)])
+    access = access_of(arguments)
     facts = gather(
         deployment,
-        lambda cluster: wiring.command_line_ports(cluster, arguments.region, identity.account, **profile),
+        lambda cluster: wiring.command_line_ports(cluster, arguments.region, identity.account, **access),
         identity,
         requested_cluster=arguments.cluster,
         now=arguments.now,
+        there=wiring.command_line_deployment(arguments.region, **access) if "elsewhere" in access else None,
     )
     return diagnose(facts)
 

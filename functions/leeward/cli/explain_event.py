@@ -121,7 +121,7 @@ def _live(
     parsed: Sequence[InterruptionMessage | MalformedMessageError], arguments: argparse.Namespace
 ) -> list[dict[str, Any]]:
     ports = context_of(arguments, "explain-event").ports
-    if arguments.account or arguments.region:
+    if ports.place is None and (arguments.account or arguments.region):  # else they are the deployment's
         ports = replace(ports, origins=frozenset({(arguments.account or "", arguments.region or "")}))
     parsed = name_instances(parsed, ports.instances)
     lookup = look_up([found for found in parsed if isinstance(found, Message)], ports)

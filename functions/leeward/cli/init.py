@@ -8,6 +8,8 @@ from typing import TypeVar
 from leeward.cli.confirmation import check_can_ask, confirm
 from leeward.cli.context import ClusterContext, context_of
 from leeward.cli.first_policy import FirstPolicyFacts, first_policy
+from leeward.cli.live import UnknownGroupError
+from leeward.cli.member import options_of
 from leeward.cli.output import emit
 from leeward.cli.tables import count_of
 from leeward.errors import InvalidInputError, LeewardError
@@ -39,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.to.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InvalidInputError(f"--to: {arguments.to}: cannot be written: {error.strerror}") from error
-    where = f"--cluster {arguments.cluster}" if arguments.snapshot is None else f"--snapshot {arguments.snapshot}"
+    where = options_of(arguments) if arguments.snapshot is None else f"--snapshot {arguments.snapshot}"
     following = [f"leeward policy validate {arguments.to}", f"leeward plan {where} --what-if consolidation"]
     names = [group.name for group in facts.groups]
     document = {"file": str(arguments.to), "groups": sorted(names), "notRead": list(facts.unread), "next": following}
@@ -59,7 +61,7 @@ def gather(context: ClusterContext) -> FirstPolicyFacts:
     """
     groups = context.ports.groups.of_clusters([context.cluster])
     if not groups:
-        raise InvalidInputError(
+        raise UnknownGroupError(
             f"cluster {context.cluster}: found no Auto Scaling group with the tag kubernetes.io/cluster/"
             f"{context.cluster} or eks:cluster-name, expected one: tag the groups of its nodes"
         )

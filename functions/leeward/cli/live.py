@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from leeward.cli.member import REFUSED, access_of, misplaced
 from leeward.cli.nearest import did_you_mean
 from leeward.errors import AccessDeniedError, AwsUnreachableError, InvalidInputError, LeewardError, ObjectGoneError
 
@@ -22,19 +23,20 @@ BAD_CREDENTIALS = (
     "UnrecognizedClientException",
     "MissingAuthenticationToken",
 )
+DESCRIBE_CLUSTER = "eks:DescribeCluster"
 VARIABLES = ("AWS_REGION", "AWS_DEFAULT_REGION")
 
 
-def profile_of(arguments: argparse.Namespace) -> dict[str, str]:
-    """Return `profile` as an argument of `leeward.adapters.wiring`, nothing without --profile."""
-    return {"profile": arguments.profile} if arguments.profile else {}
+class UnknownGroupError(InvalidInputError):
+    """No Auto Scaling group of this name has the cluster's tag where the command looks."""
 
 
 def live_ports(arguments: argparse.Namespace) -> "Ports":
     """Return the ports of --cluster, and note account and Region in the arguments, for errors that come later."""
     from leeward.adapters import wiring  # late: offline needs no AWS library
 
-    ports = wiring.command_line_ports(arguments.cluster, arguments.region, arguments.account, **profile_of(arguments))
+    access = access_of(arguments)
+    ports = wiring.command_line_ports(arguments.cluster, arguments.region, arguments.account, **access)
     note_origin(arguments, ports.origins)
     return ports
 
@@ -46,12 +48,17 @@ def note_origin(arguments: argparse.Namespace, origins: Iterable[tuple[str, str]
 
 def explained(error: LeewardError, arguments: argparse.Namespace | None) -> LeewardError:
     """Return the error with account, Region and the fix, the error itself where it is not about AWS."""
-    if arguments is None or arguments.snapshot is not None or isinstance(error, InvalidInputError):
+    if arguments is None or arguments.snapshot is not None:
         return error
     text, origin = str(error), arguments.origin
-    if isinstance(error, ObjectGoneError) and "eks:DescribeCluster" in text:
+    if isinstance(error, ObjectGoneError) and DESCRIBE_CLUSTER in text:
         return no_cluster(arguments, error)
-    if isinstance(error, AccessDeniedError) and any(one in text for one in BAD_CREDENTIALS):
+    denied = isinstance(error, AccessDeniedError)
+    if isinstance(error, UnknownGroupError) or (denied and DESCRIBE_CLUSTER in text):
+        error = misplaced(arguments) or error
+    if isinstance(error, InvalidInputError) or REFUSED in text:
+        return error
+    if denied and any(one in text for one in BAD_CREDENTIALS):
         from leeward.doctor.checks.account import LOG_IN  # late: a command that succeeds needs no check
 
         return type(error)(f"{text}; {LOG_IN}")
@@ -62,7 +69,12 @@ def explained(error: LeewardError, arguments: argparse.Namespace | None) -> Leew
 
 
 def no_cluster(arguments: argparse.Namespace, error: LeewardError) -> InvalidInputError:
-    """Return the error for a cluster that EKS does not have in the account and Region of the call."""
+    """Return the error for a cluster that EKS does not have in the account and Region of the call: where it is, if the
+    deployment knows it elsewhere.
+    """
+    elsewhere = misplaced(arguments)
+    if elsewhere is not None:
+        return elsewhere
     where = arguments.origin or "this account and Region"
     return InvalidInputError(
         f"--cluster: found no cluster {arguments.cluster!r} in {where} ({error}), expected the name of one there: "

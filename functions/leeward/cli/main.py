@@ -123,6 +123,9 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
             f"found --snapshot {arguments.snapshot} and --cluster {arguments.cluster}, expected one of them: "
             "a folder is read offline, a cluster live"
         )
+    if arguments.cluster is None and (arguments.cluster_profile or arguments.cluster_region):
+        given = "--cluster-profile" if arguments.cluster_profile else "--cluster-region"
+        raise InvalidInputError(f"found {given} without --cluster, expected --cluster NAME: the cluster that is there")
     arguments.view = _view(arguments)
     return arguments
 
@@ -157,6 +160,7 @@ def build_parser(argv: Sequence[str] = tuple(COMMANDS)) -> Parser:
     parser.set_defaults(
         cluster=None, snapshot=None, now=None, output=None, seed=0, account=None, region=None, profile=None
     )
+    parser.set_defaults(cluster_profile=None, cluster_region=None, elsewhere=None)
     parser.set_defaults(origin="")  # account and Region of a live command, known once it has asked
     parser.set_defaults(no_headers=False, sort_by="")
     parser.set_defaults(usual_output=Output.TABLE.value)  # a command may have another
@@ -189,6 +193,19 @@ def _add_general_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--account", metavar="ID", type=account, default=absent, help="AWS account, twelve digits")
     group.add_argument("--region", metavar="NAME", type=region, default=absent, help="AWS Region")
     group.add_argument("--profile", metavar="NAME", default=absent, help="profile of your AWS configuration")
+    group.add_argument(
+        "--cluster-profile",
+        metavar="NAME",
+        default=absent,
+        help="profile of the account that has the cluster, where the deployment is in another",
+    )
+    group.add_argument(
+        "--cluster-region",
+        metavar="NAME",
+        type=region,
+        default=absent,
+        help="AWS Region of the cluster, where the deployment is in another (default: known to the deployment)",
+    )
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from leeward.cli.confirmation import check_can_ask, confirm
-from leeward.cli.live import live_ports, profile_of
+from leeward.cli.live import live_ports
+from leeward.cli.member import profile_of
 from leeward.cli.output import emit
 from leeward.cli.pause.switch import served_clusters
 from leeward.errors import InvalidInputError, InvalidPolicyError, RecordChangedError, TerminalError

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from leeward.adapters.folder.files import FILES, POLICY_FILE
 from leeward.adapters.folder.writer import SnapshotFolder, UnusableFolderError
-from leeward.cli.live import live_ports, no_cluster, profile_of
+from leeward.cli.live import live_ports, no_cluster
+from leeward.cli.member import access_of
 from leeward.cli.output import emit, tell
 from leeward.cli.tables import Table
 from leeward.errors import InvalidInputError, LeewardError, ObjectGoneError
@@ -59,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     from leeward.adapters import wiring  # late: --help needs neither
     from leeward.capture.documents import Capture
 
-    raw = wiring.command_line_raw(arguments.region, **profile_of(arguments))
+    raw = wiring.command_line_raw(arguments.region, **access_of(arguments))
     capture = Capture(live_ports(arguments), raw, arguments.cluster, arguments.now)
     _check_cluster(capture, arguments)
     taken = take(capture, folder, Progress(watched=sys.stderr.isatty()))

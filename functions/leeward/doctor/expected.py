@@ -122,6 +122,13 @@ KUBERNETES_GROUPS: Mapping[str, tuple[str, ...]] = {
 """ClusterRole and ClusterRoleBinding -> the groups that are bound."""
 ENTERED_AS: Mapping[str, str] = {"leeward-taint": "taintRole", "leeward-act": "actRole"}
 """ClusterRole of functions -> the key of the IAM role, in the setting CLUSTERS, with which they sign in."""
+ENTERED_ELSEWHERE: Mapping[str, str] = {
+    "drain": "leeward:act",
+    **dict.fromkeys(
+        ("interruption", "reconciler", "disruption-planner", "disrupt", "upgrade", "sync"), "leeward:taint"
+    ),
+}
+"""Function -> the group with which its role in another account or Region signs in to the clusters there."""
 
 
 def _rules(group: str, resources: Iterable[str], *verbs: str) -> frozenset[Rule]:

@@ -172,11 +172,12 @@ class Served:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InspectedCluster:
-    """One cluster. `served` None: what the deployment serves is not known. `entries`: Kubernetes groups of the access
-    entry of each role; `aws_auth` is read where one is missing. `roles`, `bindings` by name. `members`: instances of
-    its nodes. `foreign`: node -> the other deployment that is terminating it, by its taint. `synced`: when fn sync
-    recorded each kind of facts; `zones`: evacuations. By group: `hooks`, `refreshes`, `upgrades`. `template_tags` by id
-    of a launch template; one without tags is absent.
+    """One cluster. `served` None: what the deployment serves is not known. `groups`: every one of its account and
+    Region. `entries`: Kubernetes groups of the access entry of each role, by the names of `entries.py`; `aws_auth` is
+    read where one is missing. `roles`, `bindings` by name. `members`: instances of its nodes. `foreign`: node -> the
+    other deployment that is terminating it, by its taint. `synced`: when fn sync recorded each kind of facts; `zones`:
+    evacuations. By group: `hooks`, `refreshes`, `upgrades`. `template_tags` by id of a launch template; one without
+    tags is absent.
     """
 
     name: str
@@ -187,6 +188,7 @@ class InspectedCluster:
     version: Read[str]
     roles: Mapping[str, Read[ClusterRole | None]]
     bindings: Mapping[str, Read[Binding | None]]
+    groups: Read[tuple[Group, ...]]
     members: Read[frozenset[str]]
     foreign: Mapping[str, str]
     policies: Read[ClusterPolicies]
@@ -205,7 +207,8 @@ class Facts:
     """All facts. `requested_cluster`: the only cluster to read; None: all. `serves`: names of the clusters that the
     deployment serves; None: unknown. `failures` and `machines` by state machine, `sources` and `functions` by function.
     `elsewhere`: clusters of other accounts and Regions, in which each function says whether it can act (`accounts`:
-    function -> cluster -> why it cannot, empty if it can).
+    function -> cluster -> why it cannot, empty if it can); `clusters` has one of them only where the caller has
+    credentials there.
     """
 
     now: datetime
@@ -227,7 +230,6 @@ class Facts:
     alarms: Read[Mapping[str, Alarm]]
     records: Read[tuple[TerminationRecord, ...]]
     running: Read[frozenset[str]]
-    groups: Read[tuple[Group, ...]]
     clusters: tuple[InspectedCluster, ...]
     elsewhere: tuple[Served, ...] = ()
     accounts: Mapping[str, Read[Mapping[str, str]]] = field(default_factory=dict)

@@ -12,7 +12,6 @@ from leeward.doctor import expected
 from leeward.doctor.facts import Facts, Function, Identity, InspectedCluster, Network, Served
 from leeward.doctor.gather_cluster import inspect_cluster
 from leeward.doctor.reading import Cause, Read, Unavailable, read, read_each
-from leeward.model.group import Group
 from leeward.model.termination import Status, TerminationRecord
 from leeward.ports import Ports
 from leeward.ports.doctor import Deployment
@@ -28,19 +27,25 @@ PortsOf = Callable[[str], Ports]
 
 
 def gather(
-    deployment: Deployment, ports_of: PortsOf, identity: Identity, *, requested_cluster: str | None, now: datetime
+    deployment: Deployment,
+    ports_of: PortsOf,
+    identity: Identity,
+    *,
+    requested_cluster: str | None,
+    now: datetime,
+    there: Deployment | None = None,
 ) -> Facts:
     """Gather the facts. `ports_of`: a cluster's ports, by its name; `requested_cluster`: the only cluster to read,
-    None: all.
+    None: all. `there`: the reader of the account and Region of that cluster, with the caller's credentials in it;
+    without it only clusters at home are read.
     """
     functions = read_each(expected.FUNCTIONS, "lambda:GetFunction", deployment.function)
     settings = environment(functions.values())
     served = clusters_of(settings)
-    groups = read("autoscaling:DescribeAutoScalingGroups", lambda: tuple(deployment.groups()))
     wanted = _wanted(served, requested_cluster)
     elsewhere = tuple(cluster for _, cluster in wanted if cluster is not None and cluster.member_role)
-    local = tuple((name, cluster) for name, cluster in wanted if cluster not in elsewhere)
-    clusters = _clusters(deployment, ports_of, local, groups, queue_arns_of(settings))
+    reached = tuple((name, cluster) for name, cluster in wanted if there is not None or cluster not in elsewhere)
+    clusters = _clusters(there or deployment, ports_of, reached, queue_arns_of(settings))
     first = ports_of(wanted[0][0]) if wanted else None
     return Facts(
         now=now,
@@ -50,7 +55,6 @@ def gather(
         concurrency=read("lambda:GetAccountSettings", deployment.concurrency),
         functions=functions,
         network=_network(deployment, functions),
-        groups=groups,
         clusters=clusters,
         elsewhere=elsewhere,
         accounts=read_each(expected.ACTING, "lambda:InvokeFunction", deployment.accounts) if elsewhere else {},
@@ -110,12 +114,14 @@ def _clusters(
     deployment: Deployment,
     ports_of: PortsOf,
     wanted: tuple[tuple[str, Served | None], ...],
-    groups: Read[tuple[Group, ...]],
     queue_arns: frozenset[str],
 ) -> tuple[InspectedCluster, ...]:
-    known = () if isinstance(groups, Unavailable) else groups
+    """Read the clusters of one account and Region; `deployment`: its reader."""
+    if not wanted:
+        return ()
+    groups = read("autoscaling:DescribeAutoScalingGroups", lambda: tuple(deployment.groups()))
     return tuple(
-        inspect_cluster(name, served, deployment, ports_of(name), known, queue_arns) for name, served in wanted
+        inspect_cluster(name, served, deployment, ports_of(name), groups, queue_arns) for name, served in wanted
     )
 
 

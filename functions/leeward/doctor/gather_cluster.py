@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from leeward.doctor import expected
 from leeward.doctor.checks.templates import template_ids
+from leeward.doctor.entries import entries_of
 from leeward.doctor.facts import Disruption, InspectedCluster, Served, Upgrade
 from leeward.doctor.reading import Read, Unavailable, read, read_each
 from leeward.model.facts import KEPT_BY_SYNC, FactKind
@@ -32,16 +33,19 @@ def inspect_cluster(
     served: Served | None,
     deployment: Deployment,
     ports: Ports,
-    groups: tuple[Group, ...],
+    groups: Read[tuple[Group, ...]],
     queue_arns: frozenset[str],
 ) -> InspectedCluster:
-    """Read one cluster. `groups`: every known one, of which those with the cluster's tags are read."""
-    entries = {role: _entry(name, role, served, deployment) for role in expected.ENTERED_AS}
+    """Read one cluster. `deployment`: the reader of its account and Region; `groups`: every one there, of which those
+    with the cluster's tags are read.
+    """
+    entries = {key: _entry(name, entry.role, deployment) for key, entry in entries_of(served).items()}
     rbac, version = _api(name, deployment)
     asked = _ClusterReader(version)
     policies = read("ssm:GetParametersByPath", lambda: ports.clusters.policies(name))
     nodes = asked("list nodes", lambda: tuple(ports.clusters.kubernetes(name).nodes()))
-    tagged = [group for group in groups if cluster_of(group.tags, [name])]
+    known = () if isinstance(groups, Unavailable) else groups
+    tagged = [group for group in known if cluster_of(group.tags, [name])]
     selected = [group for group in tagged if _selects(policies, group)]
     return InspectedCluster(
         name=name,
@@ -52,6 +56,7 @@ def inspect_cluster(
         version=version,
         roles=asked.each("get clusterroles", rbac.cluster_role),
         bindings=asked.each("get clusterrolebindings", rbac.binding),
+        groups=groups,
         members=nodes if isinstance(nodes, Unavailable) else frozenset(node.instance_id for node in nodes) - {""},
         foreign={} if isinstance(nodes, Unavailable) else _foreign(nodes, ports.deployment),
         policies=policies,
@@ -90,9 +95,8 @@ class _ClusterReader:
         return {name: self(permission, partial(look, name)) for name in expected.KUBERNETES_GROUPS}
 
 
-def _entry(name: str, cluster_role: str, served: Served | None, deployment: Deployment) -> Read[tuple[str, ...] | None]:
-    arn = served.roles.get(cluster_role) if served else None
-    if arn is None:
+def _entry(name: str, arn: str, deployment: Deployment) -> Read[tuple[str, ...] | None]:
+    if not arn:
         return NO_ROLE
 
     def look() -> tuple[str, ...] | None:

@@ -19,14 +19,20 @@ EAST = {
 }
 
 
+def serving(deployment, cluster):
+    """The deployment, whose functions name a cluster of another account as well, and can act there."""
+    for name, function in deployment.functions.items():
+        clusters = [*json.loads(function.environment["CLUSTERS"]), cluster]
+        given = {**function.environment, "CLUSTERS": json.dumps(clusters)}
+        deployment.functions[name] = replace(function, environment=given)
+    deployment.acting[cluster["name"]] = ""
+    return deployment
+
+
 @pytest.fixture
 def patient(patient):
     """A sound deployment that serves a cluster of another account as well."""
-    for name, function in patient.deployment.functions.items():
-        clusters = [*json.loads(function.environment["CLUSTERS"]), EAST]
-        given = {**function.environment, "CLUSTERS": json.dumps(clusters)}
-        patient.deployment.functions[name] = replace(function, environment=given)
-    patient.deployment.acting["east"] = ""
+    serving(patient.deployment, EAST)
     return patient
 
 

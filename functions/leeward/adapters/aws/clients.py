@@ -36,10 +36,13 @@ class AwsClients:
         profile: str | None = None,
         throttled: Callable[[str], object] = lambda _call: None,
         signing: Any = None,
+        profile_option: str = "--profile",
     ) -> None:
         """`throttled` is called with `service:Operation` for each try that AWS throttles, also one that is repeated.
-        `signing`: botocore credentials to use instead of the process's own.
+        `signing`: botocore credentials to use instead of the process's own. `profile_option`: names the profile, for
+        the error.
         """
+        self._profile_option = profile_option
         self._signing = signing
         self._others: list[AwsClients] = []
         self._throttled = throttled
@@ -146,7 +149,8 @@ class AwsClients:
                 if self._profile is not None and self._profile not in session.available_profiles:
                     known = ", ".join(sorted(session.available_profiles)) or "none at all"
                     raise InvalidInputError(
-                        f"--profile: found {self._profile!r}, expected a profile of your AWS configuration: {known}"
+                        f"{self._profile_option}: found {self._profile!r}, expected a profile of your AWS "
+                        f"configuration: {known}"
                     )
                 self._session = session
                 self._session.set_config_variable("sts_regional_endpoints", "regional")

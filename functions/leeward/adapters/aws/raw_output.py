@@ -26,12 +26,20 @@ VERSIONS_PER_CALL = 200  # of one launch template
 
 
 class AwsRawOutput:
-    """Raw output of the home Region, with the caller's own credentials. `policy_prefix`: of the policy parameters;
-    `applied` returns the policies that were applied to a cluster.
+    """Raw output of the clients' Region, with the caller's own credentials. `policy_prefix`: of the policy parameters;
+    `applied` returns the policies that were applied to a cluster. `home`: clients of the deployment, which has the
+    policies; None: the same.
     """
 
-    def __init__(self, clients: AwsClients, policy_prefix: str, applied: Callable[[str], AppliedPolicies]) -> None:
+    def __init__(
+        self,
+        clients: AwsClients,
+        policy_prefix: str,
+        applied: Callable[[str], AppliedPolicies],
+        home: AwsClients | None = None,
+    ) -> None:
         self._clients = clients
+        self._home = home or clients
         self._applied = applied
         self._prefix = policy_prefix
 
@@ -156,7 +164,7 @@ class AwsRawOutput:
 
     def _paged(self, service: str, call: str, member: str, on: Sequence[str], **arguments: Any) -> list[Raw]:
         """Return every element of the member, from all pages; `on` names the objects of the call."""
-        client = self._clients.get(service)
+        client = (self._home if service == "ssm" else self._clients).get(service)
         more = f" and {len(on) - 1} more" if len(on) > 1 else ""
         with aws_call(f"{service}:{call}", f"{on[0]}{more}"):
             operation = next(name for name, known in client.meta.method_to_api_mapping.items() if known == call)

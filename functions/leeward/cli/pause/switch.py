@@ -8,10 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from leeward.cli.live import note_origin, profile_of
+from leeward.cli.live import UnknownGroupError, note_origin
+from leeward.cli.member import access_of, profile_of, served_by
 from leeward.cli.output import emit
-from leeward.doctor.gather import clusters_of, environment
-from leeward.doctor.reading import Read
 from leeward.errors import InvalidInputError, LeewardError, RecordChangedError
 from leeward.isolation import attempt
 from leeward.model.instance import cluster_of
@@ -53,7 +52,8 @@ def caller_of(arguments: argparse.Namespace, verb: str) -> Caller:
     deployment = wiring.command_line_deployment(arguments.region, **profile)
     identity = deployment.identity()
     names = (arguments.cluster,) if arguments.cluster else served_clusters(deployment, verb)
-    ports = {name: wiring.command_line_ports(name, arguments.region, identity.account, **profile) for name in names}
+    access = access_of(arguments)
+    ports = {name: wiring.command_line_ports(name, arguments.region, identity.account, **access) for name in names}
     note_origin(arguments, ports[names[0]].origins)
     if arguments.group:
         name = _cluster_of(arguments.group, names, ports[names[0]].groups)
@@ -125,13 +125,8 @@ def _write(
 
 def served_clusters(deployment: Deployment, verb: str) -> tuple[str, ...]:
     """Return the clusters that the deployed functions name. Raises InvalidInputError if none of them can be read."""
-    from leeward.doctor import expected
-
-    def function(name: str) -> Read[Any]:
-        answer = attempt(lambda: deployment.function(name))
-        return None if isinstance(answer, LeewardError) else answer
-
-    served = clusters_of(environment(map(function, expected.FUNCTIONS)))
+    answer = attempt(lambda: served_by(deployment))
+    served = None if isinstance(answer, LeewardError) else answer
     if not served:
         raise InvalidInputError(
             f"{verb}: found no function of the deployment that names its clusters, expected one; or name --cluster"
@@ -143,7 +138,7 @@ def _cluster_of(group: str, clusters: Sequence[str], groups: Groups) -> str:
     described = groups.describe([group]).get(group)
     cluster = cluster_of(described.tags, clusters) if described is not None else None
     if cluster is None:
-        raise InvalidInputError(
+        raise UnknownGroupError(
             f"--group: found {group!r}, expected an Auto Scaling group with a tag of cluster {' or '.join(clusters)}"
         )
     return cluster

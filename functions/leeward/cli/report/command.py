@@ -6,7 +6,8 @@ import argparse
 import json
 from pathlib import Path
 
-from leeward.cli.live import note_origin, profile_of
+from leeward.cli.live import note_origin
+from leeward.cli.member import access_of, profile_of
 from leeward.cli.output import Output, emit
 from leeward.cli.report.building import build
 from leeward.cli.report.live import RequestedExecution, gather, requested_execution
@@ -137,7 +138,7 @@ def _live(execution: RequestedExecution, arguments: argparse.Namespace) -> RunRe
     from leeward.adapters.wiring import command_line_past  # late: a record needs no AWS library
 
     region, account = arguments.region or execution.region, arguments.account or execution.account
-    ports, past = command_line_past(arguments.cluster, region, account, **profile_of(arguments))
+    ports, past = command_line_past(arguments.cluster, region, account, **access_of(arguments))
     note_origin(arguments, ports.origins)
     return build(gather(execution, arguments.cluster, arguments.now, ports, past))
 

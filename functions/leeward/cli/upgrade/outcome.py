@@ -48,7 +48,7 @@ def outcome_of(group: str, context: ClusterContext, status: Status) -> Outcome:
     more = " --watch" if action == "status" else ""
     if error == BLOCKED:
         action, more = "plan", " --recorded"
-    command = f"leeward upgrade {action} {group} --cluster {context.cluster}{more}" if action else None
+    command = f"leeward upgrade {action} {group} {context.options}{more}" if action else None
     why = cause or status.held or (record.why if record is not None and status.phase is not Phase.DONE else "")
     if status.phase not in {Phase.FAILED, Phase.STOPPED}:
         error = ""

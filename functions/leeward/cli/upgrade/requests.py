@@ -82,7 +82,8 @@ def control(arguments: argparse.Namespace, context: ClusterContext) -> int:
         return _print_result(arguments, record.execution, f"{arguments.action}: it is read within half a minute{later}")
     if arguments.action == "pause":
         return _print_result(arguments, "", "paused; nothing runs")
-    name = _begin(group, record, {}, ports.upgrade_executions, ports.managed_upgrade_executions)
+    asked = {"cluster": arguments.cluster}  # another account may have a group of the same name
+    name = _begin(group, record, asked, ports.upgrade_executions, ports.managed_upgrade_executions)
     return _print_result(arguments, name, f"{arguments.action} begun")
 
 

@@ -10,7 +10,7 @@ from leeward.budgets.pdb_index import PdbIndex
 from leeward.cli.cluster_state import cluster_of
 from leeward.cli.confirmation import add_yes, check_can_ask, confirm
 from leeward.cli.context import ClusterContext
-from leeward.cli.live import profile_of
+from leeward.cli.member import profile_of
 from leeward.cli.nearest import did_you_mean
 from leeward.cli.output import emit
 from leeward.cli.pause.switch import one_line
@@ -109,7 +109,7 @@ def _evacuate(arguments: argparse.Namespace) -> int:
         raise RefusedZoneError(
             f"refused: no other zone of cluster {snapshot.cluster} would be open; nothing was changed"
         )
-    confirm(arguments, effects_of(snapshot.cluster, arguments.zone, verdicts))
+    confirm(arguments, effects_of(snapshot.cluster, arguments.zone, context.options, verdicts))
     record = change(
         snapshot.cluster,
         context.ports,

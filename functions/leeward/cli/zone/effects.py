@@ -9,9 +9,11 @@ from leeward.evacuation.plan import NodeVerdict, Standing
 MOST_NAMED = 5
 
 
-def effects_of(cluster: str, zone: str, verdicts: Sequence[NodeVerdict]) -> list[str]:
-    """Return what will happen: the zone, the nodes that leave by group, and those that stay."""
-    lines = [f"close {zone} of cluster {cluster} for new nodes, until: leeward zone return {zone} --cluster {cluster}"]
+def effects_of(cluster: str, zone: str, options: str, verdicts: Sequence[NodeVerdict]) -> list[str]:
+    """Return what will happen: the zone, the nodes that leave by group, and those that stay. `options`: those that name
+    the cluster.
+    """
+    lines = [f"close {zone} of cluster {cluster} for new nodes, until: leeward zone return {zone} {options}"]
     going = Counter(one.group for one in verdicts if one.standing in {Standing.LEAVES, Standing.WAITS})
     for group, number in sorted(going.items()):
         nodes = count_of(number, "node")

@@ -6,6 +6,7 @@ has recorded show whether it reached the cluster."""
 from collections.abc import Iterator
 
 from leeward.doctor import expected
+from leeward.doctor.entries import entries_of
 from leeward.doctor.facts import Facts, Function, InspectedCluster
 from leeward.doctor.finding import About, Check, Finding
 from leeward.doctor.reading import Cause, Unavailable
@@ -50,10 +51,10 @@ def described(cluster: InspectedCluster) -> Iterator[Finding]:
 
 def access(cluster: InspectedCluster) -> Iterator[Finding]:
     """Check that the cluster knows each role that Leeward's functions assume, as a member of the role's group alone."""
+    wanted = entries_of(cluster.served)
     for name, entry in cluster.entries.items():
         about = About(Check.ACCESS_ENTRY, f"{name} in cluster {cluster.name}")
-        role = cluster.served.roles.get(name, "") if cluster.served else ""
-        (group,) = expected.KUBERNETES_GROUPS[name]
+        role, group = wanted[name].role, wanted[name].group
         if isinstance(entry, Unavailable):
             yield about.unknown(entry)
         elif entry is None:

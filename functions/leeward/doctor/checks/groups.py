@@ -19,24 +19,24 @@ _RECONCILER_LOG = "aws logs tail /aws/lambda/leeward-reconciler --since 30m"
 INSTEAD = "replacements come by the desired size, in zones that the group chooses"
 
 
-def tagged(facts: Facts, cluster: InspectedCluster) -> list[Group]:
+def tagged(cluster: InspectedCluster) -> list[Group]:
     """Return the cluster's groups, an empty list where they could not be read."""
-    groups = () if isinstance(facts.groups, Unavailable) else facts.groups
+    groups = () if isinstance(cluster.groups, Unavailable) else cluster.groups
     return [group for group in groups if cluster_of(group.tags, [cluster.name])]
 
 
-def selected(facts: Facts, cluster: InspectedCluster) -> list[tuple[Group, NodePolicy]]:
+def selected(cluster: InspectedCluster) -> list[tuple[Group, NodePolicy]]:
     """Return the cluster's groups that a policy selects, with it; an empty list where the policies are not known."""
     policies = cluster.policies
     if isinstance(policies, Unavailable):
         return []
-    found = [(group, policy_for(policies.policies, group.name, group.tags)) for group in tagged(facts, cluster)]
+    found = [(group, policy_for(policies.policies, group.name, group.tags)) for group in tagged(cluster)]
     return [(group, policy) for group, policy in found if policy is not None]
 
 
-def processes(facts: Facts, cluster: InspectedCluster) -> Iterator[Finding]:
+def processes(cluster: InspectedCluster) -> Iterator[Finding]:
     """Check that no process that Leeward needs is suspended."""
-    for group, _ in selected(facts, cluster):
+    for group, _ in selected(cluster):
         about = About(Check.PROCESSES, f"group {group.name}")
         stopped = [process for process in NEEDED if process in group.suspended]
         if stopped:
@@ -49,9 +49,9 @@ def processes(facts: Facts, cluster: InspectedCluster) -> Iterator[Finding]:
             yield about.ok(f"{' and '.join(NEEDED)} work")
 
 
-def refreshes(facts: Facts, cluster: InspectedCluster) -> Iterator[Finding]:
+def refreshes(cluster: InspectedCluster) -> Iterator[Finding]:
     """Report instance refreshes: another controller replaces the group's nodes by its own rules."""
-    for group, _ in selected(facts, cluster):
+    for group, _ in selected(cluster):
         about = About(Check.INSTANCE_REFRESH, f"group {group.name}")
         found = cluster.refreshes.get(group.name, ())
         if isinstance(found, Unavailable):
@@ -71,7 +71,7 @@ def lifecycle(facts: Facts, cluster: InspectedCluster) -> Iterator[Finding]:
     if isinstance(facts.records, Unavailable):
         return
     known = {record.instance for record in facts.records}
-    for group, policy in selected(facts, cluster):
+    for group, policy in selected(cluster):
         held = [
             one for member in group.instances if member.id not in known for one in _held(cluster, group, policy, member)
         ]
@@ -113,19 +113,19 @@ def _answered(cluster: InspectedCluster, policy: NodePolicy, hooks: Sequence[Lif
     )
 
 
-def tags(facts: Facts, cluster: InspectedCluster) -> Iterator[Finding]:
+def tags(cluster: InspectedCluster) -> Iterator[Finding]:
     """Check the tags: they assign a group to the cluster, and by their values Leeward's roles may change it."""
     about, policies = About(Check.TAGS, f"cluster {cluster.name}"), cluster.policies
-    if isinstance(facts.groups, Unavailable):
-        yield about.unknown(facts.groups)
+    if isinstance(cluster.groups, Unavailable):
+        yield about.unknown(cluster.groups)
         return
-    wrong = [found for group, _ in selected(facts, cluster) for found in _value(cluster.name, group)]
+    wrong = [found for group, _ in selected(cluster) for found in _value(cluster.name, group)]
     if not isinstance(policies, Unavailable):
-        nowhere = [group for group in facts.groups if not _names_a_cluster(group)]
+        nowhere = [group for group in cluster.groups if not _names_a_cluster(group)]
         wrong += [found for group in nowhere for found in _missing(cluster, group, policies)]
     yield from wrong
     if not wrong:
-        yield about.ok(f"{len(tagged(facts, cluster))} groups carry its tag")
+        yield about.ok(f"{len(tagged(cluster))} groups carry its tag")
 
 
 def _names_a_cluster(group: Group) -> bool:
@@ -166,7 +166,7 @@ def _tag(cluster: str, group: Group) -> str:
 
 def launches(facts: Facts, cluster: InspectedCluster) -> Iterator[Finding]:
     """Warn with cause and fix: nodes are still replaced, but not ahead of a drain in a named subnet."""
-    for group, _ in selected(facts, cluster):
+    for group, _ in selected(cluster):
         about = About(Check.LAUNCHES, f"group {group.name}")
         reason = _refusal(facts, cluster, group)
         if not reason:
@@ -183,7 +183,8 @@ def _refusal(facts: Facts, cluster: InspectedCluster, group: Group) -> str:
     records = () if isinstance(facts.records, Unavailable) else facts.records
     for record in records:
         answer = record.replacement
-        if record.subject.group == group.name and answer is not None and answer.refused:
+        theirs = record.subject.cluster == cluster.name and record.subject.group == group.name
+        if theirs and answer is not None and answer.refused:
             return answer.reason
     upgrade, run = cluster.upgrades.get(group.name), cluster.disruption
     if upgrade is not None and not isinstance(upgrade, Unavailable) and upgrade.record.refusal:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from leeward.doctor.checks.groups import selected, tagged
-from leeward.doctor.facts import Facts, InspectedCluster
+from leeward.doctor.facts import InspectedCluster
 from leeward.doctor.finding import About, Check, Finding
 from leeward.doctor.reading import Read, Unavailable
 from leeward.model import well_known
@@ -25,15 +25,15 @@ _NOW = "aws lambda invoke --function-name leeward-sync /dev/stdout"
 _PUT = f"fn sync puts it there within five minutes; if it does not, {_NOW} says why"
 
 
-def hooks(facts: Facts, cluster: InspectedCluster) -> Iterator[Finding]:
+def hooks(cluster: InspectedCluster) -> Iterator[Finding]:
     """Check that Leeward's terminate hook is as fn sync creates it: without it a scale-in ends nodes undrained. No
     other hook of Leeward may be too short.
     """
     policies = cluster.policies
     if isinstance(policies, Unavailable):
         return
-    chosen = {group.name: policy for group, policy in selected(facts, cluster)}
-    for group in tagged(facts, cluster):
+    chosen = {group.name: policy for group, policy in selected(cluster)}
+    for group in tagged(cluster):
         about, found = About(Check.HOOK, f"group {group.name}"), cluster.hooks.get(group.name, ())
         policy = chosen.get(group.name)
         if policy is None:

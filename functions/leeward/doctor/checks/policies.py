@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from leeward.doctor.facts import Facts, InspectedCluster
+from leeward.doctor.facts import InspectedCluster
 from leeward.doctor.finding import About, Check, Finding
 from leeward.doctor.reading import Cause, Unavailable
 from leeward.model.group import Group
@@ -75,15 +75,15 @@ def _evacuated(cluster: str, evacuation: Evacuation) -> Finding:
     return about.warning(found, f"leeward zone return {evacuation.zone} --cluster {cluster} when that is over")
 
 
-def selection(facts: Facts, cluster: InspectedCluster) -> Iterator[Finding]:
+def selection(cluster: InspectedCluster) -> Iterator[Finding]:
     """Check that each policy selects a group: one with a misspelled name selects none, without any error."""
     policies = cluster.policies
     if isinstance(policies, Unavailable) or not policies.policies:
         return
-    if isinstance(facts.groups, Unavailable):
-        yield About(Check.SELECTION, f"cluster {cluster.name}").unknown(facts.groups)
+    if isinstance(cluster.groups, Unavailable):
+        yield About(Check.SELECTION, f"cluster {cluster.name}").unknown(cluster.groups)
         return
-    groups = [group for group in facts.groups if cluster_of(group.tags, [cluster.name])]
+    groups = [group for group in cluster.groups if cluster_of(group.tags, [cluster.name])]
     any_selected = any(policy_for(policies.policies, group.name, group.tags) for group in groups)
     for number, policy in enumerate(policies.policies):
         about = About(Check.SELECTION, f"policy {policy.name} of cluster {cluster.name}")

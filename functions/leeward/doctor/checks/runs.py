@@ -101,7 +101,7 @@ def _drain_of(facts: Facts, record: TerminationRecord) -> DrainPolicy:
     for cluster in facts.clusters:
         if cluster.name != record.subject.cluster or isinstance(cluster.policies, Unavailable):
             continue
-        groups = () if isinstance(facts.groups, Unavailable) else facts.groups
+        groups = () if isinstance(cluster.groups, Unavailable) else cluster.groups
         tags = next((group.tags for group in groups if group.name == record.subject.group), {})
         policy = policy_for(cluster.policies.policies, record.subject.group or "", tags)
         if policy is not None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from leeward.doctor.checks.groups import selected
-from leeward.doctor.facts import Facts, InspectedCluster
+from leeward.doctor.facts import InspectedCluster
 from leeward.doctor.finding import About, Check, Finding
 from leeward.doctor.reading import Unavailable
 from leeward.model import well_known
@@ -18,14 +18,14 @@ def template_ids(group: Group) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one.id for one in references if one is not None and one.id))
 
 
-def template_tags(facts: Facts, cluster: InspectedCluster) -> Iterator[Finding]:
+def template_tags(cluster: InspectedCluster) -> Iterator[Finding]:
     """Check that each launch template of a selected group carries the cluster's tag (`infra/launch_permissions.py`)."""
     about, tags = About(Check.TEMPLATE_TAGS, f"cluster {cluster.name}"), cluster.template_tags
     if isinstance(tags, Unavailable):
         yield about.unknown(tags)
         return
     groups: dict[str, list[str]] = {}
-    for group, _ in selected(facts, cluster):
+    for group, _ in selected(cluster):
         for template in template_ids(group):
             groups.setdefault(template, []).append(group.name)
     untagged = {one: names for one, names in groups.items() if not _allows(cluster.name, tags.get(one, {}))}
