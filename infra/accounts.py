@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 
 LONGEST_STEM = 45  # characters: IAM takes 64 for a role's name, which ends in the name of the function
 ROLE_STEM = re.compile(rf"arn:aws[a-z-]*:iam::\d{{12}}:role/[\w+=,.@-]{{1,{LONGEST_STEM}}}")
+TOPIC = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:.+")
 EXTERNAL_ID = re.compile(r"[\w+=,.@:/-]{8,64}")  # STS takes 2 to 1,224; short ones are guessed, long ones fill Lambda's
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
     """Account and Region other than the deployment's own, with its clusters. `role_arn`: the stem of the roles' ARNs.
-    `node_roles`: those of the setting that are in the account.
+    `node_roles`: those of the setting that are in the account; `alarm_topic`: what its alarm notifies.
     """
 
     account: str
@@ -31,6 +32,7 @@ class Member:
     external_id: str
     clusters: tuple[Cluster, ...]
     node_roles: tuple[str, ...] = field(default=())
+    alarm_topic: str | None = None
 
     @property
     def role_name(self) -> str:
@@ -58,6 +60,20 @@ def role_of(reader: Reader, account: str | None, region: str | None) -> tuple[st
     return role, shared
 
 
+def topic_of(reader: Reader, account: str | None, region: str | None) -> str | None:
+    """Return the topic that the member stack's alarm notifies: an alarm reaches topics of its own account and Region.
+    Raises InvalidInputError.
+    """
+    topic = reader.text("alarmTopic", TOPIC, "the ARN of an SNS topic")
+    if topic is None:
+        return None
+    if not reader.has("roleArn"):
+        reader.refuse("alarmTopic", topic, "roleArn beside it; alarms at home notify alarmTopic beside clusters")
+    if topic.split(":")[3:5] != [region, account]:
+        reader.refuse("alarmTopic", topic, f"a topic in the cluster's account {account} and Region {region}")
+    return topic
+
+
 def members_of(
     top: Reader, clusters: Sequence[Cluster], home: tuple[str | None, str | None], node_roles: Sequence[str]
 ) -> tuple[Member, ...]:
@@ -79,6 +95,11 @@ def members_of(
         if (first.role_arn, first.external_id) != (cluster.role_arn, cluster.external_id):
             shared = f"roleArn and externalId of cluster {first.name}, which is in the same account and Region"
             top.refuse(path, cluster.role_arn, shared)
+        if first.alarm_topic != cluster.alarm_topic:
+            shared = (
+                f"{first.alarm_topic or 'none'} as of cluster {first.name}, which is in the same account and Region"
+            )
+            top.refuse(f"clusters[{index}].alarmTopic", cluster.alarm_topic or "nothing", shared)
         if cluster is not first:
             there[at].append(cluster)
     return tuple(_member(top, at, served, node_roles) for at, served in there.items())
@@ -98,6 +119,7 @@ def _member(top: Reader, at: tuple[str, str], clusters: Sequence[Cluster], node_
         external_id=str(first.external_id),
         clusters=tuple(clusters),
         node_roles=roles,
+        alarm_topic=first.alarm_topic,
     )
 
 

@@ -72,7 +72,7 @@ class MemberStack(Stack):
                 )
             },
         )
-        undelivered = MemberDeadLetters(self, self._settings.names)
+        undelivered = MemberDeadLetters(self, self._settings.names, self._member.alarm_topic)
         rules = [self._rule(rule, bus, role, undelivered.queue) for rule in (*RULES, *OF_THE_ACCOUNT)]
         undelivered.admit(rules)
 

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 
 from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_events as events
+from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
@@ -19,9 +21,12 @@ ALARM = "member-dead-letters"
 
 
 class MemberDeadLetters(Construct):
-    """Queue of one member stack, and its alarm, which notifies no topic: SNS topics of other Regions take none."""
+    """Queue of one member stack, and its alarm, which notifies a topic of the member: SNS topics of other Regions take
+    none.
+    """
 
-    def __init__(self, scope: Construct, names: Names) -> None:
+    def __init__(self, scope: Construct, names: Names, topic: str | None) -> None:
+        """`topic`: ARN of the SNS topic that is notified of the alarm and its end; None: none is."""
         super().__init__(scope, "Undelivered")
         self.queue = sqs.Queue(
             self,
@@ -33,7 +38,7 @@ class MemberDeadLetters(Construct):
             removal_policy=RemovalPolicy.DESTROY,
         )
         accept_as_last_stop(self.queue)
-        cloudwatch.Alarm(
+        alarm = cloudwatch.Alarm(
             self,
             "Alarm",
             alarm_name=names.alarm(ALARM),
@@ -47,6 +52,10 @@ class MemberDeadLetters(Construct):
             evaluation_periods=1,
             treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
         )
+        if topic is not None:
+            action = actions.SnsAction(sns.Topic.from_topic_arn(self, "Topic", topic))
+            alarm.add_alarm_action(action)
+            alarm.add_ok_action(action)
 
     def admit(self, rules: Sequence[events.CfnRule]) -> None:
         """Allow these rules, and no other sender, to put their dead letters here."""

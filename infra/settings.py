@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from infra.accounts import Member, members_of, role_of
+from infra.accounts import TOPIC, Member, members_of, role_of, topic_of
 from infra.names import Names
 from infra.reading import Reader
 from leeward.adapters.folder.policy_files import canonical_parameters, load_plain
@@ -38,7 +38,6 @@ _KEY = re.compile(r"arn:aws[a-z-]*:kms:([a-z0-9-]+):\d{12}:key/(mrk-[0-9a-f]{32}
 _PARAMETER = re.compile(r"/[\w./-]+\*?")
 RUNBOOKS = "docs/runbooks.md"  # of this project; an operator's own copy is set with `runbooks`
 _PAGE = re.compile(r"https?://[^\s#]{1,200}")
-_TOPIC = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:.+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +64,8 @@ class PolicyParameter:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
     """EKS cluster that Leeward serves. `audit_log`: the cluster writes one, and the minute reconciler is called by
-    it. `role_arn`, `external_id`: of a cluster in another account or Region, how the functions act there.
+    it. Of a cluster in another account or Region: `role_arn`, `external_id`, how the functions act there, and
+    `alarm_topic`, which the alarm there notifies.
     """
 
     name: str
@@ -76,6 +76,7 @@ class Cluster:
     audit_log: bool = False
     role_arn: str | None = None
     external_id: str | None = None
+    alarm_topic: str | None = None
 
     @property
     def webhook(self) -> Webhook | None:
@@ -148,11 +149,11 @@ def read_settings(context: Callable[[str], Any], root: Path, environment: Mappin
         region=region,
         vpc=_shared(top, clusters, "vpc"),
         sender_roles=senders.texts("roles", _ROLE, "the ARN of an IAM role"),
-        sender_topics=senders.texts("topics", _TOPIC, "the ARN of an SNS topic"),
+        sender_topics=senders.texts("topics", TOPIC, "the ARN of an SNS topic"),
         node_roles=node_roles,
         image_parameters=top.texts("imageParameters", _PARAMETER, "the name of an SSM parameter, which may end with *"),
         kms_key=_kms_key(top, region),
-        alarm_topic=top.text("alarmTopic", _TOPIC, "the ARN of an SNS topic"),
+        alarm_topic=top.text("alarmTopic", TOPIC, "the ARN of an SNS topic"),
         runbooks=top.text("runbooks", _PAGE, "the address of a page, such as https://wiki.example.com/leeward")
         or RUNBOOKS,
         access_entries=top.switch("accessEntries", default=True),
@@ -229,7 +230,7 @@ def _from_file(file: Path, named: str) -> Any:
 
 
 def _cluster(reader: Reader, folder: Path) -> Cluster:
-    reader.only("name", "policies", "region", "account", "vpc", "auditLog", "roleArn", "externalId")
+    reader.only("name", "policies", "region", "account", "vpc", "auditLog", "roleArn", "externalId", "alarmTopic")
     account = reader.text("account", _ACCOUNT, "twelve digits, as text")
     region = reader.text("region", _REGION, "a region such as eu-west-1")
     role_arn, external_id = role_of(reader, account, region)
@@ -243,6 +244,7 @@ def _cluster(reader: Reader, folder: Path) -> Cluster:
         audit_log=reader.switch("auditLog", default=False),
         role_arn=role_arn,
         external_id=external_id,
+        alarm_topic=topic_of(reader, account, region),
     )
     if cluster.webhook and not _WEBHOOK.match(cluster.webhook.url):
         reader.refuse("policies", f"webhook {cluster.webhook.url}", "https://: EventBridge calls no other webhook")

@@ -21,11 +21,18 @@ def stem_of(account):
     return f"arn:aws:iam::{account}:role/leeward-member"
 
 
+def topic_of(account, region=None):
+    """ARN of the topic of the account's operators."""
+    return f"arn:aws:sns:{region or REGIONS[account]}:{account}:operators"
+
+
 def a_cluster(name, account, /, **changes):
     """A cluster of the settings; elsewhere than at the hub with role and external id."""
     given = {"name": name, "policies": ["policies/default.yaml"], "account": account, "region": REGIONS[account]}
     if account != HUB:
         given |= {"roleArn": stem_of(account), "externalId": EXTERNAL_IDS[account]}
+    if account == WEST:
+        given |= {"alarmTopic": topic_of(WEST)}
     return {**given, **changes}
 
 

@@ -24,6 +24,7 @@ from tests.infra.accounts import (
     nodes_of,
     read_member,
     stem_of,
+    topic_of,
 )
 from tests.infra.conftest import ROOT, synthesize
 from tests.infra.iam_evaluator import Request, allows
@@ -98,6 +99,16 @@ BLUE = a_cluster("blue", HUB)
             {"name": "east", "policies": ["policies/default.yaml"], "account": EAST, "region": "us-east-1"},
             "the same account for all clusters of one deployment, or roleArn and externalId beside that of another",
         ),
+        (
+            a_cluster("east", EAST, alarmTopic=topic_of(HUB)),
+            f"clusters[1].alarmTopic: found {topic_of(HUB)}, expected a topic in the cluster's account {EAST}",
+        ),
+        (
+            a_cluster("east", EAST, alarmTopic=topic_of(EAST, "eu-west-1")),
+            f"expected a topic in the cluster's account {EAST} and Region us-east-1",
+        ),
+        (a_cluster("east", EAST, alarmTopic="operators"), "expected the ARN of an SNS topic"),
+        (a_cluster("home", HUB, alarmTopic=topic_of(HUB)), "expected roleArn beside it; alarms at home notify"),
     ],
 )
 def test_what_is_wrong_with_a_cluster_elsewhere_is_named(cluster, said):
@@ -112,6 +123,14 @@ def test_clusters_of_one_account_and_region_share_role_and_external_id():
         read([BLUE, a_cluster("east", EAST), other])
 
 
+def test_clusters_of_one_account_and_region_share_the_topic_of_their_alarm():
+    east, more = (a_cluster(name, EAST, alarmTopic=topic_of(EAST)) for name in ("east", "more"))
+    assert [member.alarm_topic for member in read([BLUE, east, more]).members] == [topic_of(EAST)]
+    for other in (None, f"{topic_of(EAST)}-2"):
+        with pytest.raises(InvalidInputError, match=f"expected {topic_of(EAST)} as of cluster east"):
+            read([BLUE, east, {**more, "alarmTopic": other}])
+
+
 def test_the_roles_of_an_account_s_nodes_are_named():
     with pytest.raises(InvalidInputError, match=f"no role of account {EAST}, expected the roles"):
         read([BLUE, a_cluster("east", EAST)], nodeRoles=[nodes_of(HUB)])
@@ -123,7 +142,7 @@ def test_a_deployment_with_clusters_elsewhere_alone_has_to_know_where_it_is():
 
 
 def test_a_cluster_of_another_region_of_the_same_account_is_elsewhere():
-    west = a_cluster("far", WEST, account=HUB, roleArn=stem_of(HUB))
+    west = a_cluster("far", WEST, account=HUB, roleArn=stem_of(HUB), alarmTopic=None)
     (member,) = read([BLUE, west]).members
     assert (member.account, member.region, member.node_roles) == (HUB, "eu-west-1", (nodes_of(HUB),))
 
@@ -218,6 +237,11 @@ class TestMember:
         assert (alarm["AlarmName"], alarm["Threshold"], alarm["Namespace"]) == (name, 1, "AWS/SQS")
         (queue,) = member.resources("AWS::SQS::Queue")
         assert [(one["Name"], one["Value"].split(".")[0]) for one in alarm["Dimensions"]] == [("QueueName", queue)]
+
+    def test_the_alarm_and_its_end_notify_the_topic_that_is_named_in_the_account(self, deployed, account):
+        alarm = deployed.members[account].one("AWS::CloudWatch::Alarm")
+        topics = [topic_of(account)] if account == WEST else []
+        assert (alarm.get("AlarmActions", []), alarm.get("OKActions", [])) == (topics, topics)
 
     def test_only_the_forwarding_rules_put_dead_letters(self, deployed, account):
         member = deployed.members[account]
