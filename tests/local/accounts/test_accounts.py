@@ -27,6 +27,7 @@ EAST = Account(account="222233334444", region="us-east-1", cluster="east")
 WEST = Account(account="333344445555", region="eu-west-1", cluster="west")
 PATIENCE = 600.0  # seconds: only how long a test that fails takes
 GROUP = "web-spot"  # of one name in every account
+SMALL = "web-small"  # in cluster west alone
 
 
 @dataclass
@@ -135,21 +136,41 @@ def test_a_forged_warning_from_another_account_acts_on_nothing(accounts, teams):
     assert not ledger.nodes(west.stack)[victim]["spec"].get("taints")
 
 
+def profiles(accounts, directory):
+    """A configuration with a profile of each account; `empty` has no credentials. Its environment names none."""
+    config, credentials = directory / "config", directory / "credentials"
+    stacks = {"hub": accounts.hub, **accounts.members}
+    config.write_text(
+        "".join(
+            f"[profile {name}]\nregion = {stack.region}\nendpoint_url = {stack.endpoint}\n"
+            for name, stack in {**stacks, "empty": accounts.members["west"]}.items()
+        )
+    )
+    credentials.write_text(
+        "".join(f"[{name}]\naws_access_key_id = local\naws_secret_access_key = local\n" for name in stacks)
+    )
+    unnamed = {name: value for name, value in accounts.hub.environment().items() if not name.startswith("AWS_")}
+    files = {"AWS_CONFIG_FILE": str(config), "AWS_SHARED_CREDENTIALS_FILE": str(credentials)}
+    return {**unnamed, **files, "AWS_EC2_METADATA_DISABLED": "true"}
+
+
 @pytest.fixture
 def run(accounts, tmp_path):
-    """Run the command for cluster west with the credentials of the hub, or of its own account; all of it that was
-    printed is returned with the exit code.
+    """Run the command for cluster west with the credentials of the hub, of its own account, or with profiles of both;
+    all of it that was printed is returned with the exit code.
     """
     west = accounts.members["west"]
     operator = accounts.hub.client("sts").get_caller_identity()["Arn"]  # the local clusters ask the hub's STS
     entry = {"clusterName": "west", "principalArn": operator, "kubernetesGroups": ["leeward:read"]}
     west.client("eks").create_access_entry(**entry)
     west.take_over_access_entries()
+    both = profiles(accounts, tmp_path)
+    environments = {"hub": accounts.hub.environment(), "member": west.environment(), "both": both}
 
-    def call(where, *arguments):
-        stack = {"hub": accounts.hub, "member": west}[where]
-        command = [sys.executable, "-m", "leeward.cli.main", *arguments, "--cluster", "west"]
-        done = subprocess.run(command, env=stack.environment(), capture_output=True, text=True, check=False)
+    def call(where, *arguments, member="west"):
+        named = ("--profile", "hub", "--cluster-profile", member) if where == "both" else ()
+        command = [sys.executable, "-m", "leeward.cli.main", *arguments, "--cluster", "west", *named]
+        done = subprocess.run(command, env=environments[where], capture_output=True, text=True, check=False)
         return done.returncode, done.stdout + done.stderr
 
     yield call
@@ -174,22 +195,85 @@ def test_commands_about_nodes_and_groups_take_the_member_s_credentials(run, tmp_
         assert run("hub", *command)[0] == 2, command
     assert run("member", "template", GROUP)[0] == 0
     code, said = run("hub", "template", GROUP)  # the hub has a group of that name
-    assert (code, f"found no group '{GROUP}'" in said) == (2, True)
+    assert (code, "expected --cluster-profile NAME" in said) == (2, True)
     run("member", "snapshot", "--to", str(tmp_path / "west"))
     assert (tmp_path / "west" / "nodes.json").exists()
 
 
-def test_what_needs_the_nodes_and_the_records_takes_neither(run, accounts, teams):
+def test_what_needs_the_nodes_and_the_records_takes_neither_alone(run, accounts, teams):
     instance = teams["west"].instances[0]
+    place = f"account {WEST.account}, Region {WEST.region}"
     for command in (
         ("drain", instance, "--yes"),
         ("upgrade", "start", GROUP, "--yes"),
         ("plan", "--apply", "--yes"),
         ("zone", "status"),
     ):
-        assert run("hub", *command)[0] == 2, command
+        code, said = run("hub", *command)
+        assert (code, place in said, "expected --cluster-profile NAME" in said) == (2, True, True), said
         assert run("member", *command)[0] == 1, command
     assert ledger.termination(accounts.hub, instance) is None
+
+
+def test_credentials_that_are_refused_or_of_a_third_account_change_nothing(run, accounts, teams):
+    instance = teams["west"].instances[0]
+    code, said = run("both", "drain", instance, "--yes", member="empty")
+    assert (code, "--cluster-profile empty: sts:GetCallerIdentity" in said) == (1, True), said
+    code, said = run("both", "drain", instance, "--yes", member="east")
+    assert (code, f"found credentials of account {EAST.account}, expected those of {WEST.account}" in said) == (2, True)
+    assert ledger.termination(accounts.hub, instance) is None
+
+
+def document(answer):
+    code, said = answer
+    assert code == 0, said
+    return json.loads(said[said.index("{") :])
+
+
+def test_with_both_the_command_line_drains_a_node_and_sees_the_cluster_as_at_home(run, accounts, teams):
+    west = teams["west"]
+    instance = west.instances.pop()
+    execution = document(run("both", "drain", instance, "--yes", "-o", "json"))["execution"]
+    assert execution == f"{instance}-1"
+    plan = document(run("both", "plan", "-o", "json"))
+    names = {node["metadata"]["name"] for node in ledger.nodes(west.stack).values()}
+    assert names & {node["node"] for node in plan["nodes"]}
+    zones = document(run("both", "zone", "status", "-o", "json"))["zones"]
+    assert {zone["zone"] for zone in zones} >= {f"{WEST.region}a"}
+    findings = json.loads(run("both", "doctor", "-o", "json")[1])["findings"]
+    states = {(one["check"], one["object"]): one["state"] for one in findings}
+    assert states["hook", f"group {GROUP}"] == states["api-server", "cluster west"] == "ok"
+    assert states["selection", "policy web of cluster west"] == "ok"
+    entries = {name: state for (check, name), state in states.items() if check == "access-entry"}
+    assert set(entries.values()) == {"ok"}
+    assert "leeward-member-drain in cluster west" in entries
+    record = until(lambda: closed(accounts, instance), f"the record of {instance} closed")
+    assert record.outcome == "terminated"
+    assert state_of(west.stack, instance) in {"shutting-down", "terminated"}
+
+
+def test_with_both_a_group_is_upgraded_and_its_record_is_the_one_of_its_account(run, accounts, teams):
+    west = teams["west"].stack
+    fleet.build_group(west, fleet.build_network(west), GroupPlan(name=SMALL, size=1))
+    (old,) = [str(one["InstanceId"]) for one in fleet.instances_of(west, SMALL)]
+    until(lambda: old in ledger.nodes(west) and scenario.is_ready(ledger.nodes(west)[old]), "the node Ready")
+    image = west.client("ec2").describe_images()["Images"][-1]["ImageId"]
+    began = time.monotonic()
+    started = document(run("both", "upgrade", "start", SMALL, "--ami", image, "--yes", "-o", "json"))
+    assert started["execution"] == f"{SMALL}-1"
+    status = ("upgrade", "status", SMALL, "-o", "json")
+    assert document(run("both", *status))["phase"] not in {"not-started", "failed"}
+    until(lambda: "ended" in upgrade_of(accounts, west), "the end of the upgrade")
+    log.info("upgraded after %.1f s", time.monotonic() - began)
+    (new,) = [str(one["InstanceId"]) for one in fleet.instances_of(west, SMALL)]
+    assert new != old
+    assert document(run("both", *status))["phase"] == "done"
+
+
+def upgrade_of(accounts, stack):
+    """The item of the small group's upgrade, by the key that the functions and the command line use for its account."""
+    key = {"pk": {"S": f"upgrade#{stack.account}/{stack.region}/{SMALL}"}}
+    return accounts.hub.client("dynamodb").get_item(TableName="leeward", Key=key).get("Item", {})
 
 
 def test_an_account_that_is_not_listed_may_not_send_to_the_bus(accounts):
