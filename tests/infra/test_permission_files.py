@@ -227,16 +227,38 @@ def test_the_functions_that_doctor_asks_may_be_invoked_and_no_other():
         (
             "dynamodb:PutItem",
             "arn:aws:dynamodb:us-east-1:111122223333:table/leeward",
-            {"dynamodb:LeadingKeys": "upgrade#web"},
+            {"dynamodb:LeadingKeys": "maximum#web"},
         ),
         (
             "dynamodb:PutItem",
             "arn:aws:dynamodb:us-east-1:111122223333:table/other",
             {"dynamodb:LeadingKeys": "pause#prod"},
         ),
-        ("states:StartExecution", "arn:aws:states:us-east-1:111122223333:stateMachine:leeward-disruption", {}),
+        ("states:StartExecution", "arn:aws:states:us-east-1:111122223333:stateMachine:billing", {}),
         ("autoscaling:DeleteLifecycleHook", "arn:aws:autoscaling:us-east-1:111122223333:autoScalingGroup:x", {}),
     ],
 )
 def test_who_operates_is_denied_what_no_command_does(action, resource, context):
     assert not allows(statements("operate"), Request(action=action, resource=resource, context=context))
+
+
+@pytest.mark.parametrize(
+    ("key", "machine"),
+    [
+        ("termination#i-0abc", "node-termination"),
+        ("upgrade#web", "node-group-upgrade"),
+        ("upgrade#111122223333/eu-west-1/web", "managed-node-group-upgrade"),
+        ("disruption#prod", "disruption"),
+        ("pause#prod", None),
+        ("facts#prod#zone-record", None),
+        ("policies#prod", None),
+    ],
+    ids=["drain", "upgrade pause", "of a managed group elsewhere", "plan --apply", "pause", "zone", "policy apply"],
+)
+def test_who_operates_may_write_the_record_and_start_the_execution_of_each_command(key, machine):
+    table = "arn:aws:dynamodb:us-east-1:111122223333:table/leeward"
+    write = Request(action="dynamodb:PutItem", resource=table, context={"dynamodb:LeadingKeys": key})
+    assert allows(statements("operate"), write)
+    if machine:
+        arn = f"arn:aws:states:us-east-1:111122223333:stateMachine:leeward-{machine}"
+        assert allows(statements("operate"), Request(action="states:StartExecution", resource=arn))
