@@ -12,19 +12,23 @@ from simulation.view import WorldView
 
 LATE = 300.0  # seconds that fn disruption-planner may take from its observation to the start
 LOOK = 10.0  # seconds by which the rule may see a parameter later than the planner
+LOOKS_EVERY = 5.0  # seconds: after each event would be a tenth of a run's time
 
 
 class AutomaticUpgrades:
     """Starts of upgrades by policy, each checked once, when its record is first seen with it."""
 
     def __init__(self) -> None:
+        self._looked = float("-inf")
         self._since: dict[tuple[str, str], float] = {}  # group, image that it launches -> since when
         self._tried: dict[tuple[str, str], datetime] = {}  # group, image -> beginning of the upgrade
 
     def check(self, view: WorldView) -> Iterator[str]:
         """Yield upgrades that a policy started outside of its window, before its wait is over, or a second time."""
-        for group, image in view.launched_images.items():
-            self._since.setdefault((group, image), view.now)
+        if view.now - self._looked >= LOOKS_EVERY:
+            self._looked = view.now
+            for group, image in view.launched_images.items():
+                self._since.setdefault((group, image), view.now)
         for name, record in view.upgrades.items():
             image = record.request.automatic
             if not image or self._tried.get((name, image)) == record.began:

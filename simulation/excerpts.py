@@ -51,9 +51,10 @@ class Excerpt(Sequence[T]):
         return iter(self._caught_up())
 
     def _caught_up(self) -> Journal[T]:
-        if self._read < len(self._whole):
+        there = len(self._whole)
+        if self._read < there:
             for entry in self._whole[self._read :]:
                 if self._mine(entry):
                     self._kept.append(entry)
-            self._read = len(self._whole)
+            self._read = there
         return self._kept

@@ -33,7 +33,7 @@ class SimTemplate:
 
     def number(self, version: str) -> str:
         """Resolve `$Latest` and `$Default` to a number. Raises ObjectGoneError for a version that does not exist."""
-        found = {LATEST: str(len(self.images)), DEFAULT: "1"}.get(version, version)
+        found = str(len(self.images)) if version == LATEST else "1" if version == DEFAULT else version
         if not (found.isdigit() and 1 <= int(found) <= len(self.images)):
             raise ObjectGoneError(f"InvalidLaunchTemplateId.VersionNotFound: {self.id} version {version}")
         return found
