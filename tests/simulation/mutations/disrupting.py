@@ -4,7 +4,13 @@ from dataclasses import replace
 
 from simulation.features import Feature
 from simulation.rule import Rule
-from tests.simulation.mutations.build import DISRUPTIONS, DISRUPTIONS_HARSH, DISRUPTIONS_OF_ZONES, Mutation
+from tests.simulation.mutations.build import (
+    DISRUPTIONS,
+    DISRUPTIONS_HARSH,
+    DISRUPTIONS_OF_ZONES,
+    Mutation,
+    with_features,
+)
 from tests.simulation.mutations.editing import edit, edited
 
 BUDGETS, DISRUPTION = "leeward.budgets", "leeward.disruption"
@@ -86,7 +92,8 @@ OF_DISRUPTION = (
         story="launches first and forgets the launch when the command is dropped",
         breaks=edited(edit(f"{DISRUPTION}.completion.roll_back", "surplus = record.surplus()", "surplus = ()")),
         rules=frozenset({Rule.DEBT, Rule.SIZE}),
-        scenario=DISRUPTIONS,
+        scenario=with_features(Feature.ZONAL_SHIFT, disruption=True, hours=1, per_hour=20),  # commands are dropped
+        seed=10,
     ),
     Mutation(
         name="a node of a disruption run is terminated before its replacement is launched",
