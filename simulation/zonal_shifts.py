@@ -7,6 +7,7 @@ is evicted or terminated."""
 from __future__ import annotations
 
 from datetime import timedelta
+from math import inf
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -48,7 +49,8 @@ class ZonalShifts:
         until = since + timedelta(seconds=lasts) if expires else None
         scene.say(f"ARC shifts {scene.cluster_name} away from {zone}: {kind.value} for {lasts:.0f} s")
         scene.system.recovery.start(scene.cluster_name, zone_id_of(zone), kind, since, until)
-        shift = Shifted(zone=zone, began=now, calls_for_capacity=kind is not ShiftKind.PRACTICE_RUN)
+        ends = inf if until is None else until.timestamp()
+        shift = Shifted(zone=zone, began=now, expires=ends, calls_for_capacity=kind is not ShiftKind.PRACTICE_RUN)
         scene.system.recovery.history(scene.cluster_name).append(shift)
         self._cordon(zone)
         if self._random.random() >= LOST:

@@ -99,9 +99,14 @@ class ZoneRules:
                 yield f"{instance} in {zone}: {reason}"
 
     def _is_shifted(self, zone: str, at: float, view: WorldView) -> bool:
-        """Return whether a shift away from the zone (empty: from any) was in effect and long known at the time."""
+        """Return whether a shift away from the zone (empty: from any) was in effect and long known at the time. The
+        clock of a function is ahead of the world's by as long as its run has taken: it sees an expiry earlier.
+        """
         return any(
-            shift.ended is None and (not zone or shift.zone == zone) and at > self._known.get(number, at) + STARTS
+            shift.ended is None
+            and view.now + POLL_TAKES < shift.expires
+            and (not zone or shift.zone == zone)
+            and at > self._known.get(number, at) + STARTS
             for number, shift in enumerate(view.shifted)
         )
 

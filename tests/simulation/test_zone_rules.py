@@ -122,6 +122,13 @@ def test_a_cause_from_before_the_first_shift_is_not_reported_when_the_record_is_
     assert list(rules.removals(world)) == []
 
 
+@pytest.mark.parametrize(("seconds", "found"), [(10, []), (20, [GROUP])])
+def test_a_shift_that_expires_in_the_run_of_a_function_holds_nothing_any_more(world, rules, seconds, found):
+    world.shifted[0].expires = world.now + seconds
+    world.switched.append((GROUP, "AZRebalance", False))
+    assert list(rules.balances(world)) == found
+
+
 def test_a_world_with_the_feature_shifts_zones_and_cordons_their_nodes():
     case = Case(seed=3, hours=1.0, per_hour=10, features=(Feature.ZONAL_SHIFT.value, Feature.NO_FAULTS.value))
     world = case.world()
