@@ -12,7 +12,7 @@ from simulation.view import WorldView
 
 LATE = 300.0  # seconds that fn disruption-planner may take from its observation to the start
 LOOK = 10.0  # seconds by which the rule may see a parameter later than the planner
-LOOKS_EVERY = 5.0  # seconds: after each event would be a tenth of a run's time
+LOOKS_EVERY = 5.0  # seconds: after each event would be a twentieth of a run's time
 
 
 class AutomaticUpgrades:

@@ -54,7 +54,8 @@ class ZoneRules:
             self._plan(instance, view.now)
         for record in view.upgrades.values():
             for number in record.orders:
-                self._plan(launch_token(record, number), self._planned.get(launch_token(record, number), view.now))
+                token = launch_token(record, number)
+                self._plan(token, self._planned.get(token, view.now))
         for token, new in self._news.of("launches", view.launches):
             replaced = launched_for(token).split("/")[0]
             zone, decided = _zone_of(new, view), self._planned.get(replaced, view.now - REPEATS)

@@ -35,7 +35,7 @@ ELSEWHERE = (
 
 
 class ClustersOfTheHub:
-    """What a caller's credentials of the hub's account open: no cluster of another account."""
+    """Clusters that credentials of the hub's account reach: none of another account."""
 
     def names(self):
         return ()
@@ -60,7 +60,7 @@ def hub():
 
 @pytest.fixture
 def member():
-    """What the caller's credentials of account EAST see there: no function, no table."""
+    """Reader with the caller's credentials of account EAST, in which there is no function and no table."""
     found = FakeDeployment("east")
     found.who = Identity(account=EAST, region=REGIONS[EAST], arn=f"arn:aws:iam::{EAST}:user/me")
     found.functions = dict.fromkeys(found.functions)

@@ -4,7 +4,6 @@ often. Delays that went on doubling would leave a minute without a delivery when
 The queue's own visibility time-out has to outlast the function, which is longer than that."""
 
 from collections.abc import Mapping
-from itertools import chain
 
 from leeward.errors import LeewardError, RetryableError
 from leeward.interruption.batch import BatchResult
@@ -12,7 +11,7 @@ from leeward.interruption.decision import RecordOutcome
 from leeward.isolation import isolate_errors
 from leeward.ports import Ports
 
-SOON = ((1, 2, 4, 8), (15,) * 7, (30,) * 4)  # seconds: two minutes, then two more
+SOON = (1, 2, 4, 8, *(15,) * 7, *(30,) * 4)  # seconds: two minutes, then two more
 LONGEST_SECONDS = 160
 TRIES = 3  # each has three of the SDK's: without the request a record returns a minute later
 
@@ -21,8 +20,7 @@ def delay_seconds(receives: int) -> int:
     """Return 1, 2, 4, 8, 15 ... seconds after the first, second, third delivery; sixty deliveries take over two
     hours.
     """
-    soon = tuple(chain.from_iterable(SOON))
-    return soon[max(receives, 1) - 1] if receives <= len(soon) else LONGEST_SECONDS
+    return SOON[max(receives, 1) - 1] if receives <= len(SOON) else LONGEST_SECONDS
 
 
 def redeliver_soon(result: BatchResult, ports: Ports) -> str | None:
