@@ -136,12 +136,17 @@ def by_request(activity: ScalingActivity) -> bool:
     return _ASKED_FOR in activity.cause
 
 
+def staying(group: Group) -> frozenset[str]:
+    """Return the members that count towards the desired size: those that are not leaving."""
+    return frozenset(member.id for member in group.instances if member.lifecycle.startswith(STAYING))
+
+
 def candidates(group: Group, instances: Mapping[str, Instance]) -> tuple[GroupInstance, ...]:
     """Return the members whose termination could offset it, best first: the youngest that stays, because it carries the
     fewest pods.
     """
-    staying = [member for member in group.instances if member.lifecycle.startswith(STAYING)]
-    known = [member for member in staying if member.id in instances and not instances[member.id].ended]
+    stay = staying(group)
+    known = [one for one in group.instances if one.id in stay and one.id in instances and not instances[one.id].ended]
     return tuple(sorted(known, key=lambda member: (instances[member.id].launched, member.id), reverse=True))
 
 
@@ -149,8 +154,7 @@ def launches_yet(group: Group, *, without: str) -> bool:
     """Return whether fewer members stay than the desired size: the group launches more. `without`: the instance that
     has left, which a description from a moment before still lists.
     """
-    others = (member for member in group.instances if member.id != without)
-    return sum(member.lifecycle.startswith(STAYING) for member in others) < group.desired
+    return len(staying(group) - {without}) < group.desired
 
 
 def surplus(surge: SurgeInstance, now: datetime, reason: str = "") -> Cause:

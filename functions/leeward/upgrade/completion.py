@@ -13,6 +13,7 @@ from leeward.policy.durations import format_duration
 from leeward.ports import Ports
 from leeward.ports.autoscaling import Groups
 from leeward.ports.records import Claims, Upgrades
+from leeward.termination import capacity_ledger
 from leeward.termination.execution import is_open
 from leeward.upgrade.capacity_ledger import with_warning, without
 from leeward.upgrade.cordoning import uncordon
@@ -56,12 +57,16 @@ def scale_down(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
 
 def request_offsets(record: UpgradeRecord, observation: Observation, ports: Ports) -> UpgradeRecord:
     """Assign each unassigned launch to a named node: new ones and those launched ahead before others, the emptiest
-    first, those in a zone with a zonal shift last; written to the record, then requested. Where the desired size is
-    what it was, another writer took back what was launched.
+    first, those in a zone with a zonal shift last; written to the record, then requested. Launches by which the
+    desired size is not larger were taken back by another writer: of these, first the ones that are leaving.
     """
-    if record.unassigned and not _is_larger(record, observation, ports):
-        what = f"{', '.join(record.unassigned)}: launched ahead, and the desired size is no larger than it was"
-        record = written(with_warning(without(record, record.unassigned), what), ports.upgrades)
+    if record.unassigned:
+        staying = capacity_ledger.staying(observation.group)
+        unassigned = sorted(record.unassigned, key=lambda new: new in staying)
+        taken_back = unassigned[: max(len(unassigned) - _excess(record, observation, ports), 0)]
+        if taken_back:
+            what = f"{', '.join(taken_back)}: launched ahead, and the desired size is no larger than without"
+            record = written(with_warning(without(record, taken_back), what), ports.upgrades)
     taken = set(record.assigned.values())
     free = sorted(
         (
@@ -88,10 +93,10 @@ def request_offsets(record: UpgradeRecord, observation: Observation, ports: Port
     return written(with_warning(without(record, requested), warning), ports.upgrades)
 
 
-def _is_larger(record: UpgradeRecord, observation: Observation, ports: Ports) -> bool:
-    """Return whether the desired size is larger than it was. Launches ahead of a zonal shift are offset after it."""
+def _excess(record: UpgradeRecord, observation: Observation, ports: Ports) -> int:
+    """Return by how many the desired size is larger than it was. Launches ahead of a zonal shift come off after it."""
     more = observation.group.desired - record.desired
-    return more > 0 and more > launched_ahead_of_shifts(record, ports)
+    return max(more - launched_ahead_of_shifts(observation.group, record.cluster, ports), 0) if more > 0 else 0
 
 
 def adopt_raised(record: UpgradeRecord, observation: Observation, upgrades: Upgrades) -> UpgradeRecord:
@@ -119,7 +124,7 @@ def wait_for_size(run: Run, record: UpgradeRecord, observation: Observation, por
     now = ports.clock.now()
     if record.ahead or record.raised:
         return _not_offset(run, record, observation, ports)
-    if record.others_scaled is not None or not _is_larger(record, observation, ports):
+    if record.others_scaled is not None or not _excess(record, observation, ports):
         return replace(run, next=Next.RESTORE, why=f"desired size {observation.group.desired}")
     if not record.why.startswith("scaling down"):
         record = written(replace(record, phase_since=now, why="scaling down"), ports.upgrades)

@@ -20,6 +20,7 @@ from leeward.ports.kubernetes import Clusters
 from leeward.ports.records import Claims
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.termination import capacity_ledger
+from leeward.termination.given_up_launches import shrunk_by
 from leeward.termination.maximum_size import owners_maximum
 from leeward.time_budget import SearchTime
 from leeward.upgrade.members import Target
@@ -137,11 +138,15 @@ def launched_by_others(group: Group, claims: Claims) -> int:
     return sum(_to_offset(one) + one.launching for one in _others(group, claims))
 
 
-def launched_ahead_of_shifts(record: UpgradeRecord, ports: Ports) -> int:
-    """Count the launches ahead of zonal shifts in the group whose offset is not requested yet: the minute reconciler
-    does it when the shift is over. A requested one is an open termination.
+def launched_ahead_of_shifts(group: Group, cluster: str, ports: Ports) -> int:
+    """Count the launches ahead of zonal shifts by which the group is larger, and whose offset is not requested yet: the
+    minute reconciler does it when the shift is over. A requested one is an open termination. The group is smaller
+    already by one that another actor has terminated with decrement since, which the zone record says a minute later.
     """
-    launched = ports.catalog.zone_record(record.cluster).launched_in(record.group)
+    zones = ports.catalog.zone_record(cluster)
+    launched = zones.launched_in(group.name)
+    if not launched:
+        return 0
     offsets = {new: node.offset_by for new, node in launched.items() if node.offset_by}
     terminations = ports.claims.read_all(sorted(set(offsets.values()))) if offsets else {}
     requested = {
@@ -149,14 +154,17 @@ def launched_ahead_of_shifts(record: UpgradeRecord, ports: Ports) -> int:
         for new, by in offsets.items()
         if by in terminations and terminations[by].knows(capacity_ledger.surplus_id(capacity_ledger.ahead(new)))
     }
-    return len(launched.keys() - requested)
+    leaving = launched.keys() - requested - capacity_ledger.staying(group)
+    began = min(one.began for one in zones.prescales if launched.keys() & one.launched.keys())
+    gone = shrunk_by(dict.fromkeys(sorted(leaving), group.name), began, ports)
+    return len(launched.keys() - requested - gone)
 
 
 def measured(record: UpgradeRecord, group: Group, ports: Ports) -> UpgradeRecord:
     """Record the sizes that the upgrade restores: those of the group while no launch of the upgrade is in it, without
     launches for which other terminations, or the end of a zonal shift, will still shrink it.
     """
-    ahead = launched_ahead_of_shifts(record, ports)
+    ahead = launched_ahead_of_shifts(group, record.cluster, ports)
     desired = group.desired - ahead - sum(_to_offset(one) for one in _others(group, ports.claims))
     return replace(with_owners_maximum(record, ports), desired=desired, sized=ports.clock.now())
 

@@ -148,7 +148,8 @@ def _resized(record: UpgradeRecord, observation: Observation, ports: Ports) -> U
     mine = record.desired + len(record.ahead) + record.raised
     others = 0
     if desired > mine:
-        others = launched_by_others(observation.group, ports.claims) + launched_ahead_of_shifts(record, ports)
+        others = launched_by_others(observation.group, ports.claims)
+        others += launched_ahead_of_shifts(observation.group, record.cluster, ports)
     return detect_resize(record, desired=desired, of_others=others, shrunk=shrunk, now=ports.clock.now())
 
 
@@ -159,11 +160,11 @@ def _without_taken(
     measuring of that size and the first launch: a launch may hang for minutes. Later decrements are by owners who saw
     the larger size. Terminations of Leeward are left out: the measured size knows of their launches.
     """
-    first = min(
-        (observation.instances[new].launched for new in record.ahead if new in observation.instances), default=None
-    )
-    all_are_there = record.launched == len(record.ahead) and not record.started  # else the first one may have ended
-    if first is None or first <= record.measured or not all_are_there:
+    members = [observation.instances[new] for new in record.ahead if new in observation.instances]
+    if not members or record.launched > len(members):
+        return record  # the first launch is offset, or has ended
+    first = min(member.launched for member in members)
+    if first <= record.measured:
         return record
     taken = {
         activity.leaves

@@ -33,7 +33,7 @@ OF_PLANNING = (
         story="does not ask what the decrement was for",
         edits=(
             edit(
-                "leeward.termination.given_up_launches.undone",
+                "leeward.termination.given_up_launches.shrunk_by",
                 "if not _offsets_another(terminations.get(new), new)",
                 "if terminations is not None",
             ),

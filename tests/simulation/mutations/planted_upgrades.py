@@ -49,9 +49,21 @@ OF_UPGRADE_EDGES = (
         tests=("tests/unit/upgrade/test_alarms.py",),
     ),
     Planted(
+        name="a launch ahead of a shift that was taken back stays in the sizes of an upgrade",
+        story="counts it until the zone record says that it needs no offset",
+        edits=(edit("leeward.upgrade.observation.launched_ahead_of_shifts", "requested - gone", "requested"),),
+        tests=("tests/unit/upgrade/test_completion.py",),
+    ),
+    Planted(
+        name="an upgrade offsets every launch that is left, however much larger the group is",
+        story="shrinks the group for a launch that Cluster Autoscaler has taken back",
+        edits=(edit("leeward.upgrade.completion.request_offsets", "[: max(len(", "[: 0 * max(len("),),
+        tests=("tests/unit/upgrade/test_completion.py",),
+    ),
+    Planted(
         name="what Cluster Autoscaler removes while nodes roll is taken off the owner's size",
         story="counts every decrement by others before the oldest launch that is left",
-        edits=(edit("leeward.upgrade.rollout._without_taken", "or not all_are_there", ""),),
+        edits=(edit("leeward.upgrade.rollout._without_taken", "or record.launched > len(members)", ""),),
         tests=("tests/unit/upgrade/test_rollout.py",),
     ),
     Planted(
@@ -60,7 +72,7 @@ OF_UPGRADE_EDGES = (
         edits=(
             edit(
                 "leeward.upgrade.rollout._without_taken",
-                "if first is None or first <= record.measured or not all_are_there:",
+                "if not members or record.launched > len(members):",
                 "if True:",
             ),
         ),

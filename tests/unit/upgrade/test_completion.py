@@ -6,6 +6,7 @@ import pytest
 
 from leeward.errors import AwsUnavailableError
 from leeward.model import well_known
+from leeward.model.group import ScalingActivity
 from leeward.model.launch import LaunchSource
 from leeward.model.termination import CauseKind
 from leeward.model.zone_record import Prescale, PrescaledNode
@@ -169,6 +170,13 @@ def test_an_upgrade_is_not_complete_while_the_desired_size_is_larger_than_before
     assert "the desired size is 3, it was 2" in record(system).warnings
 
 
+def terminated_with_decrement(system, instance):
+    """Add to the group's history what a scaling policy or Cluster Autoscaler leaves there."""
+    cause = f"instance {instance} was taken out of service in response to a user request, shrinking the capacity."
+    activity = ScalingActivity(at=system.clock.now(), cause=cause, leaves=instance)
+    system.groups.history.append((GROUP, activity))
+
+
 def prescaled(system, **node):
     """Keep a launch ahead of a zonal shift in the group, as the minute reconciler does."""
     launched = {"i-0ccc": PrescaledNode(group=GROUP, zone="us-east-1b", subnet="subnet-b", **node)}
@@ -195,6 +203,26 @@ def test_a_launch_ahead_of_a_zonal_shift_keeps_no_surplus_of_the_upgrade_in_the_
     step(system, "scale-down")
     assert system.claims.records == {}, "another writer took back what was launched: the third is the shift's"
     assert record(system).ahead == {}
+
+
+def test_a_launch_ahead_of_a_zonal_shift_that_another_actor_has_terminated_explains_no_larger_size():
+    """The zone record says so when the shift is over: until then the upgrade reads it in the group's history."""
+    system = rolling(ahead={NEW: SurgeNode(zone="us-east-1a")})
+    prescaled(system)
+    terminated_with_decrement(system, "i-0ccc")
+    change(system, desired=3)
+    step(system, "scale-down")
+    assert list(system.claims.records) == [NEW]
+
+
+def test_only_as_many_launches_are_offset_as_the_group_is_larger_and_those_that_leave_are_not():
+    """Cluster Autoscaler has terminated one of two: the upgrade shrinks the group by the other one alone."""
+    system = rolling(ahead={"i-0gone": SurgeNode(zone="us-east-1b"), NEW: SurgeNode(zone="us-east-1a")})
+    change(system, desired=3)
+    step(system, "scale-down")
+    assert list(system.claims.records) == [NEW]
+    assert record(system).ahead == {}
+    assert record(system).warnings[0].startswith("i-0gone: launched ahead, and the desired size is no larger")
 
 
 def test_a_surplus_launch_is_paid_for_by_itself_and_by_no_node_in_service():

@@ -13,7 +13,7 @@ from leeward.upgrade.run import Next
 from leeward.upgrade.steps import STEPS
 from tests.fakes.builders import GROUP, a_subject
 from tests.fakes.ledger import by
-from tests.unit.upgrade.test_completion import prescaled
+from tests.unit.upgrade.test_completion import prescaled, terminated_with_decrement
 from tests.unit.upgrade.test_waits import NEW, OLD, RUN, V1, V2, a_rolling_group, draining
 
 BEFORE, NOW = 5, 4  # desired sizes: before the upgrade was stopped, and after an owner's decrement since then
@@ -52,6 +52,14 @@ def test_a_launch_ahead_of_a_zonal_shift_is_in_no_size_that_the_upgrade_restores
     system = stopped()
     prescaled(system)
     assert desired_after(system) == NOW - 1
+
+
+def test_a_launch_ahead_of_a_zonal_shift_that_another_actor_has_terminated_is_taken_off_no_size():
+    """The group has shrunk by it already: less by another one, the size would be one too small for good."""
+    system = stopped()
+    prescaled(system)
+    terminated_with_decrement(system, "i-0ccc")
+    assert desired_after(system) == NOW
 
 
 def test_a_launch_ahead_of_a_zonal_shift_whose_offset_is_requested_counts_once():
