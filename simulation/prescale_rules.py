@@ -51,7 +51,7 @@ class Prescales:
             if name not in view.groups or name in upgraded(view):
                 continue
             refused = prescale.refused.get(name, "") if prescale is not None else ""
-            if refused and SIZED not in refused:
+            if any(SIZED not in reason for reason in refused.split("; ") if reason):
                 continue  # LaunchInstances does not serve it, or there is no subnet
             launched, fits = len(_launched(name, prescale)), self._fits[number, name]
             if launched < min(len(left), fits):

@@ -223,6 +223,16 @@ def test_capacity_that_was_launched_in_time_or_that_does_not_fit_is_not_reported
     assert list(full.check(world)) == []
 
 
+@pytest.mark.parametrize(("reason", "reported_"), [("1 was not launched: UnknownOperation", False), ("", True)])
+def test_a_group_that_is_refused_for_another_reason_besides_its_maximum_is_not_reported(world, reason, reported_):
+    rules = prescaling(world)
+    list(rules.check(world))
+    world.clock.advance(seconds=80)
+    refused = "; ".join(filter(None, ("4 of 5 nodes do not fit: MaxSize is 9, 8 are desired", reason)))
+    world.zone_record = ZoneRecord(cluster="blue", prescales=(a_prescale(refused={GROUP: refused}),))
+    assert bool(list(rules.check(world))) is reported_
+
+
 def prescaling_again(world):
     rules = Prescales()
     world.shifted[0].began = world.now
