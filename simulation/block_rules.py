@@ -24,7 +24,8 @@ class CapacityBlocks:
         self._open += [one for one in self._new("asked", view.asked) if one.kind is Kind.BLOCK]
         for asked in [one for one in self._open if one.takes is not None and view.now >= one.takes]:
             self._open.remove(asked)
-            if policy_of(view, group_of(view, asked.instance)) is None or asked.takes is None:
+            policy = policy_of(view, group_of(view, asked.instance))
+            if policy is None or asked.takes is None:
                 continue
-            if pods := untouched(asked.instance, asked.takes - TIME, view):
+            if pods := untouched(asked.instance, asked.takes - TIME, policy.drain, view):
                 yield f"{asked.instance} ends with its Capacity Block before eviction of {', '.join(pods)}"

@@ -34,8 +34,9 @@ def deletable(instance: str, drain: DrainPolicy, view: WorldView) -> bool:
     return any(not (_kept(pod, drain) or _stuck(pod, now)) for pod in pods)
 
 
-def untouched(instance: str, since: float, view: WorldView) -> list[str]:
-    """Return the pods without a budget whose eviction has not begun; none on a node younger than `since`.
+def untouched(instance: str, since: float, drain: DrainPolicy, view: WorldView) -> list[str]:
+    """Return the pods without a budget whose eviction has not begun; none on a node younger than `since`. Pods that the
+    policy keeps end with the node.
 
     Critical pods leave last, after the others have left, so they are not checked.
     """
@@ -44,7 +45,8 @@ def untouched(instance: str, since: float, view: WorldView) -> list[str]:
         return []
     budgets = view.cluster.store.all("poddisruptionbudgets")
     pods = (pod for pod in _leaving(node, view) if not _critical(pod) and "deletionTimestamp" not in pod["metadata"])
-    return [path_name(pod) for pod in pods if not any(_selects(budget, pod) for budget in budgets)]
+    free = (pod for pod in pods if not any(_selects(budget, pod) for budget in budgets))
+    return [path_name(pod) for pod in free if not _kept(pod, drain)]
 
 
 def _leaving(node: Obj, view: WorldView) -> Iterator[Obj]:

@@ -352,6 +352,15 @@ def test_a_spot_instance_is_taken_before_its_pods_are_evicted(world, checker):
     assert (found.rule, found.text) == (Rule.DEADLINE, f"{INSTANCE} is taken before eviction of default/web-1")
 
 
+@pytest.mark.parametrize(("keeps", "found"), [(True, []), (False, [Rule.DEADLINE])])
+def test_a_pod_that_the_policy_keeps_may_end_with_its_spot_instance(world, checker, keeps, found):
+    with_policy(world, evict_unmanaged=not keeps)
+    world.pods("web-1")
+    world.cluster.patch("pods", "web-1", {"metadata": {"ownerReferences": None}}, "default")
+    warned(world, checker)
+    assert rules(a_while(world, checker, NOTICE)) == found
+
+
 def test_the_node_of_a_warned_instance_is_tainted_at_once_and_stays_so(world, checker):
     warned(world, checker, tainted=False)
     assert a_while(world, checker, UNTAINTED) == []
