@@ -11,7 +11,7 @@ BOOTS_WITHIN = 900.0  # seconds after its launch: an instance whose Node is not 
 RECONCILED = 130.0  # seconds: a heartbeat that ended so long before was the last, where one reconciler run fails
 
 OUTLASTS_RECONCILER = 300.0  # seconds: a shorter hook that only the reconciler can know ends where one or two runs fail
-COMES_AGAIN = 30.0  # seconds until a message that failed is delivered again and handled
+ACTS_AGAIN = 75.0  # seconds: failed messages come sooner, but a failed execution is started by the minute reconciler
 REACTS_WITHIN = 60.0  # seconds from the first event about an instance to its first heartbeat
 
 
@@ -59,7 +59,7 @@ def _was_refused(time_out: float, view: WorldView) -> bool:
     """Return whether the account refused its role until shortly before the time-out, for longer than the interval of
     heartbeats, which is half of it.
     """
-    until_the_end = view.refused_since(view.now - COMES_AGAIN) > 0
+    until_the_end = view.refused_since(view.now - ACTS_AGAIN) > 0
     return until_the_end and view.refused_since(view.now - time_out) > time_out / 2
 
 
