@@ -27,7 +27,8 @@ WARNINGS = frozenset({Kind.SPOT, Kind.RESERVATION})  # two minutes ahead, and ne
 class Asked:
     """One request. `at` in seconds since 1970. `key` names an event that may be announced again; `takes`: when EC2
     takes it; `deletes`: a manual drain whose flags let pods be deleted past their budgets, or give them another grace;
-    `keeps`: one that leaves the instance in service, cordoned.
+    `keeps`: one that leaves the instance in service, cordoned; `refuses_unmanaged`, `refuses_local`: one whose flags
+    refuse pods without a controller, or with local data.
     """
 
     at: float
@@ -37,6 +38,8 @@ class Asked:
     takes: float | None = None
     deletes: bool = False
     keeps: bool = False
+    refuses_unmanaged: bool = False
+    refuses_local: bool = False
     called_off: bool = False  # the event is cancelled
 
 

@@ -5,6 +5,7 @@ Where the world does not give an exact moment, the earliest possible one is take
 a second then, and is never wrong."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from leeward.model.group import HookResult
 from leeward.policy.document import DrainPolicy, NodePolicy, Selector
@@ -73,13 +74,22 @@ class DrainTimes:
             return True
         forced = policy.drain.force or (view.forced(instance) and not _ended_by_others(instance, view))
         if (
-            (forced and deletable(instance, policy.drain, view))
+            (forced and deletable(instance, self.with_flags(instance, policy.drain, view), view))
             or instance in view.asked_by_us
             or self._waits(instance, view)
         ):
             return False
         over = self.over(instance, policy.drain, view)
         return over is not None and view.now >= over - CLOCKS
+
+    def with_flags(self, instance: str, drain: DrainPolicy, view: WorldView) -> DrainPolicy:
+        """Return the policy with what the flags of a manual drain refuse besides."""
+        present = tuple(self._present(instance, view))
+        return replace(
+            drain,
+            evict_unmanaged=drain.evict_unmanaged and not any(one.refuses_unmanaged for one in present),
+            delete_local_data=drain.delete_local_data and not any(one.refuses_local for one in present),
+        )
 
     def announced(self, instance: str, view: WorldView) -> bool:
         """Return whether EC2 has announced that it takes the instance, at a moment that lies ahead."""

@@ -177,7 +177,7 @@ class NodeRules:
         forced = policy.drain.force or view.forced(instance)  # pods are deleted so that their grace ends with the node
         if end - self._held.get(instance, end) > IN_GOOD_TIME and not forced:
             yield f"{instance} is taken while a hook of ours waits"
-        if pods := untouched(instance, end - NOTICE, policy.drain, view):
+        if pods := untouched(instance, end - NOTICE, self._times.with_flags(instance, policy.drain, view), view):
             yield f"{instance} is taken before eviction of {', '.join(pods)}"
 
     def _note_hold(self, instance: str, view: WorldView) -> None:

@@ -122,6 +122,8 @@ class Operators:
                 kind=Kind.MANUAL,
                 deletes=options.disable_eviction,
                 keeps=options.keep,
+                refuses_unmanaged=options.evict_unmanaged is False,
+                refuses_local=options.delete_local_data is False,
             )
         )
         subject = Subject(

@@ -9,7 +9,7 @@ import pytest
 from leeward.model import well_known
 from leeward.policy.document import Budget, DisruptionPolicy, DrainPolicy
 from local.cluster.nodes import NodeSpec
-from simulation.asked import HANDLED_WITHIN, Kind
+from simulation.asked import HANDLED_WITHIN, Asked, Kind
 from simulation.aws import events
 from simulation.aws.books import Book
 from simulation.foreign_taints import OTHER_DEPLOYMENT
@@ -178,6 +178,20 @@ def test_a_drain_whose_time_is_over_lets_go_what_is_left_unless_it_forces(world,
     world.clock.advance(minutes=minutes)
     world.records[INSTANCE] = a_record(at=START + timedelta(hours=1))
     world.work(seconds_ago=60 * minutes)
+    answer(world)
+    assert rules(checker.after_event(world)) == reported
+
+
+@pytest.mark.parametrize(("refuses", "reported"), [(True, []), (False, [Rule.DRAINED])])
+def test_force_deletes_no_pod_that_the_flags_of_a_drain_refuse(world, checker, refuses, reported):
+    with_policy(world, timeout=timedelta(minutes=15), force=True)
+    world.pods("web-1")
+    world.cluster.patch("pods", "web-1", {"metadata": {"ownerReferences": None}}, "default")
+    world.clock.advance(minutes=16)
+    opened = START + timedelta(hours=1)
+    world.records[INSTANCE] = a_record(at=opened)
+    world.work(seconds_ago=60 * 16)
+    world.asked.append(Asked(at=opened.timestamp(), instance=INSTANCE, kind=Kind.MANUAL, refuses_unmanaged=refuses))
     answer(world)
     assert rules(checker.after_event(world)) == reported
 
