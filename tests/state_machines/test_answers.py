@@ -58,6 +58,24 @@ def test_a_hook_that_joins_a_spot_drain_at_any_step_is_answered_too(state):
     assert ended(system) == (Status.CLOSED, Outcome.TERMINATED)
 
 
+def test_a_hook_that_was_put_during_the_drain_is_answered_when_its_message_comes():
+    """The hooks of the group were read before it: for three minutes a step would go by them."""
+    system = a_system(pods=[a_pod()])
+    claim(system, CauseKind.MANUAL)
+    asked = []
+
+    def the_group_has_a_hook(entered, _):
+        if entered == "Terminate":
+            asked.append(system.clock.now())
+            system.ports.groups.put_hook(our_hook(), default_result="CONTINUE")
+        if entered == "WaitForTheEnd" and system.claims.records[I].version == 1:
+            claim(system, CauseKind.ASG_TERMINATE, id_="lifecycle", hook=HOOK)
+
+    assert Walker(system, before=the_group_has_a_hook).run(I).ended == "Terminated"
+    assert [hook for _, hook, _, _ in system.groups.answered] == [HOOK]
+    assert system.clock.now() - asked[0] < timedelta(seconds=30)
+
+
 def test_the_hook_of_an_instance_that_is_gone_already_is_answered_without_a_drain():
     """The peer's defect: the message is deleted and the hook left to its time-out."""
     system = a_system(hooks=[our_hook()], pods=[a_pod()])

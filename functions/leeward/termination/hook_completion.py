@@ -46,7 +46,8 @@ def answer_hooks(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     situation = survey(read(run.instance, ports.claims), ports, Need.WORK)
     waited = _waited(situation.record, ports.clock.now())
     stays = situation.lifecycle == IN_SERVICE and waited > SERVES_AGAIN
-    if not situation.looked and (situation.unusual or _may_hold_unnoticed(situation) or stays):
+    unread = _may_hold_unnoticed(situation) or (situation.held and situation.has_new_hook)
+    if not situation.looked and (situation.unusual or unread or stays):
         situation = survey(situation.record, ports)
     record, now = situation.record, ports.clock.now()
     may_wait = (

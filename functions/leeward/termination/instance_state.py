@@ -68,6 +68,12 @@ class InstanceState:
         return self.lifecycle == WAITING
 
     @property
+    def has_new_hook(self) -> bool:
+        """True if a message has named a hook of ours that is younger than the hooks that were read."""
+        known = {hook.name for hook in self.our_hooks}
+        return any(cause.hook_ours and cause.hook not in known for cause in self.record.causes)
+
+    @property
     def ours_hold(self) -> bool:
         """True if a hook of ours holds it, so that another team's hook that continues ends nothing."""
         return self.held and bool(self.our_hooks)

@@ -7,6 +7,18 @@ TERMINATION = "leeward.termination"
 
 OF_DRAINS = (
     Planted(
+        name="a hook that was put during the drain waits until the hooks are read again",
+        story="answers the hooks that the group had when it was read last",
+        edits=(
+            edit(
+                "leeward.termination.hook_completion.answer_hooks",
+                " or (situation.held and situation.has_new_hook)",
+                "",
+            ),
+        ),
+        tests=("tests/state_machines/test_answers.py",),
+    ),
+    Planted(
         name="an instance of a Capacity Block is replaced in the block",
         story="launches ahead whatever is taken",
         edits=(
