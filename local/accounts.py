@@ -29,24 +29,25 @@ class LocalAccounts:
     hub: LocalStack
     members: Mapping[str, LocalStack]
 
-    def settings(self) -> dict[str, Any]:
-        """Return the settings of the deployment, with the demo's policies in every cluster."""
+    def settings(self, policies: Mapping[str, str]) -> dict[str, Any]:
+        """Return the settings of the deployment. `policies`: a file by cluster, instead of the demo's."""
         everywhere = (self.hub, *self.members.values())
         return {
-            "clusters": [self._cluster(stack) for stack in everywhere],
+            "clusters": [self._cluster(stack, policies.get(stack.cluster)) for stack in everywhere],
             "nodeRoles": [f"arn:aws:iam::{stack.account}:role/nodes" for stack in everywhere],
         }
 
-    def deploy(self) -> None:
+    def deploy(self, policies: Mapping[str, str]) -> None:
         """Deploy the hub, then the stack of each other account there."""
-        settings = self.settings()
+        settings = self.settings(policies)
         self.hub.deploy(settings, "Leeward")
         for stack in self.members.values():
             stack.deploy(settings, f"Leeward-member-{stack.account}-{stack.region}")
 
-    def _cluster(self, stack: LocalStack) -> dict[str, Any]:
+    def _cluster(self, stack: LocalStack, policies: str | None) -> dict[str, Any]:
         (known,) = scenario.settings(stack)["clusters"]
         place = {**known, "account": stack.account, "region": stack.region}
+        place |= {"policies": [policies]} if policies is not None else {}
         if stack is self.hub:
             return place
         role = f"arn:aws:iam::{stack.account}:role/leeward-member"

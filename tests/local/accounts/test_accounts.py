@@ -28,6 +28,7 @@ WEST = Account(account="333344445555", region="eu-west-1", cluster="west")
 PATIENCE = 600.0  # seconds: only how long a test that fails takes
 GROUP = "web-spot"  # of one name in every account
 SMALL = "web-small"  # in cluster west alone
+POLICIES = {"west": "tests/local/accounts/west.yaml"}  # the demo's, and one for the small group
 
 
 @dataclass
@@ -44,7 +45,7 @@ def accounts(tmp_path_factory):
     need("kubectl")
     pace = {"boot_delay": 0.5, "termination_scale": 0.1, "pod_start": 0.3}
     with running(tmp_path_factory.mktemp("accounts"), HUB, EAST, WEST, **pace) as found:
-        found.deploy()
+        found.deploy(POLICIES)
         for stack in (found.hub, *found.members.values()):
             apply_roles(stack)
         for name in ("sync", "disruption-planner", "reconciler"):
@@ -274,6 +275,53 @@ def upgrade_of(accounts, stack):
     """The item of the small group's upgrade, by the key that the functions and the command line use for its account."""
     key = {"pk": {"S": f"upgrade#{stack.account}/{stack.region}/{SMALL}"}}
     return accounts.hub.client("dynamodb").get_item(TableName="leeward", Key=key).get("Item", {})
+
+
+def zone_of(stack, instance):
+    (reservation,) = stack.client("ec2").describe_instances(InstanceIds=[instance])["Reservations"]
+    return reservation["Instances"][0]["Placement"]["AvailabilityZone"]
+
+
+def small(stack):
+    """Instances of the small group, its desired size and its suspended processes."""
+    client = stack.client("autoscaling")
+    (group,) = client.describe_auto_scaling_groups(AutoScalingGroupNames=[SMALL])["AutoScalingGroups"]
+    suspended = [one["ProcessName"] for one in group["SuspendedProcesses"]]
+    return [one["InstanceId"] for one in group["Instances"]], group["DesiredCapacity"], suspended
+
+
+def test_with_both_a_zone_is_evacuated_and_opened_and_the_group_has_its_size(run, accounts, teams):
+    west = teams["west"].stack
+    ((old,), *sizes) = small(west)
+    zone = zone_of(west, old)
+    command = ("zone", "evacuate", zone, "--group", SMALL, "--why", "a test", "--yes", "-o", "json")
+    assert document(run("both", *command))["started"]
+    try:
+        called(accounts.hub, "reconciler")
+        record = until(lambda: closed(accounts, old), f"the record of {old} closed")
+        assert "evacuation" in record.causes
+        assert zone_of(west, record.launched[0]) != zone
+    finally:
+        returned = document(run("both", "zone", "return", zone, "-o", "json"))
+    assert returned["returned"]
+    until(
+        lambda: called(accounts.hub, "reconciler") and small(west)[1:] == tuple(sizes), "size and processes as before"
+    )
+
+
+def test_with_both_a_plan_is_carried_out_in_the_cluster_of_its_account_alone(run, accounts, teams):
+    """The small group's node is empty. The hub and another account have empty nodes as well, and no such policy."""
+    west = teams["west"].stack
+    ((empty,), *_) = small(west)
+    called(accounts.hub, "sync")
+    node = ledger.nodes(west)[empty]["metadata"]["name"]
+    answer = document(run("both", "plan", "--apply", "--yes", "-o", "json"))
+    assert answer["run"]["started"], answer
+    assert [command["nodes"] for command in answer["commands"]] == [[node]], answer["commands"]
+    record = until(lambda: closed(accounts, empty), f"the record of {empty} closed")
+    assert (record.outcome, small(west)[:2]) == ("terminated", ([], 0))
+    for stack in (accounts.hub, accounts.members["east"]):
+        assert len(fleet.instances_of(stack, GROUP)) == 3
 
 
 def test_an_account_that_is_not_listed_may_not_send_to_the_bus(accounts):
