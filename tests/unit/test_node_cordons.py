@@ -38,6 +38,14 @@ def test_a_node_on_its_way_out_serves_again_only_when_it_is_returned():
     assert not untainted(lifted, TAINT).unschedulable
 
 
+def test_a_node_on_its_way_out_stays_out_of_load_balancers_when_an_upgrade_takes_its_label_back():
+    """A rollback returns the old nodes to service, and one of them is being drained: its pods are evicted later."""
+    leaving = tainted(cordoned(a_node(), "web", exclude=True), TAINT, cordon=True, exclude=True)
+    lifted = uncordoned(leaving)
+    assert lifted.labels[well_known.EXCLUDE_LABEL] == "true"
+    assert untainted(lifted, TAINT) == a_node()
+
+
 def test_a_node_on_its_way_out_is_no_target_of_load_balancers_and_is_one_again_when_it_is_returned():
     """The Node Termination Handler never took its label off again: its comparison was the wrong way round."""
     leaving = tainted(a_node(), TAINT, cordon=True, exclude=True)

@@ -170,15 +170,16 @@ def cordoned(node: Node, by: str, *, exclude: bool = False) -> Node:
 
 
 def uncordoned(node: Node) -> Node:
-    """Return the node without the changes of `cordoned`. A node under termination stays cordoned, and returns to
-    service with the end of that.
+    """Return the node without the changes of `cordoned`. A node under termination stays cordoned and no target of load
+    balancers, and returns to service with the end of that.
     """
     ours = {well_known.CORDONED_FOR, well_known.EXCLUDED_FOR} & node.annotations.keys()
     if not ours:
         return node
-    gone = set(ours)
-    labels = dict(node.labels)
-    if well_known.EXCLUDED_FOR in ours:
+    gone, notes, labels = set(ours), dict(node.annotations), dict(node.labels)
+    if well_known.EXCLUDED_FOR in ours and node.tainted:
+        notes[well_known.EXCLUDED_BY_DRAIN] = "true"
+    elif well_known.EXCLUDED_FOR in ours:
         labels.pop(well_known.EXCLUDE_LABEL, None)
     if well_known.CORDONED_FOR in ours and node.tainted:
         gone.add(well_known.CORDONED_BEFORE)
@@ -186,7 +187,7 @@ def uncordoned(node: Node) -> Node:
         node,
         unschedulable=node.unschedulable and (node.tainted or well_known.CORDONED_FOR not in ours),
         labels=labels,
-        annotations={key: value for key, value in node.annotations.items() if key not in gone},
+        annotations={key: value for key, value in notes.items() if key not in gone},
     )
 
 
