@@ -13,7 +13,7 @@ from simulation.automatic_rules import AutomaticUpgrades
 from simulation.block_rules import CapacityBlocks
 from simulation.convergence import EVENTUAL, instance_of, launch_of, launched_for, open_records
 from simulation.disruption_rules import Spent
-from simulation.drain_times import DrainTimes
+from simulation.drain_times import OUTLIVES, DrainTimes
 from simulation.facts import News
 from simulation.foreign_taints import ForeignTaints
 from simulation.hook_rules import HookRules
@@ -178,7 +178,7 @@ class Checker:
             terminating = launched_for(token)
             first, at = self._launches_of.setdefault(launch_of(token), (instance, view.now))
             self._launched_for[terminating] = instance
-            if first == instance:
+            if first == instance or self._outlived(terminating, view):
                 continue
             if view.open_since.get(terminating, 0.0) - at > FORGOTTEN:
                 self._launches_of[launch_of(token)] = (instance, view.now)
@@ -193,6 +193,14 @@ class Checker:
             crowd = view.crowded.get(zone)
             if crowd is not None and crowd.left < INTERFACE and crowd.since + SYNCED <= view.now < crowd.until:
                 yield f"{instance} is to be replaced in {zone}, where {crowd.left} addresses are left"
+
+    @staticmethod
+    def _outlived(terminating: str, view: WorldView) -> bool:
+        """Return whether a step of a stopped execution may still run beside the next one, and find other capacity. What
+        both have launched is owed all the same.
+        """
+        stopped = view.rested_since(terminating)
+        return stopped is not None and view.now - stopped < OUTLIVES
 
     def _decrements(self, view: WorldView) -> Iterator[str]:
         for instance in self._new("decrements", view.decrements):

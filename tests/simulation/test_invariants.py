@@ -229,6 +229,15 @@ def test_an_instance_for_which_two_are_launched_is_reported_whatever_the_tokens(
     assert rules(checker.after_event(world)) == [Rule.LAUNCH]
 
 
+@pytest.mark.parametrize(("seconds", "found"), [(50, []), (70, [Rule.LAUNCH])])
+def test_a_step_of_a_stopped_execution_may_launch_beside_the_next_one(world, checker, seconds, found):
+    world.launches.append(("leeward-i-a-0ab", "i-b"))
+    world.rested["i-a"] = world.now - seconds
+    assert checker.after_event(world) == []
+    world.launches.append(("leeward-i-a-0cd", "i-c"))
+    assert rules(checker.after_event(world)) == found
+
+
 @pytest.mark.parametrize(("days", "found"), [(6, [Rule.LAUNCH]), (8, [])])
 def test_an_instance_whose_record_was_forgotten_meanwhile_is_replaced_again(world, checker, days, found):
     world.launches.append((f"leeward-{INSTANCE}", "i-b"))

@@ -20,7 +20,8 @@ from leeward.model.facts import (
 from leeward.model.group import GroupInstance
 from leeward.model.pod import Owner, Pod
 from leeward.model.reservation import Pool
-from leeward.model.termination import Cause, CauseKind
+from leeward.model.termination import Cause, CauseKind, Replacement
+from leeward.termination.capacity_ledger import ahead
 from leeward.termination.replacing import ask_for_replacement
 from leeward.termination.run import Next, NoticeKind, Run
 from leeward.termination.steps import claim
@@ -553,3 +554,36 @@ def test_promises_that_cannot_be_read_or_written_cost_no_launch():
     run = ask(system)
     assert subnets_launched_in(system) == ["subnet-a"]
     assert "what others are promised could not be had: dynamodb:GetItem" in run.notices[0].text
+
+
+def test_a_step_that_another_one_has_overtaken_gives_its_own_launch_up():
+    """Its execution was stopped while it ran on; the next one found capacity in another subnet."""
+    system = a_system()
+    launch, other = system.groups.launch, Replacement(launched=("i-0other",), subnet="subnet-b")
+
+    def overtaken(**asked):
+        answer = launch(**asked)
+        system.claims.note(I, replacement=other)
+        return answer
+
+    system.ports.groups.launch = overtaken
+    assert "i-0other" in ask(system).why
+    assert system.claims.records[I].replacement == other
+    ((_, subnet, _),) = system.groups.launches
+    (given_up,) = [record for name, record in system.claims.records.items() if name != I]
+    assert (given_up.subject.subnet, given_up.subject.node) == (subnet, None)
+    assert [(cause.kind, cause.surge) for cause in given_up.causes] == [(CauseKind.SURPLUS, ahead(given_up.instance))]
+
+
+def test_a_step_that_launched_nothing_keeps_the_launch_of_the_one_that_has_overtaken_it():
+    system = a_system()
+    other = Replacement(launched=("i-0other",), subnet="subnet-b")
+
+    def refused(**_):
+        system.claims.note(I, replacement=other)
+        return Replacement(reason="0 of 1", no_capacity=True)
+
+    system.ports.groups.launch = refused
+    ask(system)
+    assert system.claims.records[I].replacement == other
+    assert list(system.claims.records) == [I]

@@ -24,7 +24,7 @@ from leeward.ports.clock import Clock
 from leeward.ports.compute import Network
 from leeward.ports.kubernetes import Clusters
 from leeward.ports.records import Catalog
-from leeward.termination import decisions, maximum_size
+from leeward.termination import capacity_ledger, decisions, maximum_size
 from leeward.termination.freshness import Need
 from leeward.termination.instance_state import InstanceState, read
 from leeward.termination.placement_inputs import PlacementInputs, load_inputs
@@ -98,6 +98,10 @@ def _ask(situation: InstanceState, ports: Ports) -> Asked:
         plan = _plan(record, group, inputs, ports.clock, ports.catalog)
         ports.claims.plan(record.instance, plan)
     chosen, replacement = _launch(record, group, plan, inputs.known.facts.shifts, ports)
+    other = read(record.instance, ports.claims).replacement
+    if other is not None and other.launched and other.launched != replacement.launched:
+        _give_up(record, replacement, chosen, ports)
+        return Asked(replacement=other)
     _keep_promise(record, group, inputs, chosen, replacement, ports.clock, ports.catalog)
     doubts = _doubts(inputs) if record.plan is None else ()
     notices = (*doubts, *_notify(situation, inputs, chosen, replacement, ports.clock, ports.clusters))
@@ -177,6 +181,20 @@ def _launch_in(record: TerminationRecord, group: Group, option: LaunchOption, po
     """
     token = f"leeward-{record.launch_name}-{option.subnet.removeprefix('subnet-')}"
     return maximum_size.launch(record, group, option.subnet, token, ports)
+
+
+def _give_up(record: TerminationRecord, replacement: Replacement, chosen: LaunchOption | None, ports: Ports) -> None:
+    """Request the termination of what this step has launched, where another step has launched a replacement since the
+    record was read: its execution was stopped while it ran on, and the next one found capacity in another subnet. The
+    minute reconciler starts the execution.
+    """
+    if chosen is None:
+        return
+    for new in replacement.launched:
+        subject = replace(record.subject, instance=new, zone=chosen.zone, subnet=chosen.subnet, node=None, state="")
+        reason = f"{record.instance} has another replacement: the group is one too large"
+        cause = capacity_ledger.surplus(capacity_ledger.ahead(new), ports.clock.now(), reason)
+        ports.claims.claim(subject, cause, cause.at)
 
 
 def _without_first(plan: LaunchPlan, refusal: str, shifts: ZonalShifts, network: Network) -> LaunchPlan:

@@ -7,6 +7,20 @@ TERMINATION = "leeward.termination"
 
 OF_DRAINS = (
     Planted(
+        name="a step that was overtaken writes its launch over the other one",
+        story="takes the record for what it was when the step began",
+        edits=(edit(f"{TERMINATION}.replacing._ask", "if other is not None and other.launched and", "if False and"),),
+        tests=("tests/state_machines/test_replacements.py",),
+    ),
+    Planted(
+        name="an upgrade takes a node that drains back into load balancers",
+        story="removes the label of its own whatever else happens to the node",
+        edits=(
+            edit("leeward.model.node.uncordoned", "in ours and node.tainted:\n        notes", "in ():\n        notes"),
+        ),
+        tests=("tests/unit/test_node_cordons.py",),
+    ),
+    Planted(
         name="a hook that was put during the drain waits until the hooks are read again",
         story="answers the hooks that the group had when it was read last",
         edits=(
