@@ -97,22 +97,23 @@ def note_failure(run: DisruptionRun, call: Mapping[str, Any], ports: Ports) -> D
     return replace(run, next=Next.FAILED, why=f"{why}; started again at {again:%H:%M:%SZ}")
 
 
-def restore_groups(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:
+def restore_groups(record: DisruptionRecord, ports: Ports, upgraded: frozenset[str] = frozenset()) -> DisruptionRecord:
     """Restore the groups as soon as possible: MaxSize only once the desired size fits below it, AZRebalance only while
     no zonal shift is in effect, because balancing would launch into the shifted zone. The remaining changes stay in the
-    record, and the minute reconciler tries them again.
+    record, and the minute reconciler tries them again. `upgraded`: groups that are left to their open upgrades.
     """
     shifted = bool(record.suspended) and bool(ports.catalog.zonal_shifts(record.cluster).shifts)
-    if not shifted:
-        for name in record.suspended:
+    suspended = record.suspended if shifted else tuple(name for name in record.suspended if name in upgraded)
+    for name in record.suspended:
+        if name not in suspended:
             ports.group_changes.resume(name, AZ_REBALANCE)
     there = ports.groups.describe(record.raised)
     raised = {
         name: maximum
         for name, maximum in record.raised.items()
-        if name in there and not ports.group_changes.put_back_maximum(name, maximum)
+        if name in there and (name in upgraded or not ports.group_changes.put_back_maximum(name, maximum))
     }
-    return replace(record, suspended=record.suspended if shifted else (), raised=raised)
+    return replace(record, suspended=suspended, raised=raised)
 
 
 def _answered(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:

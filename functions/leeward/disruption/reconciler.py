@@ -17,14 +17,16 @@ def reconcile_disruption(cluster: str, ports: Ports) -> tuple[frozenset[str], st
         return frozenset(), None
     if record.open:
         return frozenset(record.nodes.values()), restart(record, ports)
-    if (record.suspended or record.raised) and not _upgraded(record, ports):
-        restored = restore_groups(record, ports)
+    if record.suspended or record.raised:
+        restored = restore_groups(record, ports, _upgraded(record, ports))
         if restored != record:
             ports.disruptions.write(restored)
     return frozenset(), None
 
 
-def _upgraded(record: DisruptionRecord, ports: Ports) -> bool:
-    """Return whether an open upgrade has changed the same sizes: they are restored when it has ended."""
-    upgrades = (ports.upgrades.read(name) for name in {*record.suspended, *record.raised})
-    return any(upgrade is not None and upgrade.ended is None for upgrade in upgrades)
+def _upgraded(record: DisruptionRecord, ports: Ports) -> frozenset[str]:
+    """Return the groups of the record with an open upgrade, which has changed the same sizes: they are restored when it
+    has ended.
+    """
+    upgrades = {name: ports.upgrades.read(name) for name in {*record.suspended, *record.raised}}
+    return frozenset(name for name, upgrade in upgrades.items() if upgrade is not None and upgrade.ended is None)

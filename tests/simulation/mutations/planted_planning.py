@@ -5,6 +5,18 @@ from tests.simulation.mutations.plant import Planted
 
 OF_PLANNING = (
     Planted(
+        name="groups of a disruption run wait for the upgrade of any of them",
+        story="restores all of them together or none",
+        edits=(
+            edit(
+                "leeward.disruption.completion.restore_groups",
+                "if shifted else tuple(name for name in record.suspended if name in upgraded)",
+                "if shifted or upgraded else ()",
+            ),
+        ),
+        tests=("tests/unit/disruption/test_controller.py",),
+    ),
+    Planted(
         name="what a raised desired size brings is forgotten",
         story="raises the size where LaunchInstances is refused and never looks for the new member",
         edits=(

@@ -16,6 +16,7 @@ from tests.cli.snapshots.disruption import a_pod as a_raw_pod
 from tests.fakes.builders import a_group, a_policy, an_instance, pausing, policies
 from tests.fakes.disruptions import a_disruption
 from tests.fakes.system import FakeSystem
+from tests.unit.upgrade.test_capacity_ledger import RECORD as OPEN_UPGRADE
 
 
 @pytest.fixture
@@ -120,6 +121,20 @@ def test_azrebalance_stays_suspended_while_a_zonal_shift_lasts_and_is_resumed_af
     reconcile_disruption("blue", system.ports)
     assert system.disruptions.records["blue"].suspended == ()
     assert system.groups.by_name["web-a"].suspended == ()
+
+
+def test_a_group_that_is_being_upgraded_keeps_no_other_group_waiting(system):
+    """An upgrade may wait for days; each of the two has changed the sizes of its own groups."""
+    system.groups.by_name["web-b"] = replace(system.groups.by_name["web-a"], name="web-b")
+    record = a_disruption(cluster="blue", suspended=("web-a", "web-b"), raised={"web-a": 2, "web-b": 2})
+    system.disruptions.write(record.closed(DisruptionOutcome.DONE, "done", system.clock.now()))
+    for name in ("web-a", "web-b"):
+        system.group_changes.suspend(name, "AZRebalance")
+    system.upgrades.write(replace(OPEN_UPGRADE, group="web-b", execution="web-b-1", version=0))
+    reconcile_disruption("blue", system.ports)
+    after = system.disruptions.records["blue"]
+    assert (after.suspended, dict(after.raised)) == (("web-b",), {"web-b": 2})
+    assert [system.groups.by_name[name].suspended for name in ("web-a", "web-b")] == [(), ("AZRebalance",)]
 
 
 def test_a_paused_cluster_is_not_looked_at(system):
