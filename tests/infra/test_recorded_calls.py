@@ -19,7 +19,6 @@ RARELY = {
 }
 RARELY_IN_THE_TABLE = {
     ("disrupt", "dynamodb:GetItem", "termination"): "a node whose termination another cause has claimed meanwhile",
-    ("disrupt", "dynamodb:GetItem", "reservations"): "a command that launches replacements",
     ("disrupt", "dynamodb:GetItem", "maximum"): "a replacement in a group at MaxSize",
     ("reconciler", "dynamodb:PutItem", "once"): "an unhealthy node or a stale taint, seen for the first time",
     ("reconciler", "dynamodb:PutItem", "pause"): "a pause without an end, once a day, and one that has ended",
