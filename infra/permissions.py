@@ -136,7 +136,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         READS_TO_LAUNCH,
         reads_one(Key.NODE_REPAIR),
         reads_many(Key.FACTS),
-        puts(Key.MAXIMUM),
+        puts(Key.TERMINATION, Key.MAXIMUM),
         changes(Key.TERMINATION, Key.RESERVATIONS),
         _READ_POLICIES,
         _FIND_CLUSTERS,

@@ -23,6 +23,7 @@ RARELY_IN_THE_TABLE = {
     ("reconciler", "dynamodb:PutItem", "once"): "an unhealthy node or a stale taint, seen for the first time",
     ("reconciler", "dynamodb:PutItem", "pause"): "a pause without an end, once a day, and one that has ended",
     ("reconciler", "dynamodb:BatchGetItem", "facts"): "a zonal shift, whose zone id is looked up among the subnets",
+    ("drain", "dynamodb:PutItem", "termination"): "a launch that the step of another execution has overtaken",
     ("drain", "dynamodb:GetItem", "facts"): "a placement without the facts of fn sync, which reads the shifts alone",
     ("interruption", "dynamodb:GetItem", "facts"): "a notice of a zonal shift",
     ("interruption", "dynamodb:BatchGetItem", "facts"): "a notice of a zonal shift",
