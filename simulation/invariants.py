@@ -196,8 +196,9 @@ class Checker:
 
     @staticmethod
     def _outlived(terminating: str, view: WorldView) -> bool:
-        """Return whether a step of a stopped execution may still run beside the next one, and find other capacity. What
-        both have launched is owed all the same.
+        """Return whether an execution about the instance has just ended, so that its last step may still run beside the
+        next one and find other capacity: a step is not stopped with its execution. The group's book judges whether
+        both launches are offset.
         """
         stopped = view.rested_since(terminating)
         return stopped is not None and view.now - stopped < OUTLIVES

@@ -93,7 +93,7 @@ def test_a_resumed_balancing_is_reported_and_a_suspended_one_is_not(world, rules
 def test_a_voluntary_termination_in_the_zone_is_reported_and_a_warning_is_not(world, rules, cause, reported):
     kind = CauseKind.UPGRADE if reported else CauseKind.SPOT_INTERRUPTION
     world.records[INSTANCE] = a_record(causes=(Cause(id=cause, kind=kind, at=world.clock.now()),))
-    assert bool(list(rules.removals(world))) is reported
+    assert bool(list(rules.removals(world))) is found
 
 
 @pytest.mark.parametrize("before", [True, False])
@@ -223,14 +223,14 @@ def test_capacity_that_was_launched_in_time_or_that_does_not_fit_is_not_reported
     assert list(full.check(world)) == []
 
 
-@pytest.mark.parametrize(("reason", "reported_"), [("1 was not launched: UnknownOperation", False), ("", True)])
-def test_a_group_that_is_refused_for_another_reason_besides_its_maximum_is_not_reported(world, reason, reported_):
+@pytest.mark.parametrize(("reason", "found"), [("1 was not launched: UnknownOperation", False), ("", True)])
+def test_a_group_that_is_refused_for_another_reason_besides_its_maximum_is_not_reported(world, reason, found):
     rules = prescaling(world)
     list(rules.check(world))
     world.clock.advance(seconds=80)
     refused = "; ".join(filter(None, ("4 of 5 nodes do not fit: MaxSize is 9, 8 are desired", reason)))
     world.zone_record = ZoneRecord(cluster="blue", prescales=(a_prescale(refused={GROUP: refused}),))
-    assert bool(list(rules.check(world))) is reported_
+    assert bool(list(rules.check(world))) is found
 
 
 def prescaling_again(world):

@@ -107,7 +107,7 @@ def test_an_instance_detached_while_nodes_roll_has_seen_the_larger_size():
 
 
 def test_a_drain_that_began_before_the_first_launch_has_made_the_group_no_larger():
-    """Where the desired size is raised, the new nodes come after the drains of the same turn."""
+    """New nodes come after the drains of the same turn where the desired size is raised."""
     assert launched_late(timedelta(minutes=2), started=1)[0].desired == 2
 
 
