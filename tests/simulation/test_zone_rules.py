@@ -93,7 +93,7 @@ def test_a_resumed_balancing_is_reported_and_a_suspended_one_is_not(world, rules
 def test_a_voluntary_termination_in_the_zone_is_reported_and_a_warning_is_not(world, rules, cause, reported):
     kind = CauseKind.UPGRADE if reported else CauseKind.SPOT_INTERRUPTION
     world.records[INSTANCE] = a_record(causes=(Cause(id=cause, kind=kind, at=world.clock.now()),))
-    assert bool(list(rules.removals(world))) is found
+    assert bool(list(rules.removals(world))) is reported
 
 
 @pytest.mark.parametrize("before", [True, False])
