@@ -5,11 +5,12 @@ A step samples only objects that it has read for its own decision: no call is ma
 are part of its output, which Step Functions keeps with the history: the table holds none, and no later step reads them.
 A step has at most MOST_WORKLOADS with MOST_SAMPLES each: 15 KB with the longest names, of the 256 KB of an output."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from leeward.budgets.pdb_index import PdbIndex
 from leeward.model.deployment import Deployment
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.model.times import format_instant, parse_instant
@@ -31,15 +32,13 @@ class HealthSample:
     expected: int
 
 
-def samples_of(budgets: Iterable[PodDisruptionBudget], pods: Sequence[Pod], at: datetime) -> tuple[HealthSample, ...]:
+def samples_of(budgets: Iterable[PodDisruptionBudget], pods: Iterable[Pod], at: datetime) -> tuple[HealthSample, ...]:
     """Return a sample of each budget that selects one of the pods, those with the least room first. A budget whose
     status counts no pods yet has none.
     """
-    counted = [budget for budget in budgets if budget.expected_pods > 0]
-    chosen = sorted(
-        (budget for budget in counted if any(budget.selects(pod) for pod in pods)),
-        key=lambda budget: (budget.expected_pods - budget.desired_healthy, budget.key),
-    )
+    index = PdbIndex(budget for budget in budgets if budget.expected_pods > 0)
+    selecting = {budget.key: budget for pod in pods for budget in index.selecting(pod)}
+    chosen = sorted(selecting.values(), key=lambda budget: (budget.expected_pods - budget.desired_healthy, budget.key))
     return tuple(
         HealthSample(
             at=at,

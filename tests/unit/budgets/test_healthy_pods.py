@@ -45,6 +45,17 @@ def test_only_budgets_of_the_pods_are_sampled():
     assert samples_of(budgets, [], NOON) == ()
 
 
+def test_a_step_matches_each_pod_with_its_own_budgets_alone(monkeypatch):
+    """An upgrade of a large group samples thousands of pods in each step, in clusters with hundreds of budgets."""
+    budgets = [a_budget(f"b-{n}", app=f"app-{n}") for n in range(100)]
+    pods = [replace(POD, name=f"pod-{n}", labels={"app": f"app-{n % 100}"}) for n in range(1000)]
+    matched = []
+    select = PodDisruptionBudget.selects
+    monkeypatch.setattr(PodDisruptionBudget, "selects", lambda *both: matched.append(both) or select(*both))
+    assert len(samples_of(budgets, pods, NOON)) == MOST_WORKLOADS
+    assert len(matched) <= len(pods)
+
+
 def test_a_budget_whose_status_counts_no_pods_yet_is_left_out():
     assert samples_of([a_budget(healthy=0, minimum=0, expected=0)], [POD], NOON) == ()
 
