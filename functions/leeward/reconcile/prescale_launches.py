@@ -45,7 +45,8 @@ def launch_orders(
         if further is not None:
             orders.insert(0, further)
         elif missing and ready.ended is None:
-            ready = _refused(ready, order, f"{missing} nodes were not launched in {order.zone}: {answer.reason}")
+            why = f"{missing} of {order.count} nodes were not launched in {order.zone}: {answer.reason}"
+            ready = _refused(ready, order, why)
         ready = with_orders(ready, orders, state, shifts)
         record = written(record.with_prescale(ready), ports)
         result.prescaled += answer.launched
@@ -64,13 +65,13 @@ def with_orders(
         if prescale.ended is not None:
             continue
         if reason := _not_any_more(order, state):
-            prescale = _refused(prescale, order, f"{order.count} nodes are not launched: {reason}")
+            prescale = _refused(prescale, order, f"{order.count} of {order.count} nodes are not launched: {reason}")
         elif not shifts.reason(order.zone):
             left.insert(0, replace(order, requested=True))
         elif (further := _elsewhere(order, order.count, shifts)) is not None:
             left.insert(0, further)
         else:
-            why = f"{order.count} nodes were not launched in {order.zone}: {shifts.reason(order.zone)}"
+            why = f"{order.count} of {order.count} nodes were not launched in {order.zone}: {shifts.reason(order.zone)}"
             prescale = _refused(prescale, order, why)
     return replace(prescale, orders=tuple(left))
 

@@ -222,7 +222,7 @@ def test_an_order_that_was_never_requested_is_dropped_when_the_policy_holds_agai
     system.clusters.policies_of[CLUSTER] = policies(replace(PRESCALE, on_shift=OnShift.HOLD))
     minutes_later(system)
     assert len(system.groups.launches) == 1
-    assert "no policy prescales its group any more" in prescales(system)[0].refused[GROUP]
+    assert "nodes are not launched: no policy prescales its group any more" in prescales(system)[0].refused[GROUP]
 
 
 def test_the_capacity_leaves_after_the_shift_although_no_policy_selects_the_group_any_more():
@@ -240,6 +240,7 @@ def test_a_launch_that_fails_for_good_is_named_and_stops_no_other_order():
     before = sizes(system)
     system.groups.fail("launch", TerminalError("InvalidParameterCombination: not so"), times=1)
     minutes_later(system)
+    assert " nodes were not launched in " in prescales(system)[0].refused[GROUP]
     assert "InvalidParameterCombination" in prescales(system)[0].refused[GROUP]
     assert len(system.groups.launches) == 1
     end_shift(system)
