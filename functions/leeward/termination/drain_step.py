@@ -38,7 +38,7 @@ from leeward.termination.heartbeats import heartbeats_kept, record_heartbeat
 from leeward.termination.instance_state import InstanceState, find_node_or_uninitialized, read
 from leeward.termination.node_removal import remove_node, return_to_service
 from leeward.termination.pod_notice import PodNotices
-from leeward.termination.progress import Progress, leaving, longest_grace
+from leeward.termination.progress import Progress, forced, leaving, longest_grace
 from leeward.termination.prompt_eviction import survey_or_evict, turn_in_storm
 from leeward.termination.replica_surge import put_back
 from leeward.termination.run import Next, Run
@@ -294,6 +294,6 @@ def _unfinished(
             if deletes:
                 report_blocked(node, situation, started, why, progress, kubernetes, now)
                 hint = 2 if progress.moved else None
-                return pause_drain(run, situation, started, f"{over}, deleting: {why}", ports.clock, hint=hint)
+                return pause_drain(run, situation, started, f"{over}, {forced(plan, progress)}", ports.clock, hint=hint)
             report_given_up(node, f"{over}: {why}", kubernetes, now)
             return pause_drain(run, situation, started, f"{over}, our hook holds it: {why}", ports.clock, hint=None)

@@ -42,6 +42,16 @@ def leaving(plan: DrainPlan, progress: Progress) -> str:
     return f"{pods} terminating{last}"
 
 
+def forced(plan: DrainPlan, progress: Progress) -> str:
+    """Name the pods that are deleted once the drain is out of time, and those that are not: `force` deletes no pod that
+    the policy or a flag protects.
+    """
+    kept = {refused.pod.key for refused in plan.refuse}
+    named = [f"deleting {pod}: {', '.join(why)}" for pod, why in sorted(progress.blocked_by.items()) if pod not in kept]
+    stay = [f"not deleting {refused.pod.key}: {refused.reason}" for refused in plan.refuse]
+    return "; ".join([*(named or [leaving(plan, progress)]), *stay])
+
+
 def moved_last(record: TerminationRecord, started: datetime) -> datetime:
     """Return when a pod last moved, or the first could have."""
     times = (record.times.get("moved"), record.times.get("evicting"), started)
