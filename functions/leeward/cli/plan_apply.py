@@ -180,13 +180,17 @@ def begin(request: Request, ports: Ports) -> dict[str, Any]:
 
     plan, last = request.plan, request.last
     if last is not None and last.open:
-        name = restart(last, ports) or last.execution or execution_name(last.cluster, last.number, 1)
+        name = (
+            restart(last, ports.disruption_executions, ports.clock)
+            or last.execution
+            or execution_name(last.cluster, last.number, 1)
+        )
         return _started(last, name, "it is under way already")
-    record = claim(plan, request.snapshot, last, ports)
+    record = claim(plan, request.snapshot, last, ports.disruptions, ports.clock)
     if record is None:
         raise RefusedRunError("another run of the cluster has begun meanwhile, or no command fits into one; plan again")
     try:
-        name = start(record, ports)
+        name = start(record, ports.disruption_executions)
     except LeewardError as error:
         raise type(error)(
             f"run {record.number} is recorded, but this call could not start its execution: {error}; the minute "

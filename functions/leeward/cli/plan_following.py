@@ -12,6 +12,7 @@ from leeward.disruption.record import GONE, STAYED, DisruptionOutcome, Disruptio
 from leeward.model.termination import TerminationRecord
 from leeward.model.times import format_instant
 from leeward.ports import Ports
+from leeward.ports.records import Claims
 
 
 def follow(cluster: str, number: int, ports: Ports, progress: Progress | None = None) -> int:
@@ -25,7 +26,7 @@ def follow(cluster: str, number: int, ports: Ports, progress: Progress | None = 
         if record is None or record.number != number:
             lines.say(f"{name}: it has ended, and its record is that of another run now")
             return 1
-        lines.show({name: line_of(record), **_node_lines(record, ports)}, ports.clock.now())
+        lines.show({name: line_of(record), **_node_lines(record, ports.claims)}, ports.clock.now())
         if record.open:
             return None
         for place, reason in sorted((int(place), reason) for place, reason in record.dropped.items()):
@@ -50,11 +51,11 @@ def line_of(record: DisruptionRecord) -> str:
     return f"validating: {record.summary}" if record.execution else f"starting: {record.summary}"
 
 
-def _node_lines(record: DisruptionRecord, ports: Ports) -> dict[str, str]:
+def _node_lines(record: DisruptionRecord, claims: Claims) -> dict[str, str]:
     """Return a line for each node whose termination was requested."""
     if not record.requested:
         return {}
-    terminations = ports.claims.read_all(record.to_terminate.values())
+    terminations = claims.read_all(record.to_terminate.values())
     return {
         name: _node_line(instance, record.ends, terminations.get(instance))
         for name, instance in record.to_terminate.items()

@@ -29,7 +29,8 @@ from leeward.model.facts import Prices
 from leeward.model.instance import CapacityType
 from leeward.model.node import Node
 from leeward.model.node_repair import NodeRepair
-from leeward.ports import Ports
+from leeward.ports.compute import Instances
+from leeward.ports.eks import KnownNodegroups
 from leeward.reconcile.repair_plan import repair_plan
 from leeward.snapshot.cluster import ClusterSnapshot
 
@@ -46,7 +47,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.what_if is not None:
         snapshot = switched_on(snapshot, WhatIf(arguments.what_if))
     only = MethodName(arguments.method) if arguments.method else None
-    plan, wanted = _plan(_with_all_prices(snapshot, context), context.ports, only, earlier)
+    plan, wanted = _plan(
+        _with_all_prices(snapshot, context), context.ports.nodegroups, context.ports.instances, only, earlier
+    )
     names = {node.name for node in snapshot.nodes if listed.includes(node.labels, _group(snapshot, node))}
     document = to_json(plan, snapshot, listed=names, asked=only, wanted=wanted)
     show = partial(plan_report, document, pods=arguments.pods, verbose=arguments.verbose, asked=arguments.method)
@@ -74,14 +77,18 @@ def _with_all_prices(snapshot: ClusterSnapshot, context: ClusterContext) -> Clus
 
 
 def _plan(
-    snapshot: ClusterSnapshot, ports: Ports, only: MethodName | None, earlier: Plan | None
+    snapshot: ClusterSnapshot,
+    nodegroups: KnownNodegroups,
+    instances: Instances,
+    only: MethodName | None,
+    earlier: Plan | None,
 ) -> tuple[Plan, tuple[WantedType, ...]]:
     """Make the plan of one method or of all, or what still holds of an earlier plan; with the types that consolidation
     would want, where the plan is a new one.
     """
     method = earlier.method if earlier is not None else only
     if method is MethodName.UNHEALTHY:
-        plan = repair_plan(snapshot, ports.instances.impaired(), _node_repair(snapshot, ports))
+        plan = repair_plan(snapshot, instances.impaired(), _node_repair(snapshot, nodegroups))
         if earlier is None:
             return plan, ()
         known = {command.nodes for command in earlier.commands}
@@ -93,13 +100,13 @@ def _plan(
     return plan, wanted_types(state, plan)
 
 
-def _node_repair(snapshot: ClusterSnapshot, ports: Ports) -> dict[str, NodeRepair]:
+def _node_repair(snapshot: ClusterSnapshot, nodegroups: KnownNodegroups) -> dict[str, NodeRepair]:
     """Return EKS' node auto repair of the selected managed groups; one that cannot be read is left out."""
     found: dict[str, NodeRepair] = {}
     for group in snapshot.selected:
         policy = snapshot.policy_of(group)
         if group.nodegroup is not None and policy is not None:
-            nodegroup = ports.nodegroups.get(snapshot.cluster, group.nodegroup, policy.template.ttl)
+            nodegroup = nodegroups.get(snapshot.cluster, group.nodegroup, policy.template.ttl)
             found |= {group.name: nodegroup.repair} if nodegroup is not None else {}
     return found
 

@@ -22,6 +22,8 @@ from leeward.disruption.record import DisruptionRecord, groups_named
 from leeward.errors import LeewardError
 from leeward.isolation import Executor, in_threads, isolate_errors
 from leeward.ports import Ports
+from leeward.ports.clock import Clock
+from leeward.ports.records import Disruptions
 from leeward.retry import retry
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.time_budget import SearchTime, TimeBudget
@@ -109,10 +111,10 @@ class _Planner:
             result.paused.append(cluster)
             return
         record = ports.disruptions.read(cluster)
-        name = restart(record, ports)
+        name = restart(record, ports.disruption_executions, ports.clock)
         if name is not None:
             result.restarted.append(name)
-        snapshot = with_newest_images(observe(cluster, ports, record), ports)
+        snapshot = with_newest_images(observe(cluster, ports, record), ports.nodegroups, ports.templates)
         with self.planning:
             seen = PlanningState(snapshot, SearchTime(search_budget(ports, self.share)))
             changes = changes_in(seen)
@@ -126,9 +128,9 @@ class _Planner:
             self._upgrade(snapshot, record, ports, result)
             return
         result.timed_out += [f"{cluster}: {method.value}" for method in plan.timed_out]
-        claimed = claim(plan, snapshot, record, ports)
+        claimed = claim(plan, snapshot, record, ports.disruptions, ports.clock)
         if claimed is not None:
-            result.disruptions.append(start(claimed, ports))
+            result.disruptions.append(start(claimed, ports.disruption_executions))
         self._upgrade(snapshot, claimed, ports, result)
         result.events += write_blocked_events(snapshot, plan, for_seconds(writing, ports.clock), ports.clusters, note)
 
@@ -138,7 +140,7 @@ class _Planner:
         """Start the automatic upgrades that are due, of groups that the open disruption run leaves alone."""
         with isolate_errors(partial(result.note, f"{snapshot.cluster}: upgrades")):
             result.upgrades += start_due(snapshot, run.groups if run is not None and run.open else (), ports)
-            write_failures(snapshot, ports)
+            write_failures(snapshot, ports.upgrades, ports.clusters)
 
 
 def search_budget(ports: Ports, share: float = 1.0) -> TimeBudget:
@@ -159,11 +161,13 @@ def claim_disruption(cluster: str, ports: Ports) -> DisruptionRecord | None:
         return None
     record = ports.disruptions.read(cluster)
     snapshot = observe(cluster, ports, record)
-    return claim(plan_disruption(snapshot, budget=search_budget(ports)), snapshot, record, ports)
+    return claim(
+        plan_disruption(snapshot, budget=search_budget(ports)), snapshot, record, ports.disruptions, ports.clock
+    )
 
 
 def claim(
-    plan: Plan, snapshot: ClusterSnapshot, last: DisruptionRecord | None, ports: Ports
+    plan: Plan, snapshot: ClusterSnapshot, last: DisruptionRecord | None, disruptions: Disruptions, clock: Clock
 ) -> DisruptionRecord | None:
     """Claim the plan's nodes with one conditional write: a second writer finds the record of the first."""
     commands = tuple(commands_that_fit(plan.commands))
@@ -177,7 +181,7 @@ def claim(
         cluster=snapshot.cluster,
         number=last.number + 1 if last is not None else 1,
         method=plan.method,
-        began=ports.clock.now().replace(microsecond=0),
+        began=clock.now().replace(microsecond=0),
         commands=commands,
         nodes=nodes,
         members=members,
@@ -186,7 +190,7 @@ def claim(
         raised=last.raised if last is not None else {},
         suspended=last.suspended if last is not None else (),
     )
-    return ports.disruptions.write(record)
+    return disruptions.write(record)
 
 
 def commands_that_fit(commands: Iterable[Command]) -> Iterator[Command]:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from leeward.disruption.record import DisruptionRecord
 from leeward.disruption.run import DisruptionRun
-from leeward.ports import Ports
+from leeward.ports.clock import Clock
 from leeward.ports.executions import NamedExecutions
 from leeward.ports.records import Disruptions
 from leeward.workflow.executions import execution_name, start_first_free
@@ -34,23 +34,23 @@ def written(record: DisruptionRecord, disruptions: Disruptions) -> DisruptionRec
     return write_version(record, disruptions.write, f"run of {record.cluster}")
 
 
-def start(record: DisruptionRecord, ports: Ports) -> str:
+def start(record: DisruptionRecord, disruption_executions: NamedExecutions) -> str:
     """Start an execution for the run. Idempotent. Raises RecordChangedError if `STARTS` of them have ended."""
     attempts = range(max(record.attempt, 1), record.attempt + STARTS)
     names = (execution_name(record.cluster, record.number, attempt) for attempt in attempts)
     document = {"v": 1, "cluster": record.cluster, "disruption": record.number}
-    return start_first_free(ports.disruption_executions, names, document)
+    return start_first_free(disruption_executions, names, document)
 
 
-def restart(record: DisruptionRecord | None, ports: Ports) -> str | None:
+def restart(record: DisruptionRecord | None, disruption_executions: NamedExecutions, clock: Clock) -> str | None:
     """Start an execution for an open run that no execution holds, and return its name; None where there is nothing to
     do yet.
     """
-    if record is None or not record.open or is_leased(record, ports.disruption_executions):
+    if record is None or not record.open or is_leased(record, disruption_executions):
         return None
-    if record.retry is not None and ports.clock.now() < record.retry:
+    if record.retry is not None and clock.now() < record.retry:
         return None
-    return start(record, ports)
+    return start(record, disruption_executions)
 
 
 def retry_at(attempt: int, now: datetime) -> datetime:

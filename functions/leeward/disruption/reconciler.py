@@ -16,7 +16,7 @@ def reconcile_disruption(cluster: str, ports: Ports) -> tuple[frozenset[str], st
     if record is None:
         return frozenset(), None
     if record.open:
-        return frozenset(record.nodes.values()), restart(record, ports)
+        return frozenset(record.nodes.values()), restart(record, ports.disruption_executions, ports.clock)
     if record.suspended or record.raised:
         restored = restore_groups(record, ports, _upgraded(record, ports))
         if restored != record:

@@ -25,6 +25,7 @@ from leeward.errors import InvalidInputError
 from leeward.model.group import AZ_REBALANCE
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
+from leeward.ports.records import Catalog
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.termination.maximum_size import owners_maximum
 from leeward.workflow.lease import guarded
@@ -133,7 +134,7 @@ def terminate(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> Disrupt
     """
     record = read(run, ports.disruptions)
     age = ports.clock.now() - run.validated if run.validated else None
-    if not record.requested and (age is None or age > _fresh(record, ports)):
+    if not record.requested and (age is None or age > _fresh(record, ports.catalog)):
         seconds = f"{age.total_seconds():.0f} s old" if age is not None else "missing"
         return replace(run, next=Next.READY, pause=1, why=f"the last validation is {seconds}: validating again")
     if not record.requested:
@@ -144,8 +145,8 @@ def terminate(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> Disrupt
     )
 
 
-def _fresh(record: DisruptionRecord, ports: Ports) -> timedelta:
-    return FRESH_IN_SHIFT if ports.catalog.zonal_shifts(record.cluster).shifts else FRESH
+def _fresh(record: DisruptionRecord, catalog: Catalog) -> timedelta:
+    return FRESH_IN_SHIFT if catalog.zonal_shifts(record.cluster).shifts else FRESH
 
 
 def follow(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun:

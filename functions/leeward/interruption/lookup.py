@@ -23,8 +23,10 @@ from leeward.model.message import (
 from leeward.model.node import Node
 from leeward.policy.document import NodePolicy
 from leeward.ports import Ports
+from leeward.ports.clock import Clock
 from leeward.ports.compute import Instances
 from leeward.ports.kubernetes import Clusters, Kubernetes
+from leeward.ports.records import Claims
 
 READ_SINGLY = 3  # Nodes; more are listed
 R = TypeVar("R")
@@ -123,7 +125,7 @@ def look_up_instances(messages: Sequence[InterruptionMessage], ports: Ports) -> 
     acting = [m for m in messages if _about_nodes(m) and lookup.world.serves(m.account, m.region)]
     if not acting:
         return lookup
-    known = lookup.recorded = _recorded(acting, ports)
+    known = lookup.recorded = _recorded(acting, ports.claims, ports.clock)
     lookup.world = replace(lookup.world, instances=known.instances, tags=known.tags)
     ids = sorted({instance for message in acting for instance in message.instances} - known.instances.keys())
     if ids:
@@ -138,13 +140,13 @@ def look_up_instances(messages: Sequence[InterruptionMessage], ports: Ports) -> 
     return lookup
 
 
-def _recorded(messages: Sequence[InterruptionMessage], ports: Ports) -> Recorded:
+def _recorded(messages: Sequence[InterruptionMessage], claims: Claims, clock: Clock) -> Recorded:
     """Read the records. If the table does not answer, AWS is asked instead."""
     names = worth_reading(messages)
     if not names:
         return Recorded()
-    records = attempt(lambda: ports.claims.read_all(names))
-    return Recorded() if isinstance(records, LeewardError) else recorded(messages, records, ports.clock.now())
+    records = attempt(lambda: claims.read_all(names))
+    return Recorded() if isinstance(records, LeewardError) else recorded(messages, records, clock.now())
 
 
 def _groups_needed(messages: Sequence[InterruptionMessage], lookup: Lookup, clusters: Clusters) -> Iterator[str]:

@@ -12,6 +12,7 @@ from leeward.model.instance import Instance
 from leeward.model.termination import Cause, CauseKind, Status
 from leeward.model.times import format_instant
 from leeward.ports import Ports
+from leeward.ports.clock import Clock
 from leeward.reconcile.result import ReconcileResult
 from leeward.termination.execution import start, subject_of
 
@@ -22,7 +23,7 @@ def drain_capacity_blocks(state: ClusterState, ports: Ports, result: ReconcileRe
     """
     sheet = ports.catalog.sheet(state.cluster, FactKind.CAPACITY_BLOCKS)
     blocks = blocks_of(sheet.content) if sheet is not None else {}
-    due = {instance: block for instance, block in blocks.items() if _is_due(instance, block, state, ports)}
+    due = {instance: block for instance, block in blocks.items() if _is_due(instance, block, state, ports.clock)}
     if not due:
         return
     known = ports.instances.describe(due)
@@ -33,13 +34,13 @@ def drain_capacity_blocks(state: ClusterState, ports: Ports, result: ReconcileRe
                 result.restarted += _claim(instance, due[name], state, ports)
 
 
-def _is_due(instance: str, block: CapacityBlock, state: ClusterState, ports: Ports) -> bool:
+def _is_due(instance: str, block: CapacityBlock, state: ClusterState, clock: Clock) -> bool:
     """Return whether its drain should have begun, and no open record knows of that."""
     group = state.group_of_instance(instance)
     policy = state.interruption_policy_of(group)
     if group is None or policy is None:
         return False
-    now = ports.clock.now()
+    now = clock.now()
     listed = next((member for member in group.instances if member.id == instance), None)
     begins = block.drained_from(listed.type if listed is not None else "", policy.interruption.drain_block_before)
     record = known_or(state.records, {}).get(instance)

@@ -18,6 +18,8 @@ from leeward.model.zonal_shift import NOT_SHIFTED
 from leeward.model.zone_record import Evacuation, GroupSizes, ZoneRecord
 from leeward.placement.restrictions import by_claim
 from leeward.ports import Ports
+from leeward.ports.clock import Clock
+from leeward.ports.records import Catalog
 from leeward.reconcile.result import ReconcileResult
 from leeward.reconcile.zone_balance import balanced, resume, suspend, uneven
 from leeward.reconcile.zone_record import written
@@ -38,14 +40,14 @@ def evacuate_zones(record: ZoneRecord, state: ClusterState, ports: Ports, result
     for evacuation in record.evacuations:
         with result.isolate(f"{state.cluster}: {evacuation.sentence}"):
             if evacuation.closed:
-                record, unbalanced = _prepare(record, evacuation, state, ports)
-                _evacuate(evacuation, state, ports, result, balancing=suspend(unbalanced, ports, result))
+                record, unbalanced = _prepare(record, evacuation, state, ports.catalog, ports.clock)
+                _evacuate(evacuation, state, ports, result, balancing=suspend(unbalanced, ports.group_changes, result))
             elif not _under_way(evacuation, state):
                 record = _end(record, evacuation, state, ports)
 
 
 def _prepare(
-    record: ZoneRecord, evacuation: Evacuation, state: ClusterState, ports: Ports
+    record: ZoneRecord, evacuation: Evacuation, state: ClusterState, catalog: Catalog, clock: Clock
 ) -> tuple[ZoneRecord, frozenset[str]]:
     """Record the sizes of the groups that could launch into the zone, and those whose AZRebalance is to be suspended;
     return the record and these.
@@ -61,7 +63,7 @@ def _prepare(
         suspended=tuple(sorted({*evacuation.suspended, *suspended})),
     )
     if after != evacuation:
-        record = written(record.with_evacuation(after), ports)
+        record = written(record.with_evacuation(after), catalog, clock)
     return record, suspended
 
 
@@ -136,6 +138,6 @@ def _end(record: ZoneRecord, evacuation: Evacuation, state: ClusterState, ports:
     held = uneven(record.prescales, ports.clock.now()) & set(evacuation.suspended)
     left = held | resume(set(evacuation.suspended) - held, state, ports)
     if not left:
-        return written(record.without_evacuation(evacuation.zone), ports)
+        return written(record.without_evacuation(evacuation.zone), ports.catalog, ports.clock)
     after = replace(evacuation, suspended=tuple(sorted(left)))
-    return written(record.with_evacuation(after), ports) if after != evacuation else record
+    return written(record.with_evacuation(after), ports.catalog, ports.clock) if after != evacuation else record

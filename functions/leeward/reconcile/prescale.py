@@ -19,6 +19,7 @@ from leeward.model.zonal_shift import NOT_SHIFTED, ShiftKind, ZonalShift, ZonalS
 from leeward.model.zone_record import Prescale, ZoneRecord
 from leeward.policy.document import OnShift
 from leeward.ports import Ports
+from leeward.ports.autoscaling import Groups
 from leeward.reconcile.evacuations import inputs_of
 from leeward.reconcile.prescale_launches import launch_orders, with_orders
 from leeward.reconcile.result import ReconcileResult
@@ -37,17 +38,17 @@ def prescale_zones(record: ZoneRecord, state: ClusterState, ports: Ports, result
         return record
     shifts = state.shifts.value
     for shift in _to_begin(record, shifts, state):
-        record = written(record.with_prescale(_planned(shift, shifts, state, ports)), ports)
+        record = written(record.with_prescale(_planned(shift, shifts, state, ports)), ports.catalog, ports.clock)
     shifted = _shifted(shifts)
     for known in record.prescales:
         with result.isolate(f"{state.cluster}: prescale of {known.zone}"):
             prescale = known
             if known.ended is None and known.zone not in shifted:
                 prescale = replace(known, ended=ports.clock.now())
-                record = written(record.with_prescale(prescale), ports)
+                record = written(record.with_prescale(prescale), ports.catalog, ports.clock)
             if prescale.ended is None:
                 owned = (group for name, group in state.groups.items() if name in prescale.suspended)
-                suspend(balanced(owned), ports, result)
+                suspend(balanced(owned), ports.group_changes, result)
             record = launch_orders(record, prescale, state, shifts, ports, result)
             record = _keep_or_end(record, prescale, state, ports)
     return record
@@ -128,9 +129,9 @@ def _keep_or_end(record: ZoneRecord, prescale: Prescale, state: ClusterState, po
     held = uneven((after, *later), ports.clock.now()) & set(known.suspended)
     left = held | resume(set(known.suspended) - held, state, ports)
     if not unsettled and not left:
-        return written(record.without_prescale(known), ports)
+        return written(record.without_prescale(known), ports.catalog, ports.clock)
     after = replace(after, suspended=tuple(sorted(left)))
-    return written(record.with_prescale(after), ports) if after != known else record
+    return written(record.with_prescale(after), ports.catalog, ports.clock) if after != known else record
 
 
 def _choose_offsets(
@@ -146,7 +147,7 @@ def _choose_offsets(
     }
     if not open_ones:
         return record, prescale
-    spare = {group: _spare(group, prescale, state, ports) for group in sorted(set(open_ones.values()))}
+    spare = {group: _spare(group, prescale, state, ports.groups) for group in sorted(set(open_ones.values()))}
     without_offset, launched = undone(open_ones, prescale.began, ports), dict(prescale.launched)
     for new, group in open_ones.items():
         taken = {node.offset_by for node in launched.values()} | open_ones.keys() - {new}
@@ -155,15 +156,15 @@ def _choose_offsets(
         spare[group] -= bool(by)
         launched[new] = replace(launched[new], offset_by=by, undone=not by)
     prescale = replace(prescale, launched=launched)
-    return written(record.with_prescale(prescale), ports), prescale
+    return written(record.with_prescale(prescale), ports.catalog, ports.clock), prescale
 
 
-def _spare(name: str, prescale: Prescale, state: ClusterState, ports: Ports) -> int:
+def _spare(name: str, prescale: Prescale, state: ClusterState, groups: Groups) -> int:
     """Return by how many the group may become smaller: not below its MinSize, and not at all where another actor has
     chosen a smaller size since the launch, with the larger one in view.
     """
     group = state.groups.get(name)
-    if group is None or shrunk_since(ports.groups.activities(name, prescale.began), prescale.began):
+    if group is None or shrunk_since(groups.activities(name, prescale.began), prescale.began):
         return 0
     return max(group.desired - group.minimum, 0)
 

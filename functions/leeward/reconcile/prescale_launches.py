@@ -34,7 +34,7 @@ def launch_orders(
     """
     ready = with_orders(prescale, prescale.orders, state, shifts)
     if ready != prescale:
-        record = written(record.with_prescale(ready), ports)
+        record = written(record.with_prescale(ready), ports.catalog, ports.clock)
     while ready.orders:
         order, *orders = ready.orders
         answer = _launch(order, ports.groups)
@@ -48,7 +48,7 @@ def launch_orders(
             why = f"{missing} of {order.count} nodes were not launched in {order.zone}: {answer.reason}"
             ready = _refused(ready, order, why)
         ready = with_orders(ready, orders, state, shifts)
-        record = written(record.with_prescale(ready), ports)
+        record = written(record.with_prescale(ready), ports.catalog, ports.clock)
         result.prescaled += answer.launched
     return record
 

@@ -12,6 +12,7 @@ from leeward.model.termination import Cause, CauseKind, Status, TerminationRecor
 from leeward.model.times import format_instant
 from leeward.policy.document import NodePolicy
 from leeward.ports import Ports
+from leeward.ports.clock import Clock
 from leeward.reconcile.result import ReconcileResult
 from leeward.termination.decisions import FAR_AHEAD
 from leeward.termination.execution import start, subject_of
@@ -24,7 +25,7 @@ def claim_scheduled_events(state: ClusterState, ports: Ports, result: ReconcileR
     events = {
         name: due
         for name, listed in ports.instances.scheduled_events().items()
-        if (due := [event for event in listed if _is_due(event, state, ports)])
+        if (due := [event for event in listed if _is_due(event, state, ports.clock)])
     }
     if not events:
         return
@@ -37,11 +38,11 @@ def claim_scheduled_events(state: ClusterState, ports: Ports, result: ReconcileR
                     result.restarted += _claim(event, instance, state, ports)
 
 
-def _is_due(event: ScheduledEvent, state: ClusterState, ports: Ports) -> bool:
+def _is_due(event: ScheduledEvent, state: ClusterState, clock: Clock) -> bool:
     policy = state.interruption_policy_of(state.group_of_instance(event.instance))
     if policy is None or event.over or event.starts is None:
         return False
-    now = ports.clock.now()
+    now = clock.now()
     begins = drain_begins(event.starts, policy.drain.longest) if _waits(event, policy) else now
     return begins <= now < event.starts
 

@@ -9,6 +9,7 @@ from leeward.cluster.state import ClusterState
 from leeward.model.group import AZ_REBALANCE, Group
 from leeward.model.zone_record import Prescale
 from leeward.ports import Ports
+from leeward.ports.autoscaling import GroupChanges
 from leeward.reconcile.result import ReconcileResult
 
 SETTLES_WITHIN = timedelta(hours=1)  # after a shift, the terminations that offset its capacity ahead
@@ -29,12 +30,12 @@ def uneven(prescales: Iterable[Prescale], now: datetime) -> frozenset[str]:
     return frozenset(name for one in lasting for name in one.uneven)
 
 
-def suspend(names: Iterable[str], ports: Ports, result: ReconcileResult) -> frozenset[str]:
+def suspend(names: Iterable[str], group_changes: GroupChanges, result: ReconcileResult) -> frozenset[str]:
     """Suspend balancing of these groups; return those of which that failed, as the result says. Idempotent."""
     failed = set(names)
     for name in sorted(failed):
         with result.isolate(name):
-            ports.group_changes.suspend(name, AZ_REBALANCE)
+            group_changes.suspend(name, AZ_REBALANCE)
             failed.discard(name)
     return frozenset(failed)
 

@@ -2,12 +2,13 @@
 
 from leeward.errors import RecordChangedError
 from leeward.model.zone_record import ZoneRecord
-from leeward.ports import Ports
+from leeward.ports.clock import Clock
+from leeward.ports.records import Catalog
 
 
-def written(record: ZoneRecord, ports: Ports) -> ZoneRecord:
+def written(record: ZoneRecord, catalog: Catalog, clock: Clock) -> ZoneRecord:
     """Return the record as written. Raises RecordChangedError if another writer was faster."""
-    after = ports.catalog.write_zone_record(record, ports.clock.now())
+    after = catalog.write_zone_record(record, clock.now())
     if after is None:
         raise RecordChangedError(f"{record.cluster}: another writer changed the record of its zones")
     return after

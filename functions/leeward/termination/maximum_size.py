@@ -65,7 +65,9 @@ def _raise_if_needed(record: TerminationRecord, name: str, ports: Ports, refused
     holds = record.instance in item.holders
     if refused is None and (holds or not item.active):
         return ""
-    noted = _recorded(name, record.subject.cluster, ports)  # before and after the read of the group
+    noted = _recorded(
+        name, record.subject.cluster, ports.upgrades, ports.disruptions
+    )  # before and after the read of the group
     group = ports.groups.describe([name]).get(name)
     if group is None:
         return f"no Auto Scaling group {name}"
@@ -73,7 +75,7 @@ def _raise_if_needed(record: TerminationRecord, name: str, ports: Ports, refused
     if has_capacity and (holds or not item.explains(group.maximum)):
         return refused.reason if refused is not None else ""  # refused for another reason than MaxSize
     if not item.explains(group.maximum):
-        noted = noted or _recorded(name, record.subject.cluster, ports)
+        noted = noted or _recorded(name, record.subject.cluster, ports.upgrades, ports.disruptions)
         owners = noted[0] if noted and group.maximum <= noted[1] else group.maximum
         item = replace(item, before=owners, raised=())
     holders = tuple(dict.fromkeys((*item.holders, record.instance)))
@@ -98,12 +100,12 @@ def _read_at_rest(name: str, clock: Clock, maxima: Maxima) -> RaisedMaximum | No
     return None
 
 
-def _recorded(name: str, cluster: str, ports: Ports) -> tuple[int, int] | None:
+def _recorded(name: str, cluster: str, upgrades: Upgrades, disruptions: Disruptions) -> tuple[int, int] | None:
     """Return the owner's MaxSize as an upgrade or a disruption run of the group recorded it, and the most it set."""
-    upgrade = ports.upgrades.read(name)
+    upgrade = upgrades.read(name)
     if upgrade is not None and upgrade.raised_maximum:
         return upgrade.maximum, upgrade.raised_to or sys.maxsize
-    run = ports.disruptions.read(cluster)
+    run = disruptions.read(cluster)
     return (run.raised[name], sys.maxsize) if run is not None and name in run.raised else None
 
 

@@ -23,7 +23,7 @@ from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.compute import Network
 from leeward.ports.kubernetes import Clusters
-from leeward.ports.records import Catalog
+from leeward.ports.records import Catalog, Claims
 from leeward.termination import capacity_ledger, decisions, maximum_size
 from leeward.termination.freshness import Need
 from leeward.termination.instance_state import InstanceState, read
@@ -100,7 +100,7 @@ def _ask(situation: InstanceState, ports: Ports) -> Asked:
     chosen, replacement = _launch(record, group, plan, inputs.known.facts.shifts, ports)
     other = read(record.instance, ports.claims).replacement
     if other is not None and other.launched and other.launched != replacement.launched:
-        _give_up(record, replacement, chosen, ports)
+        _give_up(record, replacement, chosen, ports.claims, ports.clock)
         return Asked(replacement=other)
     _keep_promise(record, group, inputs, chosen, replacement, ports.clock, ports.catalog)
     doubts = _doubts(inputs) if record.plan is None else ()
@@ -183,7 +183,9 @@ def _launch_in(record: TerminationRecord, group: Group, option: LaunchOption, po
     return maximum_size.launch(record, group, option.subnet, token, ports)
 
 
-def _give_up(record: TerminationRecord, replacement: Replacement, chosen: LaunchOption | None, ports: Ports) -> None:
+def _give_up(
+    record: TerminationRecord, replacement: Replacement, chosen: LaunchOption | None, claims: Claims, clock: Clock
+) -> None:
     """Request the termination of what this step has launched, where another step has launched a replacement since the
     record was read: its execution was stopped while it ran on, and the next one found capacity in another subnet. The
     minute reconciler starts the execution.
@@ -193,8 +195,8 @@ def _give_up(record: TerminationRecord, replacement: Replacement, chosen: Launch
     for new in replacement.launched:
         subject = replace(record.subject, instance=new, zone=chosen.zone, subnet=chosen.subnet, node=None, state="")
         reason = f"{record.instance} has another replacement: the group is one too large"
-        cause = capacity_ledger.surplus(capacity_ledger.ahead(new), ports.clock.now(), reason)
-        ports.claims.claim(subject, cause, cause.at)
+        cause = capacity_ledger.surplus(capacity_ledger.ahead(new), clock.now(), reason)
+        claims.claim(subject, cause, cause.at)
 
 
 def _without_first(plan: LaunchPlan, refusal: str, shifts: ZonalShifts, network: Network) -> LaunchPlan:

@@ -218,17 +218,17 @@ def _terminate(record: TerminationRecord, ports: Ports, *, decrement: bool, anyw
     except AccessDeniedError:
         raise
     except TerminalError:
-        if not (decrement and _at_minimum(record, ports)):
+        if not (decrement and _at_minimum(record, ports.groups)):
             raise
         return ports.groups.terminate(instance=record.instance, decrement=False, anyway=anyway), False
 
 
-def _at_minimum(record: TerminationRecord, ports: Ports) -> bool:
+def _at_minimum(record: TerminationRecord, groups: Groups) -> bool:
     """Return whether the group is at its MinSize. Called only after a refusal; the error codes do not say: Auto Scaling
     answers each with ValidationError.
     """
     name = record.subject.group
-    group = ports.groups.describe([name]).get(name) if name else None
+    group = groups.describe([name]).get(name) if name else None
     return group is not None and group.desired <= group.minimum
 
 

@@ -10,10 +10,10 @@ from datetime import datetime, timedelta
 
 from leeward.model.alarm import AlarmReading
 from leeward.policy.document import UpdatePolicy
-from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.kubernetes import Clusters
 from leeward.ports.monitoring import Alarms
+from leeward.ports.records import Claims, Upgrades
 from leeward.upgrade.capacity_ledger import not_requested, with_warning
 from leeward.upgrade.control import Move, Permission
 from leeward.upgrade.lease import written
@@ -46,9 +46,9 @@ class AlarmWatch:
         return not self.reading().holds
 
 
-def watch_of(record: UpgradeRecord, update: UpdatePolicy, ports: Ports) -> AlarmWatch:
+def watch_of(record: UpgradeRecord, update: UpdatePolicy, alarms: Alarms, clock: Clock) -> AlarmWatch:
     """Return the watch of a turn. A rollback reads nothing: it ends what the alarm is about."""
-    return AlarmWatch(() if record.rolling_back else update.alarms, ports.alarms, ports.clock)
+    return AlarmWatch(() if record.rolling_back else update.alarms, alarms, clock)
 
 
 def with_alarms(record: UpgradeRecord, reading: AlarmReading, now: datetime) -> UpgradeRecord:
@@ -63,16 +63,18 @@ def with_rollback(record: UpgradeRecord, permission: Permission) -> UpgradeRecor
     return with_warning(replace(record, control=ControlRequest.ROLLBACK), f"rolled back: {permission.why}")
 
 
-def taken_back(record: UpgradeRecord, unrequested: Collection[str], ports: Ports) -> tuple[UpgradeRecord, list[str]]:
+def taken_back(
+    record: UpgradeRecord, unrequested: Collection[str], claims: Claims, upgrades: Upgrades
+) -> tuple[UpgradeRecord, list[str]]:
     """Return the record and the old instances whose termination is requested all the same: a step that died has begun
     to request it. The others stay in service until the alarms allow a start, and the record is written.
     """
     if not unrequested:
         return record, []
-    terminations = ports.claims.read_all(unrequested)
+    terminations = claims.read_all(unrequested)
     begun = [old for old in unrequested if is_begun(record, old, terminations)]
     staying = [old for old in unrequested if old not in begun]
-    return (written(not_requested(record, staying), ports.upgrades) if staying else record), begun
+    return (written(not_requested(record, staying), upgrades) if staying else record), begun
 
 
 def announce(

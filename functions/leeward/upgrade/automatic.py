@@ -16,6 +16,7 @@ from leeward.model.times import format_instant
 from leeward.policy.document import NodePolicy
 from leeward.policy.durations import format_duration
 from leeward.ports import Ports
+from leeward.ports.kubernetes import Clusters
 from leeward.ports.records import Upgrades
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.upgrade.control import is_open, opens
@@ -74,12 +75,12 @@ def reason_to_wait(snapshot: ClusterSnapshot, group: Group, policy: NodePolicy) 
     return snapshot.blocked_groups.get(group.name, "")
 
 
-def write_failures(snapshot: ClusterSnapshot, ports: Ports) -> None:
+def write_failures(snapshot: ClusterSnapshot, upgrades: Upgrades, clusters: Clusters) -> None:
     """Write an Event about each group whose automatic upgrade has failed, once an hour."""
     if int(snapshot.now.timestamp()) % HOUR < TURN:
-        for node, message in failures(snapshot, ports.upgrades):
+        for node, message in failures(snapshot, upgrades):
             with suppress(ObjectGoneError):
-                kubernetes = ports.clusters.kubernetes(snapshot.cluster)
+                kubernetes = clusters.kubernetes(snapshot.cluster)
                 kubernetes.event(node, reason=EVENT, message=message[:LONGEST], warning=True, now=snapshot.now)
 
 

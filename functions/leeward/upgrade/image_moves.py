@@ -17,7 +17,8 @@ from leeward.model.nodegroup import Nodegroup
 from leeward.model.times import format_instant, parse_instant
 from leeward.model.well_known import IMAGE_MOVED
 from leeward.policy.document import NodePolicy
-from leeward.ports import Ports
+from leeward.ports.compute import Templates
+from leeward.ports.eks import KnownNodegroups
 from leeward.snapshot.cluster import ClusterSnapshot
 
 AL2023 = "/aws/service/eks/optimized-ami/{version}/amazon-linux-2023/{kind}/recommended/image_id"
@@ -31,7 +32,7 @@ KINDS: Mapping[str, str] = {
 """EKS' amiType -> the part of its public parameter (EKS user guide, "Retrieve recommended Amazon Linux AMI IDs")."""
 
 
-def with_newest_images(snapshot: ClusterSnapshot, ports: Ports) -> ClusterSnapshot:
+def with_newest_images(snapshot: ClusterSnapshot, nodegroups: KnownNodegroups, templates: Templates) -> ClusterSnapshot:
     """Return the snapshot with the image of each group whose policy upgrades automatically. A group whose image cannot
     be read is left out; managed node groups of one version and kind share a call.
     """
@@ -40,10 +41,10 @@ def with_newest_images(snapshot: ClusterSnapshot, ports: Ports) -> ClusterSnapsh
     for group, policy in automatic_groups(snapshot):
         image = _behind_template(snapshot, group)
         if group.nodegroup is not None:
-            nodegroup = ports.nodegroups.get(snapshot.cluster, group.nodegroup, policy.template.ttl)
+            nodegroup = nodegroups.get(snapshot.cluster, group.nodegroup, policy.template.ttl)
             parameter = parameter_of(nodegroup) if nodegroup is not None else ""
             if parameter and parameter not in behind:
-                behind[parameter] = attempt(partial(ports.templates.image_behind, parameter))
+                behind[parameter] = attempt(partial(templates.image_behind, parameter))
             found = behind.get(parameter, "")
             image = found if isinstance(found, str) else ""
         if image:

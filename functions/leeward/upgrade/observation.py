@@ -14,7 +14,7 @@ from leeward.model.termination import Status, TerminationRecord
 from leeward.policy.document import ClusterSettings, NodePolicy, Selector
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
-from leeward.ports.autoscaling import Groups
+from leeward.ports.autoscaling import Groups, Maxima
 from leeward.ports.clock import Clock
 from leeward.ports.kubernetes import Clusters
 from leeward.ports.records import Claims
@@ -166,16 +166,16 @@ def measured(record: UpgradeRecord, group: Group, ports: Ports) -> UpgradeRecord
     """
     ahead = launched_ahead_of_shifts(group, record.cluster, ports)
     desired = group.desired - ahead - sum(_to_offset(one) for one in _others(group, ports.claims))
-    return replace(with_owners_maximum(record, ports), desired=desired, sized=ports.clock.now())
+    return replace(with_owners_maximum(record, ports.groups, ports.maxima), desired=desired, sized=ports.clock.now())
 
 
-def with_owners_maximum(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
+def with_owners_maximum(record: UpgradeRecord, groups: Groups, maxima: Maxima) -> UpgradeRecord:
     """Return the record with the MaxSize that the upgrade restores: the owner's present one, unless the upgrade has
     raised it. Launches that are left in the desired size do not matter for it.
     """
     if record.raised_maximum:
         return record
-    return replace(record, maximum=owners_maximum(record.group, ports.groups, ports.maxima))
+    return replace(record, maximum=owners_maximum(record.group, groups, maxima))
 
 
 def _others(group: Group, claims: Claims) -> list[TerminationRecord]:

@@ -125,7 +125,7 @@ def start_rollback(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         why="",
     )
     if turned.in_sizes:
-        turned = with_owners_maximum(turned, ports)
+        turned = with_owners_maximum(turned, ports.groups, ports.maxima)
     else:
         turned = replace(measured(turned, group, ports), others_scaled=None, others_seen=None)
     written(turned, ports.upgrades)

@@ -58,7 +58,7 @@ def take_turn(before: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
     record = without_misfits(_without_gone(ledger, observation), ledger.unclaimed, ends, observation.preflight)
     record = _resized(adopted(record, observation), observation, ports)
     record = with_canary(record, observation, ports.clock.now())
-    watch = watch_of(record, observation.policy.update, ports)
+    watch = watch_of(record, observation.policy.update, ports.alarms, ports.clock)
     record = with_alarms(record, watch.reading(), ports.clock.now())
     permission = allowed(record, observation, ports.clock)
     record = with_rollback(record, permission)
@@ -84,7 +84,7 @@ def take_turn(before: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
     record, unclaimed = still_allowed(record, unclaimed, observation.preflight, ports)
     alarmed = permission.hold is Hold.ALARM
     left = request_terminations(record, unclaimed, observation, ports, may_start=lambda: not alarmed and watch.allows())
-    record, begun = taken_back(record, left, ports)
+    record, begun = taken_back(record, left, ports.claims, ports.upgrades)
     request_terminations(record, begun, observation, ports)
     request_force(record, ledger.unforced, observation, ports)
     held = held_by_hook(record, ends, observation.policy.drain.timeout, ports.clock.now())

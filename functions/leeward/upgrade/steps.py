@@ -14,6 +14,8 @@ from typing import Any
 from leeward.model.group import AZ_REBALANCE
 from leeward.model.launch_refusal import sentence
 from leeward.ports import Ports
+from leeward.ports.clock import Clock
+from leeward.ports.records import Upgrades
 from leeward.upgrade.capacity_ledger import concluded
 from leeward.upgrade.completion import STEPS as END_STEPS
 from leeward.upgrade.completion import scale_down
@@ -60,7 +62,7 @@ def prepare(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     ended = concluded(record, ports.claims)  # read before the group: its size includes every offset that is found
     group = described(record.group, ports.groups)
     made = prepared(ended, group, ports)
-    made = with_owners_maximum(made, ports) if made.in_sizes else measured(made, group, ports)
+    made = with_owners_maximum(made, ports.groups, ports.maxima) if made.in_sizes else measured(made, group, ports)
     if not record.prepared:
         made = labelled(made, group, ports.clusters.kubernetes(record.cluster).nodes(), ports.launches)
     if made != record:
@@ -120,22 +122,22 @@ def gate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     A node that does not come in time ends the upgrade with its cause.
     """
     turn = take_turn(read(run, ports.upgrades), ports, drains=False)
-    return replace(_opened(run, turn, ports), healthy=turn.observation.healthy)
+    return replace(_opened(run, turn, ports.clock, ports.upgrades), healthy=turn.observation.healthy)
 
 
-def _opened(run: Run, turn: Turn, ports: Ports) -> Run:
+def _opened(run: Run, turn: Turn, clock: Clock, upgrades: Upgrades) -> Run:
     if turn.permission.hold is Hold.CANARY:  # termination requested by an earlier start, behind an open gate
         return replace(run, next=Next.READY, why=turn.permission.why)
     if turn.permission.move is not Move.GO:
-        return held(run, turn.permission, len(turn.record.under_way), ports.clock.now())
+        return held(run, turn.permission, len(turn.record.under_way), clock.now())
     result = gate_of(turn.observation.preflight, turn.record.proven)
     if result.open:
         return replace(run, next=Next.READY, why="every new node is Ready, in every zone that has nodes")
-    record = resumed(run, turn.record, ports.clock, ports.upgrades)
-    failures = creation_failures(record, turn.observation, result, ports.clock.now(), exhausted=turn.exhausted)
+    record = resumed(run, turn.record, clock, upgrades)
+    failures = creation_failures(record, turn.observation, result, clock.now(), exhausted=turn.exhausted)
     if failures:
         return replace(run, next=Next.CREATION_FAILURE, why="; ".join(f"{one.message}: {one.fix}" for one in failures))
-    track_wait(record, "gate", (), STALLED, ports.clock, ports.upgrades)
+    track_wait(record, "gate", (), STALLED, clock, upgrades)
     missing = "; ".join(one.message for one in result.missing)
     return again(run, Next.WAIT, BOOT_PAUSE, missing)
 

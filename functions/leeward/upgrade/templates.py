@@ -17,7 +17,7 @@ from leeward.node_template.tags import LABEL, tag_facts
 from leeward.node_template.user_data import kubelet_settings
 from leeward.ports import Ports
 from leeward.ports.autoscaling import Groups
-from leeward.ports.compute import LaunchSources, Templates
+from leeward.ports.compute import Instances, LaunchSources, Templates
 from leeward.ports.kubernetes import Clusters
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import UpgradeRecord
@@ -90,7 +90,7 @@ def _behind_a_parameter(record: UpgradeRecord, group: Group, ports: Ports) -> Up
         )
     source = ports.templates.numbered(template_of(group))
     previous, token = record.previous, f"leeward-{record.stamp}-{wanted}"
-    old = _common_image(group, wanted, ports)
+    old = _common_image(group, wanted, ports.instances)
     if previous is None and old:
         before = ports.templates.version_for(source, old, token=f"{token}-before")
         previous = replace(_target(group, before, ports.templates), template=before)
@@ -99,9 +99,9 @@ def _behind_a_parameter(record: UpgradeRecord, group: Group, ports: Ports) -> Up
     return replace(record, target=target, previous=previous, prepared=True)
 
 
-def _common_image(group: Group, wanted: str, ports: Ports) -> str:
+def _common_image(group: Group, wanted: str, instances: Instances) -> str:
     """Return the image of most members that have another one than the wanted; empty where none is known."""
-    known = ports.instances.describe([member.id for member in group.instances])
+    known = instances.describe([member.id for member in group.instances])
     images = Counter(one.image for one in known.values() if one.image and one.image != wanted)
     return next((image for image, _ in images.most_common(1)), "")
 

@@ -75,7 +75,7 @@ OF_MANAGED_GROUPS = (
         breaks=edited(
             edit(
                 f"{UPGRADE}.managed.steps.watch",
-                "return _failed(run, record, update, observation, ports)",
+                "return _failed(run, record, update, observation, ports.upgrades, ports.clock)",
                 "return _succeeded(run, record, ports.upgrades)",
             )
         ),

@@ -66,7 +66,13 @@ OF_CALLS = (
     Planted(
         name="each message about a node that is leaving asks EC2 and its group",
         story="looks everything up for every message",
-        edits=(edit("leeward.interruption.lookup.look_up_instances", "_recorded(acting, ports)", "Recorded()"),),
+        edits=(
+            edit(
+                "leeward.interruption.lookup.look_up_instances",
+                "_recorded(acting, ports.claims, ports.clock)",
+                "Recorded()",
+            ),
+        ),
         tests=("tests/handlers/interruption/test_recorded_facts.py",),
     ),
     Planted(

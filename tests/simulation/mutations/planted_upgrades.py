@@ -213,7 +213,11 @@ OF_UPGRADE_EDGES = (
     Planted(
         name="a launch is written off whatever Auto Scaling refuses",
         story="takes every permanent error of a terminate for below MinSize",
-        edits=(edit("leeward.termination.steps._terminate", "decrement and _at_minimum(record, ports)", "decrement"),),
+        edits=(
+            edit(
+                "leeward.termination.steps._terminate", "decrement and _at_minimum(record, ports.groups)", "decrement"
+            ),
+        ),
         tests=("tests/state_machines/test_ledger_walks.py",),
     ),
     Planted(

@@ -49,7 +49,7 @@ def a_fleet_behind(launch=LAUNCH, known_for=4 * DAYS, image=NEW, group=None, **u
 
 def look(fleet, system=None, **changes):
     system = system or FakeSystem()
-    return with_newest_images(replace(fleet.snapshot(), **changes), system.ports)
+    return with_newest_images(replace(fleet.snapshot(), **changes), system.ports.nodegroups, system.ports.templates)
 
 
 def started(fleet, system=None, busy=(), **changes):
@@ -207,7 +207,9 @@ def test_a_failed_upgrade_is_said_on_an_old_node_once_an_hour(monkeypatch):
         system = recorded(FakeSystem(), "PodEvictionFailure", automatic=NEW)
         snapshot = look(a_fleet_behind(), system)
         for minutes in range(0, 120, 5):
-            write_failures(replace(snapshot, now=NOON + timedelta(minutes=minutes)), system.ports)
+            write_failures(
+                replace(snapshot, now=NOON + timedelta(minutes=minutes)), system.ports.upgrades, system.ports.clusters
+            )
     events = [event for event in system.kubernetes.events if event.reason == "AutomaticUpgradeFailed"]
     assert len(events) == 2
     ((node, message),) = failures(snapshot, system.upgrades)

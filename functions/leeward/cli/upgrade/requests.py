@@ -16,7 +16,6 @@ from leeward.cli.upgrade.plan import check_targets
 from leeward.cli.upgrade.preflight import effect_of, planned, print_blocked
 from leeward.errors import InvalidInputError, RecordChangedError
 from leeward.model.group import Group
-from leeward.ports import Ports
 from leeward.ports.executions import NamedExecutions
 from leeward.ports.records import Upgrades
 from leeward.upgrade.control import limits, with_control
@@ -38,7 +37,7 @@ def start(arguments: argparse.Namespace, context: ClusterContext) -> int:
     follows = following({"groups": [group.name for group in groups]})
     then = f", then {', '.join(follows)}" if follows else ""
     record = ports.upgrades.read(arguments.group)
-    if _runs(record, ports):
+    if _runs(record, ports.upgrade_executions, ports.managed_upgrade_executions):
         if follows:
             written(replace(record, then=follows), ports.upgrades)
         said = _print_result(arguments, record.execution, f"it runs already{then}")
@@ -56,13 +55,11 @@ def start(arguments: argparse.Namespace, context: ClusterContext) -> int:
     return follow(arguments.group, context) if arguments.watch else said
 
 
-def _runs(record: UpgradeRecord | None, ports: Ports) -> TypeGuard[UpgradeRecord]:
+def _runs(
+    record: UpgradeRecord | None, upgrade_executions: NamedExecutions, managed_upgrade_executions: NamedExecutions
+) -> TypeGuard[UpgradeRecord]:
     """Return whether an execution holds the upgrade."""
-    return (
-        record is not None
-        and record.ended is None
-        and held(record, ports.upgrade_executions, ports.managed_upgrade_executions)
-    )
+    return record is not None and record.ended is None and held(record, upgrade_executions, managed_upgrade_executions)
 
 
 def _under_way(record: UpgradeRecord | None) -> bool:
@@ -77,7 +74,7 @@ def control(arguments: argparse.Namespace, context: ClusterContext) -> int:
     if arguments.asks:
         confirm(arguments, [f"{group.name}: {EFFECTS[arguments.action]}"])
     record = _requested(arguments.group, arguments.action, ports.upgrades)
-    if _runs(record, ports):
+    if _runs(record, ports.upgrade_executions, ports.managed_upgrade_executions):
         later = f"; {limits(record)}" if limits(record) else ""
         return _print_result(arguments, record.execution, f"{arguments.action}: it is read within half a minute{later}")
     if arguments.action == "pause":

@@ -14,6 +14,8 @@ from leeward.model.group import Group
 from leeward.model.visible import visible
 from leeward.policy.document import NodePolicy, Selector
 from leeward.ports import Ports
+from leeward.ports.compute import LaunchSources
+from leeward.ports.eks import KnownNodegroups
 from leeward.upgrade.lease import held, is_running
 from leeward.upgrade.members import Target
 from leeward.upgrade.observation import described, fresh_record, observe, policy_of
@@ -83,15 +85,20 @@ def _unrecorded(group: Group, cluster: str, ports: Ports) -> UpgradeRecord:
     record = fresh_record(group, cluster, policy, UpgradeRequest(), ports.clock)
     if group.launch.template is None:  # a launch configuration: pre-flight reports it
         return record
-    return replace(record, target=_with_labels(expected(record, group, ports.templates), group, policy, ports))
+    return replace(
+        record,
+        target=_with_labels(expected(record, group, ports.templates), group, policy, ports.nodegroups, ports.launches),
+    )
 
 
-def _with_labels(target: Target, group: Group, policy: NodePolicy, ports: Ports) -> Target:
+def _with_labels(
+    target: Target, group: Group, policy: NodePolicy, nodegroups: KnownNodegroups, launches: LaunchSources
+) -> Target:
     """Add what the labels of a managed group's new nodes name: the node group's own launch template, else the image."""
     if group.nodegroup is None:
         return target
-    nodegroup = ports.nodegroups.get(group.cluster or "", group.nodegroup, policy.template.ttl)
-    launched = ports.launches.settings(group)
+    nodegroup = nodegroups.get(group.cluster or "", group.nodegroup, policy.template.ttl)
+    launched = launches.settings(group)
     return replace(
         target,
         source=nodegroup.template if nodegroup is not None else None,

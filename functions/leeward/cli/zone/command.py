@@ -112,7 +112,8 @@ def _evacuate(arguments: argparse.Namespace) -> int:
     confirm(arguments, effects_of(snapshot.cluster, arguments.zone, context.options, verdicts))
     record = change(
         snapshot.cluster,
-        context.ports,
+        context.ports.catalog,
+        context.ports.clock,
         lambda record: evacuated(
             record,
             zone=arguments.zone,
@@ -137,7 +138,12 @@ def _return(arguments: argparse.Namespace) -> int:
     before = context.ports.catalog.zone_record(snapshot.cluster).evacuation_of(arguments.zone)
     if before is None:  # the cluster may have lost an evacuated zone's last node and subnet since
         _check_zone(arguments.zone, snapshot, "zone return")
-    record = change(snapshot.cluster, context.ports, lambda record: opened(record, arguments.zone, arguments.now))
+    record = change(
+        snapshot.cluster,
+        context.ports.catalog,
+        context.ports.clock,
+        lambda record: opened(record, arguments.zone, arguments.now),
+    )
     after = record.evacuation_of(arguments.zone)
     document = return_document(arguments.zone, before, after, snapshot)
     emit(document, arguments.view, lambda: return_report(document), snapshot.warnings)

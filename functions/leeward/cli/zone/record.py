@@ -9,19 +9,20 @@ from datetime import datetime
 
 from leeward.errors import RecordChangedError
 from leeward.model.zone_record import Evacuation, ZoneRecord
-from leeward.ports import Ports
+from leeward.ports.clock import Clock
+from leeward.ports.records import Catalog
 
 TRIES = 5  # the minute reconciler writes the same item
 
 
-def change(cluster: str, ports: Ports, changed: Callable[[ZoneRecord], ZoneRecord]) -> ZoneRecord:
+def change(cluster: str, catalog: Catalog, clock: Clock, changed: Callable[[ZoneRecord], ZoneRecord]) -> ZoneRecord:
     """Write the record and return it; one that does not change is not written. Raises RecordChangedError if other
     writers are always faster.
     """
     for _ in range(TRIES):
-        before = ports.catalog.zone_record(cluster)
+        before = catalog.zone_record(cluster)
         wanted = changed(before)
-        written = before if wanted == before else ports.catalog.write_zone_record(wanted, ports.clock.now())
+        written = before if wanted == before else catalog.write_zone_record(wanted, clock.now())
         if written is not None:
             return written
     raise RecordChangedError(f"cluster {cluster}: the record of its zones changed at each of {TRIES} tries: try again")

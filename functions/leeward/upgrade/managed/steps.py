@@ -15,6 +15,7 @@ from leeward.errors import TerminalError
 from leeward.policy.document import Canary, UpdatePolicy
 from leeward.policy.durations import format_duration
 from leeward.ports import Ports
+from leeward.ports.clock import Clock
 from leeward.ports.eks import ManagedState, ManagedUpdate
 from leeward.ports.records import Upgrades
 from leeward.upgrade.alarms import watch_of, with_alarms
@@ -89,7 +90,7 @@ def watch(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         case ManagedState.SUCCESSFUL:
             return _succeeded(run, record, ports.upgrades)
         case ManagedState.FAILED | ManagedState.CANCELLED:
-            return _failed(run, record, update, observation, ports)
+            return _failed(run, record, update, observation, ports.upgrades, ports.clock)
         case _:
             assert_never(update.state)
 
@@ -118,7 +119,7 @@ def _hold(record: UpgradeRecord, ports: Ports) -> tuple[UpgradeRecord, Permissio
     paused = policies.pauses.voluntary(record.group)
     update = replace(policy.update if policy is not None else UpdatePolicy(), canary=Canary())
     now = ports.clock.now()
-    guarded_record = with_alarms(record, watch_of(record, update, ports).reading(), now)
+    guarded_record = with_alarms(record, watch_of(record, update, ports.alarms, ports.clock).reading(), now)
     if guarded_record != record:
         record = written(guarded_record, ports.upgrades)
     decision = permission(record, update, policies.settings, now, finished=0, paused=paused)
@@ -131,9 +132,9 @@ def _begin(run: Run, record: UpgradeRecord, ports: Ports) -> Run:
     """
     request, name = record.request, record.target.nodegroup or ""
     nodegroup = ports.managed_updates.nodegroup(record.cluster, name)
-    target = managed_target.made(record, nodegroup, ports)
+    target = managed_target.made(record, nodegroup, ports.templates)
     if not record.prepared:
-        previous = record.previous or managed_target.before(nodegroup, target, ports)
+        previous = record.previous or managed_target.before(nodegroup, target, ports.templates)
         record = replace(record, target=target, previous=previous, prepared=True)
         old = observe(record, ports).preflight.old
         record = written(replace(record, zones=Counter(one.instance.zone for one in old)), ports.upgrades)
@@ -207,7 +208,9 @@ def _succeeded(run: Run, record: UpgradeRecord, upgrades: Upgrades) -> Run:
     return replace(run, next=Next.RESTORE, why=f"update {record.update} succeeded")
 
 
-def _failed(run: Run, record: UpgradeRecord, update: ManagedUpdate, observation: Observation, ports: Ports) -> Run:
+def _failed(
+    run: Run, record: UpgradeRecord, update: ManagedUpdate, observation: Observation, upgrades: Upgrades, clock: Clock
+) -> Run:
     """Handle a failed update: the operator's control request comes first, then force where the policy says so, else the
     failure by its name.
     """
@@ -216,19 +219,19 @@ def _failed(run: Run, record: UpgradeRecord, update: ManagedUpdate, observation:
         warning = (
             f"EKS' update {update.id} failed: {reason}: new nodes stay, old ones that are left stay as EKS left them"
         )
-        written(with_warning(replace(record, reasons={}), warning), ports.upgrades)
+        written(with_warning(replace(record, reasons={}), warning), upgrades)
         return replace(run, next=Next.RESTORE, why=reason)
     if record.control is ControlRequest.ROLLBACK or not record.prepared:
-        return _start_next(run, record, reason, ports.upgrades)
+        return _start_next(run, record, reason, upgrades)
     if is_eviction(update):
         why = why_pods_stay(update, observation)
         if observation.policy.drain.force and not record.request.force:
             forced = replace(_without_update(record), request=replace(record.request, force=True))
-            written(with_warning(forced, f"by force since {update.id} failed: {why}"), ports.upgrades)
+            written(with_warning(forced, f"by force since {update.id} failed: {why}"), upgrades)
             return replace(run, next=Next.MANAGED, why=f"{why}; the policy sets drain.force")
         return replace(run, next=Next.EVICTION_FAILURE, why=why)
     if is_creation(update):
-        return replace(run, next=Next.CREATION_FAILURE, why=why_no_nodes(update, observation, ports.clock.now()))
+        return replace(run, next=Next.CREATION_FAILURE, why=why_no_nodes(update, observation, clock.now()))
     return replace(run, next=Next.UPDATE_FAILURE, why=reason)
 
 

@@ -8,41 +8,40 @@ from dataclasses import replace
 from leeward.model.group import Group
 from leeward.model.launch import LaunchTemplateRef
 from leeward.model.nodegroup import Nodegroup
-from leeward.ports import Ports
 from leeward.ports.compute import LaunchSources, Templates
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import UpgradeRecord
 
 
-def wanted(record: UpgradeRecord, nodegroup: Nodegroup | None, ports: Ports) -> Target:
+def wanted(record: UpgradeRecord, nodegroup: Nodegroup | None, templates: Templates) -> Target:
     """Return the target before anything is made. Without a version of its own template EKS chooses the image, which is
     not known yet. Raises ObjectGoneError for a version that does not exist.
     """
     target, version = Target(nodegroup=record.target.nodegroup), record.request.template_version
     if nodegroup is None or nodegroup.template is None or not version:
         return target
-    return replace(target, source=_numbered(nodegroup.template[0], version, ports.templates))
+    return replace(target, source=_numbered(nodegroup.template[0], version, templates))
 
 
-def made(record: UpgradeRecord, nodegroup: Nodegroup, ports: Ports) -> Target:
+def made(record: UpgradeRecord, nodegroup: Nodegroup, templates: Templates) -> Target:
     """Return the target with a version of the group's own launch template made for the image that is asked for, once:
     its token follows from the record.
     """
     if not record.request.image or nodegroup.template is None:
-        return wanted(record, nodegroup, ports)
+        return wanted(record, nodegroup, templates)
     template = LaunchTemplateRef(id=nodegroup.template[0], version=nodegroup.template[1])
     token = f"leeward-{record.stamp}-{record.request.image}"
-    new = ports.templates.version_for(template, record.request.image, token=token)
+    new = templates.version_for(template, record.request.image, token=token)
     return Target(nodegroup=record.target.nodegroup, source=(new.id or template.id, new.version))
 
 
-def before(nodegroup: Nodegroup, target: Target, ports: Ports) -> Target | None:
+def before(nodegroup: Nodegroup, target: Target, templates: Templates) -> Target | None:
     """Return the target of a rollback: another version of the group's own template. EKS takes no earlier Kubernetes
     version or release (UpdateNodegroupVersion), so there is none without a template.
     """
     if nodegroup.template is None or target.source is None:
         return None
-    source = _numbered(*nodegroup.template, ports.templates)
+    source = _numbered(*nodegroup.template, templates)
     return None if source == target.source else Target(nodegroup=target.nodegroup, source=source)
 
 

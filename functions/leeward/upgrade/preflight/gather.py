@@ -89,7 +89,7 @@ def gather_preflight(record: UpgradeRecord, ports: Ports) -> Preflight:
     chosen = policy or NodePolicy(name="(defaults)", selector=Selector(groups=(group.name,)))
     nodegroup = _nodegroup(record, group, ports.managed_updates)
     if group.nodegroup is not None:
-        target = managed_target.wanted(record, nodegroup, ports)
+        target = managed_target.wanted(record, nodegroup, ports.templates)
     elif group.launch.template is None:
         target = record.target  # a launch configuration, which is a finding
     else:

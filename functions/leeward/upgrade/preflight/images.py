@@ -9,6 +9,7 @@ from leeward.model.image import Image
 from leeward.model.launch import LaunchTemplateRef
 from leeward.model.nodegroup import Nodegroup
 from leeward.ports import Ports
+from leeward.ports.compute import LaunchSources, Templates
 from leeward.upgrade.record import UpgradeRecord
 
 
@@ -21,7 +22,7 @@ def images(
     `group`: as if it launched the version that is asked for; `unread` takes inputs that may not be read.
     """
     try:
-        ids = dict.fromkeys(_ids(record, group, nodegroup, ports))
+        ids = dict.fromkeys(_ids(record, group, nodegroup, ports.launches, ports.templates))
         found = ports.service_limits.images(ids) if ids else {}
     except LeewardError as error:
         unread.append(str(error))
@@ -29,17 +30,19 @@ def images(
     return tuple(found[one] for one in ids if one in found)
 
 
-def _ids(record: UpgradeRecord, group: Group, nodegroup: Nodegroup | None, ports: Ports) -> Iterator[str]:
+def _ids(
+    record: UpgradeRecord, group: Group, nodegroup: Nodegroup | None, launches: LaunchSources, templates: Templates
+) -> Iterator[str]:
     asked = record.request.image
     if asked.startswith("ami-"):
         yield asked
     elif asked.startswith("/") and not asked.startswith("/aws/service/"):
-        yield ports.templates.image_behind(asked)
+        yield templates.image_behind(asked)
     references = [one.template for one in group.launch.overrides if one.template is not None]
     if not (asked or record.request.kubernetes):
         references += _launched(record, group, nodegroup)
     for reference in references:
-        settings = ports.launches.settings(replace(group, launch=replace(group.launch, template=reference)))
+        settings = launches.settings(replace(group, launch=replace(group.launch, template=reference)))
         if settings is not None and settings.image.startswith("ami-"):
             yield settings.image
 
