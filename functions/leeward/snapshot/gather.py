@@ -4,15 +4,14 @@ sync.
 Decides which requests are made, and in which order, so that pods are parsed once and raw objects are released page by
 page."""
 
-import gc
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from leeward.cluster.facets import Facet, Known, load
 from leeward.errors import AccessDeniedError, LeewardError, ObjectGoneError
+from leeward.gc_pause import collector_paused
 from leeward.model.facts import ClusterFacts, Prices
 from leeward.model.group import Group
 from leeward.model.instance import Instance
@@ -109,22 +108,8 @@ class _Objects:
 
 def _read_objects(kubernetes: Kubernetes, *, specs_only: bool = False) -> _Objects:
     """Read storage and namespaces first: pods are parsed against them. `specs_only`: without the pods themselves."""
-    with _uncollected():
+    with collector_paused():  # a fifth of the whole time; objects read from JSON hold no cycles
         return _read_all(kubernetes, specs_only=specs_only)
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Suspend the cyclic garbage collector. While tens of thousands of objects are created it would walk through all of
-    them a dozen times, a fifth of the whole time, and find nothing: objects read from JSON hold no cycles.
-    """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _read_all(kubernetes: Kubernetes, *, specs_only: bool) -> _Objects:
