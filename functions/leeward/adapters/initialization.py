@@ -42,6 +42,7 @@ NEEDS: Mapping[str, Need] = {
     "leeward.reconcile.handler.reconcile": Need(
         modules=(
             *_POLICIES,
+            "leeward.reconcile.reconciler",
             "leeward.upgrade.lease",
             "leeward.upgrade.reconciler",
             "leeward.disruption.reconciler",
