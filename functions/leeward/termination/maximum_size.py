@@ -65,9 +65,8 @@ def _raise_if_needed(record: TerminationRecord, name: str, ports: Ports, refused
     holds = record.instance in item.holders
     if refused is None and (holds or not item.active):
         return ""
-    noted = _recorded(
-        name, record.subject.cluster, ports.upgrades, ports.disruptions
-    )  # before and after the read of the group
+    # before and after the read of the group
+    noted = _recorded(name, record.subject.cluster, ports.upgrades, ports.disruptions)
     group = ports.groups.describe([name]).get(name)
     if group is None:
         return f"no Auto Scaling group {name}"
