@@ -13,6 +13,7 @@ from leeward.errors import AccessDeniedError, ThrottledError
 from leeward.model.execution import ExecutionStatus, Machine
 from leeward.model.group import ScalingActivity
 from leeward.model.termination import Cause, CauseKind, Outcome, execution_name
+from leeward.model.times import format_instant
 from leeward.ports.kubernetes import Listed
 from tests.fakes.builders import CLUSTER, GROUP, a_group, a_subject, an_instance
 from tests.fakes.disruptions import a_disruption
@@ -142,6 +143,30 @@ class TestATermination:
         document = report(f"{OLD}-1")
         assert phases(document, OLD)["draining"] == "2026-03-02T10:00:05Z"
         assert "is of attempt 2 by now" in document["notes"][0]
+
+    def test_a_node_launched_just_before_it_was_in_service_from_its_own_ready_event(self, report, system):
+        """Addresses are given out again, and with them the names of nodes: an Event may be of an earlier one."""
+        terminate(system)
+        system.instances.known[OLD] = replace(an_instance(OLD), launched=at(-2))
+        system.kubernetes.raw_events = [
+            {
+                "metadata": {"name": f"e{seconds}", "creationTimestamp": format_instant(at(seconds))},
+                "involvedObject": {"kind": "Node", "name": f"node-{OLD}"},
+                "reason": "NodeReady",
+                "source": {"component": "kubelet"},
+            }
+            for seconds in (-900, 1)
+        ]
+        drawn = phases(report(f"{OLD}-1"), OLD)
+        assert (drawn["launching"], drawn["ready"]) == ("2026-03-02T09:59:58Z", "2026-03-02T10:00:01Z")
+
+    def test_a_launch_just_before_it_is_found_in_the_groups_history(self, report, system):
+        terminate(system, group=GROUP)
+        system.groups.history.append((GROUP, ScalingActivity(at=at(-2), cause="", enters=OLD, ended=at(2))))
+        document = report(f"{OLD}-1")
+        drawn = phases(document, OLD)
+        assert (drawn["launching"], drawn["ready"]) == ("2026-03-02T09:59:58Z", "2026-03-02T10:00:02Z")
+        assert document["notes"][0].startswith(f"When node-{OLD} became Ready is no longer recorded")
 
 
 class TestWhatCannotBeDrawn:

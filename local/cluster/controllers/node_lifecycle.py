@@ -26,7 +26,6 @@ from local.cluster.world import World
 
 from .worklist import Worklist
 
-_SOURCE = "node-controller"
 _OWN = (UNSCHEDULABLE, NOT_READY, UNREACHABLE)
 
 
@@ -54,7 +53,7 @@ class NodeLifecycle:
                 del self._tainted_since[since]
             return
         self._nodes.add(name)
-        if change.old is not None and is_ready(change.old) != is_ready(change.obj):
+        if (change.old is not None and is_ready(change.old)) != is_ready(change.obj):
             self._turned.add(name)
 
     def run(self) -> bool:
@@ -129,8 +128,8 @@ class NodeLifecycle:
         if node is None:
             return False
         ready = is_ready(node)
-        reason, word = ("NodeReady", "NodeReady") if ready else ("NodeNotReady", "NodeNotReady")
-        self._events.record(node, reason, f"Node {name} status is now: {word}", source=_SOURCE)
+        reason, source = ("NodeReady", "kubelet") if ready else ("NodeNotReady", "node-controller")
+        self._events.record(node, reason, f"Node {name} status is now: {reason}", source=source)
         with self._world.because(Cause.NODE_LOSS):
             for pod in self._world.store.pods_on(name):
                 if phase_of(pod) == "Running" and annotations_of(pod).get(NEVER_READY) != "true":

@@ -90,3 +90,14 @@ def test_the_history_shows_a_nodes_life_in_order(lab):
     lab.cluster.delete("nodes", "n0")
     kinds = [fact.kind.value for fact in lab.cluster.history.facts() if fact.about == "n0"]
     assert kinds == ["node-created", "node-ready", "node-tainted", "node-notready", "node-deleted"]
+
+
+def test_a_kubelet_reports_that_its_node_became_ready_when_it_joins_and_when_it_comes_back(lab):
+    lab.run()
+    lab.cluster.set_node_ready("n0", "Unknown")
+    lab.run()
+    lab.cluster.set_node_ready("n0", "True")
+    lab.run()
+    about = [event for event in lab.cluster.list("events") if event["involvedObject"]["name"] == "n0"]
+    told = {one["reason"]: (one["source"]["component"], one["count"]) for one in about}
+    assert (told["NodeReady"], told["NodeNotReady"]) == (("kubelet", 2), ("node-controller", 1))

@@ -2,10 +2,10 @@
 chart."""
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from leeward.cli.report.execution_events import marks_of
-from leeward.cli.report.facts import Facts
+from leeward.cli.report.facts import EARLIER, Facts
 from leeward.cli.report.lanes import guessed, node_lanes
 from leeward.cli.report.outcome import outcome
 from leeward.cli.report.record import RunRecord, Source
@@ -13,8 +13,6 @@ from leeward.cli.report.workload_lanes import workload_lanes
 from leeward.model.execution import ExecutionStatus, Machine
 from leeward.model.times import format_instant
 
-EARLIER = timedelta(minutes=10)  # a cause before that is not part of what the chart shows
-LEAD = timedelta(seconds=2)  # before the first moment, so that the state before it is visible
 _WORDS = {
     ExecutionStatus.RUNNING: "still running",
     ExecutionStatus.SUCCEEDED: "succeeded",
@@ -55,7 +53,7 @@ def _start(facts: Facts) -> datetime:
     if facts.execution.machine is Machine.TERMINATION:
         ats = [cause.at for record in facts.terminations.values() for cause in record.all_causes]
         begin = min([begin, *(at for at in ats if at >= begin - EARLIER)])
-    return begin - max(LEAD, (facts.end - begin) / 50)
+    return facts.start(begin)
 
 
 def _about(facts: Facts) -> str:

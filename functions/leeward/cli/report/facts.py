@@ -4,7 +4,7 @@ Decides nothing; a fact that could not be read, or that is no longer kept, is a 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Self
 
 from leeward.disruption.record import DisruptionRecord
@@ -15,6 +15,9 @@ from leeward.model.instance import Instance, instance_id_of
 from leeward.model.termination import TerminationRecord
 from leeward.model.times import parse_instant
 from leeward.upgrade.record import UpgradeRecord
+
+EARLIER = timedelta(minutes=10)  # a cause before that is not part of what the chart shows
+LEAD = timedelta(seconds=2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +86,8 @@ class Story:
 class Facts:
     """Facts of one execution. `touched`: the affected instances, in the order in which they were found; `terminations`,
     `stories`, `instances` and `nodes` by instance, `activities` by group; `events`: those of Leeward, `joined`: when
-    kubelets first reported NodeReady, by node. `upgrade`, `disruption`: the record, where it is still this execution's.
+    kubelets reported NodeReady, by node: each name may have had several nodes, as addresses are given out again.
+    `upgrade`, `disruption`: the record, where it is still this execution's.
     """
 
     execution: Execution
@@ -99,7 +103,7 @@ class Facts:
     nodes: Mapping[str, SeenNode] = field(default_factory=dict)
     activities: Mapping[str, Sequence[ScalingActivity]] = field(default_factory=dict)
     events: Sequence[SeenEvent] = ()
-    joined: Mapping[str, datetime] = field(default_factory=dict)
+    joined: Mapping[str, Sequence[datetime]] = field(default_factory=dict)
     upgrade: UpgradeRecord | None = None
     disruption: DisruptionRecord | None = None
     missing: Sequence[str] = ()
@@ -108,6 +112,10 @@ class Facts:
     def end(self) -> datetime:
         """Time when it ended; now, while it runs."""
         return max(self.execution.stopped or self.now, self.execution.started)
+
+    def start(self, begin: datetime) -> datetime:
+        """Return the chart's start where `begin` is the first moment: the state before it is visible for a while."""
+        return begin - max(LEAD, (self.end - begin) / 50)
 
     @property
     def ended(self) -> bool:

@@ -107,10 +107,10 @@ def _birth(name: str, facts: Facts) -> datetime | None:
 
 def _ready(name: str, facts: Facts) -> datetime | None:
     """Return when its Node first became Ready, if a source still has it: its kubelet's Event, or its condition, which
-    holds only the last time.
+    holds only the last time. An Event of before its launch is of an earlier node of that name.
     """
     node = facts.nodes.get(name)
-    known = [facts.joined.get(facts.name_of(name)), node.ready if node else None]
+    known = [*facts.joined.get(facts.name_of(name), ()), node.ready if node else None]
     birth = _birth(name, facts) or _NO_DATE
     return min((at for at in known if at is not None and birth.replace(microsecond=0) <= at <= facts.end), default=None)
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from leeward.cli.report import affected_nodes
-from leeward.cli.report.facts import Facts, SeenEvent, SeenNode, Story
+from leeward.cli.report.facts import EARLIER, Facts, SeenEvent, SeenNode, Story
 from leeward.errors import AccessDeniedError, InvalidInputError, LeewardError
 from leeward.model.execution import Execution, Machine, Step
 from leeward.model.group import ScalingActivity
@@ -184,8 +184,10 @@ def _entered(activities: Sequence[ScalingActivity], facts: Facts) -> tuple[str, 
 
 
 def _activities(groups: Iterable[str], facts: Facts, reader: _FactReader) -> Mapping[str, Sequence[ScalingActivity]]:
-    """Return the scaling activities of each group since the execution began."""
-    since = facts.execution.started
+    """Return the scaling activities of each group since the earliest moment that the chart may show: a node that was
+    launched just before the execution has its launch there.
+    """
+    since = facts.start(facts.execution.started - EARLIER)
 
     def read() -> Mapping[str, Sequence[ScalingActivity]]:
         return {name: reader.ports.groups.activities(name, since) for name in groups}
@@ -243,8 +245,10 @@ def _with_the_cluster(facts: Facts, reader: _FactReader) -> Facts:
 
     facts = replace(facts, nodes=reader.mapping("Nodes of the cluster", nodes))
     by_leeward, joined = reader.optional("Events of the cluster", events) or ((), ())
-    first = {one.about: one.at for one in sorted(joined, key=lambda event: event.at, reverse=True)}
-    return replace(facts, events=by_leeward, joined=first)
+    times: dict[str, list[datetime]] = {}
+    for one in joined:
+        times.setdefault(one.about, []).append(one.at)
+    return replace(facts, events=by_leeward, joined=times)
 
 
 def requested_execution(text: str) -> RequestedExecution | None:

@@ -41,6 +41,10 @@ class WeekFacts:
     stays: Sequence[Stay] = ()
     missing: Sequence[str] = ()
 
+    def contains(self, at: datetime) -> bool:
+        """Return whether the moment is of the period; all of the second of its end is, as `now` has no fractions."""
+        return self.begin <= at and at.replace(microsecond=0) <= self.end
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
@@ -154,7 +158,7 @@ def ended_at(record: TerminationRecord) -> datetime | None:
 def _ended(facts: WeekFacts) -> Iterable[Ended]:
     for record in facts.records:
         at, cause = ended_at(record), main_kind(cause.kind for cause in record.causes)
-        if at is not None and cause is not None and facts.begin <= at < facts.end:
+        if at is not None and cause is not None and facts.contains(at):
             yield _of_record(record, cause, at)
 
 
@@ -184,7 +188,7 @@ def _of_record(record: TerminationRecord, cause: CauseKind, at: datetime) -> End
 def _returned(record: TerminationRecord, facts: WeekFacts) -> bool:
     closed = record.times.get("closed")
     back = record.outcome is Outcome.RETURNED_TO_SERVICE and bool(record.failure)
-    return back and closed is not None and facts.begin <= closed < facts.end
+    return back and closed is not None and facts.contains(closed)
 
 
 def _cause_rows(ended: Sequence[Ended]) -> Iterable[CauseRow]:
@@ -240,7 +244,7 @@ def _together(stays: Sequence[Stay], facts: WeekFacts) -> timedelta:
 
 
 def _savings(ended: Sequence[Ended], until: datetime) -> Savings:
-    known = [(one.saves, until - one.at) for one in ended if one.saves is not None]
+    known = [(one.saves, max(until - one.at, timedelta())) for one in ended if one.saves is not None]
     return Savings(
         nodes=len(known),
         rate=sum(rate for rate, _ in known),

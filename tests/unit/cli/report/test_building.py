@@ -343,7 +343,7 @@ class TestAnUpgrade:
 
     def test_a_kubelets_first_word_counts_more_than_a_condition_that_has_turned_since(self):
         nodes = {NEW: a_seen_node(NEW, ready=200)}
-        record = drawn(an_upgrade_of_two(nodes=nodes, joined={f"node-{NEW}": at(23)}))
+        record = drawn(an_upgrade_of_two(nodes=nodes, joined={f"node-{NEW}": [at(-900), at(23)]}))
         assert spans(record, NEW)[0] == ("launching", 3, 23)
 
     def test_a_node_whose_record_is_gone_ended_when_its_group_says(self):

@@ -47,6 +47,15 @@ def test_a_node_counts_in_the_week_in_which_it_ended():
     assert [one.node for one in calculate(a_week(records)).ended] == ["node-2", "node-4"]
 
 
+def test_a_node_that_ended_within_the_second_of_the_report_counts():
+    """The command's present time has no fractions, and what is read may be a moment later."""
+    record = an_ended(1, DRIFT, 24 * 7, saves=1.0)
+    ends = [END + timedelta(milliseconds=999), END + timedelta(seconds=1)]
+    weeks = [calculate(a_week([replace(record, times={**record.times, "terminated": end})])) for end in ends]
+    assert [len(week.ended) for week in weeks] == [1, 0]
+    assert weeks[0].savings.so_far == 0
+
+
 def test_a_node_counts_under_the_cause_that_the_others_follow_from():
     hook = Cause(id="hook", kind=CauseKind.ASG_TERMINATE, at=at(1))
     record = an_ended(1, SPOT, 1, deadline=120)
