@@ -53,7 +53,7 @@ class NodeLifecycle:
                 del self._tainted_since[since]
             return
         self._nodes.add(name)
-        if (change.old is not None and is_ready(change.old)) != is_ready(change.obj):
+        if change.old is not None and is_ready(change.old) != is_ready(change.obj):
             self._turned.add(name)
 
     def run(self) -> bool:

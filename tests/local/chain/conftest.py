@@ -52,11 +52,12 @@ class Crew:
         ]
 
     def reported_about(self, name: str) -> list[dict[str, Any]]:
-        """The Kubernetes Events about the object that has this name now, or had it last: an address, and with it the
-        name of a node, is given out again.
+        """Leeward's Kubernetes Events about the object that has this name now, or had it last: an address, and with it
+        the name of a node, is given out again. Events of kubelets give the node's name as its uid.
         """
         found = self.stack.kubernetes("GET", "/api/v1/events")["items"]
-        about = [event for event in found if event["involvedObject"]["name"] == name]
+        ours = [event for event in found if event["source"]["component"] == "leeward"]
+        about = [event for event in ours if event["involvedObject"]["name"] == name]
         last = max(about, key=lambda event: event["metadata"]["creationTimestamp"], default=None)
         return [one for one in about if last and one["involvedObject"].get("uid") == last["involvedObject"].get("uid")]
 

@@ -56,6 +56,11 @@ class BridgedLab(Lab):
             self.bridge.poll(self.now)
             self.run(0.5)
 
+    def reported(self, reason: str) -> list[tuple[str, str]]:
+        """Name and source of the Events with that reason."""
+        found = [event for event in self.cluster.list("events") if event["reason"] == reason]
+        return [(one["involvedObject"]["name"], one["source"]["component"]) for one in found]
+
     def node(self, name: str = NAME) -> dict | None:
         return self.cluster.store.find("nodes", name)
 
@@ -91,6 +96,14 @@ def test_a_running_instance_joins_after_its_boot_delay_not_ready_first(bridged):
     bridged.live(3)
     assert is_ready(bridged.node())
     assert "taints" not in bridged.node()["spec"]
+
+
+@pytest.mark.parametrize("delay", [0.0, 2.0])
+def test_the_kubelet_reports_once_that_its_node_became_ready(delay):
+    bridged = BridgedLab(boot_delay=1.0, ready_delay=delay)
+    bridged.aws.launch()
+    bridged.live(10)
+    assert bridged.reported("NodeReady") == [(NAME, "kubelet")]
 
 
 def test_labels_say_zone_type_host_and_for_managed_groups_group_image_and_capacity(bridged):
