@@ -38,8 +38,9 @@ def pytest_collection(session: pytest.Session) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What is imported by now stays: the garbage collector need not look at it again and again."""
+    """What is imported by now stays: the garbage collector need not look at it, and has little to look for."""
     gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 @pytest.hookimpl(trylast=True)
