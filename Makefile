@@ -7,6 +7,8 @@ STEP := python3 supply_chain/progress.py
 # One resolution for every Python from 3.11 on and every platform. The file says only how it is made: no index, no host.
 LOCK := .venv/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --annotation-style line --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
 WORKERS ?= 4
+# Commands that some tests need, each with Debian's package of it.
+TOOLS := kubectl=kubernetes-client chromium=chromium zsh=zsh fish=fish
 # of make simulate; empty: none. Weeks with the upgrades of an hour would be nothing but upgrades.
 UPGRADES ?= $(if $(RECORD),,$(if $(WEEKS),0.02,4))
 DISRUPTION ?= $(if $(RECORD),,1)
@@ -36,17 +38,15 @@ setup: .venv/.ready  ## the virtual environment with everything pinned, Node.js 
 	@$(STEP) "5/7 oldest supported AWS SDK" -- $(PIP) --require-hashes --no-deps --target build/oldest-sdk -r functions/oldest-sdk.txt
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" $(STEP) "6/7 CDK" -- .venv/bin/npm ci --no-fund --no-audit
 	@$(STEP) "7/7 Lambda asset" -- $(PY) -c 'from pathlib import Path; from infra.asset import build_asset; build_asset(Path.cwd())'
-	@command -v kubectl >/dev/null || echo "NOTE: no kubectl here; the tests that need one will be reported as not run (make tools installs it)"
-	@command -v chromium >/dev/null || echo "NOTE: no chromium here; the tests of the report in a browser will be reported as not run (make tools installs it)"
+	@for tool in $(TOOLS); do command -v $${tool%%=*} >/dev/null || echo "NOTE: no $${tool%%=*} here; the tests that need it will be reported as not run (make tools installs it)"; done
 	@touch $@
 
-tools:  ## kubectl and Chromium, outside this folder (apt-get, as root), for the tests that need them; CI does this
-	@if command -v kubectl >/dev/null && command -v chromium >/dev/null; then echo "kubectl and chromium are here"; \
-	elif ! command -v apt-get >/dev/null; then echo "no apt-get here: install kubectl and chromium as your system does"; exit 1; \
-	elif [ "$$(id -u)" != 0 ]; then echo "this needs root: sudo apt-get install kubernetes-client chromium"; exit 1; \
-	else set -e; $(STEP) "package lists" -- apt-get update; \
-	command -v kubectl >/dev/null || $(STEP) "kubectl (Debian's kubernetes-client)" -- apt-get install -y kubernetes-client; \
-	command -v chromium >/dev/null || $(STEP) "chromium" -- apt-get install -y --no-install-recommends chromium; fi
+tools:  ## kubectl, Chromium, zsh and fish, outside this folder (apt-get, as root), for the tests that need them; CI does this
+	@missing=; for tool in $(TOOLS); do command -v $${tool%%=*} >/dev/null || missing="$$missing $${tool##*=}"; done; \
+	if [ -z "$$missing" ]; then echo "all of them are here: $(foreach tool,$(TOOLS),$(firstword $(subst =, ,$(tool))))"; \
+	elif ! command -v apt-get >/dev/null; then echo "no apt-get here: install$$missing as your system does"; exit 1; \
+	elif [ "$$(id -u)" != 0 ]; then echo "this needs root: sudo apt-get install$$missing"; exit 1; \
+	else $(STEP) "package lists" -- apt-get update && $(STEP) "$${missing# }" -- apt-get install -y --no-install-recommends $$missing; fi
 
 lock: setup  ## the locks with hashes, from their *.in files: UPGRADE=1 takes newer transitive packages
 	$(LOCK) bootstrap.in --output-file bootstrap.txt
