@@ -24,6 +24,7 @@ from simulation.zone_convergence import owed_by_prescale
 
 LEAVING = ("Terminating", "Terminated", "Detach", "Warmed:Terminating")
 COOLDOWN = timedelta(minutes=20)  # between two attempts: 15 minutes at most, then a minute reconciler's run or two
+NOTICED_WITHIN = timedelta(minutes=5)  # that an instance has ended: asked after three minutes, between two pauses
 STUCK_AFTER = timedelta(hours=2)  # longer than any drain, settling and termination together
 INSTANCE = re.compile(r"i-[0-9a-f]+")
 LAUNCH = re.compile(r"(?P<instance>i-[0-9a-f]+)(-(?P<period>[0-9]{1,4})(?=-))?")  # a subnet follows the period
@@ -67,8 +68,11 @@ def _marks(view: WorldView) -> Iterator[str]:
 
 
 def _gone(view: WorldView) -> Iterator[str]:
+    """Yield instances that ended a while ago: upgrades that still run go on until the end of the world. The step that
+    awaits an instance asks EC2 again where no message has joined, and none joins in a group that no policy selects.
+    """
     for instance in view.open_since:
-        if not view.running(instance):
+        if not view.running(instance) and view.now - (view.ended_at(instance) or 0) >= NOTICED_WITHIN.total_seconds():
             yield instance
 
 

@@ -296,3 +296,8 @@ class Shown(ShownAws, ShownHooks):
         """Return whether EC2 has not begun to terminate it."""
         there = self.fleet.instances.get(instance)
         return there is not None and not there.gone
+
+    def ended_at(self, instance: str) -> float | None:
+        """Return when EC2 began to terminate it."""
+        there = self.fleet.instances.get(instance)
+        return there.ended_at if there is not None else None

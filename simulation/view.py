@@ -270,3 +270,7 @@ class WorldView(AwsView, HookView, Protocol):
     def running(self, instance: str) -> bool:
         """Return whether EC2 knows the instance and has not begun to terminate it."""
         ...
+
+    def ended_at(self, instance: str) -> float | None:
+        """Return when EC2 began to terminate it; None for one that it has not, or does not know."""
+        ...

@@ -359,6 +359,15 @@ def test_an_open_record_whose_instance_is_gone_is_reported_at_the_end(world, che
     assert rules(checker.at_the_end(world)) == [Rule.GONE]
 
 
+@pytest.mark.parametrize(("seconds", "found"), [(299, []), (300, [Rule.GONE])])
+def test_a_step_notices_within_five_minutes_that_its_instance_is_gone(world, checker, seconds, found):
+    """An upgrade may still run when the world ends, in a group whose messages no policy lets in."""
+    world.records[INSTANCE] = a_record()
+    world.ended.add(INSTANCE)
+    world.ended_times[INSTANCE] = world.now - seconds
+    assert rules(checker.at_the_end(world)) == found
+
+
 def test_a_hook_of_ours_that_waits_needs_an_open_record_at_the_end(world, checker):
     world.waiting |= {(GROUP, "leeward-terminate", INSTANCE), (GROUP, "theirs", INSTANCE)}
     assert checker.after_event(world) == []

@@ -58,6 +58,7 @@ class World:
     crowded: dict = field(default_factory=dict)
     decrements: list = field(default_factory=list)
     ended: set = field(default_factory=set)
+    ended_times: dict = field(default_factory=dict)
     upgrades: dict = field(default_factory=dict)
     upgrading: set = field(default_factory=set)
     disruptions: dict = field(default_factory=dict)
@@ -173,6 +174,9 @@ class World:
 
     def running(self, instance):
         return instance not in self.ended
+
+    def ended_at(self, instance):
+        return self.ended_times.get(instance)
 
     def target(self, instance, at):
         return self.balanced.get(instance)
