@@ -217,7 +217,8 @@ class Shown(ShownAws, ShownHooks):
     @property
     def asked_by_us(self) -> Set[str]:
         """Instances that we asked for and that are still terminating."""
-        return {one for one in self.system.groups.asked_for if self._lifecycle(one).startswith("Terminating")}
+        asked = (self.fleet.instances.get(one) for one in self.system.groups.asked_for)
+        return {one.id for one in asked if one is not None and (one.lifecycle or "").startswith("Terminating")}
 
     def forced(self, instance: str) -> bool:
         """Return whether an upgrade of its group was started with force in the last hours before its record was opened,
@@ -277,10 +278,6 @@ class Shown(ShownAws, ShownHooks):
     def _executions(self, instance: str) -> Iterator[Execution]:
         found = self.system.machine.executions.values()
         return (one for one in found if one.input.get("instance") == instance)
-
-    def _lifecycle(self, instance: str) -> str:
-        there = self.fleet.instances.get(instance)
-        return (there.lifecycle or "") if there is not None else ""
 
     def target(self, instance: str, at: float) -> str | None:
         """Return the target's state by its group."""

@@ -140,8 +140,7 @@ class NodeBridge:
                 _log.warning("instance %s cannot join: %s", instance_id, refusal)
                 return
             if is_ready(present):
-                message = f"Node {name_of(present)} status is now: NodeReady"
-                self.cluster.events.record(present, "NodeReady", message, source="kubelet")
+                self.cluster.events.record_readiness(present)
         boots = instance["tags"].get(BOOTS, "")
         joined = _Joined(
             node=name_of(present), uid=uid_of(present), registered=now, ready=is_ready(present), boots=boots

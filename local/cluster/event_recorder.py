@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .objects import Obj, is_deleting, name_of, namespace_of
+from .objects import Obj, is_deleting, is_ready, name_of, namespace_of
 from .store import Change, ChangeType, Key, key_of
 from .world import World
 
@@ -42,6 +42,11 @@ class EventRecorder:
         if len(self._known) >= _KNOWN:
             self._known.pop(next(iter(self._known)))
         self._known[(uid, reason, message)] = key_of(stored)
+
+    def record_readiness(self, node: Obj) -> None:
+        """Record the Event of a Node's Ready condition: of its kubelet, or of the node controller for a silent one."""
+        reason, source = ("NodeReady", "kubelet") if is_ready(node) else ("NodeNotReady", "node-controller")
+        self.record(node, reason, f"Node {name_of(node)} status is now: {reason}", source=source)
 
     def _count(self, event: Obj) -> None:
         event["count"] = int(event.get("count") or 1) + 1

@@ -1,11 +1,11 @@
 """`leeward completion`: scripts generated from the parsers, tried in the shells that are there."""
 
-import shutil
 import subprocess
 
 import pytest
 
 from leeward.cli.main import COMMANDS
+from tests.tools import need
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -33,8 +33,7 @@ def test_a_script_knows_every_command_action_and_option(script, shell):
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_the_shell_accepts_its_script(script, shell):
-    if shutil.which(shell) is None:
-        pytest.skip(f"no {shell} here")
+    need(shell)
     subprocess.run([shell, "-n", str(script(shell))], check=True)
 
 
@@ -58,8 +57,7 @@ RUN = {"bash": (("bash", "--norc", "-c"), ""), "zsh": (("zsh", "-f", "-c"), ZSH)
 @pytest.mark.parametrize("shell", RUN)
 @pytest.mark.parametrize(("typed", "expected"), TYPED)
 def test_bash_and_zsh_complete(script, shell, typed, expected):
-    if shutil.which(shell) is None:
-        pytest.skip(f"no {shell} here")
+    need(shell)
     words, (command, before) = typed.split(" "), RUN[shell]
     listed = " ".join(f"'{word}'" for word in words)
     asked = f"{before}source {script(shell)}; COMP_WORDS=({listed}); COMP_CWORD={len(words) - 1}; _leeward; "
@@ -75,9 +73,9 @@ def test_bash_and_zsh_complete(script, shell, typed, expected):
     assert all(word.startswith(words[-1]) for word in offered)
 
 
-@pytest.mark.skipif(shutil.which("fish") is None, reason="no fish here")
 @pytest.mark.parametrize(("typed", "expected"), TYPED)
 def test_fish_completes(script, typed, expected):
+    need("fish")
     asked = f"source {script('fish')}; complete -C '{typed}'"
     done = subprocess.run(["fish", "--no-config", "-c", asked], capture_output=True, text=True, check=True)
     assert {line.partition("\t")[0] for line in done.stdout.splitlines()} >= expected

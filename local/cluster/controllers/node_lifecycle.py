@@ -128,8 +128,7 @@ class NodeLifecycle:
         if node is None:
             return False
         ready = is_ready(node)
-        reason, source = ("NodeReady", "kubelet") if ready else ("NodeNotReady", "node-controller")
-        self._events.record(node, reason, f"Node {name} status is now: {reason}", source=source)
+        self._events.record_readiness(node)
         with self._world.because(Cause.NODE_LOSS):
             for pod in self._world.store.pods_on(name):
                 if phase_of(pod) == "Running" and annotations_of(pod).get(NEVER_READY) != "true":

@@ -119,5 +119,10 @@ class Lab:
     def budget(self, name: str = "web") -> Obj:
         return self.cluster.get("poddisruptionbudgets", name)["status"]
 
+    def reported(self, reason: str) -> list[tuple[str, str]]:
+        """Name and source of the Events with that reason."""
+        found = [event for event in self.cluster.list("events") if event["reason"] == reason]
+        return [(one["involvedObject"]["name"], one["source"]["component"]) for one in found]
+
     def facts(self, kind: str) -> list[str]:
         return [fact.about for fact in self.cluster.history.facts() if fact.kind == kind]

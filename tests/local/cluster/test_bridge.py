@@ -56,11 +56,6 @@ class BridgedLab(Lab):
             self.bridge.poll(self.now)
             self.run(0.5)
 
-    def reported(self, reason: str) -> list[tuple[str, str]]:
-        """Name and source of the Events with that reason."""
-        found = [event for event in self.cluster.list("events") if event["reason"] == reason]
-        return [(one["involvedObject"]["name"], one["source"]["component"]) for one in found]
-
     def node(self, name: str = NAME) -> dict | None:
         return self.cluster.store.find("nodes", name)
 

@@ -98,13 +98,5 @@ def test_a_node_that_is_lost_and_comes_back_is_in_the_events(lab):
     lab.run()
     lab.cluster.set_node_ready("n0", "True")
     lab.run()
-    assert [one for one in node_events(lab, "n0") if one[0].startswith("Node")] == [
-        ("NodeNotReady", "node-controller"),
-        ("NodeReady", "kubelet"),
-    ]
-
-
-def node_events(lab, name):
-    """Reason and source of each Event about the node."""
-    about = [event for event in lab.cluster.list("events") if event["involvedObject"]["name"] == name]
-    return sorted((one["reason"], one["source"]["component"]) for one in about)
+    assert lab.reported("NodeNotReady") == [("n0", "node-controller")]
+    assert lab.reported("NodeReady") == [("n0", "kubelet")]

@@ -17,7 +17,7 @@ from leeward.model.times import parse_instant
 from leeward.upgrade.record import UpgradeRecord
 
 EARLIER = timedelta(minutes=10)  # a cause before that is not part of what the chart shows
-LEAD = timedelta(seconds=2)
+LEAD = timedelta(seconds=2)  # before the first moment, so that the state before it is visible
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +114,7 @@ class Facts:
         return max(self.execution.stopped or self.now, self.execution.started)
 
     def start(self, begin: datetime) -> datetime:
-        """Return the chart's start where `begin` is the first moment: the state before it is visible for a while."""
+        """Return the start of the chart, a little before `begin`, its first moment."""
         return begin - max(LEAD, (self.end - begin) / 50)
 
     @property

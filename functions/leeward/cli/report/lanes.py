@@ -107,7 +107,7 @@ def _birth(name: str, facts: Facts) -> datetime | None:
 
 def _ready(name: str, facts: Facts) -> datetime | None:
     """Return when its Node first became Ready, if a source still has it: its kubelet's Event, or its condition, which
-    holds only the last time. An Event of before its launch is of an earlier node of that name.
+    holds only the last time. An Event older than its launch is of an earlier node of that name.
     """
     node = facts.nodes.get(name)
     known = [*facts.joined.get(facts.name_of(name), ()), node.ready if node else None]
