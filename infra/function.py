@@ -18,7 +18,7 @@ from infra.permission import Permission
 from infra.permissions import PERMISSIONS
 from infra.role import RoleShape, granted_role
 from infra.scopes import Scopes
-from infra.service_permissions import EVERY_FUNCTION, IN_A_VPC
+from infra.service_permissions import EVERY_FUNCTION, IN_A_VPC, LEAVES_A_VPC
 from infra.settings import Settings
 from leeward import __version__
 from leeward.model.deployment_names import deployment_id, hook_mark
@@ -133,15 +133,21 @@ def lives_in_vpc(shape: FunctionShape, settings: Settings) -> bool:
     """Return whether the function runs in the clusters' VPC: only callers of Kubernetes do; the others start faster
     outside.
     """
-    return settings.vpc is not None and shape.access is not KubernetesAccess.NONE
+    return settings.vpc is not None and may_be_in_vpc(shape)
+
+
+def may_be_in_vpc(shape: FunctionShape) -> bool:
+    """Return whether the setting `vpc` concerns the function."""
+    return shape.access is not KubernetesAccess.NONE
 
 
 def permissions_of(shape: FunctionShape, settings: Settings) -> tuple[Permission, ...]:
     """Return everything that the function's role allows."""
+    leaves = LEAVES_A_VPC if may_be_in_vpc(shape) else ()
     in_vpc = IN_A_VPC if lives_in_vpc(shape, settings) else ()
     on_key = key_permissions(PERMISSIONS[shape.name]) if settings.kms_key else ()
     elsewhere = (ASSUME_MEMBER,) if settings.members and member_permissions(shape.name) else ()
-    return (*EVERY_FUNCTION, *PERMISSIONS[shape.name], *elsewhere, *in_vpc, *on_key)
+    return (*EVERY_FUNCTION, *PERMISSIONS[shape.name], *elsewhere, *leaves, *in_vpc, *on_key)
 
 
 def _role_name(scope: Construct, shape: FunctionShape, settings: Settings) -> str | None:

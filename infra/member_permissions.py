@@ -34,5 +34,5 @@ def member_permissions(function: str) -> tuple[Permission, ...]:
     return tuple(
         permission
         for permission in PERMISSIONS[function]
-        if permission.on in OF_CLUSTERS and not permission.action.startswith("states:")
+        if permission.on in OF_CLUSTERS and not permission.action.startswith(("dynamodb:", "states:"))
     )

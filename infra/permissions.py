@@ -245,6 +245,12 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
             )
             for action in ("DescribeStream", "GetRecords", "GetShardIterator")
         ),
+        Permission(
+            action="dynamodb:ListStreams",
+            on=Scope.ANYTHING,
+            reason="Lambda's guide asks for it, and lists names only; the action knows no resource",
+            indirect=True,
+        ),
     ),
     "sync": (
         _READ_GROUPS,

@@ -76,8 +76,10 @@ def policy_of(permission: Permission) -> Policy:
 
 
 def granted_role(scope: Construct, shape: RoleShape, scopes: Scopes) -> GrantedRole:
-    """Create the role and its managed policies, which no other role has. AWS's own managed policies would let every
-    function write to every log group.
+    """Create the managed policies, which no other role has, and then the role with them: AWS checks rights of the role
+    while it makes a function, an event source or a state machine, so these wait for the role, and the role for its
+    policies; a deletion runs the other way. AWS's own managed policies would let every function write to every log
+    group.
     """
     by_policy = {policy: tuple(each for each in shape.permissions if policy_of(each) is policy) for policy in Policy}
 
@@ -85,6 +87,16 @@ def granted_role(scope: Construct, shape: RoleShape, scopes: Scopes) -> GrantedR
         statements = scopes.statements(by_policy[policy], function=shape.function)
         return iam.PolicyDocument(statements=statements, minimize=False)
 
+    managed = {
+        policy: iam.ManagedPolicy(
+            scope,
+            policy.name.capitalize(),
+            description=f"{shape.owner}: {policy.value}",
+            document=document(policy),
+        )
+        for policy in Policy
+        if policy is not Policy.INLINE and not document(policy).is_empty
+    }
     role = iam.Role(
         scope,
         shape.id,
@@ -92,16 +104,8 @@ def granted_role(scope: Construct, shape: RoleShape, scopes: Scopes) -> GrantedR
         assumed_by=shape.trusts,
         description=f"{shape.owner}: exactly what {shape.listed} lists",
         inline_policies={"leeward": document(Policy.INLINE)},
+        managed_policies=list(managed.values()),
     )
-    parts = [PolicyPart(role, by_policy[Policy.INLINE])]
-    for policy in Policy:
-        if policy is not Policy.INLINE and not document(policy).is_empty:
-            managed = iam.ManagedPolicy(
-                scope,
-                policy.name.capitalize(),
-                description=f"{shape.owner}: {policy.value}",
-                document=document(policy),
-                roles=[role],
-            )
-            parts.append(PolicyPart(managed, by_policy[policy]))
-    return GrantedRole(role=role, parts=tuple(parts))
+    owners: dict[Policy, Construct] = {Policy.INLINE: role, **managed}
+    parts = tuple(PolicyPart(owner, by_policy[policy]) for policy, owner in owners.items())
+    return GrantedRole(role=role, parts=parts)

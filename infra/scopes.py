@@ -129,6 +129,10 @@ class Scopes:
         """Return the ARN of one of our state machines, `name` one of `names.MACHINES`."""
         return self._arn("states", f"stateMachine:{self.names.machine(name)}")
 
+    def machines(self) -> str:
+        """Return a pattern of the ARNs of our state machines."""
+        return self._arn("states", f"stateMachine:{self.names.prefix}-*")
+
     def _executions(self, machine: str) -> str:
         return self._arn("states", f"execution:{self.names.machine(machine)}:*")
 

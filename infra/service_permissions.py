@@ -17,22 +17,28 @@ EVERY_FUNCTION = tuple(
 )
 """What each function's role holds beside its own line of the table."""
 
-IN_A_VPC = tuple(
-    Permission(
-        action=f"ec2:{action}",
-        on=Scope.LAMBDA_ITSELF,
-        reason="Lambda makes and removes the function's network interfaces, whose ids it alone chooses",
-        indirect=True,
+
+def _interfaces(*actions: str) -> tuple[Permission, ...]:
+    return tuple(
+        Permission(
+            action=f"ec2:{action}",
+            on=Scope.LAMBDA_ITSELF,
+            reason="Lambda makes and removes the function's network interfaces, whose ids it alone chooses",
+            indirect=True,
+        )
+        for action in actions
     )
-    for action in (
-        "CreateNetworkInterface",
-        "DescribeNetworkInterfaces",
-        "DescribeSubnets",
-        "DeleteNetworkInterface",
-        "AssignPrivateIpAddresses",
-        "UnassignPrivateIpAddresses",
-    )
+
+
+LEAVES_A_VPC = _interfaces("DeleteNetworkInterface", "DescribeNetworkInterfaces")
+"""What each function that may be in a VPC holds always: when the setting `vpc` is taken away, CloudFormation changes
+the role before the function, and Lambda removes the network interfaces minutes later. Without these rights they would
+stay, and keep the subnets and security groups from being deleted."""
+
+IN_A_VPC = _interfaces(
+    "CreateNetworkInterface", "DescribeSubnets", "AssignPrivateIpAddresses", "UnassignPrivateIpAddresses"
 )
+"""What such a function holds besides where the setting is made."""
 
 _TRACES_AND_LOGS = (
     *(

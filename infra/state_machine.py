@@ -112,8 +112,10 @@ def _watch(state_machine: stepfunctions.StateMachine, shape: MachineShape, alarm
 
 
 def _role(scope: Construct, shape: MachineShape, scopes: Scopes) -> GrantedRole:
-    """Return a role that only executions of this state machine may assume."""
-    own = {"ArnEquals": {"aws:SourceArn": scopes.machine(shape.name)}}
+    """Return a role that only Step Functions may assume, for the state machines of this deployment. Not for this one
+    alone: it is unknown which ARN Step Functions sends when it checks the log group while it makes the machine.
+    """
+    own = {"ArnLike": {"aws:SourceArn": scopes.machines()}}
     on_key = key_permissions(shape.permissions, environment=False) if scopes.settings.kms_key else ()
     return granted_role(
         scope,

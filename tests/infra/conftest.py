@@ -35,12 +35,17 @@ EVERYTHING = {
 }
 
 
-def synthesize(outdir, **changes):
-    """The template of this tree with `changes` to cdk.json's context."""
+def assemble(outdir, **changes):
+    """Synthesize this tree with `changes` to cdk.json's context into a folder."""
     from infra.program import build_app
 
     context = json.loads((ROOT / "cdk.json").read_text())["context"]
     build_app(ROOT, {}, context={**context, **changes}, outdir=str(outdir)).synth()
+
+
+def synthesize(outdir, **changes):
+    """The template of this tree with `changes` to cdk.json's context."""
+    assemble(outdir, **changes)
     return Template(raw=json.loads((outdir / "Leeward.template.json").read_text()), assembly=outdir)
 
 

@@ -99,15 +99,14 @@ class Template:
 
     def policies(self) -> dict[str, list[Mapping[str, Any]]]:
         """Logical id of a role -> its policy documents: the inline one first, then those of managed policies."""
-        found = {
-            name: [policy["PolicyDocument"] for policy in properties.get("Policies", ())]
+        managed = self.resources("AWS::IAM::ManagedPolicy")
+        return {
+            name: [
+                *(policy["PolicyDocument"] for policy in properties.get("Policies", ())),
+                *(document_of(managed[policy]) for policy in properties.get("ManagedPolicyArns", ())),
+            ]
             for name, properties in self.resources("AWS::IAM::Role").items()
         }
-        by_name = {self._name(id_): id_ for id_ in found}
-        for properties in self.resources("AWS::IAM::ManagedPolicy").values():
-            for role in properties["Roles"]:
-                found[by_name[role]].append(properties["PolicyDocument"])
-        return found
 
     def named_roles(self, prefix: str) -> dict[str, dict[str, Any]]:
         """Rest of a role's name after the prefix -> properties."""
@@ -137,6 +136,13 @@ class Template:
         bus = self.filled(self.raw["Resources"][name]["Properties"].get("EventBusName", ""))  # of a rule
         own = f"{bus}/{self._name(name)}" if bus else self._name(name)
         return "arn:aws:" + shape.format(r=REGION, a=ACCOUNT, n=own)
+
+
+def document_of(policy: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The policy document of a managed policy, which the packaged template has as a text."""
+    document = policy["PolicyDocument"]
+    found: Mapping[str, Any] = json.loads(document) if isinstance(document, str) else document
+    return found
 
 
 def statements_of(document: Mapping[str, Any]) -> Iterator[Statement]:

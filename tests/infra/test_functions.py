@@ -120,10 +120,15 @@ def test_a_log_group_of_its_own_is_kept_for_thirty_days(template):
         assert template.named(FUNCTION)[name]["LoggingConfig"] == {"LogGroup": f"/aws/lambda/{name}"}
 
 
-def test_no_two_functions_share_a_role_and_no_role_has_a_managed_policy(everything):
+def test_no_two_functions_share_a_role_or_a_policy_and_none_has_one_of_awss_own(everything):
     roles = [function["Role"] for function in everything.named(FUNCTION).values()]
     assert len(set(roles)) == len(roles)
-    assert not [role for role in everything.resources("AWS::IAM::Role").values() if role.get("ManagedPolicyArns")]
+    attached = [
+        policy
+        for role in everything.resources("AWS::IAM::Role").values()
+        for policy in role.get("ManagedPolicyArns", ())
+    ]
+    assert sorted(attached) == sorted(everything.resources("AWS::IAM::ManagedPolicy"))
     assert not everything.resources("AWS::IAM::Policy")
 
 

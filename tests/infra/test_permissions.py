@@ -6,7 +6,14 @@ from infra.customer_key import key_permissions
 from infra.member_permissions import ASSUME_MEMBER
 from infra.permission import Key, Scope
 from infra.permissions import PERMISSIONS
-from infra.service_permissions import DISRUPTION_MACHINE, EVERY_FUNCTION, IN_A_VPC, STATE_MACHINE, UPGRADE_MACHINE
+from infra.service_permissions import (
+    DISRUPTION_MACHINE,
+    EVERY_FUNCTION,
+    IN_A_VPC,
+    LEAVES_A_VPC,
+    STATE_MACHINE,
+    UPGRADE_MACHINE,
+)
 from tests.infra.conftest import LONG_NAME, NODES
 
 MACHINES = {
@@ -17,7 +24,8 @@ MACHINES = {
 }
 KEY = {f"{name} with a key": key_permissions(table) for name, table in PERMISSIONS.items()}
 ELSEWHERE = {"clusters elsewhere": (ASSUME_MEMBER,)}
-TABLES = {**PERMISSIONS, **KEY, **ELSEWHERE, "every function": EVERY_FUNCTION, "in a vpc": IN_A_VPC, **MACHINES}
+OF_LAMBDA = {"every function": EVERY_FUNCTION, "leaving a vpc": LEAVES_A_VPC, "in a vpc": IN_A_VPC}
+TABLES = {**PERMISSIONS, **KEY, **ELSEWHERE, **OF_LAMBDA, **MACHINES}
 ALL = [pytest.param(p, id=f"{who}: {p.action}") for who, table in TABLES.items() for p in table]
 WIDE = {
     Scope.ANYTHING,
@@ -75,7 +83,8 @@ def test_the_roles_allow_what_the_tables_say_and_nothing_else(everything):
     functions = everything.named("AWS::Lambda::Function")
     for name, table in PERMISSIONS.items():
         function = functions[f"leeward-{name}"]
-        expected = {p.action for p in (*table, *EVERY_FUNCTION, *(IN_A_VPC if "VpcConfig" in function else ()))}
+        in_vpc = (*LEAVES_A_VPC, *IN_A_VPC) if "VpcConfig" in function else ()
+        expected = {permission.action for permission in (*table, *EVERY_FUNCTION, *in_vpc)}
         allowed = [action for statement in everything.statements(function["Role"]) for action in statement.actions]
         assert set(allowed) == expected
     for machine in everything.resources("AWS::StepFunctions::StateMachine").values():

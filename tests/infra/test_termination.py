@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.infra.conftest import ROOT
-from tests.infra.template import substituted_definition
+from tests.infra.iam_evaluator import Request, allows
+from tests.infra.template import Statement, substituted_definition
 
 MACHINE = "AWS::StepFunctions::StateMachine"
 TERMINATION, UPGRADE = "leeward-node-termination", "leeward-node-group-upgrade"
@@ -71,12 +72,23 @@ def test_it_is_a_standard_machine_that_traces_everything_and_logs_what_fails(tem
 
 
 @each_machine
-def test_only_its_own_executions_wear_its_role(template, name):
+def test_only_state_machines_of_the_deployment_wear_its_role(template, name):
     prefix = {UPGRADE: "Upgrade", MANAGED: "UpgradeManaged", DISRUPTION: "Disruption"}.get(name, "Termination")
     (role,) = [r for n, r in template.resources("AWS::IAM::Role").items() if n.startswith(f"{prefix}StateMachine")]
-    (statement,) = role["AssumeRolePolicyDocument"]["Statement"]
-    own = f"arn:aws:states:us-east-1:111122223333:stateMachine:{name}"
-    assert statement["Condition"] == {"ArnEquals": {"aws:SourceArn": own}}
+    (trust,) = role["AssumeRolePolicyDocument"]["Statement"]
+    assert trust["Principal"] == {"Service": "states.amazonaws.com"}
+    statement = Statement(effect="Allow", actions=(trust["Action"],), resources=("*",), conditions=trust["Condition"])
+
+    def wears(region="us-east-1", account="111122223333", machine=name):
+        arn = f"arn:aws:states:{region}:{account}:stateMachine:{machine}"
+        return allows([statement], Request(action="sts:AssumeRole", context={"aws:SourceArn": arn}))
+
+    assert wears()
+    assert not wears(machine="billing")
+    assert not wears(machine="trial-leeward-node-termination"), "of a deployment beside it"
+    assert not wears(account="444455556666")
+    assert not wears(region="eu-west-1")
+    assert not allows([statement], Request(action="sts:AssumeRole")), "a call that names no state machine"
 
 
 @each_machine

@@ -7,7 +7,7 @@ import pytest
 
 from tests.infra.cloudformation import resolved
 from tests.infra.package.replacements import fixed_names, replaced, schema
-from tests.infra.package.test_template import NEEDED
+from tests.infra.package.settings import NEEDED
 from tests.infra.template import Template
 from tests.local.package.keep import TEMPLATE
 
