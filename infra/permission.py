@@ -60,11 +60,10 @@ class Scope(StrEnum):
     ACT_ROLES = "act-roles"  # leeward-REGION-CLUSTER-act
     MEMBER_ROLES = "member-roles"  # the function's own role in each other account and Region
     NODE_ROLES = "node-roles"  # what instances run as, passed to EC2 only
-    LAUNCHED = "launched"  # what a launch template names or makes: nothing that the caller puts in its place
-    FLEET_LAUNCHED = "fleet-launched"  # the same, of the types that CreateFleet knows
-    LAUNCH_SUBNETS = "launch-subnets"  # which Auto Scaling puts into a launch from a launch template
-    LAUNCH_INTERFACES = "launch-interfaces"  # made in that subnet
-    FLEETS = "fleets"  # of CreateFleet
+    FLEET_LAUNCHED = "fleet-launched"  # what CreateFleet makes or uses, besides the launch template
+    LAUNCHED = "launched"  # instances made from a launch template, or by a service in the caller's name
+    NAMED = "named"  # what a launch template names: nothing that the caller puts in its place
+    LAUNCHED_WITH = "launched-with"  # what the launch of such an instance makes or uses besides
     LAUNCH_TAGS = "launch-tags"  # anything, but only while it is being launched
     CUSTOMER_KEY = "customer-key"  # the setting kmsKey, only through DynamoDB, Lambda and SQS
     LAMBDA_ITSELF = "lambda-itself"  # anything, but only when Lambda calls to run the function, never its code

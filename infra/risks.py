@@ -7,7 +7,7 @@ permission's reason names what limits it (a tag, a condition); the worst case is
 from collections.abc import Mapping
 
 _GROUPS = "of the configured clusters"
-_OF_TEMPLATES = "from templates of the configured clusters: cost, and user data of its own choice with a node role"
+_OF_TEMPLATES = "from templates of the configured clusters: cost, and user data or image of its choice with a node role"
 _NO_CODE = "no code of ours runs with this role, Step Functions alone does"
 _VPC = "can do nothing with it: the condition denies it to the function's own code"
 

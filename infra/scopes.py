@@ -17,6 +17,7 @@ from infra.settings import Settings
 
 _Condition = Mapping[str, Mapping[str, Any]]
 
+_BY_A_SERVICE: _Condition = {"Bool": {"aws:ViaAWSService": "true"}}  # with the caller's rights, never its own code
 
 # Held to the configured clusters by the resource's tag
 TAGGED = (Scope.CLUSTER_GROUPS, Scope.CLUSTER_INSTANCES, Scope.CLUSTER_TEMPLATES)
@@ -85,14 +86,7 @@ class Scopes:
             Scope.DISRUPTION_EXECUTIONS: [self._executions(naming.DISRUPTION)],
             Scope.DISRUPTION_FUNCTION: [self._arn("lambda", f"function:{self.names.function('disrupt')}")],
             Scope.CLUSTER_TEMPLATES: [self._arn("ec2", "launch-template/*")],
-            Scope.LAUNCHED: [
-                *self._launched(),
-                *(self._arn("ec2", f"{kind}/*") for kind in ("key-pair", "security-group")),
-            ],
-            Scope.FLEET_LAUNCHED: self._launched(),
-            Scope.LAUNCH_SUBNETS: [self._arn("ec2", "subnet/*")],
-            Scope.LAUNCH_INTERFACES: [self._arn("ec2", "network-interface/*")],
-            Scope.FLEETS: [self._arn("ec2", "fleet/*")],
+            **self._launches(),
             Scope.IMAGES: [
                 self._public_parameter("aws/service/*"),
                 *(self._arn("ssm", f"parameter{name}") for name in self.settings.image_parameters),
@@ -153,10 +147,19 @@ class Scopes:
             )
         return self._made[key]
 
-    def _launched(self) -> list[str]:
-        """Return what a launch template names or makes, of the types that both CreateFleet and RunInstances know."""
-        image = self._arn("ec2", "image/*", account="")
-        return [image, *(self._arn("ec2", f"{kind}/*") for kind in ("instance", "placement-group", "volume"))]
+    def _launches(self) -> dict[Scope, list[str]]:
+        """Return what launches make and use, besides the launch template, by scope."""
+        image, snapshot = self._arn("ec2", "image/*", account=""), self._arn("ec2", "snapshot/*", account="")
+        instance, fleet = self._arn("ec2", "instance/*"), self._arn("ec2", "fleet/*")
+        named = [self._arn("ec2", f"{kind}/*") for kind in ("key-pair", "security-group")]
+        kinds = ("network-interface", "placement-group", "spot-instances-request", "subnet", "volume")
+        beside = [self._arn("ec2", f"{kind}/*") for kind in kinds]
+        return {
+            Scope.FLEET_LAUNCHED: [image, fleet, instance, self._arn("ec2", "security-group/*"), *beside],
+            Scope.LAUNCHED: [instance],
+            Scope.NAMED: [image, snapshot, *named],
+            Scope.LAUNCHED_WITH: [self._arn("ec2", "capacity-reservation/*"), *beside],
+        }
 
     def _services(self, *names: str) -> list[str]:
         """Return the names of services of this Region, as kms:ViaService has them."""
@@ -172,8 +175,11 @@ class Scopes:
             return self._cluster_tags()
         if scope is Scope.SHIFTED_CLUSTERS and not self.settings.at_home:
             return []
+        if scope is Scope.LAUNCHED:
+            return [{"ArnLike": {"ec2:LaunchTemplate": self._arn("ec2", "launch-template/*")}}, _BY_A_SERVICE]
+        if scope is Scope.NAMED:
+            return [{"Bool": {"ec2:IsLaunchTemplateResource": "true"}}, _BY_A_SERVICE]
         ec2 = ["ec2.amazonaws.com", "ec2.amazonaws.com.cn"]
-        from_template = {"ArnLike": {"ec2:LaunchTemplate": self._arn("ec2", "launch-template/*")}}
         own = self._arn("lambda", f"function:{self.names.function(function)}")
         held: Mapping[Scope, _Condition] = {
             Scope.NODE_ROLES: {"StringEquals": {"iam:PassedToService": ec2}},
@@ -181,10 +187,6 @@ class Scopes:
             Scope.SHIFTED_CLUSTERS: {
                 "StringEquals": {"arc-zonal-shift:ResourceIdentifier": self.resources(Scope.CLUSTERS)}
             },
-            Scope.LAUNCHED: from_template | {"Bool": {"ec2:IsLaunchTemplateResource": "true"}},
-            Scope.FLEET_LAUNCHED: from_template | {"Bool": {"ec2:IsLaunchTemplateResource": "true"}},
-            Scope.LAUNCH_SUBNETS: from_template,
-            Scope.LAUNCH_INTERFACES: from_template,
             Scope.LAUNCH_TAGS: {"StringEquals": {"ec2:CreateAction": ["CreateFleet", "RunInstances"]}},
             Scope.CUSTOMER_KEY: {"StringEquals": {"kms:ViaService": self._services("dynamodb", "lambda", "sqs")}},
             Scope.LAMBDA_ITSELF: {"ArnNotEquals": {"lambda:SourceFunctionArn": own}},

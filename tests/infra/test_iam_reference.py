@@ -26,8 +26,16 @@ ALTERNATIVES = {
     ("states:ListExecutions", "maprun"),
 }
 GLOBAL_CONDITIONS = {
-    "lambda:SourceFunctionArn"
-}  # of the request, with calls that a function's role makes: Lambda guide
+    "lambda:SourceFunctionArn": "of the request, with calls that a function's role makes: Lambda guide",
+    "aws:ViaAWSService": "of the request, where a service makes it with the caller's rights: IAM guide",
+}
+OF_LAUNCHES = {
+    ("ec2:CreateFleet", "security-group"): "AWS's managed policies for callers of LaunchInstances allow it",
+    ("ec2:CreateFleet", "network-interface"): "AWS's managed policies for callers of LaunchInstances allow it",
+    ("ec2:CreateFleet", "spot-instances-request"): "published policies of launchers of spot instances allow it",
+    ("ec2:RunInstances", "spot-instances-request"): "EC2 asks for it where a template tags the requests of its spots",
+}
+"""Resource types that the reference does not list for an action, and where they were seen."""
 
 
 @dataclass(frozen=True)
@@ -50,13 +58,12 @@ class Allowed:
     def arn_of(self, resource_type):
         return get_service_prefix_data(self.action.split(":")[0])["resources"][resource_type]["arn"]
 
-    def condition_keys(self) -> Iterator[str]:
-        """Keys that AWS evaluates for the action: of its own, of its resource types, of the request."""
-        for known in self.reference["resource_types"].values():
-            yield from known["condition_keys"]
-        resources = get_service_prefix_data(self.action.split(":")[0])["resources"]
-        for name in self.resource_types:
-            yield from resources[name]["condition_keys"]
+    def condition_keys(self, resource: str) -> Iterator[str]:
+        """Keys that AWS lists for the action itself, on this resource or on any. Those of the resource's type alone are
+        of other actions: a key that is absent in a request makes a condition false."""
+        for name, known in self.reference["resource_types"].items():
+            if not name or _covers(resource, self.arn_of(name)):
+                yield from known["condition_keys"]
 
     def __str__(self):
         return f"{self.role}: {self.action} on {', '.join(self.statement.resources)}"
@@ -132,17 +139,26 @@ def test_every_named_resource_is_of_a_type_that_the_action_knows(allowed):
         for each in allowed
         for resource in each.statement.resources
         if resource != "*" and not any(_covers(resource, each.arn_of(name)) for name in each.resource_types)
+        if (each.action, _kind(resource)) not in OF_LAUNCHES
     ]
     assert not foreign
 
 
+def test_the_exceptions_are_of_types_that_the_reference_does_not_list_and_that_a_role_has(allowed):
+    """Run on the roles alone: `test_permission_files` does not import it."""
+    in_use = {(each.action, _kind(resource)) for each in allowed for resource in each.statement.resources}
+    listed = {(each.action, name) for each in allowed for name in each.resource_types}
+    assert set(OF_LAUNCHES) <= in_use - listed
+
+
 def test_every_condition_is_one_that_aws_evaluates_for_the_action(allowed):
     unknown = [
-        f"{each}: {key}"
+        f"{each.role}: {each.action} on {resource}: {key}"
         for each in allowed
+        for resource in each.statement.resources
         for keys in each.statement.conditions.values()
         for key in keys
-        if key not in GLOBAL_CONDITIONS and not any(_same_key(key, known) for known in each.condition_keys())
+        if key not in GLOBAL_CONDITIONS and not any(_same_key(key, known) for known in each.condition_keys(resource))
     ]
     assert not unknown
 
@@ -167,6 +183,11 @@ def _size(document):
     """Characters of a document in the partition and Region with the longest names; white space does not count."""
     text = json.dumps(document, separators=(",", ":"))
     return len(text.replace(":aws:", ":aws-us-gov:").replace("us-east-1", "ap-southeast-3"))
+
+
+def _kind(resource):
+    """`instance` of an ARN that ends with `:instance/*`."""
+    return resource.rpartition(":")[2].partition("/")[0]
 
 
 def _covers(resource, arn):
