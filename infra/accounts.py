@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 LONGEST_STEM = 45  # characters: IAM takes 64 for a role's name, which ends in the name of the function
 ROLE_STEM = re.compile(rf"arn:aws[a-z-]*:iam::\d{{12}}:role/[\w+=,.@-]{{1,{LONGEST_STEM}}}")
-TOPIC = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:.+")
+TOPIC = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}(\.fifo)?")
 EXTERNAL_ID = re.compile(r"[\w+=,.@:/-]{8,64}")  # STS takes 2 to 1,224; short ones are guessed, long ones fill Lambda's
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from leeward.errors import InvalidInputError
+from leeward.policy.references import EXPECTED, OPENING
 
 _SHOWN = 60  # characters of a value that a message repeats
 
@@ -99,4 +100,6 @@ class Reader:
     def _text(self, key: str, found: object, pattern: re.Pattern[str] | None, expected: str) -> str:
         if not isinstance(found, str) or (pattern and not pattern.fullmatch(found)):
             self.refuse(key, found, expected)
+        if OPENING in found:
+            self.refuse(key, found, EXPECTED)
         return found

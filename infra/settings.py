@@ -33,7 +33,6 @@ _SUBNET = re.compile(r"subnet-([0-9a-f]{8}|[0-9a-f]{17})")
 _SECURITY_GROUP = re.compile(r"sg-([0-9a-f]{8}|[0-9a-f]{17})")
 _ROLE = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]+")  # one role, no pattern
 _LIST_NODE_ROLES = "aws eks describe-nodegroup --query nodegroup.nodeRole, or the role of a group's instance profile"
-_WEBHOOK = re.compile(r"https://|http://(127\.0\.0\.1|localhost)[:/]")  # the latter only a local EventBridge reaches
 _KEY = re.compile(r"arn:aws[a-z-]*:kms:([a-z0-9-]+):\d{12}:key/(mrk-[0-9a-f]{32}|[0-9a-f-]{36})")
 _PARAMETER = re.compile(r"/[\w./-]+\*?")
 RUNBOOKS = "docs/runbooks.md"  # of this project; an operator's own copy is set with `runbooks`
@@ -235,7 +234,7 @@ def _cluster(reader: Reader, folder: Path) -> Cluster:
     region = reader.text("region", _REGION, "a region such as eu-west-1")
     role_arn, external_id = role_of(reader, account, region)
     name = reader.needed_text("name", _CLUSTER, "an EKS cluster's name")
-    cluster = Cluster(
+    return Cluster(
         name=name,
         documents=_documents(reader, name, folder),
         account=account,
@@ -246,9 +245,6 @@ def _cluster(reader: Reader, folder: Path) -> Cluster:
         external_id=external_id,
         alarm_topic=topic_of(reader, account, region),
     )
-    if cluster.webhook and not _WEBHOOK.match(cluster.webhook.url):
-        reader.refuse("policies", f"webhook {cluster.webhook.url}", "https://: EventBridge calls no other webhook")
-    return cluster
 
 
 def _vpc(reader: Reader) -> Vpc:

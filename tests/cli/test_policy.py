@@ -20,6 +20,7 @@ spec:
   repair: {}
 """
 SETTINGS = "apiVersion: leeward.dev/v1\nkind: ClusterSettings\nmetadata: {name: blue}\nspec: {drift: false}\n"
+REFERENCE = "{{resolve:ssm:/prod/password}}"
 
 
 @pytest.fixture
@@ -71,6 +72,19 @@ def test_every_mistake_of_all_files_is_one_line_at_once(leeward, file, tmp_path)
 def test_a_paused_key_is_unknown(leeward, file):
     result = leeward("policy", "validate", file(SETTINGS.replace("drift: false", "paused: true")))
     assert (result.code, "spec.paused: found an unknown key" in result.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (SETTINGS.replace("drift: false", "webhook: {url: 'http://hooks.example.com/T1'}"), "spec.webhook.url"),
+        (SETTINGS.replace("drift: false", f"webhook: {{url: 'https://x.example/{REFERENCE}'}}"), "spec.webhook.url"),
+        (POLICY.replace("web-*", REFERENCE), "spec.selector.groups[0]"),
+    ],
+)
+def test_a_text_that_the_deployment_refuses_or_resolves_is_refused_here(leeward, file, text, place):
+    result = leeward("policy", "validate", file(text))
+    assert (result.code, f"{place}: found " in result.err, len(result.err.splitlines())) == (2, True, 1)
 
 
 def test_settings_of_another_cluster_are_refused_where_the_cluster_is_named(leeward, file):

@@ -43,10 +43,10 @@ def assemble(outdir, **changes):
     build_app(ROOT, {}, context={**context, **changes}, outdir=str(outdir)).synth()
 
 
-def synthesize(outdir, **changes):
-    """The template of this tree with `changes` to cdk.json's context."""
+def synthesize(outdir, stack="Leeward", **changes):
+    """The template of this tree with `changes` to cdk.json's context; `stack`: the name of the deployment's stack."""
     assemble(outdir, **changes)
-    return Template(raw=json.loads((outdir / "Leeward.template.json").read_text()), assembly=outdir)
+    return Template(raw=json.loads((outdir / f"{stack}.template.json").read_text()), assembly=outdir)
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ from leeward.policy import repair_section, sections
 from leeward.policy.disruption_section import disruption, windows
 from leeward.policy.document import ClusterPolicies, ClusterSettings, NodePolicy
 from leeward.policy.fields import Problems, Section, shown
+from leeward.policy.references import refuse_references
 from leeward.policy.webhook_section import webhook
 
 API_VERSION = "leeward.dev/v1"
@@ -33,6 +34,7 @@ def parse_documents(documents: Sequence[tuple[str, Any]], *, cluster: str) -> Cl
     for source, raw in documents:
         problems = Problems(source=source)
         document = _document(raw, problems)
+        refuse_references(raw, problems)
         lines += problems.lines
         if document is not None:
             parsed.append((source, document))

@@ -1,6 +1,7 @@
 """Keys of `spec.webhook`: the address that EventBridge calls, and the secret by which the receiver knows the caller.
 
-Policies are plain parameters and parts of the deployment's template, so a URL that holds a secret is refused.
+Policies are plain parameters and parts of the deployment's template, so a URL that holds a secret is refused. A URL
+that EventBridge does not call is refused here, so that `leeward policy validate` and the deployment agree.
 """
 
 import re
@@ -10,7 +11,10 @@ from urllib.parse import parse_qsl, urlsplit
 from leeward.policy.document import Webhook, WebhookFormat
 from leeward.policy.fields import Section, is_text
 
-_URL = re.compile(r"https?://[^\s/]\S*")
+_CHARACTERS = r"[A-Za-z0-9%_.!~*';/?:@&=+$,()-]"  # of an API destination's InvocationEndpoint
+_LOCAL = r"http://(?:127\.0\.0\.1|localhost)[:/]"  # only a local EventBridge reaches it
+_URL = re.compile(rf"(?=.{{1,2048}}$)(?:https://(?!/){_CHARACTERS}|{_LOCAL}){_CHARACTERS}*")
+_URL_EXPECTED = "a URL that EventBridge calls: https://, at most 2,048 of the characters that a URL has unescaped"
 _SECRET = re.compile(r"arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[A-Za-z0-9/_+=.@-]+")
 _VERSION = re.compile(r"[A-Za-z0-9-]{32,64}")
 _HEADER = re.compile(r"(?!(?i:leeward-event)$)[A-Za-z][A-Za-z0-9-]{0,99}")
@@ -26,9 +30,9 @@ def webhook(spec: Section) -> Webhook | None:
         return None
     default = Webhook(url="")
     with spec.section("webhook") as section:
-        url = section.read("url", "", _url, "a URL that starts with https:// or http://")
+        url = section.read("url", "", _url, _URL_EXPECTED)
         if not section.has("url"):
-            section.refuse("url", "a URL that starts with https:// or http://")
+            section.refuse("url", _URL_EXPECTED)
         elif secret := url and _secret_in(url):
             section.refuse("url", _FIX, secret)
         wanted = WebhookFormat(section.word("format", default.format, [one.value for one in WebhookFormat]))

@@ -28,12 +28,19 @@ from leeward.policy.document import (
     WebhookFormat,
     Window,
 )
+from leeward.policy.references import OPENING
 from leeward.policy.repair import NO_REPAIR, RepairAction, RepairCondition, RepairPolicy
 from leeward.policy.sections import CNI_VARIABLES
 
-texts = st.text(min_size=1, max_size=8)
+
+def free_text(min_size=0, max_size=5):
+    """Text without the opening of a reference, which every document refuses."""
+    return st.text(min_size=min_size, max_size=max_size).filter(lambda text: OPENING not in text)
+
+
+texts = free_text(1, 8)
 lists = st.lists(texts, max_size=3, unique=True).map(tuple)
-maps = st.dictionaries(texts, st.text(max_size=5), max_size=3)
+maps = st.dictionaries(texts, free_text(), max_size=3)
 names = st.from_regex(r"[a-z0-9]([a-z0-9.-]{0,10}[a-z0-9])?", fullmatch=True)
 
 
@@ -54,7 +61,7 @@ taints = st.lists(
         DesiredTaint,
         key=texts,
         effect=st.sampled_from(["NoSchedule", "PreferNoSchedule", "NoExecute"]),
-        value=st.text(max_size=4),
+        value=free_text(0, 4),
     ),
     max_size=3,
     unique_by=lambda taint: (taint.key, taint.effect),
@@ -103,11 +110,11 @@ def updates(draw):
 conditions = st.lists(
     st.builds(
         RepairCondition,
-        type=st.text(min_size=1, max_size=4).filter(lambda name: name != "Ready"),
+        type=free_text(1, 4).filter(lambda name: name != "Ready"),
         status=st.sampled_from(["True", "False", "Unknown"]),
         after=durations(),
         action=st.sampled_from(list(RepairAction)),
-        reason=st.text(max_size=4),
+        reason=free_text(0, 4),
     ),
     max_size=3,
     unique_by=lambda condition: (condition.type, condition.status, condition.reason),
@@ -184,7 +191,7 @@ def node_policies():
         disruption=disruptions,
         finalizer=st.booleans(),
         repair=repairs(),
-        cni=st.dictionaries(st.sampled_from(CNI_VARIABLES), st.text(max_size=4), max_size=3),
+        cni=st.dictionaries(st.sampled_from(CNI_VARIABLES), free_text(0, 4), max_size=3),
         template=st.builds(TemplatePolicy, precedence=st.sampled_from(["asg-tags", "eks-api"]), ttl=durations()),
     )
 

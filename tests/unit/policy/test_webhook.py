@@ -51,10 +51,21 @@ def test_a_query_without_a_secret_is_taken(query):
     assert parse(some_settings(webhook={"url": URL + query})).settings.webhook == Webhook(url=URL + query)
 
 
+@pytest.mark.parametrize("url", ["http://127.0.0.1:8080/T1", "http://localhost/", "https://hooks.example.com"])
+def test_https_is_taken_and_http_of_this_machine_alone(url):
+    assert parse(some_settings(webhook={"url": url})).settings.webhook == Webhook(url=url)
+
+
 @pytest.mark.parametrize(
     ("webhook", "key"),
     [
         ({}, "url"),
+        ({"url": "http://hooks.example.com/T1"}, "url"),
+        ({"url": "http://localhost.example.com/"}, "url"),
+        ({"url": "https:///T1"}, "url"),
+        ({"url": f"{URL}/{{{{resolve:ssm:/x}}}}"}, "url"),
+        ({"url": f"{URL}#part"}, "url"),
+        ({"url": f"{URL}/{'a' * 2048}"}, "url"),
         ({"url": URL, "secretArn": "hook"}, "secretArn"),
         ({"url": URL, "secretArn": SECRET, "secretVersion": "AWSCURRENT"}, "secretVersion"),
         ({"url": URL, "secretArn": SECRET, "header": "Leeward-Event"}, "header"),
