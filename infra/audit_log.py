@@ -26,5 +26,5 @@ def hear_deletions(scope: Construct, cluster: Cluster, function: LeewardFunction
         log_group=group,
         destination=destinations.LambdaDestination(function.function),
         filter_pattern=logs.FilterPattern.literal(DELETED),
-        filter_name="leeward-deleted-nodes",
+        filter_name=function.names.subscription_filter,
     )

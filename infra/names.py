@@ -77,6 +77,11 @@ class Names:
         """The event bus to which other accounts and Regions forward their events."""
         return f"{self.prefix}-members"
 
+    @property
+    def webhook_bus(self) -> str:
+        """The event bus that the webhooks' rules read."""
+        return f"{self.prefix}-notifications"
+
     def member_stack(self, account: str, region: str) -> str:
         """Return the name of the CloudFormation stack of another account or Region."""
         return f"{self.stack}-member-{account}-{region}"
@@ -118,6 +123,11 @@ class Names:
     def rule(self, name: str) -> str:
         """Return the name of an EventBridge rule."""
         return f"{self.prefix}-{name}"
+
+    @property
+    def subscription_filter(self) -> str:
+        """The filter of a cluster's audit log: the log group is the cluster's, and deployments share it."""
+        return f"{self.prefix}-deleted-nodes"
 
     def alarm(self, name: str) -> str:
         """Return the name of a CloudWatch alarm."""

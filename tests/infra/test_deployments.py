@@ -7,16 +7,16 @@ import pytest
 
 from infra.program import build_app
 from leeward.errors import InvalidInputError
-from tests.infra.conftest import NODES, ROOT
+from tests.infra.conftest import EVERYTHING, ROOT
 from tests.infra.template import Template
 
-CLUSTERS = [{"name": "blue", "policies": ["policies/default.yaml"]}]
-NAMED = ("TableName", "QueueName", "FunctionName", "StateMachineName", "LogGroupName", "AlarmName", "RoleName", "Name")
+REFERRED = {("AWS::CloudWatch::Alarm", "MetricName"), ("AWS::Logs::SubscriptionFilter", "LogGroupName")}
+"""Names of what others make, and of what may be the same: a metric is in the deployment's own namespace."""
 
 
 def synthesized(outdir, **settings):
     context = json.loads((ROOT / "cdk.json").read_text())["context"]
-    leeward = {"clusters": CLUSTERS, "nodeRoles": [NODES], **settings}
+    leeward = {**EVERYTHING, **settings}
     return build_app(ROOT, {}, context={**context, "leeward": leeward}, outdir=str(outdir)).synth()
 
 
@@ -27,21 +27,22 @@ def trial(tmp_path_factory):
 
 
 def names_of(template):
-    found = {}
-    for logical, resource in template.raw["Resources"].items():
-        for key in (*NAMED, "DashboardName"):
-            name = resource.get("Properties", {}).get(key)
-            if name is not None:
-                found[logical] = str(template.filled(name))
-    return found
+    """(type, key, name) of each property whose key ends in Name: physical names, and names of what is referred to."""
+    return {
+        (resource["Type"], key, json.dumps(template.filled(value)))
+        for resource in template.raw["Resources"].values()
+        for key, value in resource.get("Properties", {}).items()
+        if key.endswith("Name") and (resource["Type"], key) not in REFERRED
+    }
 
 
-def test_no_physical_name_is_the_usual_ones(trial, template):
-    ours, usual = names_of(Template(raw=trial.template, assembly=ROOT)), names_of(template)
+def test_no_physical_name_is_the_usual_ones(trial, everything):
+    ours, usual = names_of(Template(raw=trial.template, assembly=ROOT)), names_of(everything)
     assert trial.stack_name == "trial-Leeward"
     assert len(ours) > 40
-    assert not set(ours.values()) & set(usual.values())
-    strangers = [name for name in ours.values() if "trial-leeward" not in name]
+    assert {"FilterName", "Name", "DashboardName", "QueueName"} <= {key for _, key, _ in ours}
+    assert ours & usual == set()
+    strangers = [name for _, _, name in ours if "trial-leeward" not in name]
     assert strangers == []
 
 
