@@ -11,7 +11,7 @@ from infra.function import FunctionDefaults, FunctionShape, KubernetesAccess, Le
 from infra.members_bus import MembersBus, queue_target
 from infra.names import TERMINATION, Names
 from infra.queue import InterruptionQueue
-from infra.rules import OF_THE_ACCOUNT, RULES, EventRule, execution_rule
+from infra.rules import OF_THE_ACCOUNT, RULES, EventRule, execution_rule, live
 from infra.settings import Settings
 
 TIMEOUT = 30  # seconds, for a batch of BATCH messages
@@ -69,6 +69,7 @@ class Interruption(Construct):
             state_changes=[rule.attr_arn for rule in of_account],
             topics=settings.sender_topics,
             roles=settings.sender_roles,
+            reader=self.function.role.role_arn,
         )
         _watch(queue, alarms)
         alarms.add(
@@ -106,7 +107,7 @@ class Interruption(Construct):
             "".join(word.capitalize() for word in rule.name.split("-")) + "Rule",
             name=names.rule(rule.name),
             description=rule.description,
-            event_pattern=rule.pattern,
+            event_pattern=live(rule.pattern),
             state="ENABLED",
             targets=[target],
         )

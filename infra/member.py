@@ -22,7 +22,7 @@ from infra.member_dead_letters import MemberDeadLetters
 from infra.member_permissions import member_permissions
 from infra.members_bus import OLDEST, bus_arn
 from infra.role import GrantedRole, RoleShape, granted_role
-from infra.rules import OF_THE_ACCOUNT, RULES, EventRule
+from infra.rules import OF_THE_ACCOUNT, RULES, EventRule, live
 from infra.scopes import Scopes
 from infra.settings import Settings
 from leeward import __version__
@@ -89,7 +89,7 @@ class MemberStack(Stack):
             "".join(word.capitalize() for word in rule.name.split("-")) + "Rule",
             name=self._settings.names.member_rule(rule.name),
             description=f"{rule.description}; forwarded to Leeward",
-            event_pattern=rule.pattern,
+            event_pattern=live(rule.pattern),
             state="ENABLED",
             targets=[target],
         )

@@ -15,7 +15,7 @@ from constructs import Construct
 
 from infra.findings import accept_as_last_stop
 from infra.names import Names
-from infra.queue import admit_rules
+from infra.queue import admit_to_dead_letters
 
 ALARM = "member-dead-letters"
 
@@ -35,6 +35,7 @@ class MemberDeadLetters(Construct):
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
             retention_period=Duration.days(14),
+            redrive_allow_policy=sqs.RedriveAllowPolicy(redrive_permission=sqs.RedrivePermission.DENY_ALL),
             removal_policy=RemovalPolicy.DESTROY,
         )
         accept_as_last_stop(self.queue)
@@ -59,4 +60,4 @@ class MemberDeadLetters(Construct):
 
     def admit(self, rules: Sequence[events.CfnRule]) -> None:
         """Allow these rules, and no other sender, to put their dead letters here."""
-        admit_rules(self.queue, [rule.attr_arn for rule in rules])
+        admit_to_dead_letters(self.queue, [rule.attr_arn for rule in rules])

@@ -8,7 +8,7 @@ from aws_cdk import aws_events as events
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from infra.rules import EventRule
+from infra.rules import EventRule, live
 from infra.settings import Settings
 
 OLDEST = 3600  # seconds for which EventBridge tries to deliver an event; by then it is obsolete
@@ -44,7 +44,7 @@ class MembersBus(Construct):
             name=self._names.rule(rule.name),
             description=f"{rule.description}; in another account or Region",
             event_bus_name=self.bus.ref,
-            event_pattern={**rule.pattern, "account": self._accounts},
+            event_pattern=live({**rule.pattern, "account": self._accounts}),
             state="ENABLED",
             targets=[queue_target(queue, dead_letters)],
         )

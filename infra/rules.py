@@ -20,6 +20,14 @@ class EventRule:
     pattern: Mapping[str, Any]
 
 
+def live(pattern: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the pattern for events as they happen. A replay of an archive goes to all rules of a bus, and would drain
+    nodes for warnings of the past; each of its events has a `replay-name` (EventBridge user guide, "Replaying archived
+    events").
+    """
+    return {**pattern, "replay-name": [{"exists": False}]}
+
+
 RULES = (
     EventRule(
         name="spot-interruption",

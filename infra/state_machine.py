@@ -21,7 +21,7 @@ from infra.customer_key import imported_key, key_permissions
 from infra.function import LeewardFunction
 from infra.permission import Permission
 from infra.role import GrantedRole, PolicyPart, RoleShape, granted_role
-from infra.rules import EventRule
+from infra.rules import EventRule, live
 from infra.scopes import Scopes
 
 
@@ -90,19 +90,19 @@ def call_at_deaths(
 ) -> None:
     """Call the function for an execution that ended without a Catch. `retries`, `minutes`: limits of the delivery; the
     scheduled reader of the records finds events that were not delivered."""
-    events.Rule(
+    made = events.Rule(
         scope,
         construct_id,
         rule_name=function.names.rule(rule.name),
         description=rule.description,
-        event_pattern=events.EventPattern(
-            source=rule.pattern["source"],
-            detail_type=rule.pattern["detail-type"],
-            detail=rule.pattern["detail"],
-        ),
-    ).add_target(
-        targets.LambdaFunction(function.function, retry_attempts=retries, max_event_age=Duration.minutes(minutes))
+        event_pattern=events.EventPattern(source=rule.pattern["source"]),
+        targets=[
+            targets.LambdaFunction(function.function, retry_attempts=retries, max_event_age=Duration.minutes(minutes))
+        ],
     )
+    resource = made.node.default_child
+    if isinstance(resource, events.CfnRule):  # the construct's own pattern knows no replay-name
+        resource.event_pattern = live(rule.pattern)
 
 
 def _watch(state_machine: stepfunctions.StateMachine, shape: MachineShape, alarms: Alarms) -> None:

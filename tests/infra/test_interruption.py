@@ -10,7 +10,7 @@ from leeward.interruption.redelivery import delay_seconds
 from simulation.aws import queue as simulated
 from tests.events import event
 from tests.infra.conftest import SENDER, TOPIC
-from tests.infra.event_pattern import matches
+from tests.infra.event_pattern import ABSENT, matches
 
 HOUR, SPOT_WARNING = 3600, 120  # seconds
 RULE = "AWS::Events::Rule"
@@ -82,6 +82,25 @@ def by_sid(template, queue=INTERRUPTION):
 )
 def test_exactly_the_events_that_concern_us_pass(template, body, rules):
     assert passing(template, body) == rules
+
+
+def test_no_rule_takes_an_event_of_a_replay(everything):
+    """An archive that a team replays sends the spot warnings of last week again, to all rules of the bus."""
+    rules = [rule for rule in everything.resources(RULE).values() if "EventPattern" in rule]
+    assert len(rules) > 10
+    for rule in rules:
+        event = sample(rule["EventPattern"])
+        assert matches(rule["EventPattern"], event), rule["Name"]
+        assert not matches(rule["EventPattern"], {**event, "replay-name": "last-week"}), rule["Name"]
+
+
+def sample(pattern):
+    """An event that the pattern lets pass."""
+    return {
+        key: sample(wanted) if isinstance(wanted, dict) else wanted[0]
+        for key, wanted in pattern.items()
+        if wanted != ABSENT
+    }
 
 
 def test_the_code_understands_every_event_that_a_rule_lets_pass_and_every_one_it_understands_may_pass():
