@@ -1,5 +1,5 @@
 """The notification package: the table's stream becomes events on the default bus, and if a cluster's settings name a
-webhook, the same events reach it.
+webhook, the same events reach it by a bus of its own.
 
 EventBridge calls the webhook (an API destination): it retries for a day, keeps no order, and puts undelivered events
 into this package's dead-letter queue. No code of ours holds the address or the secret (`webhooks.py`).
@@ -7,6 +7,7 @@ into this package's dead-letter queue. No code of ours holds the address or the 
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_dynamodb as dynamodb
@@ -19,10 +20,10 @@ from constructs import Construct
 from infra.alarms import Alarms, Threshold
 from infra.customer_key import imported_key
 from infra.function import FunctionDefaults, FunctionShape, LeewardFunction
-from infra.names import Names
-from infra.queue import queue_encryption
+from infra.queue import admit_to_dead_letters, queue_encryption
+from infra.rules import live
 from infra.scopes import Scopes
-from infra.webhooks import webhook_destinations
+from infra.webhooks import webhook_bus, webhook_destinations
 from leeward.notifications.events import EventType
 from leeward.notifications.pause_events import PauseEventType
 from leeward.policy.document import Webhook, WebhookFormat
@@ -36,6 +37,7 @@ SHAPE = FunctionShape(
 )
 BATCH = 100
 GIVEN_UP_AFTER = 6 * 3600  # seconds: by then an event is obsolete
+_TYPES = [turn.value for turn in (*EventType, *PauseEventType)]
 _ANNOUNCED = {"dynamodb": {"Keys": {"pk": {"S": [{"prefix": "termination#"}, {"prefix": "pause#"}]}}}}
 
 
@@ -56,13 +58,13 @@ class Notifications(Construct):
             encryption_master_key=key,
             enforce_ssl=True,
             retention_period=Duration.days(14),
+            redrive_allow_policy=sqs.RedriveAllowPolicy(redrive_permission=sqs.RedrivePermission.DENY_ALL),
             removal_policy=RemovalPolicy.DESTROY,
         )
         self._read(table)
         webhooks = {each.name: each.webhook for each in surroundings.settings.clusters if each.webhook}
-        if webhooks:
-            self._webhooks(webhooks, surroundings.scopes)
-            self._formats(webhooks)
+        rules = self._webhooks(webhooks, surroundings.scopes) if webhooks else []
+        admit_to_dead_letters(self.undelivered, rules, self.function.role.role_arn)
         alarms.add(
             "events-undelivered",
             self.undelivered.metric_approximate_number_of_messages_visible(
@@ -94,28 +96,44 @@ class Notifications(Construct):
             ),
         )
 
-    def _formats(self, webhooks: Mapping[str, Webhook]) -> None:
-        """Name to the function the clusters whose webhook takes a message in place of the event's detail."""
-        named = {cluster: one.format for cluster, one in webhooks.items() if one.format is not WebhookFormat.JSON}
-        if named:
-            self.function.function.add_environment("WEBHOOK_FORMATS", json.dumps(named, sort_keys=True))
-
-    def _webhooks(self, webhooks: Mapping[str, Webhook], scopes: Scopes) -> None:
-        """Add the webhooks, by cluster."""
-        rules = {cluster: scopes.rule(scopes.names.webhook_rule(cluster)) for cluster in webhooks}
-        destinations = webhook_destinations(self, webhooks, scopes.names)
-        role = _caller(self, list(rules.values()), list(destinations.values()))
-        for name, destination in destinations.items():
-            _rule(self, (name, scopes.names, webhooks[name].format), destination, role, self.undelivered)
-        self.undelivered.add_to_resource_policy(
-            iam.PolicyStatement(
-                sid="OurRules",
-                principals=[iam.ServicePrincipal("events.amazonaws.com")],
-                actions=["sqs:SendMessage"],
-                resources=[self.undelivered.queue_arn],
-                conditions={"ArnEquals": {"aws:SourceArn": list(rules.values())}},
+    def _webhooks(self, webhooks: Mapping[str, Webhook], scopes: Scopes) -> list[str]:
+        """Add the webhooks, by cluster, and their bus, and name both to the function. Return the rules' ARNs."""
+        names = scopes.names
+        bus = webhook_bus(self, names, self.function.role.role_arn)
+        formats = {cluster: webhook.format for cluster, webhook in webhooks.items()}
+        self.function.function.add_environment("WEBHOOKS", json.dumps(formats, sort_keys=True))
+        self.function.function.add_environment("WEBHOOK_BUS", names.webhook_bus)
+        rules = [scopes.rule(f"{names.webhook_bus}/{names.webhook_rule(cluster)}") for cluster in webhooks]
+        destinations = webhook_destinations(self, webhooks, names)
+        role = _caller(self, rules, list(destinations.values()))
+        for cluster, destination in destinations.items():
+            form = formats[cluster]
+            target = events.CfnRule.TargetProperty(
+                id="webhook",
+                arn=destination.attr_arn,
+                role_arn=role.role_arn,
+                input_path="$.detail" if form is WebhookFormat.JSON else "$.detail.message",
+                dead_letter_config=events.CfnRule.DeadLetterConfigProperty(arn=self.undelivered.queue_arn),
             )
-        )
+            events.CfnRule(
+                self,
+                f"Rule{cluster}",
+                name=names.webhook_rule(cluster),
+                description=f"Terminations and pauses in cluster {cluster} are sent to its webhook",
+                event_bus_name=bus.ref,
+                event_pattern=live(_pattern(names.prefix, cluster, form)),
+                state="ENABLED",
+                targets=[target],
+            )
+        return rules
+
+
+def _pattern(source: str, cluster: str, form: WebhookFormat) -> dict[str, Any]:
+    """Return the pattern of a webhook's rule. It gets the event's `detail` as docs/operations.md shows it, or the
+    message that fn notifications has put into it.
+    """
+    own = {} if form is WebhookFormat.JSON else {"format": [form.value]}
+    return {"source": [source], "detail-type": _TYPES, "detail": {"cluster": [cluster], **own}}
 
 
 def _caller(scope: Construct, rules: list[str], destinations: list[events.CfnApiDestination]) -> iam.Role:
@@ -131,39 +149,4 @@ def _caller(scope: Construct, rules: list[str], destinations: list[events.CfnApi
         ),
         description="Leeward's rules call its webhooks",
         inline_policies={"leeward": iam.PolicyDocument(statements=[call])},
-    )
-
-
-def _rule(
-    scope: Construct,
-    of: tuple[str, Names, WebhookFormat],
-    destination: events.CfnApiDestination,
-    role: iam.Role,
-    undelivered: sqs.Queue,
-) -> None:
-    """Add the rule of a webhook, which receives the event's `detail` as docs/operations.md shows it, or the message
-    that fn notifications has put into it. `of`: the cluster, our names, the format.
-    """
-    cluster, names, form = of
-    own = form is WebhookFormat.JSON
-    events.CfnRule(
-        scope,
-        f"Rule{cluster}",
-        name=names.webhook_rule(cluster),
-        description=f"Terminations and pauses in cluster {cluster} are sent to its webhook",
-        event_pattern={
-            "source": [names.prefix],
-            "detail-type": [turn.value for turn in (*EventType, *PauseEventType)],
-            "detail": {"cluster": [cluster], **({} if own else {"format": [form.value]})},
-        },
-        state="ENABLED",
-        targets=[
-            events.CfnRule.TargetProperty(
-                id="webhook",
-                arn=destination.attr_arn,
-                role_arn=role.role_arn,
-                input_path="$.detail" if own else "$.detail.message",
-                dead_letter_config=events.CfnRule.DeadLetterConfigProperty(arn=undelivered.queue_arn),
-            )
-        ],
     )

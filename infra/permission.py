@@ -38,7 +38,7 @@ class Scope(StrEnum):
     DEAD_LETTERS = "dead-letters"
     UNDELIVERED = "undelivered"  # the queue of notifications that could not be delivered
     STREAM = "stream"  # of the table
-    BUS = "bus"  # the default event bus, with our own source only
+    BUS = "bus"  # the default event bus and that of the webhooks, with our own source only
     STATE_MACHINE = "state-machine"
     EXECUTIONS = "executions"
     STEP_FUNCTIONS = "step-functions"  # the two Lambda functions that the state machine calls

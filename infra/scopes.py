@@ -73,7 +73,7 @@ class Scopes:
             Scope.DEAD_LETTERS: [self._arn("sqs", self.names.dead_letters)],
             Scope.UNDELIVERED: [self._arn("sqs", self.names.undelivered)],
             Scope.STREAM: [f"{table}/stream/*"],
-            Scope.BUS: [self._arn("events", "event-bus/default")],
+            Scope.BUS: self._buses(),
             Scope.STATE_MACHINE: [self.machine(naming.TERMINATION)],
             Scope.EXECUTIONS: [self._executions(naming.TERMINATION)],
             Scope.STEP_FUNCTIONS: [
@@ -160,6 +160,13 @@ class Scopes:
             Scope.NAMED: [image, snapshot, *named],
             Scope.LAUNCHED_WITH: [self._arn("ec2", "capacity-reservation/*"), *beside],
         }
+
+    def _buses(self) -> list[str]:
+        """Return the default bus, and that of the webhooks where a cluster names one."""
+        buses = ["default"]
+        if any(cluster.webhook for cluster in self.settings.clusters):
+            buses.append(self.names.webhook_bus)
+        return [self._arn("events", f"event-bus/{bus}") for bus in buses]
 
     def _services(self, *names: str) -> list[str]:
         """Return the names of services of this Region, as kms:ViaService has them."""

@@ -1,4 +1,8 @@
-"""API destinations of the clusters' webhooks, and the connections that EventBridge authorizes itself with.
+"""API destinations of the clusters' webhooks, the connections that EventBridge authorizes itself with, and the bus from
+which they get their events.
+
+The bus takes events from fn notifications alone. On the default bus any principal with `events:PutEvents` could send an
+event of source `leeward` and so any body to the receiver, with the secret that vouches for it.
 
 A secret enters the template as a dynamic reference: CloudFormation reads its value from Secrets Manager when it makes
 the connection, and EventBridge keeps it in a secret of its own. The value is in no template, parameter, log or code.
@@ -30,6 +34,26 @@ def webhook_destinations(
         connection = shared if shared and webhook.secret_arn is None else _own(scope, cluster, webhook, names)
         destinations[cluster] = _destination(scope, cluster, webhook, names, connection)
     return destinations
+
+
+def webhook_bus(scope: Construct, names: Names, sender: str) -> events.CfnEventBus:
+    """Create the bus that the webhooks' rules read. `sender`: ARN of the only role that may put events on it. An
+    explicit Deny also holds against principals of the account whose own policies allow everything.
+    """
+    bus = events.CfnEventBus(
+        scope, "Bus", name=names.webhook_bus, description="Events for the webhooks; only fn notifications may send"
+    )
+    statement = {
+        "Effect": "Deny",
+        "Principal": "*",
+        "Action": "events:PutEvents",
+        "Resource": bus.attr_arn,
+        "Condition": {"ArnNotEquals": {"aws:PrincipalArn": sender}},
+    }
+    events.CfnEventBusPolicy(
+        scope, "RefuseOthers", event_bus_name=bus.ref, statement_id="RefuseOthers", statement=statement
+    )
+    return bus
 
 
 def secret_reference(webhook: Webhook) -> str:

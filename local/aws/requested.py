@@ -131,8 +131,9 @@ def _managed_resource(_call: Call, _given: Mapping[str, Any], path: str, _home: 
 
 
 def _bus(_call: Call, given: Mapping[str, Any], _path: str, home: Home) -> Iterator[Requested]:
-    for source in sorted({str(entry.get("Source")) for entry in given.get("Entries", ())}):
-        yield Requested(resource=home.arn("events", "event-bus/default"), context={"events:source": (source,)})
+    put = {(entry.get("EventBusName") or "default", str(entry.get("Source"))) for entry in given.get("Entries", ())}
+    for bus, source in sorted(put):
+        yield Requested(resource=home.arn("events", f"event-bus/{bus}"), context={"events:source": (source,)})
 
 
 _BY_SERVICE: Mapping[str, Callable[[Call, Mapping[str, Any], str, Home], Iterator[Requested]]] = {

@@ -135,7 +135,21 @@ def test_rules_of_several_pages(aws, deployment):
     aws.expect("events", "list_rules", {"NamePrefix": "leeward-"}, first)
     second = {"Rules": [{"Name": "leeward-b", "State": "DISABLED"}]}
     aws.expect("events", "list_rules", {"NamePrefix": "leeward-", "NextToken": "more"}, second)
-    assert deployment.rules("leeward-") == {"leeward-a": True, "leeward-b": False}
+    webhooks = {"NamePrefix": "leeward-", "EventBusName": "leeward-notifications"}
+    aws.expect(
+        "events", "list_rules", webhooks, {"Rules": [{"Name": "leeward-blue-notifications", "State": "ENABLED"}]}
+    )
+    assert deployment.rules("leeward-") == {
+        "leeward-a": True,
+        "leeward-b": False,
+        "leeward-blue-notifications": True,
+    }
+
+
+def test_the_bus_of_the_webhooks_need_not_be_there(aws, deployment):
+    aws.expect("events", "list_rules", {"NamePrefix": "leeward-"}, {"Rules": []})
+    aws.refuse("events", "list_rules", "ResourceNotFoundException")
+    assert deployment.rules("leeward-") == {}
 
 
 def test_an_alarm_whose_actions_are_switched_off_notifies_no_topic(aws, deployment):

@@ -17,7 +17,7 @@ EVERYTHING = {
     "clusters": [
         {
             "name": name,
-            "policies": ["policies/default.yaml"],
+            "policies": ["policies/default.yaml", *(["tests/infra/webhook.yaml"] if name == "blue" else [])],
             "account": "111122223333",
             "region": "us-east-1",
             "vpc": {"subnetIds": ["subnet-0a1b2c3d", "subnet-0a1b2c3e"], "securityGroupIds": ["sg-0a1b2c3d"]},
@@ -57,5 +57,5 @@ def template(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def everything(tmp_path_factory):
-    """Two clusters in a VPC, senders, topic, node roles, an audit log; no access entries, nothing reserved."""
+    """Two clusters in a VPC, senders, topic, an audit log, a webhook; no access entries, nothing reserved."""
     return synthesize(tmp_path_factory.mktemp("everything"), leeward=EVERYTHING)

@@ -27,6 +27,13 @@ def allows(statements: Iterable[Statement], request: Request) -> bool:
     return any(_applies(statement, request) for statement in statements)
 
 
+def denies(statements: Iterable[Statement], request: Request) -> bool:
+    """Return whether a Deny of a resource's policy holds against the request, whatever the caller's own policies allow.
+    Every Deny of this stack names all principals.
+    """
+    return any(statement.effect == "Deny" and _applies(statement, request) for statement in statements)
+
+
 def _applies(statement: Statement, request: Request) -> bool:
     return (
         any(_like(pattern.lower(), request.action.lower()) for pattern in statement.actions)

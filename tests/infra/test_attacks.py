@@ -1,14 +1,19 @@
 """What a function could do with its role if it ran foreign code: each attack is denied, the call beside it, which the
 function needs, is allowed."""
 
+import json
+from dataclasses import replace
+
 import pytest
 import yaml
 
-from tests.infra.conftest import ROOT
-from tests.infra.iam_evaluator import Request, allows
+from tests.infra.conftest import ROOT, SENDER
+from tests.infra.iam_evaluator import Request, allows, denies
 from tests.infra.table_requests import table_request
+from tests.infra.template import statements_of
 
 HERE = "us-east-1:111122223333"
+ADMIN = "arn:aws:iam::111122223333:role/admin"
 OURS = {"aws:ResourceTag/kubernetes.io/cluster/blue": "owned"}
 THEIRS = {"aws:ResourceTag/kubernetes.io/cluster/other": "owned"}
 TEMPLATE = f"arn:aws:ec2:{HERE}:launch-template/lt-0123456789abcdef0"
@@ -64,13 +69,14 @@ def cases():
         on(f"{policies}/other/policies", read),
         on(f"{policies}/blue/policies", read),
     )
-    bus, send = f"arn:aws:events:{HERE}:event-bus/default", "events:PutEvents"
-    yield (
-        "an event in the name of EC2",
-        "notifications",
-        Request(action=send, resource=bus, context={"events:source": "aws.ec2"}),
-        Request(action=send, resource=bus, context={"events:source": "leeward"}),
-    )
+    for name in ("default", "leeward-notifications"):
+        bus, send = f"arn:aws:events:{HERE}:event-bus/{name}", "events:PutEvents"
+        yield (
+            f"an event in the name of EC2 on the bus {name}",
+            "notifications",
+            Request(action=send, resource=bus, context={"events:source": "aws.ec2"}),
+            Request(action=send, resource=bus, context={"events:source": "leeward"}),
+        )
 
 
 TERMINATION, FACTS, UPGRADE, DISRUPTION = "termination#i-1", "facts#blue#prices", "upgrade#web", "disruption#blue"
@@ -113,6 +119,83 @@ def role_cases():
         yield "the role of another cluster", one, cluster_role("other", "taint"), cluster_role("blue", "taint")
     yield "the role of another cluster", "drain", cluster_role("other", "act"), cluster_role("blue", "act")
     yield "a role that is not its own", "drain", cluster_role("blue", "taint"), cluster_role("blue", "act")
+
+
+def resource_policy_cases():
+    """(resource's policy, attack of an administrator, the call that is needed): what no identity's policy can allow."""
+    bus, put = f"arn:aws:events:{HERE}:event-bus/leeward-notifications", "events:PutEvents"
+    function = {"aws:PrincipalArn": "{notifications}"}
+    yield (
+        "a forged event for the webhooks",
+        "bus",
+        on(bus, put, **{"aws:PrincipalArn": ADMIN}),
+        on(bus, put, **function),
+    )
+    yield (
+        "an event that a rule of others forwards",
+        "bus",
+        on(bus, put, **{"aws:PrincipalArn": ADMIN, "aws:SourceArn": f"arn:aws:events:{HERE}:rule/another"}),
+        on(bus, put, **function),
+    )
+    send, rule = "sqs:SendMessage", {"aws:SourceArn": f"arn:aws:events:{HERE}:rule/leeward-spot-interruption"}
+    change = {"aws:SourceArn": f"arn:aws:events:{HERE}:rule/leeward-state-change"}
+    webhook = {"aws:SourceArn": f"arn:aws:events:{HERE}:rule/leeward-notifications/leeward-blue-notifications"}
+    for queue, needed in (
+        ("leeward-interruption", rule),
+        ("leeward-interruption", {"aws:PrincipalArn": SENDER}),
+        ("leeward-state-changes", change),
+        ("leeward-interruption-dead-letters", rule),
+        ("leeward-interruption-dead-letters", change),
+        ("leeward-interruption-dead-letters", {"aws:PrincipalArn": "{interruption}"}),
+        ("leeward-notifications-undelivered", {"aws:PrincipalArn": "{notifications}"}),
+        ("leeward-notifications-undelivered", webhook),
+    ):
+        arn = f"arn:aws:sqs:{HERE}:{queue}"
+        for attacker in ({"aws:PrincipalArn": ADMIN}, {"aws:SourceArn": f"arn:aws:events:{HERE}:rule/another"}):
+            yield f"a message in {queue}", queue, on(arn, send, **attacker), on(arn, send, **needed)
+
+
+def resource_policy(stack, name):
+    """Statements of the policy of the webhooks' bus, or of a queue."""
+    if name == "bus":
+        return list(statements_of({"Statement": [stack.one("AWS::Events::EventBusPolicy")["Statement"]]}))
+    (found,) = [
+        policy["PolicyDocument"]
+        for policy in stack.resources("AWS::SQS::QueuePolicy").values()
+        if policy["Queues"][0].endswith(f"/{name}")
+    ]
+    return list(statements_of(found))
+
+
+@pytest.mark.parametrize(
+    ("name", "attack", "needed"),
+    [pytest.param(*case[1:], id=f"{number}: {case[0]}") for number, case in enumerate(resource_policy_cases())],
+)
+def test_an_administrator_puts_nothing_where_leeward_alone_may(everything, name, attack, needed):
+    statements = resource_policy(everything, name)
+    functions = everything.named("AWS::Lambda::Function")
+    roles = {function: functions[f"leeward-{function}"]["Role"] for function in ("interruption", "notifications")}
+    context = {key: value.format(**roles) for key, value in needed.context.items()}
+    assert denies(statements, attack)
+    assert not denies(statements, replace(needed, context=context))
+
+
+@pytest.mark.parametrize("bus", ["default", "leeward-members"])
+def test_no_event_on_a_bus_that_others_write_to_reaches_a_webhook(everything, bus):
+    """On the default bus any principal with events:PutEvents may use the source `leeward`."""
+    assert everything.named("AWS::Events::ApiDestination")
+    for rule in everything.resources("AWS::Events::Rule").values():
+        if rule.get("EventBusName", "default") == bus:
+            assert "api-destination" not in json.dumps(rule["Targets"])
+
+
+@pytest.mark.parametrize("queue", ["leeward-interruption-dead-letters", "leeward-notifications-undelivered"])
+def test_no_queue_of_others_moves_its_messages_to_the_dead_letters(everything, queue):
+    """SQS moves them by the redrive policy of the source, without a SendMessage that a Deny would hold against."""
+    allowed = everything.named("AWS::SQS::Queue")[queue]["RedriveAllowPolicy"]
+    sources = [f"arn:aws:sqs:{HERE}:leeward-{name}" for name in ("interruption", "state-changes")]
+    by_queue = {"redrivePermission": "byQueue", "sourceQueueArns": sources}
+    assert allowed == (by_queue if queue.endswith("dead-letters") else {"redrivePermission": "denyAll"})
 
 
 ALL = [
@@ -202,7 +285,7 @@ WRITES_NOTHING_ELSEWHERE = (
 
 @pytest.mark.parametrize("action", WRITES_NOTHING_ELSEWHERE)
 def test_no_function_can_widen_its_own_rights(everything, action):
-    target = "arn:aws:iam::111122223333:role/admin" if action.startswith(("iam:", "sts:")) else f"arn:aws:x:{HERE}:y/z"
+    target = ADMIN if action.startswith(("iam:", "sts:")) else f"arn:aws:x:{HERE}:y/z"
     request = Request(action=action, resource=target, context={**OURS, **TO_EC2, "aws:ViaAWSService": "true"})
     for function in everything.named("AWS::Lambda::Function").values():
         assert not allows(everything.statements(function["Role"]), request), function["FunctionName"]

@@ -38,6 +38,13 @@ def test_rules_schedules_and_their_targets(template):
         assert ("ScheduleExpression" in rule) == (name in expected.SCHEDULES)
 
 
+def test_the_rules_of_webhooks_are_on_the_bus_that_is_read(everything):
+    (bus,) = {
+        rule["EventBusName"] for rule in everything.resources("AWS::Events::Rule").values() if "EventBusName" in rule
+    }
+    assert bus == expected.WEBHOOK_BUS
+
+
 def test_event_sources(template):
     found = template.resources("AWS::Lambda::EventSourceMapping").values()
     wanted = {(function, part) for function, parts in expected.SOURCES.items() for part in parts}

@@ -13,6 +13,8 @@ from tests.infra.event_pattern import matches
 URL = "https://hooks.example.com/T1"
 SECRET = "arn:aws:secretsmanager:us-east-1:111122223333:secret:leeward-webhook-AbCdEf"
 VERSION = "EXAMPLE1-90ab-cdef-fedc-ba987EXAMPLE"
+RULE = "arn:aws:events:us-east-1:111122223333:rule/leeward-notifications/leeward-blue-notifications"
+BUS = "arn:aws:events:us-east-1:111122223333:event-bus/leeward-notifications"
 QUEUE_URL = "https://sqs.us-east-1.amazonaws.com/111122223333/leeward-notifications-undelivered"
 QUEUE = "arn:aws:sqs:us-east-1:111122223333:leeward-notifications-undelivered"
 
@@ -60,18 +62,14 @@ def test_the_webhook_gets_the_detail_and_what_it_does_not_take_is_kept(reported)
     policies = reported.resources("AWS::SQS::QueuePolicy").values()
     (policy,) = [p for p in policies if p["Queues"] == [QUEUE_URL]]
     (ours,) = [s for s in policy["PolicyDocument"]["Statement"] if s.get("Sid") == "OurRules"]
-    assert ours["Condition"] == {
-        "ArnEquals": {"aws:SourceArn": ["arn:aws:events:us-east-1:111122223333:rule/leeward-blue-notifications"]}
-    }
+    assert ours["Condition"] == {"ArnEquals": {"aws:SourceArn": [RULE]}}
 
 
 def test_only_our_rule_may_wear_the_role_that_calls_it(reported):
     (role,) = [r for r in reported.resources("AWS::IAM::Role").values() if "webhooks" in r.get("Description", "")]
     (trust,) = role["AssumeRolePolicyDocument"]["Statement"]
     assert trust["Principal"] == {"Service": "events.amazonaws.com"}
-    assert trust["Condition"]["ArnEquals"]["aws:SourceArn"] == [
-        "arn:aws:events:us-east-1:111122223333:rule/leeward-blue-notifications"
-    ]
+    assert trust["Condition"]["ArnEquals"]["aws:SourceArn"] == [RULE]
     (policy,) = role["Policies"]
     (statement,) = policy["PolicyDocument"]["Statement"]
     assert statement["Action"] == "events:InvokeApiDestination"
@@ -80,6 +78,11 @@ def test_only_our_rule_may_wear_the_role_that_calls_it(reported):
 def test_without_a_webhook_there_is_nothing_of_it(template):
     assert not template.resources("AWS::Events::ApiDestination")
     assert not template.resources("AWS::Events::Connection")
+    assert not template.resources("AWS::Events::EventBus")
+    assert (
+        "WEBHOOK_BUS"
+        not in template.named("AWS::Lambda::Function")["leeward-notifications"]["Environment"]["Variables"]
+    )
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +122,8 @@ def test_a_message_goes_to_the_webhook_with_the_secret_in_its_own_place(tmp_path
     assert parameters["InvocationHttpParameters"][place] == [{"Key": key, "Value": reference, "IsValueSecret": True}]
     assert parameters["ApiKeyAuthParameters"] == {"ApiKeyName": "Leeward-Event", "ApiKeyValue": "1"}
     environment = made.named("AWS::Lambda::Function")["leeward-notifications"]["Environment"]["Variables"]
-    assert json.loads(environment["WEBHOOK_FORMATS"]) == {"blue": form}
+    assert json.loads(environment["WEBHOOKS"]) == {"blue": form}
+    assert environment["WEBHOOK_BUS"] == "leeward-notifications"
 
 
 def test_each_webhook_is_called_with_its_own_connection(secret):
@@ -171,8 +175,35 @@ def test_the_table_streams_its_changes_and_the_function_reads_terminations_and_p
     assert mapping["DestinationConfig"] == {"OnFailure": {"Destination": QUEUE}}
 
 
-def test_what_the_function_puts_on_the_bus_comes_from_leeward_alone(template):
-    role = template.named("AWS::Lambda::Function")["leeward-notifications"]["Role"]
-    (statement,) = [s for s in template.statements(role) if s.actions == ("events:PutEvents",)]
-    assert statement.conditions == {"StringEquals": {"events:source": "leeward"}}
-    assert statement.resources == ("arn:aws:events:us-east-1:111122223333:event-bus/default",)
+def test_what_the_function_puts_on_the_buses_comes_from_leeward_alone(template, reported):
+    default = "arn:aws:events:us-east-1:111122223333:event-bus/default"
+    for stack, buses in ((template, (default,)), (reported, (default, BUS))):
+        role = stack.named("AWS::Lambda::Function")["leeward-notifications"]["Role"]
+        (statement,) = [s for s in stack.statements(role) if s.actions == ("events:PutEvents",)]
+        assert statement.conditions == {"StringEquals": {"events:source": "leeward"}}
+        assert statement.resources == buses
+
+
+def test_the_webhooks_read_a_bus_on_which_the_function_alone_may_put_events(reported):
+    rule = reported.named("AWS::Events::Rule")["leeward-blue-notifications"]
+    assert rule["EventBusName"] == reported.one("AWS::Events::EventBus")["Name"] == "leeward-notifications"
+    policy = reported.one("AWS::Events::EventBusPolicy")
+    role = reported.named("AWS::Lambda::Function")["leeward-notifications"]["Role"]
+    assert policy["EventBusName"] == "leeward-notifications"
+    assert policy["Statement"] == {
+        "Effect": "Deny",
+        "Principal": "*",
+        "Action": "events:PutEvents",
+        "Resource": BUS,
+        "Condition": {"ArnNotEquals": {"aws:PrincipalArn": role}},
+    }
+
+
+def test_the_undelivered_events_take_no_message_of_others(template, reported):
+    for stack, rules in ((template, {}), (reported, {"aws:SourceArn": [RULE]})):
+        policies = stack.resources("AWS::SQS::QueuePolicy").values()
+        (policy,) = [p for p in policies if p["Queues"] == [QUEUE_URL]]
+        (refusal,) = [s for s in policy["PolicyDocument"]["Statement"] if s.get("Sid") == "RefuseOthers"]
+        role = stack.named("AWS::Lambda::Function")["leeward-notifications"]["Role"]
+        assert (refusal["Effect"], refusal["Action"]) == ("Deny", "sqs:SendMessage")
+        assert refusal["Condition"]["ArnNotEquals"] == {**rules, "aws:PrincipalArn": [role]}

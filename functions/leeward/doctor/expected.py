@@ -79,6 +79,7 @@ RULES: Mapping[str, str] = {
     "leeward-disruption-status": ":function:leeward-disruption-planner",
 }
 """Rule -> how the ARN of its target ends."""
+WEBHOOK_BUS = "leeward-notifications"  # only where a cluster names a webhook
 SCHEDULES: Mapping[str, str] = {
     f"leeward-{name}-schedule": f":function:leeward-{name}" for name in ("reconciler", "sync", "disruption-planner")
 }

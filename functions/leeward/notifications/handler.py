@@ -14,7 +14,7 @@ from leeward.errors import LeewardError
 from leeward.isolation import isolate_errors
 from leeward.model.termination import CauseKind
 from leeward.notifications.events import SOURCE, EventType, NodeTerminationEvent, events_of_change
-from leeward.notifications.messages import FormattedEvent, formatted
+from leeward.notifications.messages import for_webhook
 from leeward.notifications.pause_events import PauseEvent, events_of_pauses
 from leeward.policy.document import WebhookFormat
 from leeward.telemetry import Telemetry, scopes_of
@@ -37,16 +37,17 @@ telemetry = Telemetry("notifications")
 
 
 @cache
-def formats() -> dict[str, WebhookFormat]:
-    """Return the formats of the clusters' webhooks, by cluster; those that take the detail as it is are not named."""
-    named: dict[str, str] = json.loads(os.environ.get("WEBHOOK_FORMATS") or "{}")
+def webhooks() -> dict[str, WebhookFormat]:
+    """Return the formats of the clusters' webhooks, by cluster."""
+    named: dict[str, str] = json.loads(os.environ.get("WEBHOOKS") or "{}")
     return {cluster: WebhookFormat(name) for cluster, name in named.items()}
 
 
 @cache
 def bus() -> EventBridgeBus:
-    """Build the bus at the first call: importing this module reads no environment."""
-    return EventBridgeBus(AwsClients(throttled=throttled), os.environ.get("EVENT_SOURCE") or SOURCE)
+    """Build the buses at the first call: importing this module reads no environment."""
+    clients = AwsClients(throttled=throttled)
+    return EventBridgeBus(clients, os.environ.get("EVENT_SOURCE") or SOURCE, os.environ.get("WEBHOOK_BUS", ""))
 
 
 def handle(event: Mapping[str, Any], _context: object) -> dict[str, int]:
@@ -54,20 +55,22 @@ def handle(event: Mapping[str, Any], _context: object) -> dict[str, int]:
     delivers the batch again, and a subscriber recognizes a duplicate event by its `detail.id`.
     """
     changes, unreadable = changes_of(event)
-    found: list[Event] = []
+    found: list[NodeTerminationEvent | PauseEvent] = []
+    called: list[Event] = []
     for change in changes:
         with isolate_errors(partial(_unreadable, unreadable, change)):
-            found += [formatted(made, formats()) for made in _events(change)]
+            made = _events(change)
+            called += [sent for sent in (for_webhook(each, webhooks()) for each in made) if sent is not None]
+            found += made
     for one in unreadable:
         telemetry.error("a record that cannot be read makes no event", {"key": one.key, "why": one.why})
-    bus().publish(found)
-    for made in found:
-        telemetry.info(made.type.value, {"id": made.id, "resources": list(made.resources), "why": made.reason})
+    bus().publish(found, called)
+    for each in found:
+        telemetry.info(each.type.value, {"id": each.id, "resources": list(each.resources), "why": each.reason})
     telemetry.count({EVENTS_PUBLISHED: len(found), CHANGES_UNREADABLE: len(unreadable)})
-    for made in found:
-        event_itself = made.event if isinstance(made, FormattedEvent) else made
-        if isinstance(event_itself, NodeTerminationEvent) and made.type is EventType.DETECTED:
-            _count(event_itself)
+    for each in found:
+        if isinstance(each, NodeTerminationEvent) and each.type is EventType.DETECTED:
+            _count(each)
     return {"events": len(found)}
 
 

@@ -9,7 +9,7 @@ Shapes: Slack, "Sending messages using incoming webhooks" and "Block Kit" (docs.
 webhooks with Workflows" and the Adaptive Cards schema 1.4 (learn.microsoft.com, adaptivecards.io); PagerDuty, "Events
 API v2" (developer.pagerduty.com)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, assert_never
@@ -52,7 +52,7 @@ class _Content:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormattedEvent:
-    """Event with its message beside the detail. Rules compare `detail.format`: EventBridge matches leaves alone."""
+    """Event with its message beside the detail."""
 
     event: NodeTerminationEvent | PauseEvent
     format: WebhookFormat
@@ -88,16 +88,18 @@ class FormattedEvent:
         return {**self.event.detail(), "format": self.format.value, "message": self.message}
 
 
-def formatted(
-    event: NodeTerminationEvent | PauseEvent, formats: dict[str, WebhookFormat]
-) -> NodeTerminationEvent | PauseEvent | FormattedEvent:
-    """Return the event with the message that its cluster's webhook gets; the event alone where that takes the detail as
-    it is, or the receiver has no use for the event. `formats`: by cluster.
+def for_webhook(
+    event: NodeTerminationEvent | PauseEvent, webhooks: Mapping[str, WebhookFormat]
+) -> NodeTerminationEvent | PauseEvent | FormattedEvent | None:
+    """Return what the webhook of the event's cluster gets: the event, or one with its message where the webhook has a
+    format; None where there is no webhook, or its receiver has no use for the event. `webhooks`: by cluster.
     """
     cluster = event.cluster if isinstance(event, PauseEvent) else event.record.subject.cluster
-    wanted = formats.get(cluster, WebhookFormat.JSON)
+    wanted = webhooks.get(cluster)
+    if wanted is None or wanted is WebhookFormat.JSON:
+        return event if wanted else None
     message = message_of(event, wanted)
-    return event if message is None else FormattedEvent(event=event, format=wanted, message=message)
+    return None if message is None else FormattedEvent(event=event, format=wanted, message=message)
 
 
 def message_of(event: NodeTerminationEvent | PauseEvent, wanted: WebhookFormat) -> dict[str, Any] | None:

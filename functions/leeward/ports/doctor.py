@@ -103,7 +103,7 @@ class Deployment(Protocol):
         ...
 
     def rules(self, prefix: str) -> Mapping[str, bool]:
-        """Return the rules of the default bus: name -> enabled."""
+        """Return the rules of the default bus and of the webhooks' bus: name -> enabled."""
         ...
 
     def targets(self, rule: str) -> Sequence[str]:

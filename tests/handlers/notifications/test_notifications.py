@@ -13,6 +13,7 @@ from leeward.adapters.aws.table import to_wire
 from leeward.errors import AccessDeniedError, AwsUnavailableError
 from leeward.model.pause import PauseRecord
 from leeward.notifications import handler
+from leeward.policy.document import WebhookFormat
 from tests.emitted import series_of
 from tests.fakes.builders import CLUSTER, GROUP, a_pause, a_subject
 from tests.unit.notifications.test_events import HOOK, NOW, SPOT
@@ -33,7 +34,7 @@ class OneClient:
 def bus(monkeypatch):
     client = boto3.client("events", region_name="us-east-1", aws_access_key_id="x", aws_secret_access_key="x")
     with Stubber(client) as stub:
-        monkeypatch.setattr(handler, "bus", lambda: EventBridgeBus(OneClient(client)))
+        monkeypatch.setattr(handler, "bus", lambda: EventBridgeBus(OneClient(client), webhooks="leeward-notifications"))
         yield stub
         stub.assert_no_pending_responses()
 
@@ -130,16 +131,50 @@ class Kept:
     __hash__ = None
 
 
-def test_the_webhook_of_a_cluster_with_a_format_gets_its_message(bus, monkeypatch, capsys):
-    monkeypatch.setenv("WEBHOOK_FORMATS", json.dumps({CLUSTER: "slack"}))
-    monkeypatch.setattr(handler, "formats", handler.formats.__wrapped__)
-    sent = Kept()
-    bus.add_response("put_events", TAKEN, {"Entries": [{**entry("Node Termination Detected"), "Detail": sent}]})
-    handler.handle({"Records": [a_new_claim()]}, None)
+@pytest.fixture
+def webhook(monkeypatch):
+    """Name the format of the cluster's webhook."""
+
+    def of(form):
+        monkeypatch.setattr(handler, "webhooks", lambda: {CLUSTER: WebhookFormat(form)})
+
+    return of
+
+
+def for_webhooks(detail):
+    return {**entry("Node Termination Detected"), "Detail": detail, "EventBusName": "leeward-notifications"}
+
+
+def test_the_webhook_of_a_cluster_with_a_format_gets_its_message_and_listeners_the_detail(bus, webhook, capsys):
+    webhook("slack")
+    public, sent = Kept(), Kept()
+    entries = [{**entry("Node Termination Detected"), "Detail": public}, for_webhooks(sent)]
+    bus.add_response("put_events", TAKEN, {"Entries": entries})
+    assert handler.handle({"Records": [a_new_claim()]}, None) == {"events": 1}
     detail = json.loads(sent.text)
     assert (detail["format"], detail["message"]["blocks"][0]["type"]) == ("slack", "header")
-    assert detail["cluster"] == CLUSTER
+    assert json.loads(public.text) == {key: detail[key] for key in detail if key not in {"format", "message"}}
     assert series_of(capsys.readouterr().out, "NodesInterrupted")
+
+
+def test_a_webhook_without_a_format_gets_the_detail_by_the_same_bus(bus, webhook):
+    webhook("json")
+    public, sent = Kept(), Kept()
+    entries = [{**entry("Node Termination Detected"), "Detail": public}, for_webhooks(sent)]
+    bus.add_response("put_events", TAKEN, {"Entries": entries})
+    handler.handle({"Records": [a_new_claim()]}, None)
+    assert json.loads(public.text) == json.loads(sent.text)
+
+
+def test_what_a_receiver_has_no_use_for_is_on_the_default_bus_alone(bus, webhook):
+    webhook("pagerduty")
+    bus.add_response("put_events", TAKEN, {"Entries": [entry("Node Termination Detected")]})
+    handler.handle({"Records": [a_new_claim()]}, None)
+
+
+def test_webhooks_and_their_bus_are_read_from_the_environment(monkeypatch):
+    monkeypatch.setenv("WEBHOOKS", json.dumps({"blue": "teams"}))
+    assert handler.webhooks.__wrapped__() == {"blue": WebhookFormat.TEAMS}
 
 
 def test_an_interruption_is_counted_for_its_cluster_its_group_and_its_cause(bus, capsys):

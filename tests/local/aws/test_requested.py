@@ -93,9 +93,11 @@ def test_roles_parameters_and_events_are_named(caller):
     role = f"arn:aws:iam::{ACCOUNT}:role/leeward-us-east-1-demo-taint"
     caller.client("sts").assume_role(RoleArn=role, RoleSessionName="leeward")
     caller.client("ssm").get_parameters_by_path(Path="/leeward/demo/policies")
-    caller.client("events").put_events(Entries=[{"Source": "leeward", "DetailType": "t", "Detail": "{}"}])
+    put = {"Source": "leeward", "DetailType": "t", "Detail": "{}"}
+    caller.client("events").put_events(Entries=[put, {**put, "EventBusName": "leeward-notifications"}])
     assert sorted(caller.requests()) == [
         ("events:PutEvents", arn("events", "event-bus/default"), {"events:source": ["leeward"]}),
+        ("events:PutEvents", arn("events", "event-bus/leeward-notifications"), {"events:source": ["leeward"]}),
         ("ssm:GetParametersByPath", arn("ssm", "parameter/leeward/demo/policies"), {}),
         ("sts:AssumeRole", role, {}),
     ]

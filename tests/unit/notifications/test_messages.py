@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from leeward.model.termination import Outcome, Status
 from leeward.notifications.events import EventType, events_of_change
-from leeward.notifications.messages import FormattedEvent, formatted, message_of
+from leeward.notifications.messages import FormattedEvent, for_webhook, message_of
 from leeward.notifications.pause_events import PauseEvent, PauseEventType
 from leeward.policy.document import WebhookFormat
 from tests.fakes.builders import CLUSTER, a_pause, a_subject
@@ -252,11 +252,15 @@ def test_no_text_of_a_cluster_breaks_a_shape_or_a_limit(text, name, wanted):
             assert len(json.dumps(message).encode()) <= TEAMS_BYTES
 
 
-def test_the_bus_gets_the_detail_with_the_message_and_its_format():
+def test_a_webhook_gets_the_detail_with_the_message_and_its_format():
     made = events()[EventType.BLOCKED]
-    sent = formatted(made, {CLUSTER: WebhookFormat.SLACK})
+    sent = for_webhook(made, {CLUSTER: WebhookFormat.SLACK})
     assert isinstance(sent, FormattedEvent)
     assert (sent.type, sent.id, sent.at, sent.resources) == (made.type, made.id, made.at, made.resources)
     assert sent.detail() == {**made.detail(), "format": "slack", "message": message_of(made, WebhookFormat.SLACK)}
-    assert formatted(made, {"other": WebhookFormat.SLACK}) is made
-    assert formatted(events()[EventType.DETECTED], {CLUSTER: WebhookFormat.PAGERDUTY}).type is EventType.DETECTED
+    assert for_webhook(made, {CLUSTER: WebhookFormat.JSON}) is made
+
+
+def test_a_cluster_without_a_webhook_and_a_receiver_without_a_use_for_the_event_get_none():
+    assert for_webhook(events()[EventType.BLOCKED], {"other": WebhookFormat.SLACK}) is None
+    assert for_webhook(events()[EventType.DETECTED], {CLUSTER: WebhookFormat.PAGERDUTY}) is None

@@ -1,4 +1,4 @@
-"""Leeward's own events on the account's default bus."""
+"""Leeward's own events: on the account's default bus for every listener, and on the bus of the webhooks."""
 
 import json
 from collections.abc import Sequence
@@ -17,23 +17,26 @@ REFUSED_FOR_GOOD = frozenset({"NotAuthorizedForSourceException", "AccessDeniedEx
 
 
 class EventBridgeBus:
-    """Bus that takes events by PutEvents, as `source`."""
+    """Buses that take events by PutEvents, as `source`. `webhooks`: the bus that the webhooks' rules read, if any."""
 
-    def __init__(self, clients: AwsClients, source: str = SOURCE) -> None:
+    def __init__(self, clients: AwsClients, source: str = SOURCE, webhooks: str = "") -> None:
         self._clients = clients
         self._source = source
+        self._webhooks = webhooks
 
-    def publish(self, events: Sequence[Event]) -> None:
-        """Put all events. A repeat after a failure puts those that were taken a second time, under the same
-        `detail.id`.
+    def publish(self, events: Sequence[Event], for_webhooks: Sequence[Event] = ()) -> None:
+        """Put all events on the default bus, and those for webhooks on the webhooks' bus. A repeat after a failure puts
+        those that were taken a second time, under the same `detail.id`.
 
         Raises AwsUnavailableError where some were not taken, AccessDeniedError where none ever will be.
         """
-        for first in range(0, len(events), AT_ONCE):
-            self._put([_entry(event, self._source) for event in events[first : first + AT_ONCE]])
+        entries = [_entry(event, self._source) for event in events]
+        entries += [{**_entry(event, self._source), "EventBusName": self._webhooks} for event in for_webhooks]
+        for first in range(0, len(entries), AT_ONCE):
+            self._put(entries[first : first + AT_ONCE])
 
     def _put(self, entries: list[dict[str, Any]]) -> None:
-        with aws_call("events:PutEvents", "the default bus"):
+        with aws_call("events:PutEvents", "Leeward's events"):
             answer = self._clients.get("events").put_events(Entries=entries)
         refused = [entry for entry in answer.get("Entries", ()) if entry.get("ErrorCode")]
         if not refused:

@@ -1,12 +1,15 @@
 """Part of `ports.doctor.Deployment` that reads EventBridge and CloudWatch: rules, alarms and metrics."""
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from leeward.adapters.aws.clients import AwsClients, pages
 from leeward.adapters.aws.errors import aws_call
+from leeward.doctor import expected
 from leeward.doctor.facts import Alarm, Counts
+from leeward.errors import ObjectGoneError
 
 COUNTED = ("Errors", "Throttles")
 MEASURED = timedelta(minutes=5)  # an older value does not describe the present
@@ -20,9 +23,17 @@ class Signs:
         self._clients = clients
 
     def rules(self, prefix: str) -> Mapping[str, bool]:
-        """Read the rules of the default bus with ListRules."""
+        """Read the rules of the default bus with ListRules, then those of the webhooks' bus, which exists where a
+        cluster names a webhook.
+        """
+        found = self._rules_of(prefix)
+        with contextlib.suppress(ObjectGoneError):
+            found |= self._rules_of(prefix, EventBusName=expected.WEBHOOK_BUS)
+        return found
+
+    def _rules_of(self, prefix: str, **bus: str) -> dict[str, bool]:
         with aws_call("events:ListRules", prefix):
-            listed = pages(self._clients.get("events"), "list_rules", NamePrefix=prefix)
+            listed = pages(self._clients.get("events"), "list_rules", NamePrefix=prefix, **bus)
             return {raw["Name"]: raw.get("State") != "DISABLED" for page in listed for raw in page.get("Rules", ())}
 
     def targets(self, rule: str) -> Sequence[str]:

@@ -58,7 +58,8 @@ def _each(facts: Facts, check: Check, kind: str, wanted: Mapping[str, str]) -> I
         if name not in facts.rules:
             yield about.failed("it is not there", REVERT)
         elif not facts.rules[name]:
-            yield about.failed("it is disabled", f"aws events enable-rule --name {name}")
+            bus = "" if target else f" --event-bus-name {expected.WEBHOOK_BUS}"
+            yield about.failed("it is disabled", f"aws events enable-rule --name {name}{bus}")
         else:
             yield _aimed(facts, about, name, target) if target else about.ok("enabled")
 

@@ -73,6 +73,16 @@ def test_a_termination_is_reported_from_its_warning_to_its_end(stack, crew, webh
     assert all(event["detail-type"] == event["detail"]["event"] for event in heard)
 
 
+def test_an_event_that_another_principal_puts_on_the_default_bus_is_not_posted(stack, crew, webhook):
+    forged = {"cluster": stack.cluster, "event": "Node Termination Failed", "instance": "i-0forged"}
+    entry = {"Source": "leeward", "DetailType": "Node Termination Failed", "Detail": json.dumps(forged)}
+    genuine = json.dumps({**forged, "instance": "i-0genuine"})
+    own = {**entry, "Detail": genuine, "EventBusName": "leeward-notifications"}
+    stack.client("events").put_events(Entries=[entry, own])
+    crew(0).until(lambda: webhook.about("i-0genuine"), "the event on the webhooks' bus")
+    assert webhook.about("i-0forged") == []
+
+
 def test_a_webhook_that_never_answers_well_leaves_its_events_in_the_queue_of_the_undelivered(stack, crew, webhook):
     """EventBridge tries for a day; the local one for some seconds."""
     sqs, events = stack.client("sqs"), stack.client("events")
@@ -82,7 +92,7 @@ def test_a_webhook_that_never_answers_well_leaves_its_events_in_the_queue_of_the
     take, webhook.take = webhook.take, lambda _headers, _body: 500
     try:
         entry = {"Source": "leeward", "DetailType": "Node Termination Failed", "Detail": json.dumps(nowhere)}
-        events.put_events(Entries=[entry])
+        events.put_events(Entries=[{**entry, "EventBusName": "leeward-notifications"}])
         answer = crew(0).until(lambda: sqs.receive_message(QueueUrl=url).get("Messages"), "the event given up")
         (left,) = answer
     finally:
