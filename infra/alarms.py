@@ -18,9 +18,12 @@ from infra.names import Names
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threshold:
-    """Alarm when the metric is at least `at_least`; `silence_too`: also notify when data stop arriving."""
+    """Alarm when the metric is at least `at_least` in one of the last `periods`; `silence_too`: also notify when data
+    stop arriving.
+    """
 
     at_least: float
+    periods: int = 1
     silence_too: bool = False
 
 
@@ -44,7 +47,7 @@ class Alarms(Construct):
         self.all: list[cloudwatch.Alarm] = []
 
     def add(self, name: str, metric: cloudwatch.IMetric, threshold: Threshold, description: str) -> None:
-        """Add one alarm over one period of the metric. Its description ends with the section of the runbooks that has
+        """Add one alarm on the metric. Its description ends with the section of the runbooks that has
         its name.
 
         Data that stop put an alarm of `silence_too` into INSUFFICIENT_DATA, which notifies. Missing data do not count
@@ -59,7 +62,8 @@ class Alarms(Construct):
             metric=metric,
             threshold=threshold.at_least,
             comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
-            evaluation_periods=1,
+            evaluation_periods=threshold.periods,
+            datapoints_to_alarm=1 if threshold.periods > 1 else None,
             treat_missing_data=missing.MISSING if threshold.silence_too else missing.NOT_BREACHING,
         )
         if self._topic is not None:

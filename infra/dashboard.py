@@ -85,7 +85,7 @@ def operators_dashboard(
             own.row(metrics.PAUSES),
             [_table("Blocked drains, and what blocks them", [termination.drain], _BLOCKED)],
             [_table("What needs an operator", [termination.reconcile], _NEEDED)],
-            [_waiting(queue), _oldest(queue), _dead(queue)],
+            [_waiting(queue), _oldest(queue, names.metrics), _dead(queue)],
             [own.whole(title) for title in metrics.WHOLE],
             [_executions("Terminations by how they ended", [termination.machine]), _durations(termination)],
             own.row(metrics.TERMINATIONS),
@@ -131,9 +131,21 @@ def _waiting(queue: InterruptionQueue) -> cloudwatch.IWidget:
     return _graph("Interruption queue", shown, _THIRD, "messages")
 
 
-def _oldest(queue: InterruptionQueue) -> cloudwatch.IWidget:
-    age = queue.queue.metric_approximate_age_of_oldest_message(label="oldest", statistic="Maximum", period=_PERIOD)
-    return _graph("Age of the oldest message (a spot warning leaves 120 s)", [age], _THIRD, "seconds")
+def _oldest(queue: InterruptionQueue, namespace: str) -> cloudwatch.IWidget:
+    """Return the age of what SQS counts, and of what fails: SQS leaves out what was received three times."""
+    unread = queue.queue.metric_approximate_age_of_oldest_message(label="unread", statistic="Maximum", period=_PERIOD)
+    failing = [
+        cloudwatch.Metric(
+            namespace=namespace,
+            metric_name=name,
+            dimensions_map={"service": "interruption"},
+            label=label,
+            statistic="Maximum",
+            period=_PERIOD,
+        )
+        for name, label in metrics.FAILING.items()
+    ]
+    return _graph("Age of the oldest message (a spot warning leaves 120 s)", [unread, *failing], _THIRD, "seconds")
 
 
 def _dead(queue: InterruptionQueue) -> cloudwatch.IWidget:

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 
 CLUSTER, GROUP, CAUSE = ("cluster",), ("cluster", "group"), ("cluster", "cause")  # dimensions beside the service
 
+FAILING = {"OldestInterruptionRetried": "failing", "OldestStateChangeRetried": "failing state changes"}
+"""Metric of package interruption -> label, in the graph of the queue's age."""
+
 # Graph -> package -> its metric names, with the operators' labels
 WHOLE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "Messages": {

@@ -13,6 +13,8 @@ from infra.names import TERMINATION, Names
 from infra.queue import InterruptionQueue
 from infra.rules import OF_THE_ACCOUNT, RULES, EventRule, execution_rule, live
 from infra.settings import Settings
+from leeward.interruption.metrics import OLDEST_INTERRUPTION
+from leeward.interruption.metrics import OLDEST_STATE_CHANGE as OLDEST_STATE_CHANGE_FAILED
 
 TIMEOUT = 30  # seconds, for a batch of BATCH messages
 BATCH = 100
@@ -21,6 +23,7 @@ STATE_CHANGES_AT_ONCE = FEWEST_AT_ONCE  # batches; reserved beside those of the 
 OLDEST = 60  # seconds a message may wait: half of what a spot warning leaves
 THROTTLED = 100  # tries in five minutes; botocore repeats two of three by itself
 OLDEST_STATE_CHANGE = 600  # seconds; a state change reports something that has happened, a hook holds its instance
+LOOK_BACK = 5  # minutes in which a message that fails is delivered at least once, whatever its age
 
 
 def reserved_concurrency(settings: Settings) -> int | None:
@@ -72,6 +75,7 @@ class Interruption(Construct):
             reader=self.function.role.role_arn,
         )
         _watch(queue, alarms)
+        _watch_failures(self.function.function, alarms)
         alarms.add(
             "interruption-throttled",
             self.function.function.metric_throttles(statistic="Sum", period=Duration.minutes(5)),
@@ -113,23 +117,48 @@ class Interruption(Construct):
         )
 
 
+def _watch_failures(function: lambda_.Function, alarms: Alarms) -> None:
+    """Alarm on messages whose handling fails. The age of a queue's oldest message does not show them: SQS leaves out
+    what was received three times.
+    """
+    for name, metric, at_least, kind in (
+        ("interruptions-failing", OLDEST_INTERRUPTION, OLDEST, "Interruption messages"),
+        ("state-changes-failing", OLDEST_STATE_CHANGE_FAILED, OLDEST_STATE_CHANGE, "State changes or hook events"),
+    ):
+        alarms.counted(
+            name,
+            OwnMetric(service="interruption", name=metric, statistic="Maximum"),
+            1,
+            Threshold(at_least=at_least, periods=LOOK_BACK),
+            f"{kind} fail again and again since {at_least} s: the log of leeward-interruption names the call.",
+        )
+    alarms.add(
+        "interruption-errors",
+        function.metric_errors(statistic="Sum", period=Duration.minutes(5)),
+        Threshold(at_least=1),
+        "A call of leeward-interruption died or timed out: its messages come back after a minute.",
+    )
+
+
 def _watch(queue: InterruptionQueue, alarms: Alarms) -> None:
     minute = Duration.minutes(1)
     alarms.add(
         "dead-letters",
         queue.dead_letters.metric_approximate_number_of_messages_visible(statistic="Maximum", period=minute),
         Threshold(at_least=1),
-        "Messages that Leeward could not read or handle: look at them (attribute reason), fix the cause, redrive.",
+        "Messages that Leeward could not read or handle: look at their attributes, fix the cause, redrive.",
     )
     alarms.add(
         "queue-age",
         queue.queue.metric_approximate_age_of_oldest_message(statistic="Maximum", period=minute),
         Threshold(at_least=OLDEST),
-        "Interruption messages wait longer than a spot warning can afford: look at the log of leeward-interruption.",
+        "Interruption messages wait unread for longer than a spot warning can afford: look at the log of "
+        "leeward-interruption.",
     )
     alarms.add(
         "state-changes-age",
         queue.state_changes.metric_approximate_age_of_oldest_message(statistic="Maximum", period=minute),
         Threshold(at_least=OLDEST_STATE_CHANGE),
-        "State changes and lifecycle actions of the account wait for minutes: look at the log of leeward-interruption.",
+        "State changes and lifecycle actions of the account wait unread for minutes: look at the log of "
+        "leeward-interruption.",
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from leeward.model.deployment_names import MACHINES as OF_THE_MODEL
-from leeward.model.deployment_names import prefix
+from leeward.model.deployment_names import STATE_CHANGES, prefix
 
 MACHINES = TERMINATION, UPGRADE, MANAGED_UPGRADE, DISRUPTION = OF_THE_MODEL
 UPGRADES = UPGRADE, MANAGED_UPGRADE
@@ -50,7 +50,7 @@ class Names:
     @property
     def state_changes(self) -> str:
         """The queue of EC2 state changes."""
-        return f"{self.prefix}-state-changes"
+        return f"{self.prefix}-{STATE_CHANGES}"
 
     @property
     def dead_letters(self) -> str:

@@ -8,7 +8,7 @@ from botocore.stub import ANY
 
 from leeward.adapters.doctor.deployment import AwsDeployment
 from leeward.adapters.doctor.rbac import ClusterRbac
-from leeward.doctor.facts import Binding, Counts, EksCluster, EventSource, Identity, Network
+from leeward.doctor.facts import Binding, Counts, EksCluster, EventSource, Identity, MessageAge, Network
 from leeward.errors import AccessDeniedError
 from leeward.model.concurrency import Concurrency
 from tests.adapters.scripted_server import Reply
@@ -180,29 +180,27 @@ def test_the_counts_of_all_functions_are_one_call(aws, deployment):
     assert found == {"leeward-a": Counts(errors=3), "leeward-b": Counts(throttles=4)}
 
 
+def a_query(name, namespace, metric, **dimensions):
+    listed = [{"Name": key, "Value": value} for key, value in dimensions.items()]
+    what = {"Namespace": namespace, "MetricName": metric, "Dimensions": listed}
+    return {"Id": name, "MetricStat": {"Metric": what, "Period": 60, "Stat": "Maximum"}, "ReturnData": True}
+
+
 @pytest.mark.parametrize(("values", "seconds"), [([70.0, 10.0], 70.0), ([], None)])
-def test_the_age_is_the_latest_that_was_measured(aws, deployment, values, seconds):
-    query = {
-        "Id": "age",
-        "MetricStat": {
-            "Metric": {
-                "Namespace": "AWS/SQS",
-                "MetricName": "ApproximateAgeOfOldestMessage",
-                "Dimensions": [{"Name": "QueueName", "Value": "leeward-interruption"}],
-            },
-            "Period": 60,
-            "Stat": "Maximum",
-        },
-        "ReturnData": True,
-    }
+def test_the_ages_are_the_latest_that_were_measured(aws, deployment, values, seconds):
+    queries = [
+        a_query("unread", "AWS/SQS", "ApproximateAgeOfOldestMessage", QueueName="leeward-interruption"),
+        a_query("failing", "Leeward", "OldestInterruptionRetried", service="interruption"),
+    ]
     asked = {
-        "MetricDataQueries": [query],
+        "MetricDataQueries": queries,
         "StartTime": NOW - timedelta(minutes=5),
         "EndTime": NOW,
         "ScanBy": "TimestampDescending",
     }
-    aws.expect("cloudwatch", "get_metric_data", asked, {"MetricDataResults": [{"Id": "age", "Values": values}]})
-    assert deployment.oldest_message("leeward-interruption", NOW) == seconds
+    results = [{"Id": "unread", "Values": []}, {"Id": "failing", "Values": values}]
+    aws.expect("cloudwatch", "get_metric_data", asked, {"MetricDataResults": results})
+    assert deployment.message_age("leeward-interruption", NOW) == MessageAge(failing=seconds)
 
 
 def test_a_cluster(aws, deployment):

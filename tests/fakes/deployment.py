@@ -17,6 +17,7 @@ from leeward.doctor.facts import (
     FailedExecution,
     Function,
     Identity,
+    MessageAge,
     Network,
     Queue,
     Table,
@@ -121,7 +122,7 @@ class FakeDeployment(Calls):
             ],
         }
         self.queues = {name: a_queue(name) for name in expected.QUEUES}
-        self.age: float | None = None
+        self.ages: dict[str, MessageAge] = {}
         self.tables = {expected.TABLE: Table(status="ACTIVE", stream=True, indexes={expected.INDEX: "ACTIVE"})}
         aimed = {**expected.RULES, **expected.SCHEDULES}
         self.enabled = dict.fromkeys(aimed, True)
@@ -165,10 +166,10 @@ class FakeDeployment(Calls):
         self._call("counts")
         return {name: self.counted[name] for name in functions if name in self.counted}
 
-    def oldest_message(self, queue: str, now: datetime) -> float | None:
-        """`age`."""
-        self._call("oldest_message")
-        return self.age
+    def message_age(self, queue: str, now: datetime) -> MessageAge:
+        """One of `ages`; an idle queue has no measurement."""
+        self._call("message_age")
+        return self.ages.get(queue, MessageAge())
 
     def machine(self, name: str) -> str | None:
         """One of `machines`."""

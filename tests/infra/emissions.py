@@ -1,6 +1,7 @@
 """Every metric point that the functions can write, from their own telemetry run on results that make each of them."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 from leeward.adapters import telemetry as adapters
 from leeward.disruption import telemetry as disruption
@@ -33,8 +34,8 @@ WHERE = {"cluster": "blue", "group": "web"}
 class _Bus:
     """A bus that takes every event."""
 
-    def publish(self, events):
-        del events
+    def publish(self, events, for_webhooks=()):
+        del events, for_webhooks
 
 
 def emissions(capsys, monkeypatch):
@@ -53,13 +54,14 @@ def emissions(capsys, monkeypatch):
 def _interruption():
     results = tuple(
         RecordResult(
-            record=Record(id="r", body="", received=START),
+            record=Record(id="r", body="", received=START, queue=queue),
             message=None,
             decision=Decision(kind=None, outcome=outcome, action=Action.NONE, reason="a reason"),
         )
         for outcome in RecordOutcome
+        for queue in ("", "arn:aws:sqs:us-east-1:111122223333:leeward-state-changes")
     )
-    interruption.handled(BatchResult(results=results, tainted=("i-0abc",)))
+    interruption.handled(BatchResult(results=results, tainted=("i-0abc",)), START + timedelta(minutes=1))
 
 
 def _termination():

@@ -66,7 +66,7 @@ def test_every_alarm_on_our_own_metrics_watches_a_series_that_is_emitted(templat
         if alarm["Namespace"] == "Leeward"
         for dimensions in [{each["Name"]: each["Value"] for each in alarm["Dimensions"]}]
     }
-    assert len(watched) == 5
+    assert len(watched) == 7
     assert sorted(map(str, watched - emitted)) == []
 
 

@@ -6,6 +6,8 @@ import pytest
 import yaml
 
 from leeward.doctor import expected
+from leeward.interruption import metrics
+from leeward.telemetry import NAMESPACE
 from leeward.termination import replica_surge
 from tests.infra.conftest import ROOT
 
@@ -43,6 +45,12 @@ def test_the_rules_of_webhooks_are_on_the_bus_that_is_read(everything):
         rule["EventBusName"] for rule in everything.resources("AWS::Events::Rule").values() if "EventBusName" in rule
     }
     assert bus == expected.WEBHOOK_BUS
+
+
+def test_the_metrics_of_failing_messages_are_those_that_the_function_emits():
+    assert set(expected.FAILING) == set(expected.READ_QUEUES)
+    assert list(expected.FAILING.values()) == [metrics.OLDEST_INTERRUPTION, metrics.OLDEST_STATE_CHANGE]
+    assert expected.METRICS == NAMESPACE
 
 
 def test_event_sources(template):

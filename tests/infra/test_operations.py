@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from leeward.interruption.redelivery import LONGEST_SECONDS
 from tests.architecture.metrics import METRICS
 from tests.infra.conftest import EVERYTHING
 
@@ -51,6 +52,7 @@ def dimensions(alarm):
         ("disruption-planner-stopped", "Errors", {"FunctionName": "leeward-disruption-planner"}, 1, "missing"),
         ("reconciler-stopped", "Errors", {"FunctionName": "leeward-reconciler"}, 1, "missing"),
         ("sync-stopped", "Errors", {"FunctionName": "leeward-sync"}, 1, "missing"),
+        ("interruption-errors", "Errors", {"FunctionName": "leeward-interruption"}, 1, "notBreaching"),
         (
             "events-undelivered",
             "ApproximateNumberOfMessagesVisible",
@@ -78,6 +80,8 @@ OWN = (
     ("pause-forgotten", "PausesForgotten", "reconcile", "Maximum", 1),
     ("facts-stale", "FactsOutOfDate", "sync", "SampleCount", 3),
     ("calls-throttled", "CallsThrottled", "aws", "Sum", 100),
+    ("interruptions-failing", "OldestInterruptionRetried", "interruption", "Maximum", 60),
+    ("state-changes-failing", "OldestStateChangeRetried", "interruption", "Maximum", 600),
 )
 
 
@@ -98,7 +102,15 @@ def test_lambda_throttles_of_fn_interruption_alarm(template):
 
 
 def test_there_are_no_other_alarms(template):
-    assert len(alarms(template)) == 21
+    assert len(alarms(template)) == 24
+
+
+def test_a_message_that_fails_keeps_its_alarm_ringing_until_its_next_delivery(template):
+    """It is late in each of its deliveries, which are up to 160 s apart; the alarm looks at single minutes."""
+    for name in ("interruptions-failing", "state-changes-failing"):
+        alarm = alarms(template)[f"leeward-{name}"]
+        assert (alarm["Period"], alarm["DatapointsToAlarm"]) == (60, 1)
+        assert alarm["Period"] * (alarm["EvaluationPeriods"] - 1) > LONGEST_SECONDS
 
 
 def test_a_reconciler_without_a_success_for_five_minutes_alarms(template):
@@ -127,4 +139,4 @@ def test_the_policies_are_parameters_below_their_clusters_path(template, everyth
     assert parameter["Name"] == "/leeward/demo/policies/01-default"
     assert (parameter["Type"], parameter["Tier"]) == ("String", "Standard")
     assert json.loads(parameter["Value"])["kind"] == "NodePolicy"
-    assert len(everything.resources("AWS::SSM::Parameter")) == 2
+    assert len(everything.resources("AWS::SSM::Parameter")) == 3

@@ -56,6 +56,9 @@ STATE_CHANGES = "leeward-state-changes"
 DEAD_LETTERS = "leeward-interruption-dead-letters"
 UNDELIVERED = "leeward-notifications-undelivered"
 READ_QUEUES = (QUEUE, STATE_CHANGES)  # by fn interruption
+FAILING: Mapping[str, str] = {QUEUE: "OldestInterruptionRetried", STATE_CHANGES: "OldestStateChangeRetried"}
+"""Queue -> metric of the age of its oldest message whose handling fails."""
+METRICS = "Leeward"  # the CloudWatch namespace
 QUEUES = (*READ_QUEUES, DEAD_LETTERS, UNDELIVERED)
 
 PREFIX = "leeward-"  # of all rules and alarms
@@ -95,6 +98,9 @@ ALARMS = tuple(
         "calls-throttled",
         "dead-letters",
         "queue-age",
+        "interruptions-failing",
+        "interruption-errors",
+        "state-changes-failing",
         "state-changes-age",
         *(
             f"{machine}-{end}"

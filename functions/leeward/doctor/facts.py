@@ -96,6 +96,16 @@ class Queue:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MessageAge:
+    """Age in seconds of a queue's oldest message, None without a recent measurement. `unread`: as SQS reports it, which
+    leaves out a message that was received three times; `failing`: of those that fn interruption could not handle.
+    """
+
+    unread: float | None = None
+    failing: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """DynamoDB table. `indexes`: name -> status; `stream`: its changes can be read."""
 
@@ -206,9 +216,9 @@ class InspectedCluster:
 class Facts:
     """All facts. `requested_cluster`: the only cluster to read; None: all. `serves`: names of the clusters that the
     deployment serves; None: unknown. `failures` and `machines` by state machine, `sources` and `functions` by function.
-    `elsewhere`: clusters of other accounts and Regions, in which each function says whether it can act (`accounts`:
-    function -> cluster -> why it cannot, empty if it can); `clusters` has one of them only where the caller has
-    credentials there.
+    `ages` by queue. `elsewhere`: clusters of other accounts and Regions, in which each function says whether it can act
+    (`accounts`: function -> cluster -> why it cannot, empty if it can); `clusters` has one of them only where the
+    caller has credentials there.
     """
 
     now: datetime
@@ -223,7 +233,7 @@ class Facts:
     failures: Mapping[str, Read[tuple[FailedExecution, ...]]]
     sources: Mapping[str, Read[tuple[EventSource, ...]]]
     queues: Mapping[str, Read[Queue | None]]
-    oldest_message: Read[float | None]
+    ages: Mapping[str, Read[MessageAge]]
     table: Read[Table | None]
     rules: Read[Mapping[str, bool]]
     targets: Mapping[str, Read[tuple[str, ...]]]

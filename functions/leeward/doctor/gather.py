@@ -93,7 +93,9 @@ def _parts(deployment: Deployment, functions: dict[str, Read[Function | None]], 
             expected.SOURCES, "lambda:ListEventSourceMappings", lambda name: tuple(deployment.sources(name))
         ),
         "queues": read_each(expected.QUEUES, "sqs:GetQueueUrl and sqs:GetQueueAttributes", deployment.queue),
-        "oldest_message": read("cloudwatch:GetMetricData", lambda: deployment.oldest_message(expected.QUEUE, now)),
+        "ages": read_each(
+            expected.READ_QUEUES, "cloudwatch:GetMetricData", lambda name: deployment.message_age(name, now)
+        ),
         "table": read("dynamodb:DescribeTable", lambda: deployment.table(expected.TABLE)),
         "rules": rules,
         "targets": read_each(existing, "events:ListTargetsByRule", lambda name: tuple(deployment.targets(name))),

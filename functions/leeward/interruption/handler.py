@@ -28,7 +28,7 @@ def handle(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     world = ports(context)
     result = process_by_origin(_records(event, world.clock.now()), world)
     late = redeliver_soon(result, world)
-    metrics.handled(result)
+    metrics.handled(result, world.clock.now())
     if late:
         metrics.telemetry.warning(late)
     return {"batchItemFailures": [{"itemIdentifier": failed} for failed in result.failures]}

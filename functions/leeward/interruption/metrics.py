@@ -1,9 +1,12 @@
 """Log lines and metrics of the interruption package, each name declared once (docs/operations.md lists them)."""
 
+from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
-from leeward.interruption.batch import BatchResult, RecordResult
+from leeward.interruption.batch import BatchResult, Record, RecordResult
 from leeward.interruption.decision import RecordOutcome
+from leeward.model.deployment_names import STATE_CHANGES
 from leeward.model.times import format_instant
 from leeward.telemetry import Telemetry
 
@@ -11,14 +14,20 @@ MESSAGES = "InterruptionMessages"
 DEAD_LETTERED = "InterruptionMessagesDeadLettered"
 RETRIED = "InterruptionMessagesRetried"
 NODES_TAINTED = "NodesTainted"
+OLDEST_INTERRUPTION = "OldestInterruptionRetried"
+OLDEST_STATE_CHANGE = "OldestStateChangeRetried"
 
 LOG_KEYS = ("messageId", "eventId", "kind", "instances", "action", "outcome", "hook", "deadline", "warnings")
 
 telemetry = Telemetry("interruption")
 
 
-def handled(result: BatchResult) -> None:
-    """Log one line per record with its outcome, and count the batch."""
+def handled(result: BatchResult, now: datetime) -> None:
+    """Log one line per record with its outcome, and count the batch.
+
+    The age of the oldest failed record stands beside the counts: SQS leaves a message that was received three times out
+    of ApproximateAgeOfOldestMessage, so its own metric does not show one whose handling goes on failing.
+    """
     for record in result.results:
         _log(record)
     outcomes = [record.decision.outcome for record in result.results]
@@ -30,6 +39,17 @@ def handled(result: BatchResult) -> None:
             NODES_TAINTED: len(result.tainted),
         }
     )
+    failed = [each.record for each in result.results if each.decision.outcome is RecordOutcome.RETRY]
+    telemetry.count(_oldest(failed, now), unit="Seconds")
+
+
+def _oldest(failed: Iterable[Record], now: datetime) -> dict[str, float]:
+    """Return the age of the oldest record of each queue that has one."""
+    ages: dict[str, float] = {}
+    for record in failed:
+        name = OLDEST_STATE_CHANGE if record.queue.endswith(f"-{STATE_CHANGES}") else OLDEST_INTERRUPTION
+        ages[name] = max(ages.get(name, 0), (now - record.received).total_seconds())
+    return ages
 
 
 def _log(result: RecordResult) -> None:

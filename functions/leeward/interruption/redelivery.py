@@ -1,7 +1,8 @@
 """Redelivery of a failed record: often in the two minutes of a spot warning or of a short hook, then less and less
 often. Delays that went on doubling would leave a minute without a delivery when what failed works again.
 
-The queue's own visibility time-out has to outlast the function, which is longer than that."""
+The queue's own visibility time-out has to outlast the function, which is longer than that. The alarms on failed
+messages (`infra/interruption.py`) look back further than the longest delay."""
 
 from collections.abc import Mapping
 

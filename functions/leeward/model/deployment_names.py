@@ -11,6 +11,7 @@ UPGRADE = "node-group-upgrade"
 MANAGED_UPGRADE = "managed-node-group-upgrade"
 DISRUPTION = "disruption"
 MACHINES = (TERMINATION, UPGRADE, MANAGED_UPGRADE, DISRUPTION)
+STATE_CHANGES = "state-changes"  # our queue of EC2 state changes and lifecycle actions, after the prefix
 PREFIX = "leeward"  # of every physical name of the usual deployment, and the source of its events
 
 

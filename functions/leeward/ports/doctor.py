@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         FailedExecution,
         Function,
         Identity,
+        MessageAge,
         Network,
         Queue,
         Table,
@@ -76,10 +77,8 @@ class Deployment(Protocol):
         """Return the errors and throttles of each function since then."""
         ...
 
-    def oldest_message(self, queue: str, now: datetime) -> float | None:
-        """Return the age of the oldest message in seconds, None without a recent measurement: an idle queue reports
-        none.
-        """
+    def message_age(self, queue: str, now: datetime) -> MessageAge:
+        """Return the ages of the oldest messages of a queue that fn interruption reads."""
         ...
 
     def machine(self, name: str) -> str | None:

@@ -9,7 +9,7 @@ from leeward import __version__
 from leeward.doctor import expected
 from leeward.doctor.checks.functions import VERSION
 from leeward.doctor.diagnosis import diagnose, healthy
-from leeward.doctor.facts import Alarm, Counts, EventSource, Function, Table
+from leeward.doctor.facts import Alarm, Counts, EventSource, Function, MessageAge, Table
 from leeward.doctor.finding import PART_OF, Check, State
 from leeward.errors import AccessDeniedError, AwsUnavailableError
 from leeward.model.concurrency import Concurrency
@@ -244,11 +244,16 @@ def test_what_a_queue_policy_may_look_like(patient, change, admitted):
     assert bool(patient.troubles()) is not admitted
 
 
-def test_messages_that_wait_too_long(patient):
-    patient.deployment.age = 59.0
+@pytest.mark.parametrize(("queue", "limit"), [(expected.QUEUE, 60), (expected.STATE_CHANGES, 600)])
+@pytest.mark.parametrize("kind", ["unread", "failing"])
+def test_messages_that_wait_too_long(patient, queue, limit, kind):
+    """SQS leaves a message that was received three times out of its metric: it is not unread, and it fails."""
+    patient.deployment.ages[queue] = MessageAge(**{kind: limit - 1.0})
     assert patient.troubles() == []
-    patient.deployment.age = 61.0
-    assert patient.trouble(Check.QUEUE_AGE).state is State.FAILED
+    patient.deployment.ages[queue] = MessageAge(**{kind: limit + 1.0})
+    found = patient.trouble(Check.QUEUE_AGE)
+    assert (found.state, found.object) == (State.FAILED, f"queue {queue}")
+    assert ("fails" if kind == "failing" else "unread") in found.found
 
 
 def test_dead_letters_are_counted_and_the_way_to_look_at_them_is_reported(patient):

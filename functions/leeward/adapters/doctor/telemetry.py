@@ -8,7 +8,7 @@ from typing import Any
 from leeward.adapters.aws.clients import AwsClients, pages
 from leeward.adapters.aws.errors import aws_call
 from leeward.doctor import expected
-from leeward.doctor.facts import Alarm, Counts
+from leeward.doctor.facts import Alarm, Counts, MessageAge
 from leeward.errors import ObjectGoneError
 
 COUNTED = ("Errors", "Throttles")
@@ -62,11 +62,15 @@ class Signs:
             for place, name in enumerate(named)
         }
 
-    def oldest_message(self, queue: str, now: datetime) -> float | None:
-        """Return the value of the latest minute that SQS has reported."""
-        query = _query("age", "AWS/SQS", "ApproximateAgeOfOldestMessage", {"QueueName": queue}, "Maximum", MINUTE)
-        values = [value for _, found in self._data([query], now - MEASURED, now) for value in found]
-        return values[0] if values else None
+    def message_age(self, queue: str, now: datetime) -> MessageAge:
+        """Call GetMetricData: the latest minute that SQS has reported, and the latest failure of fn interruption."""
+        by_queue, by_service = {"QueueName": queue}, {"service": "interruption"}
+        queries = [
+            _query("unread", "AWS/SQS", "ApproximateAgeOfOldestMessage", by_queue, "Maximum", MINUTE),
+            _query("failing", expected.METRICS, expected.FAILING[queue], by_service, "Maximum", MINUTE),
+        ]
+        latest = {name: values[0] for name, values in self._data(queries, now - MEASURED, now) if values}
+        return MessageAge(unread=latest.get("unread"), failing=latest.get("failing"))
 
     def _data(
         self, queries: list[dict[str, Any]], since: datetime, now: datetime

@@ -11,7 +11,9 @@ from leeward.doctor.facts import Facts, Identity, Queue
 from leeward.doctor.finding import About, Check, Finding
 from leeward.doctor.reading import Unavailable
 
-OLDEST = 60  # seconds a message may wait: half of what a spot warning leaves
+OLDEST: Mapping[str, int] = {expected.QUEUE: 60, expected.STATE_CHANGES: 600}
+"""Queue -> seconds a message may wait: half of what a spot warning leaves; a state change reports what has happened."""
+_LOOK = "aws logs tail /aws/lambda/leeward-interruption --since 1h --filter-pattern '?ERROR ?WARNING'"
 
 
 def queues(facts: Facts) -> Iterator[Finding]:
@@ -46,18 +48,22 @@ def policy(facts: Facts) -> Iterator[Finding]:
 
 
 def age(facts: Facts) -> Iterator[Finding]:
-    """Check how long the oldest message waits."""
-    about = About(Check.QUEUE_AGE, f"queue {expected.QUEUE}")
-    seconds = facts.oldest_message
-    if isinstance(seconds, Unavailable):
-        yield about.unknown(seconds)
-    elif seconds is not None and seconds >= OLDEST:
-        yield about.failed(
-            f"its oldest message has waited for {seconds:.0f} s, half of what a spot warning leaves is {OLDEST} s",
-            "aws logs tail /aws/lambda/leeward-interruption --since 1h --filter-pattern ERROR",
-        )
-    else:
-        yield about.ok("nothing waits" if not seconds else f"the oldest message has waited for {seconds:.0f} s")
+    """Check how long the oldest message of each queue waits unread, and since when one fails."""
+    for queue, limit in OLDEST.items():
+        about = About(Check.QUEUE_AGE, f"queue {queue}")
+        found = facts.ages[queue]
+        if isinstance(found, Unavailable):
+            yield about.unknown(found)
+        elif found.failing is not None and found.failing >= limit:
+            yield about.failed(f"the handling of a message fails since {found.failing:.0f} s", _LOOK)
+        elif found.unread is not None and found.unread >= limit:
+            yield about.failed(
+                f"a message waits unread since {found.unread:.0f} s, expected less than {limit} s", _LOOK
+            )
+        else:
+            oldest = max(found.unread or 0, found.failing or 0)
+            waits = f"the oldest message waits for {oldest:.0f} s"
+            yield about.ok(waits if oldest else "no message waits unread, and none fails")
 
 
 def dead_letters(facts: Facts) -> Iterator[Finding]:
@@ -81,7 +87,10 @@ def _unread_messages(name: str, found: Queue) -> tuple[str, str]:
     )
     if name == expected.DEAD_LETTERS:
         said = f"{found.messages} messages could not be read or handled"
-        return said, f"look at them (attribute reason): {look}; fix the cause, then redrive them or delete them"
+        return (
+            said,
+            f"look at them: {look}; fix the cause, then redrive them (docs/runbooks.md#dead-letters) or delete them",
+        )
     return f"{found.messages} events reached neither bus nor webhook", f"each names its error: {look}"
 
 
