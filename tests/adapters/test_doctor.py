@@ -8,7 +8,7 @@ from botocore.stub import ANY
 
 from leeward.adapters.doctor.deployment import AwsDeployment
 from leeward.adapters.doctor.rbac import ClusterRbac
-from leeward.doctor.facts import Binding, Counts, EksCluster, EventSource, Identity, MessageAge, Network
+from leeward.doctor.facts import Binding, Counts, EksCluster, EventSource, Identity, MessageAge, Network, TopicKey
 from leeward.errors import AccessDeniedError
 from leeward.model.concurrency import Concurrency
 from tests.adapters.scripted_server import Reply
@@ -165,6 +165,67 @@ def test_an_alarm_whose_actions_are_switched_off_notifies_no_topic(aws, deployme
         "leeward-b": ("ALARM", False),
         "leeward-c": ("OK", False),
     }
+
+
+TOPIC = f"arn:aws:sns:us-east-1:{ACCOUNT}:operators"
+KEY = f"arn:aws:kms:us-east-1:{ACCOUNT}:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+
+
+def test_an_alarm_names_the_topics_that_it_notifies(aws, deployment):
+    actions = [TOPIC, f"arn:aws:lambda:us-east-1:{ACCOUNT}:function:x"]
+    listed = [{"AlarmName": "leeward-a", "StateValue": "OK", "AlarmActions": actions}]
+    aws.expect("cloudwatch", "describe_alarms", {"AlarmNamePrefix": "leeward-"}, {"MetricAlarms": listed})
+    assert deployment.alarms("leeward-")["leeward-a"].topics == (TOPIC,)
+
+
+class TestTopics:
+    def expect(self, aws, **attributes):
+        aws.expect("sns", "get_topic_attributes", {"TopicArn": TOPIC}, {"Attributes": attributes}, region="us-east-1")
+
+    def describe(self, aws, named, manager):
+        metadata = {"KeyId": KEY.rpartition("/")[2], "Arn": KEY, "KeyManager": manager}
+        aws.expect("kms", "describe_key", {"KeyId": named}, {"KeyMetadata": metadata}, region="us-east-1")
+
+    def test_one_without_a_key(self, aws, deployment):
+        self.expect(aws)
+        assert deployment.topic_key(TOPIC) == TopicKey()
+
+    def test_one_with_the_key_of_aws_however_it_is_named(self, aws, deployment):
+        self.expect(aws, KmsMasterKeyId="alias/aws/sns")
+        self.describe(aws, "alias/aws/sns", "AWS")
+        assert deployment.topic_key(TOPIC) == TopicKey(id="alias/aws/sns", aws_managed=True)
+
+    def test_one_with_a_key_of_the_customer_has_its_policy(self, aws, deployment):
+        self.expect(aws, KmsMasterKeyId="alias/operators")
+        self.describe(aws, "alias/operators", "CUSTOMER")
+        asked = {"KeyId": KEY, "PolicyName": "default"}
+        aws.expect("kms", "get_key_policy", asked, {"Policy": '{"Statement": []}'}, region="us-east-1")
+        assert deployment.topic_key(TOPIC) == TopicKey(id="alias/operators", policy={"Statement": []})
+
+    def test_one_that_is_gone(self, aws, deployment):
+        aws.refuse("sns", "get_topic_attributes", "NotFound", status=404, region="us-east-1")
+        assert deployment.topic_key(TOPIC) is None
+
+    def test_one_that_the_caller_may_not_read(self, aws, deployment):
+        aws.refuse("sns", "get_topic_attributes", "AuthorizationError", status=403, region="us-east-1")
+        with pytest.raises(AccessDeniedError):
+            deployment.topic_key(TOPIC)
+
+    def test_subscriptions_of_the_queue_with_raw_delivery(self, aws, deployment):
+        queue = f"arn:aws:sqs:us-east-1:{ACCOUNT}:leeward-interruption"
+        arns = [f"{TOPIC}:{number}" for number in (1, 2, 3)]
+        others = [
+            {"SubscriptionArn": "PendingConfirmation", "Endpoint": queue},
+            {"SubscriptionArn": arns[2], "Endpoint": "another"},
+        ]
+        listed = [*({"SubscriptionArn": arn, "Endpoint": queue} for arn in arns[:2]), *others]
+        aws.expect(
+            "sns", "list_subscriptions_by_topic", {"TopicArn": TOPIC}, {"Subscriptions": listed}, region="us-east-1"
+        )
+        for arn, raw in zip(arns[:2], ("false", "true"), strict=True):
+            attributes = {"Attributes": {"RawMessageDelivery": raw}}
+            aws.expect("sns", "get_subscription_attributes", {"SubscriptionArn": arn}, attributes, region="us-east-1")
+        assert deployment.raw_subscriptions(TOPIC, queue) == [arns[1]]
 
 
 def test_the_counts_of_all_functions_are_one_call(aws, deployment):

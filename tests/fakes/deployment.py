@@ -21,6 +21,7 @@ from leeward.doctor.facts import (
     Network,
     Queue,
     Table,
+    TopicKey,
 )
 from leeward.model.concurrency import Concurrency
 from leeward.model.group import Group
@@ -128,6 +129,8 @@ class FakeDeployment(Calls):
         self.enabled = dict.fromkeys(aimed, True)
         self.aims = {name: [f"arn:aws:any:{REGION}:{ACCOUNT}{target}"] for name, target in aimed.items()}
         self.ringing = {name: Alarm(state="OK") for name in expected.ALARMS}
+        self.keys: dict[str, TopicKey | None] = {}
+        self.raw: dict[str, list[str]] = {}
         self.listed = list(listed)
         self.template_tags: dict[str, dict[str, str]] = {}
         self.known = {name: EksCluster(status="ACTIVE", version="1.33") for name in serving}
@@ -170,6 +173,16 @@ class FakeDeployment(Calls):
         """One of `ages`; an idle queue has no measurement."""
         self._call("message_age")
         return self.ages.get(queue, MessageAge())
+
+    def topic_key(self, topic: str) -> TopicKey | None:
+        """One of `keys`; a topic that is not named there has none."""
+        self._call("topic_key")
+        return self.keys.get(topic, TopicKey())
+
+    def raw_subscriptions(self, topic: str, queue: str) -> Sequence[str]:
+        """Of `raw`, where the queue is ours."""
+        self._call("raw_subscriptions")
+        return self.raw.get(topic, []) if queue == arn("sqs", expected.QUEUE) else []
 
     def machine(self, name: str) -> str | None:
         """One of `machines`."""

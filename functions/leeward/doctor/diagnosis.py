@@ -15,6 +15,7 @@ from leeward.doctor.checks import (
     queues,
     runs,
     templates,
+    topics,
 )
 from leeward.doctor.facts import Facts, InspectedCluster
 from leeward.doctor.finding import Finding, State
@@ -42,8 +43,10 @@ DEPLOYMENT: tuple[OfDeployment, ...] = (
     queues.policy,
     queues.age,
     queues.dead_letters,
+    topics.raw_delivery,
     events.alarms,
     events.actions,
+    topics.keys,
     runs.executions,
     runs.records,
     runs.upgrades,

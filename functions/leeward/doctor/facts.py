@@ -116,12 +116,22 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alarm:
-    """CloudWatch alarm. `notifies`: it has an action, and actions are switched on."""
+    """CloudWatch alarm. `notifies`: it has an action, and actions are switched on; `topics`: ARNs among its actions."""
 
     state: str
     reason: str = ""
     description: str = ""
     notifies: bool = True
+    topics: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicKey:
+    """Encryption of an SNS topic. `id`: its KMS key, as the topic names it, empty without one; `policy`: the key's."""
+
+    id: str = ""
+    aws_managed: bool = False
+    policy: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,7 +228,8 @@ class Facts:
     deployment serves; None: unknown. `failures` and `machines` by state machine, `sources` and `functions` by function.
     `ages` by queue. `elsewhere`: clusters of other accounts and Regions, in which each function says whether it can act
     (`accounts`: function -> cluster -> why it cannot, empty if it can); `clusters` has one of them only where the
-    caller has credentials there.
+    caller has credentials there. `alarm_topics`: topic that alarms notify -> its key; `raw_subscriptions`: topic of
+    `senders.topics` -> its subscriptions that deliver raw messages to our queue.
     """
 
     now: datetime
@@ -243,6 +254,8 @@ class Facts:
     clusters: tuple[InspectedCluster, ...]
     elsewhere: tuple[Served, ...] = ()
     accounts: Mapping[str, Read[Mapping[str, str]]] = field(default_factory=dict)
+    alarm_topics: Mapping[str, Read[TopicKey | None]] = field(default_factory=dict)
+    raw_subscriptions: Mapping[str, Read[tuple[str, ...]]] = field(default_factory=dict)
 
     @property
     def nothing_deployed(self) -> bool:

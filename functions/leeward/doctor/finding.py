@@ -51,8 +51,10 @@ class Check(StrEnum):
     QUEUE_POLICY = "queue-policy"
     QUEUE_AGE = "queue-age"
     DEAD_LETTERS = "dead-letters"
+    SENDER_TOPIC = "sender-topic"
     ALARM = "alarm"
     ALARM_ACTIONS = "alarm-actions"
+    ALARM_TOPIC = "alarm-topic"
     EXECUTIONS = "executions"
     RECORD = "record"
     UPGRADE = "upgrade"
@@ -90,8 +92,8 @@ _PARTS: Mapping[Part, tuple[Check, ...]] = {
         Check.TABLE,
     ),
     Part.EVENTS: (Check.RULE, Check.SCHEDULE, Check.EVENT_SOURCE),
-    Part.QUEUES: (Check.QUEUE, Check.QUEUE_POLICY, Check.QUEUE_AGE, Check.DEAD_LETTERS),
-    Part.ALARMS: (Check.ALARM, Check.ALARM_ACTIONS),
+    Part.QUEUES: (Check.QUEUE, Check.QUEUE_POLICY, Check.QUEUE_AGE, Check.DEAD_LETTERS, Check.SENDER_TOPIC),
+    Part.ALARMS: (Check.ALARM, Check.ALARM_ACTIONS, Check.ALARM_TOPIC),
     Part.RUNS: (Check.EXECUTIONS, Check.RECORD, Check.UPGRADE, Check.DISRUPTION),
     Part.CLUSTERS: (
         Check.CLUSTER,

@@ -60,7 +60,16 @@ def gather(
         accounts=read_each(expected.ACTING, "lambda:InvokeFunction", deployment.accounts) if elsewhere else {},
         records=_records(first.claims) if first else NO_CLUSTER,
         running=read("states:ListExecutions", first.executions.all_running) if first else NO_CLUSTER,
+        raw_subscriptions=_raw_subscriptions(deployment, settings),
         **_parts(deployment, functions, now),
+    )
+
+
+def _raw_subscriptions(deployment: Deployment, settings: Mapping[str, str]) -> dict[str, Read[tuple[str, ...]]]:
+    return read_each(
+        topics_of(settings),
+        "sns:ListSubscriptionsByTopic and sns:GetSubscriptionAttributes",
+        lambda topic: tuple(deployment.raw_subscriptions(topic, settings.get("QUEUE_ARN", ""))),
     )
 
 
@@ -79,6 +88,9 @@ def _parts(deployment: Deployment, functions: dict[str, Read[Function | None]], 
     expected_rules = (*expected.RULES, *expected.SCHEDULES)
     existing = expected_rules if isinstance(rules, Unavailable) else [name for name in expected_rules if name in rules]
     since = now - EXECUTION_FAILURE_WINDOW
+    alarms = read("cloudwatch:DescribeAlarms", lambda: deployment.alarms(expected.PREFIX))
+    ringing = {} if isinstance(alarms, Unavailable) else alarms
+    topics = sorted({topic for alarm in ringing.values() for topic in alarm.topics})
     return {
         "counts": read(
             "cloudwatch:GetMetricData", lambda: deployment.counts(tuple(functions), now - FUNCTION_ERROR_WINDOW, now)
@@ -99,7 +111,10 @@ def _parts(deployment: Deployment, functions: dict[str, Read[Function | None]], 
         "table": read("dynamodb:DescribeTable", lambda: deployment.table(expected.TABLE)),
         "rules": rules,
         "targets": read_each(existing, "events:ListTargetsByRule", lambda name: tuple(deployment.targets(name))),
-        "alarms": read("cloudwatch:DescribeAlarms", lambda: deployment.alarms(expected.PREFIX)),
+        "alarms": alarms,
+        "alarm_topics": read_each(
+            topics, "sns:GetTopicAttributes, kms:DescribeKey and kms:GetKeyPolicy", deployment.topic_key
+        ),
     }
 
 
@@ -167,10 +182,15 @@ def _roles(raw: Mapping[str, Any]) -> dict[str, str]:
     return {role: str(raw[key]) for role, key in expected.ENTERED_AS.items() if raw.get(key)}
 
 
-def queue_arns_of(settings: dict[str, str]) -> frozenset[str]:
-    """Return the ARNs of the queue and the topics; Leeward answers the hooks that notify one of them."""
+def topics_of(settings: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the ARNs of `senders.topics`."""
     try:
-        topics = [str(topic) for topic in json.loads(settings.get("HOOK_TOPICS") or "[]")]
+        return tuple(str(topic) for topic in json.loads(settings.get("HOOK_TOPICS") or "[]"))
     except (ValueError, TypeError):
-        topics = []
-    return frozenset(topics) | ({settings["QUEUE_ARN"]} if settings.get("QUEUE_ARN") else frozenset())
+        return ()
+
+
+def queue_arns_of(settings: Mapping[str, str]) -> frozenset[str]:
+    """Return the ARNs of the queue and the topics; Leeward answers the hooks that notify one of them."""
+    queue = {settings["QUEUE_ARN"]} if settings.get("QUEUE_ARN") else frozenset()
+    return frozenset(topics_of(settings)) | queue

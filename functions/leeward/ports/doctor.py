@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         Network,
         Queue,
         Table,
+        TopicKey,
     )
     from leeward.model.concurrency import Concurrency
     from leeward.model.group import Group
@@ -111,6 +112,14 @@ class Deployment(Protocol):
 
     def alarms(self, prefix: str) -> Mapping[str, Alarm]:
         """Return the alarms by name."""
+        ...
+
+    def topic_key(self, topic: str) -> TopicKey | None:
+        """Return the encryption of an SNS topic."""
+        ...
+
+    def raw_subscriptions(self, topic: str, queue: str) -> Sequence[str]:
+        """Return the ARNs of the topic's subscriptions that deliver raw messages to the queue with this ARN."""
         ...
 
     def groups(self) -> Sequence[Group]:

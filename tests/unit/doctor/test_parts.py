@@ -9,7 +9,7 @@ from leeward import __version__
 from leeward.doctor import expected
 from leeward.doctor.checks.functions import VERSION
 from leeward.doctor.diagnosis import diagnose, healthy
-from leeward.doctor.facts import Alarm, Counts, EventSource, Function, MessageAge, Table
+from leeward.doctor.facts import Alarm, Counts, EventSource, Function, MessageAge, Table, TopicKey
 from leeward.doctor.finding import PART_OF, Check, State
 from leeward.errors import AccessDeniedError, AwsUnavailableError
 from leeward.model.concurrency import Concurrency
@@ -25,7 +25,9 @@ def test_where_everything_is_in_order_nothing_else_is_said(patient):
     assert patient.troubles() == []
     assert healthy(findings)
     assert all(found.fix is None and found.found for found in findings)
-    assert {found.check for found in findings} == set(Check) - {Check.UPGRADE, Check.MEMBER_ROLE}
+    assert {found.check for found in findings} == set(Check) - {
+        *(Check.UPGRADE, Check.MEMBER_ROLE, Check.ALARM_TOPIC, Check.SENDER_TOPIC)  # of what this deployment has not
+    }
 
 
 def test_every_check_belongs_to_a_part():
@@ -254,6 +256,53 @@ def test_messages_that_wait_too_long(patient, queue, limit, kind):
     found = patient.trouble(Check.QUEUE_AGE)
     assert (found.state, found.object) == (State.FAILED, f"queue {queue}")
     assert ("fails" if kind == "failing" else "unread") in found.found
+
+
+TOPIC = "arn:aws:sns:us-east-1:111122223333:operators"
+ADMITTED = {"Principal": {"Service": "cloudwatch.amazonaws.com"}, "Action": ["kms:Decrypt", "kms:GenerateDataKey*"]}
+
+
+@pytest.mark.parametrize(
+    ("key", "state", "words"),
+    [
+        (TopicKey(), State.OK, "not encrypted"),
+        (TopicKey(id="alias/aws/sns", aws_managed=True), State.FAILED, "alias/aws/sns, which CloudWatch may not use"),
+        (TopicKey(id="alias/own", policy={"Statement": []}), State.FAILED, "does not let cloudwatch.amazonaws.com"),
+        (TopicKey(id="alias/own", policy={"Statement": {"Effect": "Allow", **ADMITTED}}), State.OK, "may use its key"),
+        (
+            TopicKey(id="alias/own", policy={"Statement": [{"Effect": "Deny", **ADMITTED}]}),
+            State.FAILED,
+            "does not let",
+        ),
+        (
+            TopicKey(id="k", policy={"Statement": [{"Effect": "Allow", **ADMITTED, "Action": "kms:Decrypt"}]}),
+            State.FAILED,
+            "does not let",
+        ),
+        (None, State.FAILED, "not there"),
+    ],
+)
+def test_the_key_of_the_topic_that_alarms_notify(patient, key, state, words):
+    ringing = patient.deployment.ringing
+    ringing["leeward-dead-letters"] = Alarm(state="OK", topics=(TOPIC,))
+    patient.deployment.keys[TOPIC] = key
+    (found,) = [found for found in patient.findings() if found.check is Check.ALARM_TOPIC]
+    assert (found.object, found.state) == (f"topic {TOPIC}", state)
+    assert words in found.found
+
+
+def test_a_topic_that_delivers_raw_messages_to_our_queue(patient):
+    name = "leeward-interruption"
+    environment = patient.deployment.functions[name].environment
+    for function, made in patient.deployment.functions.items():
+        patient.deployment.functions[function] = replace(
+            made, environment={**environment, "HOOK_TOPICS": f'["{TOPIC}"]'}
+        )
+    assert patient.troubles() == []
+    patient.deployment.raw[TOPIC] = [f"{TOPIC}:1"]
+    found = patient.trouble(Check.SENDER_TOPIC)
+    assert (found.state, found.object) == (State.FAILED, f"topic {TOPIC}")
+    assert f"--subscription-arn {TOPIC}:1 --attribute-name RawMessageDelivery --attribute-value false" in found.fix
 
 
 def test_dead_letters_are_counted_and_the_way_to_look_at_them_is_reported(patient):

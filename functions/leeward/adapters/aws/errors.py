@@ -84,6 +84,7 @@ DENIED = frozenset(
         "AccessDenied",
         "AccessDeniedException",
         "AuthFailure",
+        "AuthorizationError",  # SNS
         "ExpiredToken",
         "ExpiredTokenException",
         "IncompleteSignature",
@@ -105,6 +106,7 @@ GONE = frozenset(
     {
         "AWS.SimpleQueueService.NonExistentQueue",
         "ExecutionDoesNotExist",
+        "NotFound",  # SNS
         "ParameterNotFound",
         "QueueDoesNotExist",
         "ResourceNotFoundException",
@@ -113,7 +115,10 @@ GONE = frozenset(
     }
 )
 NOT_PERMITTED = frozenset(
-    {"AccessDenied", "AccessDeniedException", "NotAuthorized", "OptInRequired", "UnauthorizedOperation"}
+    {
+        *("AccessDenied", "AccessDeniedException", "AuthorizationError"),
+        *("NotAuthorized", "OptInRequired", "UnauthorizedOperation"),
+    }
 )
 """Of the denials those that a policy decides; the others are about credentials."""
 LAUNCH_REFUSED = frozenset(

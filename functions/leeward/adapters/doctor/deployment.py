@@ -1,6 +1,6 @@
 """`ports.doctor.Deployment`: STS, Lambda, Step Functions, SQS, DynamoDB, Auto Scaling and EKS.
 
-EventBridge and CloudWatch are in `telemetry.py`."""
+EventBridge and CloudWatch are in `telemetry.py`, SNS and KMS in `topics.py`."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,6 +14,7 @@ from leeward.adapters.account_check import CHECK
 from leeward.adapters.aws.clients import AwsClients, chunks, pages
 from leeward.adapters.aws.errors import aws_call, code_of
 from leeward.adapters.doctor.telemetry import Signs
+from leeward.adapters.doctor.topics import Topics
 from leeward.doctor.facts import (
     EksCluster,
     EventSource,
@@ -37,7 +38,7 @@ BADLY = ("FAILED", "TIMED_OUT")
 T = TypeVar("T")
 
 
-class AwsDeployment(Signs):
+class AwsDeployment(Signs, Topics):
     """Deployment of the caller's account. Each method is one call, or one with its pages. `rbac` opens a cluster."""
 
     def __init__(self, clients: AwsClients, rbac: Callable[[str], Rbac]) -> None:

@@ -103,4 +103,5 @@ def _alarm(raw: Mapping[str, Any]) -> Alarm:
         reason=raw.get("StateReason") or "",
         description=raw.get("AlarmDescription") or "",
         notifies=bool(raw.get("AlarmActions")) and raw.get("ActionsEnabled", True),
+        topics=tuple(action for action in raw.get("AlarmActions") or () if action.split(":")[2:3] == ["sns"]),
     )

@@ -99,7 +99,7 @@ def _arn(rule: str, identity: Identity) -> str:
 
 
 def _admits(queue: Queue, rule: str) -> bool:
-    return any(_allows(statement, rule) for statement in _many(queue.policy.get("Statement")))
+    return any(_allows(statement, rule) for statement in many(queue.policy.get("Statement")))
 
 
 def _allows(statement: Mapping[str, Any], rule: str) -> bool:
@@ -107,12 +107,10 @@ def _allows(statement: Mapping[str, Any], rule: str) -> bool:
     if statement.get("Effect") != "Allow":
         return False
     principal = statement.get("Principal")
-    services = (
-        _many(principal.get("Service") or principal.get("AWS")) if isinstance(principal, Mapping) else [principal]
-    )
+    services = many(principal.get("Service") or principal.get("AWS")) if isinstance(principal, Mapping) else [principal]
     if not {"events.amazonaws.com", "*"} & set(services):
         return False
-    if not any(fnmatchcase("sqs:sendmessage", str(action).lower()) for action in _many(statement.get("Action"))):
+    if not any(fnmatchcase("sqs:sendmessage", str(action).lower()) for action in many(statement.get("Action"))):
         return False
     conditions: Mapping[str, Mapping[str, Any]] = statement.get("Condition") or {}
     sources = [
@@ -120,12 +118,13 @@ def _allows(statement: Mapping[str, Any], rule: str) -> bool:
         for tests in conditions.values()
         for key, values in tests.items()
         if key.lower() == "aws:sourcearn"
-        for source in _many(values)
+        for source in many(values)
     ]
     return not conditions or any(fnmatchcase(rule, source) for source in sources)
 
 
-def _many(value: Any) -> list[Any]:
+def many(value: Any) -> list[Any]:
+    """Return the values of a policy's element, which may stand alone."""
     if value is None:
         return []
     return list(value) if isinstance(value, (list, tuple)) else [value]
