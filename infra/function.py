@@ -23,6 +23,8 @@ from infra.settings import Settings
 from leeward import __version__
 from leeward.model.deployment_names import deployment_id, hook_mark
 
+OF_CLUSTERS = ("CLUSTERS", "HOOK_TOPICS")  # variables by which a function knows clusters and their hooks
+
 
 class KubernetesAccess(StrEnum):
     """Role of a cluster for which the function's tokens are made (`manifests/cluster-role.yaml`)."""
@@ -45,7 +47,8 @@ class FunctionDefaults:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionShape:
     """Settings that differ between functions. `timeout` in seconds, `memory` in MB; `once`: a failed asynchronous call
-    is not repeated, because the schedule calls again anyway.
+    is not repeated, because the schedule calls again anyway; `acts`: it acts on clusters and their groups, and knows
+    them.
     """
 
     name: str
@@ -56,6 +59,7 @@ class FunctionShape:
     access: KubernetesAccess = KubernetesAccess.NONE
     concurrency: int | None = None
     once: bool = False
+    acts: bool = True
 
 
 class LeewardFunction(Construct):
@@ -89,6 +93,9 @@ class LeewardFunction(Construct):
             surroundings.scopes,
         )
         self.role, self.policies = granted.role, granted.parts
+        left_out = () if shape.acts else OF_CLUSTERS
+        shared = {name: value for name, value in surroundings.environment.items() if name not in left_out}
+        self.variables = shared | self._own_environment()
         self.function = lambda_.Function(
             self,
             "Function",
@@ -102,7 +109,7 @@ class LeewardFunction(Construct):
             memory_size=shape.memory,
             role=self.role.without_policy_updates(),
             log_group=self.log_group,
-            environment=surroundings.environment | self._own_environment(),
+            environment=self.variables,
             environment_encryption=key,
             reserved_concurrent_executions=shape.concurrency,
             retry_attempts=0 if shape.once else None,
@@ -110,6 +117,11 @@ class LeewardFunction(Construct):
         )
         if lives_in_vpc(shape, surroundings.settings):
             self._enter_vpc(surroundings.settings)
+
+    def add_environment(self, name: str, value: str) -> None:
+        """Add one variable, which `environment.py` counts with the others."""
+        self.variables[name] = value
+        self.function.add_environment(name, value)
 
     def _own_environment(self) -> dict[str, str]:
         return {

@@ -34,6 +34,7 @@ SHAPE = FunctionShape(
     description="Puts an event on the bus for each turn that a termination takes",
     timeout=30,
     memory=256,
+    acts=False,
 )
 BATCH = 100
 GIVEN_UP_AFTER = 6 * 3600  # seconds: by then an event is obsolete
@@ -101,8 +102,8 @@ class Notifications(Construct):
         names = scopes.names
         bus = webhook_bus(self, names, self.function.role.role_arn)
         formats = {cluster: webhook.format for cluster, webhook in webhooks.items()}
-        self.function.function.add_environment("WEBHOOKS", json.dumps(formats, sort_keys=True))
-        self.function.function.add_environment("WEBHOOK_BUS", names.webhook_bus)
+        self.function.add_environment("WEBHOOKS", json.dumps(formats, sort_keys=True))
+        self.function.add_environment("WEBHOOK_BUS", names.webhook_bus)
         rules = [scopes.rule(f"{names.webhook_bus}/{names.webhook_rule(cluster)}") for cluster in webhooks]
         destinations = webhook_destinations(self, webhooks, names)
         role = _caller(self, rules, list(destinations.values()))

@@ -12,6 +12,7 @@ from infra.asset import Asset
 from infra.customer_key import imported_key
 from infra.dashboard import operators_dashboard
 from infra.disruption import Disruption
+from infra.environment import check_environments
 from infra.findings import accept
 from infra.function import FunctionDefaults, LeewardFunction, function_environment
 from infra.interruption import TIMEOUT, Interruption
@@ -51,6 +52,7 @@ class LeewardStack(Stack):
         self.sync = Sync(self, surroundings=surroundings, alarms=alarms)
         self.notifications = Notifications(self, table=table, surroundings=surroundings, alarms=alarms)
         self.functions = self._functions()
+        check_environments(self, self.functions, settings)
         self.access = ClusterAccess(self, settings=settings, functions=self.functions)
         policy_parameters(self, settings)
         operators_dashboard(
