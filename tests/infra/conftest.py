@@ -17,7 +17,7 @@ EVERYTHING = {
     "clusters": [
         {
             "name": name,
-            "policies": ["policies/default.yaml", *(["tests/infra/webhook.yaml"] if name == "blue" else [])],
+            "policies": ["policies/default.yaml"],
             "account": "111122223333",
             "region": "us-east-1",
             "vpc": {"subnetIds": ["subnet-0a1b2c3d", "subnet-0a1b2c3e"], "securityGroupIds": ["sg-0a1b2c3d"]},
@@ -32,6 +32,13 @@ EVERYTHING = {
     "runbooks": "https://wiki.example.com/leeward",
     "accessEntries": False,
     "concurrency": {"interruption": 0, "drain": 0},
+}
+
+WITH_A_WEBHOOK = EVERYTHING | {
+    "clusters": [
+        EVERYTHING["clusters"][0] | {"policies": ["policies/default.yaml", "tests/infra/webhook.yaml"]},
+        *EVERYTHING["clusters"][1:],
+    ]
 }
 
 
@@ -58,4 +65,4 @@ def template(tmp_path_factory):
 @pytest.fixture(scope="session")
 def everything(tmp_path_factory):
     """Two clusters in a VPC, senders, topic, an audit log, a webhook; no access entries, nothing reserved."""
-    return synthesize(tmp_path_factory.mktemp("everything"), leeward=EVERYTHING)
+    return synthesize(tmp_path_factory.mktemp("everything"), leeward=WITH_A_WEBHOOK)

@@ -7,7 +7,7 @@ import pytest
 
 from infra.program import build_app
 from leeward.errors import InvalidInputError
-from tests.infra.conftest import EVERYTHING, ROOT
+from tests.infra.conftest import ROOT, WITH_A_WEBHOOK
 from tests.infra.template import Template
 
 REFERRED = {("AWS::CloudWatch::Alarm", "MetricName"), ("AWS::Logs::SubscriptionFilter", "LogGroupName")}
@@ -16,7 +16,7 @@ REFERRED = {("AWS::CloudWatch::Alarm", "MetricName"), ("AWS::Logs::SubscriptionF
 
 def synthesized(outdir, **settings):
     context = json.loads((ROOT / "cdk.json").read_text())["context"]
-    leeward = {**EVERYTHING, **settings}
+    leeward = {**WITH_A_WEBHOOK, **settings}
     return build_app(ROOT, {}, context={**context, "leeward": leeward}, outdir=str(outdir)).synth()
 
 

@@ -65,7 +65,7 @@ def test_there_are_exactly_the_functions_that_the_permissions_know(template):
     assert set(PERMISSIONS) == set(NAMES)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sorted(set(NAMES) - {"notifications"}))
 def test_the_code_reads_its_whole_environment_and_nothing_else(template, name):
     given = Recording(environment(template, name))
     settings = Settings.from_env(given)
@@ -75,6 +75,12 @@ def test_the_code_reads_its_whole_environment_and_nothing_else(template, name):
     assert settings.dead_letter_queue_url.endswith("/leeward-interruption-dead-letters")
     assert settings.state_machine_arn == ("arn:aws:states:us-east-1:111122223333:stateMachine:leeward-node-termination")
     assert (settings.table_name, settings.policy_prefix) == ("leeward", "/leeward")
+
+
+def test_the_function_that_acts_on_no_cluster_knows_none(everything):
+    variables = environment(everything, "notifications")
+    assert {"CLUSTERS", "HOOK_TOPICS"} & set(variables) == set()
+    assert {"WEBHOOKS", "WEBHOOK_BUS", "EVENT_SOURCE"} <= set(variables)
 
 
 @pytest.mark.parametrize("name", NAMES)
