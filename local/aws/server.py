@@ -18,7 +18,17 @@ from hypercorn.config import Config
 from ministack import app as ministack_app
 from ministack.core import hypercorn_compat
 
-from local.aws import balancing, conditions, ec2, launch_templates, moto_backend, parameters, provisioning, webhooks
+from local.aws import (
+    balancing,
+    conditions,
+    ec2,
+    launch_templates,
+    moto_backend,
+    move_tasks,
+    parameters,
+    provisioning,
+    webhooks,
+)
 from local.aws.accounts import Accounts
 from local.aws.app import Gateway
 from local.aws.autoscaling import patches as autoscaling_patches
@@ -111,6 +121,7 @@ def _patch_ministack(outbox: Outbox, timeline: Timeline, clock: ScaledClock) -> 
     code.install()
     workers.install()
     queues.install()
+    move_tasks.install()
     parameters.install()
     provisioning.install()
     conditions.install()
