@@ -1,6 +1,8 @@
 """`leeward completion bash|zsh|fish`: a script that completes commands, actions, options and their values.
 
-Decides what is completed, from the parsers alone: names of nodes and groups are not looked up."""
+Decides what is completed, from the parsers alone: names of nodes and groups are not looked up. Paths are left to the
+shell's own completion, which quotes them: a name may hold blanks, or a command substitution that the shell would run if
+it were inserted raw. The script uses nothing that the bash of macOS (3.2) lacks: neither `compopt` nor `mapfile`."""
 
 import argparse
 import shlex
@@ -10,15 +12,19 @@ from dataclasses import dataclass
 DESCRIPTION = """Prints a completion script for a shell: commands, actions, options and the values of options that take
 one of a few. It is generated from the options of this version; run it again after an update."""
 FILES = ("--snapshot", "--to", "--record", "--validate")  # their values are paths
+FILE_ARGUMENTS = ("FILE", "EXECUTION|RECORD")  # metavars of arguments that may be paths
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
-    """Completions after the words of a command. `next`: commands or actions with their help; `values` by option."""
+    """Completions after the words of a command. `next`: commands or actions with their help; `values` by option;
+    `files`: whether it takes paths.
+    """
 
     next: Mapping[str, str]
     options: Mapping[str, str]
     values: Mapping[str, tuple[str, ...]]
+    files: bool
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +56,8 @@ def words_of(parser: argparse.ArgumentParser, path: str = "") -> Iterator[tuple[
                 values |= dict.fromkeys(action.option_strings, chosen)
                 if not action.option_strings:
                     following = dict.fromkeys(chosen, "")
-    yield path, Words(next=following, options=options, values=values)
+    files = any(not action.option_strings and action.metavar in FILE_ARGUMENTS for action in parser._actions)
+    yield path, Words(next=following, options=options, values=values, files=files)
     for name, subparser in below:
         yield from words_of(subparser, f"{path} {name}".strip())
 
@@ -87,8 +94,9 @@ _leeward() {{
         {known}) asked="${{asked:+$asked }}$word" ;;
         esac
     done
+    COMPREPLY=()
     case "$previous" in
-    {"|".join(FILES)}) COMPREPLY=($(compgen -f -- "$current")); return ;;
+    {"|".join(FILES)}) return ;;  # nothing here, so that -o default completes a path, quoted
     esac
     case "${{asked:+$asked }}$previous" in
 {values}
@@ -98,7 +106,9 @@ _leeward() {{
 {rows}
         esac
     fi
-    COMPREPLY=($(compgen -W "$words" -- "$current"))
+    while IFS= read -r word; do
+        COMPREPLY+=("$word")
+    done < <(compgen -W "$words" -- "$current")
 }}
 complete -o default -F _leeward leeward
 """
@@ -120,6 +130,8 @@ def fish(words: Mapping[str, Words]) -> str:
         for name, explanation in one.next.items():
             when = "; and ".join(part for part in (seen, unseen) if part)
             lines.append(f"complete -c leeward -n {_fish(when)} -a {name} -d {_fish(explanation)}")
+        if one.files:
+            lines.append(f"complete -c leeward -n {_fish(seen)} -F")
         for option, explanation in one.options.items():
             flag = f"-l {option[2:]}" if option.startswith("--") else f"-s {option[1:]}"
             taken = f" -x -a {_fish(' '.join(one.values[option]))}" if option in one.values else ""
