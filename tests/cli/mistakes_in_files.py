@@ -27,6 +27,7 @@ FOLDERS = {
     },
     "half_a_window": {"policy": f"{WEB}{{{SELECTOR}, disruption: {{budgets: [{{nodes: 1, duration: 8h}}]}}}}\n"},
     "selects_nothing": {"policy": f"{WEB}{{selector: {{}}}}\n"},
+    "no_document": {"policy": "# nothing yet\n---\n"},
     "tab": {"policy": "apiVersion: leeward.dev/v1\n\tkind: NodePolicy\n"},
     "kind": {"policy": "apiVersion: leeward.dev/v1\nkind: NodePool\nmetadata: {name: web}\nspec: {}\n"},
 }
@@ -67,6 +68,9 @@ IN_FILES: tuple[tuple[str, int, str], ...] = (
     ("policy validate {cron}/policy.yaml", 2, 'schedule: found "at nine", expected a cron line of five fields'),
     ("policy validate {half_a_window}/policy.yaml", 2, "disruption.budgets[0]"),
     ("policy validate {selects_nothing}/policy.yaml", 2, "found an empty selector, expected groups or tags"),
+    ("policy validate {no_document}/policy.yaml", 2, "document: found none in the file, expected at least one policy"),
+    (f"policy validate {SMALL}/policy.yaml {{no_document}}/policy.yaml", 2, "document: found none in the file"),
+    ("policy apply {no_document}/policy.yaml --cluster blue", 2, "document: found none in the file"),
     ("policy validate {tab}/policy.yaml", 2, "line 2 column 1: found no YAML"),
     ("policy validate {kind}/policy.yaml", 2, 'kind: found "NodePool", expected'),
     ("policy validate nowhere.yaml", 2, "nowhere.yaml: found no such file, expected the policies of a cluster"),

@@ -1,15 +1,20 @@
 """Names, annotations and error texts of a cluster act on no terminal: they are spelled out."""
 
 import json
+import sys
+import unicodedata
 
 import pytest
 import yaml
 
 from leeward.adapters.kubernetes import bodies
 from leeward.cli.output import emit, tell
-from leeward.cli.tables import Table
+from leeward.cli.report.texts import safe
+from leeward.cli.tables import Table, one_line
 from leeward.model.node import Node
-from leeward.model.visible import visible
+from leeward.model.visible import quoted, visible
+from leeward.notifications.messages import _line
+from leeward.policy.fields import legible, shown
 from tests.adapters.kubernetes_objects import raw_node
 from tests.cli.command import SMALL, a_snapshot
 from tests.fakes.clock import START
@@ -32,6 +37,54 @@ ACTS = ("\x1b", "\x07", "\x9b", "\u202e", "\r")
 )
 def test_what_acts_is_spelled_out_and_words_stay(text, shown):
     assert visible(text) == shown
+
+
+# Default_Ignorable_Code_Point of Unicode 16, DerivedCoreProperties.txt
+IGNORABLE = (
+    "00AD 034F 061C 115F-1160 17B4-17B5 180B-180F 200B-200F 202A-202E 2060-206F 3164 FE00-FE0F FEFF FFA0 FFF0-FFF8 "
+    "1BCA0-1BCA3 1D173-1D17A E0000-E0FFF"
+)
+SIGNS = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD}  # format characters with a form
+IDEOGRAPHIC_SPACE = 0x3000
+UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp", "Zs"}  # categories
+
+
+def unseen():
+    """Code points that are drawn as nothing, or as the space is."""
+    for part in IGNORABLE.split():
+        first, _, last = part.partition("-")
+        yield from range(int(first, 16), int(last or first, 16) + 1)
+    for point in range(0x21, sys.maxunicode + 1):
+        if unicodedata.category(chr(point)) in UNSEEN and point not in {*SIGNS, IDEOGRAPHIC_SPACE}:
+            yield point
+    yield 0x2800  # the Braille pattern without a dot
+
+
+def test_no_character_is_unseen():
+    assert [f"{point:04X}" for point in unseen() if not visible(f"web{chr(point)}1").isascii()] == []
+
+
+def test_letters_digits_and_marks_stay():
+    kinds = {"Lu", "Ll", "Lo", "Nd", "Mn", "Mc", "So", "Sm", "Po"}
+    hidden = set(unseen())
+    text = "".join(
+        chr(point)
+        for point in range(0x20, sys.maxunicode + 1)
+        if point not in hidden and unicodedata.category(chr(point)) in kinds
+    )
+    assert visible(text) == text
+
+
+@pytest.mark.parametrize("write", [visible, quoted, legible, shown, safe, one_line])
+@pytest.mark.parametrize("character", ["\u200b", "\xad", "\u3164", "\ufe0f", "\U000e0041", "\u034f", "\xa0"])
+def test_names_that_look_alike_differ_wherever_one_is_written(write, character):
+    assert write(f"web{character}1").isascii()
+
+
+def test_a_notification_and_an_event_show_what_is_not_seen():
+    body = bodies.event(Node.from_json(raw_node()), reason="R", message="a\u200bb", warning=False, now=START)
+    assert body["message"] == r"a\u200bb"
+    assert _line("a\u200bb\u3164", 100) == r"a\u200bb\u3164"
 
 
 @pytest.mark.parametrize("verb", [("plan",), ("blockers", f"n{RED}"), ("drift",)])

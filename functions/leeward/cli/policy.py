@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     if context is None:
         documents = [{"kind": raw["kind"], "name": raw["metadata"]["name"]} for raw in _raw(policies)]
         lines = [f"valid: {document['kind']} {document['name']}" for document in documents]
-        emit({"documents": documents}, arguments.view, lambda: lines)
+        emit({"documents": documents}, arguments.view, lambda: lines or ["valid: nothing but defaults"])
         return VALID
     difference = diff(context.ports.clusters.policies(context.cluster), policies)
     text = difference or "the files say what is in force"
@@ -69,13 +69,17 @@ def run(arguments: argparse.Namespace) -> int:
 
 def load(files: Sequence[str], cluster: str) -> tuple[ClusterPolicies | None, list[str]]:
     """Return the policies in the order of the files, and every problem of all files, one line each. None: the files
-    cannot be used. `cluster` may be empty: then its name is not checked.
+    cannot be used. `cluster` may be empty: then its name is not checked. A file without a document is a problem: a
+    redirection that failed leaves one behind, and applied it would remove every policy.
     """
     problems: list[str] = []
     paths = [path for name in files for path in _collect(partial(find_files, [name]), problems) or ()]
     documents: list[tuple[str, Any]] = []
     for path in dict.fromkeys(paths):
-        documents += _collect(partial(read_documents, path), problems) or ()
+        read = _collect(partial(read_documents, path), problems)
+        if read == []:
+            problems.append(f"{path}: document: found none in the file, expected at least one policy document")
+        documents += read or ()
     policies = _collect(partial(parse_documents, documents, cluster=cluster), problems)
     if policies is not None:
         _collect(partial(parameters, policies), problems)

@@ -11,6 +11,7 @@ from math import isfinite
 from types import TracebackType
 from typing import Any, Self, TypeGuard, TypeVar
 
+from leeward.model.visible import visible
 from leeward.policy.durations import LONGEST, format_duration, parse_duration
 
 T = TypeVar("T")
@@ -210,6 +211,7 @@ def legible(text: str, most: int | None = None) -> str:
     """
     if not text.isprintable():
         text = "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
+    text = visible(text)  # some letters and marks count as printable and have no form
     return text if most is None or len(text) <= most else f"{text[: most - 3]}..."
 
 

@@ -7,9 +7,9 @@ from html import escape
 
 from leeward.cli.report.record import RunRecord
 from leeward.model.times import format_instant
+from leeward.model.visible import visible
 
 SHORT = 130  # characters of a sentence in the table; the rest opens below it
-_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 _INSTANT = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z")
 _ANNOUNCED = re.compile(r"Leeward will \w+ this node: (?:i-[0-9a-f]+: )?")
 _IDS = re.compile(r" \((?:subnet|i|lt|sg|vpc|eni)-[0-9a-f]+\)")
@@ -17,8 +17,10 @@ _DETAIL = re.compile(r"(?:subnet-[0-9a-f]+ |a node takes |pods are not counted|.
 
 
 def safe(text: str) -> str:
-    """Escape text for HTML, in tags or attributes; characters that no page can hold become a replacement character."""
-    return escape(_UNPRINTABLE.sub("\ufffd", text), quote=True)
+    """Escape text for HTML, in tags or attributes. Characters that no page can hold, or that are not seen on it, are
+    spelled out as in a terminal.
+    """
+    return escape(visible(text), quote=True)
 
 
 def cut(text: str, most: int) -> str:
