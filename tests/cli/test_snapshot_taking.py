@@ -2,6 +2,7 @@
 
 import json
 import stat
+from base64 import b64encode
 from pathlib import Path
 
 import jsonschema
@@ -108,7 +109,7 @@ def test_the_world_is_worth_comparing(leeward, snapshot):
 
 def variables(folder):
     (cni,) = read_elements(folder, FILES["daemonsets"])
-    return {one["name"]: one["env"] for one in cni["spec"]["template"]["spec"]["containers"]}
+    return {one["name"]: one.get("env") for one in cni["spec"]["template"]["spec"]["containers"]}
 
 
 def test_what_is_of_other_clusters_stays_out(snapshot):
@@ -146,8 +147,22 @@ def test_no_secret_travels_and_the_cnis_settings_stay(snapshot):
     assert "managedFields" not in text
     assert variables(folder)["aws-node"] == [{"name": "WARM_IP_TARGET", "value": "3"}]
     pods = {one["metadata"]["name"]: one for one in read_elements(folder, FILES["pods"])}
-    assert pods["p1"]["spec"]["containers"][0]["env"][0] == {"name": "PASSWORD"}
+    assert pods["p1"]["spec"]["containers"] == [{"resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}}]
     assert pods["p3"]["metadata"]["annotations"] == {"karpenter.sh/do-not-disrupt": "true"}
+
+
+def test_without_user_data_what_follows_from_it_is_said_to_be_unknown(leeward, world, tmp_path):
+    secret = b64encode(f"#!/bin/sh\nexport TOKEN={SECRET}\n".encode()).decode()
+    for raw in world.aws.holds["launch-template-versions"]:
+        raw["LaunchTemplateData"]["UserData"] = secret
+    for to, options in ((tmp_path / "whole", ()), (tmp_path / "without", ("--no-user-data",))):
+        assert leeward("snapshot", "--to", to, *LIVE, "--now", NOON, *options).code == 0
+    assert secret in text_of(tmp_path / "whole")
+    assert secret not in text_of(tmp_path / "without")
+    drift = leeward("drift", "--snapshot", tmp_path / "without", "--now", NOON)
+    assert "launch-template-versions.json is without user data: what new nodes get from it, and drift" in drift.err
+    template = leeward("template", "web", "--snapshot", tmp_path / "without", "--now", NOON)
+    assert "left out of the snapshot" in template.out + template.err
 
 
 def test_only_its_owner_reads_what_was_written(snapshot):

@@ -6,11 +6,10 @@ call fails is left out, as are those that follow from it; the others are written
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 from leeward.capture.launching import RawLaunches, described, types_used, versions_used
-from leeward.capture.redaction import kept
 from leeward.errors import ClusterUnreachableError, LeewardError, TerminalError
 from leeward.model import well_known
 from leeward.model.facts import Prices
@@ -36,17 +35,20 @@ KUBERNETES: Mapping[str, tuple[Listed, str, str]] = {
 }
 
 
+Keep = Callable[[str, Raw], Raw]  # what the file of that name keeps of an element
+
+
 class NotReadError(TerminalError):
     """Error for a file that is left out because one that it follows from could not be read."""
 
 
 class Capture:
-    """One cluster at about one moment: `document` of each file by its name. `warnings`: messages that matter although
-    the file is written.
+    """One cluster at about one moment: `document` of each file by its name. `keep` reduces the elements in which
+    secrets may be. `warnings`: messages that matter although the file is written.
     """
 
-    def __init__(self, ports: Ports, aws: RawAws, cluster: str, now: datetime) -> None:
-        self._ports, self._aws, self._cluster, self._now = ports, aws, cluster, now
+    def __init__(self, ports: Ports, aws: RawAws, cluster: str, now: datetime, keep: Keep) -> None:
+        self._ports, self._aws, self._cluster, self._now, self._keep = ports, aws, cluster, now, keep
         self._known: dict[str, Any] = {}
         self._unreachable: ClusterUnreachableError | None = None
         self.warnings: list[str] = []
@@ -79,7 +81,9 @@ class Capture:
         what, api_version, kind = KUBERNETES[name]
         kubernetes = self._ports.clusters.kubernetes(self._cluster)
         try:
-            items = kubernetes.read(what, partial(kept, what, api_version, kind))
+            items = kubernetes.read(
+                what, lambda raw: {"apiVersion": api_version, "kind": kind, **self._keep(name, raw)}
+            )
         except ClusterUnreachableError as error:
             self._unreachable = error
             raise
@@ -108,7 +112,8 @@ class Capture:
 
     def _configuration_output(self) -> Raw:
         names = sorted({group.launch.configuration or "" for group in self._groups()} - {""})
-        return {"LaunchConfigurations": list(self._aws.launch_configurations(names))}
+        found = self._aws.launch_configurations(names)
+        return {"LaunchConfigurations": [self._keep("launch-configurations", raw) for raw in found]}
 
     def _nodegroup_output(self) -> list[Raw]:
         """Read the node groups. One whose call fails is left out, which is what its absence means offline."""
@@ -126,7 +131,8 @@ class Capture:
         found: dict[tuple[str, int], Raw] = {}
         for template, versions in used.items():
             for raw in self._aws.template_versions(template, versions):
-                found[raw.get("LaunchTemplateId", ""), int(raw.get("VersionNumber", 0))] = raw
+                key = raw.get("LaunchTemplateId", ""), int(raw.get("VersionNumber", 0))
+                found[key] = self._keep("launch-template-versions", raw)
         return {"LaunchTemplateVersions": list(found.values())}
 
     def _instance_output(self) -> Raw:

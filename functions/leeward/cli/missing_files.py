@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from leeward.adapters.folder.files import FILES, POLICY_FILE
 from leeward.adapters.folder.reader import Folder
+from leeward.model.launch import USER_DATA_LEFT_OUT
 from leeward.model.well_known import NODEGROUP_TAG
 
 POLICY, PRICES = "policy", "prices"
@@ -84,6 +85,7 @@ MISSING: Mapping[str, Weaker] = {
     "daemonsets": Weaker("the settings of the VPC CNI are not known: its defaults are taken", _always),
 }
 
+WITH_USER_DATA = ("launch-template-versions", "launch-configurations")
 LAUNCHED = ("launch-template-versions", "launch-configurations", "instance-types", "nodegroups")
 VOLUMES = ("pvs", "pvcs", "storageclasses", "csinodes")
 PLANNED = ("instances", PRICES, *LAUNCHED, "subnets", *VOLUMES, "namespaces")
@@ -127,13 +129,27 @@ EFFECTS: Mapping[tuple[str, str], str] = {
 
 
 def missing_files(folder: Folder, verb: str, arguments: argparse.Namespace) -> tuple[str, ...]:
-    """Return a sentence for each optional file of the command that the folder lacks. Raises InvalidInputError where a
-    file that tells whether it is needed is broken.
+    """Return a sentence for each optional file of the command that the folder lacks, or has in part. Raises
+    InvalidInputError where a file that tells whether it is needed is broken.
     """
     if getattr(arguments, "method", None) == "unhealthy":
         verb = f"{verb} --method unhealthy"
-    files = (name for name in USED.get(verb, ()) if not _has(folder, name))
-    return tuple(filter(None, (_sentence(folder, name, verb) for name in files)))
+    used = USED.get(verb, ())
+    missing = (_sentence(folder, name, verb) for name in used if not _has(folder, name))
+    reduced = (_without_user_data(folder, name) for name in used if name in WITH_USER_DATA)
+    return tuple(filter(None, (*missing, *reduced)))
+
+
+def _without_user_data(folder: Folder, name: str) -> str:
+    """Return the sentence about a file of a snapshot that was taken without user data, empty for any other."""
+    templates = name == "launch-template-versions"
+    holders = (one.get("LaunchTemplateData") or {} if templates else one for one in folder.elements(name))
+    if not any(holder.get("UserData") == USER_DATA_LEFT_OUT for holder in holders):
+        return ""
+    return (
+        f"{name}.json is without user data: what new nodes get from it, and drift in it, is not known "
+        "(leeward snapshot without --no-user-data writes it)"
+    )
 
 
 def _has(folder: Folder, name: str) -> bool:

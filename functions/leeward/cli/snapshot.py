@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +29,9 @@ COLUMNS = ("FILE", "ELEMENTS")
 POLICIES_COMMAND = "aws ssm get-parameters-by-path"
 DESCRIPTION = """Writes the state of a cluster as the raw output of kubectl and aws: one file a command, only what
 belongs to the cluster, with the policies that are deployed for it. All commands work on the folder with --snapshot
-DIR, without credentials. Values of environment variables, commands and their arguments are left out. A file that
-cannot be read is named with the call that failed; the others are written all the same, and the exit code is 1.
+DIR, without credentials. Of Kubernetes objects only the fields that commands read are written. User data of launch
+templates and launch configurations is written as it is, and may hold secrets: --no-user-data leaves it out. A file
+that cannot be read is named with the call that failed; the others are written all the same, and the exit code is 1.
 Nothing is changed in AWS or in the cluster."""
 
 
@@ -43,9 +45,14 @@ class Taken:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the folder."""
+    """Add the folder and --no-user-data."""
     parser.add_argument(
         "--to", metavar="DIR", type=Path, required=True, help="the folder; files of an earlier snapshot are replaced"
+    )
+    parser.add_argument(
+        "--no-user-data",
+        action="store_true",
+        help="leave out user data: what nodes get from it, and drift in it, is then unknown",
     )
 
 
@@ -57,11 +64,13 @@ def run(arguments: argparse.Namespace) -> int:
         raise InvalidInputError("snapshot: found no --cluster, expected --cluster NAME")
     arguments.view.check(COLUMNS)
     folder = SnapshotFolder(arguments.to)
-    from leeward.adapters import wiring  # late: --help needs neither
+    from leeward.adapters import wiring  # late: --help needs none of these
+    from leeward.adapters.folder.redaction import kept
     from leeward.capture.documents import Capture
 
     raw = wiring.command_line_raw(arguments.region, **access_of(arguments))
-    capture = Capture(live_ports(arguments), raw, arguments.cluster, arguments.now)
+    keep = partial(kept, user_data=not arguments.no_user_data)
+    capture = Capture(live_ports(arguments), raw, arguments.cluster, arguments.now, keep)
     _check_cluster(capture, arguments)
     taken = take(capture, folder, Progress(watched=sys.stderr.isatty()))
     emit(to_json(taken), arguments.view, lambda: _report(taken))

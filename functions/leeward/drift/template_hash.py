@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from leeward.drift.reasons import Field
 from leeward.model import well_known
-from leeward.model.launch import LaunchSettings
+from leeward.model.launch import USER_DATA_LEFT_OUT, LaunchSettings
 from leeward.node_template.user_data import kubelet_settings
 from leeward.policy.document import DesiredTaint, NodePolicy
 
@@ -22,8 +22,9 @@ def fields_of(launch: LaunchSettings | None, policy: NodePolicy) -> dict[Field, 
     """Return the hashes of the settings that an instance does not show; unknown ones are absent."""
     found = {Field.STARTUP_TAINTS: _hash(repr(sorted(map(_taint, policy.node.startup_taints))))}
     if launch is not None:
-        found[Field.USER_DATA] = _hash(launch.user_data)
-        found[Field.KUBELET] = _hash(_kubelet(launch.user_data))
+        if launch.user_data != USER_DATA_LEFT_OUT:
+            found[Field.USER_DATA] = _hash(launch.user_data)
+            found[Field.KUBELET] = _hash(_kubelet(launch.user_data))
         found[Field.BLOCK_DEVICES] = _hash(launch.devices)
     return found
 

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from leeward.errors import InvalidInputError
+from leeward.model.launch import USER_DATA_LEFT_OUT
 from leeward.model.node import Taint
 from leeward.model.nodegroup import EFFECTS
 from leeward.node_template.flags import of_flags, of_script
@@ -23,11 +24,19 @@ LARGEST = 64 * 1024  # EC2 takes 16 KB; unpacked it may be more
 MOST_NODE_CONFIG = 16 * 1024  # characters of all NodeConfigs together: YAML takes 30 microseconds for each
 NODE_CONFIG_TYPE = "application/node.eks.aws"
 _UNKNOWN = KubeletSettings()
+_LEFT_OUT = KubeletSettings(
+    warnings=(
+        "user data: left out of the snapshot: the labels, taints, reserved resources and maximum of pods that it sets "
+        "are unknown, EKS' defaults are taken",
+    )
+)
 
 
 @lru_cache(maxsize=128)
 def kubelet_settings(encoded: str) -> KubeletSettings:
     """Parse base64 user data as a launch template keeps it. Never raises; `warnings` name what was skipped."""
+    if encoded == USER_DATA_LEFT_OUT:
+        return _LEFT_OUT
     try:
         text = _decoded(encoded)
         found, length = _UNKNOWN, 0

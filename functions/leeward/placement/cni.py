@@ -17,6 +17,8 @@ CONTAINER = "aws-node"
 HOST_PODS = 2  # aws-node and kube-proxy use the host's network: EKS adds them to the pods that the interfaces allow
 _SWITCHES = ("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", "ENABLE_POD_ENI", "ENABLE_PREFIX_DELEGATION", "ENABLE_IPv6")
 _DISCOVERY = "ENABLE_SUBNET_DISCOVERY"
+_TARGETS = {"WARM_ENI_TARGET": 1, "WARM_IP_TARGET": 0, "MINIMUM_IP_TARGET": 0, "MAX_ENI": 0}  # with their defaults
+VARIABLES = frozenset({*_TARGETS, *_SWITCHES, _DISCOVERY})  # that are read
 _TRUE, _FALSE = {"1", "t", "T", "TRUE", "true", "True"}, {"0", "f", "F", "FALSE", "false", "False"}  # Go's words
 
 
@@ -37,11 +39,12 @@ class CniSettings:
     @classmethod
     def from_variables(cls, variables: Mapping[str, str]) -> Self:
         """Parse environment variables. An unreadable or negative value counts as the default, as in ipamd."""
+        targets = {name: _count(variables, name, default) for name, default in _TARGETS.items()}
         return cls(
-            warm_enis=_count(variables, "WARM_ENI_TARGET", 1),
-            warm_ips=_count(variables, "WARM_IP_TARGET", 0),
-            minimum_ips=_count(variables, "MINIMUM_IP_TARGET", 0),
-            max_enis=_count(variables, "MAX_ENI", 0),
+            warm_enis=targets["WARM_ENI_TARGET"],
+            warm_ips=targets["WARM_IP_TARGET"],
+            minimum_ips=targets["MINIMUM_IP_TARGET"],
+            max_enis=targets["MAX_ENI"],
             off_by=tuple(name for name in _SWITCHES if _switch(variables, name, default=False)),
             discovery=_switch(variables, _DISCOVERY, default=True),
         )

@@ -52,6 +52,12 @@ def check_of(name: str) -> Check:
     return check
 
 
+def definition(name: str) -> Mapping[str, Any]:
+    """Return a definition of the schema: of an element of the file NAME.json, or of a part that several share."""
+    found: Mapping[str, Any] = _document()["$defs"][name]
+    return found
+
+
 def inside(path: str, key: str) -> str:
     """Return the path of a key: `items[0].metadata.labels["k8s.io/x"]`."""
     if key.replace("-", "_").isidentifier():
