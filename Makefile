@@ -121,11 +121,10 @@ check: lint types audit  ## lint, types and published weaknesses
 synth: setup  ## the CloudFormation template, offline
 	PATH="$(CURDIR)/.venv/bin:$$PATH" node_modules/.bin/cdk synth --quiet
 
-wheel: setup  ## build/dist/leeward-VERSION-py3-none-any.whl: `pipx install` it for the command line without a clone
-	rm -rf build/dist build/lib
-	$(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir build/dist .
+wheel: setup  ## build/dist/leeward-VERSION-py3-none-any.whl, the command line without a clone, and the lock of its packages
+	@$(PY) -m supply_chain.wheel
 
-package: setup  ## build/package: CloudFormation template with parameters, Lambda asset, wheel, bill of materials, SHA256SUMS; docs/install.md
+package: setup  ## build/package: CloudFormation template with parameters, Lambda asset, wheel and its lock, bill of materials, SHA256SUMS; docs/install.md
 	$(PY) -m supply_chain.package
 
 deploy: setup  ## cdk bootstrap and cdk deploy with your AWS credentials and the settings in cdk.json: YES=1 asks nothing, for CI

@@ -1,17 +1,15 @@
 """`make package`: what an installation without a clone needs, in `build/package/` (docs/install.md).
 
 The same commit, with the same Python for the asset's bytecode, makes the same files byte by byte: their times are that
-of the commit (or of SOURCE_DATE_EPOCH), and the asset's archive is not compressed, since zlib's releases differ.
+of the commit (or of SOURCE_DATE_EPOCH), and no archive is compressed, since zlib's releases differ.
 """
 
 import json
 import os
 import shutil
-import subprocess
 import sys
 import zipfile
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -22,11 +20,10 @@ from infra.package.template import LARGEST, packaged_template
 from infra.program import NOT_COMPILED
 from leeward import __version__
 from supply_chain.bill_of_materials import asset_bill
+from supply_chain.wheel import EARLIEST, READABLE, commit_time, write_lock, write_wheel
 
 FOLDER = Path("build/package")
 SUMS = "SHA256SUMS"
-_EARLIEST = (1980, 1, 1, 0, 0, 0)  # of a ZIP archive
-_READABLE = 0o100644 << 16  # Lambda reads the files as another user
 _NAMED = 12  # digits of the digest in the asset's name
 
 
@@ -43,23 +40,14 @@ def main(root: Path | None = None, folder: Path = FOLDER) -> int:
     template = packaged_template(synthesizer(root, asset), asset=archive.name)
     Path(folder, f"leeward-{__version__}.template.json").write_text(written(template), encoding="utf-8")
     Path(folder, f"leeward-{__version__}.cdx.json").write_text(asset_bill(root, when), encoding="utf-8")
-    _write_wheel(root, folder, when)
+    write_wheel(root, folder, when)
+    write_lock(root, folder)
     for manifest in (root / "manifests").glob("*.yaml"):
         shutil.copyfile(manifest, folder / manifest.name)
     write_sums(folder)
     for path in sorted(folder.iterdir()):
         print(path)
     return 0
-
-
-def commit_time(root: Path, environment: Mapping[str, str]) -> datetime:
-    """Return SOURCE_DATE_EPOCH, else the time of the commit at `root`, else 1980."""
-    given = environment.get("SOURCE_DATE_EPOCH")
-    if given is None:
-        command = ["git", "-C", str(root), "log", "-1", "--format=%ct"]
-        asked = subprocess.run(command, capture_output=True, text=True, check=False)
-        given = asked.stdout.strip() if asked.returncode == 0 else ""
-    return datetime.fromtimestamp(int(given), UTC) if given else datetime(*_EARLIEST, tzinfo=UTC)
 
 
 def write_archive(source: Path, folder: Path) -> Path:
@@ -70,8 +58,8 @@ def write_archive(source: Path, folder: Path) -> Path:
     with zipfile.ZipFile(fresh, "w", zipfile.ZIP_STORED) as archive:
         for path in sorted(source.rglob("*"), key=lambda path: path.relative_to(source).as_posix()):
             if path.is_file():
-                entry = zipfile.ZipInfo(path.relative_to(source).as_posix(), _EARLIEST)
-                entry.external_attr = _READABLE
+                entry = zipfile.ZipInfo(path.relative_to(source).as_posix(), EARLIEST)
+                entry.external_attr = READABLE  # Lambda reads the files as another user
                 entry.create_system = 3  # Unix, on every machine
                 archive.writestr(entry, path.read_bytes())
     return fresh.rename(folder / f"leeward-{__version__}-{_digest(fresh)[:_NAMED]}.zip")
@@ -99,16 +87,6 @@ def _entries(name: str, section: Any) -> str:
         return f"{json.dumps(name)}: {json.dumps(section)}"
     lines = [f"{json.dumps(key)}: {json.dumps(value, separators=(',', ':'))}" for key, value in section.items()]
     return f"{json.dumps(name)}: {{\n" + ",\n".join(lines) + "\n}"
-
-
-def _write_wheel(root: Path, folder: Path, when: datetime) -> None:
-    shutil.rmtree(root / "build" / "lib", ignore_errors=True)
-    options = ("--quiet", "--disable-pip-version-check", "--no-deps", "--no-build-isolation", "--wheel-dir")
-    subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", *options, str(folder), str(root)],
-        check=True,
-        env={**os.environ, "SOURCE_DATE_EPOCH": str(int(when.timestamp()))},
-    )
 
 
 def _digest(path: Path) -> str:

@@ -30,7 +30,7 @@ AWS_OWN = {  # commands of the AWS CLI that are no calls of the API, or have opt
     ("s3", "cp"),
     ("s3", "rm"),
 }
-LOCAL = {".", "cd", "cp", "echo", "export", "git", "mkdir", "pipx", "sha256sum", "source"}
+LOCAL = {".", "cd", "cp", "echo", "export", "git", "mkdir", "pip", "pipx", "python3", "sha256sum", "source"}
 ACCOUNT = {"aws", "cdk", "eksctl", "helm", "kubectl", "terraform"}
 LIVE = {"doctor", "pause", "resume", "uninstall", "init"}  # of leeward, unless a folder is given
 

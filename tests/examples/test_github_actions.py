@@ -1,9 +1,12 @@
 """examples/github-actions: a workflow by GitHub's schema, whose commands exist."""
 
 import json
+import os
 import re
 import shlex
+import shutil
 import subprocess
+from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 
@@ -14,6 +17,8 @@ from ruamel.yaml import YAML
 from infra.package.parameters import PARAMETERS
 from leeward import __version__
 from leeward.cli.main import build_parser
+from supply_chain.package import write_sums
+from supply_chain.wheel import LOCK
 
 WORKFLOW = Path("examples/github-actions/deploy.yml")
 SCHEMA = files("check_jsonschema").joinpath("builtin_schemas", "vendor", "github-workflows.json")
@@ -27,7 +32,12 @@ def workflow():
 
 @pytest.fixture(scope="module")
 def steps(workflow):
-    return [step for step in workflow["jobs"]["deploy"]["steps"] if "run" in step]
+    """The steps of all jobs that run a script."""
+    return [step for job in workflow["jobs"] for step in scripts(workflow, job)]
+
+
+def scripts(workflow, job):
+    return [step for step in workflow["jobs"][job]["steps"] if "run" in step]
 
 
 def test_the_workflow_is_valid_by_githubs_schema(workflow):
@@ -50,10 +60,53 @@ def test_no_script_has_an_expression_in_it(steps):
     assert [step["name"] for step in steps if "${{" in step["run"]] == []
 
 
-def test_the_sums_are_checked_before_anything_is_uploaded(steps):
-    scripts = [step["run"] for step in steps]
-    assert "sha256sum --check --strict SHA256SUMS" in scripts[0]
-    assert [number for number, script in enumerate(scripts) if "s3://$BUCKET" in script] == [1]
+@pytest.mark.parametrize("job", ["deploy", "policies"])
+def test_a_package_that_was_replaced_with_its_sums_is_refused_before_anything_else(workflow, job, tmp_path):
+    """`aws` is a function here that copies a folder."""
+    package, work = tmp_path / "bucket" / __version__, tmp_path / "work"
+    package.mkdir(parents=True)
+    work.mkdir()
+    (package / "a.whl").write_text("ours")
+    write_sums(package)
+    ours = sha256((package / "SHA256SUMS").read_bytes()).hexdigest()
+    fetch = f'aws() {{ cp -r "$4" "$5"; }}\n{scripts(workflow, job)[0]["run"]}'
+
+    def code(sums):
+        shutil.rmtree(work / "package", ignore_errors=True)
+        environment = {**os.environ, "PACKAGE_URI": str(tmp_path / "bucket"), "LEEWARD_VERSION": __version__}
+        command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", fetch]  # as GitHub runs it
+        done = subprocess.run(
+            command, cwd=work, env={**environment, "LEEWARD_SUMS": sums}, capture_output=True, check=False
+        )
+        return done.returncode
+
+    assert code(ours) == 0
+    assert code(workflow["env"]["LEEWARD_SUMS"]) != 0, "until the digest is filled in nothing is deployed"
+    (package / "a.whl").write_text("theirs")
+    assert code(ours) != 0
+    write_sums(package)
+    assert code(ours) != 0
+
+
+def test_actions_are_pinned_by_commit_with_their_version_beside():
+    used = re.findall(r"(?m)uses: (.+)$", WORKFLOW.read_text())
+    assert len(used) == 4
+    assert [line for line in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line)] == []
+
+
+def test_the_job_that_can_make_roles_runs_no_package_of_an_index(workflow):
+    words = "\n".join(step["run"] for step in scripts(workflow, "deploy"))
+    assert not re.search(r"(?m)^\s*(pip|leeward) ", words)
+    assert "DEPLOY_ROLE" not in str(workflow["jobs"]["policies"])
+    assert "DEPLOY_ROLE" not in str(workflow["env"])
+
+
+def test_the_command_line_is_installed_by_hashes_alone(workflow):
+    (install,) = [step["run"] for step in scripts(workflow, "policies") if "pip install" in step["run"]]
+    assert install.splitlines() == [
+        f"pip install -r package/{LOCK}",
+        "pip install --no-deps --no-index package/leeward-*.whl",
+    ]
 
 
 def test_the_stack_gets_parameters_that_the_template_has_and_all_that_it_needs(steps):

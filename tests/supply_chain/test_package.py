@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from leeward import __version__
-from supply_chain.package import commit_time, write_archive, write_sums, written
+from supply_chain.package import write_archive, write_sums, written
+from supply_chain.wheel import commit_time
 
 
 @pytest.fixture
