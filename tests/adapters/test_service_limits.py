@@ -41,7 +41,7 @@ def test_the_control_planes_version_is_the_clusters(aws, ask):
 
 @pytest.mark.parametrize(("ec2", "reported"), [("x86_64", "amd64"), ("arm64", "arm64"), ("i386", "")])
 def test_an_images_architecture_is_in_kubernetes_word(aws, ask, ec2, reported):
-    asked = {"Filters": [{"Name": "image-id", "Values": ["ami-1"]}]}
+    asked = {"Filters": [{"Name": "image-id", "Values": ["ami-1"]}], "IncludeDeprecated": True}
     aws.expect("ec2", "describe_images", asked, {"Images": [{"ImageId": "ami-1", "Architecture": ec2}]})
     assert ask.images(["ami-1"])["ami-1"].architecture == reported
     aws.expect("ec2", "describe_images", asked, {"Images": []})
@@ -49,7 +49,7 @@ def test_an_images_architecture_is_in_kubernetes_word(aws, ask, ec2, reported):
 
 
 def test_images_are_read_together_with_their_owners(aws, ask):
-    asked = {"Filters": [{"Name": "image-id", "Values": ["ami-1", "ami-2"]}]}
+    asked = {"Filters": [{"Name": "image-id", "Values": ["ami-1", "ami-2"]}], "IncludeDeprecated": True}
     answer = [{"ImageId": "ami-2", "OwnerId": "602401143452", "ImageOwnerAlias": "amazon", "Architecture": "arm64"}]
     aws.expect("ec2", "describe_images", asked, {"Images": answer})
     assert ask.images(["ami-2", "ami-1", "ami-2"]) == {

@@ -222,6 +222,13 @@ def test_the_owner_of_an_image_comes_from_describe_images(plan, update, blocked)
     assert (("ForeignImage", "blocker") in named) == blocked
 
 
+def test_an_image_that_the_folder_lacks_is_named_and_not_taken_as_missing(plan):
+    cluster = {"cluster": {"name": "prod", "arn": "arn:aws:eks:us-east-1:111122223333:cluster/prod"}}
+    found = codes(plan("--ami", "ami-00000000000000009", images={"Images": []}, cluster=cluster))
+    assert ("NotJudged", "warning") in found
+    assert "ImageNotFound" not in {code for code, _ in found}
+
+
 def test_a_managed_group_is_judged_by_its_record_and_an_image_is_eks_choice(plan):
     nodes = [a_node(number) for number in range(3)]
     files = {

@@ -127,6 +127,12 @@ def test_an_image_of_a_foreign_owner_blocks_unless_it_is_overridden(plan, system
     assert ("ForeignImage" in found) == blocked
 
 
+def test_an_image_that_ec2_does_not_return_is_named_and_blocks(plan, system):
+    system.service_limits.model.deregistered.add(IMAGE)
+    assert "ImageNotFound" in codes(plan("--ami", IMAGE, code=1))
+    assert "ImageNotFound" not in codes(plan("--ami", "ami-00000000000000007"))
+
+
 def test_what_may_not_be_read_is_reported_and_not_judged(plan, system):
     system.service_limits.fail("vcpus_left", AccessDeniedError("servicequotas:GetServiceQuota: not allowed"))
     (one,) = [one for one in plan()["findings"] if one["code"] == "NotJudged"]

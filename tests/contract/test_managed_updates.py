@@ -141,6 +141,9 @@ def test_a_token_serves_one_request(eks):
     eks.until_ended(first)
 
 
+GONE = "ami-0123456789abcdef0"
+
+
 class ModelledBeforehand:
     """An account and a cluster of which a test says how they are."""
 
@@ -152,6 +155,7 @@ class ModelledBeforehand:
         model.known_images[self.image] = Image(
             id=self.image, architecture="amd64", owner="602401143452", alias="amazon"
         )
+        model.deregistered.add(GONE)
         self._model = model
 
     def refresh(self):
@@ -211,7 +215,7 @@ def test_what_runs_beside_a_group_is_reported(account):
 
 def test_versions_and_images_are_reported_and_an_unknown_image_is_not(account):
     assert account.port.control_plane(account.cluster) == "1.33"
-    images = account.port.images([account.image, "ami-0123456789abcdef0"])
+    images = account.port.images([account.image, GONE])
     assert list(images) == [account.image]
     assert images[account.image].architecture == "amd64"
     assert images[account.image].owner

@@ -52,13 +52,15 @@ class AwsServiceLimits:
         return str(answer["cluster"].get("version") or "")
 
     def images(self, ids: Iterable[str]) -> Mapping[str, Image]:
-        """Return the images, read by filter, so that an unknown one is no error."""
+        """Return the images, read by filter, so that an unknown one is no error. Deprecated ones too: groups launch
+        them, and EC2 leaves those of other owners out unless it is asked for them.
+        """
         wanted = sorted(set(ids))
         if not wanted:
             return {}
         with aws_call("ec2:DescribeImages", ", ".join(wanted)):
             answer = self._clients.get("ec2", region=self._region).describe_images(
-                Filters=[{"Name": "image-id", "Values": wanted}]
+                Filters=[{"Name": "image-id", "Values": wanted}], IncludeDeprecated=True
             )
         images = (Image.from_json(raw) for raw in answer.get("Images", ()))
         return {image.id: image for image in images}

@@ -101,8 +101,12 @@ class AwsRawOutput:
         return tuple(self._paged("ec2", "DescribeInstanceTypes", "InstanceTypes", ["all types"]))
 
     def images(self, ids: Iterable[str]) -> Sequence[Raw]:
-        """Read the images by filter: an unknown one is absent."""
-        return self._filtered("DescribeImages", "Images", "image-id", ids)
+        """Read the images by filter: an unknown one is absent. Deprecated ones too, which groups launch as well."""
+        found: list[Raw] = []
+        for chunk in chunks(ids, FILTER_VALUES):
+            filters = [{"Name": "image-id", "Values": chunk}]
+            found += self._paged("ec2", "DescribeImages", "Images", chunk, Filters=filters, IncludeDeprecated=True)
+        return tuple(found)
 
     def subnets(self, ids: Iterable[str]) -> Sequence[Raw]:
         """Read the subnets by filter."""

@@ -81,10 +81,9 @@ class FolderServiceLimits:
         return next((str(raw["cluster"].get("version", "")) for raw in self._folder.elements("cluster")), "")
 
     def images(self, ids: Iterable[str]) -> Mapping[str, Image]:
-        """Return the images of images.json."""
-        wanted = set(ids)
-        images = (Image.from_json(raw) for raw in self._folder.elements("images"))
-        return {image.id: image for image in images if image.id in wanted}
+        """Return the images of images.json; of one that it lacks the id alone, as EC2 may well have it."""
+        known = {image.id: image for image in map(Image.from_json, self._folder.elements("images"))}
+        return {name: known.get(name) or Image(id=name) for name in ids}
 
     def vcpus_left(self, types: Iterable[str], now: datetime, *, spot: bool) -> int | None:
         """Return no number: a folder has no quotas."""

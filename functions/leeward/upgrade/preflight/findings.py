@@ -56,6 +56,7 @@ class Code(StrEnum):
     ARCHITECTURE_MISMATCH = "ArchitectureMismatch"
     # the image
     FOREIGN_IMAGE = "ForeignImage"
+    IMAGE_NOT_FOUND = "ImageNotFound"
     # when
     CLUSTER_PAUSED = "ClusterPaused"
     FROZEN = "Frozen"

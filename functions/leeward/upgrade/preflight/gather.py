@@ -149,13 +149,14 @@ def _inputs(
     types = launchable.types if launchable is not None else ()
     kubernetes = ports.clusters.kubernetes(record.cluster)
     daemon_set = kubernetes.aws_node()
-    launched = images(record, group, nodegroup, ports, unread)
+    launched, absent = images(record, group, nodegroup, ports, unread)
     alarms = read_alarms(policy.update.alarms, ports.alarms)
     unread += [f"alarms: {alarms.unreadable}"] if alarms.unreadable else []
     return PreflightInputs(
         force=request.force,
         image=request.image,
         images=launched,
+        absent_images=absent,
         accounts=frozenset(account for account, _ in ports.origins if account),
         image_by_eks=nodegroup is not None and nodegroup.template is None,
         version=request.kubernetes or (nodegroup.version if nodegroup is not None else ""),

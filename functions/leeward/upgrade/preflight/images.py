@@ -15,9 +15,10 @@ from leeward.upgrade.record import UpgradeRecord
 
 def images(
     record: UpgradeRecord, group: Group, nodegroup: Nodegroup | None, ports: Ports, unread: list[str]
-) -> tuple[Image, ...]:
-    """Return the image that is asked for, else that of the version, and those of templates of single types. Images that
-    EKS chooses, and those behind AWS's own parameters, are AWS's and left out.
+) -> tuple[tuple[Image, ...], tuple[str, ...]]:
+    """Return the image that is asked for, else that of the version, and those of templates of single types; and beside
+    them the ids of those that EC2 does not return. Images that EKS chooses, and those behind AWS's own parameters, are
+    AWS's and left out.
 
     `group`: as if it launched the version that is asked for; `unread` takes inputs that may not be read.
     """
@@ -26,8 +27,8 @@ def images(
         found = ports.service_limits.images(ids) if ids else {}
     except LeewardError as error:
         unread.append(str(error))
-        return ()
-    return tuple(found[one] for one in ids if one in found)
+        return (), ()
+    return tuple(found[one] for one in ids if one in found), tuple(one for one in ids if one not in found)
 
 
 def _ids(

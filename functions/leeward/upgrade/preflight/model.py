@@ -70,6 +70,7 @@ class PreflightInputs:
     unread: tuple[str, ...] = ()
     surged: frozenset[str] = frozenset()
     images: tuple[Image, ...] = ()
+    absent_images: tuple[str, ...] = ()  # that EC2 does not return
     accounts: frozenset[str] = frozenset()
     alarms: AlarmReading = field(default_factory=AlarmReading)
 

@@ -87,12 +87,19 @@ def _of_nodes(preflight: Preflight) -> str:
 
 def check_images(preflight: Preflight) -> Iterator[Finding]:
     """Yield the images of owners who are neither this account, AWS nor named by the policy: a principal that may
-    start an upgrade names an image, and the image runs with the rights of the cluster's nodes.
+    start an upgrade names an image, and the image runs with the rights of the cluster's nodes. An image whose owner
+    cannot be told is a finding as well: no image passes unseen.
     """
     own, policy = preflight.inputs.accounts, preflight.policy
+    for name in preflight.inputs.absent_images:
+        message = "EC2 does not return it: it is deregistered, of another Region, or not shared with this account"
+        yield blocker(Code.IMAGE_NOT_FOUND, f"image {name}", message, "take an image that this account can launch")
     for image in preflight.inputs.images if own else ():
         trusted = image.owner in {*own, *policy.update.image_owners} or image.alias in OWNERS_BY_AWS
-        if image.owner and not trusted:
+        if not image.owner:
+            fix = "look up its owner before the start: aws ec2 describe-images --image-ids " + image.id
+            yield warning(Code.NOT_JUDGED, f"image {image.id}", "its owner is not known", fix)
+        elif not trusted:
             message = f"it belongs to account {image.owner}, which is neither this account, AWS nor a trusted owner"
             fix = f"name the account in update.imageOwners of policy {policy.name} if you trust it, else take another"
             yield blocker(Code.FOREIGN_IMAGE, f"image {image.id}", message, fix)

@@ -479,7 +479,6 @@ OWN, STRANGER, PARTNER = "111122223333", "999988887777", "099720109477"
         (OWN, "", (), False),
         ("602401143452", "amazon", (), False),
         ("679593333241", "aws-marketplace", (), False),
-        ("", "", (), False),  # EC2 has not reported whose it is
     ],
 )
 def test_an_image_of_an_owner_that_nothing_vouches_for_is_a_blocker(owner, alias, trusted, blocked):
@@ -495,6 +494,17 @@ def test_the_finding_names_image_owner_and_policy_and_can_be_overridden():
     assert (found.object, STRANGER in found.message) == ("image ami-1", True)
     assert "update.imageOwners" in found.fix
     assert blocking((found,), frozenset({Code.FOREIGN_IMAGE})) == ()
+
+
+def test_an_image_that_ec2_does_not_return_is_a_blocker_also_without_the_account():
+    (found,) = check_images(an_upgrade(*NODES, inputs=PreflightInputs(absent_images=("ami-1",))))
+    assert (found.code, found.severity, found.object) == (Code.IMAGE_NOT_FOUND, BLOCKER, "image ami-1")
+    assert blocking((found,), frozenset({Code.IMAGE_NOT_FOUND})) == ()
+
+
+def test_an_image_whose_owner_is_not_known_is_named():
+    inputs = PreflightInputs(accounts=frozenset({OWN}), images=(Image(id="ami-1"),))
+    assert codes_of(check_images, inputs=inputs) == [(Code.NOT_JUDGED, WARNING)]
 
 
 def test_without_the_account_no_image_is_foreign():
