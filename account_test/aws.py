@@ -1,5 +1,6 @@
 """boto3 clients of one run, and detection of calls that an endpoint does not serve."""
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -27,15 +28,18 @@ GONE = (
     *("does not exist", "not found", "NoSuch", "No such"),
 )
 READ_SECONDS = 300
+SESSION_SECONDS = 1800.0
 
 
 class Aws:
-    """Clients, each made once."""
+    """Clients, each made once. `credentials`: those of a session, as environment variables; empty: the caller's own."""
 
     def __init__(self, region: str, endpoint: str | None = None) -> None:
         self.region, self.endpoint = region, endpoint
         self._session = boto3.Session(region_name=region)
         self._made: dict[str, Any] = {}
+        self._elsewhere: dict[str, tuple[float, Aws]] = {}
+        self.credentials: Mapping[str, str] = {}
 
     def __call__(self, service: str) -> Any:
         """Return a client."""
@@ -47,6 +51,26 @@ class Aws:
             )
             self._made[service] = self._session.client(service, endpoint_url=self.endpoint, config=config)
         return self._made[service]
+
+    def assumed(self, role: str) -> "Aws":
+        """Return the clients of a session of another account's role. A session lasts an hour, a run may last longer."""
+        made, found = self._elsewhere.get(role, (-SESSION_SECONDS, self))
+        if time.monotonic() - made >= SESSION_SECONDS:
+            given = self("sts").assume_role(RoleArn=role, RoleSessionName="leeward-account-test")["Credentials"]
+            found = Aws(self.region, self.endpoint)
+            found.credentials = {
+                "AWS_ACCESS_KEY_ID": given["AccessKeyId"],
+                "AWS_SECRET_ACCESS_KEY": given["SecretAccessKey"],
+                "AWS_SESSION_TOKEN": given["SessionToken"],
+            }
+            found._session = boto3.Session(
+                region_name=self.region,
+                aws_access_key_id=given["AccessKeyId"],
+                aws_secret_access_key=given["SecretAccessKey"],
+                aws_session_token=given["SessionToken"],
+            )
+            self._elsewhere[role] = time.monotonic(), found
+        return found
 
     def arguments(self) -> str:
         """Return the arguments that an AWS CLI command needs in addition to its own."""

@@ -9,7 +9,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from types import FrameType
 from typing import Any
@@ -20,12 +20,11 @@ from account_test.aws import Aws, gone_is_fine
 from account_test.errors import AccountTestError
 from account_test.journal import Journal, Made
 from account_test.kubernetes import Kube
+from account_test.stack_removal import Say, remove_interfaces, remove_late_logs, remove_stack
 from leeward.errors import LeewardError
 
 GONE_SECONDS = 600  # seconds that a group may take to end its instances
 PROCESS_SECONDS = 60
-LATE_LOGS_LOOKS = 3
-Say = Callable[[str], None]
 
 
 class RemovalInterruptedError(AccountTestError):
@@ -43,11 +42,14 @@ class Left:
 
 @dataclass(kw_only=True)
 class Remover:
-    """Remover of resources. `kube` None: the cluster cannot be reached; resources in it are listed."""
+    """Remover of resources. `kube` None: the cluster cannot be reached; resources in it are listed. `say` prints the
+    progress of a removal that takes minutes.
+    """
 
     aws: Aws
     kube: Kube | None
     pause: float = 5.0
+    say: Say = field(default=lambda _: None)
 
     def remove(self, made: Made) -> None:
         """Remove a resource. Raises any error of AWS or the cluster but `not found`."""
@@ -57,26 +59,17 @@ class Remover:
         """Return the command that a person types."""
         template = _COMMANDS[made.kind]
         text = template.format(name=made.name, **made.more)
-        return f"{text} {self.aws.arguments()}" if text.startswith("aws ") else text
+        role = f"   # with credentials of {made.more['role']}" if made.more.get("role") else ""
+        return f"{text} {self.aws.arguments()}{role}" if text.startswith("aws ") else text
 
     def _stack(self, made: Made) -> None:
-        client = self.aws("cloudformation")
-        gone_is_fine(lambda: client.delete_stack(StackName=made.name))
-        client.get_waiter("stack_delete_complete").wait(StackName=made.name)
+        aws = self.aws.assumed(made.more["role"]) if made.more.get("role") else self.aws
+        remove_stack(aws, made.name, pause=self.pause, say=self.say)
         if made.more.get("logs"):
-            self._late_logs(made.more["logs"])
-
-    def _late_logs(self, prefix: str) -> None:
-        """Delete log groups that Lambda recreates when a call ends after the stack has deleted function and log
-        group.
-        """
-        client = self.aws("logs")
-        for look in range(LATE_LOGS_LOOKS):
-            if look:
-                time.sleep(self.pause)
-            pages = client.get_paginator("describe_log_groups").paginate(logGroupNamePrefix=prefix)
-            for name in [group["logGroupName"] for page in pages for group in page["logGroups"]]:
-                gone_is_fine(partial(client.delete_log_group, logGroupName=name))
+            remove_late_logs(aws, made.more["logs"], self.pause)
+        if made.more.get("subnets"):
+            subnets = made.more["subnets"].split(",")
+            remove_interfaces(aws, made.more["functions"], subnets, pause=self.pause, say=self.say)
 
     def _group(self, made: Made) -> None:
         client = self.aws("autoscaling")
