@@ -12,11 +12,24 @@ from account_test.recording import Recording, Termination
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Promise with its verdict and the evidence."""
+    """Promise with its verdict and the evidence. `unproven`: nothing in this run could show it, neither kept nor
+    broken; `kept` is False then.
+    """
 
     promise: str
     kept: bool
     found: str
+    unproven: bool = False
+
+    @property
+    def broken(self) -> bool:
+        """Whether the promise was looked at and not kept."""
+        return not self.kept and not self.unproven
+
+
+def unproven(promise: str, found: str) -> Finding:
+    """Return the finding of a promise that this run cannot show."""
+    return Finding(promise=promise, kept=False, found=found, unproven=True)
 
 
 Judge = Callable[[Recording], Finding]

@@ -13,6 +13,7 @@ class Outcome(StrEnum):
 
     KEPT = "kept"
     BROKEN = "broken"
+    UNPROVEN = "unproven"
     NOT_RUN = "not run"
 
 
@@ -40,19 +41,25 @@ class Result:
 
     @property
     def outcome(self) -> Outcome:
-        """Outcome of the step: without a single finding it was not run, whatever else is reported."""
-        if self.broken or any(not one.kept for one in self.findings):
+        """Outcome of the step: without a single finding it was not run, whatever else is reported. One promise that
+        could not be shown leaves the step unproven, however many others were kept.
+        """
+        if self.broken or any(one.broken for one in self.findings):
             return Outcome.BROKEN
+        if any(one.unproven for one in self.findings):
+            return Outcome.UNPROVEN
         return Outcome.KEPT if self.findings else Outcome.NOT_RUN
 
     @property
     def sentence(self) -> str:
-        """Sentence for the table: broken promises, the reason for not running, or the number of promises kept."""
-        if self.outcome is Outcome.KEPT:
-            rest = f"; {self.why}" if self.why else ""
-            return f"{len(self.findings)} of {len(self.findings)} promises{rest}"
-        broken = [f"{one.promise}: {one.found}" for one in self.findings if not one.kept]
-        return "; ".join([*broken, *([self.why] if self.why else [])])
+        """Sentence for the table: broken promises, those that are unproven, the reason for not running, or the number
+        of promises kept.
+        """
+        parts = [f"{one.promise}: {one.found}" for one in self.findings if one.broken]
+        if self.outcome in {Outcome.KEPT, Outcome.UNPROVEN}:
+            parts.append(f"{sum(one.kept for one in self.findings)} of {len(self.findings)} promises")
+        parts += [f"unproven: {one.promise}: {one.found}" for one in self.findings if one.unproven]
+        return "; ".join([*parts, *([self.why] if self.why else [])])
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON for results.json."""
@@ -60,7 +67,9 @@ class Result:
 
 
 def succeeded(results: Sequence[Result]) -> bool:
-    """Return whether at least one step was run and nothing is broken."""
+    """Return whether at least one step was run and nothing is broken. What is unproven is no success: the last lines of
+    the run name it.
+    """
     return any(one.outcome is Outcome.KEPT for one in results) and not any(
         one.outcome is Outcome.BROKEN for one in results
     )

@@ -57,6 +57,12 @@ def counted(results: Sequence[Result]) -> str:
     return ", ".join(f"{count} {outcome.value}" for outcome, count in found.items())
 
 
+def not_shown(results: Sequence[Result]) -> list[str]:
+    """Return a line for each step with promises that this run did not show."""
+    unproven = {one.name: [finding.promise for finding in one.findings if finding.unproven] for one in results}
+    return [f"NOT PROVEN by this run: {step}: {', '.join(promises)}" for step, promises in unproven.items() if promises]
+
+
 def _all(results: Sequence[Result]) -> Iterator[tuple[str, Difference]]:
     for result in results:
         for one in result.differences:

@@ -6,7 +6,7 @@ import pytest
 
 from account_test import table
 from account_test.errors import NotServedError, StepError
-from account_test.judge import Finding
+from account_test.judge import Finding, unproven
 from account_test.results import Difference, Outcome, Result, succeeded
 from account_test.steps import Step, carried_out
 from tests.unit.account.builders import a_run
@@ -40,7 +40,23 @@ def test_the_table_has_a_row_a_step_and_says_what_broke_and_why_something_was_no
     assert "not run" in rows[3]
     assert "states:TestState is not served here" in rows[3]
     assert f"  {table.NOTHING}" in rows
-    assert table.counted([KEPT, BROKEN, NOT_RUN]) == "1 kept, 1 broken, 1 not run"
+    assert table.counted([KEPT, BROKEN, NOT_RUN]) == "1 kept, 1 broken, 0 unproven, 1 not run"
+
+
+def test_an_unproven_promise_is_no_success_and_is_named_in_the_last_lines():
+    open_one = Result(name="launch rights", proves="x", findings=[GOOD, unproven("it launches", "not played")])
+    assert open_one.outcome is Outcome.UNPROVEN
+    assert not succeeded([open_one])
+    assert succeeded([KEPT, open_one])
+    assert "1 of 2 promises; unproven: it launches: not played" in table.plain([open_one])
+    assert table.not_shown([KEPT, open_one]) == ["NOT PROVEN by this run: launch rights: it launches"]
+    assert "| launch rights | unproven |" in table.markdown(a_run(), [open_one], datetime.now(UTC))
+
+
+def test_a_broken_promise_beside_an_unproven_one_breaks_the_step():
+    both = Result(name="x", proves="x", findings=[BAD, unproven("it launches", "not played")])
+    assert both.outcome is Outcome.BROKEN
+    assert "unproven: it launches" in both.sentence
 
 
 def test_differences_and_figures_that_agree_are_distinguished():
