@@ -1,24 +1,27 @@
 """Check of every row of infra/permissions.py by IAM's policy simulation on the deployed role: the row's actions are
-allowed under its condition, and denied without it."""
+allowed on each resource of their statement under its condition, and denied without it.
 
-import json
+The simulator is given the context that meets our own conditions. Whether a service puts such a key into its request is
+not in its answer: rows under keys that EC2 and Auto Scaling alone know, and the rights that Auto Scaling uses in the
+caller's name, are unproven until LaunchInstances and UpdateAutoScalingGroup have answered (`launch_rights`)."""
+
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from typing import Any
 
-from botocore.exceptions import ClientError
-
-from account_test.aws import code, served
+from account_test.checks.simulation import Decisions, Question, evaluates_conditions, refuse_a_rubber_stamp, simulate
 from account_test.context import Context
-from account_test.errors import NotServedError
-from account_test.judge import Finding
+from account_test.judge import Finding, unproven
 from account_test.results import Result
 from infra import names as naming
+from infra.launch_permissions import LAUNCH
+from infra.permission import Permission
 from infra.permissions import PERMISSIONS
 from infra.service_permissions import DISRUPTION_MACHINE, EVERY_FUNCTION, STATE_MACHINE, UPGRADE_MACHINE
 
+NAME = "IAM"
 PROVES = "IAM itself allows every row of the table of permissions on the deployed roles, and denies what is beside it"
-NEVER = "iam:CreateUser"  # no role of ours may do this: an endpoint that allows it evaluates nothing
 MACHINES = {
     naming.TERMINATION: STATE_MACHINE,
     naming.UPGRADE: UPGRADE_MACHINE,
@@ -26,74 +29,142 @@ MACHINES = {
     naming.DISRUPTION: DISRUPTION_MACHINE,
 }
 SAMPLE = "0123456789abcdef0"
-CALL = "iam:SimulatePrincipalPolicy"
+OF_THE_SERVICE = ("ec2:", "autoscaling:")  # keys that only the service itself puts into a request
+LAUNCHES = "autoscaling:LaunchInstances"  # a role that may call it launches with its own rights
+NOT_EVALUATED = "not evaluated"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """Actions of one statement that have the same resource and condition. `context` meets the condition, `beside` does
-    not: every key has another value.
+    """Actions of one statement with all of its resources. `context` meets its condition, `beside` does not: every key
+    has another value.
     """
 
     function: str
     actions: tuple[str, ...]
-    resource: str
+    resources: tuple[str, ...]
     context: tuple[Mapping[str, Any], ...] = ()
     beside: tuple[Mapping[str, Any], ...] = ()
+
+    def of(self, actions: set[str]) -> "Row | None":
+        """Return the row with those of its actions that are among these, None without any."""
+        kept = tuple(action for action in self.actions if action in actions)
+        return replace(self, actions=kept) if kept else None
+
+    @property
+    def keys(self) -> set[str]:
+        """Condition keys that only EC2 and Auto Scaling give a value."""
+        names = {str(entry["ContextKeyName"]) for entry in self.context}
+        return {name for name in names if name.startswith(OF_THE_SERVICE)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Role:
+    """Deployed role of a function or a state machine, with the statements of its policies."""
+
+    owner: str
+    arn: str
+    statements: Sequence[Mapping[str, Any]]
 
 
 def check(context: Context) -> Result:
     """Check every row. Raises NotServedError where there is no such call, or one that evaluates nothing."""
     findings: list[Finding] = []
-    conditions, left_out = _evaluates_conditions(context), 0
-    for function, permissions in (*PERMISSIONS.items(), *MACHINES.items()):
-        role = _role(context, function)
+    conditions, left_out = evaluates_conditions(context), 0
+    for owner, permissions in (*PERMISSIONS.items(), *MACHINES.items()):
+        arn = _role(context, owner)
         if not findings:
-            _refuse_a_rubber_stamp(context, role)
-        statements = list(_statements(context, role.rpartition("/")[2]))
-        beside = () if function in MACHINES else EVERY_FUNCTION
+            refuse_a_rubber_stamp(context, arn)
+        role = Role(owner=owner, arn=arn, statements=list(_statements(context, arn.rpartition("/")[2])))
+        beside = () if owner in MACHINES else EVERY_FUNCTION
         wanted = {permission.action for permission in (*permissions, *beside)}
-        asked = list(rows(function, statements, wanted))
+        asked = list(rows(owner, role.statements, wanted))
         if not conditions:
             left_out += sum(len(row.actions) for row in asked if row.context)
             wanted -= {action for row in asked if row.context for action in row.actions}
             asked = [row for row in asked if not row.context]
-        findings.append(_judge(context, asked, role, statements, wanted))
+        findings += _judged(context, role, asked, wanted, permissions)
     why = (
         f"{left_out} rows under conditions were not run: this endpoint does not evaluate conditions" if left_out else ""
     )
-    return Result(name="IAM", proves=PROVES, findings=findings, why=why)
+    return Result(name=NAME, proves=PROVES, findings=findings, why=why)
 
 
-def _judge(
-    context: Context, asked: Sequence[Row], role: str, statements: Sequence[Mapping[str, Any]], wanted: set[str]
-) -> Finding:
+def _judged(
+    context: Context, role: Role, asked: Sequence[Row], wanted: set[str], permissions: Sequence[Permission]
+) -> Iterator[Finding]:
+    """Return a finding for the rows that the simulator can show, another one for the launch rights."""
+    launches = any(permission.action == LAUNCHES for permission in permissions)
+    launch = {permission.action for permission in permissions if launches and permission in LAUNCH}
+    launch |= {action for row in asked if row.keys for action in row.actions}
+    missing = [f"{action} is in no statement of the role" for action in sorted(wanted - _held(asked))]
+    shown = wanted - launch
+    wrong, count = _wrong(context, role, _narrowed(asked, shown))
+    yield Finding(
+        promise=f"{role.owner} may do what its {len(shown)} rows say, as they say it",
+        kept=not wrong and not missing,
+        found="; ".join([*wrong, *missing]) or f"{count} times an action on a resource allowed",
+    )
+    if of_launches := _narrowed(asked, launch):
+        denied, count = _wrong(context, role, of_launches)
+        keys = ", ".join(sorted({key for row in of_launches for key in row.keys})) or "the caller's rights"
+        promise = f"{role.owner} may launch"
+        if denied:
+            yield Finding(promise=promise, kept=False, found="; ".join(denied))
+        else:
+            yield unproven(promise, f"the simulator allows {count} times, given {keys}; a launch alone shows it")
+
+
+def _narrowed(asked: Sequence[Row], actions: set[str]) -> list[Row]:
+    return [narrowed for row in asked if (narrowed := row.of(actions)) is not None]
+
+
+def _held(asked: Sequence[Row]) -> set[str]:
+    return {action for row in asked for action in row.actions}
+
+
+def _wrong(context: Context, role: Role, asked: Sequence[Row]) -> tuple[list[str], int]:
+    """Return what is denied, or allowed beside its condition, and the number of decisions as they should be."""
     wrong: list[str] = []
-    allowed: set[str] = set()
+    allowed = 0
     for row in asked:
-        decisions = _simulate(context, role, row.actions, row.resource, row.context)
-        allowed |= {action for action, decision in decisions.items() if decision == "allowed"}
-        wrong += [f"{action} {decision}" for action, decision in decisions.items() if decision != "allowed"]
-        if row.context:
-            beside = _simulate(context, role, row.actions, row.resource, row.beside)
-            passed = [action for action, it in beside.items() if it == "allowed" and not _elsewhere(action, statements)]
-            wrong += [f"{action} allowed beside its condition" for action in passed]
-    missing = sorted(wanted - allowed - {word.split()[0] for word in wrong})
-    wrong += [f"{action} is in no statement of the role" for action in missing]
-    return Finding(
-        promise=f"{asked[0].function if asked else role} may do what its {len(wanted)} rows say, as they say it",
-        kept=not wrong,
-        found="; ".join(wrong) or f"{len(allowed)} actions allowed",
+        question = Question(role=role.arn, actions=row.actions, resources=row.resources, entries=row.context)
+        decided = simulate(context, question)
+        for action, resource, decision in _in_order(row, decided):
+            allowed += decision == "allowed"
+            wrong += [] if decision == "allowed" else [f"{action} {decision}{_on(resource)}"]
+        if not row.context:
+            continue
+        question = Question(role=role.arn, actions=row.actions, resources=row.resources, entries=row.beside)
+        for action, resource, decision in _in_order(row, simulate(context, question)):
+            if decision == "allowed" and not _elsewhere(action, resource, role.statements):
+                wrong.append(f"{action} allowed beside its condition{_on(resource)}")
+    return wrong, allowed
+
+
+def _in_order(row: Row, decisions: Decisions) -> Iterator[tuple[str, str, str]]:
+    """Return a decision for every action and resource of the row: one without an answer was not evaluated."""
+    for action in row.actions:
+        for resource in row.resources:
+            yield action, resource, decisions.get((action, resource), NOT_EVALUATED)
+
+
+def _on(resource: str) -> str:
+    return "" if resource == "*" else f" on {resource}"
+
+
+def _elsewhere(action: str, resource: str, statements: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether another statement allows the action on the resource without a condition."""
+    return any(
+        action in _listed(one["Action"])
+        and not one.get("Condition")
+        and any(fnmatchcase(resource, pattern) for pattern in _listed(one["Resource"]))
+        for one in statements
     )
 
 
-def _elsewhere(action: str, statements: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether another statement allows the action without a condition."""
-    return any(action in _listed(one["Action"]) and not one.get("Condition") for one in statements)
-
-
 def rows(function: str, statements: Sequence[Mapping[str, Any]], wanted: set[str]) -> Iterator[Row]:
-    """Return one row for each statement: the first of its resources, wildcards filled in, and values that meet its
+    """Return one row for each statement: all of its resources, wildcards filled in, and values that meet its
     conditions.
     """
     for statement in statements:
@@ -102,7 +173,7 @@ def rows(function: str, statements: Sequence[Mapping[str, Any]], wanted: set[str
             yield Row(
                 function=function,
                 actions=actions,
-                resource=_filled(_listed(statement["Resource"])[0]),
+                resources=tuple(dict.fromkeys(_filled(one) for one in _listed(statement["Resource"]))),
                 context=tuple(_entries(statement.get("Condition") or {}, met=True)),
                 beside=tuple(_entries(statement.get("Condition") or {}, met=False)),
             )
@@ -120,43 +191,6 @@ def _entries(condition: Mapping[str, Any], *, met: bool) -> Iterator[Mapping[str
             value = named if met is not ("Not" in operator) else f"not-{named}"
             kind = "stringList" if operator.startswith(("ForAllValues", "ForAnyValue")) else "string"
             yield {"ContextKeyName": key, "ContextKeyValues": [value], "ContextKeyType": kind}
-
-
-def _simulate(
-    context: Context, role: str, actions: Sequence[str], resource: str, entries: Sequence[Mapping[str, Any]]
-) -> dict[str, str]:
-    """Return the decision by action. Where IAM does not know one of several actions, each is simulated alone."""
-    asked = {"PolicySourceArn": role, "ResourceArns": [resource], "ContextEntries": list(entries)}
-    try:
-        with served(CALL):
-            answer = context.aws("iam").simulate_principal_policy(ActionNames=list(actions), **asked)
-    except ClientError as error:
-        if len(actions) == 1:
-            return {actions[0]: f"not evaluated ({code(error)})"}
-        alone = (_simulate(context, role, [action], resource, entries) for action in actions)
-        return {action: decision for one in alone for action, decision in one.items()}
-    return {one["EvalActionName"]: one["EvalDecision"] for one in answer["EvaluationResults"]}
-
-
-def _refuse_a_rubber_stamp(context: Context, role: str) -> None:
-    if _simulate(context, role, [NEVER], "*", ()).get(NEVER) == "allowed":
-        raise NotServedError(f"{CALL} of this endpoint allows everything: it evaluates nothing")
-
-
-def _evaluates_conditions(context: Context) -> bool:
-    """Return whether the endpoint evaluates conditions, by a policy of one condition that the context meets."""
-    key = "aws:ResourceTag/leeward"
-    statement = {"Effect": "Allow", "Action": "ec2:StopInstances", "Resource": "*"}
-    document = {
-        "Version": "2012-10-17",
-        "Statement": [{**statement, "Condition": {"StringEquals": {key: "yes"}}}],
-    }
-    entry = {"ContextKeyName": key, "ContextKeyValues": ["yes"], "ContextKeyType": "string"}
-    with served("iam:SimulateCustomPolicy"):
-        answer = context.aws("iam").simulate_custom_policy(
-            PolicyInputList=[json.dumps(document)], ActionNames=["ec2:StopInstances"], ContextEntries=[entry]
-        )
-    return bool(answer["EvaluationResults"][0]["EvalDecision"] == "allowed")
 
 
 def _role(context: Context, function: str) -> str:

@@ -4,9 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from account_test.checks import iam, states
+from account_test.checks import iam, simulation, states
 from account_test.errors import NotServedError
 from account_test.preflight import sender_of
+from account_test.results import Outcome
 from infra.permissions import PERMISSIONS
 from tests.unit.account.builders import a_run
 
@@ -30,7 +31,7 @@ def test_a_row_is_asked_under_its_condition_and_beside_it():
     wanted = {"autoscaling:LaunchInstances", "dynamodb:BatchGetItem", "ec2:X"}
     groups, facts, itself = iam.rows("drain", [TAGGED, FACTS, ITSELF], wanted)
     assert groups.actions == ("autoscaling:LaunchInstances",)
-    assert groups.resource.endswith(f"autoScalingGroup:{iam.SAMPLE}")
+    assert groups.resources == (f"{TAGGED['Resource'][:-1]}{iam.SAMPLE}",)
     key = {"ContextKeyName": "aws:ResourceTag/eks:cluster-name", "ContextKeyType": "string"}
     assert groups.context == ({**key, "ContextKeyValues": ["blue"]},)
     assert groups.beside == ({**key, "ContextKeyValues": ["not-blue"]},)
@@ -45,8 +46,8 @@ def test_a_row_is_asked_under_its_condition_and_beside_it():
 class FakeIam:
     """Evaluates `allowed`: (action, values of the context) that are allowed; everything else is denied."""
 
-    def __init__(self, statements, decide):
-        self.statements, self.decide = statements, decide
+    def __init__(self, statements, decide, denied=()):
+        self.statements, self.decide, self.denied = statements, decide, denied
 
     def list_role_policies(self, **_):
         return {"PolicyNames": ["leeward"]}
@@ -62,17 +63,24 @@ class FakeIam:
 
     def simulate_principal_policy(self, **asked):
         values = [value for entry in asked["ContextEntries"] for value in entry["ContextKeyValues"]]
-        decided = [(action, self.decide(action, values)) for action in asked["ActionNames"]]
+        resources = asked.get("ResourceArns", ["*"])
+        assert len(asked["ActionNames"]) * len(resources) <= simulation.MOST_RESULTS
+        return {"EvaluationResults": [self._evaluated(action, values, resources) for action in asked["ActionNames"]]}
+
+    def _evaluated(self, action, values, resources):
+        good = {one: self.decide(action, values) and one not in self.denied for one in resources}
+        decided = {one: "allowed" if kept else "implicitDeny" for one, kept in good.items()}
         return {
-            "EvaluationResults": [
-                {"EvalActionName": action, "EvalDecision": "allowed" if good else "implicitDeny"}
-                for action, good in decided
-            ]
+            "EvalActionName": action,
+            "EvalDecision": "allowed" if all(good.values()) else "implicitDeny",
+            "ResourceSpecificResults": [
+                {"EvalResourceName": one, "EvalResourceDecision": decision} for one, decision in decided.items()
+            ],
         }
 
 
-def asked(statements, decide):
-    fake = FakeIam(statements, decide)
+def asked(statements, decide, denied=()):
+    fake = FakeIam(statements, decide, denied)
     functions = SimpleNamespace(get_function_configuration=lambda **_: {"Role": "arn:aws:iam::1:role/r"})
     machines = SimpleNamespace(describe_state_machine=lambda **_: {"roleArn": "arn:aws:iam::1:role/m"})
     clients = {"iam": fake, "lambda": functions, "stepfunctions": machines}
@@ -91,7 +99,7 @@ def whole():
 
 
 def honest(action, values):
-    if action == iam.NEVER:
+    if action == simulation.NEVER:
         return False
     if action == "ec2:StopInstances":
         return values == ["yes"]
@@ -100,8 +108,46 @@ def honest(action, values):
 
 def test_an_iam_that_evaluates_as_the_table_says_keeps_every_promise():
     result = asked(whole(), honest)
-    assert len(result.findings) == len(PERMISSIONS) + len(iam.MACHINES)
-    assert all(one.kept for one in result.findings), result.sentence
+    shown = [one for one in result.findings if not one.unproven]
+    assert len(shown) == len(PERMISSIONS) + len(iam.MACHINES)
+    assert all(one.kept for one in shown), result.sentence
+
+
+def test_launch_rights_that_the_simulator_allows_are_unproven_and_so_is_the_step():
+    result = asked(whole(), honest)
+    unproven = {one.promise for one in result.findings if one.unproven}
+    launching = {name for name, rows in PERMISSIONS.items() if any(row.action == iam.LAUNCHES for row in rows)}
+    assert unproven == {f"{name} may launch" for name in launching}
+    assert "drain may launch" in unproven
+    assert result.outcome is Outcome.UNPROVEN
+
+
+def test_launch_rights_that_the_simulator_denies_are_broken():
+    result = asked(whole(), lambda a, v: honest(a, v) and a != "ec2:CreateFleet")
+    assert "drain may launch: ec2:CreateFleet implicitDeny" in result.sentence
+    assert result.outcome is Outcome.BROKEN
+
+
+def test_a_row_under_a_key_that_ec2_alone_knows_is_unproven():
+    own = {"StringEquals": {"ec2:Vpc": "vpc-1"}}
+    plain, tagged = whole()
+    plain["Action"].remove("ec2:DescribeInstances")
+    held = {"Action": "ec2:DescribeInstances", "Resource": "*", "Condition": own}
+    result = asked(
+        [plain, tagged, held], lambda a, v: honest(a, v) and (a != "ec2:DescribeInstances" or v == ["vpc-1"])
+    )
+    assert any(one.unproven and "ec2:Vpc" in one.found for one in result.findings)
+
+
+def test_every_resource_of_a_statement_is_simulated():
+    """One of many resources that is denied breaks the promise, whichever place it has in the statement."""
+    many = [f"arn:aws:ssm:eu-west-1:111122223333:parameter/p{number}" for number in range(60)]
+    plain, tagged = whole()
+    result = asked([{**plain, "Resource": many}, tagged], honest, denied=(many[59],))
+    broken = [one for one in result.findings if one.broken]
+    assert len(broken) > len(PERMISSIONS)
+    assert all(f"on {many[59]}" in one.found for one in broken)
+    assert not any(many[58] in one.found for one in broken)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +182,7 @@ def test_rows_under_conditions_are_not_run_where_no_condition_is_evaluated():
         return honest(action, []) and action != "ec2:StopInstances"
 
     result = asked(whole(), ignores_context)
-    assert all(one.kept for one in result.findings), result.sentence
+    assert not any(one.broken for one in result.findings), result.sentence
     assert "rows under conditions were not run" in result.why
 
 
