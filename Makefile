@@ -133,8 +133,8 @@ deploy: setup  ## cdk bootstrap and cdk deploy with your AWS credentials and the
 	PATH="$(CURDIR)/.venv/bin:$$PATH" node_modules/.bin/cdk bootstrap
 	PATH="$(CURDIR)/.venv/bin:$$PATH" node_modules/.bin/cdk deploy $(if $(YES),--require-approval never --progress events --ci)
 
-account-test: setup  ## proves on your AWS account what emulators cannot, an hour, about $1, asks first and removes all: CLUSTER=name REGION= SUBNETS=a,b YES=1 ONLY="scale-in,IAM"; REMOVE=RUN-ID after a kill; LOCAL=1: the local stack
-	@$(PY) -m account_test $(if $(REMOVE),--remove $(REMOVE),$(if $(LOCAL),--local,$(if $(CLUSTER),--cluster $(CLUSTER)))) $(if $(REGION),--region $(REGION)) $(if $(SUBNETS),--subnets $(SUBNETS)) $(if $(ONLY),--only "$(ONLY)") $(if $(YES),--yes)
+account-test: setup  ## proves on your AWS account what emulators cannot, an hour, about $1, asks first and removes all: CLUSTER=name REGION= SUBNETS=a,b YES=1 ONLY="scale-in,IAM"; ONLY=deploy: minutes, no instance; SECURITY_GROUPS=a,b KMS_KEY=ARN WEBHOOK_SECRET=ARN MEMBER=ACCOUNT/ROLE: deployed with these too; REMOVE=RUN-ID after a kill; LOCAL=1: the local stack
+	@$(PY) -m account_test $(if $(REMOVE),--remove $(REMOVE),$(if $(LOCAL),--local,$(if $(CLUSTER),--cluster $(CLUSTER)))) $(if $(REGION),--region $(REGION)) $(if $(SUBNETS),--subnets "$(SUBNETS)") $(if $(SECURITY_GROUPS),--security-groups "$(SECURITY_GROUPS)") $(if $(KMS_KEY),--kms-key "$(KMS_KEY)") $(if $(WEBHOOK_SECRET),--webhook-secret "$(WEBHOOK_SECRET)") $(if $(MEMBER),--member "$(MEMBER)") $(if $(ONLY),--only "$(ONLY)") $(if $(YES),--yes)
 
 simulate: setup  ## random fleets, interruptions and faults in virtual time: SEEDS=50 FIRST_SEED=1 HOURS=1 WEEKS=4 FEATURES="two hooks of ours" PER_HOUR=30 UPGRADES=4 DISRUPTION=1 (empty: none), or RECORD=FILE.json NODES=8
 	$(PY) -m simulation --seeds $(if $(RECORD),1,$(or $(SEEDS),50)) --first-seed $(or $(FIRST_SEED),1) --hours $(or $(HOURS),1) $(if $(WEEKS),--weeks $(WEEKS)) $(if $(FEATURES),--features "$(FEATURES)") $(if $(PER_HOUR),--per-hour $(PER_HOUR)) $(if $(UPGRADES),--upgrades $(UPGRADES)) $(if $(DISRUPTION),--disruption) $(if $(RECORD),--record $(RECORD)) $(if $(NODES),--nodes $(NODES))

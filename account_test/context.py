@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from account_test.aws import Aws
 from account_test.journal import Journal
 from account_test.kubernetes import Kube
-from account_test.run import Run
+from account_test.run import Extra, Run
 
 
 @dataclass(kw_only=True)
 class Context:
     """Context of a run. `say` prints a line of progress. `base`: ids of the foundation's resources (node role, security
-    group, image).
+    group, image). `extras`: those with which the deployment of the plays is made.
     """
 
     run: Run
@@ -21,3 +21,4 @@ class Context:
     journal: Journal
     say: Callable[[str], None] = print
     base: dict[str, str] = field(default_factory=dict)
+    extras: frozenset[Extra] = frozenset()

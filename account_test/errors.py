@@ -6,6 +6,10 @@ AccountTestError
 └── StepError          a step could not be carried out; those after it are
 """
 
+from botocore.exceptions import BotoCoreError, ClientError, WaiterError
+
+from leeward.errors import LeewardError
+
 
 class AccountTestError(Exception):
     """Root of them all."""
@@ -21,3 +25,6 @@ class NotServedError(AccountTestError):
 
 class StepError(AccountTestError):
     """A step that could not be carried out: it is reported as broken, with this sentence."""
+
+
+EXPECTED = (AccountTestError, LeewardError, BotoCoreError, ClientError, WaiterError, OSError, KeyError)  # of any step

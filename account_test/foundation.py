@@ -19,6 +19,13 @@ PAUSE_IMAGE = "registry.k8s.io/pause:3.10"
 TAPPED = {"source": ["aws.ec2", "aws.autoscaling"]}
 
 
+def lay_once(context: Context) -> None:
+    """Create the foundation unless this run has done so."""
+    if "laid" not in context.base:
+        lay(context, context.aws("eks").describe_cluster(name=context.run.cluster)["cluster"])
+        context.base["laid"] = "true"
+
+
 def lay(context: Context, cluster: Mapping[str, Any]) -> None:
     """Create the foundation in the order of dependency. Everything is recorded in the journal before it is made."""
     context.base["image"] = image_of(context, cluster)

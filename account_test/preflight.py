@@ -3,11 +3,12 @@ fix.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from account_test import extras
 from account_test.aws import Aws, code
 from account_test.errors import PreflightError
 from account_test.kubernetes import Kube
@@ -64,16 +65,30 @@ def cluster_of(aws: Aws, name: str) -> Mapping[str, Any]:
             f"cluster {name} has authentication mode {mode}, expected API_AND_CONFIG_MAP. Fix: aws eks "
             f"update-cluster-config --name {name} --access-config authenticationMode=API_AND_CONFIG_MAP"
         )
-    network = cluster.get("resourcesVpcConfig") or {}
-    everyone = "0.0.0.0/0" in (network.get("publicAccessCidrs") or EVERYWHERE)
-    if network.get("endpointPublicAccess") is False or not everyone:
-        raise PreflightError(
-            f"cluster {name} has no endpoint that functions outside of its VPC reach. Fix: one with a public endpoint "
-            "without a list of addresses; `clusters[].vpc` is no part of this test"
-        )
     if (cluster.get("computeConfig") or {}).get("enabled"):
         raise PreflightError(f"cluster {name} runs in EKS Auto Mode, expected one that takes Auto Scaling groups")
     return cluster
+
+
+def function_network(
+    cluster: Mapping[str, Any], subnets: Sequence[str], groups: Sequence[str]
+) -> tuple[tuple[str, ...], bool]:
+    """Return the security groups of functions in the given subnets, and whether the cluster lets in no function from
+    elsewhere. Without `groups` they are the cluster's own, which lets in its members; without subnets and groups no
+    function is deployed there. Raises PreflightError where one has to be.
+    """
+    network = cluster.get("resourcesVpcConfig") or {}
+    everyone = "0.0.0.0/0" in (network.get("publicAccessCidrs") or EVERYWHERE)
+    behind = network.get("endpointPublicAccess") is False or not everyone
+    own = network.get("clusterSecurityGroupId")
+    found = tuple(groups) or ((str(own),) if subnets and own else ())
+    if behind and not found:
+        raise PreflightError(
+            f"cluster {cluster['name']} has no endpoint that functions outside of its VPC reach (publicAccessCidrs, or "
+            "no public endpoint). Fix: SUBNETS=subnet-...,subnet-... in its VPC with a NAT gateway, and where the "
+            "cluster's own security group will not do SECURITY_GROUPS=sg-..."
+        )
+    return found, behind
 
 
 def subnets_of(cluster: Mapping[str, Any], given: tuple[str, ...]) -> tuple[str, ...]:
@@ -84,13 +99,18 @@ def subnets_of(cluster: Mapping[str, Any], given: tuple[str, ...]) -> tuple[str,
     return found
 
 
-def check(run: Run, aws: Aws, kube: Kube) -> list[str]:
-    """Check everything but credentials and cluster. Return notes that do not stop the run. Raises PreflightError."""
+def check(run: Run, aws: Aws, kube: Kube, *, instances: bool = True) -> list[str]:
+    """Check everything but credentials and cluster. Return notes that do not stop the run. `instances`: the steps start
+    some. Raises PreflightError.
+    """
     _subnets(run, aws)
-    _bootstrapped(run, aws)
+    _bootstrapped(run.account, run.region, aws)
     _kubernetes(run, kube)
     _not_selected(run, aws)
-    return [*_quotas(aws), *_access(run, aws)]
+    notes = extras.check(run, aws)
+    if run.member:
+        _bootstrapped(run.member_account, run.region, extras.member_of(run, aws))
+    return [*notes, *_quotas(aws), *_access(run, aws)] if instances else notes
 
 
 def _subnets(run: Run, aws: Aws) -> None:
@@ -104,13 +124,13 @@ def _subnets(run: Run, aws: Aws) -> None:
         )
 
 
-def _bootstrapped(run: Run, aws: Aws) -> None:
+def _bootstrapped(account: str, region: str, aws: Aws) -> None:
     try:
         aws("cloudformation").describe_stacks(StackName="CDKToolkit")
     except ClientError as error:
         raise PreflightError(
-            f"account {run.account}, Region {run.region} is not bootstrapped for the CDK ({code(error)}). "
-            f"Fix: node_modules/.bin/cdk bootstrap aws://{run.account}/{run.region}"
+            f"account {account}, Region {region} is not bootstrapped for the CDK ({code(error)}). "
+            f"Fix: node_modules/.bin/cdk bootstrap aws://{account}/{region}"
         ) from error
 
 

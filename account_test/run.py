@@ -2,7 +2,9 @@
 begins.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,29 +14,53 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / ".local" / "account-test"
 TAG = "leeward.dev/account-test"
 
+
+class Extra(StrEnum):
+    """Settings that a deployment is tried with where the run's options name what they need."""
+
+    VPC = "vpc"
+    KMS_KEY = "kmsKey"
+    WEBHOOK = "webhook"
+    MEMBER = "member"
+
+
 SUMMARY = """This run {run} works in account {account}, Region {region}, cluster {cluster}.
+
+It takes these steps:
+{plan}
 
 It creates, all tagged {tag}={run} where AWS has tags for it:
   * a second deployment of Leeward, stack {stack}: functions, queues, a table, state machines, alarms, roles,
-    and its access entries in the cluster; policies that select the test's own groups alone
-  * one after the other: six Auto Scaling groups and one managed node group, of 1 or 2 instances ({type}), in
-    {subnets}; a launch template for each, a node role with its access entry and instance profile
-  * a namespace {namespace} with a few small pods, which run on the test's own nodes alone (they are tainted), and the
-    ClusterRoles of manifests/cluster-role.yaml where the cluster does not have them
-  * a queue and a rule that listen to the events of EC2 and Auto Scaling; a function that reports the runtime's SDK
-  * an experiment template of AWS FIS and its role, which interrupts one spot instance of the test
-
-It costs about $1: two small instances at a time for an hour, some cents of Lambda, Step Functions, FIS and alarms.
-It takes about an hour, touches nothing else in the account or the cluster, and removes everything that it made, also
-after Ctrl-C. What AWS keeps for all stays: the code's asset in the CDK's bucket, service-linked roles of FIS and spot.
+    and its access entries in the cluster; policies that select the test's own groups alone{extras}
+  * a node role with its access entry and instance profile, a namespace {namespace}, the ClusterRoles of
+    manifests/cluster-role.yaml where the cluster does not have them, a queue and a rule that listen to the events of
+    EC2 and Auto Scaling
+{instances}
+It touches nothing else in the account or the cluster, and removes everything that it made, also after Ctrl-C.
+What AWS keeps for all stays: the code's asset in the CDK's bucket, service-linked roles of FIS and spot.
 Each thing is written down before it is made in {journal}.
 If it is killed:  python -m account_test --remove {run}
+"""
+INSTANCES = """  * one after the other: up to six Auto Scaling groups and one managed node group, of 1 or 2 instances
+    ({type}), in {subnets}; a launch template for each; a few small pods, which run on the test's own
+    nodes alone (they are tainted); a function that reports the runtime's SDK; an experiment template of AWS FIS and
+    its role
+
+All steps cost about $1: two small instances at a time for an hour, some cents of Lambda, Step Functions, FIS, alarms.
+They take about an hour and a quarter.
+"""
+NO_INSTANCES = """
+It starts no instance and costs less than a dime.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One run. `endpoint`: the local stack's URL, None on AWS; `look`: seconds between two observations."""
+    """One run. `endpoint`: the local stack's URL, None on AWS; `look`: seconds between two observations.
+
+    `security_groups`: of functions in the run's subnets, empty: none is deployed there; `behind`: the cluster lets in
+    no function from outside of them. `member`: ARN of a role that deploys in another account.
+    """
 
     id: str
     cluster: str
@@ -46,6 +72,11 @@ class Run:
     instance_type: str = "t3.medium"
     image: str = ""
     look: float = 3.0
+    security_groups: tuple[str, ...] = ()
+    kms_key: str = ""
+    webhook_secret: str = ""
+    member: str = ""
+    behind: bool = False
 
     @property
     def deployment(self) -> str:
@@ -56,6 +87,27 @@ class Run:
     def names(self) -> Names:
         """Names of its deployment."""
         return Names(self.deployment)
+
+    @property
+    def function_subnets(self) -> tuple[str, ...]:
+        """Subnets of the functions of deployments with `vpc`; empty where there is none."""
+        return self.subnets if self.security_groups else ()
+
+    @property
+    def extras(self) -> tuple[Extra, ...]:
+        """Extras for which the options name what they need."""
+        given = {
+            Extra.KMS_KEY: self.kms_key,
+            Extra.WEBHOOK: self.webhook_secret,
+            Extra.MEMBER: self.member,
+            Extra.VPC: self.function_subnets,
+        }
+        return tuple(extra for extra, value in given.items() if value)
+
+    @property
+    def member_account(self) -> str:
+        """Account of the role `member`."""
+        return self.member.split(":")[4] if self.member else ""
 
     @property
     def namespace(self) -> str:
@@ -89,8 +141,11 @@ class Run:
         """Return the ARN of one of its state machines."""
         return self.arn("states", f"stateMachine:{self.names.machine(name)}")
 
-    def summary(self) -> str:
-        """Return a summary of what it creates, costs and removes."""
+    def summary(self, plan: Sequence[str], *, instances: bool) -> str:
+        """Return a summary of what it creates, costs and removes. `plan`: a line for each step."""
+        extras = f"; one after the other with {', '.join(self.extras)}" if self.extras else ""
+        member = f",\n    and roles, rules and a queue in account {self.member_account}" if self.member else ""
+        started = INSTANCES.format(type=self.instance_type, subnets=", ".join(self.subnets))
         return SUMMARY.format(
             run=self.id,
             account=self.account,
@@ -98,8 +153,9 @@ class Run:
             cluster=self.cluster,
             tag=TAG,
             stack=self.names.stack,
-            type=self.instance_type,
-            subnets=", ".join(self.subnets),
+            plan="\n".join(f"  * {line}" for line in plan),
+            extras=extras + member,
+            instances=started if instances else NO_INSTANCES,
             namespace=self.namespace,
             journal=self.journal,
         )
@@ -111,7 +167,7 @@ class Run:
     @classmethod
     def from_json(cls, raw: dict[str, Any]) -> Self:
         """Read the run from the journal's JSON."""
-        return cls(**{**raw, "subnets": tuple(raw["subnets"])})
+        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in raw.items()})
 
 
 def journal_of(run: str) -> Path:

@@ -1,4 +1,4 @@
-"""Run from its first resource to its last: create the foundation, deploy, take the steps, report, remove."""
+"""Run from its first resource to its last: take the steps, report, remove."""
 
 import json
 import shutil
@@ -7,21 +7,19 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from account_test import report, table
+from account_test import first_stage, leftovers, report, table
 from account_test.aws import Aws
+from account_test.checks import launch_rights
 from account_test.context import Context
-from account_test.deployment import deploy
-from account_test.foundation import lay
+from account_test.errors import EXPECTED
 from account_test.journal import Journal
 from account_test.kubernetes import Kube
 from account_test.recording import Recording
 from account_test.removal import Remover, remove_all
 from account_test.results import Outcome, Result, succeeded
 from account_test.run import Run
-from account_test.steps import EXPECTED, Step, carried_out, steps
-
-DEPLOYMENT = "deployment"
-DEPLOYS = "cdk deploy makes all of Leeward beside what is there, and its functions are let into the cluster"
+from account_test.step import Step, carried_out
+from account_test.steps import DEPLOYMENT
 
 
 def say(line: str) -> None:
@@ -29,16 +27,17 @@ def say(line: str) -> None:
     print(f"{time.strftime('%H:%M:%S')} {line}", flush=True)
 
 
-def perform(run: Run, aws: Aws, kube: Kube, sender: str | None, only: Sequence[str] = ()) -> int:
+def perform(run: Run, aws: Aws, kube: Kube, sender: str | None, wanted: Sequence[Step]) -> int:
     """Run the test and return the exit code: 0 where nothing is broken and nothing is left. Whatever happens,
     everything made is removed.
     """
     context = Context(run=run, aws=aws, kube=kube, journal=Journal(run, run.journal), say=say)
     context.base["sender"] = sender or ""
+    context.base["senderRole"] = sender if sender and ":role/" in sender else ""
     results: list[Result] = []
     code = 1
     try:
-        take(context, results, steps(only))
+        take(context, results, wanted)
         code = 0 if succeeded(results) else 1
     except KeyboardInterrupt:
         say("interrupted: what was made is removed now")
@@ -47,38 +46,43 @@ def perform(run: Run, aws: Aws, kube: Kube, sender: str | None, only: Sequence[s
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)  # until the removal answers them
         say(f"{len(context.journal.left)} things are to be removed")
-        left = remove_all(context.journal, Remover(aws=aws, kube=kube, pause=run.look), say)
-        if left and code == 0:
+        left = remove_all(context.journal, Remover(aws=aws, kube=kube, pause=run.look, say=say), say)
+        clean = looked_after(run, aws) and not left
+        if not clean and code == 0:
             code = 1
         shutil.rmtree(run.folder / "cdk.out", ignore_errors=True)
-        if not left:
+        if clean:
             say("everything that this run made is removed")
     return code
 
 
+def looked_after(run: Run, aws: Aws) -> bool:
+    """Report what is still in the account after the removal; return whether nothing is."""
+    found = leftovers.after_removal(aws, run, whole=True)
+    for name in found.there:
+        say(f"STILL THERE: {name}")
+    for kind in found.unread:
+        say(f"not looked at: {kind}")
+    return not found.there
+
+
 def take(context: Context, results: list[Result], wanted: Sequence[Step]) -> None:
-    """Take all steps; if the deployment's step fails, the others are not run. Report in any case."""
+    """Take all steps; those after a gate that was not kept are not run. Report in any case."""
     recordings: list[Recording] = []
     try:
-        laid = carried_out(Step(name=DEPLOYMENT, proves=DEPLOYS, run=_deployed), context, recordings)
-        results.append(laid)
-        say(f"{laid.name}: {laid.outcome.value} after {laid.seconds:.0f} s {laid.why}")
-        for step in wanted if laid.outcome is Outcome.KEPT else ():
-            say(f"{step.name}: {step.proves}")
+        for step in wanted:
+            if step.name == DEPLOYMENT:
+                context.extras = first_stage.carried(context.run, results)
+            say(f"{step.name}: {step.proves} (takes {step.takes})")
             result = carried_out(step, context, recordings)
             results.append(result)
             say(f"{step.name}: {result.outcome.value} after {result.seconds:.0f} s: {result.sentence}")
+            if step.gate and result.outcome in {Outcome.BROKEN, Outcome.NOT_RUN}:
+                say(f"the steps after it need it and are not run: {step.name}")
+                break
     finally:
+        results[:] = launch_rights.settled(results)
         publish(context, recordings, results)
-
-
-def _deployed(context: Context, _: list[Recording]) -> Result:
-    from account_test.deployed import check
-
-    cluster = context.aws("eks").describe_cluster(name=context.run.cluster)["cluster"]
-    lay(context, cluster)
-    deploy(context, context.base["sender"] if context.base["sender"].find(":role/") > 0 else None)
-    return check(context, DEPLOYMENT, DEPLOYS)
 
 
 def publish(context: Context, recordings: Sequence[Recording], results: Sequence[Result]) -> None:
@@ -90,8 +94,10 @@ def publish(context: Context, recordings: Sequence[Recording], results: Sequence
     (folder / "results.md").write_text(table.markdown(context.run, results, at), encoding="utf-8")
     print(f"\n{table.plain(results)}\n", flush=True)
     say(table.counted(results))
+    for line in table.not_shown(results):
+        say(line)
     try:
-        page = report.write(context, recordings, results, folder / "report.html")
+        page = report.write(context, recordings, results, folder / "report.html") if recordings else None
     except EXPECTED as error:
         say(f"no report was drawn: {error}")
     else:

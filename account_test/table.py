@@ -5,6 +5,7 @@ from datetime import datetime
 
 from account_test.results import Difference, Outcome, Result
 from account_test.run import Run
+from account_test.step import Step
 
 NOTHING = "nothing that was looked at"
 
@@ -49,6 +50,12 @@ def markdown(run: Run, results: Sequence[Result], at: datetime) -> str:
         ),
     ]
     return "\n".join(lines) + "\n"
+
+
+def plan(steps: Sequence[Step]) -> list[str]:
+    """Return a line for each step: its name, its usual duration and its cost."""
+    wide = max(len(step.name) for step in steps)
+    return [f"{step.name:<{wide}}  {step.takes}" for step in steps]
 
 
 def counted(results: Sequence[Result]) -> str:

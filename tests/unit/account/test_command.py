@@ -21,7 +21,7 @@ def begun(monkeypatch):
     """The runs that were begun, on a terminal where the answer is `answer`."""
     runs, answers = [], {"tty": True, "answer": "yes"}
     monkeypatch.setattr(command, "planned", lambda options: (a_run(), None, None, None))
-    monkeypatch.setattr(preflight, "check", lambda run, aws, kube: ["a note"])
+    monkeypatch.setattr(preflight, "check", lambda run, aws, kube, instances: ["a note"])
     monkeypatch.setattr(command, "perform", lambda run, *_: runs.append(run) or 0)
     monkeypatch.setattr("sys.stdin.isatty", lambda: answers["tty"], raising=False)
     monkeypatch.setattr("builtins.input", lambda _: answers["answer"])

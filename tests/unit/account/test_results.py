@@ -8,7 +8,7 @@ from account_test import table
 from account_test.errors import NotServedError, StepError
 from account_test.judge import Finding, unproven
 from account_test.results import Difference, Outcome, Result, succeeded
-from account_test.steps import Step, carried_out
+from account_test.step import Step, carried_out
 from tests.unit.account.builders import a_run
 
 GOOD = Finding(promise="p", kept=True, found="all of it")
