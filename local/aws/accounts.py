@@ -87,8 +87,8 @@ class Accounts:
         """Answer such a call. It waits for the other account's process. `target`: path and query."""
         path, _, query = target.partition("?")
         session = self._session(headers, query)
-        if session is None:
-            return self._assume(body, function)
+        if session is None or self._asked_role(body) is not None:  # a session may assume a further role there
+            return self._assume(body, session.arn if session else self._caller(function))
         form = parse_qs(body.decode("utf-8", "replace") if method == "POST" else query)
         if form.get("Action") == ["GetCallerIdentity"]:
             return _identity(session)
@@ -110,10 +110,10 @@ class Accounts:
         there = (endpoint for (owner, _), endpoint in self._endpoints.items() if owner == account)
         return next(there, None) if account != self._settings.account else None
 
-    def _assume(self, body: bytes, function: str | None) -> Answer:
+    def _assume(self, body: bytes, asking: str) -> Answer:
         form = {name: values[0] for name, values in parse_qs(body.decode()).items()}
         role = form["RoleArn"]
-        caller = Caller(arn=self._caller(function), external_id=form.get("ExternalId"))
+        caller = Caller(arn=asking, external_id=form.get("ExternalId"))
         if not trusts(_trust_policy(str(self._iam_of(role)), role.rpartition("/")[2]), caller):
             return _refused(f"User: {caller.arn} is not authorized to perform: sts:AssumeRole on resource: {role}")
         key = f"ASIA{secrets.token_hex(8).upper()}"

@@ -21,17 +21,44 @@ from tests.local.chain.conftest import called
 pytestmark = pytest.mark.local
 
 PATIENCE = 1800.0  # seconds: only how long one that does not end takes
+STAGE = {
+    *("deploy and delete", "deploy with kmsKey", "deploy with a webhook", "deploy with a member account"),
+    "deploy with vpc",
+}
 STEPS = {
-    *("deployment", "SDK of the runtime", "IAM", "state machines", "manual termination", "scale-in"),
+    *(
+        "deploy and delete",
+        "deployment",
+        "launch rights",
+        "SDK of the runtime",
+        "IAM",
+        "state machines",
+        "manual termination",
+        "scale-in",
+    ),
     *("spot interruption", "self-managed upgrade", "managed upgrade", "consolidation", "another team's hook", "states"),
 }
 
 
 @pytest.fixture(scope="module")
 def local():
-    """A bootstrapped account with a cluster, which the environment points to."""
+    """A bootstrapped account with a cluster, which the environment points to, and another account."""
+    with prepared(member=True) as found:
+        yield found
+
+
+@pytest.fixture
+def plain():
+    """One account alone."""
     with prepared() as found:
         yield found
+
+
+def extras(local):
+    return (
+        *("--security-groups", local.security_group, "--kms-key", local.kms_key),
+        *("--webhook-secret", local.secret, "--member", local.member),
+    )
 
 
 def started(local, *more):
@@ -104,6 +131,55 @@ def things_of(stack, run):
     return found + [one["InstanceId"] for each in reservations for one in each["Instances"]]
 
 
+def test_deployed_deleted_and_deployed_again_everything_is_kept_and_nothing_stays(plain):
+    code, output = finished(started(plain, "--only", "deploy"))
+    assert code == 0, output
+    run = run_of(output)
+    found = results_of(run)
+    assert {name: one["outcome"] for name, one in found.items()} == {"deploy and delete": "kept", "deployment": "kept"}
+    assert "nothing of it stays in the account" in json.dumps(found["deploy and delete"])
+    assert "It starts no instance" in output
+    assert things_of(plain.stack, run) == []
+
+
+@pytest.mark.long
+def test_the_first_stage_deploys_with_every_setting_that_it_is_given(local):
+    code, output = finished(started(local, "--only", "deploy", *extras(local)))
+    assert code == 0, output
+    run = run_of(output)
+    found = results_of(run)
+    assert {name: one["outcome"] for name, one in found.items()} == dict.fromkeys(STAGE | {"deployment"}, "kept")
+    promises = [one["promise"] for one in found["deploy with a member account"]["findings"]]
+    assert f"test-{run}-leeward-drain assumes its role in the member account" in promises
+    assert "nothing of it stays in both accounts" in promises
+    assert things_of(local.stack, run) == []
+
+
+@pytest.mark.long
+def test_a_second_deployment_that_fails_names_the_resource_and_the_fix_and_what_is_left(local):
+    process = started(local, "--only", "deploy")
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if "deploy and delete: kept" in line:
+            run = run_of("".join(lines))
+            queue = local.stack.client("sqs").create_queue(
+                QueueName=f"test-{run}-leeward-state-changes", Attributes={"VisibilityTimeout": "7"}
+            )
+    output = "".join(lines)
+    assert process.wait(PATIENCE) == 1, output
+    (row,) = [line for line in output.splitlines() if line.startswith("deployment ")]
+    assert "AWS::SQS::Queue" in row
+    assert "already exists" in row
+    assert "Fix: it is left from an earlier deployment" in row
+    assert f"STILL THERE: queue {queue['QueueUrl']}" in output
+    command = [sys.executable, "-m", "account_test", "--remove", run]
+    assert subprocess.run(command, env=local.stack.environment(), check=False).returncode == 1
+    local.stack.client("sqs").delete_queue(QueueUrl=queue["QueueUrl"])
+    assert subprocess.run(command, env=local.stack.environment(), check=False).returncode == 0
+    assert things_of(local.stack, run) == []
+
+
 @pytest.mark.long
 def test_a_scale_in_is_played_and_judged_and_everything_is_removed(local):
     code, output = finished(started(local, "--only", "SDK,IAM,scale-in"))
@@ -113,7 +189,7 @@ def test_a_scale_in_is_played_and_judged_and_everything_is_removed(local):
     assert {name: one["outcome"] for name, one in found.items()} == {
         "deployment": "kept",
         "SDK of the runtime": "kept",
-        "IAM": "kept",
+        "IAM": "unproven",
         "scale-in": "kept",
     }, output
     assert len(found["scale-in"]["findings"]) == 9
@@ -166,6 +242,7 @@ def test_the_whole_of_it_runs_beside_the_usual_deployment_and_touches_nothing_of
     assert set(found) == STEPS
     assert {name for name, one in found.items() if one["outcome"] == "broken"} == set(), output
     assert {name for name, one in found.items() if one["outcome"] == "not run"} <= {"states"}, output
+    assert {name for name, one in found.items() if one["outcome"] == "unproven"} == {"IAM", "launch rights"}, output
     assert things_of(stack, run) == []
     assert state_of_the_usual(stack) == before
     assert stack.kubernetes("GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles/leeward-act")
@@ -185,13 +262,22 @@ def journal_with(local, process, kind):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", ["rule", "stack", "auto-scaling-group"])
-def test_killed_at_any_moment_it_is_removed_by_another_command(local, kind):
-    process = started(local, "--only", "manual")
+@pytest.mark.parametrize(
+    ("kind", "only"),
+    [
+        ("rule", "deploy"),
+        ("stack", "deploy"),
+        ("process", "deploy"),
+        ("stack", "manual"),
+        ("auto-scaling-group", "manual"),
+    ],
+)
+def test_killed_at_any_moment_it_is_removed_by_another_command(local, kind, only):
+    process = started(local, "--only", only)
     run = journal_with(local, process, kind)
     process.kill()
     process.communicate()
-    assert things_of(local.stack, run)
+    assert things_of(local.stack, run) or kind == "process"
     command = [sys.executable, "-m", "account_test", "--remove", run]
     done = subprocess.run(command, env=local.stack.environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
