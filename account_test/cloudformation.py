@@ -42,6 +42,11 @@ _FIXES: tuple[tuple[str, str, bool], ...] = (
         False,
     ),
     (
+        r"DeleteConflict|must detach|must remove|has dependencies|dependent object|DependencyViolation",
+        "something that is not of the stack uses it: detach or delete that, then delete the stack again",
+        False,
+    ),
+    (
         r"UnreservedConcurrentExecution",
         "the account has too few concurrent executions: quota L-B99A9384 of Lambda, or concurrency 0 in the settings",
         False,

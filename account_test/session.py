@@ -45,15 +45,26 @@ def perform(run: Run, aws: Aws, kube: Kube, sender: str | None, wanted: Sequence
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)  # until the removal answers them
-        say(f"{len(context.journal.left)} things are to be removed")
-        left = remove_all(context.journal, Remover(aws=aws, kube=kube, pause=run.look, say=say), say)
-        clean = looked_after(run, aws) and not left
-        if not clean and code == 0:
+        if not _cleaned(context) and code == 0:
             code = 1
         shutil.rmtree(run.folder / "cdk.out", ignore_errors=True)
-        if clean:
-            say("everything that this run made is removed")
     return code
+
+
+def _cleaned(context: Context) -> bool:
+    """Remove everything that the run made; return whether nothing of it is left."""
+    run = context.run
+    say(f"{len(context.journal.left)} things are to be removed")
+    left = remove_all(context.journal, Remover(aws=context.aws, kube=context.kube, pause=run.look, say=say), say)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a look changes nothing and may be interrupted
+    try:
+        clean = looked_after(run, context.aws) and not left
+    except KeyboardInterrupt:
+        say("interrupted: what is still in the account was not looked at")
+        return False
+    if clean:
+        say("everything that this run made is removed")
+    return clean
 
 
 def looked_after(run: Run, aws: Aws) -> bool:

@@ -66,6 +66,12 @@ def test_a_stack_that_does_not_exist_has_no_failure():
         ("The specified KMS key does not exist or is not allowed to be used with Arn", "A KMS key of your own", False),
         ("Secrets Manager can't find the specified secret.", "the secret's ARN and Region", False),
         ("User: arn is not authorized to perform: events:CreateConnection", "service control policy", False),
+        (
+            "The maximum number of addresses has been reached (Error Code: AddressLimitExceeded)",
+            "raise the quota",
+            False,
+        ),
+        ("Cannot delete a policy attached to entities (Error Code: DeleteConflict)", "detach or delete that", False),
         ("The subnet ID 'subnet-1' does not exist", "SUBNETS=", False),
         ("something never seen", f"describe-stack-events --stack-name {STACK}", False),
     ],
