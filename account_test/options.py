@@ -1,5 +1,5 @@
-"""Options of the command as a person types them, checked before AWS is called. Each error names the option, what it
-found and what it expected.
+"""Options of the command as a person types them, checked before anything is made. Each error names the option, what
+it found and what it expected.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""What a person types is checked before AWS is called, and a mistake is one sentence."""
+"""What a person types is checked before anything is made, and a mistake is one sentence."""
 
 import pytest
 
