@@ -19,6 +19,7 @@ from leeward.adapters.account_check import CHECK
 FUNCTIONS = ("sync", "reconciler")  # functions that a schedule calls, and that access the cluster
 ENTRY_SECONDS = 120.0  # seconds that EKS may take until a new access entry is in force
 QUICK_SECONDS = 5.0
+DELIVERS = "EventBridge delivers into the encrypted queue"
 ENTERS = "access entry in force"
 
 
@@ -35,8 +36,7 @@ def findings_of(context: Context, extras: Collection[Extra]) -> tuple[list[Findi
         entered, differences = _entered(context)
         findings += entered
     if Extra.KMS_KEY in extras and not context.run.endpoint:
-        promise = "EventBridge delivers into the encrypted queue"
-        findings.append(unproven(promise, "no event happens in this step: the plays show it"))
+        findings.append(unproven(DELIVERS, "no event happens in this step: a spot interruption shows it"))
     if Extra.WEBHOOK in extras:
         findings.append(_authorized(context))
     if Extra.MEMBER in extras:

@@ -4,12 +4,12 @@ A deployment that fails is removed, and the next one is tried: a failure names t
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from account_test import leftovers
 from account_test.context import Context
-from account_test.deployed import findings_of
+from account_test.deployed import DELIVERS, findings_of
 from account_test.deployment import deploy
 from account_test.errors import EXPECTED, StepError
 from account_test.foundation import lay_once
@@ -22,6 +22,7 @@ from account_test.step import Step
 
 PLAIN = "deploy and delete"
 CARRIED = (Extra.VPC, Extra.KMS_KEY)  # extras that the plays are played with as well, once they have been shown
+SPOT = "spot interruption"  # the play whose message comes from EventBridge alone
 _MINUTES = "4 to 8 minutes, under a cent"
 
 
@@ -82,6 +83,19 @@ def carried(run: Run, results: Sequence[Result]) -> frozenset[Extra]:
     broken = {one.name for one in results if one.outcome is Outcome.BROKEN}
     good = {extra for extra in run.extras if extra in CARRIED and _WITH[extra].name not in broken}
     return frozenset(good | ({Extra.VPC} if run.behind else set()))
+
+
+def settled(results: Sequence[Result], played_with: Collection[Extra]) -> list[Result]:
+    """Return the results in which the delivery into encrypted queues is kept where a spot warning went through one.
+    `played_with`: the extras of the deployment of the plays.
+    """
+    name = _WITH[Extra.KMS_KEY].name
+    kept = any(one.name == SPOT and one.outcome is Outcome.KEPT for one in results)
+    shown = kept and Extra.KMS_KEY in played_with
+    return [
+        one.shown_by(SPOT, lambda promise: promise == DELIVERS) if shown and one.name == name else one
+        for one in results
+    ]
 
 
 def _step(variant: Variant) -> Step:

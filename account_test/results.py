@@ -1,9 +1,9 @@
 """Table of steps: the claim, outcome and duration of each, and the differences between AWS and our model."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 from account_test.judge import Finding
 
@@ -60,6 +60,16 @@ class Result:
             parts.append(f"{sum(one.kept for one in self.findings)} of {len(self.findings)} promises")
         parts += [f"unproven: {one.promise}: {one.found}" for one in self.findings if one.unproven]
         return "; ".join([*parts, *([self.why] if self.why else [])])
+
+    def shown_by(self, step: str, promises: Callable[[str], bool]) -> Self:
+        """Return the result in which these unproven promises are kept, because another step has shown them."""
+        findings = [
+            replace(one, kept=True, unproven=False, found=f"shown by the step {step}")
+            if one.unproven and promises(one.promise)
+            else one
+            for one in self.findings
+        ]
+        return replace(self, findings=findings)
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON for results.json."""

@@ -92,7 +92,7 @@ def take(context: Context, results: list[Result], wanted: Sequence[Step]) -> Non
                 say(f"the steps after it need it and are not run: {step.name}")
                 break
     finally:
-        results[:] = launch_rights.settled(results)
+        results[:] = first_stage.settled(launch_rights.settled(results), context.extras)
         publish(context, recordings, results)
 
 

@@ -31,6 +31,7 @@ MACHINES = {
 SAMPLE = "0123456789abcdef0"
 OF_THE_SERVICE = ("ec2:", "autoscaling:")  # keys that only the service itself puts into a request
 LAUNCHES = "autoscaling:LaunchInstances"  # a role that may call it launches with its own rights
+MAY_LAUNCH = "may launch"
 NOT_EVALUATED = "not evaluated"
 
 
@@ -108,7 +109,7 @@ def _judged(
     if of_launches := _narrowed(asked, launch):
         denied, count = _wrong(context, role, of_launches)
         keys = ", ".join(sorted({key for row in of_launches for key in row.keys})) or "the caller's rights"
-        promise = f"{role.owner} may launch"
+        promise = f"{role.owner} {MAY_LAUNCH}"
         if denied:
             yield Finding(promise=promise, kept=False, found="; ".join(denied))
         else:

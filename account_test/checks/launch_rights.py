@@ -5,7 +5,6 @@ Auto Scaling makes calls to EC2 in the caller's name, with context that no simul
 enforces no IAM, both stay unproven."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from account_test.checks import iam
 from account_test.context import Context
@@ -60,12 +59,7 @@ def pointed(seen: Recording | None) -> Finding:
 def settled(results: Sequence[Result]) -> list[Result]:
     """Return the results in which the launch rows of the step IAM are kept where the launches have shown them."""
     shown = any(one.name == NAME and one.outcome is Outcome.KEPT for one in results)
-    return [_shown(one) if shown and one.name == iam.NAME else one for one in results]
-
-
-def _shown(result: Result) -> Result:
-    found = [
-        replace(one, kept=True, unproven=False, found=f"shown by the step {NAME}") if one.unproven else one
-        for one in result.findings
+    return [
+        one.shown_by(NAME, lambda promise: promise.endswith(iam.MAY_LAUNCH)) if shown and one.name == iam.NAME else one
+        for one in results
     ]
-    return replace(result, findings=found)

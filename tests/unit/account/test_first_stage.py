@@ -6,9 +6,10 @@ import pytest
 
 from account_test import deployment, first_stage, leftovers, session
 from account_test.context import Context
+from account_test.deployed import DELIVERS
 from account_test.errors import StepError
 from account_test.journal import Journal
-from account_test.judge import Finding
+from account_test.judge import Finding, unproven
 from account_test.leftovers import Leftovers
 from account_test.results import Outcome, Result
 from account_test.run import Extra
@@ -123,6 +124,14 @@ def test_extras_that_were_broken_are_left_out_of_the_plays_but_a_vpc_that_the_cl
     assert first_stage.carried(run, broken) == set()
     assert first_stage.carried(a_run(**GIVEN, behind=True), broken) == {Extra.VPC}
     assert first_stage.carried(a_run(), []) == set()
+
+
+def test_delivery_into_an_encrypted_queue_is_kept_once_a_spot_warning_went_through_one():
+    row = Result(name="deploy with kmsKey", proves="x", findings=[GOOD, unproven(DELIVERS, "no event")])
+    spot = Result(name="spot interruption", proves="x", findings=[GOOD])
+    assert first_stage.settled([row], {Extra.KMS_KEY})[0].outcome is Outcome.UNPROVEN
+    assert first_stage.settled([row, spot], set())[0].outcome is Outcome.UNPROVEN
+    assert first_stage.settled([row, spot], {Extra.KMS_KEY})[0].outcome is Outcome.KEPT
 
 
 def test_after_a_gate_that_is_broken_no_step_is_taken(context, monkeypatch):
