@@ -6,13 +6,14 @@ from typing import Any
 
 
 def points(out: str) -> Iterator[tuple[str, Mapping[str, str], float]]:
-    """Yield (name, dimensions, value) of each point in each of its series."""
+    """Yield (name, dimensions, value) of each point in each of its series; one line may hold several points."""
     for line in out.splitlines():
         said: dict[str, Any] = json.loads(line)
         for directive in said.get("_aws", {}).get("CloudWatchMetrics", ()):
             for metric in directive["Metrics"]:
                 for series in directive["Dimensions"]:
-                    yield metric["Name"], {key: said[key] for key in series}, said[metric["Name"]]
+                    for value in said[metric["Name"]]:
+                        yield metric["Name"], {key: said[key] for key in series}, value
 
 
 def series_of(out: str, name: str) -> list[Mapping[str, str]]:

@@ -1,30 +1,15 @@
-"""Log lines and metric points of the functions: one JSON object a line on standard output, which Lambda keeps.
+"""Log lines and metric points of the functions; Powertools for AWS Lambda writes both (`adapters/powertools.py`).
 
-Metric points are in CloudWatch's embedded metric format, so that they cost no call:
-https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
-Written here, not by a library: the one for it took half of a function's cold start.
+It is imported at the first line or point: the command line and the simulation write neither and start without it. In
+Lambda the entry points import it in INIT.
 """
 
-import json
-import os
-import sys
-import time
-from collections.abc import Mapping
-from datetime import UTC, datetime
-from enum import IntEnum
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 NAMESPACE = "Leeward"  # of the usual deployment; METRICS_NAMESPACE names that of another
 Scope = Mapping[str, str]  # dimensions of a series beside the service: {} is the whole deployment
-
-
-class Level(IntEnum):
-    """Levels as LOG_LEVEL names them; lines below it are left out, metric points never."""
-
-    DEBUG = 10
-    INFO = 20
-    WARNING = 30
-    ERROR = 40
 
 
 class Telemetry:
@@ -35,49 +20,43 @@ class Telemetry:
 
     def info(self, message: str, fields: Mapping[str, Any] | None = None) -> None:
         """Log an expected event; fields that are None are left out."""
-        self._log(Level.INFO, message, fields)
+        self._write("info", message, fields)
 
     def warning(self, message: str, fields: Mapping[str, Any] | None = None) -> None:
         """Log an event that an operator may want to look at."""
-        self._log(Level.WARNING, message, fields)
+        self._write("warning", message, fields)
 
     def error(self, message: str, fields: Mapping[str, Any] | None = None) -> None:
         """Log a failure."""
-        self._log(Level.ERROR, message, fields)
+        self._write("error", message, fields)
 
     def count(self, values: Mapping[str, float], *scopes: Scope, unit: str = "Count") -> None:
         """Send a point for each metric that is not zero; CloudWatch bills a metric for each hour with a point.
         `scopes`: each is a series that gets the point; without any, that of the whole deployment. Scopes that share a
-        dimension give it the same value. `unit` is CloudWatch's, "None" for dollars.
+        dimension give it the same value; one with an empty value is left out. `unit` is CloudWatch's, "None" for
+        dollars.
         """
         points = {name: value for name, value in values.items() if value}
-        if not points:
+        named = [scope for scope in scopes or ({},) if all(scope.values())]
+        if not points or not named:
             return
-        directive = {
-            "Namespace": os.environ.get("METRICS_NAMESPACE") or NAMESPACE,
-            "Dimensions": [["service", *scope] for scope in scopes or ({},)],
-            "Metrics": [{"Name": name, "Unit": unit} for name in points],
-        }
-        head = {"Timestamp": int(time.time() * 1000), "CloudWatchMetrics": [directive]}
-        dimensions = {name: value for scope in scopes for name, value in scope.items()}
-        _write({"_aws": head, "service": self._service, **dimensions, **points})
+        from leeward.adapters import powertools
 
-    def _log(self, level: Level, message: str, fields: Mapping[str, Any] | None) -> None:
-        if level < _least():
-            return
-        said = {key: value for key, value in (fields or {}).items() if value is not None}
-        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        _write({**said, "level": level.name, "timestamp": now, "service": self._service, "message": message})
+        powertools.POINTS.add(self._service, points, named, unit)
+
+    def _write(self, level: str, message: str, fields: Mapping[str, Any] | None) -> None:
+        from leeward.adapters import powertools
+
+        powertools.write(level, self._service, message, fields or {})
 
 
-def _least() -> Level:
-    """Return the least level. An unknown name stands for INFO: no function fails for its log."""
-    name = os.environ.get("LOG_LEVEL", "").upper()
-    return Level[name] if name in Level.__members__ else Level.INFO
+@contextmanager
+def about(**keys: str | None) -> Iterator[None]:
+    """Add keys to each line that this thread writes inside, such as those of the message that it handles."""
+    from leeward.adapters import powertools
 
-
-def _write(line: Mapping[str, Any]) -> None:
-    sys.stdout.write(f"{json.dumps(line, default=str, separators=(',', ':'))}\n")
+    with powertools.keys_of_thread(keys):
+        yield
 
 
 def scopes_of(cluster: str, group: str = "") -> tuple[Scope, ...]:

@@ -1,6 +1,8 @@
 """model <- policy <- the rooms' pure modules <- handlers -> adapters; only adapters speak to AWS and Kubernetes."""
 
 import ast
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -8,6 +10,7 @@ ROOT = Path("functions/leeward")
 OUTSIDE = {"boto3", "botocore", "urllib3", "yaml", "rich", "jsonschema_rs"}
 CLOCK_AND_CHANCE = {"os", "time", "random", "socket", "subprocess", "secrets", "uuid", "pathlib"}
 SHELL = {"handler", "drain_handler", "telemetry", "metrics"}  # these may log and count; handlers build their ports
+ENVIRONMENT = {"PYTHONPATH": "functions"}
 MODULES = sorted(ROOT.rglob("*.py"))
 
 
@@ -63,6 +66,27 @@ def test_the_drawing_of_a_report_is_pure():
 
 def test_only_adapters_import_the_clients():
     assert offenders({"boto3", "botocore", "urllib3"}, outside={"adapters"}) == []
+
+
+def test_powertools_is_imported_behind_the_telemetry_alone():
+    """And late there: the command line, its wheel and the simulation do without it."""
+    by = {path.as_posix() for path in MODULES for name in imports(path) if name.startswith("aws_lambda_powertools")}
+    assert by == {"functions/leeward/adapters/powertools.py"}
+    behind = {path.as_posix() for path in MODULES if "leeward.adapters.powertools" in imports(path)}
+    behind |= {path.as_posix() for path in MODULES if path.name == "telemetry.py" and "powertools" in path.read_text()}
+    assert behind == {"functions/leeward/adapters/entry.py", "functions/leeward/telemetry.py"}
+
+
+def test_all_but_the_entry_points_is_imported_without_powertools():
+    """Where the wheel of the command line is installed, it is not."""
+    entered = [path for path in MODULES if "leeward.adapters.entry" in imports(path)]
+    assert len(entered) == 8
+    without = [path for path in MODULES if path not in entered and path.stem not in {"entry", "powertools"}]
+    names = [".".join(path.relative_to(ROOT.parent).with_suffix("").parts) for path in without]
+    code = "import sys, importlib\nsys.modules['aws_lambda_powertools'] = None\n"
+    code += f"for name in {names!r}: importlib.import_module(name.removesuffix('.__init__'))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=ENVIRONMENT)
+    assert found.stderr == ""
 
 
 def test_no_yaml_no_schema_and_no_terminal_in_the_asset():

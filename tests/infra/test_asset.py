@@ -20,6 +20,15 @@ LAMBDA_BRINGS = ("boto3", "botocore", "s3transfer", "dateutil", "urllib3", "six"
 # ruamel.yaml is in the asset, but only a NodeConfig that is YAML may import it
 STAYS_HOME = {"yaml", "ruamel", "rich", "jsonschema_rs", "aws_cdk", "moto", "ministack", "starlette"}
 
+WRITES = """
+from types import SimpleNamespace
+from leeward.adapters.entry import entry_point
+from leeward.adapters.telemetry import throttled
+context = SimpleNamespace(aws_request_id="r", function_name="f", memory_limit_in_mb=512, invoked_function_arn="arn")
+event = {"step": "drain", "run": {"instance": "i-0abc", "attempt": 1}}
+entry_point("termination")(lambda event, context: throttled("ec2:DescribeInstances"))(event, context)
+"""
+
 
 @pytest.fixture(scope="module")
 def asset():
@@ -67,6 +76,10 @@ def test_it_leaves_out_what_lambda_brings_and_what_stays_home(asset):
     assert not (asset / "leeward" / "doctor").exists()
     assert not (asset / "leeward" / "adapters" / "doctor").exists()
     assert not (asset / "bin").exists()
+    assert not (asset / "aws_lambda_powertools" / "event_handler").exists()
+    assert {path.name for path in (asset / "aws_lambda_powertools" / "utilities").glob("*[!_]")} <= {
+        *("__init__.py", "jmespath_utils")
+    }
     assert not [path for path in files(asset) if path.name.endswith(".asl.yaml")]
 
 
@@ -94,13 +107,16 @@ def test_every_handler_imports_with_nothing_but_the_asset_and_boto3(template, as
         f"for handler in {handlers!r}:\n"
         "    module, name = handler.rsplit('.', 1)\n"
         "    assert callable(getattr(importlib.import_module(module), name)), handler\n"
+        f"{WRITES}"
         "print(json.dumps(sorted({name.split('.')[0] for name in sys.modules})))\n"
     )
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", script], capture_output=True, text=True, env={}, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert not set(json.loads(done.stdout)) & STAYS_HOME
+    cold, line, point, modules = map(json.loads, done.stdout.splitlines())
+    assert (cold["ColdStart"], line["execution"], point["CallsThrottled"]) == ([1], "i-0abc-1", [1])
+    assert not set(modules) & STAYS_HOME
 
 
 @pytest.fixture

@@ -7,12 +7,14 @@ from typing import Any
 
 from leeward.adapters import wiring
 from leeward.adapters.account_check import answers_account_check
+from leeward.adapters.entry import entry_point
 from leeward.adapters.initialization import initialize
 from leeward.disruption import telemetry
 from leeward.disruption.run import DisruptionRun
 from leeward.workflow.steps import take_step
 
 
+@entry_point("disruption")
 @answers_account_check
 def plan_disruptions(_event: Mapping[str, Any], context: object) -> dict[str, Any]:
     """Decide every few minutes, and when an execution of disruption has died. The event is ignored: the function
@@ -26,6 +28,7 @@ def plan_disruptions(_event: Mapping[str, Any], context: object) -> dict[str, An
     return telemetry.decided(result)
 
 
+@entry_point("disruption")
 @answers_account_check
 def disrupt(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     """Run one step: `{"step", "run", "execution"?, "error"?, "cause"?}` -> the run document."""

@@ -14,7 +14,7 @@ from functools import partial
 from leeward.errors import ClusterUnreachableError, LeewardError
 from leeward.interruption.decide import decide, malformed
 from leeward.interruption.decision import Action, Decision, NodeDecision, RecordOutcome
-from leeward.interruption.effects import Done, Effect, actions_of, claim_key, events_of
+from leeward.interruption.effects import Done, Effect, actions_of, claim_key, events_of, logged_for
 from leeward.interruption.fields import MalformedMessageError
 from leeward.interruption.lookup import Lookup, look_up_clusters, look_up_instances, named_or_failed
 from leeward.interruption.parse import parse
@@ -144,7 +144,8 @@ class _Batch:
         works = _counted([self._decide(place, lookup) for place in part.places])
         actions: dict[str, Effect] = {}
         for work in works:
-            own = dict(actions_of(work.decision, self.ports)) | _dead_letter(work, self.ports)
+            effects = (*actions_of(work.decision, self.ports), *_dead_letter(work, self.ports))
+            own = logged_for(work.record.id, work.message, effects)
             work.keys = tuple(own)
             actions.update(own)
         outcomes = self._run(actions)
@@ -192,7 +193,8 @@ class _Batch:
                 for node in work.decision.nodes
                 if (_is_open(node, outcomes) if node.cause else node.instance not in tainting.failed)
             ]
-            own = dict(events_of(work.decision, work.message, nodes, lookup.world, ports))
+            effects = events_of(work.decision, work.message, nodes, lookup.world, ports)
+            own = logged_for(work.record.id, work.message, effects)
             work.keys += tuple(own)
             events.update(own)
         return self._run(events)
@@ -232,11 +234,9 @@ def _again(message: InterruptionMessage | None, error: LeewardError) -> Decision
     )
 
 
-def _dead_letter(work: _Work, ports: Ports) -> dict[str, Effect]:
-    if work.decision.outcome is not RecordOutcome.MALFORMED:
-        return {}
-    record, reason = work.record, work.decision.reason
-    return {f"dead letter {record.id}": partial(_bury, record, reason, ports)}
+def _dead_letter(work: _Work, ports: Ports) -> Iterator[tuple[str, Effect]]:
+    if work.decision.outcome is RecordOutcome.MALFORMED:
+        yield f"dead letter {work.record.id}", partial(_bury, work.record, work.decision.reason, ports)
 
 
 def _bury(record: Record, reason: str, ports: Ports) -> Done:

@@ -16,6 +16,7 @@ from leeward.model.reservation import SHORT_FOR, Pool
 from leeward.model.termination import Cause, Status, Subject, TerminationRecord
 from leeward.model.zonal_shift import ShiftSource, ZonalShift
 from leeward.ports import Ports
+from leeward.telemetry import about
 from leeward.termination.decisions import retry_after
 from leeward.termination.execution import start
 from leeward.termination.heartbeats import AT_EVERY_CHANCE, record_heartbeat
@@ -45,6 +46,19 @@ class Done:
 
 
 Effect = Callable[[], Done]
+
+
+def logged_for(
+    record: str, message: InterruptionMessage | None, effects: Iterable[tuple[str, Effect]]
+) -> dict[str, Effect]:
+    """Return the effects of a record by their keys; each line that they write names the record and its message."""
+    keys = {"messageId": record, "eventId": message.event_id if message else None}
+    return {key: partial(_logged, keys, effect) for key, effect in effects}
+
+
+def _logged(keys: Mapping[str, str | None], effect: Effect) -> Done:
+    with about(**keys):
+        return effect()
 
 
 def actions_of(decision: Decision, ports: Ports) -> Iterator[tuple[str, Effect]]:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from leeward.adapters.account_check import answers_account_check
+from leeward.adapters.entry import entry_point
 from leeward.adapters.initialization import initialize
 from leeward.interruption import metrics
 from leeward.interruption.batch import Record
@@ -22,6 +23,7 @@ def ports(context: object) -> Ports:
     return wiring.invocation_ports(context)
 
 
+@entry_point("interruption")
 @answers_account_check
 def handle(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     """Handle an SQS event -> `{"batchItemFailures": [{"itemIdentifier": message id} …]}` (ReportBatchItemFailures)."""

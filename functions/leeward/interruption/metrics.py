@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from leeward.interruption.batch import BatchResult, Record, RecordResult
-from leeward.interruption.decision import RecordOutcome
+from leeward.interruption.decision import Decision, RecordOutcome
 from leeward.model.deployment_names import STATE_CHANGES
 from leeward.model.times import format_instant
 from leeward.telemetry import Telemetry
@@ -18,6 +18,7 @@ OLDEST_INTERRUPTION = "OldestInterruptionRetried"
 OLDEST_STATE_CHANGE = "OldestStateChangeRetried"
 
 LOG_KEYS = ("messageId", "eventId", "kind", "instances", "action", "outcome", "hook", "deadline", "warnings")
+NAMES = ("instance", "node", "group", "cluster")  # in the line of a record about one instance
 
 telemetry = Telemetry("interruption")
 
@@ -73,4 +74,14 @@ def log_fields(result: RecordResult) -> dict[str, Any]:
         format_instant(decision.deadline) if decision.deadline else None,
         list(result.warnings),
     )
-    return dict(zip(LOG_KEYS, values, strict=True))
+    return dict(zip(LOG_KEYS, values, strict=True)) | _names(decision)
+
+
+def _names(decision: Decision) -> dict[str, str | None]:
+    """Return the keys by which a line of any function is found; for several instances `instances` has them."""
+    if len(decision.nodes) != 1:
+        return {}
+    (node,) = decision.nodes
+    subject = node.subject
+    known = (node.instance, subject and subject.node, subject and subject.group, node.cluster)
+    return dict(zip(NAMES, known, strict=True))

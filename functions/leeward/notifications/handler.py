@@ -9,6 +9,7 @@ from typing import Any
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.event_bus import Event, EventBridgeBus
 from leeward.adapters.aws.record_stream import Change, PauseChange, UnreadableChange, changes_of
+from leeward.adapters.entry import entry_point
 from leeward.adapters.telemetry import throttled
 from leeward.errors import LeewardError
 from leeward.isolation import isolate_errors
@@ -23,6 +24,7 @@ EVENTS_PUBLISHED = "EventsPublished"
 CHANGES_UNREADABLE = "ChangesUnreadable"
 TERMINATIONS_REQUESTED = "TerminationsRequested"
 NODES_INTERRUPTED = "NodesInterrupted"
+NAMES = ("execution", "instance", "node", "group", "cluster")  # keys by which a line of any function is found
 INTERRUPTIONS = frozenset(
     {
         CauseKind.SPOT_INTERRUPTION,
@@ -50,6 +52,7 @@ def bus() -> EventBridgeBus:
     return EventBridgeBus(clients, os.environ.get("EVENT_SOURCE") or SOURCE, os.environ.get("WEBHOOK_BUS", ""))
 
 
+@entry_point("notifications")
 def handle(event: Mapping[str, Any], _context: object) -> dict[str, int]:
     """Handle a batch of the table's stream -> `{"events": number}`. Raises if the bus did not take them: Lambda then
     delivers the batch again, and a subscriber recognizes a duplicate event by its `detail.id`.
@@ -66,7 +69,8 @@ def handle(event: Mapping[str, Any], _context: object) -> dict[str, int]:
         telemetry.error("a record that cannot be read makes no event", {"key": one.key, "why": one.why})
     bus().publish(found, called)
     for each in found:
-        telemetry.info(each.type.value, {"id": each.id, "resources": list(each.resources), "why": each.reason})
+        about = {name: each.detail().get(name) for name in NAMES}
+        telemetry.info(each.type.value, {"id": each.id, "resources": list(each.resources), "why": each.reason, **about})
     telemetry.count({EVENTS_PUBLISHED: len(found), CHANGES_UNREADABLE: len(unreadable)})
     for each in found:
         if isinstance(each, NodeTerminationEvent) and each.type is EventType.DETECTED:

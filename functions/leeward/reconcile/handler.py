@@ -7,10 +7,12 @@ from typing import Any
 
 from leeward.adapters import wiring
 from leeward.adapters.account_check import answers_account_check
+from leeward.adapters.entry import entry_point
 from leeward.adapters.initialization import initialize
 from leeward.reconcile import telemetry
 
 
+@entry_point("reconcile")
 @answers_account_check
 def reconcile(_event: Mapping[str, Any], context: object) -> dict[str, Any]:
     """Run one pass over all clusters and return its result. The event says nothing: a pass reads the current state."""

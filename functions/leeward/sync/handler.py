@@ -6,6 +6,7 @@ from typing import Any
 
 from leeward.adapters import wiring
 from leeward.adapters.account_check import answers_account_check
+from leeward.adapters.entry import entry_point
 from leeward.adapters.initialization import initialize
 from leeward.errors import LeewardError
 from leeward.sync.controller import Synced, sync_once
@@ -19,6 +20,7 @@ FACTS_OUT_OF_DATE = "FactsOutOfDate"
 telemetry = Telemetry("sync")
 
 
+@entry_point("sync")
 @answers_account_check
 def handle(_event: Mapping[str, Any], context: object) -> dict[str, Any]:
     """Return `{"hooksPut": [group …], "hooksTakenOff": [group …], "nodesLabelled": [node …], "factsKept": [cluster/kind

@@ -7,11 +7,13 @@ from typing import Any
 
 from leeward.adapters import wiring
 from leeward.adapters.account_check import answers_account_check
+from leeward.adapters.entry import entry_point
 from leeward.adapters.initialization import initialize
 from leeward.termination import drain_step
 from leeward.termination.handler import answer
 
 
+@entry_point("termination")
 @answers_account_check
 def drain(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     """Run one step: `{"step", "run"}` -> the run document."""

@@ -5,6 +5,7 @@ from typing import Any
 
 from leeward.adapters import wiring
 from leeward.adapters.account_check import answers_account_check
+from leeward.adapters.entry import entry_point
 from leeward.adapters.initialization import initialize
 from leeward.ports import Ports
 from leeward.termination import steps, telemetry
@@ -12,6 +13,7 @@ from leeward.termination.run import Run
 from leeward.workflow.steps import Step, take_step
 
 
+@entry_point("termination")
 @answers_account_check
 def terminate(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     """Run one step: `{"step", "run", "execution"?, "error"?, "cause"?}` -> the run document."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from leeward.adapters import wiring
 from leeward.adapters.account_check import answers_account_check
+from leeward.adapters.entry import entry_point
 from leeward.adapters.initialization import initialize
 from leeward.upgrade import telemetry
 from leeward.upgrade.run import Run
@@ -16,6 +17,7 @@ from leeward.workflow.steps import take_step
 ENDED = "Step Functions Execution Status Change"  # the detail-type of EventBridge's events
 
 
+@entry_point("upgrade")
 @answers_account_check
 def upgrade(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     """Run one step: `{"step", "run", "execution"?, "error"?, "cause"?}` -> the run document. For EventBridge's event

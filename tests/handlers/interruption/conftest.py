@@ -61,7 +61,7 @@ class Queue:
 
     def metric(self, name: str) -> float:
         """The sum of a metric over all batches."""
-        return sum(line[name] for line in self.lines if name in line)
+        return sum(sum(line[name]) for line in self.lines if name in line)
 
 
 def a_system(**changes: Any) -> FakeSystem:

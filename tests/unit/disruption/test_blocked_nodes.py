@@ -78,5 +78,5 @@ def test_log_and_metric_are_by_cluster(capsys):
     assert line["blocked"] == {
         "blue": {"shop": {"nodes": 12, "names": list(nodes[:10])}, "web": {"nodes": 1, "names": ["n1"]}}
     }
-    assert (point["cluster"], point["service"], point["NodesBlockedByPods"]) == ("blue", "disruption", 12)
+    assert (point["cluster"], point["service"], point["NodesBlockedByPods"]) == ("blue", "disruption", [12])
     assert point["_aws"]["CloudWatchMetrics"][0]["Dimensions"] == [["service", "cluster"]]

@@ -158,5 +158,5 @@ class TestTheFunction:
         telemetry.decided(PlannerResult(timed_out=["blue: consolidation", "blue: drift", "green: drift"]))
         written = capsys.readouterr().out
         assert '"timed_out":["blue: consolidation","blue: drift","green: drift"]' in written
-        assert '"cluster":"blue","PlansTimedOut":2' in written
-        assert '"cluster":"green","PlansTimedOut":1' in written
+        assert '"cluster":"blue","PlansTimedOut":[2.0]' in written
+        assert '"cluster":"green","PlansTimedOut":[1.0]' in written
