@@ -203,5 +203,6 @@ NOT_SHOWN: Mapping[str, str] = {
     "ChangesUnreadable": "none, unless two versions share a table",
     "EventsLost": "the log says which and why",
     "CallsThrottled": "it has an alarm",
+    "ColdStart": "routine; one a call in a row says that the function's process ends each time",
 }
 """Metric -> reason why no graph shows it."""

@@ -109,12 +109,15 @@ class LeewardFunction(Construct):
             memory_size=shape.memory,
             role=self.role.without_policy_updates(),
             log_group=self.log_group,
+            tracing=lambda_.Tracing.ACTIVE,
             environment=self.variables,
             environment_encryption=key,
             reserved_concurrent_executions=shape.concurrency,
             retry_attempts=0 if shape.once else None,
             max_event_age=Duration.minutes(1) if shape.once else None,
         )
+        # Lambda checks at the function's creation that its role may write traces
+        self.function.node.add_dependency(*(part.owner for part in self.policies))
         if lives_in_vpc(shape, surroundings.settings):
             self._enter_vpc(surroundings.settings)
 
@@ -196,5 +199,6 @@ def function_environment(stack: Stack, scopes: Scopes, *, table: str, queue: str
         "POLICY_PREFIX": scopes.names.policies,
         "HOOK_TOPICS": stack.to_json_string(list(scopes.settings.sender_topics)),
         "LOG_LEVEL": scopes.settings.log_level,
+        **({"POWERTOOLS_LOGGER_SAMPLE_RATE": f"{sampled / 100}"} if (sampled := scopes.settings.log_sampling) else {}),
         "AWS_DATA_PATH": f"/var/task/{MODELS}",
     }

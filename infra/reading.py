@@ -4,6 +4,7 @@ It knows JSON's types, not the meaning of the keys.
 """
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -77,11 +78,12 @@ class Reader:
             self.refuse(key, found, "true or false")
         return found
 
-    def count(self, key: str, *, default: int, at_least: int) -> int | None:
+    def count(self, key: str, *, default: int, at_least: int, at_most: float = math.inf) -> int | None:
         """Return a whole number; 0 says "none on purpose" and becomes None (the CDK passes no null through)."""
         found = self.value.get(key, default)
-        if isinstance(found, bool) or not isinstance(found, int) or not (found == 0 or found >= at_least):
-            self.refuse(key, found, f"a whole number of at least {at_least}, or 0 for none")
+        if isinstance(found, bool) or not isinstance(found, int) or not (found == 0 or at_least <= found <= at_most):
+            most = "" if at_most == math.inf else f" and at most {at_most}"
+            self.refuse(key, found, f"a whole number of at least {at_least}{most}, or 0 for none")
         return found or None
 
     def choice(self, key: str, choices: tuple[str, ...], *, default: str) -> str:

@@ -6,14 +6,25 @@ Plain data as in `permissions.py`; almost all of it is used by AWS on our behalf
 from infra.permission import Key, Permission, Scope
 from infra.table_permissions import changes
 
-EVERY_FUNCTION = tuple(
-    Permission(
-        action=action,
-        on=Scope.OWN_LOGS,
-        reason="Lambda writes the function's log; stream names are its own choice, inside the function's own group",
-        indirect=True,
-    )
-    for action in ("logs:CreateLogStream", "logs:PutLogEvents")
+EVERY_FUNCTION = (
+    *(
+        Permission(
+            action=action,
+            on=Scope.OWN_LOGS,
+            reason="Lambda writes the function's log; stream names are its own choice, inside the function's own group",
+            indirect=True,
+        )
+        for action in ("logs:CreateLogStream", "logs:PutLogEvents")
+    ),
+    *(
+        Permission(
+            action=action,
+            on=Scope.ANYTHING,
+            reason="traces belong to no resource; Lambda writes the part of each call of the function",
+            indirect=True,
+        )
+        for action in ("xray:PutTraceSegments", "xray:PutTelemetryRecords")
+    ),
 )
 """What each function's role holds beside its own line of the table."""
 

@@ -107,6 +107,7 @@ class Settings:
     interruption_concurrency: int | None = 10
     drain_concurrency: int | None = 40
     log_level: str = "INFO"
+    log_sampling: int | None = None  # percent of the calls, None for none
     deployment: str = ""
     members: tuple[Member, ...] = ()
 
@@ -130,7 +131,7 @@ def read_settings(context: Callable[[str], Any], root: Path, environment: Mappin
     top = Reader(source, "leeward", raw)
     top.only(
         *("clusters", "senders", "nodeRoles", "alarmTopic", "accessEntries", "concurrency", "logLevel"),
-        "runbooks",
+        *("logSampling", "runbooks"),
         *("imageParameters", "deployment", "kmsKey"),
     )
     clusters = tuple(_cluster(item, folder) for item in top.items("clusters", at_least=1, at_most=MOST_CLUSTERS))
@@ -159,6 +160,7 @@ def read_settings(context: Callable[[str], Any], root: Path, environment: Mappin
         interruption_concurrency=concurrency.count("interruption", default=10, at_least=2),
         drain_concurrency=concurrency.count("drain", default=40, at_least=1),
         log_level=top.choice("logLevel", ("DEBUG", "INFO", "WARNING", "ERROR"), default="INFO"),
+        log_sampling=top.count("logSampling", default=0, at_least=1, at_most=100),
         deployment=top.text("deployment", _DEPLOYMENT, "at most 15 small letters, digits and -, a letter first") or "",
         members=members_of(top, clusters, home, node_roles),
     )

@@ -4,6 +4,8 @@ import importlib
 import re
 from collections.abc import Iterator
 
+from leeward.adapters.powertools import COLD_STARTS
+
 MODULES = (
     "interruption.metrics",
     "termination.telemetry",
@@ -22,4 +24,7 @@ def _declared(module: str) -> Iterator[str]:
             yield value
 
 
-METRICS = {module: tuple(_declared(module)) for module in MODULES}
+METRICS = {
+    **{module: tuple(_declared(module)) for module in MODULES},
+    "adapters.powertools": (COLD_STARTS,),  # which Powertools counts
+}

@@ -32,6 +32,7 @@ EVERYTHING = {
     "runbooks": "https://wiki.example.com/leeward",
     "accessEntries": False,
     "concurrency": {"interruption": 0, "drain": 0},
+    "logSampling": 5,
 }
 
 WITH_A_WEBHOOK = EVERYTHING | {

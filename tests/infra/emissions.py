@@ -3,7 +3,10 @@
 from dataclasses import replace
 from datetime import timedelta
 
+from aws_lambda_powertools.logging import logger as powertools_logger
+
 from leeward.adapters import telemetry as adapters
+from leeward.adapters.entry import entry_point
 from leeward.disruption import telemetry as disruption
 from leeward.disruption.controller import PlannerResult
 from leeward.disruption.run import DisruptionRun, Ends
@@ -24,6 +27,7 @@ from leeward.termination.run import Next, Notice, NoticeKind, Run
 from leeward.upgrade import telemetry as upgrade
 from leeward.upgrade.run import Next as UpgradeNext
 from leeward.upgrade.run import Run as UpgradeRun
+from tests.adapters.test_entry import Context
 from tests.emitted import points
 from tests.fakes.clock import START
 from tests.handlers.notifications.test_notifications import a_broken_change, a_new_claim
@@ -45,6 +49,7 @@ def emissions(capsys, monkeypatch):
         emit()
     _sync(monkeypatch)
     _notifications(monkeypatch)
+    _cold_start(monkeypatch)
     return {
         (name, dimensions["service"], frozenset(dimensions) - {"service"})
         for name, dimensions, _ in points(capsys.readouterr().out)
@@ -113,3 +118,8 @@ def _sync(monkeypatch):
 def _notifications(monkeypatch):
     monkeypatch.setattr(notifications, "bus", _Bus)
     notifications.handle({"Records": [a_new_claim(), a_broken_change()]}, None)
+
+
+def _cold_start(monkeypatch):
+    monkeypatch.setattr(powertools_logger, "is_cold_start", True)
+    entry_point("drain")(lambda event, context: {})({}, Context())

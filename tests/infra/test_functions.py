@@ -97,6 +97,28 @@ def test_the_sdk_finds_the_api_models_of_the_asset(template, name):
     assert environment(template, name)["AWS_DATA_PATH"] == f"/var/task/{MODELS}"
 
 
+def test_the_lines_of_a_share_of_the_calls_are_kept_where_the_settings_say_so(everything):
+    assert {environment(everything, name)["POWERTOOLS_LOGGER_SAMPLE_RATE"] for name in NAMES} == {"0.05"}
+
+
+@pytest.mark.parametrize("shape", ["template", "everything"])
+def test_every_function_is_traced_and_made_after_its_right_to_write_traces(request, shape):
+    """Lambda refuses to make a function whose role may not write traces yet."""
+    template = request.getfixturevalue(shape)
+    resources = template.raw["Resources"]
+    for function in (each for each in resources.values() if each["Type"] == FUNCTION):
+        assert function["Properties"]["TracingConfig"] == {"Mode": "Active"}
+        before = [resources[name] for name in function["DependsOn"]]
+        allowed = [
+            action
+            for each in before
+            if each["Type"] == "AWS::IAM::ManagedPolicy"
+            for statement in each["Properties"]["PolicyDocument"]["Statement"]
+            for action in statement["Action"]
+        ]
+        assert {"xray:PutTraceSegments", "xray:PutTelemetryRecords"} <= set(allowed)
+
+
 def test_the_clusters_carry_where_they_are_and_their_roles(everything):
     settings = Settings.from_env(environment(everything, "drain"))
     blue, long_ = settings.clusters

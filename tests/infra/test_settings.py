@@ -131,6 +131,10 @@ def test_zero_reserves_nothing_and_an_absent_key_the_default(folder):
         ({"clusters": [cluster()], "nodeRoles": [f"{NODES}-*"]}, "expected the ARN of one IAM role, without *"),
         ({"clusters": [cluster()], "logLevel": "LOUD"}, "leeward.logLevel: found LOUD, expected DEBUG | INFO"),
         (
+            {"clusters": [cluster()], "logSampling": 101},
+            "found 101, expected a whole number of at least 1 and at most 100",
+        ),
+        (
             {"clusters": [cluster()], "kmsKey": "alias/ours"},
             "leeward.kmsKey: found alias/ours, expected the ARN of a KMS",
         ),
