@@ -11,20 +11,27 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from local.aws.stepfunctions import logs
+
 TIME_OUTS = frozenset({"States.Timeout", "States.HeartbeatTimeout"})
 Add = Callable[..., dict[str, Any]]
 
 
 def complete(original: Add, lock: threading.RLock) -> Add:
-    """Return an `_add_event` that links events, starts scheduled tasks and distinguishes time-outs from failures."""
+    """Return an `_add_event` that links events, starts scheduled tasks, distinguishes time-outs from failures, and logs
+    what the state machine's level wants.
+    """
 
     @functools.wraps(original)
     def add(execution: dict[str, Any], event_type: str, details: Any = None) -> dict[str, Any]:
         with lock:
             event = _linked(original(execution, *_named(event_type, details)))
+            added = [event]
             if event_type == "TaskScheduled":
-                started = details["taskScheduledEventDetails"]
-                _linked(original(execution, "TaskStarted", {"taskStartedEventDetails": dict(started)}))
+                started = {"taskStartedEventDetails": dict(details["taskScheduledEventDetails"])}
+                added.append(_linked(original(execution, "TaskStarted", started)))
+        for each in added:
+            logs.write(execution, each)
         return event
 
     return add

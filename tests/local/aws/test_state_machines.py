@@ -166,6 +166,27 @@ def test_a_stopped_execution_is_aborted_stays_aborted_and_does_nothing_more(a_ma
     assert "Item" not in table.get_item(TableName="tokens", Key={"pk": {"S": key + "-after"}})
 
 
+@pytest.mark.parametrize(("level", "types"), [("ERROR", ["FailStateEntered", "ExecutionFailed"]), ("OFF", [])])
+def test_the_log_group_has_the_events_of_the_level(aws, a_machine, run, sfn, level, types):
+    logs, group = aws.client("logs"), f"/aws/vendedlogs/states/{uuid.uuid4().hex[:8]}"
+    logs.create_log_group(logGroupName=group)
+    machine = a_machine(
+        {"Give": {"Type": "Pass", "Next": "Up"}, "Up": {"Type": "Fail", "Error": "Why", "Cause": "i-0"}}
+    )
+    destination = {
+        "cloudWatchLogsLogGroup": {"logGroupArn": f"arn:aws:logs:us-east-1:000000000000:log-group:{group}:*"}
+    }
+    sfn.update_state_machine(
+        stateMachineArn=machine,
+        loggingConfiguration={"level": level, "includeExecutionData": True, "destinations": [destination]},
+    )
+    execution = run(machine)
+    lines = [json.loads(event["message"]) for event in logs.filter_log_events(logGroupName=group)["events"]]
+    assert [line["type"] for line in lines] == types
+    assert {line["execution_arn"] for line in lines} <= {execution["executionArn"]}
+    assert [line["details"]["cause"] for line in lines if line["type"] == "ExecutionFailed"] == ["i-0"] * len(types[1:])
+
+
 def test_starting_twice_is_one_execution_while_it_runs_and_refused_after(a_machine, sfn, table):
     machine, key = a_machine({"Pause": PAUSE, "Done": DONE}), uuid.uuid4().hex
     data = json.dumps({"key": key, "seconds": 60})
