@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from leeward.adapters.telemetry import throttled
 from leeward.errors import ClusterUnreachableError, ThrottledError
 from leeward.interruption.effects import EVENT_REASONS
 from leeward.interruption.metrics import LOG_KEYS
@@ -363,6 +364,29 @@ def test_one_log_line_a_record_says_what_became_of_it(connect):
     assert set(LOG_KEYS) <= set(queue.log[0])
     assert queue.log[0]["hook"] == {"name": "leeward-terminate", "result": "CONTINUE", "atOnce": False}
     assert json.loads(json.dumps(queue.log[0]["instances"])) == ["i-0abc"]
+
+
+def test_the_line_of_a_record_about_one_instance_names_its_node_group_and_cluster(connect):
+    queue = connect()
+    queue.deliver(event("spot_interruption"))
+    (line,) = queue.log
+    assert (line["instance"], line["group"], line["cluster"]) == ("i-0abc", GROUP, "blue")
+
+
+def test_a_call_that_aws_throttles_is_logged_with_the_message_for_which_it_was_made(connect):
+    """In whatever thread: the records of a batch are handled side by side."""
+    queue = connect(instances=[an_instance(), an_instance("i-0def")])
+    claim = queue.system.claims.claim
+
+    def throttled_claim(*given):
+        throttled("dynamodb:UpdateItem")
+        return claim(*given)
+
+    queue.system.claims.claim = throttled_claim
+    queue.deliver(event("spot_interruption"), event("spot_interruption", id="another", detail__instance_x_id="i-0def"))
+    lines = [line for line in queue.log if line["service"] == "aws"]
+    assert sorted(line["messageId"] for line in lines) == ["m0", "m1"]
+    assert {line["eventId"] for line in lines} == {line["eventId"] for line in queue.log if "outcome" in line}
 
 
 def test_a_warning_starts_in_one_delivery_though_sixty_names_are_taken(connect):
