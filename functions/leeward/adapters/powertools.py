@@ -128,10 +128,10 @@ def in_invocation(handler: Handler, service: str, keys_of: Callable[[Any], Mappi
 
     @LOGGER.inject_lambda_context(clear_state=True)
     def handle(event: Any, context: Any) -> Any:
-        LOGGER.remove_keys(_UNUSED)
-        LOGGER.append_keys(**keys_of(event))
-        if LOGGER.get_current_keys()["cold_start"]:
-            with _writing():
+        with _writing():  # keys of a process are not safe beside a thread that an earlier invocation left
+            LOGGER.remove_keys(_UNUSED)
+            LOGGER.append_keys(**keys_of(event))
+            if LOGGER.get_current_keys()["cold_start"]:
                 _metrics(service, [{}]).add_cold_start_metric(context)
         with POINTS.held():
             try:
