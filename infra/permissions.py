@@ -83,6 +83,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
     "interruption": (
         _READ_INSTANCES,
         _READ_BLOCKS,
+        _READ_CHECKS,
         _READ_GROUPS,
         _READ_MEMBERS,
         _READ_HOOKS,
@@ -127,6 +128,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         _READ_GROUPS,
         _READ_MEMBERS,
         _READ_HOOKS,
+        _ANSWER_HOOK,
         _EXTEND_HOOK,
         *_LAUNCHING,
         *_READ_TARGETS,

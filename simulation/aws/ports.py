@@ -5,9 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from leeward.errors import InvalidInputError
-from leeward.model.group import LAUNCHING, Group, HookResult, LifecycleHook, ScalingActivity, may_be_ended
+from leeward.model.group import LAUNCHING, Group, HookResult, LifecycleHook, ScalingActivity
 from leeward.model.impairment import Impairment
 from leeward.model.instance import Instance, cluster_of
+from leeward.model.lifecycle import may_be_ended
 from leeward.model.scheduled_event import ScheduledEvent
 from leeward.model.termination import Replacement
 from simulation.aws.compute import SimGroup, subnet_of

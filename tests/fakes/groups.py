@@ -6,16 +6,15 @@ from datetime import datetime
 
 from leeward.model.group import (
     LAUNCHING,
-    RETAINED,
     TERMINATING,
     Group,
     GroupInstance,
     HookResult,
     LifecycleHook,
     ScalingActivity,
-    may_be_ended,
 )
 from leeward.model.instance import cluster_of
+from leeward.model.lifecycle import RETAINED, may_be_ended
 from leeward.model.termination import Replacement
 from tests.fakes.calls import Calls
 from tests.fakes.clock import FakeClock

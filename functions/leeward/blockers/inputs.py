@@ -9,12 +9,12 @@ from datetime import datetime, timedelta
 
 from leeward.model.drain_options import BY_POLICY, DrainOptions
 from leeward.model.group import TERMINATING, Group, LifecycleHook
+from leeward.model.lifecycle import is_held
 from leeward.model.node import Node
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.model.termination import Status, TerminationRecord
 from leeward.policy.document import NodePolicy
 from leeward.termination import deadlines
-from leeward.termination.freshness import WAITING
 from leeward.termination.volumes import HeldVolume
 
 # An instance stays in a wait state for at most 48 hours or 100 heartbeat time-outs, whichever is smaller, whatever
@@ -93,12 +93,12 @@ def waiting_hooks(
     ours: frozenset[str],
     now: datetime,
 ) -> tuple[WaitingHook, ...]:
-    """Return the hooks that hold the instance, none unless its group reports Terminating:Wait.
+    """Return the hooks that hold the instance, none unless its group says that hooks hold it.
 
     `ours`: names of the hooks that Leeward answers. A hook waits for HeartbeatTimeout from its announcement or its last
     heartbeat; the record has both where a message or a step of Leeward recorded them.
     """
-    if group is None or group.lifecycle_of(instance) != WAITING:
+    if group is None or not is_held(group.lifecycle_of(instance)):
         return ()
     return tuple(_waiting(hook, record, hook.name in ours, now) for hook in hooks if hook.transition == TERMINATING)
 

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from leeward.budgets.disruption_budgets import allowance_among, why_disrupted
-from leeward.model.group import LEAVING
+from leeward.model.lifecycle import ENDING, IN_WORK, TERMINATE_WAIT, LifecycleRole, role_of
 from leeward.model.node import Node
 from leeward.model.node_owners import DISRUPTION_TAINTS
 from leeward.policy.document import NodePolicy, Reason
 from leeward.policy.schedule import any_active
 from leeward.snapshot.cluster import ClusterSnapshot
 
-WAITS_FOR_HOOK = "Terminating:Wait"
-NOT_IN_SERVICE = ("Pending", "Terminated", "Standby", "EnteringStandby")
+NOT_IN_SERVICE = frozenset({LifecycleRole.LAUNCHING, LifecycleRole.ENDED, LifecycleRole.STANDBY})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,21 +51,30 @@ def counted(snapshot: ClusterSnapshot, policy: NodePolicy) -> tuple[CountedNode,
         CountedNode(
             node=node.name,
             zone=snapshot.zone_of(node),
-            disrupting=node.instance_id in snapshot.terminating or bool(why_disrupted(node)),
+            disrupting=_is_disrupted(snapshot, node),
         )
         for node in snapshot.nodes
         if snapshot.policy_of_node(node) is policy and not _passing(snapshot, node)
     )
 
 
+def _is_disrupted(snapshot: ClusterSnapshot, node: Node) -> bool:
+    """Return whether the node is disrupted, or about to be: its termination is requested, or its group replaces its
+    root volume, which reboots it.
+    """
+    group = snapshot.group_of(node)
+    in_work = group is not None and role_of(group.lifecycle_of(node.instance_id)) in IN_WORK
+    return in_work or node.instance_id in snapshot.terminating or bool(why_disrupted(node))
+
+
 def _passing(snapshot: ClusterSnapshot, node: Node) -> bool:
     """Return whether the node's instance is coming up, ending, or not in service."""
     instance, group = snapshot.instance_of(node), snapshot.group_of(node)
-    lifecycle = (group.lifecycle_of(node.instance_id) if group else None) or ""
-    if (instance is not None and instance.ended) or lifecycle.startswith(NOT_IN_SERVICE):
+    lifecycle = group.lifecycle_of(node.instance_id) if group else None
+    if (instance is not None and instance.ended) or role_of(lifecycle) in NOT_IN_SERVICE:
         return True
     tainted = any(taint.key in DISRUPTION_TAINTS for taint in node.taints)
-    return lifecycle.startswith(LEAVING) and not (lifecycle == WAITS_FOR_HOOK and tainted)
+    return role_of(lifecycle) in ENDING and not (lifecycle == TERMINATE_WAIT and tainted)
 
 
 def allowances(snapshot: ClusterSnapshot, policy: NodePolicy) -> tuple[Allowance, ...]:

@@ -5,7 +5,8 @@ from typing import Protocol, Self
 
 from leeward.budgets.counts import all_allowances
 from leeward.budgets.disruption_budgets import tightest
-from leeward.model.group import IN_SERVICE, Group
+from leeward.model.group import Group
+from leeward.model.lifecycle import IN_SERVICE
 from leeward.model.node_owners import DISRUPTION_TAINTS
 from leeward.policy.document import NodePolicy, Reason
 from leeward.snapshot.cluster import ClusterSnapshot

@@ -13,7 +13,8 @@ from leeward.disruption.command import MethodName, Plan
 from leeward.disruption.methods import consolidation
 from leeward.errors import LeewardError, ObjectGoneError
 from leeward.isolation import isolate_errors, reraise
-from leeward.model.group import LEAVING, Group
+from leeward.model.group import Group
+from leeward.model.lifecycle import ENDING, IN_WORK, role_of
 from leeward.model.node import Node
 from leeward.policy.document import NodePolicy, Reason
 from leeward.ports.kubernetes import Clusters
@@ -92,7 +93,7 @@ def _is_leaving(snapshot: ClusterSnapshot, group: Group, node: Node) -> bool:
         node.tainted
         or node.deleting
         or (instance is not None and instance.state != "running")
-        or (group.lifecycle_of(node.instance_id) or "").startswith(LEAVING)
+        or role_of(group.lifecycle_of(node.instance_id)) in ENDING | IN_WORK
         or node.instance_id in snapshot.claimed
         or node.instance_id in snapshot.terminating
     )

@@ -15,8 +15,9 @@ from leeward.disruption.balanced import BALANCED, Share, Totals, totals_of
 from leeward.disruption.balanced import disruption_cost as balanced_cost
 from leeward.disruption.do_not_disrupt import why_node_stays, why_pod_stays
 from leeward.disruption.lifetime import lifetime_left
-from leeward.model.group import IN_SERVICE, Group
+from leeward.model.group import Group
 from leeward.model.instance import CapacityType
+from leeward.model.lifecycle import IN_SERVICE
 from leeward.model.node import Node
 from leeward.model.node_owners import foreign
 from leeward.model.pod import Pod

@@ -17,6 +17,7 @@ from leeward.errors import LeewardError
 from leeward.model.group import Group
 from leeward.model.instance import ALIVE, Instance
 from leeward.model.launch_refusal import EVENT, sentence
+from leeward.model.lifecycle import IN_POOL, OVER, LifecycleRole, role_of
 from leeward.model.node import Node
 from leeward.ports import Ports
 from leeward.ports.autoscaling import GroupChanges
@@ -25,7 +26,7 @@ from leeward.ports.kubernetes import Clusters
 from leeward.termination.maximum_size import owners_maximum
 
 LAUNCHES_WITHIN = timedelta(hours=2)  # for which a run stays open for an instance that the group has not launched
-LEAVING = ("Terminating", "Terminated", "Detach", "Warmed")
+LEFT = OVER | IN_POOL | {LifecycleRole.DETACHING}
 DESIRED_SIZE = "the desired size is raised instead"
 JOINS_WITHIN = timedelta(minutes=15)  # as EKS gives a new node
 
@@ -108,7 +109,7 @@ def announce(record: DisruptionRecord, before: DisruptionRecord, clock: Clock, c
 
 
 def _members(group: Group) -> list[str]:
-    return [member.id for member in group.instances if not member.lifecycle.startswith(LEAVING)]
+    return [member.id for member in group.instances if role_of(member.lifecycle) not in LEFT]
 
 
 def _plans(record: DisruptionRecord) -> Mapping[str, Replacement]:

@@ -9,15 +9,13 @@ from typing import Any, Self
 
 from leeward.model import well_known
 from leeward.model.launch import LaunchSource, LaunchTemplateRef
+from leeward.model.lifecycle import IN_SERVICE
 from leeward.model.times import as_instant
 
 TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
 LAUNCHING = "autoscaling:EC2_INSTANCE_LAUNCHING"
-IN_SERVICE = "InService"
-RETAINED = "Terminating:Retained"  # its terminate hook was abandoned: it runs on until a request ends it
 LEAVING = "Terminating"  # prefix of the lifecycle states of an instance that the group ends
 AZ_REBALANCE = "AZRebalance"  # process by which the group makes its zones even
-WARMED = "Warmed:"  # prefix of the lifecycle states of an instance in the warm pool
 
 
 class HookResult(StrEnum):
@@ -90,7 +88,7 @@ class ScalingActivity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupInstance:
-    """Instance as its group lists it; `lifecycle` is the group's state: InService, Terminating:Wait ... `protected`:
+    """Instance as its group lists it; `lifecycle` is the group's state (`model.lifecycle`). `protected`:
     from scale-in, by a person or by the group's default.
     """
 
@@ -108,7 +106,7 @@ class GroupInstance:
         return cls(
             id=raw["InstanceId"],
             zone=raw.get("AvailabilityZone", ""),
-            lifecycle=raw.get("LifecycleState", "InService"),
+            lifecycle=raw.get("LifecycleState", IN_SERVICE),
             healthy=str(raw.get("HealthStatus", "Healthy")).lower() == "healthy",
             type=raw.get("InstanceType") or "",
             template=LaunchTemplateRef.from_json(raw["LaunchTemplate"]) if raw.get("LaunchTemplate") else None,
@@ -203,14 +201,3 @@ class Group(GroupFacts):
 def _retains(policy: Mapping[str, Any]) -> bool:
     """Parse `InstanceLifecyclePolicy.RetentionTriggers.TerminateHookAbandon`; terminate is Auto Scaling's default."""
     return (policy.get("RetentionTriggers") or {}).get("TerminateHookAbandon") == "retain"
-
-
-def may_be_ended(lifecycle: str, *, anyway: bool) -> bool:
-    """Return whether a request to terminate may be sent for an instance in this lifecycle state. If it is leaving
-    already a second request might decrement twice; a retained one, or one of the warm pool, ends only `anyway`.
-    """
-    if lifecycle == RETAINED:
-        return anyway
-    if lifecycle.startswith(WARMED):
-        return anyway and not lifecycle.startswith(f"{WARMED}Terminat")
-    return not lifecycle.startswith(("Terminating", "Terminated", "Detach"))

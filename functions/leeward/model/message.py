@@ -9,6 +9,7 @@ from leeward.model.capacity_block import CapacityBlock
 from leeward.model.group import LAUNCHING, TERMINATING
 from leeward.model.zonal_shift import ShiftKind
 
+REPLACE_ROOT_VOLUME = "ReplaceRootVolume"  # value of a lifecycle action's Action
 WARM_POOL = "WarmPool"  # value of a lifecycle action's Origin and Destination
 
 
@@ -21,6 +22,7 @@ class Kind(StrEnum):
     STATE_CHANGE = "state_change"
     ASG_TERMINATE = "asg_terminate"
     ASG_LAUNCH = "asg_launch"
+    REPLACE_ROOT_VOLUME = "replace_root_volume"
     CAPACITY_RESERVATION = "capacity_reservation"
     CAPACITY_BLOCK = "capacity_block"
     ZONAL_SHIFT = "zonal_shift"
@@ -43,6 +45,7 @@ class HookAction:
     destination: str = ""
     direct: bool = False
     metadata: str = ""  # the hook's NotificationMetadata, as the event repeats it
+    action: str = ""  # of an instance refresh that keeps the instance: ReplaceRootVolume
 
     @property
     def terminating(self) -> bool:
@@ -53,6 +56,11 @@ class HookAction:
     def launching(self) -> bool:
         """True if the instance joins its group."""
         return self.transition == LAUNCHING
+
+    @property
+    def replaces_root_volume(self) -> bool:
+        """True if the instance stays: its group replaces its root volume, which reboots it."""
+        return self.action == REPLACE_ROOT_VOLUME
 
     @property
     def without_pods(self) -> bool:
@@ -106,13 +114,17 @@ class CapacityReservationInterruption(Message):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityBlockExpiration(Message):
     """Warning that a Capacity Block ends. It names the reservation; which instances are in it is read from EC2 before
-    the decision. `deadline`: when EC2 begins to terminate them, as far as their types are not known.
+    the decision. `deadline`: when EC2 begins to terminate them, as far as their types are not known. `unread`: the end
+    as the warning says it, where it could not be parsed: `block` then ends when the warning implies it. `listed` False:
+    EC2 was asked, and lists no such active block.
     """
 
     kind: ClassVar[Kind] = Kind.CAPACITY_BLOCK
 
     block: CapacityBlock
     deadline: datetime | None
+    unread: str = ""
+    listed: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +153,15 @@ class LifecycleTermination(Message):
     """Lifecycle action of an instance that leaves its group."""
 
     kind: ClassVar[Kind] = Kind.ASG_TERMINATE
+
+    hook: HookAction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RootVolumeReplacement(Message):
+    """Lifecycle action of a terminate hook for an instance that stays: an instance refresh replaces its root volume."""
+
+    kind: ClassVar[Kind] = Kind.REPLACE_ROOT_VOLUME
 
     hook: HookAction
 
@@ -192,7 +213,7 @@ class NoOp(Message):
     reason: str
 
 
-LifecycleAction = LifecycleTermination | LifecycleLaunch
+LifecycleAction = LifecycleTermination | RootVolumeReplacement | LifecycleLaunch
 Warned = (  # messages with a deadline of their own
     SpotInterruption | CapacityReservationInterruption | CapacityBlockExpiration | ScheduledChange
 )

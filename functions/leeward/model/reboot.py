@@ -14,10 +14,13 @@ BACK_WITHIN = timedelta(minutes=15)  # from the reboot until the node has to be 
 
 
 class RebootBy(StrEnum):
-    """Callers of a reboot. `ec2`: its scheduled event reboots the instance, and the run waits for that."""
+    """Callers of a reboot. `ec2`: its scheduled event reboots the instance; `group`: its Auto Scaling group does, to
+    replace its root volume. The run waits for either.
+    """
 
     LEEWARD = "leeward"
     EC2 = "ec2"
+    GROUP = "group"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class CauseKind(StrEnum):
-    """Causes of a termination. The first seven come from messages, `manual` from a manual start, `surplus` from a
+    """Causes of a termination. The first eight come from messages, `manual` from a manual start, `surplus` from a
     surge instance that is still to be offset (docs/designs/capacity-ledger.md), `upgrade` from its group's upgrade,
     `expired` to `underutilized` from disruption runs, by their methods; `unhealthy` and `node_deleted` from the
     minute reconciler, because no event reports either; `evacuation` from a zone that an operator evacuates.
@@ -34,6 +34,7 @@ class CauseKind(StrEnum):
     CAPACITY_BLOCK = "capacity_block"
     STATE_CHANGE = "state_change"
     ASG_TERMINATE = "asg_terminate"
+    REPLACE_ROOT_VOLUME = "replace_root_volume"
     MANUAL = "manual"
     SURPLUS = "surplus"
     UPGRADE = "upgrade"

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from leeward.cluster.state import ClusterState
 from leeward.errors import ObjectGoneError
 from leeward.model import well_known
-from leeward.model.group import RETAINED
 from leeward.model.instance import Instance
+from leeward.model.lifecycle import RETAINED
 from leeward.model.node import Node
 from leeward.model.termination import Cause, CauseKind, Status
 from leeward.ports import Ports

@@ -4,13 +4,15 @@ to answer them has died.
 
 Hooks of others are never touched (docs/designs/which-hooks-are-ours.md)."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from leeward.cluster.facets import known_or, required
 from leeward.cluster.state import ClusterState
 from leeward.model.group import TERMINATING, Group, GroupInstance, HookResult, LifecycleHook
 from leeward.model.instance import ALIVE, Instance
+from leeward.model.lifecycle import IN_WORK, is_held, role_of
+from leeward.model.reboot import Reboot, RebootBy
 from leeward.model.termination import Cause, CauseKind, Outcome, TerminationRecord, execution_name
 from leeward.policy.selection import is_ours
 from leeward.ports import Ports
@@ -24,8 +26,6 @@ from leeward.termination.execution import start, subject_of
 from leeward.termination.heartbeats import AT_EVERY_CHANCE, TWO_PASSES, keep_waiting
 from leeward.termination.instance_state import UNSELECTED, of_ours
 
-TERMINATE_WAIT = "Terminating:Wait"
-
 
 def settle_hooks(state: ClusterState, ports: Ports, result: ReconcileResult) -> None:
     """Settle terminate hooks, the most urgent first: those whose time is known to run out, then those without an open
@@ -34,21 +34,21 @@ def settle_hooks(state: ClusterState, ports: Ports, result: ReconcileResult) -> 
     Calls are batched where possible: a whole zone may end in one minute, and each call is one that can fail.
     """
     records = required(state.records, "the open records")
-    for group, members in members_in(TERMINATE_WAIT, state.groups.values()):
+    for group, members in members_in(is_held, state.groups.values()):
         with result.isolate(group.name):
             _keep_waiting(state, group, [records[one.id] for one in members if one.id in records], ports, result)
     ending = {
         group.name: [one for one in members if one.id not in records]
-        for group, members in members_in(TERMINATE_WAIT, state.selected)
+        for group, members in members_in(is_held, state.selected)
     }
     with result.isolate(f"{state.cluster}: orphaned hooks"):
         _settle_endings(ending, state, ports, result)
 
 
-def members_in(lifecycle: str, groups: Iterable[Group]) -> Iterator[tuple[Group, list[GroupInstance]]]:
-    """Yield each group that has members in this lifecycle state, with these members."""
+def members_in(state: Callable[[str], bool], groups: Iterable[Group]) -> Iterator[tuple[Group, list[GroupInstance]]]:
+    """Yield each group that has members in such a lifecycle state, with these members."""
     for group in groups:
-        members = [member for member in group.instances if member.lifecycle == lifecycle]
+        members = [member for member in group.instances if state(member.lifecycle)]
         if members:
             yield group, members
 
@@ -129,7 +129,7 @@ def _settle_group(
             instance = instances.get(member.id)
             known = records.get(member.id)
             done = instance is None or handling_is_off(state, group) or _is_over(known, instance)
-            record = None if instance is None or done else _adopted(instance, known, ours, state, group, ports)
+            record = None if instance is None or done else _adopted(instance, member, known, ours, state, group, ports)
             if record is not None and is_open(record):
                 start(record, ports)
                 result.claimed.append(member.id)
@@ -139,6 +139,7 @@ def _settle_group(
 
 def _adopted(
     instance: Instance,
+    member: GroupInstance,
     known: TerminationRecord | None,
     hooks: Sequence[LifecycleHook],
     state: ClusterState,
@@ -155,7 +156,7 @@ def _adopted(
     now = ports.clock.now()
     node = state.node_of(instance.id)
     subject = subject_of(instance, state.cluster, group=group.name, node=node.name if node else None)
-    return ports.claims.claim(subject, _cause(hooks[0], instance.id, known.attempt if known else 0, now), now)
+    return ports.claims.claim(subject, _cause(hooks[0], member, known.attempt if known else 0, now), now)
 
 
 def _is_over(record: TerminationRecord | None, instance: Instance) -> bool:
@@ -163,14 +164,17 @@ def _is_over(record: TerminationRecord | None, instance: Instance) -> bool:
     return record is not None and record.outcome is Outcome.TERMINATED and instance.state not in ALIVE
 
 
-def _cause(hook: LifecycleHook, instance: str, attempt: int, now: datetime) -> Cause:
+def _cause(hook: LifecycleHook, member: GroupInstance, attempt: int, now: datetime) -> Cause:
+    """Build the cause of the message that was lost. An instance that its group keeps is drained and stays."""
+    kept = role_of(member.lifecycle) in IN_WORK
     return Cause(
-        id=f"orphan#{hook.group}#{hook.name}#{instance}#{attempt}",
-        kind=CauseKind.ASG_TERMINATE,
+        id=f"orphan#{hook.group}#{hook.name}#{member.id}#{attempt}",
+        kind=CauseKind.REPLACE_ROOT_VOLUME if kept else CauseKind.ASG_TERMINATE,
         at=now,
         deadline=now + timedelta(seconds=hook.heartbeat_timeout),
         reason="found by the minute reconciler, waiting in a hook of ours",
         hook=hook.name,
         hook_ours=True,
         hook_default=hook.default,
+        reboot=Reboot(by=RebootBy.GROUP) if kept else None,
     )

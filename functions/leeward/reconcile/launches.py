@@ -3,11 +3,14 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from leeward.cluster.facets import Known
+from leeward.cluster.facets import Known, known_or
 from leeward.cluster.state import ClusterState
 from leeward.errors import RetryableError
 from leeward.model.group import LAUNCHING, Group, GroupInstance, LifecycleHook
 from leeward.model.instance import Instance
+from leeward.model.lifecycle import is_held_at_launch
+from leeward.model.reboot import RebootBy
+from leeward.model.termination import TerminationRecord
 from leeward.ports import Ports
 from leeward.ports.autoscaling import Groups
 from leeward.ports.clock import Clock
@@ -17,9 +20,9 @@ from leeward.reconcile.records import is_open
 from leeward.reconcile.result import ReconcileResult
 from leeward.retry import retry
 
-LAUNCH_WAIT = "Pending:Wait"
 AGAIN_AFTER = 2.0  # seconds
 BOOTS_WITHIN = timedelta(minutes=15)  # as in termination.placement_inputs and upgrades: a later boot is not expected
+REPLACED_WITHIN = timedelta(minutes=30)  # a boot, and before it the new root volume, which EC2 makes from an image
 LOST_PASSES = timedelta(minutes=3)  # two passes that fail, and the one that is due: the hook outlasts them
 
 
@@ -29,7 +32,7 @@ def settle_launches(state: ClusterState, ports: Ports, result: ReconcileResult) 
     once more a moment later, all of a group after one pause: a short hook does not outlast two passes. An answer that
     is repeated finds nothing waiting; a heartbeat only extends.
     """
-    for group, members in members_in(LAUNCH_WAIT, state.selected):
+    for group, members in members_in(is_held_at_launch, state.selected):
         with result.isolate(group.name):
             ours = () if handling_is_off(state, group) else our_hooks(LAUNCHING, state, group, ports)
             if ours:
@@ -38,13 +41,14 @@ def settle_launches(state: ClusterState, ports: Ports, result: ReconcileResult) 
 
 def answer_switched_off_launches(state: ClusterState, ports: Ports, result: ReconcileResult) -> None:
     """Complete launches at once where interruption handling is off; a drain that has begun is finished."""
-    for group, members in members_in(LAUNCH_WAIT, state.selected):
+    for group, members in members_in(is_held_at_launch, state.selected):
         with result.isolate(group.name):
             ours = our_hooks(LAUNCHING, state, group, ports) if handling_is_off(state, group) else []
             records = ports.claims.read_all([member.id for member in members]) if ours else {}
             for member in members if ours else ():
                 with result.isolate(member.id):
-                    if not is_open(records.get(member.id)):
+                    record = records.get(member.id)
+                    if not is_open(record) or _since(record) is not None:
                         answer(ours, group, member, ports.groups, result)
 
 
@@ -107,4 +111,14 @@ def _may_boot(hook: LifecycleHook, instance: Instance | None, state: ClusterStat
     if not isinstance(state.node_list, Known) or instance is None:
         return True
     waits = timedelta(seconds=hook.heartbeat_timeout)
-    return waits < BOOTS_WITHIN and now + waits < instance.launched + BOOTS_WITHIN + LOST_PASSES
+    replaced = _since(known_or(state.records, {}).get(instance.id))
+    boots_by = instance.launched + BOOTS_WITHIN if replaced is None else replaced + REPLACED_WITHIN
+    return waits < BOOTS_WITHIN and now + waits < boots_by + LOST_PASSES
+
+
+def _since(record: TerminationRecord | None) -> datetime | None:
+    """Return when its group began to replace the root volume of an instance that is drained for that: when its hook was
+    answered. None for any other instance: a launch is its first boot.
+    """
+    wanted = record.reboot if record is not None and is_open(record) else None
+    return record.times.get("answered") if record and wanted and wanted.by is RebootBy.GROUP else None

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from leeward.cluster.facets import required
 from leeward.cluster.state import ClusterState
-from leeward.model.group import WARMED
+from leeward.model.lifecycle import IN_POOL, role_of
 from leeward.model.node import Node
 from leeward.model.termination import Status, TerminationRecord
 from leeward.ports import Ports
@@ -47,7 +47,7 @@ def _runs_in_warm_pool(node: Node, state: ClusterState, groups: Groups) -> bool:
     if group is not None and group.lifecycle_of(node.instance_id) is not None:
         return False
     member = groups.lifecycle_of(node.instance_id)
-    return member is not None and member[1].startswith(WARMED)
+    return member is not None and role_of(member[1]) in IN_POOL
 
 
 def _unclaimed(

@@ -13,7 +13,8 @@ from enum import StrEnum
 from leeward.cluster.facets import known_or
 from leeward.cluster.state import ClusterState
 from leeward.disruption.do_not_disrupt import why_node_stays
-from leeward.model.group import IN_SERVICE, Group
+from leeward.model.group import Group
+from leeward.model.lifecycle import IN_SERVICE
 from leeward.model.node import Node
 from leeward.model.node_condition import NodeCondition
 from leeward.model.node_owners import disruption_taint_of, foreign

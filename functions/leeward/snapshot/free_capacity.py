@@ -6,12 +6,11 @@ policies. A cordon and taints are left to the scheduling rules, because some pod
 
 from dataclasses import replace
 
+from leeward.model.lifecycle import IN_WORK, OVER, role_of
 from leeward.model.node import Node
 from leeward.model.node_owners import disruption_taint_of, is_virtual
 from leeward.scheduling.nodes import NodeSpec
 from leeward.snapshot.cluster import ClusterSnapshot
-
-LEAVING = ("Terminating", "Terminated", "Warmed:Terminating")
 
 
 def is_leaving(snapshot: ClusterSnapshot, node: Node) -> bool:
@@ -20,8 +19,8 @@ def is_leaving(snapshot: ClusterSnapshot, node: Node) -> bool:
     if disruption_taint_of(node) or node.deleting or requested:
         return True
     instance, group = snapshot.instance_of(node), snapshot.group_of(node)
-    lifecycle = (group.lifecycle_of(node.instance_id) if group else None) or ""
-    return (instance is not None and instance.ended) or lifecycle.startswith(LEAVING)
+    role = role_of(group.lifecycle_of(node.instance_id)) if group else None
+    return (instance is not None and instance.ended) or role in OVER | IN_WORK
 
 
 def why_closed(node: Node) -> str:

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from leeward.model import well_known
-from leeward.model.group import LEAVING, TERMINATING, Group, HookResult, LifecycleHook
+from leeward.model.group import TERMINATING, Group, HookResult, LifecycleHook
+from leeward.model.lifecycle import ENDING, IN_WORK, role_of
 from leeward.policy.document import ClusterPolicies, Heartbeat
 from leeward.policy.selection import is_ours, policy_for
 
@@ -41,9 +42,10 @@ def left_over_hook(
     """Return our hook on a group that no policy selects any more, None without one. No execution answers it there, so
     it would hold every instance for its time-out (docs/features.md, K5).
 
-    It stays for as long as the group is ending an instance, which a run that has begun may be draining.
+    It stays for as long as the group is ending an instance, or replacing its root volume: a run that has begun may be
+    draining it.
     """
-    ending = any(member.lifecycle.startswith(LEAVING) for member in group.instances)
+    ending = any(role_of(member.lifecycle) in ENDING | IN_WORK for member in group.instances)
     if ending or policy_for(policies.policies, group.name, group.tags) is not None:
         return None
     return next((hook for hook in hooks if hook.name == well_known.TERMINATE_HOOK and hook.metadata == mark), None)

@@ -13,11 +13,11 @@ from enum import StrEnum
 
 from leeward.model.group import Group, GroupInstance, ScalingActivity
 from leeward.model.instance import Instance
+from leeward.model.lifecycle import PRESENT, STAYING, role_of
 from leeward.model.surge_instance import Offset, SurgeInstance, SurgeOwner
 from leeward.model.termination import Cause, CauseKind, TerminationRecord
 from leeward.model.times import parse_instant
 
-STAYING = ("Pending", "InService")
 LATEST_WORD = timedelta(minutes=15)  # no activity of the group by then: nothing is terminated on a guess
 MARGIN = timedelta(minutes=5)  # between our clock and the group's
 
@@ -138,15 +138,15 @@ def by_request(activity: ScalingActivity) -> bool:
 
 def staying(group: Group) -> frozenset[str]:
     """Return the members that count towards the desired size: those that are not leaving."""
-    return frozenset(member.id for member in group.instances if member.lifecycle.startswith(STAYING))
+    return frozenset(member.id for member in group.instances if role_of(member.lifecycle) in STAYING)
 
 
 def candidates(group: Group, instances: Mapping[str, Instance]) -> tuple[GroupInstance, ...]:
     """Return the members whose termination could offset it, best first: the youngest that stays, because it carries the
     fewest pods.
     """
-    stay = staying(group)
-    known = [one for one in group.instances if one.id in stay and one.id in instances and not instances[one.id].ended]
+    present = (member for member in group.instances if role_of(member.lifecycle) in PRESENT)
+    known = [one for one in present if one.id in instances and not instances[one.id].ended]
     return tuple(sorted(known, key=lambda member: (instances[member.id].launched, member.id), reverse=True))
 
 

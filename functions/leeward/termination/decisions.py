@@ -8,8 +8,10 @@ from datetime import datetime, timedelta
 from math import ceil
 
 from leeward.model.deadlines import ABRUPT, maintenance, taken_at
-from leeward.model.group import LEAVING, GroupFacts
+from leeward.model.group import GroupFacts
 from leeward.model.instance import ALIVE, Instance
+from leeward.model.lifecycle import ENDING, IN_SERVICE, IN_WORK, PRESENT, is_held, role_of
+from leeward.model.reboot import RebootBy
 from leeward.model.termination import CauseKind, TerminationRecord
 from leeward.policy.document import NodePolicy, Rebalance
 from leeward.termination import deadlines
@@ -80,7 +82,7 @@ def _why_no_replacement(
         return "no Auto Scaling group holds the instance any more"
     if record.has(CauseKind.SURPLUS) and to_offset(record):
         return "the group is one too large: it shrinks by this instance"
-    if record.has(CauseKind.ASG_TERMINATE) or lifecycle.startswith(LEAVING):
+    if record.has(CauseKind.ASG_TERMINATE) or role_of(lifecycle) in ENDING:
         return "the group itself is ending the instance"
     if in_storm(record):
         return f"EC2 takes {record.subject.together} instances at once: the group replaces them"
@@ -106,7 +108,7 @@ def terminates_first(
     V3).
     """
     wanted = (record.has(*ABRUPT) and not in_storm(record)) or asks_first(record, policy)
-    return hook_guards and wanted and lifecycle is not None and not lifecycle.startswith(LEAVING)
+    return hook_guards and wanted and lifecycle is not None and role_of(lifecycle) not in ENDING | IN_WORK
 
 
 def back_to_replacement(
@@ -152,7 +154,7 @@ def may_wait(record: TerminationRecord, lifecycle: str | None, state: str, now: 
     release = deadlines.release_at(record)
     if release is not None and now >= release:
         return False
-    held = lifecycle in {None, "InService"} or (lifecycle or "").endswith(":Wait")
+    held = lifecycle in {None, IN_SERVICE} or is_held(lifecycle)
     return held and state in ALIVE
 
 
@@ -167,9 +169,10 @@ def after_time_out(
 ) -> Next:
     """Return the next step of an unfinished drain whose time is over.
 
-    An instance that leaves anyway (its group, EC2 or its owner is ending it) is released, so that its hooks are
-    answered. Any other node returns to service with PodEvictionFailure. A forced drain goes on as long as it `deletes`:
-    a pod that the policy keeps (localData, unmanagedPods) does not leave by force either. Drains of an upgrade that
+    An instance that leaves anyway (its group, EC2 or its owner is ending it), or that its group reboots with another
+    root volume, is released, so that its hooks are answered. Any other node returns to service with PodEvictionFailure.
+    A forced drain goes on as long as it `deletes`: a pod that the policy keeps (localData, unmanagedPods) does not
+    leave by force either. Drains of an upgrade that
     asked the group first go on as well: without force no pod of an upgrade is deleted. A group that `retains` ends no
     instance undrained: our hook holds it, and when the hook may not be heartbeaten any longer the group keeps the
     instance (docs/designs/which-hooks-are-ours.md).
@@ -178,10 +181,10 @@ def after_time_out(
         return Next.WAIT
     release = deadlines.release_at(record)
     taken = release is not None and now >= release
-    held = (lifecycle or "").startswith(LEAVING)
+    held = role_of(lifecycle) in ENDING
     if held and (retains or held_for_upgrade(record)) and not taken:
         return Next.WAIT
-    leaving = held or state not in ALIVE
+    leaving = held or role_of(lifecycle) in IN_WORK or state not in ALIVE
     return Next.DRAINED if taken or leaving else Next.FAILED
 
 
@@ -190,6 +193,14 @@ def left_its_group(record: TerminationRecord, instance: Instance | None, lifecyc
     them at a deadline, for an instance that stays.
     """
     return is_detached(record, instance, lifecycle) and not record.has(*ENDS_OUTSIDE)
+
+
+def is_back(record: TerminationRecord, lifecycle: str | None) -> bool:
+    """Return whether only the replacement of its root volume asked for the drain, and its group has gone on: a node
+    that is in service again, or about to be, is not drained any more.
+    """
+    wanted = record.reboot
+    return wanted is not None and wanted.by is RebootBy.GROUP and role_of(lifecycle) in PRESENT
 
 
 def is_detached(record: TerminationRecord, instance: Instance | None, lifecycle: str | None) -> bool:

@@ -66,8 +66,8 @@ def _drain(run: Run, record: TerminationRecord, ports: Ports) -> Run:
     run = replace(run, version=situation.record.version)
     if situation.ended:
         return replace(run, next=Next.GONE, why=f"EC2 says {situation.state}")
-    if decisions.left_its_group(situation.record, situation.instance, situation.lifecycle):
-        return replace(run, next=Next.CANCEL, why="it was detached from its group, and nothing else ends it")
+    if instead := _kept(run, situation):
+        return instead
     if decisions.is_detached(situation.record, situation.instance, situation.lifecycle):
         situation = replace(situation, policy=decisions.without_deletions(situation.policy))
     joined = decisions.back_to_replacement(
@@ -99,12 +99,23 @@ def _drain(run: Run, record: TerminationRecord, ports: Ports) -> Run:
         return pause_drain(run, situation, started, why, ports.clock, hint=10)
 
 
+def _kept(run: Run, situation: InstanceState) -> Run | None:
+    """Return the next step for an instance that nothing takes out of service any more; None for any other."""
+    record, lifecycle = situation.record, situation.lifecycle
+    if decisions.is_back(record, lifecycle):
+        return replace(run, next=Next.REBOOT, why=f"its group says {lifecycle}")
+    if decisions.left_its_group(record, situation.instance, lifecycle):
+        return replace(run, next=Next.CANCEL, why="it was detached from its group, and nothing else ends it")
+    return None
+
+
 def _decides_now(situation: InstanceState, clock: Clock) -> bool:
     """Return whether this step may end in an action that must not follow from a stale fact: the return of a detached
     node to service, or the deletion of pods.
     """
     record, policy, now = situation.record, situation.policy.drain, clock.now()
-    if decisions.is_detached(record, situation.instance, situation.lifecycle):
+    lifecycle = situation.lifecycle
+    if decisions.is_detached(record, situation.instance, lifecycle) or decisions.is_back(record, lifecycle):
         return True
     started = record.times.get("draining") or now
     return deadlines.may_delete(record, policy, started, now, ours_hold=situation.ours_hold)

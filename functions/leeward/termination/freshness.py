@@ -10,12 +10,18 @@ from datetime import datetime, timedelta
 from enum import Enum, auto
 
 from leeward.model.instance import ENDED
+from leeward.model.lifecycle import (
+    IN_SERVICE,
+    REPLACE_WAIT,
+    STANDBY,
+    TERMINATE_PROCEED,
+    TERMINATE_WAIT,
+    TERMINATING,
+)
 from leeward.model.seen import SeenGroup, SeenInstance
 from leeward.model.termination import CauseKind, TerminationRecord
 
-IN_SERVICE, TERMINATING, WAITING = "InService", "Terminating", "Terminating:Wait"
-PROCEEDING = "Terminating:Proceed"
-SETTLED = frozenset({IN_SERVICE, "Standby", WAITING})  # states that last until an actor changes them
+SETTLED = frozenset({IN_SERVICE, STANDBY, TERMINATE_WAIT, REPLACE_WAIT})  # states that last until an actor changes them
 RUNNING = "running"
 MAX_AGE = timedelta(minutes=3)  # without a message for longer, one may have been lost
 TRANSIENT_MAX_AGE = timedelta(seconds=10)  # for a state that does not last; a message about the next takes a second
@@ -88,15 +94,20 @@ def group_fact(record: TerminationRecord, now: datetime) -> SeenGroup | None:
     requested = record.times.get("terminating")
     if requested is not None and requested >= seen.at - MAX_DISORDER and _rank(lifecycle) < _rank(TERMINATING):
         lifecycle, since = TERMINATING, requested
+    replaced = [cause.at for cause in record.causes if cause.kind is CauseKind.REPLACE_ROOT_VOLUME]
+    if any(at >= seen.at - MAX_DISORDER for at in replaced) or (
+        lifecycle == REPLACE_WAIT and "answered" in record.times
+    ):
+        return None  # the group moves on through states that no message announces
     by_hook = (cause for cause in record.causes if cause.kind is CauseKind.ASG_TERMINATE and cause.hook is not None)
     held = max((cause.at for cause in by_hook), default=None)
-    is_held = held is not None and held >= seen.at - MAX_DISORDER and _rank(lifecycle) < _rank(WAITING)
+    is_held = held is not None and held >= seen.at - MAX_DISORDER and _rank(lifecycle) < _rank(TERMINATE_WAIT)
     if held is not None and is_held:
-        lifecycle, since = WAITING, held
+        lifecycle, since = TERMINATE_WAIT, held
     answered = record.times.get("answered")
     early = MAX_DISORDER if is_held else timedelta()
-    if answered is not None and _rank(lifecycle) <= _rank(WAITING) and answered >= since - early:
-        lifecycle, since = PROCEEDING, answered
+    if answered is not None and _rank(lifecycle) <= _rank(TERMINATE_WAIT) and answered >= since - early:
+        lifecycle, since = TERMINATE_PROCEED, answered
     if lifecycle not in SETTLED and now - since >= TRANSIENT_MAX_AGE:
         return None
     return replace(seen, lifecycle=lifecycle)
@@ -127,5 +138,5 @@ def _rank(lifecycle: str | None) -> int:
     """Return the position of a lifecycle state on the way from InService to the end. Any other state ranks last, so
     that no message overrides it.
     """
-    order = {IN_SERVICE: 0, "Standby": 0, TERMINATING: 1, WAITING: 2}
+    order = {IN_SERVICE: 0, STANDBY: 0, TERMINATING: 1, TERMINATE_WAIT: 2}
     return order.get(lifecycle or "", 3)

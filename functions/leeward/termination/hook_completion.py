@@ -10,22 +10,21 @@ from math import ceil
 from typing import Any
 
 from leeward.model.deadlines import ABRUPT
-from leeward.model.group import RETAINED, HookResult
+from leeward.model.group import HookResult
 from leeward.model.instance import ENDED
+from leeward.model.lifecycle import IN_SERVICE, POOLED_AND_RUNNING, RETAINED, TERMINATING
 from leeward.model.termination import CauseKind, TerminationRecord
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.records import Claims
 from leeward.termination import decisions
 from leeward.termination.freshness import (
-    IN_SERVICE,
-    TERMINATING,
     TRANSIENT_MAX_AGE,
     Need,
     instance_fact,
     seconds_left,
 )
-from leeward.termination.instance_state import POOLED_AND_RUNNING, InstanceState, read, survey
+from leeward.termination.instance_state import InstanceState, read, survey
 from leeward.termination.run import Next, Run
 
 HEARS_WITHIN = 4  # seconds
@@ -45,7 +44,7 @@ def answer_hooks(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
         return run
     situation = survey(read(run.instance, ports.claims), ports, Need.WORK)
     waited = _waited(situation.record, ports.clock.now())
-    stays = situation.lifecycle == IN_SERVICE and waited > SERVES_AGAIN
+    stays = _was_kept(situation) or (situation.lifecycle == IN_SERVICE and waited > SERVES_AGAIN)
     unread = _may_hold_unnoticed(situation) or (situation.held and situation.has_new_hook)
     if not situation.looked and (situation.unusual or unread or stays):
         situation = survey(situation.record, ports)
@@ -67,8 +66,8 @@ def answer_hooks(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     if situation.ended:
         ports.claims.note(record.instance, times={"terminated": now})
         return replace(run, version=record.version, next=Next.REMOVE, why=f"EC2 says {situation.state}")
-    if situation.lifecycle == POOLED_AND_RUNNING:
-        return replace(run, version=record.version, next=Next.REMOVE, why="it runs on in its warm pool")
+    if onward := _onward(run, situation):
+        return onward
     cancelled = _why_cancelled(situation, waited)
     if cancelled:
         return replace(run, next=Next.CANCEL, why=cancelled)
@@ -76,6 +75,22 @@ def answer_hooks(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     why = f"answered {', '.join(answered)}" if answered else held
     pause = max(decisions.pause_seconds(waited=waited, now=now), _until_unsure(record, now))
     return _look_again(replace(run, version=record.version, pause=pause, why=why), situation)
+
+
+def _was_kept(situation: InstanceState) -> bool:
+    """Return whether no end has been requested, and the group has it in service: it has replaced its root volume."""
+    return situation.lifecycle == IN_SERVICE and "terminating" not in situation.record.times
+
+
+def _onward(run: Run, situation: InstanceState) -> Run | None:
+    """Return the step after the wait for an instance that EC2 has not ended; None if its end is still to come."""
+    run = replace(run, version=situation.record.version)
+    if _was_kept(situation):
+        why = "its group has replaced its root volume: now it is ended"
+        return replace(run, next=Next.DRAIN, pause=decisions.SHORTEST_PAUSE, why=why)
+    if situation.lifecycle == POOLED_AND_RUNNING:
+        return replace(run, next=Next.REMOVE, why="it runs on in its warm pool")
+    return None
 
 
 def _waited(record: TerminationRecord, now: datetime) -> timedelta:

@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 
 from leeward.errors import InvalidInputError
 from leeward.model import well_known
-from leeward.model.group import RETAINED, TERMINATING, WARMED, Group, GroupFacts, LifecycleHook
+from leeward.model.group import TERMINATING, Group, GroupFacts, LifecycleHook
 from leeward.model.instance import Instance
+from leeward.model.lifecycle import IN_POOL, IN_WORK, RETAINED, is_held, role_of
 from leeward.model.node import Node
 from leeward.model.seen import GONE, Seen, SeenGroup, SeenInstance
 from leeward.model.termination import CauseKind, TerminationRecord
@@ -19,9 +20,8 @@ from leeward.ports.clock import Clock
 from leeward.ports.compute import Instances
 from leeward.ports.kubernetes import Kubernetes
 from leeward.ports.records import Claims
-from leeward.termination.freshness import WAITING, Need, facts
+from leeward.termination.freshness import Need, facts
 
-POOLED_AND_RUNNING = "Warmed:Running"
 FROM_THE_GROUP = (CauseKind.ASG_TERMINATE, CauseKind.STATE_CHANGE)  # causes that a return to the warm pool produces
 UNSELECTED = NodePolicy(name="(defaults)", selector=Selector())
 
@@ -50,12 +50,17 @@ class InstanceState:
     @property
     def pooled(self) -> bool:
         """True if the group has returned it to its warm pool, where it is stopped, hibernated, or runs on."""
-        return self.lifecycle is not None and self.lifecycle.startswith(WARMED)
+        return role_of(self.lifecycle) in IN_POOL
+
+    @property
+    def in_work(self) -> bool:
+        """True if the group works on it and keeps it: it replaces its root volume, as far as the state is known."""
+        return role_of(self.lifecycle) in IN_WORK
 
     @property
     def unusual(self) -> bool:
         """True if the group's lifecycle state is unusual for a termination: a fresh read then decides."""
-        return self.lifecycle is None or self.lifecycle == RETAINED or self.pooled
+        return self.lifecycle is None or self.lifecycle == RETAINED or self.pooled or self.in_work
 
     @property
     def state(self) -> str:
@@ -64,8 +69,8 @@ class InstanceState:
 
     @property
     def held(self) -> bool:
-        """True while the group holds it in Terminating:Wait until its hooks are answered."""
-        return self.lifecycle == WAITING
+        """True while the group holds it until its terminate hooks are answered."""
+        return is_held(self.lifecycle)
 
     @property
     def has_new_hook(self) -> bool:

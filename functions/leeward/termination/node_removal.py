@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from leeward.model import well_known
+from leeward.model.lifecycle import POOLED_AND_RUNNING
 from leeward.model.node import Node, disruption_taint
 from leeward.model.seen import GONE
 from leeward.model.termination import CauseKind
@@ -14,7 +15,7 @@ from leeward.termination import decisions, volume_detachment
 from leeward.termination.capacity_ledger import only_surplus
 from leeward.termination.freshness import Need
 from leeward.termination.heartbeats import heartbeats_kept
-from leeward.termination.instance_state import POOLED_AND_RUNNING, find_node, read, survey
+from leeward.termination.instance_state import find_node, read, survey
 from leeward.termination.pod_notice import withdraw
 from leeward.termination.replica_surge import put_back
 from leeward.termination.run import Next, Run

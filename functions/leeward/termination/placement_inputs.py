@@ -12,6 +12,7 @@ from leeward.errors import LeewardError
 from leeward.model.facts import ClusterFacts, FactKind
 from leeward.model.group import Group
 from leeward.model.instance import Instance
+from leeward.model.lifecycle import PRESENT, LifecycleRole, role_of
 from leeward.model.node import Node
 from leeward.model.subnet import Subnet
 from leeward.model.zonal_shift import NOT_SHIFTED, ZonalShifts
@@ -25,7 +26,6 @@ from leeward.retry import retry
 from leeward.termination.instance_state import InstanceState, find_node
 
 JOINS_WITHIN = timedelta(minutes=15)  # an instance that is not a Ready node by then never takes its addresses
-STAYING = ("Pending", "InService")
 NEEDED = (FactKind.SUBNETS, FactKind.INSTANCE_TYPES, FactKind.TEMPLATES, FactKind.NODES, FactKind.CNI)
 
 T = TypeVar("T")
@@ -104,7 +104,7 @@ def _newcomers(
         for member in group.instances
         if member.id != leaving
         and member.id not in facts.ready
-        and member.lifecycle.startswith(STAYING if counted else STAYING[0])
+        and role_of(member.lifecycle) in (PRESENT if counted else {LifecycleRole.LAUNCHING})
     ]
     instances = (
         _try(lambda: ports.instances.describe(names), "instances that are not Ready yet", inputs) if names else {}

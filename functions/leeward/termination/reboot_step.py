@@ -8,11 +8,11 @@ again before the request, and before the replacement of a node that does not com
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from leeward.errors import AwsUnavailableError, TerminalError, ThrottledError
-from leeward.model.group import LEAVING
+from leeward.model.lifecycle import ENDING, role_of
 from leeward.model.node import Node
 from leeward.model.reboot import BACK_WITHIN, MOST_A_DAY, Reboot, RebootBy, reboots_of_a_day
 from leeward.model.termination import Cause, CauseKind, TerminationRecord
@@ -21,14 +21,13 @@ from leeward.termination import decisions
 from leeward.termination.ec2_reboot import Wait, next_step
 from leeward.termination.eviction import plan_now
 from leeward.termination.freshness import Need
+from leeward.termination.group_reboot import await_group, let_the_group_work
 from leeward.termination.instance_state import InstanceState, find_node, read, survey
 from leeward.termination.run import Next, Run
+from leeward.termination.second_look import LOOKS_AGAIN, seen_once
 
 LIMIT = f"it was rebooted {MOST_A_DAY} times within a day"
 BACK = int(BACK_WITHIN.total_seconds() // 60)
-MISSED = "missed"  # a key in the record's times: the last look at which the node was overdue
-LOOKS_AGAIN = timedelta(seconds=60)  # a kubelet that lost its API server has reported long before
-LOOKED = timedelta(minutes=3)  # a look before that says nothing: the API server may have been away since
 
 
 def reboot_or_wait(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
@@ -36,7 +35,9 @@ def reboot_or_wait(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     not be rebooted), drain (a pod has come, or a cause that ends the instance), drained (its group ends it), cancel
     (the circuit breaker is open), or gone.
     """
-    situation = survey(read(run.instance, ports.claims), ports, Need.WORK)
+    record = read(run.instance, ports.claims)
+    by_group = record.reboot is not None and record.reboot.by is RebootBy.GROUP
+    situation = survey(record, ports, Need.GROUP if by_group else Need.WORK)
     record = situation.record
     run = replace(run, version=record.version, pause=0)
     if situation.ended:
@@ -44,13 +45,23 @@ def reboot_or_wait(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     wanted = record.reboot
     if wanted is None:
         return replace(run, next=Next.DRAIN, why="a cause has joined that asks for more than a reboot")
-    if (situation.lifecycle or "").startswith(LEAVING):
+    if role_of(situation.lifecycle) in ENDING:
         return replace(run, next=Next.DRAINED, why="the group itself is ending the instance")
+    if by_group and situation.in_work:
+        return let_the_group_work(run, situation, ports)
+    return _with_node(run, situation, wanted, ports)
+
+
+def _with_node(run: Run, situation: InstanceState, wanted: Reboot, ports: Ports) -> Run:
+    """Compare the Node with the one before the reboot, or request the reboot."""
+    record = situation.record
     node = find_node(record, ports.clusters.kubernetes(record.subject.cluster))
     if node is None:
         return replace(run, next=Next.CANCEL, why="its Node is gone, and with it the boot id that shows a reboot")
     if wanted.by is RebootBy.EC2:
         return _await_ec2(run, record, wanted, node, ports)
+    if wanted.by is RebootBy.GROUP:
+        return await_group(run, situation, node, not_back(node, record.boot or node.boot, wanted), ports)
     requested = record.rebooting is not None
     return _await_return(run, record, wanted, node, ports) if requested else _request(run, situation, node, ports)
 
@@ -149,13 +160,10 @@ def _give_up(run: Run, record: TerminationRecord, node: Node, why: str, ports: P
     """Replace a node that does not come back, at the second of two looks in a row: an API server that has been away
     shows an old state first. Wait while the circuit breaker is open: the node is drained, and serves nothing.
     """
-    now, missed = ports.clock.now(), record.times.get(MISSED)
+    now = ports.clock.now()
     waiting = replace(run, next=Next.WAIT, pause=int(LOOKS_AGAIN.total_seconds()))
-    if missed is None or now - missed > LOOKED:
-        ports.claims.note(record.instance, times={MISSED: now})
-        return replace(waiting, why=f"{why}; seen once")
-    if now - missed < LOOKS_AGAIN:
-        return replace(waiting, why=f"{why}; seen a moment ago")
+    if early := seen_once(record, ports.claims, now):
+        return replace(waiting, why=f"{why}; {early}")
     if held := _circuit_breaker(record, node, ports):
         pause = decisions.pause_seconds(waited=now - record.times.get("claimed", now), now=now)
         return replace(waiting, pause=pause, why=f"{why}, not replaced: {held}"[:500])

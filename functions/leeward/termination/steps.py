@@ -18,9 +18,9 @@ from leeward.errors import (
     TerminalError,
     ThrottledError,
 )
-from leeward.model.deadlines import ABRUPT
-from leeward.model.group import LEAVING, RETAINED
+from leeward.model.deadlines import ABRUPT, TAKEN
 from leeward.model.instance import ENDED, Instance, cluster_of
+from leeward.model.lifecycle import ENDING, RETAINED, role_of
 from leeward.model.surge_instance import NoOffset, Offset, SurgeInstance
 from leeward.model.termination import (
     Cause,
@@ -103,8 +103,9 @@ def _ended(record: TerminationRecord, ports: Ports) -> str:
 def terminate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Ask the group to terminate the instance: with decrement if it has to offset a surge instance, else
     without, so that the group replaces it. An instance that is already leaving is left alone: nothing is offset twice.
-    So is one that has returned to its warm pool: the group keeps it. An instance that the group retains is ended for a
-    manual drain alone: its owner knows which hook was abandoned, and why.
+    So is one that has returned to its warm pool: the group keeps it. One whose root volume the group replaces is ended
+    only if EC2 takes it: for any other cause the run waits until the group is done. An instance that the group retains
+    is ended for a manual drain alone: its owner knows which hook was abandoned, and why.
     """
     situation = survey(read(run.instance, ports.claims), ports, Need.WORK)
     record = situation.record
@@ -118,7 +119,11 @@ def terminate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         ports.groups.terminate(instance=record.instance, decrement=False, anyway=True)
         ports.claims.note(record.instance, times={"terminating": ports.clock.now()})
         return replace(run, why=f"{record.subject.group} retained it: termination requested")
-    leaving = situation.lifecycle is None or situation.lifecycle.startswith(LEAVING)
+    taken = record.has(*TAKEN)
+    if situation.in_work and not situation.ended and not taken:
+        why = f"{record.subject.group} says {situation.lifecycle}: it is ended once it is in service again"
+        return replace(run, why=why)
+    leaving = situation.lifecycle is None or role_of(situation.lifecycle) in ENDING
     returned = situation.pooled and not record.has(CauseKind.MANUAL)
     if situation.ended or leaving or returned:
         ports.claims.note(record.instance, times={"terminating": ports.clock.now()})
@@ -129,7 +134,7 @@ def terminate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         and all(_write_off(situation, surge, ports.groups, ports.claims) for surge in surges)
     ):
         return replace(run, next=Next.CANCEL, why=f"{record.subject.group} has been made smaller by others meanwhile")
-    asked, shrinks = _terminate(record, ports, decrement=bool(surges), anyway=situation.pooled)
+    asked, shrinks = _terminate(record, ports, decrement=bool(surges), anyway=situation.pooled or taken)
     settlement = Offset(instance=record.instance) if shrinks else NoOffset.WRITTEN_OFF
     offsets = {surges[0]: settlement} if surges and asked else None
     ports.claims.note(record.instance, times={"terminating": ports.clock.now()}, offsets=offsets)

@@ -10,13 +10,14 @@ from enum import StrEnum
 
 from leeward.model.group import Group, GroupInstance
 from leeward.model.launch import LaunchTemplateRef
+from leeward.model.lifecycle import ENDING, IN_POOL, LifecycleRole, role_of
 from leeward.model.node import Node
 
 NODEGROUP_LABEL = "eks.amazonaws.com/nodegroup"
 IMAGE_LABEL = "eks.amazonaws.com/nodegroup-image"
 TEMPLATE_LABEL = "eks.amazonaws.com/sourceLaunchTemplateId"
 VERSION_LABEL = "eks.amazonaws.com/sourceLaunchTemplateVersion"
-_LEAVING = ("Terminating", "Detaching", "Detached")
+_LEAVING = ENDING | {LifecycleRole.ENDED, LifecycleRole.DETACHING}
 
 
 class Age(StrEnum):
@@ -80,7 +81,16 @@ class Absence(StrEnum):
 
     STANDBY = "in Standby"
     WARM_POOL = "in the warm pool"
+    ROOT_VOLUME = "replacing its root volume"
+    UNKNOWN = "in a lifecycle state that this version does not know"
     PROTECTED = "protected from scale-in"
+
+
+_ABSENT = {
+    LifecycleRole.STANDBY: Absence.STANDBY,
+    LifecycleRole.REPLACING_ROOT: Absence.ROOT_VOLUME,
+    LifecycleRole.UNKNOWN: Absence.UNKNOWN,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,20 +124,20 @@ def _present(group: Group, nodes: Mapping[str, Node], target: Target) -> list[Me
     return [
         _member(instance, nodes.get(instance.id), target)
         for instance in group.instances
-        if not instance.lifecycle.startswith(_LEAVING)
+        if role_of(instance.lifecycle) not in _LEAVING
     ]
 
 
 def _absence(member: Member, *, by_eks: bool) -> Absence | None:
     """Return why the upgrade leaves the member out: an operator has taken it out of service, or wants the group to keep
-    it. New instances may be protected by the group's default: they serve. EKS replaces protected instances of its node
-    groups as any other.
+    it, or the group works on it and it returns to service. New instances may be protected by the group's default: they
+    serve. EKS replaces protected instances of its node groups as any other.
     """
-    lifecycle = member.instance.lifecycle
-    if lifecycle.startswith("Warmed"):
+    role = role_of(member.instance.lifecycle)
+    if role in IN_POOL:
         return Absence.WARM_POOL
-    if lifecycle in {"Standby", "EnteringStandby"}:
-        return Absence.STANDBY
+    if role in _ABSENT:
+        return _ABSENT[role]
     protected = member.instance.protected and member.age is Age.OLD and not by_eks
     return Absence.PROTECTED if protected else None
 

@@ -12,8 +12,9 @@ from leeward.adapters.aws.clients import AwsClients, chunks, pages
 from leeward.adapters.aws.errors import LAUNCH_REFUSED, NO_CAPACITY, aws_call, code_of, is_not_found, message_of
 from leeward.adapters.cache import ExpiringCache
 from leeward.model import well_known
-from leeward.model.group import Group, HookResult, LifecycleHook, ScalingActivity, may_be_ended
+from leeward.model.group import Group, HookResult, LifecycleHook, ScalingActivity
 from leeward.model.instance import cluster_of
+from leeward.model.lifecycle import may_be_ended
 from leeward.model.termination import Replacement
 
 if TYPE_CHECKING:

@@ -15,8 +15,9 @@ from leeward.cli.upgrade.status import group_status
 from leeward.errors import InvalidInputError
 from leeward.model.attachment import VolumeAttachment, claims_of
 from leeward.model.drain_options import BY_POLICY
-from leeward.model.group import LEAVING, Group, LifecycleHook
+from leeward.model.group import Group, LifecycleHook
 from leeward.model.instance import Instance
+from leeward.model.lifecycle import ENDING, IN_WORK, role_of
 from leeward.model.node import Node
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.model.termination import Status, TerminationRecord
@@ -141,7 +142,7 @@ def node_inputs_of(ports: Ports, cluster: str, name: str | None, now: datetime) 
         member.id: group.name
         for group in groups.values()
         for member in group.instances
-        if member.lifecycle.startswith(LEAVING)
+        if role_of(member.lifecycle) in ENDING | IN_WORK
     }
     attachments = tuple(one for one in kubernetes.attachments() if one.node in there)
     cluster_inputs = ClusterInputs(

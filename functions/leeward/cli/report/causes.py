@@ -22,6 +22,7 @@ ORDER = (
     CauseKind.NODE_DELETED,
     CauseKind.SURPLUS,
     CauseKind.ASG_TERMINATE,
+    CauseKind.REPLACE_ROOT_VOLUME,
     CauseKind.STATE_CHANGE,
 )
 WAS = {
@@ -41,6 +42,7 @@ WAS = {
     CauseKind.NODE_DELETED: "had lost its Node and was replaced",
     CauseKind.SURPLUS: "was terminated to offset a launch",
     CauseKind.ASG_TERMINATE: "was terminated by its Auto Scaling group",
+    CauseKind.REPLACE_ROOT_VOLUME: "was drained while its group replaced its root volume",
     CauseKind.STATE_CHANGE: "was ended outside of Leeward",
 }
 NAMES = {
@@ -60,6 +62,7 @@ NAMES = {
     CauseKind.NODE_DELETED: "deleted Node",
     CauseKind.SURPLUS: "offset of a launch",
     CauseKind.ASG_TERMINATE: "Auto Scaling group",
+    CauseKind.REPLACE_ROOT_VOLUME: "root volume replacement",
     CauseKind.STATE_CHANGE: "ended outside of Leeward",
 }
 

@@ -39,6 +39,7 @@ _SHOWN_BY_CAUSES = frozenset(
         "ScheduledChange",
         "InstanceStateChange",
         "GroupTerminating",
+        "RootVolumeReplacement",
     }
 )
 _FROM_OUTSIDE = frozenset(
@@ -50,6 +51,7 @@ _FROM_OUTSIDE = frozenset(
         CauseKind.SCHEDULED_CHANGE,
         CauseKind.STATE_CHANGE,
         CauseKind.ASG_TERMINATE,
+        CauseKind.REPLACE_ROOT_VOLUME,
         CauseKind.MANUAL,
         CauseKind.NODE_DELETED,
         CauseKind.UNHEALTHY,

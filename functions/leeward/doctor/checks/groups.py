@@ -7,14 +7,19 @@ from leeward.doctor.facts import Facts, InspectedCluster
 from leeward.doctor.finding import About, Check, Finding
 from leeward.doctor.reading import Unavailable
 from leeward.model import well_known
-from leeward.model.group import LAUNCHING, RETAINED, TERMINATING, Group, GroupInstance, LifecycleHook
+from leeward.model.group import LAUNCHING, TERMINATING, Group, GroupInstance, LifecycleHook
 from leeward.model.instance import cluster_of
 from leeward.model.launch_refusal import cause_in, fix_for
+from leeward.model.lifecycle import LAUNCH_WAIT, REPLACE_WAIT, RETAINED, TERMINATE_WAIT, LifecycleRole, role_of
 from leeward.policy.document import ClusterPolicies, NodePolicy
 from leeward.policy.selection import is_ours, policy_for, selects
 
 NEEDED = ("Launch", "Terminate")  # processes without which no node is launched or terminated
-HELD: Mapping[str, str] = {"Terminating:Wait": TERMINATING, "Pending:Wait": LAUNCHING}  # state -> the hook's transition
+HELD: Mapping[str, str] = {
+    TERMINATE_WAIT: TERMINATING,
+    REPLACE_WAIT: TERMINATING,
+    LAUNCH_WAIT: LAUNCHING,
+}  # state -> the hook's transition
 _RECONCILER_LOG = "aws logs tail /aws/lambda/leeward-reconciler --since 30m"
 INSTEAD = "replacements come by the desired size, in zones that the group chooses"
 
@@ -87,6 +92,11 @@ def _held(cluster: InspectedCluster, group: Group, policy: NodePolicy, member: G
             f"{group.name} retained it when its hook was abandoned: it runs until it is terminated manually",
             f"aws autoscaling terminate-instance-in-auto-scaling-group --instance-id {member.id} "
             "--no-should-decrement-desired-capacity",
+        )
+    if role_of(member.lifecycle) is LifecycleRole.UNKNOWN:
+        yield about.warning(
+            f"{group.name} says {member.lifecycle}, which this version does not know: Leeward never ends it",
+            "upgrade Leeward, or report the state",
         )
     if member.lifecycle not in HELD:
         return

@@ -1,0 +1,64 @@
+"""Wait of a drained node while its Auto Scaling group replaces its root volume, which reboots it.
+
+Our terminate hook holds the instance in ReplacingRootVolume:Wait while it drains, and is answered then. The instance
+stays in its group, so nothing is launched or ended here. If the replacement fails the group itself ends the instance.
+Source: Auto Scaling user guide, "Replace root volumes during instance refresh"."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from leeward.model.group import HookResult
+from leeward.model.lifecycle import IN_SERVICE
+from leeward.model.node import Node
+from leeward.model.reboot import BACK_WITHIN
+from leeward.ports import Ports
+from leeward.termination import decisions
+from leeward.termination.instance_state import InstanceState
+from leeward.termination.run import Next, Run
+from leeward.termination.second_look import LOOKS_AGAIN, seen_once
+
+LOOKS_EVERY = 20.0  # seconds
+BACK = int(BACK_WITHIN.total_seconds() // 60)
+
+
+def let_the_group_work(run: Run, situation: InstanceState, ports: Ports) -> Run:
+    """Answer the hooks of ours that hold the drained instance, then wait. A node that has pods again, because the state
+    was read too early, is drained first. Repeated, it finds nothing waiting.
+    """
+    record, now = situation.record, ports.clock.now()
+    if situation.held and "drained" not in record.times:
+        return replace(run, next=Next.DRAIN, why=f"the group says {situation.lifecycle}: it is drained first")
+    if situation.held and situation.group is not None and situation.our_hooks:
+        for hook in situation.our_hooks:
+            ports.groups.complete(
+                group=situation.group.name, hook=hook.name, instance=record.instance, result=HookResult.CONTINUE
+            )
+        ports.claims.note(record.instance, times={"answered": now})
+        return _wait(run, now, f"answered {', '.join(hook.name for hook in situation.our_hooks)}")
+    return _wait(run, now, f"the group says {situation.lifecycle}")
+
+
+def await_group(run: Run, situation: InstanceState, node: Node, missing: str, ports: Ports) -> Run:
+    """Return the next step once the group has finished: rebooted, cancel (the node was not rebooted, or does not become
+    Ready: node repair then decides by the policy), or wait. `missing`: what the node lacks after a reboot.
+    """
+    now = ports.clock.now()
+    if situation.lifecycle != IN_SERVICE:
+        return _wait(run, now, f"the group says {situation.lifecycle}")
+    if not missing:
+        return replace(run, next=Next.REBOOTED, why="its root volume was replaced: it is Ready with a new boot id")
+    silent = node.not_ready_since
+    if node.ready:
+        why = "its group has it in service again, and has not rebooted it"
+    elif silent is not None and now >= silent + BACK_WITHIN:
+        why = f"its group has it in service again, but it is NotReady for {BACK} min: node repair decides"
+    else:
+        return _wait(run, now, missing)
+    if early := seen_once(situation.record, ports.claims, now):
+        return replace(run, next=Next.WAIT, pause=int(LOOKS_AGAIN.total_seconds()), why=f"{why}; {early}")
+    return replace(run, next=Next.CANCEL, why=why)
+
+
+def _wait(run: Run, now: datetime, why: str) -> Run:
+    pause = decisions.pause_seconds(waited=BACK_WITHIN, hint=LOOKS_EVERY, now=now)
+    return replace(run, next=Next.WAIT, pause=pause, why=why)
