@@ -209,6 +209,7 @@ RULES: dict[str, Callable[[Said], str]] = {
     "CapacityBlockExpiration": _of_a_message,
     "InstanceStateChange": _of_a_message,
     "GroupTerminating": _of_a_message,
+    "RootVolumeReplacement": _of_a_message,
     "DrainBlocked": _of_a_blocked_drain,
     "PodEvictionFailure": _of_an_eviction_failure,
     "TerminationCancelled": _of_a_cancelled_termination,

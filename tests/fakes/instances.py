@@ -53,6 +53,13 @@ class FakeInstances(Calls):
         self._call("scheduled_events")
         return dict(self.scheduled)
 
+    def schedule(self, *instances: str, code: str = "instance-retirement", over: bool = False) -> None:
+        """EC2 lists an event of each from now on."""
+        for name in instances:
+            said = "[Completed] maintenance" if over else "maintenance"
+            event = ScheduledEvent(id=f"event-{name}", instance=name, code=code, starts=None, description=said)
+            self.scheduled[name] = (event,)
+
     def impaired(self) -> Mapping[str, Impairment]:
         """What the test put into `failing`, of instances that run."""
         self._call("impaired")

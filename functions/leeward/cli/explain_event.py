@@ -34,6 +34,7 @@ WITH_DEADLINE = frozenset(
         Kind.CAPACITY_BLOCK,
         Kind.SCHEDULED_CHANGE,
         Kind.ASG_TERMINATE,
+        Kind.REPLACE_ROOT_VOLUME,
     }
 )
 DESCRIPTION = """Shows what a message of the interruption queue says and what follows from it: for which instances,
@@ -113,6 +114,7 @@ def world_of(
         nodes={node.instance_id: node for node in nodes if node.instance_id},
         queue_arns=frozenset(target for target in targets if target.endswith(f":{QUEUE_NAME}")),
         origins=origins,
+        unread=named - groups.keys(),
         tagged=False,
     )
 

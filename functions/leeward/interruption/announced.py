@@ -6,8 +6,7 @@ from datetime import timedelta
 
 from leeward.interruption.decision import Action
 from leeward.interruption.world import Place
-from leeward.model.capacity_block import CapacityBlock
-from leeward.model.message import NodeMessage, ScheduledChange
+from leeward.model.message import CapacityBlockExpiration, NodeMessage, ScheduledChange
 from leeward.model.reboot import drain_begins
 from leeward.model.times import format_instant
 from leeward.policy.document import InterruptionPolicy
@@ -15,9 +14,12 @@ from leeward.policy.document import InterruptionPolicy
 WARNED_EARLY = timedelta(minutes=2)  # a warning that comes so much before the drain is due begins it
 
 
-def capacity_block(message: NodeMessage, block: CapacityBlock, place: Place) -> tuple[Action, str]:
+def capacity_block(message: CapacityBlockExpiration, place: Place) -> tuple[Action, str]:
     """Drain, unless the policy wants to begin later than the warning comes: the minute reconciler begins then."""
+    block = message.block
     ends = f"{place.id}: its Capacity Block {block.reservation} ends at {format_instant(block.ends)}"
+    if message.unread:
+        ends = f"{ends}, as its warning implies: found the end-date {message.unread}"
     policy = place.policy.interruption if place.policy else InterruptionPolicy()
     begins = block.drained_from(place.type, policy.drain_block_before)
     if begins > message.at + WARNED_EARLY:

@@ -2,16 +2,18 @@
 
 How a node is drained or replaced is decided in the termination package. No side effects."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
 from leeward.interruption.announced import capacity_block, scheduled_change, waits_for_reboot
-from leeward.interruption.cross_check import AGREES_WITHIN, Contradiction, contradiction
+from leeward.interruption.cross_check import AGREES_WITHIN, Contradiction, contradictions, lags
 from leeward.interruption.decision import Action, Decision, NodeDecision, Offering, RecordOutcome
 from leeward.interruption.hooks import answers, hook_verdict, is_listed, listed, switched_off
 from leeward.interruption.world import Place, World
 from leeward.model.instance import CapacityType
+from leeward.model.lifecycle import IN_POOL, IN_WORK, LifecycleRole, role_of
 from leeward.model.message import (
     CapacityBlockExpiration,
     CapacityReservationInterruption,
@@ -24,6 +26,7 @@ from leeward.model.message import (
     NodeMessage,
     NoOp,
     RebalanceRecommendation,
+    RootVolumeReplacement,
     ScheduledChange,
     SpotInterruption,
     StateChange,
@@ -80,17 +83,21 @@ def _about_zones(message: ZonalShiftNotice, world: World) -> Decision:
 def _about_nodes(message: NodeMessage, world: World, *, now: datetime, waited: timedelta) -> Decision:
     if not world.serves(message.account, message.region):
         return _foreign(message)
+    message = _as_its_group_says(message, world)
     hook = hook_of(message)
     deadline = deadline_of(message) if hook is None else hook_deadline(message, hook, world)
-    nodes = tuple(_node(message, deadline, instance, world) for instance in message.instances)
-    against = _against(message, nodes, world)
-    if against is not None:
-        return replace(_nothing(message, against.why), deadline=deadline, outcome=against.outcome_after(waited))
+    decided = tuple(_node(message, deadline, instance, world) for instance in message.instances)
+    against = _against(message, decided, world)
+    if against and not any(node.action is not Action.NONE and node.instance not in against for node in decided):
+        return replace(_refused(message, against, world, waited), deadline=deadline)
+    if world.unchecked and waited < AGREES_WITHIN and any(node.action is not Action.NONE for node in decided):
+        return replace(_nothing(message, world.unchecked), outcome=RecordOutcome.RETRY)
+    nodes = tuple(_agreed(node, against) for node in decided)
     unnamed = isinstance(message, CapacityBlockExpiration) and not nodes and not world.complete
     without = Action.DRAIN if unnamed else Action.NONE
     decision = Decision(
         kind=message.kind,
-        outcome=RecordOutcome.DONE,
+        outcome=RecordOutcome.RETRY if lags(against, waited) else RecordOutcome.DONE,
         action=min((node.action for node in nodes), key=STRONGEST_FIRST.index, default=without),
         reason=UNNAMED if unnamed else _summary(nodes),
         at=message.at,
@@ -102,13 +109,42 @@ def _about_nodes(message: NodeMessage, world: World, *, now: datetime, waited: t
     return decision if hook is None else _with_hook(decision, hook, world)
 
 
-def _against(message: NodeMessage, nodes: tuple[NodeDecision, ...], world: World) -> Contradiction | None:
-    """Return AWS's contradiction of a message that takes a node out of service; messages that name several instances
-    are not checked.
+def _as_its_group_says(message: NodeMessage, world: World) -> NodeMessage:
+    """Return a terminate action as a replacement of the root volume where its group says that it keeps the instance: a
+    notification that a hook sends directly may not name the action.
     """
-    if len(nodes) != 1 or nodes[0].action is Action.NONE:
-        return None
-    return contradiction(message, _place(message, nodes[0].instance, world))
+    if not isinstance(message, LifecycleTermination):
+        return message
+    if role_of(_place(message, message.hook.instance, world).lifecycle) not in IN_WORK:
+        return message
+    common = {"account": message.account, "region": message.region, "instances": message.instances}
+    return RootVolumeReplacement(event_id=message.event_id, at=message.at, hook=message.hook, **common)
+
+
+def _against(message: NodeMessage, nodes: tuple[NodeDecision, ...], world: World) -> Mapping[str, Contradiction]:
+    """Return AWS's contradictions of a message that takes nodes out of service, by instance; empty if AWS agrees."""
+    acting = [node.instance for node in nodes if node.action is not Action.NONE]
+    return contradictions(message, [_place(message, instance, world) for instance in acting])
+
+
+def _agreed(node: NodeDecision, against: Mapping[str, Contradiction]) -> NodeDecision:
+    """Return the decision about a node, without an action where AWS contradicts the message."""
+    if node.instance not in against:
+        return node
+    reason = against[node.instance].why
+    return NodeDecision(instance=node.instance, action=Action.NONE, reason=reason, cluster=node.cluster)
+
+
+def _refused(message: NodeMessage, against: Mapping[str, Contradiction], world: World, waited: timedelta) -> Decision:
+    """Return the decision about a message of which AWS confirms nothing. A hook of ours that it names is answered if
+    nothing can wait in it for a drain.
+    """
+    first, hook = next(iter(against.values())), hook_of(message)
+    refused = _nothing(message, "; ".join(one.why for one in list(against.values())[:MOST_REASONS]))
+    refused = replace(refused, outcome=RecordOutcome.RETRY if lags(against, waited) else first.outcome)
+    if hook is None or not first.answers_hook or refused.outcome is RecordOutcome.RETRY:
+        return refused
+    return _with_hook(refused, hook, world)
 
 
 def _foreign(message: InterruptionMessage) -> Decision:
@@ -157,7 +193,7 @@ def _node(message: NodeMessage, deadline: datetime | None, instance: str, world:
     if kept:
         return NodeDecision(instance=instance, action=Action.NONE, reason=kept, cluster=place.cluster)
     action, why = _action(message, place)
-    return _claimed(message, deadline, place, world, action, why)
+    return _claimed(message, deadline, place, world, action, f"{why} ({world.unchecked})" if world.unchecked else why)
 
 
 def _left_alone(message: NodeMessage, place: Place, world: World) -> str | None:
@@ -184,7 +220,7 @@ def _nothing_to_drain(message: NodeMessage, place: Place) -> str | None:
         return None
     if place.gone:
         return f"{place.id}: EC2 has ended it and no Node is left"
-    warmed = place.lifecycle is None or place.lifecycle.startswith("Warmed")
+    warmed = place.lifecycle is None or role_of(place.lifecycle) in IN_POOL
     stops = isinstance(message, StateChange) and message.state in STOPPING
     if stops and place.group is not None and warmed:
         return f"{place.id}: it stops in a warm pool, without a Node"
@@ -201,17 +237,25 @@ def _action(message: NodeMessage, place: Place) -> tuple[Action, str]:
             why = "EC2 takes the spot instance two minutes after the warning"
         case CapacityReservationInterruption():
             why = "EC2 takes back its capacity reservation two minutes after the warning"
-        case CapacityBlockExpiration(block=block):
-            return capacity_block(message, block, place)
+        case CapacityBlockExpiration():
+            return capacity_block(message, place)
         case ScheduledChange():
             return scheduled_change(message, place)
         case StateChange(state=state):
             why = f"the instance is {state}"
         case LifecycleTermination():
             why = "its group is terminating it"
+        case RootVolumeReplacement():
+            why = _kept_by_its_group(place)
         case _:
             assert_never(message)
     return Action.DRAIN, f"{place.id}: {why}"
+
+
+def _kept_by_its_group(place: Place) -> str:
+    if place.lifecycle is not None and role_of(place.lifecycle) is LifecycleRole.UNKNOWN:
+        return f"its group says {place.lifecycle}, which this version does not know: it is drained and stays"
+    return "its group replaces its root volume, which reboots it: it is drained and stays"
 
 
 def _rebalance(place: Place) -> tuple[Action, str]:
@@ -248,7 +292,7 @@ def _claimed(
         hook_ours=hook is not None and answers(hook, place, world),
         state=place.instance.state if confirmed and place.instance else "",
         hook_default=listed(hook, world).default if hook is not None and is_listed(hook, world) else None,
-        reboot=Reboot(by=RebootBy.EC2) if waits_for_reboot(message, place) else None,
+        reboot=_reboot(message, place),
     )
     return NodeDecision(
         instance=place.id,
@@ -258,6 +302,13 @@ def _claimed(
         subject=place.subject(),
         cause=cause,
     )
+
+
+def _reboot(message: NodeMessage, place: Place) -> Reboot | None:
+    """Return who reboots the instance, which stays; None if it ends."""
+    if isinstance(message, RootVolumeReplacement):
+        return Reboot(by=RebootBy.GROUP)
+    return Reboot(by=RebootBy.EC2) if waits_for_reboot(message, place) else None
 
 
 def _with_hook(decision: Decision, action: HookAction, world: World) -> Decision:

@@ -33,6 +33,7 @@ EVENT_REASONS: Mapping[Kind, str] = MappingProxyType(
         Kind.CAPACITY_BLOCK: "CapacityBlockExpiration",
         Kind.STATE_CHANGE: "InstanceStateChange",
         Kind.ASG_TERMINATE: "GroupTerminating",
+        Kind.REPLACE_ROOT_VOLUME: "RootVolumeReplacement",
     }
 )
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -12,6 +12,7 @@ from leeward.model.times import as_instant, parse_instant
 INSTANCE_ID = re.compile(r"i-[0-9a-f]{1,32}", re.ASCII)
 RESERVATION_ID = re.compile(r"cr-[0-9a-f]{1,32}", re.ASCII)
 SHOWN = 80  # characters of a wrong value that a reason repeats
+MILLISECONDS = 100_000_000_000  # from here on a number since 1970 is in milliseconds
 LONGEST = 4000  # characters of a text; the longest that AWS allows is a hook's NotificationMetadata
 
 
@@ -86,6 +87,23 @@ def moment(value: object) -> datetime | None:
         except (ValueError, OverflowError):
             continue
     return None
+
+
+def any_moment(value: object) -> datetime | None:
+    """Parse a time in any form that can be told: as `moment`, without a zone (UTC), or as seconds or milliseconds since
+    1970. None for anything else, a date alone too: it says no time of the day.
+    """
+    if isinstance(value, str) and re.fullmatch(r"\d{9,13}(\.\d+)?", value.strip(), re.ASCII):
+        value = float(value)
+    try:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return datetime.fromtimestamp(value / 1000 if value >= MILLISECONDS else value, UTC)
+        if isinstance(value, str) and (found := moment(value.strip())):
+            return found
+        parsed = datetime.fromisoformat(value.strip()) if isinstance(value, str) and ":" in value else None
+    except (ValueError, OverflowError, OSError):
+        return None
+    return parsed.replace(tzinfo=UTC) if parsed is not None and parsed.tzinfo is None else parsed
 
 
 def later(at: datetime, span: timedelta) -> datetime | None:

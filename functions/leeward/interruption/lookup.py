@@ -13,16 +13,19 @@ from leeward.interruption.world import Place, World
 from leeward.isolation import Executor, attempt, in_turn, isolate_errors
 from leeward.model.instance import cluster_of
 from leeward.model.message import (
+    WARM_POOL,
     CapacityBlockExpiration,
     ExecutionEnded,
     InterruptionMessage,
     NoOp,
+    ScheduledChange,
     ZonalShiftNotice,
     hook_of,
 )
 from leeward.model.node import Node
 from leeward.policy.document import NodePolicy
 from leeward.ports import Ports
+from leeward.ports.autoscaling import Groups
 from leeward.ports.clock import Clock
 from leeward.ports.compute import Instances
 from leeward.ports.kubernetes import Clusters, Kubernetes
@@ -34,7 +37,9 @@ R = TypeVar("R")
 
 @dataclass(slots=True)
 class Lookup:
-    """World of some messages; `errors` by the failed lookup: `instances`, `groups`, `cluster NAME`, `hooks GROUP`."""
+    """World of some messages; `errors` by the failed lookup: `instances`, `groups`, `cluster NAME`, `hooks GROUP`,
+    `member INSTANCE`.
+    """
 
     world: World = field(default_factory=World)
     errors: dict[str, LeewardError] = field(default_factory=dict)
@@ -64,6 +69,7 @@ class Lookup:
             yield f"cluster {place.cluster}"
         if hook is not None and place.policy is not None:
             yield f"hooks {hook.group}"
+        yield f"member {instance}"
 
     def place(self, message: InterruptionMessage, instance: str) -> Place:
         """Return where the instance is; a lifecycle action names its group."""
@@ -94,7 +100,10 @@ def name_instances(
         ends = instances.block_ends()
         wanted &= ends.keys()
     members = instances.in_reservations(sorted(wanted)) if wanted else {}
-    return [_with_members(one, ends, members) if isinstance(one, CapacityBlockExpiration) else one for one in parsed]
+    return [
+        _with_members(one, ends, members, confirmed=confirmed) if isinstance(one, CapacityBlockExpiration) else one
+        for one in parsed
+    ]
 
 
 def named_or_failed(
@@ -110,11 +119,17 @@ def named_or_failed(
 
 
 def _with_members(
-    message: CapacityBlockExpiration, ends: Mapping[str, datetime], members: Mapping[str, str]
+    message: CapacityBlockExpiration, ends: Mapping[str, datetime], members: Mapping[str, str], *, confirmed: bool
 ) -> CapacityBlockExpiration:
-    block = replace(message.block, ends=ends.get(message.block.reservation, message.block.ends))
+    """Return the warning with the instances of its block, and with EC2's own end where EC2 lists the block."""
+    found = ends.get(message.block.reservation)
+    if confirmed and found is None:
+        return replace(message, listed=False)
+    block = replace(message.block, ends=found or message.block.ends)
     inside = tuple(sorted(name for name, reservation in members.items() if reservation == block.reservation))
-    return replace(message, instances=inside, block=block, event_id=block.event_id, deadline=block.taken_at())
+    unread = "" if found else message.unread
+    due = {"event_id": block.event_id, "deadline": block.taken_at()}
+    return replace(message, instances=inside, block=block, unread=unread, **due)
 
 
 def look_up_instances(messages: Sequence[InterruptionMessage], ports: Ports) -> Lookup:
@@ -137,7 +152,44 @@ def look_up_instances(messages: Sequence[InterruptionMessage], ports: Ports) -> 
     if named:
         with isolate_errors(partial(lookup.errors.__setitem__, "groups")):
             lookup.world = replace(lookup.world, groups=ports.groups.describe(sorted(named)))
+    unread = frozenset(_group_names(acting, lookup)) - named
+    lookup.world = replace(lookup.world, unread=unread, members=_members(acting, lookup, ports.groups))
+    if any(isinstance(message, ScheduledChange) for message in acting):
+        lookup.world = _with_events(lookup.world, ports.instances)
     return lookup
+
+
+def _group_names(messages: Sequence[InterruptionMessage], lookup: Lookup) -> Iterator[str]:
+    """Yield the groups in which the messages' instances are located."""
+    places = (lookup.place(message, instance) for message in messages for instance in message.instances)
+    yield from (place.group_name for place in places if place.group_name)
+
+
+def _members(messages: Sequence[InterruptionMessage], lookup: Lookup, groups: Groups) -> Mapping[str, tuple[str, str]]:
+    """Return how Auto Scaling lists the instances that return to a warm pool, where their group does not list them: it
+    lists no instance of its pool. One call for each.
+    """
+    found: dict[str, tuple[str, str]] = {}
+    for message in messages:
+        hook = hook_of(message)
+        if hook is None or hook.destination != WARM_POOL or hook.without_pods or "groups" in lookup.errors:
+            continue
+        place = lookup.place(message, hook.instance)
+        if place.group is not None and place.lifecycle is None:
+            with isolate_errors(partial(lookup.errors.__setitem__, f"member {hook.instance}")):
+                member = groups.lifecycle_of(hook.instance)
+                found |= {hook.instance: member} if member is not None else {}
+    return found
+
+
+def _with_events(world: World, instances: Instances) -> World:
+    """Return the world with EC2's scheduled events: one call for all instances that have any. Without an answer the
+    message is acted on, after some tries: a forged message cannot cause that, and AWS Health's may be lost.
+    """
+    events = attempt(instances.scheduled_events)
+    if isinstance(events, LeewardError):
+        return replace(world, unchecked=f"EC2 could not be asked whether it lists the event: {events}")
+    return replace(world, scheduled=events)
 
 
 def _recorded(messages: Sequence[InterruptionMessage], claims: Claims, clock: Clock) -> Recorded:

@@ -25,6 +25,7 @@ from leeward.model.message import (
     LifecycleTermination,
     NoOp,
     RebalanceRecommendation,
+    RootVolumeReplacement,
     ScheduledChange,
     SpotInterruption,
     StateChange,
@@ -34,7 +35,8 @@ from leeward.model.zonal_shift import ShiftKind
 
 WARNING = timedelta(minutes=2)  # between a warning, of spot or of a capacity reservation, and EC2 taking the instance
 TEST_NOTIFICATION = "autoscaling:TEST_NOTIFICATION"
-FIRST_YEAR = 2000  # of a time from which days can be subtracted
+FIRST_YEAR, LAST_YEAR = 2000, 9999  # of a time to which days can be added
+WARNED_BEFORE_END = timedelta(minutes=40)  # EC2 user guide, "Monitor Capacity Blocks using EventBridge"
 LEAVING_STATES = frozenset({"stopping", "stopped", "shutting-down", "terminated"})
 STATE_MACHINE = "leeward-node-termination"  # a named deployment's begins with its name
 LONGEST_ID = 500  # characters; of a Health event: an ARN, a communication, a page and a date
@@ -162,13 +164,19 @@ def _capacity_reservation(event: Envelope) -> CapacityReservationInterruption:
 
 
 def _capacity_block(event: Envelope) -> CapacityBlockExpiration:
-    """Parse the one warning about a block. Its id names block and end, as the minute reconciler does."""
+    """Parse the one warning about a block. Its id names block and end, as the minute reconciler does. AWS documents no
+    form of the end: where it cannot be parsed it follows from the time of the warning, and EC2's own replaces it.
+    """
     detail = event.detail
-    ends = fields.moment(detail.get("end-date"))
-    if ends is None or ends.year < FIRST_YEAR:
-        raise MalformedMessageError(f"end-date: found {fields.shown(detail.get('end-date'))}, expected a time")
-    block = CapacityBlock(reservation=fields.reservation_id(detail, "capacity-reservation-id"), ends=ends)
-    return CapacityBlockExpiration(**event.about(event_id=block.event_id), block=block, deadline=block.taken_at())
+    ends = fields.any_moment(detail.get("end-date"))
+    known = ends is not None and FIRST_YEAR <= ends.year < LAST_YEAR
+    block = CapacityBlock(
+        reservation=fields.reservation_id(detail, "capacity-reservation-id"),
+        ends=ends if ends is not None and known else event.at + WARNED_BEFORE_END,
+    )
+    common = event.about(event_id=block.event_id)
+    unread = "" if known else fields.shown(detail.get("end-date"))
+    return CapacityBlockExpiration(**common, block=block, deadline=block.taken_at(), unread=unread)
 
 
 def _state_change(event: Envelope) -> StateChange | NoOp:
@@ -209,9 +217,12 @@ def _lifecycle(detail: Mapping[str, Any], event: Envelope, *, direct: bool) -> L
         destination=fields.optional_text(detail, "Destination"),
         direct=direct,
         metadata=fields.optional_text(detail, "NotificationMetadata"),
+        action=fields.optional_text(detail, "Action"),
     )
     common = event.about(hook.instance, event_id=hook.token)
-    return LifecycleTermination(**common, hook=hook) if hook.terminating else LifecycleLaunch(**common, hook=hook)
+    if hook.launching:
+        return LifecycleLaunch(**common, hook=hook)
+    return (RootVolumeReplacement if hook.replaces_root_volume else LifecycleTermination)(**common, hook=hook)
 
 
 def _execution_ended(event: Envelope) -> ExecutionEnded | NoOp:

@@ -78,13 +78,18 @@ def _is_over(record: TerminationRecord) -> bool:
     return record.status is Status.CLOSED and record.outcome is Outcome.TERMINATED
 
 
+def _stays(record: TerminationRecord) -> bool:
+    """Return whether the termination keeps the instance: a hook that joins would end it, so its group is asked."""
+    return record.keeps or record.reboot is not None
+
+
 def _of_group(record: TerminationRecord, group: SeenGroup, message: InterruptionMessage) -> bool:
     """Return whether the record knows enough of the group: for a terminate hook of it that joins an open termination,
     and for EC2's report that it has ended the instance. Any other state may be about a warm pool.
     """
     if isinstance(message, StateChange):
         return message.state in ENDED
-    if not isinstance(message, LifecycleTermination) or message.hook.without_pods:
+    if not isinstance(message, LifecycleTermination) or message.hook.without_pods or _stays(record):
         return False
     known = any(hook.name == message.hook.hook for hook in group.hooks)
     same = group.facts is not None and group.facts.name == message.hook.group

@@ -1,7 +1,10 @@
 """State looked up for a batch of messages, and the place of an instance in it. Contains no rules of action."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from leeward.model import well_known
 from leeward.model.group import Group, LifecycleHook
@@ -10,6 +13,9 @@ from leeward.model.node import Node
 from leeward.model.termination import Subject
 from leeward.policy.document import ClusterPolicies, NodePolicy
 from leeward.policy.selection import group_name, listed_groups, policy_for
+
+if TYPE_CHECKING:
+    from leeward.model.scheduled_event import ScheduledEvent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +26,9 @@ class World:
     group belongs to the cluster if a policy selects it; else cluster tags decide. `unseen`: clusters whose API did not
     answer, so that a missing Node there proves nothing. `origins`: (account, region) pairs of our clusters, empty
     strings for any; no pair: not checked. Facts from an open termination's record are not read from AWS: `tags`, and
-    instances that are not `confirmed`.
+    instances that are not `confirmed`. `unread`: groups that Auto Scaling was not asked for; any other that is not in
+    `groups` does not exist. `members`: (group, lifecycle state) of instances that their group does not list, by id.
+    `scheduled`: EC2's scheduled events by instance, None if it was not asked; `unchecked`: why it could not be asked.
     """
 
     clusters: tuple[str, ...] = ()
@@ -34,6 +42,10 @@ class World:
     origins: frozenset[tuple[str, str]] = frozenset()
     tags: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # of groups that were not described, by name
     confirmed: frozenset[str] = frozenset()  # instances that EC2 was asked about now
+    unread: frozenset[str] = frozenset()
+    members: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    scheduled: Mapping[str, tuple[ScheduledEvent, ...]] | None = None
+    unchecked: str = ""
     complete: bool = True
     tagged: bool = True
     _listed: Mapping[str, str] = field(init=False, repr=False, compare=False)
@@ -48,7 +60,7 @@ class World:
         """
         return not self.origins or any(_agrees(account, ours) and _agrees(region, here) for ours, here in self.origins)
 
-    def locate(self, instance: str, group: str | None = None) -> "Place":
+    def locate(self, instance: str, group: str | None = None) -> Place:
         """Return the place of the instance. A lifecycle action is its group's own message: the `group` that it names
         comes before every read.
         """
@@ -67,6 +79,9 @@ class World:
             policy=policy_for(policies.policies, name, self._tags(name)) if policies and name else None,
             nodes_seen=cluster not in self.unseen,
             confirmed=instance in self.confirmed,
+            group_read=name is not None and name not in self.unread,
+            member=self.members.get(instance),
+            scheduled=None if self.scheduled is None else self.scheduled.get(instance, ()),
         )
 
     def _tags(self, group: str) -> Mapping[str, str]:
@@ -75,6 +90,8 @@ class World:
     def _cluster(self, group: str | None, instance: Instance | None) -> str | None:
         if not self.tagged:
             return next((name for name in self.clusters if group and self._selects(name, group)), None)
+        if group in self.groups:  # an instance's own tag, which others may write, says nothing against its group's
+            return cluster_of(self.groups[group].tags, self.clusters)
         by_group = cluster_of(self._tags(group), self.clusters) if group else None
         return by_group or (cluster_of(instance.tags, self.clusters) if instance else None)
 
@@ -85,7 +102,10 @@ class World:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Place of one instance in the world. `policy` None: none selects its group. `confirmed`: EC2 was asked now."""
+    """Place of one instance in the world. `policy` None: none selects its group. `confirmed`: EC2 was asked now;
+    `group_read`: Auto Scaling was asked for the group; `member`: (group, lifecycle state) as Auto Scaling lists the
+    instance by its id, None if it was not asked; `scheduled`: EC2's events, None if it was not asked.
+    """
 
     id: str
     instance: Instance | None
@@ -97,6 +117,9 @@ class Place:
     policy: NodePolicy | None
     nodes_seen: bool
     confirmed: bool = False
+    group_read: bool = False
+    member: tuple[str, str] | None = None
+    scheduled: tuple[ScheduledEvent, ...] | None = None
 
     @property
     def known(self) -> bool:
@@ -106,7 +129,9 @@ class Place:
     @property
     def lifecycle(self) -> str | None:
         """Lifecycle state that the group reports for it."""
-        return self.group.lifecycle_of(self.id) if self.group else None
+        listed = self.group.lifecycle_of(self.id) if self.group else None
+        pooled = self.member[1] if self.member is not None and self.member[0] == self.group_name else None
+        return listed or pooled
 
     @property
     def type(self) -> str:

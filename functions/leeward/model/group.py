@@ -14,7 +14,6 @@ from leeward.model.times import as_instant
 
 TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
 LAUNCHING = "autoscaling:EC2_INSTANCE_LAUNCHING"
-LEAVING = "Terminating"  # prefix of the lifecycle states of an instance that the group ends
 AZ_REBALANCE = "AZRebalance"  # process by which the group makes its zones even
 
 

@@ -25,7 +25,8 @@ class CapacityType(StrEnum):
 class Instance:
     """Instance of EC2: `describe-instances` cut down to what decisions need. `ips`: private IPv4 addresses of all its
     interfaces, 0 if not reported; `networks`: these addresses, IPv6 ones and delegated prefixes (CIDR) too; `image`:
-    the AMI's id; `look`: the attributes that its launch template can set.
+    the AMI's id; `look`: the attributes that its launch template can set; `reservation`: its capacity reservation, if
+    any; `dns`: its private DNS name.
     """
 
     id: str
@@ -40,6 +41,8 @@ class Instance:
     networks: tuple[str, ...] = ()
     image: str = ""
     look: LaunchAttributes = field(default_factory=LaunchAttributes)
+    reservation: str = ""
+    dns: str = ""
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -57,6 +60,8 @@ class Instance:
             networks=tuple(_networks(raw.get("NetworkInterfaces", ()))),
             image=raw.get("ImageId") or "",
             look=LaunchAttributes.of_instance(raw),
+            reservation=raw.get("CapacityReservationId") or "",
+            dns=raw.get("PrivateDnsName") or "",
         )
 
     @property

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -37,6 +38,10 @@ class Queue:
                 self.system.instances.set_state(instance, "stopping")
             elif name.startswith("asg_terminate"):
                 self.system.groups.begin_terminating(GROUP, instance)
+            elif name == "capacity_reservation":
+                self.system.instances.put(replace(an_instance(instance), reservation="cr-0abc"))
+            elif name == "scheduled_change":
+                self.system.instances.schedule(instance)
 
     def deliver(self, *bodies: str) -> list[str]:
         """The ids of the records that come back."""

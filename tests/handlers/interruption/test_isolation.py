@@ -228,6 +228,7 @@ def test_a_message_about_two_clusters_is_handled_once_in_each():
     raw = json.loads(body) if isinstance(body, str) else body
     raw["detail"]["affectedEntities"] = entities
     raw["detail"]["startTime"] = (START + timedelta(hours=2)).strftime("%a, %d %b %Y %H:%M:%S GMT")
+    system.instances.schedule(BLUE, GREEN)
     result = process_batch([record(0, json.dumps(raw))], system.ports)
     assert result.failures == ()
     assert system.claims.read(BLUE)

@@ -116,12 +116,14 @@ class TestJoining:
 
     def test_a_health_event_of_two_regions_is_one(self, connect):
         queue = connect(instances=[an_instance(), an_instance("i-0def")], nodes=[a_node(), a_node("i-0def")])
+        queue.happens("scheduled_change", "i-0abc", "i-0def")
         queue.deliver(event("scheduled_change"))
         queue.deliver(event("scheduled_change", id="from-the-backup-region"))
         assert [len(r.causes) for r in queue.system.claims.records.values()] == [1, 1]
 
     def test_a_health_event_takes_every_instance_that_it_names(self, connect):
         queue = connect(instances=[an_instance(), an_instance("i-0def")], nodes=[a_node(), a_node("i-0def")])
+        queue.happens("scheduled_change", "i-0abc", "i-0def")
         queue.deliver(event("scheduled_change"))
         assert queue.system.executions.open == {"i-0abc-1", "i-0def-1"}
         assert all(node.tainted for node in queue.system.kubernetes.by_name.values())
@@ -159,6 +161,7 @@ class TestJoining:
 class TestPacing:
     def test_a_change_far_ahead_is_claimed_but_neither_tainted_nor_started(self, connect):
         queue = connect(nodes=[a_node()])
+        queue.happens("scheduled_change")
         queue.deliver(event("scheduled_change", detail__startTime=FAR_AHEAD))
         assert not node_of(queue).tainted
         record = queue.system.claims.records["i-0abc"]
@@ -167,6 +170,7 @@ class TestPacing:
 
     def test_another_cause_starts_it_at_once(self, connect):
         queue = connect()
+        queue.happens("scheduled_change")
         queue.deliver(event("scheduled_change", detail__startTime=FAR_AHEAD))
         queue.happens("state_change")
         queue.deliver(event("state_change"))

@@ -77,6 +77,7 @@ def test_an_instance_that_others_ended_is_removed_not_drained(connect, state):
 
 def test_a_change_far_ahead_says_until_when(connect):
     queue = connect()
+    queue.happens("scheduled_change")
     assert queue.deliver(event("scheduled_change", detail__startTime=FAR_AHEAD)) == []
     (message,) = messages(queue)
     assert message.startswith("Leeward will drain this node before 2026-03-16T18:00:00Z, as soon as its budgets allow")

@@ -49,6 +49,7 @@ def a_world(
         "groups": {the_group.name: the_group},
         "hooks": {GROUP: (our_hook(), WAIT_FOR_NODE, THEIRS)},
         "nodes": {"i-0abc": a_node(ready=ready)} if node else {},
+        "unread": frozenset() if group or lifecycle else frozenset({GROUP}),
     }
     return World(**{**values, **other})
 

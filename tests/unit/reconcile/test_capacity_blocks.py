@@ -119,7 +119,7 @@ def test_a_warning_that_comes_before_the_policy_wants_to_drain_is_left_to_the_re
 def test_a_warning_about_a_reservation_that_is_no_capacity_block_drains_nothing():
     system = minutes_before_the_end(a_system(kept=False), 40)
     system.instances.blocks.clear()
-    assert warned(system).reason == "it names no instance"
+    assert warned(system).reason == f"EC2 lists no active Capacity Block {RESERVATION}"
     assert not system.claims.records
 
 
@@ -127,13 +127,14 @@ def test_warnings_of_a_batch_take_two_calls_of_ec2_together():
     system = minutes_before_the_end(a_system(kept=False), 40)
     bodies = [a_warning(system, RESERVATION), a_warning(system, "cr-0def")]
     first, second = handled(system, bodies)
-    assert (first.action.value, second.reason) == ("drain", "it names no instance")
+    assert (first.action.value, second.reason) == ("drain", "EC2 lists no active Capacity Block cr-0def")
     assert (system.instances.asked["block_ends"], system.instances.asked["in_reservations"]) == (1, 1)
 
 
 def test_a_warning_whose_block_ec2_does_not_describe_is_retried_and_delays_no_other_message():
     system = minutes_before_the_end(a_system(kept=False), 40)
     system.instances.fail("block_ends", ThrottledError("ec2:DescribeCapacityReservations: Throttling"))
+    system.instances.put(replace(an_instance("i-0abc"), reservation=RESERVATION))
     taken_back = event("capacity_reservation", time=format_instant(system.clock.now()))
     block, other = handled(system, [a_warning(system, RESERVATION), taken_back])
     assert (block.outcome, other.action.value) == (RecordOutcome.RETRY, "drain")
