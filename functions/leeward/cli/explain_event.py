@@ -20,6 +20,7 @@ from leeward.interruption.fields import MalformedMessageError
 from leeward.interruption.lookup import look_up, name_instances
 from leeward.interruption.parse import parse
 from leeward.interruption.world import World
+from leeward.model.instance_nodes import nodes_by_instance
 from leeward.model.message import InterruptionMessage, Kind, Message, hook_of
 from leeward.model.termination import Status, TerminationRecord, execution_name
 from leeward.model.times import format_instant
@@ -111,7 +112,7 @@ def world_of(
         instances=ports.instances.describe({instance for message in messages for instance in message.instances}),
         groups=groups,
         hooks=hooks,
-        nodes={node.instance_id: node for node in nodes if node.instance_id},
+        nodes=nodes_by_instance(nodes),
         queue_arns=frozenset(target for target in targets if target.endswith(f":{QUEUE_NAME}")),
         origins=origins,
         unread=named - groups.keys(),

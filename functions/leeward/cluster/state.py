@@ -11,6 +11,7 @@ from leeward.model import well_known
 from leeward.model.group import Group
 from leeward.model.impairment import Impairment
 from leeward.model.instance import Instance
+from leeward.model.instance_nodes import nodes_by_instance
 from leeward.model.node import Node
 from leeward.model.node_repair import NodeRepair
 from leeward.model.termination import TerminationRecord
@@ -55,8 +56,7 @@ class ClusterState:
         groups = {id_: self.groups[name] for id_, name in names.items() if name and name in self.groups}
         object.__setattr__(self, "_group_of", groups)
         listing = known_or(self.node_list, ())
-        nodes = {n.instance_id: n for n in sorted(listing, key=lambda node: node.created) if n.instance_id}
-        object.__setattr__(self, "_node_of", nodes)
+        object.__setattr__(self, "_node_of", nodes_by_instance(listing, self.instances))
         chain = self.policies.policies
         policies = {name: policy_for(chain, name, group.tags) for name, group in self.groups.items()}
         object.__setattr__(self, "_policy_of", policies)
@@ -82,15 +82,15 @@ class ClusterState:
         return tuple(group for group in self.groups.values() if self.policy_of(group) is not None)
 
     def node_of(self, instance: str) -> Node | None:
-        """Return the Node of the instance, or None if there is none or the nodes were not read. An instance that has
-        registered again under another name has two for a while: the newer one.
+        """Return the Node of the instance, or None if there is none or the nodes were not read. Of two Nodes
+        with the same instance one stands for it (`model.instance_nodes`).
         """
         return self._node_of.get(instance)
 
     def is_superseded(self, node: Node) -> bool:
-        """Return whether a newer Node has the same instance: nothing of this one says anything about it."""
-        newest = self.node_of(node.instance_id)
-        return newest is not None and newest.uid != node.uid
+        """Return whether another Node stands for its instance: nothing of this one says anything about that."""
+        other = self.node_of(node.instance_id)
+        return other is not None and other.uid != node.uid
 
     def instance_of(self, node: Node) -> Instance | None:
         """Return the node's instance, as far as EC2 was asked and knows it."""

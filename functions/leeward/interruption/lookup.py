@@ -12,6 +12,7 @@ from leeward.interruption.recorded import TAKEN, Recorded, by_name_alone, record
 from leeward.interruption.world import Place, World
 from leeward.isolation import Executor, attempt, in_turn, isolate_errors
 from leeward.model.instance import cluster_of
+from leeward.model.instance_nodes import nodes_by_instance
 from leeward.model.message import (
     WARM_POOL,
     CapacityBlockExpiration,
@@ -286,9 +287,9 @@ def _nodes_of(instances: Collection[str], lookup: Lookup, kubernetes: Kubernetes
     """Return the Nodes, by instance. A few with recorded Nodes are read by name, else all of the cluster are listed."""
     known = lookup.recorded.nodes
     if len(instances) > READ_SINGLY or not known.keys() >= set(instances):
-        return _by_instance(kubernetes.nodes())
+        return nodes_by_instance(kubernetes.nodes(), lookup.world.instances)
     nodes = (kubernetes.node(known[instance]) for instance in sorted(instances))
-    return _by_instance(node for node in nodes if node is not None and node.instance_id in instances)
+    return nodes_by_instance(node for node in nodes if node is not None and node.instance_id in instances)
 
 
 def _ask(names: Sequence[str], question: Callable[[str], R], each: Executor) -> dict[str, R | LeewardError]:
@@ -296,7 +297,3 @@ def _ask(names: Sequence[str], question: Callable[[str], R], each: Executor) -> 
     if not names:
         return {}
     return dict(zip(names, each(lambda name: attempt(partial(question, name)), names, len(names)), strict=True))
-
-
-def _by_instance(nodes: Iterable[Node]) -> Mapping[str, Node]:
-    return {node.instance_id: node for node in nodes if node.instance_id}

@@ -69,7 +69,8 @@ def is_gone(node: Node, instances: Mapping[str, Instance]) -> bool:
 
 def is_wanted(node: Node, state: ClusterState) -> bool:
     """Return whether its group's policy asks for the finalizer. The group has to list the instance, because a Node in a
-    warm pool is deleted without a termination, and the instance has no newer Node, which would end with this one.
+    warm pool is deleted without a termination, and no other Node may stand for the instance: it would end with this
+    one.
     """
     group = state.group_of(node)
     policy = state.policy_of(group)

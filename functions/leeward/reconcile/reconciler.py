@@ -29,7 +29,7 @@ from leeward.reconcile.records import open_records
 from leeward.reconcile.repair import replace_unhealthy
 from leeward.reconcile.result import ReconcileResult
 from leeward.reconcile.scheduled_events import claim_scheduled_events
-from leeward.reconcile.taints import remove_stale_taints, report_foreign_taints
+from leeward.reconcile.taints import remove_stale_taints, report_duplicates, report_foreign_taints
 from leeward.reconcile.zonal_shifts import announce_shifts, poll_shifts
 from leeward.reconcile.zones import work_on_zones
 from leeward.retry import retry
@@ -86,6 +86,7 @@ OVER_NODES: Mapping[str, Pass] = {
     "zones": work_on_zones,
     "stale taints": remove_stale_taints,
     "taints of other deployments": report_foreign_taints,
+    "duplicate nodes": report_duplicates,
     "zonal shifts": announce_shifts,
 }
 

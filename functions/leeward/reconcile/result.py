@@ -33,7 +33,8 @@ class ReconcileResult:
     `repaired`: instances claimed because their nodes are unhealthy, `deleted`: because a person or a controller has
     deleted the Node, `evacuated`: because their zone is; `prescaled`: launched for pods of a
     shifted zone. `deferred`: instances whose maintenance waits for a budget. `foreign`: nodes that another
-    deployment is terminating, with its id. `blocked`: drains of which no pod moves, `pauses` those in force;
+    deployment is terminating, with its id. `duplicates`:
+    Nodes that share an instance. `blocked`: drains of which no pod moves, `pauses` those in force;
     `blocked_long`, `hooks_ending`, `pauses_forgotten`: what needs an operator. `shifted`: zonal shifts in effect;
     `shift_changes`: those that this pass saw begin or end.
     """
@@ -43,6 +44,7 @@ class ReconcileResult:
     answered: list[str] = field(default_factory=list)
     untainted: list[str] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
+    duplicates: list[str] = field(default_factory=list)
     deferred: list[str] = field(default_factory=list)
     labelled: list[str] = field(default_factory=list)
     restored: list[str] = field(default_factory=list)

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 from leeward.cluster.facets import required
 from leeward.cluster.state import ClusterState
+from leeward.model.instance_nodes import duplicates
 from leeward.model.lifecycle import IN_POOL, role_of
 from leeward.model.node import Node
 from leeward.model.termination import Status, TerminationRecord
@@ -39,6 +40,16 @@ def report_foreign_taints(state: ClusterState, ports: Ports, result: ReconcileRe
     """Name the nodes that another deployment of Leeward is terminating."""
     foreign = sorted((node for node in state.nodes if node.is_foreign(ports.deployment)), key=lambda node: node.name)
     result.foreign += [f"{node.name}: {node.disrupted_by or 'no owner'}" for node in foreign]
+
+
+def report_duplicates(state: ClusterState, _: Ports, result: ReconcileResult) -> None:
+    """Name the Nodes that share an instance: one was left behind by a kubelet with another name now, or names an
+    instance that is not its own.
+    """
+    for instance, same in duplicates(state.nodes).items():
+        chosen = next(node.name for node in same if not state.is_superseded(node))
+        others = ", ".join(node.name for node in same if state.is_superseded(node))
+        result.duplicates.append(f"{state.cluster}: {others} and {chosen} name {instance}: {chosen} stands for it")
 
 
 def _runs_in_warm_pool(node: Node, state: ClusterState, groups: Groups) -> bool:

@@ -26,6 +26,8 @@ def reconciled(result: ReconcileResult) -> None:
     telemetry.info("reconciled", result.to_json())
     for node in result.foreign:
         telemetry.warning(f"another deployment of Leeward is terminating node {node}")
+    for nodes in result.duplicates:
+        telemetry.warning(nodes)
     for change in result.shift_changes:
         telemetry.warning(change)
     telemetry.count(

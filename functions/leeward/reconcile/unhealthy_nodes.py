@@ -128,7 +128,7 @@ def _why_left(node: Node, group: Group, policy: NodePolicy, state: ClusterState)
     if node.deleting:
         yield "its Node object is being deleted"
     if state.is_superseded(node):
-        yield "its instance has a newer Node"
+        yield "another Node stands for its instance"
 
 
 def _why_kept(node: Node, group: Group, state: ClusterState) -> Iterator[str]:

@@ -8,6 +8,7 @@ from leeward.errors import InvalidInputError
 from leeward.model import well_known
 from leeward.model.group import TERMINATING, Group, GroupFacts, LifecycleHook
 from leeward.model.instance import Instance
+from leeward.model.instance_nodes import nodes_by_instance
 from leeward.model.lifecycle import IN_POOL, IN_WORK, RETAINED, is_held, role_of
 from leeward.model.node import Node
 from leeward.model.seen import GONE, Seen, SeenGroup, SeenInstance
@@ -232,5 +233,5 @@ def find_node_or_uninitialized(
         if node is not None and node.instance_id == record.instance:
             return node, ()
     nodes = kubernetes.nodes()
-    found = next((node for node in nodes if node.instance_id == record.instance), None)
+    found = nodes_by_instance(nodes).get(record.instance)
     return found, () if found else tuple(node for node in nodes if node.uninitialized)

@@ -132,7 +132,7 @@ OF_STATE = (
         edits=(
             edit(
                 "leeward.cluster.state.ClusterState.is_superseded",
-                "newest is not None and newest.uid != node.uid",
+                "other is not None and other.uid != node.uid",
                 "False",
             ),
         ),

@@ -73,8 +73,8 @@ class TestGroupOfAnInstance:
 class TestNodeOfAnInstance:
     @pytest.mark.parametrize("newer_first", [True, False])
     def test_an_instance_that_registered_again_has_its_newer_node(self, newer_first):
-        old = a_node(INSTANCE)
-        new = replace(old, name="renamed", uid="uid-renamed", created=old.created + timedelta(hours=1))
+        old = a_node(INSTANCE, ready=False)
+        new = replace(old, name="renamed", uid="uid-renamed", created=old.created + timedelta(hours=1), ready=True)
         state = replace(a_state(), node_list=Known((new, old) if newer_first else (old, new)))
         assert state.node_of(INSTANCE) is new
         assert (state.is_superseded(old), state.is_superseded(new)) == (True, False)

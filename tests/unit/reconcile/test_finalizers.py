@@ -267,5 +267,5 @@ class TestWhetherAPolicyAsksForIt:
     def test_a_node_whose_instance_has_a_newer_one_has_none(self):
         """Deleting it must not end the instance that serves under another name."""
         newer = replace(a_node(I), name="renamed", uid="renamed", created=a_node(I).created + timedelta(minutes=1))
-        state = self.state(I, nodes=[newer, a_node(I)])
+        state = self.state(I, nodes=[newer, a_node(I, ready=False)])
         assert (is_wanted(a_node(I), state), is_wanted(newer, state)) == (False, True)

@@ -14,6 +14,7 @@ from leeward.budgets.pdb_index import PdbIndex
 from leeward.model.alarm import AlarmReading
 from leeward.model.group import Group
 from leeward.model.image import Image
+from leeward.model.instance_nodes import nodes_by_instance
 from leeward.model.instance_type import InstanceType
 from leeward.model.nodegroup import Nodegroup
 from leeward.model.pod import Pod, PodDisruptionBudget
@@ -112,7 +113,7 @@ class Preflight:
         only_ready: bool = False,
     ) -> Self:
         """Join the inputs. `only_ready`: as in `cluster_constraints`. Raises InvalidInputError (maxUnavailable)."""
-        nodes = {node.instance_id: node for node in snapshot.nodes if node.instance_id}
+        nodes = nodes_by_instance(snapshot.nodes, snapshot.instances)
         present = members(group, nodes, target)
         old = [member.node for member in present if member.age is Age.OLD and member.node is not None]
         index = PdbIndex(snapshot.budgets)
